@@ -1,0 +1,69 @@
+# Every command works on a fresh machine with python3 (3.11 or newer) and make; .venv is made when needed.
+
+PYTHON ?= python3
+BIN := .venv/bin
+PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
+
+# Engines and interpreters that the tests start cost memory: no more workers than this, however many cores.
+WORKERS ?= 4
+# Arguments for pytest, as in: make test PYTEST_ARGS="-k version"
+PYTEST_ARGS ?=
+
+.DELETE_ON_ERROR:
+.PHONY: help demo test lint format bench clean
+
+help:
+	@echo "make demo     run the examples on an in-memory DynamoDB"
+	@echo "make test     format, lint, types, floors, tests with coverage"
+	@echo "make lint     the same without the tests"
+	@echo "make format   write the formatting and the fixes that ruff knows"
+	@echo "make bench    measure what must be fast"
+	@echo "make clean    remove what the other commands made"
+
+demo: .venv/.demo
+	$(BIN)/python examples/bobby_tables.py
+	$(BIN)/python examples/equipment_audits.py
+
+# A test that hangs or an interpreter that dies leaves coverage data behind, hence the erase.
+test: lint .venv-ministack/.installed
+	@$(BIN)/coverage erase
+	$(BIN)/coverage run -m pytest --numprocesses=auto --maxprocesses=$(WORKERS) $(PYTEST_ARGS)
+	@$(BIN)/coverage combine --quiet
+	$(BIN)/coverage report
+
+lint: .venv/.dev
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+
+format: .venv/.dev
+	$(BIN)/ruff format
+	$(BIN)/ruff check --fix
+
+bench: .venv/.dev
+	$(BIN)/python benchmarks/run.py
+
+clean:
+	rm -rf .venv .venv-ministack .coverage .coverage.* dist
+	rm -rf .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	find dynaorm tests examples benchmarks -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
+
+# Stamps: installed once, and again when the dependencies change.
+.venv/bin/python:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "dynaorm needs Python 3.11 or newer: make PYTHON=python3.12 ...")'
+	$(PYTHON) -m venv .venv
+
+.venv/.demo: pyproject.toml | .venv/bin/python
+	$(BIN)/python $(PIP_INSTALL) --editable ".[demo]"
+	@touch $@
+
+.venv/.dev: pyproject.toml | .venv/bin/python
+	$(BIN)/python $(PIP_INSTALL) --editable ".[dev]"
+	@touch $@ .venv/.demo
+
+# A second DynamoDB to test against. It pins botocore, so it lives apart.
+.venv-ministack/.installed:
+	$(PYTHON) -m venv .venv-ministack
+	.venv-ministack/bin/python $(PIP_INSTALL) "ministack>=1.5,<2"
+	@touch $@
