@@ -1,0 +1,399 @@
+"""Conditions as trees: built on field names, resolved to attribute names and attribute values, then rendered.
+
+Rule 1. A tree is a value. Resolving makes a new one, and only a resolved one can be rendered.
+Rule 2. A condition has no truth value, or ``a and b`` would silently be ``b``.
+Rule 3. Parentheses only where they are needed: DynamoDB refuses redundant ones.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, ClassVar, Final, Literal, NoReturn, Protocol, TypeAlias
+
+from dynaorm.errors import UsageError
+from dynaorm.item.placeholder import Placeholders
+from dynaorm.item.value import AttributeValue, number_text
+
+Path: TypeAlias = tuple[str | int, ...]
+"""A document path: a name, then names of members and indexes of elements."""
+
+Role: TypeAlias = Literal["value", "element", "text"]
+"""What a value is to its path: of its type, of its elements' type, or a piece of its text."""
+
+# DynamoDB Developer Guide, "Condition expressions": IN takes up to 100 operands.
+_IN_LIMIT: Final = 100
+
+_OR, _AND, _NOT, _ATOM = range(4)
+
+
+class Resolver(Protocol):
+    """Knows what stands behind paths of field names."""
+
+    def attribute(self, path: Path) -> Path:
+        """The path of attribute names."""
+
+    def encode(self, path: Path, value: object, *, role: Role) -> AttributeValue:
+        """A value as the path's attribute value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attr:
+    """The attribute at a path, as an operand."""
+
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class SizeOf:
+    """The size of the attribute at a path: characters, bytes or elements."""
+
+    path: Path
+
+
+Operand: TypeAlias = Attr | SizeOf
+
+
+class Condition(ABC):
+    """What must hold of an item. Combine with ``&``, ``|`` and ``~``."""
+
+    __slots__ = ()
+
+    _rank: ClassVar[int] = _ATOM
+
+    def __and__(self, other: Condition) -> Condition:
+        return And(_joined(And, (self, other)))
+
+    def __or__(self, other: Condition) -> Condition:
+        return Or(_joined(Or, (self, other)))
+
+    def __invert__(self) -> Condition:
+        return Not(self)
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError(
+            "a condition has no truth value, DynamoDB judges it; combine conditions with & | ~ instead of and, or,"
+            " not, and write F.a.between(x, y) instead of x < F.a < y"
+        )
+
+    @abstractmethod
+    def _resolved(self, resolver: Resolver) -> Condition: ...
+
+    @abstractmethod
+    def _rendered(self, placeholders: Placeholders) -> str: ...
+
+    @abstractmethod
+    def _paths(self) -> Iterable[Path]: ...
+
+
+def resolve(condition: Condition, resolver: Resolver) -> Condition:
+    """The same condition on attribute names and attribute values.
+
+    Raises:
+        UsageError: a size is compared with what is no number; and whatever the resolver raises.
+    """
+    return condition._resolved(resolver)
+
+
+def render(condition: Condition, placeholders: Placeholders) -> str:
+    """The expression of a resolved condition."""
+    return condition._rendered(placeholders)
+
+
+def paths_of(condition: Condition) -> frozenset[Path]:
+    """Every path a condition speaks of."""
+    return frozenset(condition._paths())
+
+
+@dataclass(frozen=True, slots=True)
+class Compare(Condition):
+    """``operator`` is one of ``= <> < <= > >=``; ``right`` is a value or an operand."""
+
+    left: Operand
+    operator: str
+    right: Any
+
+    def _resolved(self, resolver: Resolver) -> Condition:
+        right = _resolved_value(self.right, self.left, resolver)
+        if self.operator not in {"=", "<>"}:
+            _check_ordered(right, self.left)
+        return Compare(_resolved_operand(self.left, resolver), self.operator, right)
+
+    def _rendered(self, placeholders: Placeholders) -> str:
+        left = _operand_text(self.left, placeholders)
+        return f"{left} {self.operator} {_operand_text(self.right, placeholders)}"
+
+    def _paths(self) -> Iterable[Path]:
+        return _operand_paths(self.left, self.right)
+
+
+@dataclass(frozen=True, slots=True)
+class Between(Condition):
+    """Both bounds included. Bounds the wrong way round hold for nothing, where DynamoDB would refuse them."""
+
+    operand: Operand
+    low: Any
+    high: Any
+
+    def _resolved(self, resolver: Resolver) -> Condition:
+        low, high = (_resolved_value(bound, self.operand, resolver) for bound in (self.low, self.high))
+        _check_ordered(low, self.operand)
+        _check_ordered(high, self.operand)
+        return Between(_resolved_operand(self.operand, resolver), low, high)
+
+    def _rendered(self, placeholders: Placeholders) -> str:
+        if _is_reversed(self.low, self.high):
+            return _never(self.operand, placeholders)
+        operand, low, high = (_operand_text(one, placeholders) for one in (self.operand, self.low, self.high))
+        return f"{operand} BETWEEN {low} AND {high}"
+
+    def _paths(self) -> Iterable[Path]:
+        return _operand_paths(self.operand, self.low, self.high)
+
+
+@dataclass(frozen=True, slots=True)
+class IsIn(Condition):
+    """One of some values: of none, it holds for nothing; more than DynamoDB takes at once are given in portions."""
+
+    operand: Operand
+    values: tuple[Any, ...]
+
+    def _resolved(self, resolver: Resolver) -> Condition:
+        values = tuple(_resolved_value(value, self.operand, resolver) for value in self.values)
+        return IsIn(_resolved_operand(self.operand, resolver), values)
+
+    def _rendered(self, placeholders: Placeholders) -> str:
+        if not self.values:
+            return _never(self.operand, placeholders)
+        operand = _operand_text(self.operand, placeholders)
+        values = [_operand_text(value, placeholders) for value in self.values]
+        portions = [values[start : start + _IN_LIMIT] for start in range(0, len(values), _IN_LIMIT)]
+        texts = [f"{operand} IN ({', '.join(portion)})" for portion in portions]
+        return texts[0] if len(texts) == 1 else f"({' OR '.join(texts)})"
+
+    def _paths(self) -> Iterable[Path]:
+        return _operand_paths(self.operand, *self.values)
+
+
+@dataclass(frozen=True, slots=True)
+class BeginsWith(Condition):
+    """The text or binary begins so."""
+
+    path: Path
+    prefix: Any
+
+    def _resolved(self, resolver: Resolver) -> Condition:
+        prefix = _resolved_value(self.prefix, Attr(self.path), resolver, "text")
+        return BeginsWith(resolver.attribute(self.path), prefix)
+
+    def _rendered(self, placeholders: Placeholders) -> str:
+        return f"begins_with({placeholders.path(self.path)}, {_operand_text(self.prefix, placeholders)})"
+
+    def _paths(self) -> Iterable[Path]:
+        return _operand_paths(Attr(self.path), self.prefix)
+
+
+@dataclass(frozen=True, slots=True)
+class Contains(Condition):
+    """The list or set has this element, the text this piece."""
+
+    path: Path
+    value: Any
+
+    def _resolved(self, resolver: Resolver) -> Condition:
+        value = _resolved_value(self.value, Attr(self.path), resolver, "element")
+        return Contains(resolver.attribute(self.path), value)
+
+    def _rendered(self, placeholders: Placeholders) -> str:
+        return f"contains({placeholders.path(self.path)}, {_operand_text(self.value, placeholders)})"
+
+    def _paths(self) -> Iterable[Path]:
+        return _operand_paths(Attr(self.path), self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Exists(Condition):
+    """There is an attribute at the path, be it NULL."""
+
+    path: Path
+
+    def _resolved(self, resolver: Resolver) -> Condition:
+        return Exists(resolver.attribute(self.path))
+
+    def _rendered(self, placeholders: Placeholders) -> str:
+        return f"attribute_exists({placeholders.path(self.path)})"
+
+    def _paths(self) -> Iterable[Path]:
+        return (self.path,)
+
+
+@dataclass(frozen=True, slots=True)
+class Missing(Condition):
+    """There is no attribute at the path."""
+
+    path: Path
+
+    def _resolved(self, resolver: Resolver) -> Condition:
+        return Missing(resolver.attribute(self.path))
+
+    def _rendered(self, placeholders: Placeholders) -> str:
+        return f"attribute_not_exists({placeholders.path(self.path)})"
+
+    def _paths(self) -> Iterable[Path]:
+        return (self.path,)
+
+
+@dataclass(frozen=True, slots=True)
+class And(Condition):
+    """All of the parts hold."""
+
+    _rank: ClassVar[int] = _AND
+
+    parts: tuple[Condition, ...]
+
+    def _resolved(self, resolver: Resolver) -> Condition:
+        return And(tuple(part._resolved(resolver) for part in self.parts))
+
+    def _rendered(self, placeholders: Placeholders) -> str:
+        return " AND ".join(_part_text(part, _AND, placeholders) for part in self.parts)
+
+    def _paths(self) -> Iterable[Path]:
+        return (path for part in self.parts for path in part._paths())
+
+
+@dataclass(frozen=True, slots=True)
+class Or(Condition):
+    """At least one of the parts holds."""
+
+    _rank: ClassVar[int] = _OR
+
+    parts: tuple[Condition, ...]
+
+    def _resolved(self, resolver: Resolver) -> Condition:
+        return Or(tuple(part._resolved(resolver) for part in self.parts))
+
+    def _rendered(self, placeholders: Placeholders) -> str:
+        return " OR ".join(_part_text(part, _OR, placeholders) for part in self.parts)
+
+    def _paths(self) -> Iterable[Path]:
+        return (path for part in self.parts for path in part._paths())
+
+
+@dataclass(frozen=True, slots=True)
+class Not(Condition):
+    """The part does not hold."""
+
+    _rank: ClassVar[int] = _NOT
+
+    part: Condition
+
+    def _resolved(self, resolver: Resolver) -> Condition:
+        return Not(self.part._resolved(resolver))
+
+    def _rendered(self, placeholders: Placeholders) -> str:
+        return f"NOT {_part_text(self.part, _ATOM, placeholders)}"
+
+    def _paths(self) -> Iterable[Path]:
+        return self.part._paths()
+
+
+def equals(attribute: str, value: AttributeValue) -> Condition:
+    """A resolved condition: the attribute has this value."""
+    return Compare(Attr((attribute,)), "=", value)
+
+
+def exists(attribute: str) -> Condition:
+    """A resolved condition: the item has the attribute. Of a key attribute: the item exists."""
+    return Exists((attribute,))
+
+
+def missing(attribute: str) -> Condition:
+    """A resolved condition: the item lacks the attribute. Of a key attribute: the item does not exist."""
+    return Missing((attribute,))
+
+
+def all_of(*conditions: Condition | None) -> Condition | None:
+    """All that are conditions, in one; None where none is."""
+    parts = _joined(And, [condition for condition in conditions if condition is not None])
+    return And(parts) if len(parts) > 1 else parts[0] if parts else None
+
+
+def any_of_conditions(first: Condition, *others: Condition) -> Condition:
+    """One that holds where any of them does."""
+    return Or(_joined(Or, (first, *others))) if others else first
+
+
+def _joined(kind: type[And | Or], conditions: Iterable[object]) -> tuple[Condition, ...]:
+    parts: list[Condition] = []
+    for condition in conditions:
+        if not isinstance(condition, Condition):
+            raise TypeError(
+                f"{condition!r} is no condition; put comparisons in parentheses: (F.a == 1) & (F.b == 2)"
+            )
+        parts += condition.parts if isinstance(condition, kind) else (condition,)
+    return tuple(parts)
+
+
+def _part_text(part: Condition, rank: int, placeholders: Placeholders) -> str:
+    text = part._rendered(placeholders)
+    return text if part._rank >= rank else f"({text})"
+
+
+def _resolved_operand(operand: Operand, resolver: Resolver) -> Operand:
+    return type(operand)(resolver.attribute(operand.path))
+
+
+def _resolved_value(value: Any, subject: Operand, resolver: Resolver, role: Role = "value") -> Any:
+    if isinstance(value, (Attr, SizeOf)):
+        return _resolved_operand(value, resolver)
+    if isinstance(subject, Attr):
+        return resolver.encode(subject.path, value, role=role)
+    try:
+        return {"N": number_text(value)}
+    except ValueError as problem:
+        raise UsageError(
+            problem=f"the size of {_spelled(subject)} is a number, and {problem}",
+            remedy="compare .size() with an int",
+        ) from problem
+
+
+def _check_ordered(value: Any, subject: Operand) -> None:
+    if not isinstance(value, (Attr, SizeOf)) and value.keys().isdisjoint(_ORDERED):
+        raise UsageError(
+            problem=f"{_spelled(subject)} is compared by order with {next(iter(value))}, which has none in DynamoDB",
+            remedy="use == or !=; text, numbers and binary have an order",
+        )
+
+
+_ORDERED: Final = frozenset({"S", "N", "B"})
+
+
+def _is_reversed(low: Any, high: Any) -> bool:
+    if isinstance(low, (Attr, SizeOf)) or isinstance(high, (Attr, SizeOf)) or low.keys() != high.keys():
+        return False
+    ((tag, one),) = low.items()
+    other = high[tag]
+    return bool(Decimal(one) > Decimal(other) if tag == "N" else one > other)
+
+
+def _never(operand: Operand, placeholders: Placeholders) -> str:
+    path = placeholders.path(operand.path)
+    return f"(attribute_exists({path}) AND attribute_not_exists({path}))"
+
+
+def _operand_text(operand: Any, placeholders: Placeholders) -> str:
+    if isinstance(operand, Attr):
+        return placeholders.path(operand.path)
+    if isinstance(operand, SizeOf):
+        return f"size({placeholders.path(operand.path)})"
+    return placeholders.value(operand)
+
+
+def _operand_paths(*operands: Any) -> Iterable[Path]:
+    return (operand.path for operand in operands if isinstance(operand, (Attr, SizeOf)))
+
+
+def _spelled(operand: Operand) -> str:
+    return ".".join(map(str, operand.path))

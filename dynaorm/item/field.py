@@ -1,0 +1,220 @@
+"""``F``: paths of field names, and the conditions and changes made of them.
+
+Rule 1. Any name may be a field's. So ``F`` has no public name of its own, and a name that means something on a path
+        (``set``, ``size``) is a field when written in brackets: ``F.address["set"]``.
+Rule 2. A path knows no class. Names, values and types are checked when it is used in a call.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from keyword import iskeyword
+from typing import ClassVar, Final, NoReturn
+
+from dynaorm.errors import UsageError
+from dynaorm.item.condition import (
+    And,
+    Attr,
+    BeginsWith,
+    Between,
+    Compare,
+    Condition,
+    Contains,
+    Exists,
+    IsIn,
+    Missing,
+    Operand,
+    Or,
+    Path,
+    SizeOf,
+)
+from dynaorm.item.update import AddTo, Append, Change, Discard, Prepend, Remove, SetIfMissing, SetTo
+
+
+class Comparable:
+    """What can stand on a side of a comparison: a field, or the size of one."""
+
+    __slots__ = ("_operand",)
+
+    def __init__(self, operand: Operand) -> None:
+        self._operand = operand
+
+    # A comparison is a condition and no bool; so two paths are never equal, and a path has no hash.
+    __hash__: ClassVar[None]  # type: ignore[assignment]
+
+    def __eq__(self, other: object) -> Condition:  # type: ignore[override]  # see above
+        if other is None:
+            return Or((Missing(self._operand.path), Compare(self._operand, "=", None)))
+        return Compare(self._operand, "=", _side(other))
+
+    def __ne__(self, other: object) -> Condition:  # type: ignore[override]  # see above
+        if other is None:
+            return And((Exists(self._operand.path), Compare(self._operand, "<>", None)))
+        return Compare(self._operand, "<>", _side(other))
+
+    def __lt__(self, other: object) -> Condition:
+        return Compare(self._operand, "<", _side(other))
+
+    def __le__(self, other: object) -> Condition:
+        return Compare(self._operand, "<=", _side(other))
+
+    def __gt__(self, other: object) -> Condition:
+        return Compare(self._operand, ">", _side(other))
+
+    def __ge__(self, other: object) -> Condition:
+        return Compare(self._operand, ">=", _side(other))
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError(
+            f"{self!r} has no truth value, DynamoDB judges it; compare it, as in {self!r} == True"
+        )
+
+    def between(self, low: object, high: object) -> Condition:
+        """At least ``low`` and at most ``high``."""
+        return Between(self._operand, _side(low), _side(high))
+
+    def is_in(self, values: Iterable[object]) -> Condition:
+        """One of these values; of none, it holds for nothing."""
+        if isinstance(values, (str, bytes)):
+            raise UsageError(
+                problem=f"{self!r}.is_in({values!r}) would look for each character",
+                remedy=f"write {self!r} == {values!r}, or give a list: is_in([{values!r}])",
+            )
+        given = [*values]
+        present = IsIn(self._operand, tuple(_side(value) for value in given if value is not None))
+        return present if len(present.values) == len(given) else (self == None) | present  # noqa: E711
+
+
+class FieldSize(Comparable):
+    """The size of a field: characters of a text, bytes of a binary, elements of a set, list or dict."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"{_spelled(self._operand.path)}.size()"
+
+
+class FieldPath(Comparable):
+    """A field, a part of one, or an element of a list: ``F.address.city``, ``F["name"]``, ``F.tags[0]``."""
+
+    __slots__ = ()
+
+    def __getattr__(self, name: str) -> FieldPath:
+        _refuse_private(self, name)
+        return FieldPath(Attr((*self._operand.path, name)))
+
+    def __getitem__(self, step: str | int) -> FieldPath:
+        if isinstance(step, bool) or not isinstance(step, (str, int)):
+            raise TypeError(f"{self!r}[{step!r}]: a part is named by a str or counted by an int")
+        if isinstance(step, int) and step < 0:
+            raise IndexError(
+                f"{self!r}[{step}]: DynamoDB counts elements from the front; give an index from 0 up"
+            )
+        return FieldPath(Attr((*self._operand.path, step)))
+
+    # Without these two, Python would take indexing for iteration, and never come to an end.
+    __iter__: ClassVar[None] = None
+
+    def __contains__(self, element: object) -> NoReturn:
+        raise TypeError(f"`in` asks Python; to ask DynamoDB write {self!r}.contains({element!r})")
+
+    def __repr__(self) -> str:
+        return _spelled(self._operand.path)
+
+    def begins_with(self, prefix: object) -> Condition:
+        """The text or binary begins so."""
+        return BeginsWith(self._operand.path, _side(prefix))
+
+    def contains(self, value: object) -> Condition:
+        """The list or set has this element, or the text this piece."""
+        return Contains(self._operand.path, _side(value))
+
+    def exists(self) -> Condition:
+        """Something is stored, be it NULL."""
+        return Exists(self._operand.path)
+
+    def missing(self) -> Condition:
+        """Nothing is stored."""
+        return Missing(self._operand.path)
+
+    def size(self) -> FieldSize:
+        """The size, to be compared with a number."""
+        return FieldSize(SizeOf(self._operand.path))
+
+    def set(self, value: object) -> Change:
+        """Store this value."""
+        return SetTo(self._operand.path, value)
+
+    def set_if_missing(self, value: object) -> Change:
+        """Store this value unless something is stored."""
+        return SetIfMissing(self._operand.path, value)
+
+    def add(self, value: object) -> Change:
+        """Add to a number, which starts at 0, or to a set. A negative number subtracts."""
+        return AddTo(self._operand.path, value)
+
+    def remove(self) -> Change:
+        """Store nothing any more."""
+        return Remove(self._operand.path)
+
+    def append(self, *values: object) -> Change:
+        """Put these at the end of a list."""
+        return Append(self._operand.path, values)
+
+    def prepend(self, *values: object) -> Change:
+        """Put these at the start of a list, in this order."""
+        return Prepend(self._operand.path, values)
+
+    def discard(self, *values: object) -> Change:
+        """Take these out of a set, as far as they are in it."""
+        return Discard(self._operand.path, values)
+
+
+class Fields:
+    """The fields of whatever class a condition or change is used with."""
+
+    __slots__ = ()
+
+    def __getattr__(self, name: str) -> FieldPath:
+        _refuse_private(self, name)
+        return FieldPath(Attr((name,)))
+
+    def __getitem__(self, name: str) -> FieldPath:
+        if not isinstance(name, str):
+            raise TypeError(f"F[{name!r}]: a field is named by a str")
+        return FieldPath(Attr((name,)))
+
+    __iter__: ClassVar[None] = None
+
+    def __repr__(self) -> str:
+        return "F"
+
+
+F: Final = Fields()
+"""``F.status == "open"`` is a condition, ``F.visits.add(1)`` a change."""
+
+
+def _refuse_private(start: object, name: str) -> None:
+    # No field's name begins with an underscore, but pickle, copy, inspect and notebooks ask for such attributes.
+    if name.startswith("_"):
+        raise AttributeError(
+            f"{type(start).__name__!r} object has no attribute {name!r}; a field is F[{name!r}]"
+        )
+
+
+def _side(value: object) -> object:
+    return value._operand if isinstance(value, Comparable) else value
+
+
+# ASCII only: Python normalises other identifiers, so that a micro sign becomes a mu.
+_PLAIN_NAME: Final = re.compile(r"[A-Za-z]\w*", re.ASCII)
+
+
+def _spelled(path: Path) -> str:
+    text = "F"
+    for step in path:
+        is_plain = isinstance(step, str) and _PLAIN_NAME.fullmatch(step) and not iskeyword(step)
+        is_taken = text != "F" and hasattr(FieldPath, str(step))
+        text += f".{step}" if is_plain and not is_taken else f"[{step!r}]"
+    return text

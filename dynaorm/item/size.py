@@ -1,0 +1,72 @@
+"""How large DynamoDB says an item is, and the limits that follow.
+
+Source: Amazon DynamoDB Developer Guide, "DynamoDB item sizes and formats" and "Constraints in DynamoDB". KB and
+MB are binary there, and the size of a number is called approximate.
+"""
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, Final
+
+from dynaorm.item.value import AttributeValue, Item
+
+KB: Final = 1024
+MB: Final = 1024 * KB
+
+ITEM_LIMIT: Final = 400 * KB
+"""Bytes of an item, attribute names included."""
+
+TRANSACTION_LIMIT: Final = 4 * MB
+"""Bytes of all items in one TransactWriteItems."""
+
+ACTION_LIMIT: Final = 100
+"""Actions in one TransactWriteItems."""
+
+
+def item_size(item: Item) -> int:
+    """Bytes of an item or key: attribute names in UTF-8, and values."""
+    return sum(_text_size(name) + _value_size(value) for name, value in item.items())
+
+
+def write_units(bytes: int) -> int:
+    """Write capacity units of a plain write of this many bytes: one per started KB, at least one."""
+    return max(1, -(-bytes // KB))
+
+
+def _text_size(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode())
+
+
+def _number_size(text: str) -> int:
+    """One byte for every two significant digits, one more, and one for a minus sign."""
+    mantissa = text.upper().partition("E")[0]
+    negative = mantissa.startswith("-")
+    digits = mantissa.lstrip("+-").replace(".", "").strip("0")
+    return (max(1, len(digits)) + 1) // 2 + 1 + negative
+
+
+def _list_size(elements: Collection[AttributeValue]) -> int:
+    # 3 bytes for the list itself, and 1 for each element.
+    return 3 + len(elements) + sum(map(_value_size, elements))
+
+
+def _map_size(members: Item) -> int:
+    return 3 + len(members) + item_size(members)
+
+
+_SIZES: Final[Mapping[str, Callable[[Any], int]]] = {
+    "S": _text_size,
+    "N": _number_size,
+    "B": len,
+    "BOOL": lambda _: 1,
+    "NULL": lambda _: 1,
+    "SS": lambda texts: sum(map(_text_size, texts)),
+    "NS": lambda numbers: sum(map(_number_size, numbers)),
+    "BS": lambda blobs: sum(map(len, blobs)),
+    "L": _list_size,
+    "M": _map_size,
+}
+
+
+def _value_size(value: AttributeValue) -> int:
+    ((tag, content),) = value.items()
+    return _SIZES[tag](content)

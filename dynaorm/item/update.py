@@ -1,0 +1,318 @@
+"""Changes of an item: one clause each of an update expression, or the same done here to a stored item.
+
+Rule 1. Every change reads the item as it was before the update. So no two of them may touch one path, and indexes
+        are those of the old list: elements are removed last, and those set beyond its end are appended in order.
+Rule 2. What is not there yet counts as zero, an empty set or an empty list. A missing parent of a path does not.
+Rule 3. DynamoDB's ADD and DELETE know top-level attributes only. A nested number is added to in a SET clause; a nested
+        set cannot be changed in part.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from decimal import Context, Decimal, Inexact
+from typing import Any, Final
+
+from dynaorm.errors import UsageError
+from dynaorm.item.condition import Path, Resolver
+from dynaorm.item.placeholder import Placeholders
+from dynaorm.item.value import AttributeValue, Item, number_text
+
+_SETS: Final = frozenset({"SS", "NS", "BS"})
+_ELEMENTS: Final = frozenset({"S", "N", "B"})
+_ZERO: Final[AttributeValue] = {"N": "0"}
+_EMPTY_LIST: Final[AttributeValue] = {"L": []}
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A change of what is stored at a path."""
+
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class SetTo(Change):
+    """Store this value."""
+
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class SetIfMissing(Change):
+    """Store this value if there is none."""
+
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class AddTo(Change):
+    """Add to a number, or add elements to a set."""
+
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Append(Change):
+    """Put these at the end of a list."""
+
+    values: tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Prepend(Change):
+    """Put these at the start of a list, in this order."""
+
+    values: tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Discard(Change):
+    """Take these out of a set; a set without elements is no longer stored."""
+
+    values: tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Remove(Change):
+    """Store nothing."""
+
+
+def overlaps(left: Path, right: Path) -> bool:
+    """Whether one path leads to or through the other; DynamoDB refuses an update of both."""
+    shorter = min(len(left), len(right))
+    return left[:shorter] == right[:shorter]
+
+
+def resolve_changes(changes: Iterable[Change], resolver: Resolver) -> tuple[Change, ...]:
+    """The same changes on attribute names and attribute values; those that add or discard nothing are left out.
+
+    Raises:
+        UsageError: two changes of one path, or a change DynamoDB cannot make; and whatever the resolver raises.
+    """
+    resolved = [found for change in changes if (found := _resolved(change, resolver)) is not None]
+    for position, change in enumerate(resolved):
+        for other in resolved[:position]:
+            if overlaps(change.path, other.path):
+                raise UsageError(
+                    problem=f"{_spelled(change.path)} and {_spelled(other.path)} are changed in one update",
+                    remedy="make one change of the two, or send two updates",
+                )
+    return tuple(resolved)
+
+
+def _resolved(change: Change, resolver: Resolver) -> Change | None:
+    path = resolver.attribute(change.path)
+    match change:
+        case SetTo() | SetIfMissing():
+            return replace(change, path=path, value=resolver.encode(change.path, change.value, role="value"))
+        case Append() | Prepend():
+            values = tuple(resolver.encode(change.path, value, role="element") for value in change.values)
+            return replace(change, path=path, values=values) if values else None
+        case AddTo():
+            return _resolved_addition(change, path, resolver)
+        case Discard():
+            return _resolved_discard(change, path, resolver)
+    return replace(change, path=path)
+
+
+def _resolved_addition(change: AddTo, path: Path, resolver: Resolver) -> Change | None:
+    # Nothing can be added to a text or binary, so either can only be meant as the element of a set.
+    given = {change.value} if isinstance(change.value, (str, bytes)) else change.value
+    value = resolver.encode(change.path, given, role="value")
+    ((tag, content),) = value.items()
+    if isinstance(given, (set, frozenset)) and not content:
+        return None
+    if tag != "N":
+        if tag not in _SETS:
+            raise UsageError(
+                problem=f"{_spelled(change.path)} is neither a number nor a set, so nothing can be added to it",
+                remedy="use .set(...), or .append(...) on a list",
+            )
+        _check_whole(path)
+    return AddTo(path, value)
+
+
+def _resolved_discard(change: Discard, path: Path, resolver: Resolver) -> Change | None:
+    members: list[object] = []
+    for value in change.values:
+        members += value if isinstance(value, (set, frozenset)) else (value,)
+    values = tuple(resolver.encode(change.path, member, role="element") for member in members)
+    if not values:
+        return None
+    _check_whole(path)
+    try:
+        _set_of(values)
+    except ValueError as problem:
+        raise UsageError(
+            problem=f"{_spelled(change.path)} is not a set: {problem}",
+            remedy="use .set(...) with what shall remain, or .remove() on an element: F.items[0].remove()",
+        ) from problem
+    return Discard(path, values)
+
+
+def _check_whole(path: Path) -> None:
+    if len(path) > 1:
+        raise UsageError(
+            problem=f"DynamoDB changes a set in part only where it is an attribute itself: {_spelled(path)} is nested",
+            remedy="store the whole set with .set(...)",
+        )
+
+
+def _set_of(members: Iterable[AttributeValue]) -> AttributeValue:
+    found = [pair for member in members for pair in member.items()]
+    tags = sorted({tag for tag, _ in found})
+    if len(tags) != 1 or tags[0] not in _ELEMENTS:
+        raise ValueError(f"a set holds text, numbers or binary, one type only, and not {' and '.join(tags)}")
+    return {f"{tags[0]}S": sorted({content for _, content in found})}
+
+
+def _spelled(path: Path) -> str:
+    return ".".join(map(str, path))
+
+
+def render_update(changes: Iterable[Change], placeholders: Placeholders) -> str:
+    """The update expression of resolved changes; empty where there are none.
+
+    Raises:
+        ValueError: a nested set is changed in part.
+    """
+    clauses: dict[str, list[str]] = {"SET": [], "REMOVE": [], "ADD": [], "DELETE": []}
+    for change in changes:
+        keyword, text = _clause(change, placeholders.path(change.path), placeholders)
+        clauses[keyword].append(text)
+    return " ".join(f"{keyword} {', '.join(texts)}" for keyword, texts in clauses.items() if texts)
+
+
+def _clause(change: Change, path: str, placeholders: Placeholders) -> tuple[str, str]:
+    if isinstance(change, Remove):
+        return "REMOVE", path
+    if len(change.path) == 1:
+        if isinstance(change, AddTo):
+            return "ADD", f"{path} {placeholders.value(change.value)}"
+        if isinstance(change, Discard):
+            return "DELETE", f"{path} {placeholders.value(_set_of(change.values))}"
+    return "SET", f"{path} = {_operand(change, path, placeholders.value)}"
+
+
+def _operand(change: Change, path: str, value: Callable[[AttributeValue], str]) -> str:
+    match change:
+        case SetTo():
+            return value(change.value)
+        case SetIfMissing():
+            return f"if_not_exists({path}, {value(change.value)})"
+        case Append():
+            return (
+                f"list_append(if_not_exists({path}, {value(_EMPTY_LIST)}), {value({'L': [*change.values]})})"
+            )
+        case Prepend():
+            return (
+                f"list_append({value({'L': [*change.values]})}, if_not_exists({path}, {value(_EMPTY_LIST)}))"
+            )
+        case AddTo() if "N" in change.value:
+            return f"if_not_exists({path}, {value(_ZERO)}) + {value(change.value)}"
+    raise ValueError(f"{_spelled(change.path)} is nested, and DynamoDB changes only whole sets there")
+
+
+def apply_changes(item: Item, changes: Iterable[Change]) -> dict[str, AttributeValue]:
+    """What DynamoDB would store after resolved changes of this item, which itself stays as it is.
+
+    Raises:
+        ValueError: DynamoDB would refuse: two changes of one path, a missing parent, a value of the wrong type.
+    """
+    changes = tuple(changes)
+    for position, change in enumerate(changes):
+        if any(overlaps(change.path, other.path) for other in changes[:position]):
+            raise ValueError(f"{_spelled(change.path)} is changed twice in one update")
+    before: AttributeValue = {"M": item}
+    after = before
+    for change in sorted((one for one in changes if not isinstance(one, Remove)), key=_position):
+        after = _with(after, change.path, _outcome(change, _read(before, change.path)))
+    removals = [one for one in changes if isinstance(one, Remove)]
+    for change in sorted(removals, key=_position, reverse=True):
+        after = _with(after, change.path, None)
+    return dict(after["M"])
+
+
+def _position(change: Change) -> list[int]:
+    return [step for step in change.path if isinstance(step, int)]
+
+
+def _read(value: AttributeValue | None, path: Path) -> AttributeValue | None:
+    for step in path:
+        if value is None:
+            return None
+        if isinstance(step, str):
+            value = value.get("M", {}).get(step)
+        else:
+            elements = value.get("L", [])
+            value = elements[step] if step < len(elements) else None
+    return value
+
+
+def _with(value: AttributeValue, path: Path, new: AttributeValue | None) -> AttributeValue:
+    """A copy with one part replaced; ``new=None`` takes it out."""
+    step, rest = path[0], path[1:]
+    tag = "M" if isinstance(step, str) else "L"
+    if tag not in value:
+        raise ValueError(f"there is no {step!r} in {next(iter(value))}, and the path leads through it")
+    parts: Any = dict(value["M"]) if tag == "M" else list(value["L"])
+    found = _read(value, (step,))
+    if rest:
+        if found is None:
+            raise ValueError(f"there is no {step!r}, and the path leads through it")
+        parts[step] = _with(found, rest, new)
+    elif new is None:
+        if found is not None:
+            del parts[step]
+    elif found is None and tag == "L":
+        parts.append(new)
+    else:
+        parts[step] = new
+    return {tag: parts}
+
+
+def _outcome(change: Change, current: AttributeValue | None) -> AttributeValue | None:
+    match change:
+        case SetTo(value=value):
+            return {**value}
+        case SetIfMissing(value=value):
+            return {**value} if current is None else current
+        case Append(values=values):
+            return {"L": [*_content(change, current, "L"), *values]}
+        case Prepend(values=values):
+            return {"L": [*values, *_content(change, current, "L")]}
+        case AddTo(value=value):
+            return _sum(change, current, value)
+        case Discard(values=values):
+            return _rest(change, current, _set_of(values))
+    raise ValueError(f"{change!r} is no change of an item")
+
+
+def _content(change: Change, current: AttributeValue | None, tag: str) -> Any:
+    if current is None:
+        return ()
+    if tag not in current:
+        raise ValueError(f"{_spelled(change.path)} is {next(iter(current))} and not {tag}")
+    return current[tag]
+
+
+def _sum(change: Change, current: AttributeValue | None, value: AttributeValue) -> AttributeValue:
+    ((tag, added),) = value.items()
+    present = _content(change, current, tag)
+    if tag != "N":
+        identity = _IDENTITY[tag]
+        known = set(map(identity, present))
+        return {tag: [*present, *(one for one in added if identity(one) not in known)]}
+    # Exact: two numbers of DynamoDB's together span fewer than 300 digits.
+    return {"N": number_text(Context(prec=300, traps=[Inexact]).add(Decimal(present or 0), Decimal(added)))}
+
+
+def _rest(change: Change, current: AttributeValue | None, value: AttributeValue) -> AttributeValue | None:
+    ((tag, removed),) = value.items()
+    identity = _IDENTITY[tag]
+    gone = set(map(identity, removed))
+    kept = [one for one in _content(change, current, tag) if identity(one) not in gone]
+    return {tag: kept} if kept else None
+
+
+_IDENTITY: Final[Mapping[str, Callable[[Any], object]]] = {"SS": str, "NS": Decimal, "BS": bytes}

@@ -1,0 +1,114 @@
+"""Attribute values as DynamoDB writes them: the canonical text of numbers, and when two values are the same.
+
+Rule 1. A number has one text: plain digits where 40 will do, else ``1.5E-90``; no spare zeros, no ``-0``.
+Rule 2. Two values are the same where DynamoDB's ``=`` says so: ``1.50`` is ``1.5``, and a set has no order.
+"""
+
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from typing import Any, Final, TypeAlias
+
+AttributeValue: TypeAlias = Mapping[str, Any]
+"""One attribute value in the low-level form: ``{"S": "text"}``, ``{"N": "1.5"}``, ``{"L": [...]}``."""
+
+Item: TypeAlias = Mapping[str, AttributeValue]
+"""Attribute names and values: a stored item, or a primary key."""
+
+# Amazon DynamoDB Developer Guide, "Constraints in DynamoDB": 38 significant digits, 1E-130 to 9.99...E+125.
+_DIGITS: Final = 38
+_SMALLEST: Final = -130
+_LARGEST: Final = 125
+_SHORT_INT: Final = 10**_DIGITS
+_TOO_LARGE_INT: Final = 10 ** (_LARGEST + 1)
+_PLAIN: Final = 40
+
+
+def number_text(value: int | Decimal | float) -> str:
+    """The canonical text of a number, exact; a float counts as the shortest decimal that reads back as it.
+
+    Example:
+        >>> number_text(Decimal("1.50")), number_text(-0.0), number_text(0.1), number_text(Decimal("1E-90"))
+        ('1.5', '0', '0.1', '1E-90')
+
+    Raises:
+        ValueError: not a finite number, a bool, more than 38 significant digits, or outside DynamoDB's range.
+    """
+    if isinstance(value, int):
+        if isinstance(value, bool):
+            raise ValueError(f"{value!r} is a bool, not a number")
+        if -_SHORT_INT < value < _SHORT_INT:
+            return int.__repr__(value)
+        if not -_TOO_LARGE_INT < value < _TOO_LARGE_INT:
+            raise ValueError(
+                "an integer of more than 126 digits is larger than 9.99E+125, DynamoDB's largest number"
+            )
+        return _decimal_text(Decimal(value))
+    if isinstance(value, float):
+        text = float.__repr__(value)
+        if "e" in text or "n" in text:  # 1e-07, nan, inf
+            return _decimal_text(Decimal(text))
+        return text.removesuffix(".0") if value else "0"
+    if isinstance(value, Decimal):
+        return _decimal_text(value)
+    raise ValueError(f"{value!r} is not a number")
+
+
+def _decimal_text(value: Decimal) -> str:
+    sign, digits, exponent = value.as_tuple()
+    if not isinstance(exponent, int):
+        raise ValueError(f"{value} is not a finite number, and DynamoDB stores no other")
+    spelled = "".join(map(str, digits)).lstrip("0")
+    significant = spelled.rstrip("0")
+    if not significant:
+        return "0"
+    if len(significant) > _DIGITS:
+        raise ValueError(f"{value} has {len(significant)} significant digits, and DynamoDB keeps {_DIGITS}")
+    exponent += len(spelled) - len(significant)
+    adjusted = exponent + len(significant) - 1
+    if not _SMALLEST <= adjusted <= _LARGEST:
+        raise ValueError(f"{value} is outside DynamoDB's range of numbers, 1E-130 to 9.99E+125")
+    return ("-" if sign else "") + _spelled(significant, exponent, adjusted)
+
+
+def _spelled(significant: str, exponent: int, adjusted: int) -> str:
+    if exponent >= 0 and adjusted < _PLAIN:
+        return significant + "0" * exponent
+    if adjusted >= 0:
+        if exponent < 0:
+            return f"{significant[: adjusted + 1]}.{significant[adjusted + 1 :]}"
+    elif -exponent < _PLAIN - 1:
+        return "0." + significant.rjust(-exponent, "0")
+    mantissa = significant[0] + ("." + significant[1:] if len(significant) > 1 else "")
+    return f"{mantissa}E{adjusted:+d}"
+
+
+def same(left: AttributeValue | None, right: AttributeValue | None) -> bool:
+    """Whether two attribute values are equal to DynamoDB; None stands for an absent attribute.
+
+    Example:
+        >>> same({"N": "1.50"}, {"N": "1.5"}), same({"SS": ["a", "b"]}, {"SS": ["b", "a"]})
+        (True, True)
+    """
+    if left == right:
+        return True
+    if left is None or right is None:
+        return False
+    ((tag, one),) = left.items()
+    ((other_tag, other),) = right.items()
+    compare = _COMPARED.get(tag)
+    return tag == other_tag and compare is not None and compare(one, other)
+
+
+def _same_members(one: Item, other: Item) -> bool:
+    return one.keys() == other.keys() and all(same(value, other[name]) for name, value in one.items())
+
+
+# Where equal content can be spelled in different ways; text, binary, BOOL and NULL cannot.
+_COMPARED: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
+    "N": lambda one, other: Decimal(one) == Decimal(other),
+    "NS": lambda one, other: set(map(Decimal, one)) == set(map(Decimal, other)),
+    "SS": lambda one, other: frozenset(one) == frozenset(other),
+    "BS": lambda one, other: frozenset(one) == frozenset(other),
+    "L": lambda one, other: len(one) == len(other) and all(map(same, one, other)),
+    "M": _same_members,
+}

@@ -1,0 +1,207 @@
+"""``F`` names any field, and its comparisons and changes are values."""
+
+import copy
+import inspect
+import pickle
+from collections.abc import Iterable
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dynaorm.errors import UsageError
+from dynaorm.item.condition import (
+    And,
+    Attr,
+    BeginsWith,
+    Between,
+    Compare,
+    Contains,
+    Exists,
+    IsIn,
+    Missing,
+    Or,
+    SizeOf,
+)
+from dynaorm.item.field import F, FieldPath
+from dynaorm.item.update import AddTo, Append, Discard, Prepend, Remove, SetIfMissing, SetTo
+
+METHODS = [name for name in vars(FieldPath) if not name.startswith("_")] + ["between", "is_in"]
+
+
+@pytest.mark.parametrize(
+    ("path", "steps"),
+    [
+        (F.status, ("status",)),
+        (F["status"], ("status",)),
+        (F["State#Date"], ("State#Date",)),
+        (F.address.city, ("address", "city")),
+        (F.address["city"], ("address", "city")),
+        (F.tags[0], ("tags", 0)),
+        (F.a[0][1].b["c d"], ("a", 0, 1, "b", "c d")),
+        (F["_private"], ("_private",)),
+    ],
+    ids=[
+        "attribute",
+        "brackets",
+        "no-identifier",
+        "nested",
+        "nested-brackets",
+        "index",
+        "all-of-it",
+        "underscore",
+    ],
+)
+def test_a_path_is_made_of_names_and_indexes(path: FieldPath, steps: tuple[str | int, ...]) -> None:
+    assert path.exists() == Exists(steps)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_field_may_be_called_like_a_method(name: str) -> None:
+    assert getattr(F, name).exists() == F[name].exists() == Exists((name,))
+    assert F.nested[name].missing() == Missing(("nested", name))
+
+
+@pytest.mark.parametrize(
+    ("made", "meant"),
+    [
+        (F.a == 1, Compare(Attr(("a",)), "=", 1)),
+        (F.a != 1, Compare(Attr(("a",)), "<>", 1)),
+        (F.a < 1, Compare(Attr(("a",)), "<", 1)),
+        (F.a <= 1, Compare(Attr(("a",)), "<=", 1)),
+        (F.a > 1, Compare(Attr(("a",)), ">", 1)),
+        (F.a >= 1, Compare(Attr(("a",)), ">=", 1)),
+        (F.a == F.b.c, Compare(Attr(("a",)), "=", Attr(("b", "c")))),
+        (F.a.size() == F.b.size(), Compare(SizeOf(("a",)), "=", SizeOf(("b",)))),
+        (F.a.between(1, F.b), Between(Attr(("a",)), 1, Attr(("b",)))),
+        (F.a.is_in({1: "x"}.keys()), IsIn(Attr(("a",)), (1,))),
+        (F.a.is_in(number for number in (1, 2)), IsIn(Attr(("a",)), (1, 2))),
+        (F.a.begins_with("x"), BeginsWith(("a",), "x")),
+        (F.a.contains(F.b), Contains(("a",), Attr(("b",)))),
+        (F.a.exists(), Exists(("a",))),
+        (F.a.missing(), Missing(("a",))),
+        (F.a.set("x"), SetTo(("a",), "x")),
+        (F.a.b.set_if_missing("x"), SetIfMissing(("a", "b"), "x")),
+        (F.a.add(-1), AddTo(("a",), -1)),
+        (F.a[0].remove(), Remove(("a", 0))),
+        (F.a.append(1, 2), Append(("a",), (1, 2))),
+        (F.a.prepend(1, 2), Prepend(("a",), (1, 2))),
+        (F.a.discard("x", "y"), Discard(("a",), ("x", "y"))),
+    ],
+    ids=repr,
+)
+def test_a_path_makes_conditions_and_changes(made: object, meant: object) -> None:
+    assert made == meant
+
+
+@pytest.mark.parametrize("value", ["x", 1, 1.5, Decimal(1), date(2024, 1, 1), b"x"], ids=repr)
+def test_a_value_on_the_left_is_compared_the_other_way_round(value: Any) -> None:
+    assert (value == F.a) == Compare(Attr(("a",)), "=", value)
+    assert (value != F.a) == Compare(Attr(("a",)), "<>", value)
+    assert (value < F.a) == Compare(Attr(("a",)), ">", value)
+    assert (value >= F.a) == Compare(Attr(("a",)), "<=", value)
+
+
+def test_none_is_what_is_absent_or_null() -> None:
+    assert (F.a == None) == Or((Missing(("a",)), Compare(Attr(("a",)), "=", None)))  # noqa: E711
+    assert (F.a != None) == And((Exists(("a",)), Compare(Attr(("a",)), "<>", None)))  # noqa: E711
+    assert F.a.is_in([None, 1]) == Or(
+        (Missing(("a",)), Compare(Attr(("a",)), "=", None), IsIn(Attr(("a",)), (1,)))
+    )
+
+
+@pytest.mark.parametrize("text", ["open", b"open"], ids=repr)
+def test_one_text_is_not_taken_for_many_characters(text: Iterable[object]) -> None:
+    with pytest.raises(UsageError, match=r"F\.status\.is_in\(.*each character; write F\.status == "):
+        F.status.is_in(text)
+
+
+def test_a_path_has_no_truth_value() -> None:
+    with pytest.raises(TypeError, match=r"F\.active has no truth value.*F\.active == True"):
+        bool(F.active)
+
+
+def test_a_path_is_not_searched_by_python() -> None:
+    with pytest.raises(TypeError, match=r"F\.tags\.contains\('x'\)"):
+        "x" in F.tags  # noqa: B015  # the mistake under test
+
+
+@pytest.mark.parametrize("start", [F, F.tags], ids=repr)
+def test_a_path_is_not_iterated(start: Any) -> None:
+    with pytest.raises(TypeError, match="not iterable"):
+        list(start)
+
+
+@pytest.mark.parametrize("step", [1.5, None, True, slice(1)], ids=repr)
+def test_a_part_is_a_name_or_an_index(step: Any) -> None:
+    with pytest.raises(TypeError, match="a part is named by a str or counted by an int"):
+        F.tags[step]
+
+
+def test_an_index_counts_from_the_front() -> None:
+    with pytest.raises(IndexError, match="counts elements from the front"):
+        F.tags[-1]
+
+
+def test_the_first_step_is_a_name() -> None:
+    with pytest.raises(TypeError, match="a field is named by a str"):
+        F[0]  # type: ignore[index]  # the mistake under test
+
+
+@pytest.mark.parametrize("start", [F, F.address], ids=repr)
+@pytest.mark.parametrize("name", ["__wrapped__", "__deepcopy__", "_repr_html_", "__fspath__", "_x"])
+def test_names_that_python_asks_for_are_no_fields(start: object, name: str) -> None:
+    with pytest.raises(AttributeError, match=name):
+        getattr(start, name)
+
+
+@pytest.mark.parametrize("path", [F, F.a.b[0]["set"], F.a.size()], ids=repr)
+def test_a_path_survives_copying_pickling_and_inspection(path: object) -> None:
+    for again in (copy.copy(path), copy.deepcopy(path), pickle.loads(pickle.dumps(path))):
+        assert repr(again) == repr(path)
+    assert not callable(path)
+    assert not inspect.isawaitable(path)
+    inspect.getmembers(path)
+
+
+@pytest.mark.parametrize("path", [F.a, F.a.size()], ids=repr)
+def test_a_path_has_no_hash(path: object) -> None:
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(path)
+
+
+def test_a_path_is_not_written_to() -> None:
+    with pytest.raises(AttributeError):
+        F.name = "x"  # type: ignore[attr-defined]  # the mistake under test
+    with pytest.raises(AttributeError):
+        F.address.city = "x"  # type: ignore[attr-defined]  # the mistake under test
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "F",
+        "F.address.city",
+        "F.tags[0]",
+        "F.set",
+        "F.a['set']",
+        "F['State#Date']",
+        "F['_x']",
+        "F['class']",
+        "F['\N{MICRO SIGN}']",
+        "F.a.size()",
+    ],
+)
+def test_a_path_is_shown_as_it_is_written(text: str) -> None:
+    assert repr(eval(text, {"F": F})) == text
+
+
+@given(st.lists(st.text(min_size=1) | st.integers(0, 99), max_size=4), st.text(min_size=1))
+def test_what_a_path_shows_is_the_path(rest: list[str | int], name: str) -> None:
+    path = F[name]
+    for step in rest:
+        path = path[step]
+    assert eval(repr(path), {"F": F}).exists() == path.exists() == Exists((name, *rest))
