@@ -1,0 +1,152 @@
+"""Which markers a field carries, and whether each stands where it can only mean the field.
+
+``Annotated[str, Unique()]``, ``Annotated[str | None, Unique()]``, ``Annotated[str, Unique()] | None`` and aliases of
+these are the field itself. In ``list[Annotated[str, Unique()]]`` a marker would mean the members, which dynaorm cannot
+honour, so it is refused rather than ignored.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, is_dataclass
+from types import NoneType, UnionType
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    NewType,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+    is_typeddict,
+)
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from dynaorm.entity.marker import MARKERS, Attribute
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """A field's type without its markers, the markers, and what is wrong with where they stand."""
+
+    annotation: Any
+    metadata: tuple[object, ...]
+    markers: tuple[object, ...]
+    problems: tuple[str, ...] = ()
+
+    def find(self, kind: type) -> list[Any]:
+        return [marker for marker in self.markers if isinstance(marker, kind)]
+
+
+def marked(name: str, info: FieldInfo) -> Marked:
+    """The markers of one field."""
+    annotation = info.annotation
+    metadata = [one for one in info.metadata if not _is_marker(one)]
+    found = [*(one for one in info.metadata if _is_marker(one)), *_outer_markers(annotation)]
+    markers = [one for one in found if not isinstance(one, type)]
+    problems = [
+        f"{name}: {one.__name__} is a class; write {one.__name__}()" for one in found if isinstance(one, type)
+    ]
+    if _is_marker(info.default):
+        kind = _kind(info.default)
+        problems.append(f"{name}: {kind}() is its default value; write Annotated[<its type>, {kind}()]")
+    misplaced = sorted({_kind(marker) for marker in _inner_markers(annotation, frozenset(), outer=True)})
+    problems += [
+        f"{name}: {kind}() stands inside the type, where it would mean a part of the value; "
+        f"write Annotated[<the whole type>, {kind}()]"
+        for kind in misplaced
+    ]
+    kinds = [type(marker) for marker in markers]
+    problems += [
+        f"{name}: {kind.__name__}() is given twice; keep one" for kind in MARKERS if kinds.count(kind) > 1
+    ]
+    return Marked(annotation, tuple(metadata), tuple(markers), tuple(problems))
+
+
+def accepts_none(annotation: Any) -> bool:
+    """Whether None is a value of the type."""
+    named = _named(annotation)
+    if named is not None:
+        return accepts_none(named)
+    origin, members = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return accepts_none(members[0])
+    if origin is Literal:
+        return None in members
+    return annotation in (None, NoneType) or (
+        origin in (Union, UnionType) and any(map(accepts_none, members))
+    )
+
+
+def _is_marker(one: object) -> bool:
+    """Whether it is a marker, or the class of one, which somebody forgot to call."""
+    return isinstance(one, MARKERS) or (isinstance(one, type) and one in MARKERS)
+
+
+def _kind(marker: object) -> str:
+    return (marker if isinstance(marker, type) else type(marker)).__name__
+
+
+def _named(annotation: Any) -> Any | None:
+    """What an alias or NewType stands for; None for another type."""
+    if isinstance(annotation, NewType):
+        return annotation.__supertype__
+    # Aliases of the ``type`` statement are of another class than those of typing_extensions.
+    return getattr(annotation, "__value__", None) or getattr(get_origin(annotation), "__value__", None)
+
+
+def _members(annotation: Any) -> tuple[Any, ...]:
+    if get_origin(annotation) in (Union, UnionType):
+        return tuple(one for one in get_args(annotation) if one is not NoneType)
+    return ()
+
+
+def _outer_markers(annotation: Any) -> Iterator[object]:
+    """Markers of an alias, or of the only member of ``X | None``: both mean the field."""
+    named = _named(annotation)
+    if named is not None:
+        yield from _outer_markers(named)
+    elif get_origin(annotation) is Annotated:
+        inner, *metadata = get_args(annotation)
+        yield from filter(_is_marker, metadata)
+        yield from _outer_markers(inner)
+    elif len(members := _members(annotation)) == 1:
+        yield from _outer_markers(members[0])
+
+
+def _inner_markers(annotation: Any, seen: frozenset[Any], *, outer: bool) -> Iterator[object]:
+    """Markers that mean a part of the value: members of a container or union, fields of a nested record."""
+    named = _named(annotation)
+    if named is not None:
+        if annotation not in seen:
+            yield from _inner_markers(named, seen | {annotation}, outer=outer)
+        return
+    if get_origin(annotation) is Annotated:
+        inner, *metadata = get_args(annotation)
+        if not outer:
+            yield from filter(_is_marker, metadata)
+        yield from _inner_markers(inner, seen, outer=outer)
+        return
+    if isinstance(annotation, type) and annotation not in seen:
+        yield from _record_markers(annotation, seen | {annotation})
+    members = _members(annotation)
+    for member in members or get_args(annotation):
+        yield from _inner_markers(member, seen, outer=outer and len(members) == 1)
+
+
+def _record_markers(kind: type, seen: frozenset[Any]) -> Iterator[object]:
+    """Markers in the fields of a nested model, dataclass, typed dict or named tuple."""
+    for annotation, metadata in _record_fields(kind):
+        # A nested model's fields may be renamed by Attribute: that is about how they are stored, not about identity.
+        yield from (one for one in metadata if _is_marker(one) and not isinstance(one, Attribute))
+        yield from _outer_markers(annotation)
+        yield from _inner_markers(annotation, seen, outer=True)
+
+
+def _record_fields(kind: type) -> list[tuple[Any, Sequence[object]]]:
+    if issubclass(kind, BaseModel):
+        return [(info.annotation, info.metadata) for info in kind.model_fields.values()]
+    if is_dataclass(kind) or is_typeddict(kind) or (issubclass(kind, tuple) and hasattr(kind, "_fields")):
+        return [(annotation, ()) for annotation in get_type_hints(kind, include_extras=True).values()]
+    return []

@@ -1,0 +1,118 @@
+"""``Entity``, the class users derive from: all class magic is in this file.
+
+It keeps the keywords of the class statement, builds the mapping once pydantic has completed the class (forward
+references included), and carries the snapshot along when an entity is copied or pickled.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Self, TypeVar
+
+from pydantic import BaseModel, ConfigDict
+from typing_extensions import Unpack
+
+from dynaorm.entity.declare import declare
+from dynaorm.entity.mapping import FAILURE, MAPPING, mapping_of
+from dynaorm.entity.options import OPTIONS, declared_options, options_of
+from dynaorm.entity.state import SLOT, set_state
+from dynaorm.entity.table import UNSET, Table, _Unset
+from dynaorm.errors import DeclarationError, UnknownField
+
+
+class Entity(BaseModel):
+    """A pydantic model stored in a DynamoDB table.
+
+    ``class User(Entity, table=app, pk="USER#{user_id}", sk="PROFILE")``
+
+    Keywords of the class statement:
+        table: the ``Table`` it lives in; None makes a plain model of a mapped class.
+        pk, sk: key templates of literal text and ``{field}`` or ``{field:spec}``.
+        name: a stable name, the value of the type attribute; default the class's.
+        unique: composite unique constraints, ``{"name": ("field", ...)}``.
+        versioned: True, or a sort key template with ``{version}`` (and ``{sk}``).
+        version_padding: digits to which version numbers are padded in keys (never that of the latest copy).
+
+    Everything else is pydantic's. Subclasses of a mapped class share its keys.
+
+    Raises:
+        DeclarationError: from the class statement, with every problem of the class.
+    """
+
+    __slots__ = (SLOT,)
+
+    def __init_subclass__(
+        cls,
+        *,
+        table: Table | _Unset | None = UNSET,
+        pk: str | _Unset = UNSET,
+        sk: str | _Unset = UNSET,
+        name: str | _Unset = UNSET,
+        unique: Mapping[str, tuple[str, ...] | str] | _Unset = UNSET,
+        versioned: bool | str | _Unset = UNSET,
+        version_padding: int | _Unset = UNSET,
+        **config: Unpack[ConfigDict],
+    ) -> None:
+        super().__init_subclass__()
+        given = {
+            "table": table,
+            "pk": pk,
+            "sk": sk,
+            "name": name,
+            "unique": unique,
+            "versioned": versioned,
+            "version_padding": version_padding,
+            **config,
+        }
+        setattr(cls, OPTIONS, options_of(cls, given))
+
+    @classmethod
+    def __pydantic_on_complete__(cls) -> None:
+        super().__pydantic_on_complete__()
+        options = declared_options(cls)
+        if options.table is None and not options.problems:
+            return
+        try:
+            setattr(cls, MAPPING, declare(cls, options))
+        except DeclarationError as error:
+            setattr(cls, FAILURE, error)
+            raise
+
+    def __copy__(self) -> Self:
+        return _carry(self, super().__copy__())
+
+    def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
+        return _carry(self, super().__deepcopy__(memo))
+
+    def __getstate__(self) -> dict[Any, Any]:
+        return {**super().__getstate__(), SLOT: getattr(self, SLOT, None)}
+
+    def __setstate__(self, state: dict[Any, Any]) -> None:
+        set_state(self, state.pop(SLOT, None))
+        super().__setstate__(state)
+
+
+E = TypeVar("E", bound=Entity)
+
+
+def _carry(source: Entity, copy: E) -> E:
+    # The snapshot is immutable, so copies share it.
+    if (state := getattr(source, SLOT, None)) is not None:
+        set_state(copy, state)
+    return copy
+
+
+def detached(entity: E, /, **changes: Any) -> E:
+    """A new entity with the same values, ``changes`` applied: saving it inserts it, whatever the other was loaded from.
+
+    Raises:
+        UnknownField: a change is no field of the class.
+        InvalidValue: a value does not fit its field.
+    """
+    cls = type(entity)
+    for name in changes:
+        if name not in cls.model_fields:
+            raise UnknownField(entity=cls.__name__, field=name, known=tuple(cls.model_fields))
+    copy: E = entity.model_copy(update=changes)
+    set_state(copy, None)
+    if changes:
+        mapping_of(cls).validate(vars(copy), frozenset(changes))
+    return copy

@@ -1,0 +1,70 @@
+"""A unique constraint, and the key of the guard item that holds one of its values.
+
+The key is ``name#value``. A single value stands as it is: a name holds no ``#``, so the first one ends it. The parts of
+a composite value are joined by ``#``, with ``#`` and ``%`` inside them escaped. A key over 1024 bytes (the limit of a
+sort key, which repeats it), or a value that itself begins with ``sha256:``, becomes ``name#sha256:<hex>``.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any, Final
+
+from dynaorm.entity.scalar import Scalar
+
+OWNER: Final = "owner"
+TABLE: Final = "table"
+_LIMIT: Final = 1024
+_HASHED: Final = "sha256:"
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """A named tuple of fields whose values no two live entities share.
+
+    Attributes:
+        name: the part of the guard's key before ``#``.
+        fields: the fields that make the value, those of its scope first.
+        scalars: their types, in the same order.
+        normalize: applied to the value of a single field (the last) before comparing.
+        when: where it is false for an entity, nothing is claimed.
+        shared: other classes of the table may claim values of the same constraint.
+    """
+
+    name: str
+    fields: tuple[str, ...]
+    scalars: tuple[Scalar, ...]
+    normalize: Callable[[Any], Any] | None = None
+    when: Callable[[Any], bool] | None = None
+    shared: bool = False
+
+    def value_of(self, values: Mapping[str, Any]) -> Any:
+        """The value as a person would name it: one field's, or the tuple of all."""
+        return (
+            values[self.fields[0]] if len(self.fields) == 1 else tuple(values[name] for name in self.fields)
+        )
+
+    def guard_key(self, values: Mapping[str, Any]) -> str | None:
+        """The guard item's key for these field values; None where one of them is None.
+
+        Raises:
+            ValueError: a value is not of its field's type.
+        """
+        texts: list[str] = []
+        last = len(self.fields) - 1
+        for position, (name, scalar) in enumerate(zip(self.fields, self.scalars, strict=True)):
+            value = values[name]
+            if value is None:
+                return None
+            if position == last and self.normalize is not None:
+                value = self.normalize(value)
+            texts.append(scalar.to_text(value))
+        joined = texts[0] if last == 0 else "#".join(map(_escape, texts))
+        key = f"{self.name}#{joined}"
+        if len(key.encode()) > _LIMIT or joined.startswith(_HASHED):
+            return f"{self.name}#{_HASHED}{sha256(joined.encode()).hexdigest()}"
+        return key
+
+
+def _escape(text: str) -> str:
+    return text.replace("%", "%25").replace("#", "%23")

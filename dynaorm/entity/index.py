@@ -1,0 +1,32 @@
+"""An entity's place in a secondary index of its table."""
+
+from typing import TypeAlias
+
+TemplateText: TypeAlias = str | tuple[str, ...]
+
+
+class Index(property):
+    """The key templates under which a class appears in one of its table's indexes.
+
+    ``by_status = Index("GSI1", pk="STATUS#{status}", sk="{created_at}")``. A template may be left out where the
+    index's key attribute is a key of the table (it takes that key's template) or the stored name of a field. An item
+    for which any part is None is not in the index.
+
+    It derives from ``property`` so that pydantic takes it for no field, annotated or not.
+    """
+
+    def __init__(self, name: str, *, pk: TemplateText | None = None, sk: TemplateText | None = None) -> None:
+        super().__init__()
+        self.index_name = name
+        self.pk_text = pk
+        self.sk_text = sk
+        self.attribute_name = ""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.attribute_name = name
+
+    def __get__(self, instance: object, owner: type | None = None) -> "Index":
+        return self
+
+    def __repr__(self) -> str:
+        return f"Index({self.index_name!r}, pk={self.pk_text!r}, sk={self.sk_text!r})"

@@ -1,0 +1,112 @@
+"""The address of one entity: its class and the fields of its primary key."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Generic, TypeVar
+
+from dynaorm.entity.mapping import EntityMapping, mapping_of
+from dynaorm.errors import UnknownField, UsageError
+from dynaorm.item.value import AttributeValue, Item
+
+E = TypeVar("E")
+
+
+class Key(Generic[E]):
+    """The primary key of an entity, as its class and fields: ``Key(User, user_id="u1")``.
+
+    Attributes:
+        entity: the class; None for the key of an item that no class of the table understands.
+        fields: the fields of the key.
+        primary_key: the rendered key, as DynamoDB attribute values.
+
+    Raises:
+        UnknownField: a keyword is no field of the class's primary key.
+        InvalidValue: a value cannot be part of the key.
+        UsageError: a field of the key is missing.
+    """
+
+    __slots__ = ("entity", "fields", "primary_key")
+
+    entity: type[E] | None
+    fields: Mapping[str, Any]
+    primary_key: Item
+
+    def __init__(self, entity: type[E], /, **fields: Any) -> None:
+        mapping = mapping_of(entity)
+        self.entity = entity
+        self.fields = MappingProxyType(key_fields(mapping, fields))
+        self.primary_key = mapping.primary_key(fields)
+
+    def __repr__(self) -> str:
+        if self.entity is None or not self.fields:
+            key = ", ".join(
+                f"{name}={next(iter(value.values()))!r}" for name, value in self.primary_key.items()
+            )
+            return f"Key({self.entity.__name__ + ', ' if self.entity else ''}{key})"
+        return f"Key({', '.join([self.entity.__name__, *(f'{n}={v!r}' for n, v in self.fields.items())])})"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Key):
+            return NotImplemented
+        return self.entity is other.entity and self.primary_key == other.primary_key
+
+    def __hash__(self) -> int:
+        return hash((self.entity, identity(self.primary_key)))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore, (self.entity, dict(self.fields), dict(self.primary_key))
+
+
+def _restore(entity: type[E] | None, fields: Mapping[str, Any], primary_key: Item) -> Key[E]:
+    key: Key[E] = Key.__new__(Key)
+    key.entity = entity
+    key.fields = MappingProxyType(dict(fields))
+    key.primary_key = primary_key
+    return key
+
+
+def key_fields(mapping: EntityMapping, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Exactly the fields of the primary key. Raises UnknownField, UsageError."""
+    wanted = mapping.key_fields
+    name = mapping.entity.__name__
+    for given in fields:
+        if given not in wanted:
+            raise UnknownField(entity=name, field=given, known=wanted)
+    if missing := [one for one in wanted if one not in fields]:
+        raise UsageError(
+            problem=f"the primary key of {name} is made of {', '.join(wanted)}, and {', '.join(missing)} is missing",
+            remedy=f"give {', '.join(f'{one}=...' for one in missing)}",
+        )
+    return dict(fields)
+
+
+def stored_key(mapping: EntityMapping, primary_key: Mapping[str, AttributeValue]) -> Key[Any]:
+    """The key of an item of this class, its fields as far as the templates give them back."""
+    fields: dict[str, Any] = {}
+    for part in (mapping.partition,) if mapping.sort is None else (mapping.partition, mapping.sort):
+        stored = primary_key[part.attribute.name]
+        fields.update(part.match(stored[part.attribute.kind]) or {})
+    known = {name: fields[name] for name in mapping.key_fields if name in fields}
+    return _restore(mapping.entity, known, dict(primary_key))
+
+
+def found_key(mappings: Mapping[str, EntityMapping], primary_key: Item) -> Key[Any]:
+    """The key of an item, with the class whose templates it fits; without one where none does."""
+    for mapping in mappings.values():
+        parts = (mapping.partition,) if mapping.sort is None else (mapping.partition, mapping.sort)
+        stored = [primary_key.get(part.attribute.name, {}).get(part.attribute.kind) for part in parts]
+        if all(
+            value is not None and part.match(value) is not None
+            for part, value in zip(parts, stored, strict=True)
+        ):
+            return stored_key(mapping, primary_key)
+    return _restore(None, {}, primary_key)
+
+
+def identity(primary_key: Item) -> tuple[tuple[str, str, object], ...]:
+    """A hashable form of a primary key; numbers are one key however they are spelled."""
+    found = []
+    for name, value in primary_key.items():
+        ((kind, content),) = value.items()
+        found.append((name, kind, content))
+    return tuple(sorted(found))

@@ -1,0 +1,124 @@
+"""Keys of one class: its primary key, and its keys in the table's indexes."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from dynaorm.entity.overlap import Shape
+from dynaorm.entity.table import KeyAttribute
+from dynaorm.entity.template import KeyTemplate, KeyValueError
+from dynaorm.entity.version_template import VersionTemplate
+from dynaorm.item.value import AttributeValue
+
+# Length limits in UTF-8 bytes, on the table and on indexes alike (Developer Guide, "Quotas": partition and sort key).
+PARTITION_KEY_LIMIT: Final = 2048
+SORT_KEY_LIMIT: Final = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class KeyPart:
+    """One key attribute of a class.
+
+    Attributes:
+        attribute: the key attribute's name and type.
+        render: field values to the key's text or bytes; None where a field is None.
+        match: the reverse, as far as the template allows.
+        fields: the fields it is made of.
+        lossless: those that ``match`` gives back exactly.
+        bare: the template is one bare field, so its values share a namespace with guards and versions.
+        made_up: dynaorm makes the attribute up; False where it is a field's own attribute or a table key.
+        limit: how long the rendered key may be, in UTF-8 bytes.
+        shape: which keys it can render, versions included.
+        text: the template as declared.
+    """
+
+    attribute: KeyAttribute
+    render: Callable[[Mapping[str, Any]], str | bytes | None]
+    match: Callable[[str | bytes], dict[str, Any] | None]
+    fields: tuple[str, ...]
+    lossless: frozenset[str]
+    bare: bool
+    made_up: bool
+    limit: int
+    shape: Shape
+    text: str
+
+    def value(self, values: Mapping[str, Any]) -> AttributeValue | None:
+        """The key's attribute value; None where a field is None. Raises KeyValueError."""
+        key = self.render(values)
+        if key is None:
+            return None
+        size = len(key) if isinstance(key, bytes) or key.isascii() else len(key.encode())
+        if not 0 < size <= self.limit and self.attribute.kind != "N":
+            found = (
+                "an empty key" if size == 0 else f"a key of {size} bytes, more than the {self.limit} allowed"
+            )
+            raise KeyValueError(", ".join(self.fields), key, f"{self.text!r} renders {found}")
+        return {self.attribute.kind: key}
+
+
+def key_part(attribute: KeyAttribute, template: KeyTemplate, limit: int, *, made_up: bool = True) -> KeyPart:
+    return KeyPart(
+        attribute=attribute,
+        render=template.render,
+        match=template.match,
+        fields=template.fields,
+        lossless=template.lossless,
+        bare=template.bare is not None,
+        made_up=made_up,
+        limit=limit,
+        shape=template.shape,
+        text=template.text,
+    )
+
+
+def versioned_key_part(
+    attribute: KeyAttribute, template: VersionTemplate, inner: KeyTemplate | None
+) -> KeyPart:
+    """The sort key of a versioned class: the key of its latest copy."""
+    return KeyPart(
+        attribute=attribute,
+        render=template.latest,
+        match=template.match,
+        fields=inner.fields if inner else (),
+        lossless=inner.lossless if inner else frozenset(),
+        bare=False,
+        made_up=True,
+        limit=SORT_KEY_LIMIT - template.reserve,
+        shape=template.shape,
+        text=template.text,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class IndexMapping:
+    """A class's place in one index: the parts of its key, partition key first."""
+
+    name: str
+    attribute_name: str
+    partition: tuple[KeyPart, ...]
+    sort: tuple[KeyPart, ...]
+
+    @property
+    def parts(self) -> tuple[KeyPart, ...]:
+        return self.partition + self.sort
+
+    @property
+    def fields(self) -> frozenset[str]:
+        return frozenset(field for part in self.parts for field in part.fields)
+
+    @property
+    def made_up(self) -> tuple[str, ...]:
+        """The key attributes that exist only for this index."""
+        return tuple(part.attribute.name for part in self.parts if part.made_up)
+
+    def keys(self, values: Mapping[str, Any]) -> dict[str, AttributeValue] | None:
+        """The made-up key attributes of an entity; None where any part is None: it is not in the index."""
+        found: dict[str, AttributeValue] = {}
+        for part in self.parts:
+            value = part.value(values)
+            if value is None:
+                return None
+            if part.made_up:
+                found[part.attribute.name] = value
+        return found

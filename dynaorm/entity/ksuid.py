@@ -1,0 +1,166 @@
+"""KSUIDs: identifiers of 27 characters that sort by the second (or by the 4 milliseconds) they were made in.
+
+``Ksuid`` and ``KsuidMs`` are svix-ksuid's, made safe to be the type of a field: whatever is no KSUID is a ValueError,
+comparing with anything else is no error, and a datetime without a time zone is refused, not taken as local time.
+Neither is monotonic: two made within one step sort by chance, and the order between machines is that of their clocks.
+"""
+
+import re
+import struct
+from datetime import UTC, datetime, timedelta
+from typing import Final, Self
+
+import ksuid
+from pydantic import GetCoreSchemaHandler
+from pydantic_core import CoreSchema, core_schema
+
+_TEXT: Final = re.compile(r"[0-9A-Za-z]{27}")
+_HIGHEST: Final = "aWgEPTl1tmebfsQzFP4bxwgy80V"  # 160 bits, all set. base62's digits are in ASCII order.
+_EPOCH: Final = datetime.fromtimestamp(1_400_000_000, UTC)
+_END: Final = _EPOCH + timedelta(seconds=2**32)
+_TICK: Final = timedelta(microseconds=1)
+_SECOND: Final = timedelta(seconds=1)
+_FOUR_MILLISECONDS: Final = timedelta(milliseconds=4)
+
+
+def _is_text(data: object) -> bool:
+    return isinstance(data, str) and _TEXT.fullmatch(data) is not None and data <= _HIGHEST
+
+
+def _since_epoch(time: datetime, end: datetime = _END - _TICK) -> timedelta:
+    if time.utcoffset() is None:
+        raise ValueError(f"{time!r} has no time zone; give it one, as datetime.now(UTC) has")
+    if not _EPOCH <= time <= end:
+        raise ValueError(f"{time!r} is no time a KSUID can hold: those begin on {_EPOCH} and end on {_END}")
+    return time - _EPOCH
+
+
+class _Safe(ksuid.Ksuid):
+    """What both kinds have in common.
+
+    svix-ksuid makes its KsuidMs a subclass of its Ksuid, so a class of its own is needed to tell them apart.
+    """
+
+    def __init__(
+        self, datetime: datetime | None = None, payload: bytes | None = None, _raw: bytes | None = None
+    ) -> None:
+        if payload is not None and len(payload) != self.PAYLOAD_LENGTH_IN_BYTES:
+            raise ValueError(f"the payload has {len(payload)} bytes, not {self.PAYLOAD_LENGTH_IN_BYTES}")
+        super().__init__(payload=payload, _raw=_raw)
+        if datetime is not None and _raw is None:
+            # Not left to svix-ksuid: it computes in floats, which lose a millisecond now and then.
+            self._uid = self._stamp(_since_epoch(datetime)) + self.payload
+
+    @staticmethod
+    def _stamp(age: timedelta) -> bytes:
+        return struct.pack(">L", age // _SECOND)
+
+    @classmethod
+    def from_base62(cls, data: str) -> Self:
+        """The KSUID of a text. Raises ValueError where the text is none."""
+        if not _is_text(data):
+            raise ValueError(f"{data!r} is not a KSUID: 27 characters 0-9, A-Z, a-z, up to {_HIGHEST}")
+        return super().from_base62(data)
+
+    @classmethod
+    def from_bytes(cls, value: bytes) -> Self:
+        """The KSUID of 20 bytes. Raises ValueError for any other number of them."""
+        if len(value) != cls.BYTES_LENGTH:
+            raise ValueError(f"{value!r} has {len(value)} bytes, and a KSUID {cls.BYTES_LENGTH}")
+        return super().from_bytes(value)
+
+    def _bytes_of(self, other: object) -> bytes | None:
+        """The bytes of another KSUID of the same kind, of this module or of svix-ksuid; None for anything else."""
+        if not isinstance(other, ksuid.Ksuid):
+            return None
+        return bytes(other) if isinstance(self, ksuid.KsuidMs) is isinstance(other, ksuid.KsuidMs) else None
+
+    def __eq__(self, other: object) -> bool:
+        return bytes(self) == self._bytes_of(other)
+
+    __hash__ = ksuid.Ksuid.__hash__
+
+    def __lt__(self, other: object) -> bool:
+        found = self._bytes_of(other)
+        return NotImplemented if found is None else bytes(self) < found
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self)!r})"
+
+    @classmethod
+    def _validate(cls, value: object) -> Self:
+        if isinstance(value, cls):
+            return value
+        if isinstance(value, ksuid.Ksuid) and isinstance(value, ksuid.KsuidMs) is issubclass(
+            cls, ksuid.KsuidMs
+        ):
+            return cls.from_bytes(bytes(value))
+        if isinstance(value, str):
+            return cls.from_base62(value)
+        raise ValueError(f"{value!r} is not a {cls.__name__}")
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+        text = core_schema.str_schema(pattern=f"^{_TEXT.pattern}$")
+        return core_schema.json_or_python_schema(
+            json_schema=core_schema.no_info_after_validator_function(cls.from_base62, text),
+            python_schema=core_schema.lax_or_strict_schema(
+                lax_schema=core_schema.no_info_plain_validator_function(cls._validate),
+                strict_schema=core_schema.is_instance_schema(cls),
+            ),
+            serialization=core_schema.to_string_ser_schema(when_used="json"),
+        )
+
+
+class Ksuid(_Safe):
+    """A KSUID: the second it was made in, and 128 random bits.
+
+    Args:
+        datetime: when it was made, with a time zone, from 2014-05-13 to 2150; default now.
+        payload: the 16 bytes that follow; default random ones.
+
+    Raises:
+        ValueError: a datetime without a time zone or out of range, or a payload of another length.
+    """
+
+
+class KsuidMs(_Safe, ksuid.KsuidMs):
+    """A KSUID in steps of 4 milliseconds, and 120 random bits. Its texts sort among those of ``Ksuid`` by time.
+
+    Args:
+        datetime: when it was made, with a time zone, from 2014-05-13 to 2150; default now.
+        payload: the 15 bytes that follow; default random ones.
+
+    Raises:
+        ValueError: a datetime without a time zone or out of range, or a payload of another length.
+    """
+
+    @staticmethod
+    def _stamp(age: timedelta) -> bytes:
+        return struct.pack(">LB", age // _SECOND, age % _SECOND // _FOUR_MILLISECONDS)
+
+
+def new_ksuid() -> str:
+    """The text of a new KSUID, for ``Field(default_factory=new_ksuid)``."""
+    return str(Ksuid())
+
+
+def ksuid_range(start: datetime, end: datetime) -> tuple[str, str]:
+    """The lowest and the highest text of the KSUIDs made from ``start`` up to, but not including, ``end``.
+
+    Of both kinds, and in whole seconds: nothing made in that time is missed, but of the seconds in which it begins and
+    ends, a KSUID tells no parts.
+
+    Example:
+        >>> low, high = ksuid_range(datetime(2020, 3, 7, tzinfo=UTC), datetime(2020, 3, 8, tzinfo=UTC))
+        >>> low <= "1YnlHOfSSk3DhX4BR6lMAceAo1V" <= high
+        True
+
+    Raises:
+        ValueError: a datetime without a time zone or out of range, or an ``end`` that is not after ``start``.
+    """
+    first, last = _since_epoch(start), _since_epoch(end, _END) - _TICK
+    if last < first:
+        raise ValueError(f"no time lies from {start!r} up to {end!r}; the end comes second")
+    low, high = (struct.pack(">L", age // _SECOND) for age in (first, last))
+    return str(Ksuid.from_bytes(low + bytes(16))), str(Ksuid.from_bytes(high + b"\xff" * 16))

@@ -1,0 +1,384 @@
+"""All that is known of one mapped class: how an entity becomes an item and an item becomes an entity.
+
+Rule 1. Derived things (index keys, guards) are computed from the stored image of an item, never from what a validator
+        made of it: what is written must follow from what is stored.
+Rule 2. Nothing here writes; a mapping is built once per class and never changes.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import SchemaValidator
+
+from dynaorm.entity.constraint import Constraint
+from dynaorm.entity.expiry import seconds_of
+from dynaorm.entity.field import FieldMapping
+from dynaorm.entity.keys import IndexMapping, KeyPart
+from dynaorm.entity.state import LOADING, Loaded, set_state
+from dynaorm.entity.table import Table
+from dynaorm.entity.template import KeyValueError
+from dynaorm.entity.version_template import VersionTemplate
+from dynaorm.errors import DecodeError, InvalidValue, UsageError
+from dynaorm.item.value import AttributeValue, Item, same
+
+VERSION = "version"
+VERSION_AT = "version_at"
+DELETED = "deleted"
+
+# Where a class keeps its mapping, or why it has none.
+MAPPING: Final = "__dynaorm_mapping__"
+FAILURE: Final = "__dynaorm_failure__"
+
+
+@dataclass(frozen=True, slots=True)
+class Versioning:
+    """How a class keeps versions. ``fields``: those whose change writes one; None for all."""
+
+    template: VersionTemplate
+    fields: frozenset[str] | None
+
+
+@dataclass(frozen=True, eq=False)
+class EntityMapping:
+    """A mapped class.
+
+    Attributes:
+        entity: the class.
+        name: its stable name, the value of the type attribute.
+        table: where it lives.
+        root: the class that declared the keys; its subclasses share them.
+        fields: its fields by name, in declaration order.
+        partition: its partition key.
+        sort: its sort key, None on a table without one.
+        indexes: its places in the table's indexes, by the attribute name of the class.
+        constraints: its unique constraints, by name.
+        versioning: how it keeps versions, if it does.
+        expires: the field that says when it expires, if there is one.
+        validator: validates the fields of a class alone, without its model validators.
+    """
+
+    entity: type[BaseModel]
+    name: str
+    table: Table
+    root: type[BaseModel]
+    fields: Mapping[str, FieldMapping]
+    partition: KeyPart
+    sort: KeyPart | None
+    indexes: Mapping[str, IndexMapping]
+    constraints: Mapping[str, Constraint]
+    versioning: Versioning | None
+    expires: FieldMapping | None
+    validator: SchemaValidator
+
+    @cached_property
+    def key_fields(self) -> tuple[str, ...]:
+        """The fields the primary key is made of."""
+        sort = self.sort.fields if self.sort is not None else ()
+        return tuple(dict.fromkeys(self.partition.fields + sort))
+
+    @cached_property
+    def derived_fields(self) -> frozenset[str]:
+        """The fields something derived depends on: keys, indexes, constraints, versions, expiry."""
+        found = set(self.key_fields)
+        for index in self.indexes.values():
+            found |= index.fields
+        for constraint in self.constraints.values():
+            found |= set(self.fields) if constraint.when else set(constraint.fields)
+        if self.versioning is not None:
+            found |= self.versioning.fields or set(self.fields)
+        if self.expires is not None:
+            found.add(self.expires.name)
+        return frozenset(found)
+
+    # -- an entity becomes an item ---------------------------------------------------------------------------------
+
+    def encode(self, values: Mapping[str, Any]) -> dict[str, AttributeValue]:
+        """The attributes of all fields (keys and index keys not included). Raises InvalidValue."""
+        item: dict[str, AttributeValue] = {}
+        for field in self.fields.values():
+            if field.in_key:
+                continue
+            encoded = self.encode_field(field, values)
+            if encoded is not None:
+                item[field.attribute] = encoded
+        return item
+
+    def encode_field(self, field: FieldMapping, values: Mapping[str, Any]) -> AttributeValue | None:
+        """One field's attribute value, None for absence. Raises InvalidValue."""
+        try:
+            return field.encode(values[field.name])
+        except KeyError:
+            raise self.invalid(field.name, None, "has no value", "give it one") from None
+        except ValueError as problem:
+            raise self.invalid(field.name, values[field.name], str(problem)) from problem
+
+    def primary_key(self, values: Mapping[str, Any]) -> dict[str, AttributeValue]:
+        """The main item's primary key. Raises InvalidValue where a part is None or cannot be part of a key."""
+        key: dict[str, AttributeValue] = {}
+        for part in (self.partition,) if self.sort is None else (self.partition, self.sort):
+            value = self._key_value(part, values)
+            if value is None:
+                missing = next(name for name in part.fields if values.get(name) is None)
+                raise self.invalid(
+                    missing, None, f"is part of the primary key {part.text!r}", "give it a value"
+                )
+            if part.bare and part.attribute.kind == "S":
+                self._refuse_reserved(part, str(value["S"]))
+            key[part.attribute.name] = value
+        return key
+
+    def _key_value(self, part: KeyPart, values: Mapping[str, Any]) -> AttributeValue | None:
+        try:
+            return part.value(values)
+        except KeyValueError as problem:
+            raise self.invalid(problem.field, problem.value, problem.problem) from problem
+
+    def _refuse_reserved(self, part: KeyPart, text: str) -> None:
+        if reserved := self.table.reserved_for(part.attribute, text):
+            name = part.fields[0]
+            remedy = f"use a template with literal text, or {{{name}:raw}}"
+            raise self.invalid(name, text, f"would be the key of {reserved}", remedy)
+
+    def index_keys(self, values: Mapping[str, Any]) -> dict[str, AttributeValue]:
+        """The made-up key attributes of every index the entity is in. Raises InvalidValue."""
+        found: dict[str, AttributeValue] = {}
+        for index in self.indexes.values():
+            found.update(self.index_keys_of(index, values) or {})
+        return found
+
+    def index_keys_of(
+        self, index: IndexMapping, values: Mapping[str, Any]
+    ) -> dict[str, AttributeValue] | None:
+        """The made-up key attributes of one index; None where the entity is not in it. Raises InvalidValue."""
+        try:
+            return index.keys(values)
+        except KeyValueError as problem:
+            raise self.invalid(problem.field, problem.value, problem.problem) from problem
+
+    def guard_keys(self, values: Mapping[str, Any], subject: Callable[[], object]) -> dict[str, str]:
+        """Constraint name to guard key, for every value claimed. ``subject`` gives the entity ``when=`` looks at."""
+        found: dict[str, str] = {}
+        for constraint in self.constraints.values():
+            if constraint.when is not None and not constraint.when(subject()):
+                continue
+            try:
+                key = constraint.guard_key(values)
+            except ValueError as problem:
+                raise self.invalid(
+                    ", ".join(constraint.fields), constraint.value_of(values), str(problem)
+                ) from problem
+            if key is not None:
+                found[constraint.name] = key
+        return found
+
+    def validate(self, values: Mapping[str, Any], changed: frozenset[str] | None = None) -> None:
+        """Run the validators of the given fields (all by default). Raises InvalidValue; changes nothing."""
+        present = {name: values[name] for name in self.fields if name in values}
+        try:
+            if changed is None:
+                self.validator.validate_python(present, by_alias=False, by_name=True)
+                return
+            for name in changed:
+                self.validator.validate_assignment(
+                    dict(present), name, values[name], by_alias=False, by_name=True
+                )
+        except ValidationError as problem:
+            first = problem.errors(include_url=False)[0]
+            field = str(first["loc"][0]) if first["loc"] else ", ".join(changed or self.fields)
+            raise self.invalid(field, values.get(field), first["msg"]) from problem
+
+    def invalid(self, field: str, value: object, problem: str, remedy: str = "") -> InvalidValue:
+        if remedy:
+            return InvalidValue(
+                entity=self.entity.__name__, field=field, value=value, problem=problem, remedy=remedy
+            )
+        return InvalidValue(entity=self.entity.__name__, field=field, value=value, problem=problem)
+
+    # -- an item becomes an entity ---------------------------------------------------------------------------------
+
+    def hydrate(self, item: Item, *, read_only: bool = False) -> Any:
+        """The entity an item holds, fully validated, with the item as its snapshot.
+
+        Raises:
+            DecodeError: the item does not fit the class; every problem is named.
+        """
+        values = self.decode(item)
+        try:
+            entity = self.entity.__pydantic_validator__.validate_python(
+                values, context=LOADING, by_alias=False, by_name=True
+            )
+        except ValidationError as problem:
+            problems = tuple(
+                f"{'.'.join(map(str, error['loc'])) or 'the entity'}: {error['msg']}"
+                for error in problem.errors(include_url=False)
+            )
+            raise self.unreadable(item, problems) from problem
+        self._refuse_other_key(item, entity.__dict__)
+        set_state(entity, Loaded(item, self._defaults(item, entity.__dict__), read_only))
+        return entity
+
+    def decode(self, item: Item) -> dict[str, Any]:
+        """Field values of an item; a field whose absence means its default is left out. Raises DecodeError."""
+        values: dict[str, Any] = {}
+        problems: list[str] = []
+        for name, field in self.fields.items():
+            if field.in_key:
+                continue
+            found = item.get(field.attribute) if not field.formerly else field.stored_in(item)
+            try:
+                values[name] = field.codec.decode(found) if found is not None else field.decode_absent()
+            except KeyError:
+                continue
+            except ValueError as problem:
+                problems.append(f"{name}: {problem}")
+        self._fill_from_keys(item, values)
+        if problems:
+            raise self.unreadable(item, tuple(problems))
+        return values
+
+    def _fill_from_keys(self, item: Item, values: dict[str, Any]) -> None:
+        wanted = [name for name, field in self.fields.items() if field.in_key]
+        if not wanted:
+            return
+        for part in self.key_parts():
+            stored = item.get(part.attribute.name)
+            if stored is not None and any(name in part.lossless for name in wanted):
+                matched = part.match(stored[part.attribute.kind]) or {}
+                values.update(
+                    (name, matched[name]) for name in wanted if name in matched and name not in values
+                )
+        for name in wanted:
+            values.setdefault(name, None)
+
+    def key_parts(self) -> Iterator[KeyPart]:
+        """Every key part: the primary key's, then those of the indexes."""
+        yield self.partition
+        if self.sort is not None:
+            yield self.sort
+        for index in self.indexes.values():
+            yield from index.parts
+
+    def _defaults(self, item: Item, values: Mapping[str, Any]) -> Mapping[str, AttributeValue | None]:
+        absent = [
+            field for field in self.fields.values() if not field.in_key and field.stored_in(item) is None
+        ]
+        try:
+            return {field.attribute: self.encode_field(field, values) for field in absent}
+        except InvalidValue as problem:
+            text = f"{problem.field}: is absent, and its default {problem.value!r} {problem.problem}"
+            raise self.unreadable(item, (text,)) from problem
+
+    def _refuse_other_key(self, item: Item, values: Mapping[str, Any]) -> None:
+        for part in (self.partition,) if self.sort is None else (self.partition, self.sort):
+            stored = item.get(part.attribute.name)
+            rendered = self._key_value(part, values)
+            if not same(stored, rendered):
+                fields = ", ".join(f"{{{name}:raw}}" for name in part.fields) or "another literal"
+                problem = (
+                    f"{part.attribute.name} is {stored} but {part.text!r} renders {rendered}; "
+                    f"where the stored key is right, write {fields} in the template"
+                )
+                raise self.unreadable(item, (problem,))
+
+    def unreadable(self, item: Item, problems: tuple[str, ...]) -> DecodeError:
+        return DecodeError(entity=self.entity.__name__, key=self.key_of(item), problems=problems)
+
+    def key_of(self, item: Item) -> dict[str, AttributeValue]:
+        """The primary key of a stored item."""
+        return {key.name: item[key.name] for key in self.table.keys if key.name in item}
+
+    # -- what the attributes of bookkeeping say --------------------------------------------------------------------
+
+    def revision_of(self, item: Item) -> str | None:
+        attribute = self.table.revision_attribute
+        found = item.get(attribute) if attribute is not None else None
+        return str(found["S"]) if found is not None and "S" in found else None
+
+    def version_of(self, item: Item) -> int | None:
+        found = item.get(VERSION) if self.versioning is not None else None
+        return int(found["N"]) if found is not None else None
+
+    def expiry_of(self, item: Item) -> int | None:
+        """When an item expires, in epoch seconds; None for never."""
+        found = item.get(self.expires.attribute) if self.expires is not None else None
+        return seconds_of(found) if found is not None and "N" in found else None
+
+    def is_expired(self, item: Item, now: float) -> bool:
+        expiry = self.expiry_of(item)
+        return expiry is not None and expiry <= now
+
+    def is_tombstone(self, item: Item) -> bool:
+        """Whether an item is what a deleted versioned entity leaves behind."""
+        return self.versioning is not None and DELETED in item
+
+    def subject(self, item: Item) -> "StoredValues":
+        return StoredValues(self, item)
+
+    def stored_class(self, item: Item) -> "EntityMapping | None":
+        """The mapping of an item under a key of this class: its own, a subclass's; None for a stranger.
+
+        An item without a type attribute is told by its key alone.
+        """
+        attribute = self.table.type_attribute
+        tag = item.get(attribute) if attribute is not None else None
+        if tag is None:
+            return self
+        found: EntityMapping | None = self.table.mappings.get(str(tag.get("S")))
+        return found if found is not None and issubclass(found.entity, self.root) else None
+
+
+class StoredValues(Mapping[str, Any]):
+    """The field values of a stored image, decoded one by one as they are asked for."""
+
+    __slots__ = ("_cache", "_item", "_mapping")
+
+    def __init__(self, mapping: EntityMapping, item: Item) -> None:
+        self._mapping = mapping
+        self._item = item
+        self._cache: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._cache:
+            field = self._mapping.fields[name]
+            try:
+                if field.in_key:
+                    self._cache.update(self._mapping.decode(self._item))
+                else:
+                    self._cache[name] = field.value_in(self._item)
+            except ValueError as problem:
+                if isinstance(problem, DecodeError):
+                    raise
+                raise self._mapping.unreadable(self._item, (f"{name}: {problem}",)) from problem
+        return self._cache[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._mapping.fields)
+
+    def __len__(self) -> int:
+        return len(self._mapping.fields)
+
+
+def mapping_of(entity: type[Any]) -> EntityMapping:
+    """The mapping of a class.
+
+    Raises:
+        DeclarationError: the class could not be mapped; the same error each time it is used.
+        UsageError: it has no table, or is no entity class.
+    """
+    own = vars(entity)
+    found = own.get(MAPPING)
+    if isinstance(found, EntityMapping):
+        return found
+    failure = own.get(FAILURE)
+    if isinstance(failure, Exception):
+        raise failure
+    if issubclass(entity, BaseModel) and not entity.__pydantic_complete__:
+        entity.model_rebuild()
+        return mapping_of(entity)
+    raise UsageError(
+        problem=f"{entity.__name__} is not mapped to a table",
+        remedy=f"declare class {entity.__name__}(Entity, table=..., pk=...), or use the class that has one",
+    )

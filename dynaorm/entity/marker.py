@@ -1,0 +1,88 @@
+"""What a user writes inside ``Annotated`` to say how a field is stored."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from dynaorm.item.value import AttributeValue
+
+
+@dataclass(frozen=True, slots=True)
+class Unique:
+    """No two live entities hold the same value of this field.
+
+    Args:
+        name: the constraint's name, the part before ``#`` in the guard item's key; default the stored name.
+        scope: fields within which the value is unique (``scope=("tenant",)``).
+        normalize: a pure function of the value, applied before comparing (``str.casefold``).
+        when: a pure function of the entity; where it is false the value is not claimed.
+        shared: several classes of the table claim values of one common constraint. Every one of them must say so.
+    """
+
+    name: str | None = None
+    scope: tuple[str, ...] = ()
+    normalize: Callable[[Any], Any] | None = None
+    when: Callable[[Any], bool] | None = None
+    shared: bool = False
+
+    def __init__(
+        self,
+        name: str | None = None,
+        *,
+        scope: str | tuple[str, ...] = (),
+        normalize: Callable[[Any], Any] | None = None,
+        when: Callable[[Any], bool] | None = None,
+        shared: bool = False,
+    ) -> None:
+        object.__setattr__(self, "name", name)
+        object.__setattr__(self, "scope", (scope,) if isinstance(scope, str) else tuple(scope))
+        object.__setattr__(self, "normalize", normalize)
+        object.__setattr__(self, "when", when)
+        object.__setattr__(self, "shared", shared)
+
+
+@dataclass(frozen=True, slots=True)
+class Versioned:
+    """A change of this field writes a new version; unmarked fields of the class do not."""
+
+
+@dataclass(frozen=True, slots=True)
+class InKey:
+    """The field lives in the key alone: it is not stored again, but read back by matching the key."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExpiresAt:
+    """The time at which DynamoDB may delete the item, stored as epoch seconds in the table's TTL attribute."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """How a field is called and written in the stored item.
+
+    Args:
+        name: the attribute's name; default the field's.
+        formerly: older names, read when ``name`` is absent; the next save that changes the item renames them.
+        encode: value to DynamoDB attribute value (``{"S": ...}``), for types dynaorm does not know.
+        decode: the reverse.
+    """
+
+    name: str | None = None
+    formerly: tuple[str, ...] = ()
+    encode: Callable[[Any], AttributeValue] | None = None
+    decode: Callable[[AttributeValue], Any] | None = None
+
+    def __init__(
+        self,
+        name: str | None = None,
+        formerly: str | tuple[str, ...] = (),
+        encode: Callable[[Any], AttributeValue] | None = None,
+        decode: Callable[[AttributeValue], Any] | None = None,
+    ) -> None:
+        object.__setattr__(self, "name", name)
+        object.__setattr__(self, "formerly", (formerly,) if isinstance(formerly, str) else tuple(formerly))
+        object.__setattr__(self, "encode", encode)
+        object.__setattr__(self, "decode", decode)
+
+
+MARKERS = (Unique, Versioned, InKey, ExpiresAt, Attribute)

@@ -1,0 +1,159 @@
+"""The keywords of a class statement: ``class User(Entity, table=app, pk="USER#{user_id}", sk="PROFILE")``."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from typing import Any, Final
+
+from pydantic import ConfigDict
+
+from dynaorm.entity.table import UNSET, Table
+
+KEYWORDS: Final = ("table", "pk", "sk", "name", "unique", "versioned", "version_padding")
+OPTIONS: Final = "__dynaorm_options__"
+_KEYS: Final = ("pk", "sk", "versioned", "version_padding")
+_WIDEST: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a class declares, with what it inherits filled in.
+
+    ``root`` is the class that declared the keys; ``problems`` are mistakes in the keywords themselves.
+    """
+
+    table: Table | None = None
+    pk: str | None = None
+    sk: str | None = None
+    name: str = ""
+    unique: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    versioned: bool | str = False
+    version_padding: int = 0
+    root: type | None = None
+    problems: tuple[str, ...] = ()
+
+
+def declared_options(entity: type) -> Options:
+    """The options of a class that has been declared."""
+    found: Options = vars(entity).get(OPTIONS) or Options()
+    return found
+
+
+def options_of(entity: type, given: Mapping[str, Any]) -> Options:
+    """The options of a class, from its own keywords and those of its bases."""
+    own = {name: value for name, value in given.items() if name in KEYWORDS and value is not UNSET}
+    problems = list(_keyword_problems(own, [name for name in given if name not in KEYWORDS]))
+    own = {name: value for name, value in own.items() if name not in _KEYS or _is_key_option(name, value)}
+    bases = [declared_options(base) for base in entity.__bases__]
+    mapped = [base for base in bases if base.table is not None]
+    inherited = mapped[0] if mapped else None
+    if "table" not in own and inherited is not None:
+        problems += _family_problems(inherited, mapped[1:])
+    table = own.get("table", inherited.table if inherited else None)
+    if table is None and (idle := [name for name in own if name != "table"]):
+        problems.append(f"{_keywords(idle)} without a table; add table=...")
+    if table is not None and not isinstance(table, Table):
+        problems.append(f"table={table!r} is not a Table; write table=Table({str(table)!r})")
+        table = None
+    base = inherited if inherited is not None and table is not None else Options()
+    own_keys = [name for name in _KEYS if name in own and own[name] != getattr(base, name)]
+    inherits = base.table is not None and (base.table is table and not ("table" in own and own_keys))
+    if inherits and own_keys:
+        assert base.root is not None
+        problems.append(
+            f"{_keywords(own_keys)} would change the key that {base.root.__name__} declared and its subclasses share; "
+            f"drop {'it' if len(own_keys) == 1 else 'them'}, or give the class a table= of its own"
+        )
+    shared = (
+        {name: fields for one in mapped for name, fields in one.unique.items()} if table is not None else {}
+    )
+    return replace(
+        base,
+        table=table,
+        root=base.root if inherits else entity,
+        name=own.get("name", entity.__name__),
+        pk=own.get("pk", base.pk),
+        sk=own.get("sk", base.sk),
+        unique={**shared, **_unique(own.get("unique", {}))},
+        versioned=own.get("versioned", base.versioned),
+        version_padding=own.get("version_padding", base.version_padding),
+        problems=tuple(problems),
+    )
+
+
+def _keywords(names: Sequence[str]) -> str:
+    return ", ".join(f"{name}=" for name in names)
+
+
+def _family_problems(first: Options, others: Sequence[Options]) -> Iterator[str]:
+    for other in others:
+        if other.root is not first.root:
+            assert first.root is not None and other.root is not None
+            yield (
+                f"it derives from {first.root.__name__} and from {other.root.__name__}, which have keys of their own; "
+                f"derive from one of them, or give the class a table= and keys of its own"
+            )
+
+
+def _unique(given: Any) -> dict[str, tuple[str, ...]]:
+    return (
+        {name: found for name, fields in given.items() if (found := _names(fields))}
+        if _is_mapping(given)
+        else {}
+    )
+
+
+def _is_mapping(given: Any) -> bool:
+    return isinstance(given, Mapping) and all(isinstance(name, str) for name in given)
+
+
+def _names(fields: Any) -> tuple[str, ...] | None:
+    """The fields of one constraint; None where that is not what was given."""
+    if isinstance(fields, str):
+        return (fields,)
+    if isinstance(fields, Sequence) and all(isinstance(one, str) for one in fields):
+        return tuple(fields)
+    return None
+
+
+def _keyword_problems(own: Mapping[str, Any], unknown: list[str]) -> Iterator[str]:
+    known = [*KEYWORDS, *ConfigDict.__annotations__]
+    for name in unknown:
+        close = get_close_matches(name, known, n=1)
+        remedy = f"did you mean {close[0]}=?" if close else f"the keywords are {', '.join(KEYWORDS)}"
+        yield f"unknown keyword {name}=; {remedy}"
+    for name in ("pk", "sk"):
+        if name in own and not _is_key_option(name, own[name]):
+            yield f'{name}={own[name]!r} is not a key template; write {name}="..."'
+    if "name" in own and not (isinstance(own["name"], str) and own["name"]):
+        yield f'name={own["name"]!r} is not the name of an entity; write name="..."'
+    yield from _unique_problems(own.get("unique", {}))
+    yield from _version_problems(own)
+
+
+def _unique_problems(unique: Any) -> Iterator[str]:
+    if not _is_mapping(unique):
+        yield f'unique={unique!r} is not a mapping; write unique={{"name": ("field", "field")}}'
+        return
+    for name, fields in unique.items():
+        if not _names(fields):
+            yield f'unique={{{name!r}: {fields!r}}} names no fields; write unique={{{name!r}: ("field", "field")}}'
+
+
+def _version_problems(own: Mapping[str, Any]) -> Iterator[str]:
+    versioned, padding = own.get("versioned", False), own.get("version_padding", 0)
+    if not _is_key_option("versioned", versioned):
+        yield f"versioned={versioned!r}; write True, or a sort key template with {{version}}"
+    if not _is_key_option("version_padding", padding):
+        yield f"version_padding={padding!r}; write a number of digits from 0 to {_WIDEST}"
+    elif padding and not versioned:
+        yield "version_padding= in a class that keeps no versions; add versioned=True"
+
+
+def _is_key_option(name: str, value: object) -> bool:
+    """Whether a keyword that shapes the key has a value of the right type."""
+    if name == "versioned":
+        return isinstance(value, bool) or (isinstance(value, str) and value != "")
+    if name == "version_padding":
+        return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _WIDEST
+    return isinstance(value, str | None)

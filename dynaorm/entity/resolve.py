@@ -1,0 +1,97 @@
+"""Paths of field names become paths of attribute names, and Python values the field's attribute values."""
+
+from typing import Literal
+
+from dynaorm.entity.codec import Codec
+from dynaorm.entity.field import FieldMapping
+from dynaorm.entity.mapping import EntityMapping
+from dynaorm.errors import UnknownField, UsageError
+from dynaorm.item.condition import Path
+from dynaorm.item.value import AttributeValue
+
+
+class FieldResolver:
+    """Resolves what ``F`` builds against one class.
+
+    Raises:
+        UnknownField: a path does not begin with, or go through, a field.
+        InvalidValue: a value is not of its field's type.
+        UsageError: a field has no attribute to compare or change.
+    """
+
+    __slots__ = ("_mapping",)
+
+    def __init__(self, mapping: EntityMapping) -> None:
+        self._mapping = mapping
+
+    def attribute(self, path: Path) -> Path:
+        return self._walk(path)[0]
+
+    def encode(
+        self, path: Path, value: object, *, role: Literal["value", "element", "text"] = "value"
+    ) -> AttributeValue:
+        codec = self._walk(path)[1]
+        name = str(path[0])
+        pieces = role == "text" or (role == "element" and codec.element is None)
+        if pieces and isinstance(value, str) and "S" in codec.tags:
+            return {"S": value}
+        if pieces and isinstance(value, bytes) and "B" in codec.tags:
+            return {"B": value}
+        if role == "element" and "M" in codec.tags:
+            raise self._mapping.invalid(
+                name,
+                value,
+                "is asked of a map, which contains keys, not members",
+                f"ask F.{name}[key].exists()",
+            )
+        one_member = codec.is_set and not isinstance(value, set | frozenset)
+        wanted = codec.element if codec.element is not None and (role == "element" or one_member) else codec
+        if value is None and not wanted.nullable:
+            raise self._mapping.invalid(
+                name,
+                value,
+                "is None, which the field cannot be",
+                f"ask for F.{name}.missing(), or give a value",
+            )
+        try:
+            return wanted.encode(value)
+        except ValueError as problem:
+            raise self._mapping.invalid(name, value, str(problem)) from problem
+
+    def field(self, path: Path) -> FieldMapping:
+        """The field a path begins with."""
+        name = str(path[0])
+        field = self._mapping.fields.get(name)
+        if field is None:
+            raise UnknownField(
+                entity=self._mapping.entity.__name__, field=name, known=tuple(self._mapping.fields)
+            )
+        return field
+
+    def _walk(self, path: Path) -> tuple[Path, Codec]:
+        field = self.field(path)
+        if field.in_key:
+            raise UsageError(
+                problem=f"{self._mapping.entity.__name__}.{field.name} lives in the key alone",
+                remedy="a condition or change can only name fields stored as attributes",
+            )
+        found: list[str | int] = [field.attribute]
+        codec = field.codec
+        for step in path[1:]:
+            attribute, codec = self._step(codec, step, path)
+            found.append(attribute)
+        return tuple(found), codec
+
+    def _step(self, codec: Codec, step: str | int, path: Path) -> tuple[str | int, Codec]:
+        if isinstance(step, str) and codec.members is not None:
+            if step in codec.members:
+                return codec.members[step]
+            raise UnknownField(
+                entity=f"{self._mapping.entity.__name__}.{path[0]}", field=step, known=tuple(codec.members)
+            )
+        if codec.element is not None and not codec.is_set:
+            return step, codec.element
+        raise UsageError(
+            problem=f"{self._mapping.entity.__name__}.{path[0]} has no part {step!r}",
+            remedy="name a field of a nested model, a key of a dict, or an index of a list",
+        )

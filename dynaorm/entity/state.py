@@ -1,0 +1,63 @@
+"""What an entity remembers of the item it was loaded from or saved as.
+
+The snapshot is immutable and shared by copies of the entity; replacing it is the only way to change it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from dynaorm.item.value import AttributeValue, Item
+
+SLOT: Final = "__dynaorm_state__"
+
+
+class _Loading:
+    def __repr__(self) -> str:
+        return "LOADING"
+
+    def __reduce__(self) -> str:
+        return "LOADING"
+
+
+LOADING: Final = _Loading()
+"""The validation context while a stored item becomes an entity: ``info.context is LOADING``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A snapshot.
+
+    Attributes:
+        item: the main item as stored, attributes unknown to the class included. Never mutated.
+        defaults: what fields absent from the item took at load, encoded: not a change until they differ from it.
+        read_only: it was read at a version; only reads may use it.
+    """
+
+    item: Item
+    defaults: Mapping[str, AttributeValue | None] = field(default_factory=dict)
+    read_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Unsettled:
+    """A write was sent for the entity and its outcome is not known; ``state`` is what was known before."""
+
+    plan: Any
+    state: Loaded | None
+
+
+def state_of(entity: object) -> Loaded | None:
+    """The entity's snapshot; None for a new one."""
+    found = getattr(entity, SLOT, None)
+    return found.state if isinstance(found, Unsettled) else found
+
+
+def pending_of(entity: object) -> Any | None:
+    """The plan whose outcome has to be settled before the entity's next write."""
+    found = getattr(entity, SLOT, None)
+    return found.plan if isinstance(found, Unsettled) else None
+
+
+def set_state(entity: object, state: Loaded | Unsettled | None) -> None:
+    object.__setattr__(entity, SLOT, state)

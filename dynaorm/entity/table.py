@@ -1,0 +1,242 @@
+"""Where entities live: a table, its keys and its indexes, as declared.
+
+A ``Table`` is compared by identity: two objects with one name are two declarations. It also remembers the classes
+mapped to it, which is how a stored item finds its class and how two classes whose keys could meet are refused.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Final, Literal, TypeAlias
+
+from dynaorm.errors import DeclarationError
+
+KeyKind: TypeAlias = Literal["S", "N", "B"]
+Projection: TypeAlias = str | tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NumberKey:
+    """A key attribute of type Number."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class BinaryKey:
+    """A key attribute of type Binary."""
+
+    name: str
+
+
+KeySpec: TypeAlias = str | NumberKey | BinaryKey
+
+
+@dataclass(frozen=True, slots=True)
+class KeyAttribute:
+    """A key attribute's name and DynamoDB type (``S``, ``N`` or ``B``)."""
+
+    name: str
+    kind: KeyKind
+
+
+class _Unset(Enum):
+    UNSET = "unset"
+
+
+UNSET: Final = _Unset.UNSET
+
+
+def key_attribute(spec: KeySpec) -> KeyAttribute:
+    if isinstance(spec, NumberKey):
+        return KeyAttribute(spec.name, "N")
+    if isinstance(spec, BinaryKey):
+        return KeyAttribute(spec.name, "B")
+    return KeyAttribute(spec, "S")
+
+
+def _key_attributes(spec: KeySpec | tuple[KeySpec, ...] | None) -> tuple[KeyAttribute, ...]:
+    if spec is None:
+        return ()
+    return tuple(key_attribute(one) for one in (spec if isinstance(spec, tuple) else (spec,)))
+
+
+def _projection(projection: str | Iterable[str]) -> Projection:
+    return projection if isinstance(projection, str) else tuple(projection)
+
+
+class GlobalIndex:
+    """A global secondary index.
+
+    Args:
+        name: the index's name.
+        pk: its partition key attribute (default ``<name>PK``); a tuple of up to four declares a native
+            multi-attribute key.
+        sk: its sort key attribute (default ``<name>SK``), a tuple likewise; None for none.
+        projection: ``"ALL"``, ``"KEYS_ONLY"`` or the names of the attributes copied into the index.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        pk: KeySpec | tuple[KeySpec, ...] | None = None,
+        sk: KeySpec | tuple[KeySpec, ...] | _Unset | None = UNSET,
+        projection: str | Iterable[str] = "ALL",
+    ) -> None:
+        self.name = name
+        self.pk = _key_attributes(pk if pk is not None else f"{name}PK")
+        self.sk = _key_attributes(f"{name}SK" if isinstance(sk, _Unset) else sk)
+        self.projection = _projection(projection)
+
+    def __repr__(self) -> str:
+        return f"GlobalIndex({self.name!r})"
+
+
+class LocalIndex:
+    """A local secondary index: the table's partition key with another sort key. Only at the table's creation."""
+
+    def __init__(
+        self, name: str, *, sk: KeySpec | None = None, projection: str | Iterable[str] = "ALL"
+    ) -> None:
+        self.name = name
+        self.sk = _key_attributes(sk if sk is not None else f"{name}SK")
+        self.projection = _projection(projection)
+
+    def __repr__(self) -> str:
+        return f"LocalIndex({self.name!r})"
+
+
+class Table:
+    """Where entities are stored.
+
+    Args:
+        name: the table's declared name; a session may map it to another (``table_names=``).
+        pk: the partition key: an attribute name (a string key), ``NumberKey(name)`` or ``BinaryKey(name)``.
+        sk: the sort key likewise; None for a table with a partition key only.
+        indexes: its ``GlobalIndex`` and ``LocalIndex`` declarations.
+        type_attribute: the attribute that tells an item's class; None where items carry none.
+        revision_attribute: the attribute that changes with every write; None where items carry none.
+        guard_table: another table that holds the guard items of this one's unique values.
+        key_fields: ``"stored"`` repeats the fields of the primary key as attributes, ``"in_key"`` leaves them in
+            the key alone.
+
+    Raises:
+        DeclarationError: the declaration contradicts itself or DynamoDB's naming rules.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        pk: KeySpec = "PK",
+        sk: KeySpec | None = "SK",
+        indexes: Iterable[GlobalIndex | LocalIndex] = (),
+        type_attribute: str | None = "_type",
+        revision_attribute: str | None = "_rev",
+        guard_table: "Table | None" = None,
+        key_fields: Literal["stored", "in_key"] = "stored",
+    ) -> None:
+        self.name = name
+        self.pk = key_attribute(pk)
+        self.sk = key_attribute(sk) if sk is not None else None
+        indexes = tuple(indexes)
+        self.indexes = {index.name: index for index in indexes}
+        self.type_attribute = type_attribute
+        self.revision_attribute = revision_attribute
+        self.guard_table = guard_table
+        self.key_fields = key_fields
+        # Kept by the registry: the classes stored here by name, the classes whose guards are here, and what follows
+        # from them: the TTL attribute, and what a bare key must not begin with.
+        self.mappings: dict[str, Any] = {}
+        self.guarded: dict[object, Any] = {}
+        self.ttl_attribute: str | None = None
+        self.reserved: tuple[tuple[str, re.Pattern[str], str], ...] = ()
+        if problems := tuple(_problems(self, indexes)):
+            raise DeclarationError(entity=f"Table({name!r})", problems=problems)
+
+    @property
+    def keys(self) -> tuple[KeyAttribute, ...]:
+        """The key attributes: the partition key, then the sort key if there is one."""
+        return (self.pk,) if self.sk is None else (self.pk, self.sk)
+
+    @property
+    def kinds(self) -> dict[str, KeyKind]:
+        """The type of every key attribute, those of the indexes included."""
+        found = {key.name: key.kind for key in self.keys}
+        for index in self.indexes.values():
+            found |= {key.name: key.kind for _, side in _sides(index) for key in side}
+        return found
+
+    @property
+    def guards(self) -> "Table":
+        """The table that holds the guard items: this one, or its ``guard_table``."""
+        return self.guard_table or self
+
+    def reserved_for(self, key: KeyAttribute, text: str) -> str | None:
+        """What a key with this text would be taken for: a guard item or a version; None for neither."""
+        return next(
+            (what for name, begins, what in self.reserved if name == key.name and begins.match(text)), None
+        )
+
+    def __repr__(self) -> str:
+        return f"Table({self.name!r})"
+
+
+_NAME = re.compile(r"[A-Za-z0-9_.\-]{3,255}")
+# A GSI's key may have up to 4 partition and 4 sort attributes (Developer Guide, "Multi-attribute keys").
+_PARTS = 4
+
+
+def _problems(table: Table, indexes: tuple[GlobalIndex | LocalIndex, ...]) -> Iterator[str]:
+    # Names of tables and indexes: 3-255 of A-Z a-z 0-9 _ . - (Developer Guide, "Naming rules").
+    for name in [table.name, *(index.name for index in indexes)]:
+        if not _NAME.fullmatch(name) and not name.startswith("arn:"):
+            yield f"the name {name!r} is not 3 to 255 of A-Z a-z 0-9 _ . -; choose another"
+    if len(table.indexes) != len(indexes):
+        yield "two indexes have one name; rename one"
+    yield from _key_problems(table, indexes)
+    yield from _projection_problems(indexes)
+    yield from _reserved_problems(table)
+    for key in table.guard_table.keys if table.guard_table is not None else ():
+        if key.kind != "S":
+            yield f"guard_table {table.guards.name!r}: its key {key.name!r} is not a string key; use one"
+    if table.key_fields not in ("stored", "in_key"):
+        yield f"key_fields={table.key_fields!r}; write 'stored' or 'in_key'"
+
+
+def _key_problems(table: Table, indexes: tuple[GlobalIndex | LocalIndex, ...]) -> Iterator[str]:
+    if table.sk is not None and table.sk.name == table.pk.name:
+        yield f"partition key and sort key are both called {table.pk.name!r}; name them differently"
+    kinds = {key.name: key.kind for key in table.keys}
+    for index in indexes:
+        if isinstance(index, LocalIndex) and table.sk is None:
+            yield f"{index}: a local index needs a table with a sort key; declare a GlobalIndex"
+        for side, attributes in _sides(index):
+            if len(attributes) > _PARTS:
+                yield f"{index}: {side} has {len(attributes)} attributes; DynamoDB allows {_PARTS}, drop some"
+            for attribute in attributes:
+                if kinds.setdefault(attribute.name, attribute.kind) != attribute.kind:
+                    yield f"{index}: {attribute.name!r} is a key of two types; use one type everywhere"
+
+
+def _projection_problems(indexes: tuple[GlobalIndex | LocalIndex, ...]) -> Iterator[str]:
+    for index in indexes:
+        if isinstance(index.projection, str) and index.projection not in ("ALL", "KEYS_ONLY"):
+            yield (
+                f"{index}: projection={index.projection!r}; write 'ALL', 'KEYS_ONLY', or a tuple of attribute names"
+            )
+
+
+def _sides(index: GlobalIndex | LocalIndex) -> list[tuple[str, tuple[KeyAttribute, ...]]]:
+    return [("pk", index.pk), ("sk", index.sk)] if isinstance(index, GlobalIndex) else [("sk", index.sk)]
+
+
+def _reserved_problems(table: Table) -> Iterator[str]:
+    keys = {key.name for key in table.keys}
+    for label, reserved in (("type", table.type_attribute), ("revision", table.revision_attribute)):
+        if reserved in keys:
+            yield f"{label}_attribute {reserved!r} is a key attribute; choose another name or None"
+    if table.type_attribute is not None and table.type_attribute == table.revision_attribute:
+        yield f"type_attribute and revision_attribute are both {table.type_attribute!r}; name them differently"

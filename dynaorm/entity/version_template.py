@@ -1,0 +1,163 @@
+"""The sort keys of a versioned class: ``v{version}_{sk}`` around the class's own sort key.
+
+Rule 1. The latest copy is version ``0``, never padded; the versions are ``1``, ``2``, … padded or not.
+Rule 2. The digits can always be told from what stands beside them, so no version is taken for another, and the key
+        of a version follows from that of the latest copy alone.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, AnyStr, Final
+
+from dynaorm.entity.overlap import Run, Shape, digits
+from dynaorm.entity.template import KeyTemplate, KeyValueError, TemplateError
+from dynaorm.entity.template_rules import Kind
+
+_VERSION: Final = "{version}"
+_SORT: Final = "{sk}"
+_LATEST: Final = "0"
+_MOST_DIGITS: Final = 10  # ten versions a second for thirty years
+_MOST_PADDING: Final = 38  # digits of a DynamoDB number, which the attribute version is
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class VersionTemplate:
+    """The compiled template of a versioned class.
+
+    Attributes:
+        text: as declared: ``v{version}_{sk}``.
+        inner: the class's own sort key template, in the place of ``{sk}``; None where it has none.
+        kind: the DynamoDB type of the sort key: S or B.
+        padding: how many digits a version's number has at least.
+        shape: which keys it can render, those of versions included.
+        latest_shape: which keys it can render for the latest copy.
+        reserve: by how many bytes the key of a version can be longer than that of the latest copy.
+        head: what stands before ``{sk}``, with ``{version}`` or without.
+        tail: what stands after it.
+    """
+
+    text: str
+    inner: KeyTemplate | None
+    kind: Kind
+    padding: int
+    shape: Shape
+    latest_shape: Shape
+    reserve: int
+    head: str
+    tail: str
+
+    def latest(self, values: Mapping[str, Any]) -> str | bytes | None:
+        """The sort key of the latest copy; None where a field is None. Raises KeyValueError."""
+        return self._around(_LATEST, self._own(values))
+
+    def number(self, number: int, values: Mapping[str, Any]) -> str | bytes | None:
+        """The sort key of a version; None where a field is None. Raises KeyValueError."""
+        return self._around(self._digits(number), self._own(values))
+
+    def rewrap(self, stored_latest: str | bytes, number: int) -> str | bytes:
+        """The sort key of a version, from that of the latest copy.
+
+        Raises:
+            ValueError: the key is not that of a latest copy.
+        """
+        own = self._inside(stored_latest)
+        wrapped = self._around(self._digits(number), own)
+        if wrapped is None:
+            raise ValueError(f"{stored_latest!r} is not the sort key of a latest copy under {self.text!r}")
+        return wrapped
+
+    def match(self, key: str | bytes) -> dict[str, Any] | None:
+        """The lossless fields of the latest copy's sort key; None for any other key."""
+        own = self._inside(key)
+        if own is None:
+            return None
+        if self.inner is None:
+            return None if own else {}
+        return self.inner.match(own)
+
+    def latest_prefix(self, values: Mapping[str, Any], partial: tuple[str, str] | None = None) -> str:
+        """What the sort keys of latest copies begin with, given leading fields: ``KeyTemplate.prefix``, wrapped.
+
+        Raises:
+            KeyValueError: a value cannot be part of the key, or is not given in order.
+        """
+        head = self.head.replace(_VERSION, _LATEST)
+        if self.inner is not None:
+            return head + self.inner.prefix(values, partial)
+        if partial is not None:
+            raise KeyValueError(*partial, f"is not in {self.text!r}")
+        return head
+
+    def _digits(self, number: int) -> str:
+        return str(number).zfill(self.padding)
+
+    def _own(self, values: Mapping[str, Any]) -> str | bytes | None:
+        if self.inner is None:
+            return b"" if self.kind == "B" else ""
+        return self.inner.render(values)
+
+    def _around(self, version: str, own: str | bytes | None) -> str | bytes | None:
+        if own is None:
+            return None
+        head, tail = self.head.replace(_VERSION, version), self.tail.replace(_VERSION, version)
+        return head + own + tail if isinstance(own, str) else head.encode() + own + tail.encode()
+
+    def _inside(self, key: str | bytes) -> str | bytes | None:
+        """What stands for ``{sk}`` in the key of a latest copy; None for any other key."""
+        head, tail = self.head.replace(_VERSION, _LATEST), self.tail.replace(_VERSION, _LATEST)
+        if isinstance(key, str):
+            return None if self.kind == "B" else _between(key, head, tail)
+        return _between(key, head.encode(), tail.encode()) if self.kind == "B" else None
+
+
+def _between(key: AnyStr, head: AnyStr, tail: AnyStr) -> AnyStr | None:
+    if len(key) < len(head) + len(tail) or not (key.startswith(head) and key.endswith(tail)):
+        return None
+    return key[len(head) : len(key) - len(tail)]
+
+
+def versioned(text: str, inner: KeyTemplate | None, padding: int = 0, *, kind: Kind = "S") -> VersionTemplate:
+    """Compile the template of a versioned class's sort keys; ``kind`` counts where there is no ``inner``.
+
+    Raises:
+        TemplateError: with every problem of the template.
+    """
+    if problems := tuple(_problems(text, inner, padding)):
+        raise TemplateError(*problems)
+    kind = kind if inner is None else inner.kind
+    head, _, tail = text.partition(_SORT)
+    own = () if inner is None else inner.shape
+    every = digits(1, None)
+    return VersionTemplate(
+        text=text,
+        inner=inner,
+        kind=kind,
+        padding=padding,
+        shape=(*_shape(head, every), *own, *_shape(tail, every)),
+        latest_shape=(*_shape(head, _LATEST), *own, *_shape(tail, _LATEST)),
+        reserve=max(padding, _MOST_DIGITS) - len(_LATEST),
+        head=head,
+        tail=tail,
+    )
+
+
+def _shape(text: str, version: Run | str) -> Shape:
+    before, found, after = text.partition(_VERSION)
+    return tuple(part for part in (before, *((version,) if found else ()), after) if part)
+
+
+def _problems(text: str, inner: KeyTemplate | None, padding: int) -> Iterator[str]:
+    if text.count(_VERSION) != 1:
+        yield "{version} does not occur exactly once; write v{version}_{sk}"
+    if inner is not None and text.count(_SORT) != 1:
+        yield "{sk}, the place of the class's own sort key, does not occur exactly once; write v{version}_{sk}"
+    if inner is None and _SORT in text:
+        yield "{sk} is the place of the class's own sort key, which has no template; add sk=, or drop {sk}"
+    others = text.replace(_VERSION, "").replace(_SORT, "")
+    if re.search("[{}]", others):
+        yield "only {version} and {sk} can stand in braces here; write v{version}_{sk}, with version_padding= for zeros"
+    if re.search(r"[0-9]\{version\}|\{version\}[0-9]|\{version\}\{sk\}|\{sk\}\{version\}", text):
+        yield "the version's digits cannot be told from what stands beside them; write v{version}_{sk}"
+    if not 0 <= padding <= _MOST_PADDING:
+        yield f"version_padding={padding} is not between 0 and {_MOST_PADDING}; choose a number of digits, such as 4"
