@@ -1,0 +1,93 @@
+"""Intents become a plan: the table of contents of every write rule.
+
+fold (one slot per item) -> nets (what happens to each) -> stamps (revision, version) -> guards -> actions -> limits.
+"""
+
+from collections.abc import Iterable
+
+from dynaorm.entity.state import Loaded, state_of
+from dynaorm.plan.emit import actions_of
+from dynaorm.plan.fold import Slot
+from dynaorm.plan.guards import Guard, guard_action, guards_of
+from dynaorm.plan.known import Known, Setting
+from dynaorm.plan.net import Before, Net, Write
+from dynaorm.plan.nets import net_of
+from dynaorm.plan.plan import Plan, check_limits
+from dynaorm.plan.planned import Effect, Planned
+from dynaorm.plan.stamp import stamp
+
+
+def compile_plan(slots: Iterable[Slot], known: Known, setting: Setting) -> Plan:
+    """The plan of a unit of work, from its folded intents.
+
+    Raises:
+        UsageError (and its kinds): it cannot be planned.
+        StoreError (and its kinds): what is known already forbids it.
+    """
+    found = (net_of(slot, known, setting) for slot in slots)
+    nets = [net for net in found if net is not None]
+    for net in nets:
+        stamp(net, setting)
+    actions = tuple(_ordered(nets, guards_of(nets), known, setting))
+    plan = Plan(
+        actions=actions,
+        token=_token(nets, actions, setting),
+        effects=tuple(effect for net in nets for effect in _effects(net)),
+        made_at=setting.now,
+        caller_token=setting.token is not None,
+        wants_item=len(nets) == 1 and nets[0].write is Write.EDIT,
+    )
+    return check_limits(plan)
+
+
+def _ordered(nets: list[Net], guards: list[Guard], known: Known, setting: Setting) -> Iterable[Planned]:
+    """Each item's own action, its version, and the guards first met with it: releases before claims as declared."""
+    waiting = list(guards)
+    for net in nets:
+        yield from actions_of(net, setting)
+        mine = [guard for guard in waiting if _belongs(guard, net)]
+        waiting = [guard for guard in waiting if guard not in mine]
+        order = list(net.mapping.constraints)
+        mine.sort(key=lambda guard: order.index(guard.constraint) if guard.constraint in order else 0)
+        for guard in mine:
+            planned = guard_action(guard, known, setting)
+            if planned is not None:
+                yield planned
+
+
+def _belongs(guard: Guard, net: Net) -> bool:
+    return any(side is not None and side.net is net for side in (guard.old, guard.new))
+
+
+def _token(nets: list[Net], actions: tuple[Planned, ...], setting: Setting) -> str | None:
+    if setting.token is not None:
+        return setting.token
+    if not actions:
+        return None
+    without_revision = any(net.mapping.table.revision_attribute is None for net in nets) or any(
+        planned.expected_values is not None for planned in actions
+    )
+    only_check = len(actions) == 1 and nets[0].write is Write.CHECK
+    insert = len(actions) == 1 and nets[0].knowledge is Before.ABSENT
+    if len(actions) > 1 or only_check or setting.exactly_once or (without_revision and not insert):
+        return setting.write_id
+    return None
+
+
+def _effects(net: Net) -> Iterable[Effect]:
+    """What becomes of the caller's objects: the one that is written is loaded, one that is deleted is new again."""
+    written = net.entities[0] if net.entities and net.write in (Write.PUT, Write.UPDATE) else None
+    for entity in net.entities:
+        if entity is not written:
+            if net.write is not Write.CHECK:
+                yield Effect(entity, None)
+            continue
+        assert net.after is not None
+        state = state_of(entity)
+        kept = state.defaults if state is not None and net.write is Write.UPDATE else {}
+        absent = {name: value for name, value in kept.items() if name not in net.after}
+        values = None
+        if net.is_edit:
+            fresh = vars(net.mapping.hydrate(net.after))
+            values = {name: fresh[name] for name in net.changed}
+        yield Effect(entity, Loaded(net.after, absent), values)

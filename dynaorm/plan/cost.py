@@ -1,0 +1,67 @@
+"""What the actions of a plan weigh and cost, by DynamoDB's own rules.
+
+A write costs one unit per started KB of the larger of the old and new image; a transaction doubles that. An index entry
+costs one unit per started KB of what is projected, twice where its key changes (the old entry is deleted), and nothing
+where the projected view stays as it is. Source: Amazon DynamoDB Developer Guide, "Read/write capacity mode".
+"""
+
+from collections.abc import Iterable
+
+from dynaorm.entity.table import GlobalIndex, LocalIndex, Projection, Table
+from dynaorm.item.action import Action, ConditionCheck, Update, to_wire
+from dynaorm.item.size import item_size, write_units
+from dynaorm.item.value import Item
+from dynaorm.plan.planned import GUARDS, Planned
+
+# An upper bound: two keys of at most 1024 bytes, and the owner's of at most 2048 and 1024.
+GUARD_BYTES = 6 * 1024
+
+
+def image_bytes(item: Item | None) -> int:
+    return 0 if item is None else item_size(item)
+
+
+def sent_bytes(action: Action) -> int:
+    """What an action counts towards the 4 MB of a transaction: the items, keys and values of its request."""
+    (body,) = to_wire(action).values()
+    return sum(item_size(body.get(part, {})) for part in ("Item", "Key", "ExpressionAttributeValues"))
+
+
+def item_units(planned: Planned) -> int:
+    """Write units of the item itself, before a transaction doubles them."""
+    return write_units(max(image_bytes(planned.before), image_bytes(planned.after)))
+
+
+def index_units(planned: Planned) -> int:
+    """Write units of the index entries that follow.
+
+    Whatever an item is, it is in the indexes whose keys it has: guards and versions where those are the table's own.
+    """
+    action = planned.action
+    if isinstance(action, ConditionCheck) or (isinstance(action, Update) and planned.after is None):
+        return 0
+    table: Table = planned.mapping.table.guards if planned.purpose in GUARDS else planned.mapping.table
+    return sum(_entry_units(planned, table, index) for index in table.indexes.values())
+
+
+def _entry_units(planned: Planned, table: Table, index: GlobalIndex | LocalIndex) -> int:
+    partition = index.pk if isinstance(index, GlobalIndex) else (table.pk,)
+    keys = [key.name for key in (*partition, *index.sk)]
+    before = _entry(table, planned.before, keys, index.projection)
+    after = _entry(table, planned.after, keys, index.projection)
+    if before == after:
+        return 0
+    if before is not None and after is not None and any(before[key] != after[key] for key in keys):
+        return write_units(item_size(before)) + write_units(item_size(after))
+    return write_units(max(image_bytes(before), image_bytes(after)))
+
+
+def _entry(table: Table, item: Item | None, keys: Iterable[str], projection: Projection) -> Item | None:
+    if item is None or any(key not in item for key in keys):
+        return None
+    if projection == "ALL":
+        return item
+    wanted = {*keys, *(key.name for key in table.keys)}
+    if not isinstance(projection, str):
+        wanted.update(projection)
+    return {name: value for name, value in item.items() if name in wanted}

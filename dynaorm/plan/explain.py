@@ -1,0 +1,65 @@
+"""A plan's actions in words."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from dynaorm.entity.key import Key
+from dynaorm.item.action import ConditionCheck, Delete, Put
+from dynaorm.item.value import Item
+from dynaorm.plan.planned import Planned, Purpose
+
+
+def sentences(actions: Sequence[Planned]) -> list[str]:
+    """One sentence per action: what is sent, to which item, and why."""
+    return [f"{_verb(planned)} {_where(planned)}: {reason(planned)}" for planned in actions]
+
+
+def reason(planned: Planned) -> str:
+    """Why an action is in the plan."""
+    subject = _named(planned.subject)
+    claim = planned.claim
+    value = "" if claim is None else f"{claim.constraint} = {claim.value!r}"
+    text = {
+        Purpose.INSERT: f"insert {subject}, if nothing is stored under its key",
+        Purpose.UPDATE: f"write what changed of {subject}{_provided(planned)}",
+        Purpose.REPLACE: f"replace {subject}{_provided(planned)}",
+        Purpose.DELETE: f"delete {subject}{_provided(planned)}",
+        Purpose.BURY: f"delete {subject}, leaving a tombstone that keeps its version number{_provided(planned)}",
+        Purpose.VERSION: f"keep version {planned.number} of {subject}, a number never used before",
+        Purpose.CLAIM: f"claim {value} for {subject}, if nobody else holds it",
+        Purpose.PASS_ON: f"pass {value} on to {subject}, if it is still where it was",
+        Purpose.RELEASE: f"release {value}, which {subject} no longer holds",
+        Purpose.CHECK: f"write nothing, but refuse everything unless {subject} is as expected",
+        Purpose.PURGE: f"remove version {planned.number} of {subject} for good"
+        if planned.number is not None
+        else f"remove the tombstone of {subject}, the last of its items",
+    }[planned.purpose]
+    return text + (", and only under the caller's condition" if planned.has_condition else "")
+
+
+def _named(key: Key[Any]) -> str:
+    assert key.entity is not None
+    return f"{key.entity.__name__}({', '.join(f'{name}={value!r}' for name, value in key.fields.items())})"
+
+
+def _provided(planned: Planned) -> str:
+    if planned.blind:
+        return ", if it exists"
+    if planned.expected is not None:
+        return f", if its revision is still {planned.expected}"
+    return ", if what it depends on is unchanged"
+
+
+def _verb(planned: Planned) -> str:
+    action = planned.action
+    if isinstance(action, ConditionCheck):
+        return "Check"
+    return "Put" if isinstance(action, Put) else "Delete" if isinstance(action, Delete) else "Update"
+
+
+def _where(planned: Planned) -> str:
+    return f"{planned.action.table} {_key_text(planned.item_key)}"
+
+
+def _key_text(key: Item) -> str:
+    return " ".join(f"{name}={next(iter(value.values()))}" for name, value in key.items())

@@ -1,0 +1,175 @@
+"""Intents become net changes: at most one per item.
+
+Rule 1. An item may be removed and put back in one unit of work (delete and re-create, a swap of keys): one Put under
+        the condition of the removal.
+Rule 2. One object saved twice is saved once; edits of one item add up if they touch different attributes; a check of
+        an item that is also written becomes part of the write's condition.
+Rule 3. Anything else that names an item twice is refused: it would depend on the order of the calls.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from dynaorm.entity.key import Key, stored_key
+from dynaorm.entity.mapping import EntityMapping, mapping_of
+from dynaorm.entity.state import state_of
+from dynaorm.errors import SameItemTwice, UsageError
+from dynaorm.item.condition import all_of
+from dynaorm.item.update import Change, overlaps
+from dynaorm.item.value import Item
+from dynaorm.plan.image import check_key_unchanged, writable_state
+from dynaorm.plan.intent import Check, Edit, Intent, Move, Remove, Save
+from dynaorm.plan.known import Ident, ident_of
+
+
+@dataclass(slots=True)
+class Slot:
+    """All intents about one item.
+
+    ``mapping`` is the class of what is written; of what is removed or checked, where nothing is. Several classes of a
+    family may be named for one item: what was loaded, and the key of its base class.
+    """
+
+    mapping: EntityMapping
+    key: Item
+    removal: Remove | Move | None = None
+    write: Save | Edit | Move | None = None
+    checks: list[Check] = field(default_factory=list)
+
+    def refuse(self, problem: str) -> SameItemTwice:
+        return SameItemTwice(key=stored_key(self.mapping, self.key), problem=problem)
+
+
+def fold(intents: Iterable[Intent], now: float) -> list[Slot]:
+    """One slot per item, in the order items are first named.
+
+    Raises:
+        SameItemTwice: two intents about one item have no single net effect.
+        KeyChanged, StaleEntity, UsageError: an intent cannot be planned whatever is stored.
+    """
+    slots: dict[Ident, Slot] = {}
+
+    def slot(mapping: EntityMapping, key: Item) -> Slot:
+        return slots.setdefault(ident_of(mapping.table, key), Slot(mapping, key))
+
+    for intent in intents:
+        if isinstance(intent, Move):
+            _fold_move(intent, now, slot)
+            continue
+        found = slot(*target_of(intent, now))
+        if isinstance(intent, Check):
+            found.checks.append(intent)
+        elif isinstance(intent, Remove):
+            _add_removal(found, intent)
+        else:
+            _add_write(found, intent)
+    return [_legal(found) for found in slots.values()]
+
+
+def _fold_move(intent: Move, now: float, slot: Any) -> None:
+    mapping = mapping_of(type(intent.entity))
+    if mapping.versioning is not None:
+        raise UsageError(
+            problem=f"{mapping.entity.__name__} keeps versions under its key, so it is not moved",
+            remedy="save detached(entity) as a new one, and delete the old one",
+        )
+    state = writable_state(mapping, state_of(intent.entity), now)
+    old, new = mapping.key_of(state.item), mapping.primary_key(vars(intent.entity))
+    if ident_of(mapping.table, old) == ident_of(mapping.table, new):
+        _add_write(slot(mapping, old), Save(intent.entity))
+        return
+    _add_removal(slot(mapping, old), intent)
+    _add_write(slot(mapping, new), intent)
+
+
+def target_of(intent: Save | Edit | Remove | Check, now: float) -> tuple[EntityMapping, Item]:
+    """The class and primary key an intent is about."""
+    named = target(intent)
+    if isinstance(named, Key):
+        return _mapping_of_key(named), named.primary_key
+    mapping = mapping_of(type(named))
+    state = state_of(named)
+    if isinstance(intent, Save) and (state is None or intent.overwrite):
+        return mapping, mapping.primary_key(vars(named))
+    state = writable_state(mapping, state, now)
+    if isinstance(intent, Save):
+        check_key_unchanged(mapping, vars(named), state)
+    return mapping, mapping.key_of(state.item)
+
+
+def class_of(intent: Intent) -> EntityMapping:
+    """The class an intent names. Raises UsageError for the key of no class."""
+    named = target(intent)
+    return _mapping_of_key(named) if isinstance(named, Key) else mapping_of(type(named))
+
+
+def _mapping_of_key(key: Key[Any]) -> EntityMapping:
+    if key.entity is None:
+        raise UsageError(
+            problem=f"{key!r} is the key of no mapped class", remedy="name the class: Key(Class, ...)"
+        )
+    return mapping_of(key.entity)
+
+
+def _add_removal(slot: Slot, removal: Remove | Move) -> None:
+    before = slot.removal
+    if before is not None and not _same_target(before, removal):
+        raise slot.refuse("is deleted twice, by two different objects")
+    if isinstance(before, Remove) and isinstance(removal, Remove):
+        removal = Remove(before.target, all_of(before.condition, removal.condition))
+    elif before is not None and type(before) is not type(removal):
+        raise slot.refuse("is both deleted and moved")
+    slot.removal = removal
+    if slot.write is None:
+        slot.mapping = class_of(removal)
+
+
+def _add_write(slot: Slot, write: Save | Edit | Move) -> None:
+    before = slot.write
+    slot.mapping = class_of(write)
+    if before is None:
+        slot.write = write
+    elif isinstance(before, Edit) and isinstance(write, Edit) and _same_target(before, write):
+        slot.write = Edit(
+            before.target,
+            _added(slot, before.changes, write.changes),
+            all_of(before.condition, write.condition),
+        )
+    elif isinstance(before, Save) and isinstance(write, Save) and before.entity is write.entity:
+        slot.write = Save(
+            write.entity, all_of(before.condition, write.condition), before.overwrite or write.overwrite
+        )
+    elif isinstance(before, Move) and isinstance(write, Move) and before.entity is write.entity:
+        slot.write = write
+    else:
+        raise slot.refuse("is written twice, and the outcome would depend on the order")
+
+
+def _added(slot: Slot, first: tuple[Change, ...], second: tuple[Change, ...]) -> tuple[Change, ...]:
+    for one in first:
+        for other in second:
+            if overlaps(one.path, other.path):
+                raise slot.refuse(f"has {'.'.join(map(str, other.path))} changed twice")
+    return first + second
+
+
+def _legal(slot: Slot) -> Slot:
+    if slot.removal is None or slot.write is None:
+        return slot
+    inserted = isinstance(slot.write, Move) or (
+        isinstance(slot.write, Save) and (state_of(slot.write.entity) is None or slot.write.overwrite)
+    )
+    if not inserted or _same_target(slot.removal, slot.write):
+        raise slot.refuse("is both deleted and changed")
+    return slot
+
+
+def _same_target(left: Save | Edit | Remove | Move, right: Save | Edit | Remove | Move) -> bool:
+    one, other = target(left), target(right)
+    return one is other or (isinstance(one, Key) and one == other)
+
+
+def target(intent: Intent) -> Any:
+    """The entity object or key an intent names."""
+    return intent.entity if isinstance(intent, (Save, Move)) else intent.target

@@ -1,0 +1,141 @@
+"""Images: the item an entity becomes, and the item that follows from a stored one by some changed fields."""
+
+from collections import ChainMap
+from collections.abc import Mapping
+from typing import Any
+
+from dynaorm.entity.key import stored_key
+from dynaorm.entity.mapping import EntityMapping
+from dynaorm.entity.state import Loaded
+from dynaorm.errors import KeyChanged, StaleEntity, UsageError
+from dynaorm.item.value import AttributeValue, Item, same
+
+
+def new_image(mapping: EntityMapping, values: Mapping[str, Any]) -> dict[str, AttributeValue]:
+    """The item of a new entity: its keys, index keys, type and fields. Raises InvalidValue."""
+    item = mapping.primary_key(values)
+    item.update(mapping.index_keys(values))
+    if mapping.table.type_attribute is not None:
+        item[mapping.table.type_attribute] = {"S": mapping.name}
+    item.update(mapping.encode(values))
+    return item
+
+
+def changes_of(
+    mapping: EntityMapping, values: Mapping[str, Any], state: Loaded
+) -> dict[str, AttributeValue | None]:
+    """The fields that differ from what was loaded, with their new attribute values (None for absence).
+
+    What was loaded is the stored value; where a validator made something else of it, or absence meant a default, it is
+    that. Fields that live in keys alone are compared as values and come with None.
+
+    Raises:
+        InvalidValue: a field's value cannot be stored.
+    """
+    found: dict[str, AttributeValue | None] = {}
+    baseline: Mapping[str, Any] | None = None
+    for name, field in mapping.fields.items():
+        if field.in_key:
+            if mapping.subject(state.item)[name] != values.get(name):
+                found[name] = None
+            continue
+        now = mapping.encode_field(field, values)
+        stored = field.stored_in(state.item)
+        if same(now, stored) or (stored is None and same(now, state.defaults.get(field.attribute))):
+            continue
+        if stored is not None:
+            if baseline is None:
+                baseline = vars(mapping.hydrate(state.item, read_only=state.read_only))
+            if same(now, field.encode(baseline[name])):
+                continue
+        found[name] = now
+    return found
+
+
+def advance(
+    mapping: EntityMapping,
+    before: Item,
+    changes: Mapping[str, AttributeValue | None],
+    overrides: Mapping[str, Any],
+) -> dict[str, AttributeValue]:
+    """The image that follows from a stored one by some changed fields, index keys included.
+
+    Attributes the class does not know stay. Former attribute names are renamed. Only the keys of indexes in which a
+    field changed are touched.
+
+    Raises:
+        InvalidValue: an index key cannot hold a value.
+    """
+    after = under_present_names(mapping, before)
+    for name, value in changes.items():
+        field = mapping.fields[name]
+        if not field.in_key:
+            _put(after, field.attribute, value)
+    touched = [index for index in mapping.indexes.values() if not index.fields.isdisjoint(changes)]
+    if touched:
+        wanted = mapping.index_keys(values_of(mapping, after, overrides))
+        for attribute in (attribute for index in touched for attribute in index.made_up):
+            _put(after, attribute, wanted.get(attribute))
+    return after
+
+
+def _put(item: dict[str, AttributeValue], attribute: str, value: AttributeValue | None) -> None:
+    if value is None:
+        item.pop(attribute, None)
+    else:
+        item[attribute] = value
+
+
+def under_present_names(mapping: EntityMapping, item: Item) -> dict[str, AttributeValue]:
+    """The item with every field under its present attribute name."""
+    found = dict(item)
+    for field in mapping.fields.values():
+        if field.formerly:
+            _put(found, field.attribute, field.stored_in(item))
+            for former in field.formerly:
+                found.pop(former, None)
+    return found
+
+
+def values_of(mapping: EntityMapping, item: Item, overrides: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The field values of an image; ``overrides`` are those of fields whose key is yet to be rendered."""
+    stored = mapping.subject(item)
+    return ChainMap(dict(overrides), stored) if overrides else stored  # type: ignore[arg-type]
+
+
+def writable_state(mapping: EntityMapping, state: Loaded | None, now: float) -> Loaded:
+    """The snapshot of a loaded entity that may be written.
+
+    Raises:
+        UsageError: it is new, or was read at a version.
+        StaleEntity: it has expired since it was loaded.
+    """
+    name = mapping.entity.__name__
+    if state is None:
+        raise UsageError(
+            problem=f"this {name} is new: no session has loaded or saved it",
+            remedy=f"save it first, or name what is stored with Key({name}, ...)",
+        )
+    if state.read_only:
+        raise UsageError(
+            problem=f"this {name} was read at a version, and history is not rewritten",
+            remedy=f"use session.restore(Key({name}, ...), version=...), or get the latest copy and change that",
+        )
+    if mapping.is_expired(state.item, now):
+        key = stored_key(mapping, mapping.key_of(state.item))
+        raise StaleEntity(key=key, expected=mapping.revision_of(state.item), found=None)
+    return state
+
+
+def check_key_unchanged(mapping: EntityMapping, values: Mapping[str, Any], state: Loaded) -> None:
+    """Raises KeyChanged where the entity's fields render another primary key than the one it was loaded under."""
+    stored = mapping.key_of(state.item)
+    rendered = mapping.primary_key(values)
+    if not all(same(rendered[name], stored.get(name)) for name in rendered):
+        old = mapping.subject(state.item)
+        raise KeyChanged(
+            entity=mapping.entity.__name__,
+            before=stored_key(mapping, stored),
+            after=stored_key(mapping, rendered),
+            fields=tuple(name for name in mapping.key_fields if values[name] != old[name]),
+        )

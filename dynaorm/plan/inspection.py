@@ -1,0 +1,50 @@
+"""What dynaorm knows of an entity object."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dynaorm.entity.key import Key, stored_key
+from dynaorm.entity.mapping import mapping_of
+from dynaorm.entity.state import state_of
+from dynaorm.plan.image import changes_of
+
+
+@dataclass(frozen=True, slots=True)
+class Inspection:
+    """The loaded state of an entity.
+
+    Attributes:
+        loaded: whether a session has loaded or saved it; False for a new one.
+        key: the key it is stored under; None for a new one.
+        revision: what changes with every write of its item, an ETag; None for a new one, or where items carry none.
+        version: its version number; None for a class that keeps no versions.
+        changes: the fields that differ from what is stored: name to (stored value, value now).
+    """
+
+    loaded: bool
+    key: Key[Any] | None
+    revision: str | None
+    version: int | None
+    changes: Mapping[str, tuple[Any, Any]]
+
+
+def inspect(entity: Any) -> Inspection:
+    """Tell whether an entity is loaded, under which key and revision, and what changed since.
+
+    Raises:
+        UsageError: its class is not mapped to a table.
+        InvalidValue: a changed field's value cannot be stored.
+    """
+    mapping = mapping_of(type(entity))
+    state = state_of(entity)
+    if state is None:
+        return Inspection(False, None, None, None, {})
+    before, now = vars(mapping.hydrate(state.item)), vars(entity)
+    return Inspection(
+        loaded=True,
+        key=stored_key(mapping, mapping.key_of(state.item)),
+        revision=mapping.revision_of(state.item),
+        version=mapping.version_of(state.item),
+        changes={name: (before[name], now[name]) for name in changes_of(mapping, now, state)},
+    )

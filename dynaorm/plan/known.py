@@ -1,0 +1,52 @@
+"""What compiling a plan may rely on besides the entities themselves: what was read, and the setting of the call."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final, TypeAlias
+
+from dynaorm.entity.key import identity
+from dynaorm.entity.table import Table
+from dynaorm.item.value import Item
+
+Ident: TypeAlias = tuple[str, tuple[tuple[str, str, object], ...]]
+
+
+def ident_of(table: Table, key: Item) -> Ident:
+    """The identity of an item: its table's declared name and its primary key."""
+    return table.name, identity(key)
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Items read consistently, or seen in a refusal; and guards found to belong to somebody else.
+
+    ``items`` maps to None where nothing is stored.
+    """
+
+    items: Mapping[Ident, Item | None] = field(default_factory=dict)
+    foreign: frozenset[Ident] = frozenset()
+
+    def learned(self, items: Mapping[Ident, Item | None], foreign: frozenset[Ident]) -> "Known":
+        return replace(self, items={**self.items, **items}, foreign=self.foreign | foreign)
+
+
+NOTHING_KNOWN: Final = Known()
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """The circumstances of one unit of work.
+
+    Attributes:
+        now: the time, in seconds since the epoch; taken once.
+        write_id: an identifier of this unit of work, the revision its items get.
+        table_name: the physical name of a declared table.
+        token: the caller's own client request token.
+        exactly_once: send even a single action as a transaction with a token.
+    """
+
+    now: float
+    write_id: str
+    table_name: Callable[[str], str]
+    token: str | None = None
+    exactly_once: bool = False

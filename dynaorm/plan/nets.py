@@ -1,0 +1,210 @@
+"""Slots become nets: what each intent does to its item, given what is known of it."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from dynaorm.entity.key import Key, stored_key
+from dynaorm.entity.mapping import EntityMapping
+from dynaorm.entity.resolve import FieldResolver
+from dynaorm.entity.state import state_of
+from dynaorm.errors import AlreadyExists, ConditionFailed, EntityNotFound, StaleEntity
+from dynaorm.item.condition import all_of, resolve
+from dynaorm.item.value import Item, same
+from dynaorm.plan.edit import edited_image, needs_reading, stored_changes, touched
+from dynaorm.plan.fold import Slot, class_of, target
+from dynaorm.plan.image import advance, changes_of, new_image
+from dynaorm.plan.intent import Check, Edit, Move, Remove, Save
+from dynaorm.plan.known import Known, Setting, ident_of
+from dynaorm.plan.net import Before, Net, Write
+
+_UNREAD: Any = object()
+
+
+def reads_of(slots: Iterable[Slot]) -> list[tuple[EntityMapping, Item]]:
+    """The items that must be read, consistently, before these slots can be planned."""
+    return [(slot.mapping, slot.key) for slot in slots if _needs_reading(slot)]
+
+
+def _needs_reading(slot: Slot) -> bool:
+    mapping, write, removal = slot.mapping, slot.write, slot.removal
+    if isinstance(write, Save) and write.overwrite and removal is None:
+        return True
+    if isinstance(write, Edit) and isinstance(write.target, Key):
+        return needs_reading(mapping, write.changes)
+    if isinstance(removal, Remove) and isinstance(removal.target, Key):
+        mapping = class_of(removal)
+        return write is not None or bool(mapping.constraints) or mapping.versioning is not None
+    if isinstance(removal, Move):
+        state = state_of(removal.entity)
+        return state is not None and mapping.revision_of(state.item) is None
+    return False
+
+
+def net_of(slot: Slot, known: Known, setting: Setting) -> Net | None:
+    """What happens to one item; None where nothing does.
+
+    Raises:
+        EntityNotFound, AlreadyExists, StaleEntity: what was read already forbids it.
+        UsageError: the intent cannot be planned.
+    """
+    read = known.items.get(ident_of(slot.mapping.table, slot.key), _UNREAD)
+    net = _removed(slot, read, setting) if slot.removal is not None else None
+    if slot.write is not None:
+        net = _written(slot, net, read, setting)
+    if net is None and slot.checks:
+        net = _checked(slot, read, setting)
+    if net is not None:
+        _add_conditions(slot, net)
+    return net
+
+
+def _checked(slot: Slot, read: Any, setting: Setting) -> Net:
+    if read is _UNREAD:
+        return Net(slot.mapping, slot.key, Before.UNKNOWN, Write.CHECK)
+    try:
+        stored = _live(slot.mapping, slot.key, read, setting.now)
+    except EntityNotFound as absent:
+        raise ConditionFailed(key=absent.key) from absent
+    return Net(stored, slot.key, Before.KNOWN, Write.CHECK, read, stored, from_read=True)
+
+
+def _add_conditions(slot: Slot, net: Net) -> None:
+    intents = (slot.write, slot.removal, *slot.checks)
+    conditions = [
+        resolve(one.condition, FieldResolver(class_of(one)))
+        for one in intents
+        if isinstance(one, (Save, Edit, Remove, Check)) and one.condition is not None
+    ]
+    net.condition = all_of(*conditions)
+    for check in slot.checks:
+        if check.condition is None and (state := state_of(check.target)) is not None:
+            if net.knowledge is Before.ABSENT:
+                raise slot.refuse("is inserted as new, and checked to be as it was loaded")
+            _expect_unchanged(net, class_of(check), state.item)
+
+
+def _expect_unchanged(net: Net, mapping: EntityMapping, loaded: Item) -> None:
+    """Let an item be written only if it is as loaded. Raises StaleEntity where that is known to be otherwise."""
+    if net.before is None:
+        net.knowledge, net.before, net.before_mapping = Before.KNOWN, loaded, mapping
+        return
+    expected, found = mapping.revision_of(loaded), mapping.revision_of(net.before)
+    if expected != found or (expected is None and not _is_same(loaded, net.before)):
+        raise StaleEntity(key=stored_key(mapping, net.key), expected=expected, found=found)
+
+
+def _removed(slot: Slot, read: Any, setting: Setting) -> Net:
+    assert slot.removal is not None
+    mapping, named = class_of(slot.removal), target(slot.removal)
+    if not isinstance(named, Key):
+        state = state_of(named)
+        assert state is not None
+        if isinstance(slot.removal, Move) and read is not _UNREAD:
+            _check_unchanged(mapping, slot.key, state.item, read)
+        # A moved entity lives on under its new key: what becomes of the object is decided there.
+        deleted = [] if isinstance(slot.removal, Move) else [named]
+        return Net(mapping, slot.key, Before.KNOWN, Write.DELETE, state.item, mapping, entities=deleted)
+    if read is _UNREAD:
+        return Net(mapping, slot.key, Before.UNKNOWN, Write.DELETE)
+    stored = _live(mapping, slot.key, read, setting.now)
+    return Net(stored, slot.key, Before.KNOWN, Write.DELETE, read, stored, from_read=True)
+
+
+def _check_unchanged(mapping: EntityMapping, key: Item, loaded: Item, read: Item | None) -> None:
+    if read is None or not _is_same(loaded, read):
+        raise StaleEntity(key=stored_key(mapping, key), expected=None, found=None)
+
+
+def _is_same(left: Item, right: Item) -> bool:
+    return all(same(left.get(name), right.get(name)) for name in {*left, *right})
+
+
+def _live(mapping: EntityMapping, key: Item, read: Item | None, now: float) -> EntityMapping:
+    """The class of an item that was read by key. Raises EntityNotFound where no live one is there."""
+    if read is not None and not mapping.is_tombstone(read) and not mapping.is_expired(read, now):
+        stored = mapping.stored_class(read)
+        if stored is not None and issubclass(stored.entity, mapping.entity):
+            return stored
+    raise EntityNotFound(key=stored_key(mapping, key))
+
+
+def _written(slot: Slot, removed: Net | None, read: Any, setting: Setting) -> Net | None:
+    write = slot.write
+    if isinstance(write, Edit):
+        return _edited(slot, write, read, setting)
+    assert write is not None
+    state = state_of(write.entity)
+    if isinstance(write, Save) and state is not None and not write.overwrite:
+        return _updated(slot, write)
+    net = _moved(slot, write) if isinstance(write, Move) else _inserted(slot, write, read, setting)
+    if removed is not None:
+        net.knowledge, net.before, net.before_mapping = (
+            removed.knowledge,
+            removed.before,
+            removed.before_mapping,
+        )
+        net.from_read = removed.from_read
+        net.entities += removed.entities
+    return net
+
+
+def _inserted(slot: Slot, write: Save, read: Any, setting: Setting) -> Net:
+    mapping, values = slot.mapping, vars(write.entity)
+    mapping.validate(values)
+    net = Net(mapping, slot.key, Before.ABSENT, Write.PUT, entities=[write.entity])
+    net.after, net.values = new_image(mapping, values), values
+    if read is _UNREAD or read is None or mapping.is_expired(read, setting.now):
+        return net
+    if mapping.is_tombstone(read):
+        stored: EntityMapping | None = mapping
+    elif write.overwrite:
+        stored = mapping.stored_class(read)
+    else:
+        stored = None
+    if stored is None:
+        raise AlreadyExists(key=stored_key(mapping, slot.key), violations=())
+    net.knowledge, net.before, net.before_mapping, net.from_read = Before.KNOWN, read, stored, True
+    return net
+
+
+def _updated(slot: Slot, write: Save) -> Net | None:
+    mapping, values, state = slot.mapping, vars(write.entity), state_of(write.entity)
+    assert state is not None
+    changes = changes_of(mapping, values, state)
+    net = Net(mapping, slot.key, Before.KNOWN, Write.CHECK, state.item, mapping, entities=[write.entity])
+    if not changes:
+        return net if write.condition is not None or slot.checks else None
+    mapping.validate(values, frozenset(changes))
+    net.overrides = {name: values[name] for name in changes if mapping.fields[name].in_key}
+    net.write, net.changed = Write.UPDATE, frozenset(changes)
+    net.after = advance(mapping, state.item, changes, net.overrides)
+    return net
+
+
+def _moved(slot: Slot, move: Move) -> Net:
+    mapping, values, state = slot.mapping, vars(move.entity), state_of(move.entity)
+    assert state is not None
+    changes = changes_of(mapping, values, state)
+    mapping.validate(values, frozenset(changes))
+    overrides = {name: values[name] for name in changes if mapping.fields[name].in_key}
+    after = {**advance(mapping, state.item, changes, overrides), **slot.key}
+    return Net(mapping, slot.key, Before.ABSENT, Write.PUT, after=after, entities=[move.entity])
+
+
+def _edited(slot: Slot, edit: Edit, read: Any, setting: Setting) -> Net:
+    mapping = slot.mapping
+    touched(mapping, edit.changes)
+    if isinstance(edit.target, Key) and read is _UNREAD:
+        edits = stored_changes(mapping, edit.changes)
+        return Net(mapping, slot.key, Before.UNKNOWN, Write.EDIT, edits=edits)
+    if isinstance(edit.target, Key):
+        stored, before, entities = _live(mapping, slot.key, read, setting.now), read, []
+    else:
+        state = state_of(edit.target)
+        assert state is not None
+        stored, before, entities = mapping, state.item, [edit.target]
+    after, changed, overrides = edited_image(stored, before, edit.changes)
+    return Net(
+        stored, slot.key, Before.KNOWN, Write.UPDATE, before, stored, not entities, after,
+        entities=entities, changed=changed, overrides=overrides, is_edit=True,
+    )  # fmt: skip

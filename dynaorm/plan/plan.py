@@ -1,0 +1,111 @@
+"""A plan: the actions a unit of work will send, in order, each with its reason.
+
+Rule 1. One action per item: DynamoDB refuses a transaction that names one twice.
+Rule 2. What is sent is decided here once. Repeating a plan sends the same token and the same bytes.
+Rule 3. The limits of TransactWriteItems (100 actions, 4 MB of request, items of 400 KB) are checked before sending.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from dynaorm.errors import ItemTooLarge, PlanTooLarge
+from dynaorm.item.action import Update, operation_of, to_wire
+from dynaorm.item.size import ACTION_LIMIT, ITEM_LIMIT, TRANSACTION_LIMIT, item_size
+from dynaorm.item.update import SetTo
+from dynaorm.plan.cost import GUARD_BYTES, image_bytes, index_units, item_units, sent_bytes
+from dynaorm.plan.explain import sentences
+from dynaorm.plan.planned import GUARDS, Effect, Planned
+
+# What is sent is close to the items that result. It is measured only where it could come near the limit.
+_NEAR_LIMIT = TRANSACTION_LIMIT // 4
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What one unit of work will send.
+
+    Attributes:
+        actions: in the order sent; the reasons of a refusal come back in the same order.
+        token: the client request token of a transaction.
+        effects: what becomes of the entity objects.
+        made_at: when it was compiled, in seconds since the epoch; DynamoDB remembers a token for ten minutes.
+        caller_token: the token was the caller's own.
+        wants_item: a single update asks for the item as stored afterwards.
+    """
+
+    actions: tuple[Planned, ...]
+    token: str | None
+    effects: tuple[Effect, ...] = ()
+    made_at: float = 0.0
+    caller_token: bool = False
+    wants_item: bool = False
+
+    @property
+    def operation(self) -> str:
+        """The DynamoDB operation: one plain conditional write, or TransactWriteItems."""
+        if self.token is None and len(self.actions) == 1:
+            return operation_of(self.actions[0].action)
+        return "TransactWriteItems"
+
+    @property
+    def is_transaction(self) -> bool:
+        return self.operation == "TransactWriteItems"
+
+    def to_request(self) -> dict[str, Any]:
+        """The request's parameters, exactly as they are sent (low-level form); a fresh dict each time."""
+        if self.is_transaction:
+            return {
+                "TransactItems": [to_wire(planned.action) for planned in self.actions],
+                "ClientRequestToken": self.token,
+            }
+        (body,) = to_wire(self.actions[0].action).values()
+        request: dict[str, Any] = dict(body)
+        if self.wants_item and self.operation == "UpdateItem":
+            request["ReturnValues"] = "ALL_NEW"
+        return request
+
+    @property
+    def write_units(self) -> int:
+        """What the plan will consume, in write capacity units: items count double in a transaction, index entries not.
+
+        Where the stored size is not known (a change by key), the item counts as 1 KB. Source: Amazon DynamoDB
+        Developer Guide, "Capacity unit consumption for write operations" and "Transactions: capacity planning".
+        """
+        factor = 2 if self.is_transaction else 1
+        return sum(factor * item_units(planned) + index_units(planned) for planned in self.actions)
+
+    def explain(self) -> str:
+        """The plan in words: what is sent, in which order, and why each action is there."""
+        if not self.actions:
+            return "Nothing to send: nothing changed."
+        lines = sentences(self.actions)
+        count = f"{len(lines)} action{'s' if len(lines) > 1 else ''}"
+        head = f"{self.operation}, {count}, {self.write_units} write capacity units"
+        return "\n".join([head, *(f"{number}. {line}" for number, line in enumerate(lines, 1))])
+
+    def __str__(self) -> str:
+        return self.explain()
+
+
+def check_limits(plan: Plan) -> Plan:
+    """The plan itself. Raises PlanTooLarge, ItemTooLarge: nothing is ever split or sent that DynamoDB would refuse."""
+    total = 0
+    for planned in plan.actions:
+        size = GUARD_BYTES if planned.purpose in GUARDS else _item_bytes(planned)
+        if size > ITEM_LIMIT:
+            raise ItemTooLarge(key=planned.subject, bytes=size)
+        total += size
+    if total > _NEAR_LIMIT:
+        total = sum(sent_bytes(planned.action) for planned in plan.actions)
+    if len(plan.actions) > ACTION_LIMIT or (plan.is_transaction and total > TRANSACTION_LIMIT):
+        raise PlanTooLarge(actions=len(plan.actions), bytes=total)
+    return plan
+
+
+def _item_bytes(planned: Planned) -> int:
+    """Bytes of the item that results; at least what is stored by an update of an item that is not known."""
+    if planned.after is None and isinstance(planned.action, Update):
+        return item_size(planned.item_key) + sum(
+            item_size({"": change.value}) for change in planned.action.changes if isinstance(change, SetTo)
+        )
+    return image_bytes(planned.after)

@@ -1,0 +1,116 @@
+"""One action of a plan, and why it is there."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from dynaorm.entity.key import Key, stored_key
+from dynaorm.entity.mapping import EntityMapping
+from dynaorm.entity.state import Loaded, Unsettled, set_state, state_of
+from dynaorm.errors import Violation
+from dynaorm.item.action import Action
+from dynaorm.item.value import AttributeValue, Item
+from dynaorm.plan.known import Ident, ident_of
+
+
+class Purpose(Enum):
+    """Why an action is in a plan."""
+
+    INSERT = "insert"
+    UPDATE = "update"
+    REPLACE = "replace"
+    DELETE = "delete"
+    BURY = "bury"
+    VERSION = "version"
+    CLAIM = "claim"
+    PASS_ON = "pass on"
+    RELEASE = "release"
+    CHECK = "check"
+    PURGE = "purge"
+
+
+GUARDS = (Purpose.CLAIM, Purpose.PASS_ON, Purpose.RELEASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """One action and its reason.
+
+    Attributes:
+        action: what is sent.
+        purpose: why.
+        mapping: the class it is about.
+        entity_key: the primary key of the entity it is about.
+        item_key: the primary key of the item it writes; differs from ``entity_key`` for guards and versions.
+        before: what is believed to be stored; None for nothing, or for not known.
+        after: what will be stored; None for nothing, or for not known.
+        expected: the revision the stored item must carry.
+        expected_values: without a revision, the attribute values that must be stored (None: absent).
+        revision: the revision this action writes, by which its own commit is recognised.
+        has_condition: the caller's own condition is part of it.
+        blind: it was compiled without knowing what is stored.
+        from_read: what it expects came from a read of ours, not from the caller's entity.
+        claim: for a guard, the constraint and value.
+        number: for a version item, its number.
+    """
+
+    action: Action
+    purpose: Purpose
+    mapping: EntityMapping
+    entity_key: Item
+    item_key: Item
+    before: Item | None = None
+    after: Item | None = None
+    expected: str | None = None
+    expected_values: Mapping[str, AttributeValue | None] | None = None
+    revision: str | None = None
+    has_condition: bool = False
+    blind: bool = False
+    from_read: bool = False
+    claim: Violation | None = None
+    number: int | None = None
+
+    @property
+    def subject(self) -> Key[Any]:
+        """The entity it is about."""
+        return stored_key(self.mapping, self.entity_key)
+
+    @property
+    def ident(self) -> Ident:
+        """The identity of the item it writes."""
+        table = self.mapping.table.guards if self.purpose in GUARDS else self.mapping.table
+        return ident_of(table, self.item_key)
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What an entity object becomes once the plan is committed.
+
+    Attributes:
+        entity: the caller's object.
+        state: its next snapshot; None: it is new again.
+        values: for a partial update, the fields that follow from it. A frozen object takes neither these nor the
+            snapshot: the caller gets another one.
+    """
+
+    entity: Any
+    state: Loaded | None
+    values: Mapping[str, Any] | None = None
+
+    def apply(self) -> None:
+        if self.values is None:
+            set_state(self.entity, self.state)
+        elif type(self.entity).model_config.get("frozen"):
+            self.settle_as_before()
+        else:
+            vars(self.entity).update(self.values)
+            set_state(self.entity, self.state)
+
+    def unsettle(self, plan: object) -> None:
+        """Remember that the outcome of a plan is not known."""
+        set_state(self.entity, Unsettled(plan, state_of(self.entity)))
+
+    def settle_as_before(self) -> None:
+        """Forget the plan: it is not in effect."""
+        set_state(self.entity, state_of(self.entity))

@@ -1,0 +1,85 @@
+"""The bookkeeping attributes of a new image: its revision, its version number and time, and the version item."""
+
+import json
+from hashlib import sha256
+from typing import Any
+
+from dynaorm.entity.mapping import DELETED, VERSION, VERSION_AT, EntityMapping
+from dynaorm.entity.scalar import datetime_text
+from dynaorm.item.value import AttributeValue, Item, same
+from dynaorm.plan.known import Setting
+from dynaorm.plan.net import Net, Write
+
+
+def stamp(net: Net, setting: Setting) -> None:
+    """Give a net its revision, and its version where one is due."""
+    revision = net.mapping.table.revision_attribute
+    mapping = net.mapping
+    if mapping.versioning is not None and net.write is not Write.EDIT and net.write is not Write.CHECK:
+        _stamp_version(net, setting)
+    if revision is None or net.write is Write.CHECK:
+        return
+    if net.write is Write.DELETE and mapping.versioning is None:
+        return
+    net.revision = setting.write_id if setting.token is None else _derived(net, setting.token)
+    if net.after is not None:
+        net.after[revision] = {"S": net.revision}
+
+
+def _stamp_version(net: Net, setting: Setting) -> None:
+    number = (net.mapping.version_of(net.before) or 0) if net.before is not None else 0
+    at: AttributeValue = {"S": datetime_text(setting.now)}
+    if net.write is Write.DELETE:
+        net.after = {
+            **net.key, VERSION: {"N": str(number)}, VERSION_AT: at, DELETED: {"BOOL": True}
+        }  # fmt: skip
+        return
+    assert net.after is not None
+    if _is_due(net):
+        net.version = number + 1
+        net.after[VERSION] = {"N": str(number + 1)}
+        net.after[VERSION_AT] = at
+
+
+def _is_due(net: Net) -> bool:
+    versioning = net.mapping.versioning
+    assert versioning is not None
+    assert net.after is not None
+    if net.write is Write.PUT or net.before is None or VERSION not in net.before:
+        return True
+    fields = [net.mapping.fields[name] for name in versioning.fields or net.mapping.fields]
+    return any(not same(net.before.get(field.attribute), net.after.get(field.attribute)) for field in fields)
+
+
+def _derived(net: Net, token: str) -> str:
+    # The same block under the same token must send the same bytes, so its revision follows from both. The time of a
+    # version is left out: it differs between two runs of one block, and must not make their revisions differ.
+    content: Any = net.after if net.after is not None else repr((net.key, net.edits))
+    if isinstance(content, dict):
+        content = {name: value for name, value in content.items() if name != VERSION_AT}
+    text = json.dumps([token, net.key, content], sort_keys=True, default=repr)
+    return sha256(text.encode()).hexdigest()[:32]
+
+
+def version_item(net: Net) -> dict[str, AttributeValue]:
+    """The item that keeps a version: the main one without type and index keys, or key and versioned fields alone."""
+    mapping, after = net.mapping, net.after
+    assert mapping.versioning is not None and mapping.sort is not None and after is not None
+    assert net.version is not None
+    partial = mapping.versioning.fields
+    if partial is None:
+        dropped = {name for index in mapping.indexes.values() for name in index.made_up}
+        dropped.add(mapping.table.type_attribute or "")
+        item = {name: value for name, value in after.items() if name not in dropped}
+    else:
+        wanted = {*net.key, VERSION, VERSION_AT, *(mapping.fields[name].attribute for name in partial)}
+        item = {name: value for name, value in after.items() if name in wanted}
+    return {**item, **version_key(mapping, net.key, net.version)}
+
+
+def version_key(mapping: EntityMapping, key: Item, number: int) -> dict[str, AttributeValue]:
+    """The primary key of a version, from that of the latest copy."""
+    assert mapping.versioning is not None and mapping.sort is not None
+    sort = mapping.sort.attribute
+    rewrapped = mapping.versioning.template.rewrap(key[sort.name][sort.kind], number)
+    return {**key, sort.name: {sort.kind: rewrapped}}
