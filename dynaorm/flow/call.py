@@ -1,0 +1,112 @@
+"""The words of a conversation: what a flow asks for, and what can come back.
+
+Rule 1. A transport makes exactly one attempt per call. The repeating is done by flows, where it can be tested.
+Rule 2. DynamoDB saying no is a ``Refusal``. DynamoDB saying nothing (timeout, dropped connection, HTTP 5xx) is
+        ``NoAnswer``: the write may have happened.
+Rule 3. Time, randomness and new identifiers come from a ``Clock``, so that a test can decide them.
+"""
+
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias, TypeVar
+
+from dynaorm.item.value import Item
+
+T = TypeVar("T")
+
+Reply: TypeAlias = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One request: an operation's name (``TransactWriteItems``) and its parameters in the low-level form."""
+
+    operation: str
+    request: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """Wait this many seconds before going on."""
+
+    seconds: float
+
+
+Flow: TypeAlias = Generator[Call | Pause, Reply, T]
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why one action of a cancelled transaction failed; ``item`` is what was stored under its key, if anything."""
+
+    code: str
+    message: str = ""
+    item: Item | None = None
+
+
+class Refusal(Exception):
+    """DynamoDB said no: nothing was written.
+
+    ``reasons`` has one entry per action of a cancelled transaction, in the order sent, None for an action that
+    was fine; ``item`` is what a single conditional write found.
+    """
+
+    def __init__(
+        self,
+        code: str,
+        message: str = "",
+        *,
+        reasons: tuple[Reason | None, ...] = (),
+        item: Item | None = None,
+        request_id: str = "",
+    ) -> None:
+        super().__init__(code, message)
+        self.code = code
+        self.message = message
+        self.reasons = reasons
+        self.item = item
+        self.request_id = request_id
+
+
+class NoAnswer(Exception):
+    """No answer came. ``sent`` is False only where the request certainly never left (connection refused)."""
+
+    def __init__(self, reason: str, *, sent: bool = True) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.sent = sent
+
+
+class Transport(Protocol):
+    """Carries one call to DynamoDB and brings back the reply, in one attempt.
+
+    Raises:
+        Refusal: DynamoDB answered with an error of its own (HTTP 4xx).
+        NoAnswer: a timeout, a dropped connection, or HTTP 5xx.
+    """
+
+    def call(self, call: Call, /) -> Reply: ...
+
+
+class Clock(Protocol):
+    """Everything a session takes from the world besides DynamoDB."""
+
+    def now(self) -> float:
+        """Seconds since the Unix epoch."""
+        ...
+
+    def monotonic(self) -> float:
+        """Seconds that never go backwards."""
+        ...
+
+    def jitter(self) -> float:
+        """A random number in [0, 1)."""
+        ...
+
+    def new_id(self) -> str:
+        """A fresh identifier of at most 36 characters."""
+        ...
+
+    def pause(self, seconds: float) -> None:
+        """Wait."""
+        ...

@@ -1,0 +1,134 @@
+"""A unit of work from intents to commit: settle what is unsettled, read what must be read, compile, send, learn."""
+
+import logging
+from collections.abc import Sequence
+
+from dynaorm.entity.key import Key
+from dynaorm.entity.mapping import EntityMapping
+from dynaorm.entity.state import pending_of
+from dynaorm.errors import Contention, OutcomeUnknown, StoreError, UsageError
+from dynaorm.flow.call import Flow, Pause
+from dynaorm.flow.context import Context
+from dynaorm.flow.read import get_item
+from dynaorm.flow.retry import WINDOW_SECONDS
+from dynaorm.flow.write import resume, send
+from dynaorm.item.value import Item
+from dynaorm.plan.compiler import compile_plan
+from dynaorm.plan.fold import fold, target
+from dynaorm.plan.intent import Edit, Intent
+from dynaorm.plan.known import NOTHING_KNOWN, Known, Setting, ident_of
+from dynaorm.plan.nets import reads_of
+from dynaorm.plan.plan import Plan
+from dynaorm.plan.verdict import Committed, Learned
+
+_logger = logging.getLogger("dynaorm")
+_TOKEN_LIMIT = 36
+
+
+def setting_of(context: Context, token: str | None = None, *, exactly_once: bool = False) -> Setting:
+    """The circumstances of one unit of work. Raises UsageError for a token DynamoDB would refuse."""
+    if token is not None and not 1 <= len(token) <= _TOKEN_LIMIT:
+        raise UsageError(
+            problem=f"the token {token!r} has {len(token)} characters",
+            remedy=f"use 1 to {_TOKEN_LIMIT} (ClientRequestToken, Amazon DynamoDB API Reference)",
+        )
+    return Setting(context.clock.now(), context.clock.new_id(), context.table_name, token, exactly_once)
+
+
+def planned(intents: Sequence[Intent], context: Context) -> Plan:
+    """The plan of a unit of work as far as it can be known without reading. Raises UsageError where it cannot."""
+    setting = setting_of(context)
+    slots = fold(intents, setting.now)
+    if reads_of(slots):
+        raise UsageError(
+            problem="this plan depends on what is stored, and a plan is made without reading",
+            remedy="load the entity first and plan saving that",
+        )
+    return compile_plan(slots, NOTHING_KNOWN, setting)
+
+
+def commit(
+    intents: Sequence[Intent],
+    context: Context,
+    token: str | None = None,
+    *,
+    exactly_once: bool = False,
+    known: Known = NOTHING_KNOWN,
+) -> Flow[tuple[Plan, Item | None]]:
+    """Commit a unit of work: the plan that was committed, and the item an update asked for.
+
+    ``known``: items the caller has just read, consistently.
+
+    Raises:
+        UsageError: it cannot be planned; nothing was sent.
+        StoreError: DynamoDB refused it; nothing was written and no entity changed.
+        OutcomeUnknown: it may have been written.
+    """
+    yield from settle(intents, context)
+    setting = setting_of(context, token, exactly_once=exactly_once)
+    pauses = context.retry.pauses(context.clock)
+    while True:
+        slots = fold(intents, setting.now)
+        for mapping, key in reads_of(slots):
+            if (ident := ident_of(mapping.table, key)) not in known.items:
+                table = context.table_name(mapping.table.name)
+                item = yield from get_item(table, key, context, consistent=True)
+                known = known.learned({ident: item}, frozenset())
+        plan = compile_plan(slots, known, setting)
+        if not plan.actions:
+            return plan, None
+        outcome = yield from send(plan, context)
+        if isinstance(outcome, Committed):
+            return plan, outcome.item
+        known = _learn(known, outcome)
+        pause = next(pauses, None)
+        if pause is None:
+            raise Contention(attempts=context.retry.attempts, code="ConditionalCheckFailed")
+        yield Pause(pause)
+        setting = setting_of(context, token, exactly_once=exactly_once)
+
+
+def _learn(known: Known, learned: Learned) -> Known:
+    for table, key in learned.foreign - known.foreign:
+        _logger.warning(
+            "a guard item in table %s belongs to another entity and is left alone: %s", table, _key_text(key)
+        )
+    return known.learned(learned.items, learned.foreign)
+
+
+def _key_text(key: tuple[tuple[str, str, object], ...]) -> str:
+    # The value itself may be personal data: the log names the constraint, not what was claimed.
+    return str(key[0][2]).partition("#")[0] + "#..."
+
+
+def settle(intents: Sequence[Intent], context: Context) -> Flow[None]:
+    """Settle the entities whose last write has no known outcome, before they are written again.
+
+    Raises:
+        OutcomeUnknown: there is still no answer.
+    """
+    for intent in intents:
+        entity = target(intent)
+        plan = None if isinstance(entity, Key) else pending_of(entity)
+        if plan is None:
+            continue
+        try:
+            yield from resume(plan, context, WINDOW_SECONDS)
+        except OutcomeUnknown:
+            raise
+        except StoreError:
+            # Refused for good: nothing of it was written, and the entity is as it was before.
+            _logger.info("a write without an answer turned out not to have been made")
+
+
+def updated(edit: Edit, context: Context, *, exactly_once: bool = False) -> Flow[tuple[EntityMapping, Item]]:
+    """Make one partial update: the class and item as stored now."""
+    plan, item = yield from commit([edit], context, exactly_once=exactly_once)
+    mapping = plan.actions[0].mapping
+    if item is None:
+        item = plan.actions[0].after
+    if item is None:
+        first = plan.actions[0]
+        item = yield from get_item(first.action.table, first.item_key, context, consistent=True)
+    assert item is not None
+    return mapping.stored_class(item) or mapping, item

@@ -1,0 +1,163 @@
+"""The verbs of a session about one entity, as flows."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dynaorm.entity.key import Key
+from dynaorm.entity.state import set_state, state_of
+from dynaorm.entity.version import Version
+from dynaorm.errors import EntityNotFound, StaleEntity, UsageError
+from dynaorm.flow import history
+from dynaorm.flow.call import Flow
+from dynaorm.flow.commit import commit, updated
+from dynaorm.flow.context import Context
+from dynaorm.flow.read import load
+from dynaorm.flow.target import Target, key_and_options, target_of
+from dynaorm.item.condition import Condition
+from dynaorm.item.update import Change, SetTo
+from dynaorm.plan.edit import touched
+from dynaorm.plan.image import writable_state
+from dynaorm.plan.intent import Edit, Save
+from dynaorm.plan.known import Known, ident_of
+
+_OPTIONS = ("version", "as_of", "consistent")
+
+
+def get(named: Any, keywords: Mapping[str, Any], context: Context) -> Flow[Any | None]:
+    """The entity under a key, or as it was at a version or time; None where there is none."""
+    key, options = key_and_options(named, keywords)
+    if unknown := [name for name in options if name not in _OPTIONS]:
+        raise UsageError(
+            problem=f"get(Key(...)) has no option {unknown[0]!r}",
+            remedy=f"use {', '.join(_OPTIONS)}; fields go into the Key",
+        )
+    target = target_of(key)
+    version, as_of, consistent = (options.get(name) for name in _OPTIONS)
+    if version is not None and as_of is not None:
+        raise UsageError(problem="version= and as_of= both say which version is meant", remedy="give one")
+    if version is not None:
+        return _whole(target, (yield from history.at_version(target, version, context)))
+    if as_of is not None:
+        return _whole(target, (yield from history.as_of(target, as_of, context)))
+    consistent = context.consistent if consistent is None else consistent
+    return (yield from load(target.mapping, target.key, context, consistent=consistent))
+
+
+def _whole(target: Target, version: Version[Any] | None) -> Any | None:
+    if version is not None and version.entity is None:
+        raise UsageError(
+            problem=f"{target.mapping.entity.__name__} keeps versions of some fields only, which make no whole entity",
+            remedy="read the values from session.history(...)",
+        )
+    return version.entity if version is not None else None
+
+
+def get_one(named: Any, keywords: Mapping[str, Any], context: Context) -> Flow[Any]:
+    """The same, raising EntityNotFound where there is none."""
+    found = yield from get(named, keywords, context)
+    if found is None:
+        raise EntityNotFound(key=key_and_options(named, keywords)[0])
+    return found
+
+
+def refresh(entity: Any, context: Context) -> Flow[Any]:
+    """Read a loaded entity again, consistently. Raises EntityNotFound, UsageError."""
+    target = target_of(entity)
+    writable_state(target.mapping, target.state, float("-inf"))
+    fresh = yield from load(target.mapping, target.key, context, consistent=True)
+    if fresh is None:
+        raise EntityNotFound(key=target.name)
+    return take_over(entity, fresh)
+
+
+def take_over(entity: Any, fresh: Any) -> Any:
+    """Let an object become what was read; a frozen one, or one whose stored class is another, is replaced."""
+    if type(entity) is not type(fresh) or type(entity).model_config.get("frozen"):
+        return fresh
+    values = vars(entity)
+    values.clear()
+    values.update(vars(fresh))
+    object.__setattr__(entity, "__pydantic_fields_set__", set(fresh.model_fields_set))
+    set_state(entity, state_of(fresh))
+    return entity
+
+
+def edit_of(named: Any, given: Sequence[Change | Mapping[str, Any]], condition: Condition | None) -> Edit:
+    """The edit that ``update`` was called for, checked as far as it can be without reading."""
+    changes: list[Change] = []
+    for one in given:
+        if isinstance(one, Mapping):
+            changes += [SetTo((name,), value) for name, value in one.items()]
+        elif isinstance(one, Change):
+            changes.append(one)
+        else:
+            raise UsageError(
+                problem=f"update() cannot make the change {one!r}",
+                remedy='write F.field.set(value) and its like, or {"field": value}',
+            )
+    if not changes:
+        raise UsageError(problem="update() was given nothing to change", remedy="name at least one change")
+    touched(target_of(named).mapping, tuple(changes))
+    return Edit(named, tuple(changes), condition)
+
+
+def update(edit: Edit, context: Context, *, exactly_once: bool) -> Flow[Any]:
+    """Make a partial update: the entity as stored now, the caller's own object where that may change."""
+    mapping, item = yield from updated(edit, context, exactly_once=exactly_once)
+    entity = edit.target
+    if isinstance(entity, Key) or type(entity).model_config.get("frozen"):
+        return mapping.hydrate(item)
+    return entity
+
+
+def restore(named: Any, version: int, context: Context) -> Flow[Any]:
+    """Save an entity as it was at a version: of a live one the versioned fields, of a deleted one everything.
+
+    Raises:
+        EntityNotFound: there is no such version.
+        StaleEntity: the object given is not the latest any more.
+        StoreError: a unique value has been taken by somebody else; nothing was written.
+    """
+    target = target_of(named)
+    copy = yield from history.latest(target, context)
+    if copy is None:
+        raise EntityNotFound(key=target.name)
+    _check_latest(target, copy)
+    target = target.as_stored(copy)
+    found = yield from history.at_version(target, version, context)
+    if found is None:
+        raise EntityNotFound(key=target.name)
+    if target.mapping.is_tombstone(copy):
+        entity = _whole(target, found)
+        set_state(entity, None)
+    else:
+        entity = target.mapping.hydrate(copy)
+        vars(entity).update(found.values)
+    known = Known({ident_of(target.mapping.table, target.key): copy})
+    yield from commit([Save(entity)], context, known=known)
+    return entity if isinstance(named, Key) else take_over(named, entity)
+
+
+def _check_latest(target: Target, copy: Any) -> None:
+    if target.state is None:
+        return
+    expected, found = (target.mapping.revision_of(item) for item in (target.state.item, copy))
+    if expected != found:
+        raise StaleEntity(key=target.name, expected=expected, found=found)
+
+
+def diff(named: Any, first: int, second: int, context: Context) -> Flow[dict[str, tuple[Any, Any]]]:
+    """The fields that differ between two versions: name to (value in the first, value in the second)."""
+    target = target_of(named)
+    sides: list[Mapping[str, Any]] = []
+    for number in (first, second):
+        found = yield from history.at_version(target, number, context)
+        if found is None:
+            raise UsageError(
+                problem=f"{target.name!r} has no version {number}",
+                remedy="it was never written, or was pruned; look at session.history(...)",
+            )
+        sides.append(found.values)
+    before, after = sides
+    names = [name for name in before if before[name] != after.get(name)]
+    return {name: (before[name], after.get(name)) for name in names}

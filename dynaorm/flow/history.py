@@ -1,0 +1,227 @@
+"""Reading, pruning and purging the versions of an entity.
+
+Versions are read by key: the latest copy knows the newest number, so every version's key is known too. Nothing is
+searched for, numeric order comes by itself, and version 10 cannot be mistaken for version 1.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from dynaorm.entity.mapping import DELETED, VERSION, VERSION_AT, EntityMapping
+from dynaorm.entity.scalar import parse_datetime
+from dynaorm.entity.version import Version, version_of
+from dynaorm.errors import EntityNotFound, NotVersioned, UsageError
+from dynaorm.flow.call import Call, Flow, Refusal
+from dynaorm.flow.commit import setting_of
+from dynaorm.flow.context import Context
+from dynaorm.flow.read import BATCH_GET_LIMIT, answered, get_item, get_items, refused
+from dynaorm.flow.target import Target
+from dynaorm.flow.write import send
+from dynaorm.item.action import ConditionCheck, Delete, to_wire
+from dynaorm.item.condition import And, Condition, equals
+from dynaorm.item.size import ACTION_LIMIT
+from dynaorm.item.value import Item
+from dynaorm.plan.plan import Plan
+from dynaorm.plan.planned import Planned, Purpose
+from dynaorm.plan.stamp import version_key
+
+
+def check_versioned(mapping: EntityMapping) -> None:
+    """Raises NotVersioned for a class that keeps no versions."""
+    if mapping.versioning is None:
+        raise NotVersioned(entity=mapping.entity.__name__)
+
+
+def latest(target: Target, context: Context) -> Flow[Item | None]:
+    """The latest copy, live or a tombstone, read consistently; None where the entity never was."""
+    check_versioned(target.mapping)
+    table = context.table_name(target.mapping.table.name)
+    return (yield from get_item(table, target.key, context, consistent=True))
+
+
+def newest(copy: Item | None) -> int:
+    """The number of the newest version a latest copy knows of; 0 for none."""
+    return int(copy[VERSION]["N"]) if copy is not None and VERSION in copy else 0
+
+
+def at_version(target: Target, number: int, context: Context) -> Flow[Version[Any] | None]:
+    """One version; None where it was never written, or was pruned. Raises UsageError, DecodeError."""
+    mapping = target.mapping
+    check_versioned(mapping)
+    if type(number) is not int or number < 1:
+        raise UsageError(
+            problem=f"{mapping.entity.__name__} has no version {number!r}",
+            remedy="versions are numbered from 1; leave version= out for the latest copy",
+        )
+    table = context.table_name(mapping.table.name)
+    item = yield from get_item(table, version_key(mapping, target.key, number), context, consistent=True)
+    return version_of(mapping, target.key, item) if item is not None else None
+
+
+def as_of(target: Target, at: datetime, context: Context) -> Flow[Version[Any] | None]:
+    """The version that was the newest at a time; None before the first, and once it was deleted."""
+    check_aware(at, "as_of")
+    copy = yield from latest(target, context)
+    if copy is None or (DELETED in copy and parse_datetime(copy[VERSION_AT]["S"]) <= at):
+        return None
+    target, number = target.as_stored(copy), newest(copy)
+    while number > 0:
+        versions, number = yield from page(target, number, context)
+        for version in versions:
+            if version.at <= at:
+                return version
+    return None
+
+
+def check_aware(at: datetime, name: str) -> None:
+    """Raises UsageError for a datetime without a time zone."""
+    if at.tzinfo is None:
+        raise UsageError(problem=f"{name}={at!r} has no time zone", remedy="give it one (datetime.now(UTC))")
+
+
+def page(target: Target, upper: int, context: Context) -> Flow[tuple[list[Version[Any]], int]]:
+    """Up to 100 versions from number ``upper`` down, newest first, and where to go on; 0 at the end."""
+    numbers = _downwards(upper)
+    items = yield from _version_items(target, numbers, context)
+    versions = [version_of(target.mapping, target.key, items[one]) for one in numbers if one in items]
+    # Versions are pruned from the oldest up, so a page without any has nothing below it.
+    return versions, (numbers[-1] - 1 if versions else 0)
+
+
+def _downwards(upper: int) -> range:
+    return range(upper, max(0, upper - BATCH_GET_LIMIT), -1)
+
+
+def _version_items(target: Target, numbers: Sequence[int], context: Context) -> Flow[Mapping[int, Item]]:
+    table = context.table_name(target.mapping.table.name)
+    keys = [version_key(target.mapping, target.key, number) for number in numbers]
+    items = yield from get_items(table, keys, context, consistent=True)
+    return {int(item[VERSION]["N"]): item for item in items}
+
+
+def _stored_versions(target: Target, upper: int, context: Context) -> Flow[dict[int, str]]:
+    """Number and time of every stored version, oldest first."""
+    found: dict[int, str] = {}
+    while upper > 0:
+        numbers = _downwards(upper)
+        items = yield from _version_items(target, numbers, context)
+        found.update((number, item[VERSION_AT]["S"]) for number, item in items.items())
+        upper = numbers[-1] - 1 if items else 0
+    return dict(sorted(found.items()))
+
+
+def prune(target: Target, context: Context, *, keep: int | None, older_than: datetime | None) -> Flow[int]:
+    """Delete old versions, oldest first; how many were deleted. The newest one stays in any case.
+
+    Stopped anywhere, it leaves a history without gaps, and can be called again.
+
+    Raises:
+        UsageError: neither or both of ``keep`` and ``older_than`` were given.
+        EntityNotFound: the entity never was.
+    """
+    if (keep is None) == (older_than is None) or (keep is not None and keep < 1):
+        raise UsageError(
+            problem=f"prune(keep={keep!r}, older_than={older_than!r}) does not say what to delete",
+            remedy="give either keep= (at least 1) or older_than=",
+        )
+    if older_than is not None:
+        check_aware(older_than, "older_than")
+    copy = yield from latest(target, context)
+    if copy is None:
+        raise EntityNotFound(key=target.name)
+    last = newest(copy)
+    stored = yield from _stored_versions(target, last, context)
+    kept = last - (keep or 0)
+    deleted = 0
+    for number, at in stored.items():
+        doomed = number <= kept if older_than is None else parse_datetime(at) < older_than
+        if not doomed or number == last:
+            # Clocks differ, so a later version may bear an earlier time: only the beginning of a history goes.
+            break
+        # The time ties the deletion to this very version: after a purge, numbers begin anew.
+        action = _deletion(target, number, equals(VERSION_AT, {"S": at}), context)
+        deleted += yield from _delete(action, context)
+    return deleted
+
+
+def _deletion(target: Target, number: int, condition: Condition | None, context: Context) -> Delete:
+    table = context.table_name(target.mapping.table.name)
+    return Delete(table, version_key(target.mapping, target.key, number), condition)
+
+
+def _delete(action: Delete, context: Context) -> Flow[bool]:
+    (body,) = to_wire(action).values()
+    call = Call("DeleteItem", body)
+    try:
+        yield from answered(call, context)
+    except Refusal as refusal:
+        if refusal.code != "ConditionalCheckFailedException":
+            raise refused(refusal, call) from refusal
+        return False
+    return True
+
+
+def purge(target: Target, context: Context) -> Flow[int]:
+    """Remove a deleted entity's versions and then its tombstone; how many versions were removed.
+
+    In steps of at most 99 versions, each a transaction that also checks the tombstone: an entity created anew
+    meanwhile keeps its history. Stopped anywhere, it can be called again.
+
+    Raises:
+        UsageError: the entity is not deleted.
+        EntityNotFound: it never was, or was purged already.
+        StaleEntity: it was created anew meanwhile.
+    """
+    copy = yield from latest(target, context)
+    if copy is None:
+        raise EntityNotFound(key=target.name)
+    if not target.mapping.is_tombstone(copy):
+        raise UsageError(
+            problem=f"{target.name!r} is not deleted",
+            remedy="delete it first; to thin out the history of a live entity use session.prune",
+        )
+    stored = yield from _stored_versions(target, newest(copy), context)
+    numbers = list(stored)
+    while True:
+        step, numbers = numbers[: ACTION_LIMIT - 1], numbers[ACTION_LIMIT - 1 :]
+        watch = _watch(target, copy, context, last=not numbers)
+        setting = setting_of(context)
+        actions = (watch, *_removals(target, step, context))
+        yield from send(Plan(actions, setting.write_id, made_at=setting.now), context)
+        if not numbers:
+            return len(stored)
+
+
+def _watch(target: Target, tombstone: Item, context: Context, *, last: bool) -> Planned:
+    """The tombstone's own action: it has to be there still, and goes with the last versions."""
+    table = context.table_name(target.mapping.table.name)
+    revision, attribute = target.mapping.revision_of(tombstone), target.mapping.table.revision_attribute
+    if revision is not None and attribute is not None:
+        values = {attribute: tombstone[attribute]}
+    else:
+        values = {name: tombstone[name] for name in (VERSION, VERSION_AT, DELETED)}
+    condition = And(tuple(equals(name, value) for name, value in values.items()))
+    return Planned(
+        action=Delete(table, target.key, condition) if last else ConditionCheck(table, target.key, condition),
+        purpose=Purpose.PURGE if last else Purpose.CHECK,
+        mapping=target.mapping,
+        entity_key=target.key,
+        item_key=target.key,
+        before=tombstone,
+        expected=revision,
+        expected_values=values if revision is None else None,
+    )
+
+
+def _removals(target: Target, numbers: Iterable[int], context: Context) -> Iterable[Planned]:
+    for number in numbers:
+        action = _deletion(target, number, None, context)
+        yield Planned(
+            action=action,
+            purpose=Purpose.PURGE,
+            mapping=target.mapping,
+            entity_key=target.key,
+            item_key=action.key,
+            number=number,
+        )

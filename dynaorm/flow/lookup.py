@@ -1,0 +1,90 @@
+"""Finding an entity by a unique value, through its guard item."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from dynaorm.entity.constraint import OWNER, TABLE, Constraint
+from dynaorm.entity.mapping import EntityMapping
+from dynaorm.errors import OwnerUnknown, UnknownField, UsageError
+from dynaorm.flow.call import Flow
+from dynaorm.flow.context import Context
+from dynaorm.flow.read import get_item, visible
+from dynaorm.item.value import Item
+
+
+def get_by(mapping: EntityMapping, fields: Mapping[str, Any], context: Context) -> Flow[Any | None]:
+    """The live entity that holds a unique value; None where nobody does.
+
+    Two strongly consistent reads: the guard, then its owner. The owner may change its value between them, so the loaded
+    one is compared with the guard, and the guard read once more.
+
+    Raises:
+        UnknownField: a keyword is no field.
+        UsageError: no unique constraint is made of exactly these fields.
+        OwnerUnknown: the guard was written by hand and names no owner.
+    """
+    constraint = constraint_of(mapping, fields)
+    _check_types(mapping, fields)
+    text = constraint.guard_key(fields)
+    if text is None:
+        return None
+    for _ in range(2):
+        guard = yield from _guard(mapping, text, context)
+        if guard is None:
+            return None
+        if OWNER not in guard:
+            raise OwnerUnknown(constraint=constraint.name, value=constraint.value_of(fields))
+        owner = _owner(mapping, guard)
+        if owner is None:
+            return None
+        item = yield from get_item(context.table_name(mapping.table.name), owner, context, consistent=True)
+        stored = visible(mapping, item, context.clock.now())
+        if stored is not None and item is not None:
+            entity = stored.hydrate(item)
+            if stored.guard_keys(stored.subject(item), lambda: entity).get(constraint.name) == text:  # noqa: B023 - called at once
+                return entity
+    return None
+
+
+def _check_types(mapping: EntityMapping, fields: Mapping[str, Any]) -> None:
+    """Before ``normalize``, which may take no other type. Raises InvalidValue."""
+    for name, value in fields.items():
+        if value is not None:
+            mapping.encode_field(mapping.fields[name], {name: value})
+
+
+def _guard(mapping: EntityMapping, text: str, context: Context) -> Flow[Item | None]:
+    home = mapping.table.guards
+    key = {part.name: {"S": text} for part in home.keys}
+    guard = yield from get_item(context.table_name(home.name), key, context, consistent=True)
+    if guard is None or _is_expired(guard, home.ttl_attribute, context.clock.now()):
+        return None
+    return guard
+
+
+def _owner(mapping: EntityMapping, guard: Item) -> Item | None:
+    """The primary key a guard names; None where it is that of an entity in another table."""
+    owner = dict(guard[OWNER]["M"])
+    table = owner.pop(TABLE, None) if mapping.table.guard_table is not None else None
+    return owner if table is None or table == {"S": mapping.table.name} else None
+
+
+def _is_expired(guard: Item, attribute: str | None, now: float) -> bool:
+    expiry = guard.get(attribute) if attribute is not None else None
+    return expiry is not None and int(expiry["N"]) <= now
+
+
+def constraint_of(mapping: EntityMapping, fields: Mapping[str, Any]) -> Constraint:
+    """The unique constraint made of exactly these fields."""
+    name = mapping.entity.__name__
+    for field in fields:
+        if field not in mapping.fields:
+            raise UnknownField(entity=name, field=field, known=tuple(mapping.fields))
+    for constraint in mapping.constraints.values():
+        if set(constraint.fields) == set(fields):
+            return constraint
+    known = [f"({', '.join(one.fields)})" for one in mapping.constraints.values()]
+    raise UsageError(
+        problem=f"no unique constraint of {name} is made of ({', '.join(fields)})",
+        remedy=f"use the fields of one that is: {', '.join(known)}" if known else "declare one with Unique()",
+    )

@@ -1,0 +1,156 @@
+"""Creating a table, waiting until it can be used, and refusing one whose keys are others."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from dynaorm.entity.table import GlobalIndex, KeyAttribute, Projection, Table
+from dynaorm.errors import TableNotFound, UsageError
+from dynaorm.flow.call import Call, Flow, Pause, Refusal, Reply
+from dynaorm.flow.context import Context
+from dynaorm.flow.read import answered, refused, repeat
+
+# A new table is active after some seconds; a poll every half second costs nothing and waits ten minutes at most.
+_POLL_SECONDS = 0.5
+_POLLS = 1200
+
+
+def create_table(table: Table, context: Context) -> Flow[None]:
+    """Create a table and the one of its guards, and wait until they are active, with TTL enabled where it is used.
+
+    A table that exists already is left as it is.
+
+    Raises:
+        UsageError: it exists with other keys, or lacks a declared index.
+        StoreError: DynamoDB refused.
+    """
+    yield from _create_one(table, context)
+    if table.guard_table is not None:
+        yield from create_table(table.guard_table, context)
+
+
+def _create_one(table: Table, context: Context) -> Flow[None]:
+    name = context.table_name(table.name)
+    wanted = definition(table, name)
+    try:
+        yield from answered(Call("CreateTable", wanted), context)
+    except Refusal as refusal:
+        if refusal.code != "ResourceInUseException":
+            raise refused(refusal, Call("CreateTable", wanted)) from refusal
+    description = yield from _active(name, context)
+    if problems := list(_differences(wanted, description)):
+        raise UsageError(
+            problem=f"the table {name!r} exists, but {'; '.join(problems)}",
+            remedy=f"declare {table} as it is, or create the table under another name (table_names=)",
+        )
+    if table.ttl_attribute is not None:
+        yield from _enable_ttl(name, table.ttl_attribute, context)
+
+
+def _active(name: str, context: Context) -> Flow[Reply]:
+    for _ in range(_POLLS):
+        try:
+            reply = yield from repeat(Call("DescribeTable", {"TableName": name}), context)
+        except TableNotFound:
+            # DescribeTable is eventually consistent (Amazon DynamoDB API Reference): it may not know the table yet.
+            reply = {"Table": {"TableStatus": "UNKNOWN"}}
+        description: Reply = reply["Table"]
+        if description["TableStatus"] == "ACTIVE":
+            return description
+        yield Pause(_POLL_SECONDS)
+    raise UsageError(
+        problem=f"the table {name!r} is not active after {_POLL_SECONDS * _POLLS:g} seconds",
+        remedy="look at its status in the console, and call create_table again once it is active",
+    )
+
+
+def _enable_ttl(name: str, attribute: str, context: Context) -> Flow[None]:
+    reply = yield from repeat(Call("DescribeTimeToLive", {"TableName": name}), context)
+    found = reply.get("TimeToLiveDescription", {})
+    if found.get("TimeToLiveStatus") in ("ENABLED", "ENABLING"):
+        if found.get("AttributeName") != attribute:
+            raise UsageError(
+                problem=f"the table {name!r} expires items by {found.get('AttributeName')!r}, not {attribute!r}",
+                remedy=f"store the field as Attribute({found.get('AttributeName')!r})",
+            )
+        return
+    yield from repeat(
+        Call(
+            "UpdateTimeToLive",
+            {
+                "TableName": name,
+                "TimeToLiveSpecification": {"Enabled": True, "AttributeName": attribute},
+            },
+        ),
+        context,
+    )
+
+
+def definition(table: Table, name: str) -> dict[str, Any]:
+    """The parameters of CreateTable, billed on demand."""
+    attributes: dict[str, KeyAttribute] = {key.name: key for key in table.keys}
+    local: list[dict[str, Any]] = []
+    global_: list[dict[str, Any]] = []
+    for index in table.indexes.values():
+        partition = index.pk if isinstance(index, GlobalIndex) else (table.pk,)
+        attributes.update((key.name, key) for key in (*partition, *index.sk))
+        (global_ if isinstance(index, GlobalIndex) else local).append(
+            {
+                "IndexName": index.name,
+                "KeySchema": _key_schema(partition, index.sk),
+                "Projection": _projection(index.projection),
+            }
+        )
+    found: dict[str, Any] = {
+        "TableName": name,
+        "BillingMode": "PAY_PER_REQUEST",
+        "AttributeDefinitions": [
+            {"AttributeName": key.name, "AttributeType": key.kind} for key in attributes.values()
+        ],
+        "KeySchema": _key_schema((table.pk,), table.keys[1:]),
+    }
+    if global_:
+        found["GlobalSecondaryIndexes"] = global_
+    if local:
+        found["LocalSecondaryIndexes"] = local
+    return found
+
+
+def _key_schema(partition: tuple[KeyAttribute, ...], sort: tuple[KeyAttribute, ...]) -> list[dict[str, str]]:
+    return [{"AttributeName": key.name, "KeyType": "HASH"} for key in partition] + [
+        {"AttributeName": key.name, "KeyType": "RANGE"} for key in sort
+    ]
+
+
+def _projection(projection: Projection) -> dict[str, Any]:
+    if isinstance(projection, str):
+        return {"ProjectionType": projection}
+    return {"ProjectionType": "INCLUDE", "NonKeyAttributes": list(projection)}
+
+
+def _differences(wanted: dict[str, Any], found: Reply) -> Iterator[str]:
+    kinds = {one["AttributeName"]: one["AttributeType"] for one in found.get("AttributeDefinitions", ())}
+    declared = {one["AttributeName"]: one["AttributeType"] for one in wanted["AttributeDefinitions"]}
+    if _keys(found, kinds) != _keys(wanted, declared):
+        yield f"its keys are {_text(_keys(found, kinds))}, not {_text(_keys(wanted, declared))}"
+    for group in ("GlobalSecondaryIndexes", "LocalSecondaryIndexes"):
+        stored = {one["IndexName"]: one for one in found.get(group) or ()}
+        for index in wanted.get(group, ()):
+            name = index["IndexName"]
+            if name not in stored:
+                yield f"it has no index {name!r}"
+            elif _keys(stored[name], kinds) != _keys(index, declared):
+                yield (
+                    f"the keys of its index {name!r} are {_text(_keys(stored[name], kinds))}, "
+                    f"not {_text(_keys(index, declared))}"
+                )
+
+
+def _keys(schema: Any, kinds: dict[str, str]) -> list[tuple[str, str, str]]:
+    return [
+        (one["KeyType"], one["AttributeName"], kinds.get(one["AttributeName"], "?"))
+        for one in schema["KeySchema"]
+    ]
+
+
+def _text(keys: list[tuple[str, str, str]]) -> str:
+    return ", ".join(f"{name} ({role} {kind})" for role, name, kind in keys)

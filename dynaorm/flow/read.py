@@ -1,0 +1,129 @@
+"""Reading items by key, and repeating a read until it is answered."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dynaorm.entity.mapping import EntityMapping
+from dynaorm.errors import Contention, StoreError, TableNotFound, Throttled, UnexpectedRefusal, Unreachable
+from dynaorm.flow.call import Call, Flow, NoAnswer, Pause, Refusal, Reply
+from dynaorm.flow.context import Context
+from dynaorm.flow.retry import conflict_in, is_retryable, throttle_in
+from dynaorm.item.value import Item
+
+# BatchGetItem takes at most 100 keys (Amazon DynamoDB API Reference).
+BATCH_GET_LIMIT = 100
+
+
+def repeat(call: Call, context: Context) -> Flow[Reply]:
+    """The reply to a call that may safely be sent any number of times.
+
+    Raises:
+        Throttled, Contention, Unreachable: retries are spent.
+        TableNotFound, UnexpectedRefusal: DynamoDB said no.
+    """
+    try:
+        return (yield from answered(call, context))
+    except Refusal as refusal:
+        raise refused(refusal, call) from refusal
+
+
+def answered(call: Call, context: Context) -> Flow[Reply]:
+    """The same, with refusals that repeating cannot help let through as they are. Raises Refusal."""
+    pauses = context.retry.pauses(context.clock)
+    attempts = 0
+    while True:
+        attempts += 1
+        trouble: Refusal | NoAnswer
+        try:
+            return (yield call)
+        except NoAnswer as silence:
+            trouble = silence
+        except Refusal as refusal:
+            if not is_retryable(refusal):
+                raise
+            trouble = refusal
+        pause = next(pauses, None)
+        if pause is None:
+            raise spent(trouble, call, attempts) from trouble
+        yield Pause(pause)
+
+
+def spent(trouble: Refusal | NoAnswer, call: Call, attempts: int) -> StoreError:
+    """The error of a call whose repetitions are spent, where nothing of it can have happened."""
+    if isinstance(trouble, NoAnswer):
+        return Unreachable(operation=call.operation, attempts=attempts, reason=trouble.reason)
+    if (code := throttle_in(trouble)) is not None:
+        return Throttled(attempts=attempts, code=code)
+    return Contention(attempts=attempts, code=conflict_in(trouble) or trouble.code)
+
+
+def refused(refusal: Refusal, call: Call, action: str = "") -> StoreError:
+    """The error of a refusal that no plan explains."""
+    if refusal.code == "ResourceNotFoundException":
+        return TableNotFound(table=", ".join(tables_in(call.request)))
+    return UnexpectedRefusal(
+        code=refusal.code,
+        message=refusal.message,
+        request_id=refusal.request_id,
+        reasons=tuple(reason.code if reason is not None else "None" for reason in refusal.reasons),
+        action=action,
+    )
+
+
+def tables_in(request: Mapping[str, Any]) -> list[str]:
+    """The physical names of the tables a request names, in order."""
+    if "TableName" in request:
+        return [request["TableName"]]
+    if "RequestItems" in request:
+        return list(request["RequestItems"])
+    bodies = [body for action in request.get("TransactItems", ()) for body in action.values()]
+    return list(dict.fromkeys(body["TableName"] for body in bodies))
+
+
+def get_item(table: str, key: Item, context: Context, *, consistent: bool) -> Flow[Item | None]:
+    """The item under a key, as stored; None for none."""
+    reply = yield from repeat(
+        Call("GetItem", {"TableName": table, "Key": dict(key), "ConsistentRead": consistent}), context
+    )
+    return reply.get("Item")
+
+
+def get_items(table: str, keys: Sequence[Item], context: Context, *, consistent: bool) -> Flow[list[Item]]:
+    """Up to 100 items of one table by key, in no order, absent ones missing; unprocessed keys are asked for again."""
+    found: list[Item] = []
+    waiting: list[Item] = list(keys)
+    pauses = context.retry.pauses(context.clock)
+    while waiting:
+        request = {"RequestItems": {table: {"Keys": waiting, "ConsistentRead": consistent}}}
+        reply = yield from repeat(Call("BatchGetItem", request), context)
+        found += reply.get("Responses", {}).get(table, [])
+        left = reply.get("UnprocessedKeys", {}).get(table, {}).get("Keys", [])
+        if len(left) == len(waiting):
+            pause = next(pauses, None)
+            if pause is None:
+                raise Throttled(attempts=context.retry.attempts, code="UnprocessedKeys")
+            yield Pause(pause)
+        elif left:
+            pauses = context.retry.pauses(context.clock)
+        waiting = left
+    return found
+
+
+def visible(mapping: EntityMapping, item: Item | None, now: float) -> EntityMapping | None:
+    """The class of a stored item as reads see it; None where it is absent to them.
+
+    Absent is what is not there, has expired, is a tombstone, or is of a class that was not asked for.
+    """
+    if item is None or mapping.is_tombstone(item):
+        return None
+    stored = mapping.stored_class(item)
+    if stored is None or not issubclass(stored.entity, mapping.entity) or stored.is_expired(item, now):
+        return None
+    return stored
+
+
+def load(mapping: EntityMapping, key: Item, context: Context, *, consistent: bool) -> Flow[Any | None]:
+    """The entity under a key; None where none is visible. Raises DecodeError."""
+    item = yield from get_item(context.table_name(mapping.table.name), key, context, consistent=consistent)
+    stored = visible(mapping, item, context.clock.now())
+    return stored.hydrate(item) if stored is not None and item is not None else None

@@ -1,0 +1,65 @@
+"""What a call is about: the class, and the primary key it is stored under."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dynaorm.entity.key import Key, stored_key
+from dynaorm.entity.mapping import EntityMapping, mapping_of
+from dynaorm.entity.state import Loaded, state_of
+from dynaorm.errors import UsageError
+from dynaorm.item.value import Item
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A class and a rendered primary key.
+
+    Attributes:
+        mapping: the class.
+        key: the primary key of the main item.
+        state: the snapshot of the entity object that was given, if it is a loaded one.
+    """
+
+    mapping: EntityMapping
+    key: Item
+    state: Loaded | None = None
+
+    @property
+    def name(self) -> Key[Any]:
+        """The key as users and errors know it."""
+        return stored_key(self.mapping, self.key)
+
+    def as_stored(self, item: Item) -> "Target":
+        """The same entity with the class its item says: a subclass's, perhaps."""
+        return Target(self.mapping.stored_class(item) or self.mapping, self.key, self.state)
+
+
+def target_of(named: Any) -> Target:
+    """The target a ``Key`` or an entity object names. Raises UsageError for a key of no class."""
+    if isinstance(named, Key):
+        if named.entity is None:
+            raise UsageError(
+                problem=f"{named!r} is the key of no mapped class", remedy="name the class: Key(Class, ...)"
+            )
+        return Target(mapping_of(named.entity), named.primary_key)
+    mapping, state = mapping_of(type(named)), state_of(named)
+    key = mapping.primary_key(vars(named)) if state is None else mapping.key_of(state.item)
+    return Target(mapping, key, state)
+
+
+def key_and_options(named: Any, keywords: Mapping[str, Any]) -> tuple[Key[Any], Mapping[str, Any]]:
+    """``get(User, user_id=...)`` names a key by fields; ``get(Key(...), version=...)`` gives options.
+
+    Raises:
+        UsageError: neither a class nor a Key.
+        UnknownField, InvalidValue: as Key does.
+    """
+    if isinstance(named, Key):
+        return named, keywords
+    if not isinstance(named, type):
+        raise UsageError(
+            problem=f"{named!r} is neither an entity class nor a Key",
+            remedy="write get(User, user_id=...) or get(Key(User, user_id=...))",
+        )
+    return Key(named, **keywords), {}

@@ -1,0 +1,230 @@
+"""Sending a plan, and surviving answers that never come.
+
+Rule 1. A plan is repeated with one token and the same bytes, on conflicts, throttles and unanswered attempts.
+Rule 2. After an unanswered attempt a refusal proves nothing about that attempt: unless the stored revision is the
+        plan's own, the outcome is unknown, and nobody is told that they lost.
+Rule 3. An update that is not bound to a revision is never sent again after an unanswered attempt: it could count twice.
+Rule 4. No entity changes before the plan is committed. An entity whose plan's outcome is not known keeps the plan.
+"""
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from dynaorm.errors import DynaormError, OutcomeUnknown, StoreError, TokenReused
+from dynaorm.flow.call import Call, Flow, NoAnswer, Pause, Refusal, Reply
+from dynaorm.flow.context import Context
+from dynaorm.flow.read import get_item, refused, spent
+from dynaorm.flow.retry import is_retryable
+from dynaorm.item.value import Item
+from dynaorm.plan.explain import reason
+from dynaorm.plan.plan import Plan
+from dynaorm.plan.planned import GUARDS, Planned, Purpose
+from dynaorm.plan.verdict import Committed, Found, Learned, verdict
+
+
+@dataclass(slots=True)
+class _Sending:
+    """How the sending of one plan stands."""
+
+    plan: Plan
+    call: Call
+    attempts: int = 0
+    unanswered: bool = False
+
+    @property
+    def proves_nothing(self) -> bool:
+        """Whether a refusal now may come after a commit: only the first answer to a token is beyond doubt."""
+        return self.unanswered and not (self.plan.is_transaction and self.attempts == 1)
+
+
+Outcome: TypeAlias = Committed | Learned
+
+
+def send(plan: Plan, context: Context, *, resumed: bool = False) -> Flow[Outcome]:
+    """Commit a plan, or learn why it must be compiled anew.
+
+    ``resumed``: an earlier sending of the same plan ended without an answer.
+
+    Raises:
+        StoreError: DynamoDB refused it, and nothing was written.
+        OutcomeUnknown: it may have been written; the plan can be resumed.
+    """
+    sending = _Sending(plan, Call(plan.operation, plan.to_request()), unanswered=resumed)
+    try:
+        outcome = yield from _attempts(sending, context)
+    except OutcomeUnknown:
+        _unsettle(plan)
+        raise
+    except Exception:
+        raise
+    except BaseException:
+        # The program is being stopped in the middle of an attempt (Ctrl-C, a cancelled task).
+        _unsettle(plan)
+        raise
+    if isinstance(outcome, Committed):
+        for effect in plan.effects:
+            effect.apply()
+    return outcome
+
+
+def _unsettle(plan: Plan) -> None:
+    for effect in plan.effects:
+        effect.unsettle(plan)
+
+
+def _attempts(sending: _Sending, context: Context) -> Flow[Outcome]:
+    pauses = context.retry.pauses(context.clock)
+    while True:
+        sending.attempts += 1
+        trouble: Refusal | NoAnswer
+        try:
+            reply = yield sending.call
+        except NoAnswer as silence:
+            trouble = silence
+            sending.unanswered |= silence.sent
+            if silence.sent and _counts_twice(sending.plan):
+                return (yield from _own_commit_or_unknown(sending.plan, context, silence))
+        except Refusal as refusal:
+            if not is_retryable(refusal):
+                return (yield from _refused(sending, refusal, context))
+            trouble = refusal
+            sending.unanswered |= refusal.code == "TransactionInProgressException"
+        else:
+            return Committed(_written_item(reply))
+        pause = next(pauses, None)
+        if pause is None:
+            raise _given_up(sending, trouble) from trouble
+        yield Pause(pause)
+
+
+def _written_item(reply: Reply) -> Item | None:
+    return reply.get("Attributes")
+
+
+def _given_up(sending: _Sending, trouble: Refusal | NoAnswer) -> StoreError:
+    if sending.unanswered:
+        why = trouble.reason if isinstance(trouble, NoAnswer) else trouble.code
+        return OutcomeUnknown(
+            plan=sending.plan, reason=f"no answer after {sending.attempts} attempts ({why})"
+        )
+    return spent(trouble, sending.call, sending.attempts)
+
+
+def _counts_twice(plan: Plan) -> bool:
+    if plan.is_transaction:
+        return False
+    planned = plan.actions[0]
+    return planned.purpose is Purpose.UPDATE and planned.expected is None
+
+
+def _own_commit_or_unknown(plan: Plan, context: Context, silence: NoAnswer) -> Flow[Committed]:
+    item = yield from _stored(plan.actions[0], context)
+    if not _is_in_effect(plan.actions[0], item):
+        raise OutcomeUnknown(plan=plan, reason=silence.reason) from silence
+    return Committed(item)
+
+
+def _refused(sending: _Sending, refusal: Refusal, context: Context) -> Flow[Outcome]:
+    plan = sending.plan
+    failures = _failures(plan, refusal)
+    if refusal.code == "IdempotentParameterMismatchException" and plan.token is not None:
+        if (yield from _is_committed(plan, context)):
+            return Committed(None)
+        raise TokenReused(token=plan.token) from refusal
+    outcome: Committed | Learned | DynaormError
+    if failures:
+        outcome = verdict(failures, context.clock.now(), refusal.request_id)
+    else:
+        action = reason(plan.actions[0]) if len(plan.actions) == 1 else ""
+        outcome = refused(refusal, sending.call, action)
+    if isinstance(outcome, Committed):
+        return outcome
+    if sending.proves_nothing:
+        only = failures[0] if failures and not plan.is_transaction else None
+        if only is not None and only.planned.purpose is Purpose.DELETE and only.item is None:
+            return Committed(None)
+        raise OutcomeUnknown(
+            plan=plan, reason=f"an attempt got no answer, and the next was refused ({refusal.code})"
+        ) from refusal
+    if isinstance(outcome, Learned):
+        return outcome
+    raise outcome from refusal
+
+
+def _failures(plan: Plan, refusal: Refusal) -> list[Found]:
+    if refusal.code == "ConditionalCheckFailedException":
+        return [Found(plan.actions[0], "ConditionalCheckFailed", refusal.message, refusal.item)]
+    if refusal.code != "TransactionCanceledException":
+        return []
+    return [
+        Found(planned, found.code, found.message, found.item)
+        for planned, found in zip(plan.actions, refusal.reasons, strict=False)
+        if found is not None and found.code != "None"
+    ]
+
+
+# -- settling a plan by reading ----------------------------------------------------------------------------------------
+
+
+def resume(plan: Plan, context: Context, window: float) -> Flow[bool]:
+    """Settle a plan whose outcome is unknown: True where it is in effect, False where it is not.
+
+    Within the window it is sent again, the same token and the same bytes. A transaction refused then was never
+    committed: DynamoDB answers a repeated token with success. Past the window nothing is sent, and the items are read.
+
+    Raises:
+        StoreError: DynamoDB refused it for good; nothing of it was written.
+        OutcomeUnknown: still no answer.
+    """
+    if not plan.actions:
+        return True
+    try:
+        if context.clock.now() - plan.made_at < window and not _counts_twice(plan):
+            outcome = yield from send(plan, context, resumed=True)
+            committed = isinstance(outcome, Committed)
+        else:
+            committed = yield from _is_committed(plan, context)
+    except OutcomeUnknown:
+        raise
+    except StoreError:
+        _settle_as_before(plan)
+        raise
+    if not committed:
+        _settle_as_before(plan)
+        return False
+    for effect in plan.effects:
+        effect.apply()
+    return True
+
+
+def _settle_as_before(plan: Plan) -> None:
+    for effect in plan.effects:
+        effect.settle_as_before()
+
+
+def _is_committed(plan: Plan, context: Context) -> Flow[bool]:
+    """Whether the items say that the plan was committed. One written by it is enough: a transaction is atomic.
+
+    A missing item may have been deleted by anybody, so it tells something only where nothing was to be written.
+    """
+    missing: list[bool] = []
+    for planned in plan.actions:
+        if planned.purpose in GUARDS or planned.purpose is Purpose.CHECK:
+            continue
+        item = yield from _stored(planned, context)
+        if planned.purpose not in (Purpose.DELETE, Purpose.PURGE) and _is_in_effect(planned, item):
+            return True
+        missing.append(planned.purpose in (Purpose.DELETE, Purpose.PURGE) and item is None)
+    return bool(missing) and all(missing)
+
+
+def _stored(planned: Planned, context: Context) -> Flow[Item | None]:
+    return (yield from get_item(planned.action.table, planned.item_key, context, consistent=True))
+
+
+def _is_in_effect(planned: Planned, item: Item | None) -> bool:
+    if item is None:
+        return False
+    if planned.revision is not None:
+        return planned.mapping.revision_of(item) == planned.revision
+    return planned.after is not None and dict(item) == dict(planned.after)

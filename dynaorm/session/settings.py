@@ -1,0 +1,34 @@
+"""From a session's keywords to the context its flows share, and to its default transport."""
+
+from collections.abc import Callable, Mapping
+
+from dynaorm.flow.call import Clock, Transport
+from dynaorm.flow.context import Context
+from dynaorm.flow.retry import Retry
+from dynaorm.transport.clock import SystemClock
+
+
+def context_of(
+    table_names: Mapping[str, str] | Callable[[str], str] | None,
+    retry: Retry,
+    consistent: bool,
+    clock: Clock | None,
+) -> Context:
+    """The context of a session; tables without a name of their own keep the declared one."""
+    if table_names is None:
+        name: Callable[[str], str] = str
+    elif isinstance(table_names, Mapping):
+        names = dict(table_names)
+
+        def name(declared: str) -> str:
+            return names.get(declared, declared)
+    else:
+        name = table_names
+    return Context(name, retry, clock or SystemClock(), consistent)
+
+
+def default_transport(region: str | None, endpoint: str | None, profile: str | None) -> Transport:
+    """A connection of pynamodb's, imported here because botocore takes longer to import than all of dynaorm."""
+    from dynaorm.transport.pynamodb import PynamoTransport  # noqa: PLC0415 - see above
+
+    return PynamoTransport(region=region, endpoint=endpoint, profile=profile)

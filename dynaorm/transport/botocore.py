@@ -1,0 +1,103 @@
+"""What botocore reports of one attempt, in the words of a conversation: a Refusal, or NoAnswer.
+
+Rule 1. Only HTTP 4xx with DynamoDB's JSON is a Refusal: only then it is sure that nothing was written.
+        "If a request returns an HTTP 500 status code, it may have succeeded or failed" (DynamoDB developer
+        guide, Error handling).
+Rule 2. A reply that was damaged, or is somebody else's, is no answer. botocore looks at the checksum only to
+        repeat, and reads what is no JSON as an empty reply: a cut GetItem would be an absent item, and a web
+        server's page a successful write.
+Rule 3. An error that is neither (no credentials, no such profile, a value botocore cannot serialise) is the
+        caller's, and passes as it is.
+"""
+
+import binascii
+import json
+import ssl
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from botocore.exceptions import (
+    ClientError,
+    ConnectTimeoutError,
+    EndpointConnectionError,
+    HTTPClientError,
+    IncompleteReadError,
+    ProxyConnectionError,
+)
+from botocore.exceptions import ConnectionError as BotocoreConnectionError
+
+from dynaorm.flow.call import NoAnswer, Reason, Refusal
+
+CONNECTION_ERRORS = (BotocoreConnectionError, HTTPClientError, IncompleteReadError)
+"""What botocore raises when the network, not DynamoDB, ended the attempt."""
+
+NOT_CONNECTED = (EndpointConnectionError, ConnectTimeoutError, ProxyConnectionError)
+SERVER_FAULTS = frozenset({"InternalServerError", "InternalFailure", "ServiceUnavailable"})
+
+
+def failure_of(error: ClientError) -> Refusal | NoAnswer:
+    """What an error reply means; reasons and item are as DynamoDB sent them, binary values as bytes."""
+    response: Mapping[str, Any] = error.response
+    code = response.get("Error", {}).get("Code", "")
+    message = response.get("Error", {}).get("Message", "")
+    metadata = response.get("ResponseMetadata", {})
+    status = metadata.get("HTTPStatusCode", 400)
+    if status >= 500 or code in SERVER_FAULTS:
+        return NoAnswer(f"HTTP {status} {code}: {message}")
+    return Refusal(
+        code,
+        message,
+        reasons=tuple(_reason(reason) for reason in response.get("CancellationReasons", ())),
+        item=response.get("Item"),
+        request_id=metadata.get("RequestId", ""),
+    )
+
+
+def no_answer_of(error: Exception) -> NoAnswer:
+    """What one of ``CONNECTION_ERRORS`` means: sent, unless no connection was ever made."""
+    sent = not isinstance(error, NOT_CONNECTED) and not _certificate_refused(error)
+    return NoAnswer(f"{type(error).__name__}: {error}", sent=sent)
+
+
+def check_reply(**received: Any) -> None:
+    """Raise NoAnswer for a reply that is not DynamoDB's, whole; for botocore's ``response-received`` event.
+
+    DynamoDB sends the CRC-32 of each body as ``x-amz-crc32``. A reply without it, as some emulators give,
+    need only be JSON.
+    """
+    response: Mapping[str, Any] | None = received["response_dict"]
+    if response is None:
+        return
+    checksum = response["headers"].get("x-amz-crc32")
+    if checksum is None:
+        if not _is_json(response["body"]):
+            raise NoAnswer(f"HTTP {response['status_code']} without JSON: is the endpoint a DynamoDB?")
+    elif int(checksum) != binascii.crc32(response["body"]):
+        raise NoAnswer("the reply does not match its checksum (x-amz-crc32)")
+
+
+def _is_json(body: bytes) -> bool:
+    try:
+        json.loads(body)
+    except ValueError:
+        return False
+    return True
+
+
+def _reason(reason: Mapping[str, Any]) -> Reason | None:
+    code = reason.get("Code", "None")
+    if code == "None":
+        return None
+    return Reason(code, reason.get("Message") or "", reason.get("Item"))
+
+
+def _certificate_refused(error: BaseException) -> bool:
+    """Whether the TLS handshake ended at the certificate, which is before any request is sent."""
+    return any(isinstance(cause, ssl.SSLCertVerificationError) for cause in _causes(error))
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    cause: BaseException | None = error
+    while cause is not None:
+        yield cause
+        cause = cause.__cause__ or cause.__context__

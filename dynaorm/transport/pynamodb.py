@@ -1,0 +1,142 @@
+"""The default transport: one attempt per call through pynamodb's ``Connection.dispatch``.
+
+Rule 1. ``dispatch`` is the only doorway. pynamodb's named methods re-order the actions of a transaction and
+        wrap errors in exceptions whose ``cause_response_code`` fails for exactly the lost answers we need to
+        tell apart.
+Rule 2. The SDK's own retries are off: they would hide that an earlier attempt went unanswered.
+Rule 3. A client is created under a lock: botocore's session is not thread safe while it does that.
+"""
+
+import os
+import threading
+from typing import Any
+
+from botocore.exceptions import ClientError
+from botocore.session import Session as BotocoreSession
+from pynamodb.connection import Connection
+
+from dynaorm.errors import UsageError
+from dynaorm.flow.call import Call, Reply
+from dynaorm.transport.botocore import CONNECTION_ERRORS, check_reply, failure_of, no_answer_of
+
+EMULATOR_REGION = "us-east-1"
+"""The region where only an endpoint is given: an emulator does not care, botocore insists."""
+
+
+class PynamoTransport:
+    """Carries calls to DynamoDB through pynamodb, over a pool of connections that threads may share.
+
+    Nothing is opened or read from the environment before the first call.
+
+    Args:
+        region: the AWS region; without it ``AWS_REGION``, ``AWS_DEFAULT_REGION``, then the profile's own;
+            beside an endpoint, ``us-east-1``.
+        endpoint: the URL of a DynamoDB that is not AWS's own for the region, such as an emulator.
+        profile: the profile of the AWS configuration files to take credentials and region from.
+        connect_timeout: seconds to wait for a connection.
+        read_timeout: seconds to wait for the answer. AWS asks for at least one second with
+            TransactWriteItems.
+        max_pool_connections: how many connections to keep open; more threads than these open short-lived
+            ones.
+    """
+
+    def __init__(
+        self,
+        *,
+        region: str | None = None,
+        endpoint: str | None = None,
+        profile: str | None = None,
+        connect_timeout: float = 5.0,
+        read_timeout: float = 10.0,
+        max_pool_connections: int = 50,
+    ) -> None:
+        self.region = region
+        self.endpoint = endpoint
+        self.profile = profile
+        self.connect_timeout = connect_timeout
+        self.read_timeout = read_timeout
+        self.max_pool_connections = max_pool_connections
+        self._opening = threading.Lock()
+        self._connection: _OneClient | None = None
+
+    def __repr__(self) -> str:
+        return (
+            f"PynamoTransport(region={self.region!r}, endpoint={self.endpoint!r}, profile={self.profile!r})"
+        )
+
+    def call(self, call: Call, /) -> Reply:
+        """Make one attempt, and give DynamoDB's reply in its low-level form, binary values as bytes.
+
+        Raises:
+            Refusal: DynamoDB answered with an error of its own (HTTP 4xx).
+            NoAnswer: a timeout, a dropped connection, a damaged reply, or HTTP 5xx.
+            UsageError: no AWS region is known.
+        """
+        connection = self._connection or self._open()
+        try:
+            # A copy, because pynamodb and botocore may add to what they are given, and a call is repeated.
+            reply: Reply = connection.dispatch(call.operation, dict(call.request))
+        except ClientError as error:
+            # pynamodb's VerboseClientError keeps only code and message; the item is in botocore's own error.
+            original = error.__cause__ if isinstance(error.__cause__, ClientError) else error
+            raise failure_of(original) from error
+        except CONNECTION_ERRORS as error:
+            raise no_answer_of(error) from error
+        return reply
+
+    def close(self) -> None:
+        """Close the pooled connections. A later call opens new ones."""
+        with self._opening:
+            connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.client.close()
+
+    def _open(self) -> "_OneClient":
+        with self._opening:
+            if self._connection is None:
+                session = BotocoreSession(profile=self.profile)
+                session.register("response-received.dynamodb", check_reply)
+                self._connection = _OneClient(
+                    session,
+                    region=self._region(session),
+                    host=self.endpoint,
+                    connect_timeout_seconds=self.connect_timeout,
+                    read_timeout_seconds=self.read_timeout,
+                    max_retry_attempts=0,
+                    # Said outright, because a pynamodb settings file of the machine may say otherwise.
+                    retry_configuration="LEGACY",
+                    max_pool_connections=self.max_pool_connections,
+                )
+            return self._connection
+
+    def _region(self, session: BotocoreSession) -> str:
+        # botocore itself does not read AWS_REGION, which Lambda and the other SDKs set.
+        found = self.region or os.environ.get("AWS_REGION") or session.get_config_variable("region")
+        if found is None and self.endpoint is None:
+            raise UsageError(
+                problem="No AWS region is known",
+                remedy="give region=, set AWS_REGION, or set a region in the AWS profile",
+            )
+        return found or EMULATOR_REGION
+
+
+class _OneClient(Connection):
+    """pynamodb's connection over our botocore session; it makes one client however many threads ask."""
+
+    def __init__(self, session: BotocoreSession, **settings: Any) -> None:
+        self._botocore_session = session
+        self._creating = threading.Lock()
+        super().__init__(**settings)
+
+    @property
+    def session(self) -> BotocoreSession:
+        return self._botocore_session
+
+    @property
+    def client(self) -> Any:
+        with self._creating:
+            return super().client
+
+    def get_consumed_capacity_map(self, return_consumed_capacity: str) -> dict[str, str]:  # noqa: ARG002 - pynamodb's signature
+        """Nothing: a request says itself what it wants, and DescribeTimeToLive has no such parameter."""
+        return {}
