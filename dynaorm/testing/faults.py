@@ -1,0 +1,203 @@
+"""Failures on purpose, at the point where a call is sent: what no emulator does by itself.
+
+Every fault strikes the calls it counts from number ``at`` on, ``times`` times, counting from 1. It counts all
+calls, or those of one ``operation``; a conflict counts only calls that can meet one (DynamoDB never refuses
+GetItem, Query or Scan with it), and ``in_progress`` only TransactWriteItems.
+"""
+
+import os
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from dynaorm.flow.call import Call, NoAnswer, Reason, Refusal, Reply, Transport
+
+Strike: TypeAlias = Callable[[Call, Transport], Reply]
+"""What a fault does instead of passing the call on; it is given the transport behind."""
+
+TRANSACTIONS = frozenset({"TransactWriteItems", "TransactGetItems"})
+CAN_CONFLICT = TRANSACTIONS | {"PutItem", "UpdateItem", "DeleteItem"}
+EXIT_STATUS = 70
+"""The status ``crash_before`` and ``crash_after`` exit with, to be told from other deaths."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One failure: its name, which calls it strikes, and what it does then.
+
+    ``operations`` None means that it counts every call. ``at`` counts from 1.
+    """
+
+    name: str
+    strike: Strike
+    at: int = 1
+    times: int = 1
+    operations: frozenset[str] | None = None
+
+    def __post_init__(self) -> None:
+        if self.at < 1 or self.times < 1:
+            raise ValueError(
+                f"{self.name}(at={self.at}, times={self.times}): both count from 1, give at least 1"
+            )
+
+    def counts(self, call: Call) -> bool:
+        """Whether this fault counts the call at all."""
+        return self.operations is None or call.operation in self.operations
+
+    def strikes(self, number: int) -> bool:
+        """Whether it strikes the call of this number, among those it counts."""
+        return self.at <= number < self.at + self.times
+
+
+def lost_answer(at: int = 1, times: int = 1, *, operation: str | None = None) -> Fault:
+    """The call is made, and its answer, whatever it was, never arrives: the lost response after a commit."""
+
+    def strike(call: Call, inner: Transport) -> Reply:
+        try:
+            inner.call(call)
+        except (Refusal, NoAnswer) as unheard:
+            raise NoAnswer("the answer was lost") from unheard
+        raise NoAnswer("the answer was lost")
+
+    return Fault("lost_answer", strike, at, times, _only(operation))
+
+
+def lost_request(at: int = 1, times: int = 1, *, operation: str | None = None, sent: bool = True) -> Fault:
+    """The request never arrives. The caller knows that only if ``sent`` is False (connection refused)."""
+
+    def strike(call: Call, inner: Transport) -> Reply:
+        raise NoAnswer("the request was lost", sent=sent)
+
+    return Fault("lost_request", strike, at, times, _only(operation))
+
+
+def conflict(at: int = 1, times: int = 1, *, operation: str | None = None, action: int = 0) -> Fault:
+    """Another transaction is under way on the item of the action with this index, counted from 0.
+
+    A transaction is cancelled with the reason TransactionConflict; a plain write gets a
+    TransactionConflictException.
+    """
+    if operation is not None and operation not in CAN_CONFLICT:
+        raise ValueError(f"{operation} never meets a conflict: give one of {', '.join(sorted(CAN_CONFLICT))}")
+
+    def strike(call: Call, inner: Transport) -> Reply:
+        message = "Transaction is ongoing for the item"
+        if call.operation in TRANSACTIONS:
+            raise _cancelled(call, action, Reason("TransactionConflict", message))
+        raise Refusal("TransactionConflictException", message)
+
+    return Fault("conflict", strike, at, times, _only(operation) or CAN_CONFLICT)
+
+
+def throttle(at: int = 1, times: int = 1, *, operation: str | None = None, action: int = 0) -> Fault:
+    """The table has no capacity left.
+
+    A transaction is cancelled with the reason ThrottlingError for the action with this index, counted from 0;
+    any other call gets a ProvisionedThroughputExceededException.
+    """
+
+    def strike(call: Call, inner: Transport) -> Reply:
+        message = "Throughput exceeds the current capacity of your table or index"
+        if call.operation in TRANSACTIONS:
+            raise _cancelled(call, action, Reason("ThrottlingError", message))
+        raise Refusal("ProvisionedThroughputExceededException", message)
+
+    return Fault("throttle", strike, at, times, _only(operation))
+
+
+def in_progress(at: int = 1, times: int = 1) -> Fault:
+    """A transaction with the same token is still being worked on: TransactionInProgressException."""
+
+    def strike(call: Call, inner: Transport) -> Reply:
+        raise Refusal(
+            "TransactionInProgressException",
+            "The transaction with the given request token is already in progress",
+        )
+
+    return Fault("in_progress", strike, at, times, frozenset({"TransactWriteItems"}))
+
+
+def crash_before(at: int = 1, *, operation: str | None = None) -> Fault:
+    """The process ends at once, with nothing sent; no cleanup runs. For a test's child process."""
+
+    def strike(call: Call, inner: Transport) -> Reply:
+        os._exit(EXIT_STATUS)
+
+    return Fault("crash_before", strike, at, 1, _only(operation))
+
+
+def crash_after(at: int = 1, *, operation: str | None = None) -> Fault:
+    """The process ends at once after the call was made, its answer unseen. For a test's child process."""
+
+    def strike(call: Call, inner: Transport) -> Reply:
+        try:
+            inner.call(call)
+        finally:
+            os._exit(EXIT_STATUS)
+
+    return Fault("crash_after", strike, at, 1, _only(operation))
+
+
+class FaultyTransport:
+    """Passes calls on to another transport, except where a fault strikes (the ``Transport`` protocol).
+
+    Each fault counts on its own, also calls that another one struck; where several would strike, the first
+    given does. ``calls`` holds every call made. It may be shared by threads.
+
+    Example:
+        >>> from dynaorm.testing.scripted import ScriptedTransport
+        >>> transport = FaultyTransport(ScriptedTransport({}), lost_answer(at=1))
+        >>> transport.call(Call("PutItem", {}))
+        Traceback (most recent call last):
+        dynaorm.flow.call.NoAnswer: the answer was lost
+    """
+
+    def __init__(self, inner: Transport, *faults: Fault) -> None:
+        self.calls: list[Call] = []
+        self._inner = inner
+        self._faults = faults
+        self._counts = [0] * len(faults)
+        self._counting = threading.Lock()
+
+    def call(self, call: Call, /) -> Reply:
+        """Make the call, or fail as the first fault that strikes says.
+
+        Raises:
+            Refusal: DynamoDB, or a fault, said no.
+            NoAnswer: the transport, or a fault, had no answer.
+        """
+        fault = self._fault_of(call)
+        return self._inner.call(call) if fault is None else fault.strike(call, self._inner)
+
+    def _fault_of(self, call: Call) -> Fault | None:
+        striking: Fault | None = None
+        with self._counting:
+            self.calls.append(call)
+            for place, fault in enumerate(self._faults):
+                if fault.counts(call):
+                    self._counts[place] += 1
+                    if striking is None and fault.strikes(self._counts[place]):
+                        striking = fault
+        return striking
+
+
+def _only(operation: str | None) -> frozenset[str] | None:
+    return None if operation is None else frozenset({operation})
+
+
+def _cancelled(call: Call, action: int, reason: Reason) -> Refusal:
+    """A cancelled transaction in which this one action is to blame."""
+    actions = len(call.request["TransactItems"])
+    if not 0 <= action < actions:
+        raise AssertionError(
+            f"the transaction has {actions} actions, and the fault is to blame number {action} (from 0): "
+            "give an action= that is among them"
+        )
+    reasons = tuple(reason if place == action else None for place in range(actions))
+    codes = ", ".join("None" if each is None else each.code for each in reasons)
+    return Refusal(
+        "TransactionCanceledException",
+        f"Transaction cancelled, please refer cancellation reasons for specific reasons [{codes}]",
+        reasons=reasons,
+    )

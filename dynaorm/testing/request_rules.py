@@ -1,0 +1,170 @@
+"""What DynamoDB refuses in a request and moto lets through, as functions of the request alone.
+
+Each check raises ``Unacceptable`` with DynamoDB's sentence. The numbers are those of "Service, account, and
+table quotas" and "Constraints" in the DynamoDB developer guide. Requests are in the low-level form, binary
+values as bytes.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from dynaorm.item.size import ACTION_LIMIT, ITEM_LIMIT, TRANSACTION_LIMIT, item_size
+from dynaorm.item.value import Item, number_text
+
+TOKEN_LIMIT = 36
+BATCH_WRITE_LIMIT = 25
+NESTING_LIMIT = 32
+
+ITEM_MAPS = frozenset({"Item", "Key", "ExpressionAttributeValues", "ExclusiveStartKey"})
+"""The parameters that are maps from a name to an attribute value, wherever in a request they stand."""
+
+VALUE_PLACEHOLDER = re.compile(r":[A-Za-z0-9_]+")
+
+
+class Unacceptable(Exception):
+    """The request is refused as a whole with a ValidationException, of which this is the message."""
+
+
+class UnacceptableAction(Exception):
+    """A transaction is cancelled because of one of its actions, with the reason ValidationError."""
+
+    def __init__(self, place: int, message: str) -> None:
+        super().__init__(place, message)
+        self.place = place
+        self.message = message
+
+
+def actions_of(request: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The parameters of each action of a TransactWriteItems request, in order."""
+    return [next(iter(action.values())) for action in request["TransactItems"]]
+
+
+def check_transaction(request: Mapping[str, Any]) -> None:
+    """Count actions, token and bytes of a TransactWriteItems request.
+
+    The 4 MB are those of the request (50 Deletes of 100 KB items are accepted): items, keys and values.
+    """
+    actions = actions_of(request)
+    if not 1 <= len(actions) <= ACTION_LIMIT:
+        raise Unacceptable(
+            "1 validation error detected: Value at 'transactItems' failed to satisfy constraint: "
+            f"Member must have length between 1 and {ACTION_LIMIT}"
+        )
+    if not 1 <= len(request.get("ClientRequestToken", "-")) <= TOKEN_LIMIT:
+        raise Unacceptable(
+            "1 validation error detected: Value at 'clientRequestToken' failed to satisfy constraint: "
+            f"Member must have length between 1 and {TOKEN_LIMIT}"
+        )
+    sent = ("Item", "Key", "ExpressionAttributeValues")
+    if sum(item_size(action.get(part, {})) for action in actions for part in sent) > TRANSACTION_LIMIT:
+        raise Unacceptable("Collection size of all items in the transaction request cannot exceed 4 MB")
+
+
+def check_batch_write(request: Mapping[str, Any], key_of: Callable[[str, Item], object]) -> None:
+    """Count the requests of a BatchWriteItem, and look for two of one item; ``key_of`` a table and item."""
+    requests = [
+        (table, each.get("PutRequest", {}).get("Item") or each.get("DeleteRequest", {}).get("Key") or {})
+        for table, requests in request["RequestItems"].items()
+        for each in requests
+    ]
+    if not 1 <= len(requests) <= BATCH_WRITE_LIMIT:
+        raise Unacceptable(
+            "1 validation error detected: Value at 'requestItems' failed to satisfy constraint: "
+            f"Map value must satisfy constraint: [Member must have length between 1 and {BATCH_WRITE_LIMIT}]"
+        )
+    keys = [repr((table, key_of(table, attributes))) for table, attributes in requests]
+    if len(set(keys)) < len(keys):
+        raise Unacceptable("Provided list of item keys contains duplicates")
+
+
+def check_item_sizes(request: object) -> None:
+    """Measure every whole item a request would store."""
+    for name, attributes in _item_maps(request):
+        if name == "Item" and item_size(attributes) > ITEM_LIMIT:
+            raise Unacceptable("Item size has exceeded the maximum allowed size")
+
+
+def check_values_used(request: Mapping[str, Any]) -> None:
+    """Look for value placeholders that no expression of the same action names."""
+    for action in actions_of(request) if "TransactItems" in request else [request]:
+        expressions = " ".join(
+            text for name, text in action.items() if name.endswith("Expression") and isinstance(text, str)
+        )
+        used = set(VALUE_PLACEHOLDER.findall(expressions))
+        unused = sorted(set(action.get("ExpressionAttributeValues", ())) - used)
+        if unused:
+            raise Unacceptable(
+                "Value provided in ExpressionAttributeValues unused in expressions: "
+                f"keys: {{{', '.join(unused)}}}"
+            )
+
+
+def canonical(request: Any) -> Any:
+    """The request, every value checked, with each number as DynamoDB stores it (``1.50`` as ``1.5``)."""
+    if isinstance(request, Mapping):
+        return {
+            name: _canonical_map(part, 0) if _is_item_map(name, part) else canonical(part)
+            for name, part in request.items()
+        }
+    return [canonical(part) for part in request] if isinstance(request, list) else request
+
+
+def _is_item_map(name: str, part: object) -> bool:
+    return name in ITEM_MAPS and isinstance(part, Mapping)
+
+
+def _item_maps(request: object) -> Iterator[tuple[str, Item]]:
+    if isinstance(request, Mapping):
+        for name, part in request.items():
+            if _is_item_map(name, part):
+                yield name, part
+            else:
+                yield from _item_maps(part)
+    elif isinstance(request, list):
+        for part in request:
+            yield from _item_maps(part)
+
+
+def _canonical_map(attributes: Mapping[str, Any], depth: int) -> dict[str, Any]:
+    return {name: _canonical_value(value, depth) for name, value in attributes.items()}
+
+
+def _canonical_value(value: Mapping[str, Any], depth: int) -> Mapping[str, Any]:
+    if depth > NESTING_LIMIT:
+        raise Unacceptable("Nesting Levels have exceeded supported limits")
+    ((tag, content),) = value.items()
+    match tag:
+        case "N":
+            return {"N": _canonical_number(content)}
+        case "NS":
+            return {"NS": _distinct([_canonical_number(number) for number in content])}
+        case "SS" | "BS":
+            return {tag: _distinct(content)}
+        case "L":
+            return {"L": [_canonical_value(element, depth + 1) for element in content]}
+        case "M":
+            return {"M": _canonical_map(content, depth + 1)}
+        case _:
+            return value
+
+
+def _canonical_number(text: str) -> str:
+    try:
+        return number_text(Decimal(text))
+    except InvalidOperation:
+        raise Unacceptable(f"The parameter cannot be converted to a numeric value: {text}") from None
+    except ValueError as problem:
+        raise Unacceptable(f"Attempting to store a number that DynamoDB cannot: {problem}") from None
+
+
+def _distinct(members: Iterable[Any]) -> list[Any]:
+    members = list(members)
+    if not members:
+        raise Unacceptable("One or more parameter values were invalid: An set may not be empty")
+    if len(set(members)) < len(members):
+        raise Unacceptable(
+            f"One or more parameter values were invalid: Input collection {members} contains duplicates."
+        )
+    return members

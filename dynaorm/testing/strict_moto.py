@@ -1,0 +1,198 @@
+"""moto with the parts of DynamoDB that transactions depend on: one request at a time, tokens, and limits.
+
+moto 5.2.5 applies a transaction action by action and puts copies of the tables back when one fails, without a
+lock: under threads, acknowledged writes vanish. It ignores ClientRequestToken, and most limits.
+``strict_moto`` mends that around moto's own request handler; what an item is, and what an expression means,
+stays moto's.
+
+Still moto's, unlike DynamoDB: an Update is measured by moto's rule and refused as a whole, an Update may give
+an index key a wrong type, a sum of numbers is Python's (``3.0``, 28 digits), no LastEvaluatedKey comes when
+Limit ends exactly at the last item, ConsumedCapacity is fiction. And no emulator answers TransactionConflict
+or throttles: see ``dynaorm.testing.faults``.
+"""
+
+import json
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from moto import mock_aws
+from moto.dynamodb.exceptions import ItemSizeTooLarge
+from moto.dynamodb.models.dynamo_type import LimitedSizeDict
+from moto.dynamodb.models.table import Table
+from moto.dynamodb.models.utilities import dynamo_to_dict
+from moto.dynamodb.responses import DynamoHandler
+
+from dynaorm.flow.call import Clock
+from dynaorm.item.size import ITEM_LIMIT, item_size
+from dynaorm.item.value import Item
+from dynaorm.testing import request_rules
+from dynaorm.testing.request_rules import Unacceptable, UnacceptableAction
+from dynaorm.transport.clock import SystemClock
+
+Answer: TypeAlias = tuple[int, Mapping[str, str], str | bytes]
+"""How moto answers a request: HTTP status, headers, body."""
+
+TOKEN_WINDOW = 600.0
+"""Seconds for which a token is remembered after its request completed (TransactWriteItems API reference)."""
+
+
+@contextmanager
+def strict_moto(*, clock: Clock | None = None) -> Iterator[None]:
+    """Answer every request of this process for DynamoDB by moto, in memory, as strictly as DynamoDB would.
+
+    Inside, ``Session(region=...)`` needs no endpoint and no credentials. Requests are answered one at a time,
+    also those of several threads, so that a transaction is one. A ClientRequestToken is remembered for ten
+    minutes of the clock once its request succeeded: the same bytes again change nothing and succeed, other
+    bytes are an IdempotentParameterMismatchException (as in DynamoDB Local, another order of a map's keys
+    counts as other).
+
+    Args:
+        clock: what tells when ten minutes are over; the system's unless given.
+
+    Example:
+        >>> from dynaorm.flow.call import Call
+        >>> from dynaorm.transport.pynamodb import PynamoTransport
+        >>> with strict_moto():
+        ...     PynamoTransport(region="us-east-1").call(Call("ListTables", {}))["TableNames"]
+        []
+    """
+    original, original_set = DynamoHandler.call_action, LimitedSizeDict.__setitem__
+    engine = _Engine(original, clock or SystemClock())
+
+    def call_action(handler: DynamoHandler) -> Answer:
+        return engine.answer(handler)
+
+    def set_sized(attributes: LimitedSizeDict, name: str, value: Any) -> None:
+        # moto refuses items from 405,000 bytes on, by a rougher count; asked first, because it is faster.
+        try:
+            original_set(attributes, name, value)
+        except ItemSizeTooLarge:
+            if item_size(dynamo_to_dict({**attributes, name: value})) > ITEM_LIMIT:
+                raise
+            dict.__setitem__(attributes, name, value)
+
+    # Through setattr, because no type checker allows to replace a method, and moto has no hook for it.
+    setattr(DynamoHandler, "call_action", call_action)  # noqa: B010
+    setattr(LimitedSizeDict, "__setitem__", set_sized)  # noqa: B010
+    try:
+        with mock_aws():
+            yield
+    finally:
+        setattr(DynamoHandler, "call_action", original)  # noqa: B010
+        setattr(LimitedSizeDict, "__setitem__", original_set)  # noqa: B010
+
+
+@dataclass(frozen=True, slots=True)
+class _Completed:
+    """A transaction that succeeded under a token."""
+
+    at: float
+    body: object
+    answer: Answer
+
+
+class _Engine:
+    """moto's handler behind a lock, a memory of tokens, and the checks of ``request_rules``."""
+
+    def __init__(self, moto: Callable[[DynamoHandler], Any], clock: Clock) -> None:
+        self._moto = moto
+        self._clock = clock
+        self._one_at_a_time = threading.Lock()
+        self._completed: dict[tuple[str, str, str], _Completed] = {}
+
+    def answer(self, handler: DynamoHandler) -> Answer:
+        with self._one_at_a_time:
+            operation = handler.get_endpoint_name(handler.headers)
+            try:
+                _check(operation, handler)
+                handler.params = request_rules.canonical(handler.params)
+            except Unacceptable as problem:
+                return _error("ValidationException", {"message": str(problem)})
+            except UnacceptableAction as problem:
+                return _cancelled(len(handler.params["TransactItems"]), problem)
+            token = handler.params.get("ClientRequestToken")
+            if operation == "TransactWriteItems" and token is not None:
+                return self._once((handler.current_account, handler.region, token), handler)
+            return self._ask(handler)
+
+    def _once(self, key: tuple[str, str, str], handler: DynamoHandler) -> Answer:
+        earlier = self._completed.get(key)
+        if earlier is None or self._clock.monotonic() - earlier.at >= TOKEN_WINDOW:
+            body = handler.body
+            answer = self._ask(handler)
+            if answer[0] == 200:
+                self._completed[key] = _Completed(self._clock.monotonic(), body, answer)
+            return answer
+        if earlier.body != handler.body:
+            return _error(
+                "IdempotentParameterMismatchException",
+                {"Message": "The request uses the same client token as a previous, non-identical request"},
+            )
+        return earlier.answer
+
+    def _ask(self, handler: DynamoHandler) -> Answer:
+        answer: Answer = self._moto(handler)
+        return answer
+
+
+def _check(operation: str | None, handler: DynamoHandler) -> None:
+    request: Mapping[str, Any] = handler.params
+
+    def table_of(name: str) -> Table:
+        return handler.dynamodb_backend.get_table(name)
+
+    match operation:
+        case "TransactWriteItems":
+            request_rules.check_transaction(request)
+            request_rules.check_values_used(request)
+            for place, action in enumerate(request_rules.actions_of(request)):
+                problem = _wrong_type(table_of(action["TableName"]), action.get("Item") or action["Key"])
+                if problem is not None:
+                    raise UnacceptableAction(place, problem)
+        case "BatchWriteItem":
+            request_rules.check_batch_write(request, lambda name, item: _key(table_of(name), item))
+        case "PutItem":
+            request_rules.check_values_used(request)
+            problem = _wrong_type(table_of(request["TableName"]), request["Item"])
+            if problem is not None:
+                raise Unacceptable(problem)
+        case "UpdateItem" | "DeleteItem" | "Query" | "Scan":
+            request_rules.check_values_used(request)
+    request_rules.check_item_sizes(request)
+
+
+def _key(table: Table, attributes: Item) -> object:
+    return attributes.get(table.hash_key_attr), attributes.get(table.range_key_attr or "")
+
+
+def _wrong_type(table: Table, attributes: Item) -> str | None:
+    """What is wrong with the first attribute that has another type than its table or index declares."""
+    for declared in table.attr:
+        name, expected = declared["AttributeName"], declared["AttributeType"]
+        value = attributes.get(name)
+        if value is not None and expected not in value:
+            return (
+                f"One or more parameter values were invalid: Type mismatch for key {name} "
+                f"expected: {expected} actual: {next(iter(value))}"
+            )
+    return None
+
+
+def _error(code: str, content: Mapping[str, Any]) -> Answer:
+    body = json.dumps({"__type": f"com.amazonaws.dynamodb.v20120810#{code}", **content})
+    return (
+        400,
+        {"status": "400", "Content-Type": "application/x-amz-json-1.0", "X-Amzn-ErrorType": code},
+        body,
+    )
+
+
+def _cancelled(actions: int, problem: UnacceptableAction) -> Answer:
+    reasons = [{"Code": "None"} for _ in range(actions)]
+    reasons[problem.place] = {"Code": "ValidationError", "Message": problem.message}
+    codes = ", ".join(reason["Code"] for reason in reasons)
+    message = f"Transaction cancelled, please refer cancellation reasons for specific reasons [{codes}]"
+    return _error("TransactionCanceledException", {"Message": message, "CancellationReasons": reasons})

@@ -1,0 +1,55 @@
+"""What every test has: hypothesis profiles, credentials that open nothing, and engines to run against."""
+
+import os
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+from dynaorm.testing.ministack import Ministack, find_ministack
+
+ROOT = Path(__file__).parents[1]
+
+settings.register_profile("dev", max_examples=50, deadline=None)
+settings.register_profile("ci", max_examples=200, deadline=None, print_blob=True, derandomize=True)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "dev"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def credentials() -> Iterator[None]:
+    """Credentials no AWS account knows, so that a test that missed its engine cannot reach a real table."""
+    with pytest.MonkeyPatch.context() as environment:
+        for name in ("AWS_PROFILE", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_SESSION_TOKEN"):
+            environment.delenv(name, raising=False)
+        environment.setenv("AWS_ACCESS_KEY_ID", "testing")
+        environment.setenv("AWS_SECRET_ACCESS_KEY", "testing")
+        environment.setenv("AWS_CONFIG_FILE", os.devnull)
+        environment.setenv("AWS_SHARED_CREDENTIALS_FILE", os.devnull)
+        environment.setenv("AWS_EC2_METADATA_DISABLED", "true")
+        yield
+
+
+@pytest.fixture(scope="session")
+def ministack_executable() -> Path:
+    """The ministack to run. Without one, what needs it fails and says how to get one; it never skips."""
+    return find_ministack(folder / ".venv-ministack" / "bin" / "ministack" for folder in (ROOT, ROOT.parent))
+
+
+@pytest.fixture(scope="session")
+def ministack_endpoint(request: pytest.FixtureRequest, credentials: None) -> Iterator[str]:
+    """The URL of a DynamoDB in another process: DYNAORM_ENDPOINT, or a ministack of this test run."""
+    given = os.environ.get("DYNAORM_ENDPOINT")
+    if given:
+        yield given
+        return
+    with Ministack(request.getfixturevalue("ministack_executable")) as server:
+        yield server.endpoint
+
+
+@pytest.fixture
+def unique_name() -> Callable[[str], str]:
+    """Makes a table's name one that no other test uses: they share an engine."""
+    mark = uuid.uuid4().hex[:12]
+    return lambda name: f"{name}-{mark}"

@@ -1,0 +1,42 @@
+"""A FakeClock moves only when told."""
+
+import pytest
+
+from dynaorm.flow.call import Clock
+from dynaorm.testing.clock import NEW_YEAR_2024, FakeClock
+
+
+def test_a_fake_clock_is_a_clock() -> None:
+    clock: Clock = FakeClock()
+    assert clock.now() == NEW_YEAR_2024
+    assert clock.monotonic() == 0
+
+
+def test_time_stands_still_until_someone_pauses_or_advances() -> None:
+    clock = FakeClock(start=100.0)
+    clock.pause(2.5)
+    clock.advance(7.5)
+    assert (clock.now(), clock.monotonic()) == (110.0, 10.0)
+    assert clock.pauses == [2.5]
+
+
+def test_jitter_is_the_number_given() -> None:
+    assert {FakeClock(jitter=0.25).jitter() for _ in range(3)} == {0.25}
+
+
+def test_jitter_outside_of_0_to_1_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"\[0, 1\)"):
+        FakeClock(jitter=1.0)
+
+
+def test_identifiers_are_counted_with_a_prefix_and_random_without() -> None:
+    counted = FakeClock(ids="id-")
+    assert [counted.new_id(), counted.new_id()] == ["id-1", "id-2"]
+    random = FakeClock()
+    assert len({random.new_id() for _ in range(100)}) == 100
+    assert len(random.new_id()) <= 36
+
+
+def test_time_does_not_go_back() -> None:
+    with pytest.raises(ValueError, match="does not go back"):
+        FakeClock().pause(-1)

@@ -1,0 +1,184 @@
+"""Faults strike the calls they name, and nothing else."""
+
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from dynaorm.flow.call import Call, NoAnswer, Reason, Refusal, Reply
+from dynaorm.testing.faults import (
+    EXIT_STATUS,
+    Fault,
+    FaultyTransport,
+    conflict,
+    in_progress,
+    lost_answer,
+    lost_request,
+    throttle,
+)
+from dynaorm.testing.scripted import ScriptedTransport
+
+PUT = Call("PutItem", {"TableName": "app"})
+GET = Call("GetItem", {"TableName": "app"})
+TRANSACT = Call("TransactWriteItems", {"TransactItems": [{"Put": {}}, {"Delete": {}}, {"Update": {}}]})
+
+
+def outcomes(transport: FaultyTransport, *calls: Call) -> list[str]:
+    """What came of each call: "ok", or the name of what was raised."""
+    return [outcome(transport, call) for call in calls]
+
+
+def outcome(transport: FaultyTransport, call: Call) -> str:
+    try:
+        transport.call(call)
+    except Refusal as refusal:
+        return refusal.code
+    except NoAnswer as missing:
+        return missing.reason
+    return "ok"
+
+
+def always_ok() -> ScriptedTransport:
+    return ScriptedTransport(*[{}] * 20)
+
+
+def test_without_faults_every_call_passes_and_is_remembered() -> None:
+    inner = ScriptedTransport({"a": 1}, Refusal("ValidationException"))
+    transport = FaultyTransport(inner)
+    assert transport.call(PUT) == {"a": 1}
+    with pytest.raises(Refusal, match="ValidationException"):
+        transport.call(GET)
+    assert transport.calls == inner.calls == [PUT, GET]
+
+
+def test_a_lost_answer_is_lost_after_the_call_was_made() -> None:
+    inner = ScriptedTransport({})
+    with pytest.raises(NoAnswer) as caught:
+        FaultyTransport(inner, lost_answer()).call(PUT)
+    assert inner.calls == [PUT]
+    assert caught.value.sent
+
+
+def test_a_refusal_is_lost_like_any_answer() -> None:
+    transport = FaultyTransport(ScriptedTransport(Refusal("ConditionalCheckFailedException")), lost_answer())
+    assert outcome(transport, PUT) == "the answer was lost"
+
+
+@pytest.mark.parametrize("sent", [True, False])
+def test_a_lost_request_is_never_made(sent: bool) -> None:
+    inner = ScriptedTransport()
+    with pytest.raises(NoAnswer) as caught:
+        FaultyTransport(inner, lost_request(sent=sent)).call(PUT)
+    assert inner.calls == []
+    assert caught.value.sent is sent
+
+
+def test_a_fault_strikes_from_the_call_named_on_as_often_as_named() -> None:
+    transport = FaultyTransport(always_ok(), throttle(at=2, times=2))
+    refused = "ProvisionedThroughputExceededException"
+    assert outcomes(transport, PUT, GET, PUT, GET) == ["ok", refused, refused, "ok"]
+
+
+def test_a_fault_of_one_operation_does_not_count_the_others() -> None:
+    transport = FaultyTransport(always_ok(), lost_request(at=2, operation="PutItem"))
+    assert outcomes(transport, PUT, GET, GET, PUT, PUT) == ["ok", "ok", "ok", "the request was lost", "ok"]
+
+
+def test_a_conflict_cancels_a_transaction_with_one_reason() -> None:
+    with pytest.raises(Refusal) as caught:
+        FaultyTransport(ScriptedTransport(), conflict(action=1)).call(TRANSACT)
+    assert caught.value.code == "TransactionCanceledException"
+    assert caught.value.reasons == (
+        None,
+        Reason("TransactionConflict", "Transaction is ongoing for the item"),
+        None,
+    )
+
+
+def test_a_conflict_on_a_plain_write_is_an_exception_of_its_own() -> None:
+    assert outcomes(FaultyTransport(always_ok(), conflict()), PUT) == ["TransactionConflictException"]
+
+
+def test_a_conflict_never_meets_a_read_because_dynamodb_has_none_there() -> None:
+    transport = FaultyTransport(always_ok(), conflict())
+    assert outcomes(transport, GET, Call("Query", {}), PUT) == ["ok", "ok", "TransactionConflictException"]
+    with pytest.raises(ValueError, match="GetItem never meets a conflict: give one of"):
+        conflict(operation="GetItem")
+
+
+def test_a_throttled_transaction_is_cancelled_with_one_reason() -> None:
+    with pytest.raises(Refusal) as caught:
+        FaultyTransport(ScriptedTransport(), throttle()).call(TRANSACT)
+    assert [reason and reason.code for reason in caught.value.reasons] == ["ThrottlingError", None, None]
+
+
+def test_a_reason_for_an_action_that_is_not_there_is_a_mistake_of_the_test() -> None:
+    with pytest.raises(AssertionError, match="3 actions"):
+        FaultyTransport(ScriptedTransport(), conflict(action=3)).call(TRANSACT)
+
+
+def test_only_a_transaction_can_be_in_progress() -> None:
+    transport = FaultyTransport(always_ok(), in_progress())
+    assert outcomes(transport, PUT, TRANSACT, TRANSACT) == ["ok", "TransactionInProgressException", "ok"]
+
+
+def test_each_fault_counts_on_its_own_and_the_first_given_strikes() -> None:
+    transport = FaultyTransport(always_ok(), lost_request(at=1), conflict(at=2), throttle(at=2))
+    assert outcomes(transport, PUT, PUT, PUT) == [
+        "the request was lost",
+        "TransactionConflictException",
+        "ok",
+    ]
+
+
+def test_a_fault_that_counts_from_0_is_refused() -> None:
+    with pytest.raises(ValueError, match="count from 1"):
+        lost_answer(at=0)
+
+
+def test_a_fault_of_ones_own_is_a_function_of_the_call_and_the_transport_behind() -> None:
+    def twice(call: Call, inner: object) -> Reply:
+        return {"twice": call.operation}
+
+    assert FaultyTransport(always_ok(), Fault("twice", twice)).call(PUT) == {"twice": "PutItem"}
+
+
+def test_calls_of_several_threads_are_counted_once_each() -> None:
+    transport = FaultyTransport(ScriptedTransport(*[{}] * 400), lost_request(at=101, times=100))
+    results: list[str] = []
+
+    def work() -> None:
+        results.extend(outcomes(transport, *[PUT] * 100))
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(results) == ["ok"] * 300 + ["the request was lost"] * 100
+
+
+CRASH = """
+from dynaorm.flow.call import Call
+from dynaorm.testing.faults import FaultyTransport, {fault}
+from dynaorm.testing.scripted import ScriptedTransport
+
+def commit(call):
+    print("committed", flush=True)
+    return {{}}
+
+transport = FaultyTransport(ScriptedTransport(commit, commit), {fault}(at=2))
+transport.call(Call("PutItem", {{}}))
+try:
+    transport.call(Call("PutItem", {{}}))
+finally:
+    print("cleaned up", flush=True)
+"""
+
+
+@pytest.mark.parametrize(("fault", "committed"), [("crash_before", 1), ("crash_after", 2)])
+def test_a_crash_ends_the_process_without_cleanup(fault: str, committed: int) -> None:
+    child = subprocess.run([sys.executable, "-c", CRASH.format(fault=fault)], capture_output=True, text=True)
+    assert child.returncode == EXIT_STATUS
+    assert child.stdout == "committed\n" * committed
