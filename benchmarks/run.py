@@ -1,0 +1,136 @@
+"""What dynaorm's own work costs, as a share of what one raw botocore PutItem costs on the same machine.
+
+Run: make bench
+
+All rows are measured in one process, interleaved round by round, in CPU time; the medians and the ratios are what to
+quote. The raw put is botocore's client with a ready-made item against a server that answers at once.
+"""
+
+import os
+import statistics
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Annotated
+
+import botocore.session
+from botocore.config import Config
+from rich.console import Console
+from rich.table import Table as Grid
+from stub import stub_server
+
+from dynaorm import Entity, Key, Session, Table, Unique
+from dynaorm.entity.mapping import mapping_of
+from dynaorm.flow.commit import planned
+from dynaorm.flow.retry import Retry
+from dynaorm.plan.intent import Save
+from dynaorm.session.settings import context_of
+
+ROUNDS = 15
+app = Table("bench")
+
+
+class Order(Entity, table=app, pk="ORDER#{order_id}", sk="ORDER"):
+    order_id: str
+    reference: Annotated[str, Unique()]
+    email: Annotated[str, Unique(normalize=str.casefold)]
+    customer: str
+    note: str
+    quantity: int
+    priority: int
+    price: Decimal
+    paid: bool
+    tags: list[str]
+    address: dict[str, str]
+    created_at: datetime
+
+
+class PlainOrder(Entity, table=app, pk="PLAIN#{order_id}", sk="ORDER"):
+    order_id: str
+    reference: str
+    email: str
+    customer: str
+    note: str
+    quantity: int
+    priority: int
+    price: Decimal
+    paid: bool
+    tags: list[str]
+    address: dict[str, str]
+    created_at: datetime
+
+
+VALUES = {
+    "order_id": "2Z4kYVzqV0nY0yRk3nYJ2n3c9nB",
+    "reference": "R-2024-000123",
+    "email": "Bobby.Tables@example.com",
+    "customer": "Bobby Tables",
+    "note": "leave it with the neighbours",
+    "quantity": 3,
+    "priority": 7,
+    "price": Decimal("129.95"),
+    "paid": True,
+    "tags": ["new", "gift", "express"],
+    "address": {"street": "Main Street 1", "city": "Houston", "state": "TX", "country": "US"},
+    "created_at": datetime(2024, 5, 1, 12, 30, tzinfo=UTC),
+}
+
+
+def microseconds(work: Callable[[], object], repetitions: int) -> float:
+    start = time.process_time()
+    for _ in range(repetitions):
+        work()
+    return (time.process_time() - start) / repetitions * 1e6
+
+
+def benchmarks(endpoint: str) -> dict[str, tuple[Callable[[], object], int]]:
+    os.environ.setdefault("AWS_ACCESS_KEY_ID", "bench")
+    os.environ.setdefault("AWS_SECRET_ACCESS_KEY", "bench")
+    client = botocore.session.get_session().create_client(
+        "dynamodb", region_name="eu-west-1", endpoint_url=endpoint, config=Config(retries={"total_max_attempts": 1})
+    )
+    context = context_of(None, Retry(), consistent=False, clock=None)
+    session = Session(region="eu-west-1", endpoint=endpoint)
+    mapping = mapping_of(Order)
+    order, plain = Order(**VALUES), PlainOrder(**VALUES)
+    ready = planned([Save(order)], context).actions[0].action
+    item = dict(ready.item)  # type: ignore[union-attr]
+    loaded = mapping.hydrate(item)
+    changed = loaded.model_copy(update={"email": "bobby@tables.com"})
+    return {
+        "raw botocore PutItem (reference)": (lambda: client.put_item(TableName="bench", Item=item), 60),
+        "compile and encode: insert, 12 fields, 2 guards": (
+            lambda: planned([Save(order)], context).to_request(), 1000
+        ),
+        "compile and encode: change of a unique value": (
+            lambda: planned([Save(changed)], context).to_request(), 1000
+        ),
+        "compile: nothing changed": (lambda: planned([Save(loaded)], context), 1000),
+        "encode the fields alone": (lambda: mapping.encode(vars(order)), 2000),
+        "render the primary key": (lambda: mapping.primary_key(vars(order)), 2000),
+        "decode and validate an item": (lambda: mapping.hydrate(item), 1000),
+        "make a Key": (lambda: Key(Order, order_id="1"), 2000),
+        "session.save of a new plain entity, all of it": (lambda: session.save(plain.model_copy()), 60),
+    }  # fmt: skip
+
+
+def main() -> None:
+    with stub_server() as endpoint:
+        rows = benchmarks(endpoint)
+        times: dict[str, list[float]] = {name: [] for name in rows}
+        for work, repetitions in rows.values():
+            microseconds(work, repetitions // 10 + 1)
+        for _ in range(ROUNDS):
+            for name, (work, repetitions) in rows.items():
+                times[name].append(microseconds(work, repetitions))
+    medians = {name: statistics.median(found) for name, found in times.items()}
+    reference = next(iter(medians.values()))
+    grid = Grid("what", "CPU µs, median", "of a raw put", title=f"{ROUNDS} interleaved rounds", title_justify="left")
+    for name, median in medians.items():
+        grid.add_row(name, f"{median:,.1f}", f"{median / reference:.1%}")
+    Console(width=110).print(grid)
+
+
+if __name__ == "__main__":
+    main()

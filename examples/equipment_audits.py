@@ -1,0 +1,72 @@
+"""Version control of items: the audits of Equipment_1, as DynamoDB's best practices for sort keys tell it.
+
+Run: python examples/equipment_audits.py
+"""
+
+import boto3
+from raw import console, show, step, strict_moto
+
+from dynaorm import Entity, Key, Session, Table
+
+equipment = Table("Equipment", type_attribute=None)
+
+
+class Audit(Entity, table=equipment, pk="{equipment_id}", sk="Audit", versioned=True):
+    equipment_id: str
+    auditor: str
+    result: str
+
+
+class PartAudit(Entity, table=equipment, pk="{equipment_id}", sk="Audit#{part}", versioned=True):
+    equipment_id: str
+    part: str
+    auditor: str
+    result: str
+
+
+def main() -> None:
+    with strict_moto(), Session(region="eu-west-1") as session:
+        client = boto3.client("dynamodb", region_name="eu-west-1")
+        session.create_table(equipment)
+
+        step("The first audit: v1_Audit, and its copy v0_Audit")
+        audit = session.save(Audit(equipment_id="Equipment_1", auditor="Liz", result="pass"))
+        show(client, "Equipment")
+
+        step("Two more, by other auditors: v0_Audit always holds the latest")
+        audit.auditor, audit.result = "Sue", "fail: valve"
+        session.save(audit)
+        audit.auditor, audit.result = "Ann", "pass"
+        session.save(audit)
+        show(client, "Equipment")
+
+        step("The latest is one read; the history is everything else, newest first")
+        console.print(session.get(Audit, equipment_id="Equipment_1"))
+        for version in session.history(Key(Audit, equipment_id="Equipment_1")):
+            console.print(version.number, version.at, version.values["auditor"], version.values["result"])
+
+        step("What changed between two audits; and the second as it was")
+        console.print(session.diff(audit, 1, 2))
+        console.print(session.get(Key(Audit, equipment_id="Equipment_1"), version=2))
+
+        step("Audits of several parts, the part's id after the prefix")
+        for part in ("part7", "part8"):
+            session.save(PartAudit(equipment_id="Equipment_1", part=part, auditor="Liz", result="pass"))
+        show(client, "Equipment")
+
+        step("Restoring the first version writes a fourth")
+        session.restore(audit, version=1)
+        console.print(audit, [version.number for version in session.history(audit)])
+
+        step("Deleting leaves the history and a tombstone that keeps the numbers")
+        session.delete(audit)
+        show(client, "Equipment")
+
+        step("Pruning keeps the newest; purging removes the rest of a deleted audit")
+        console.print(session.prune(Key(Audit, equipment_id="Equipment_1"), keep=2), "versions pruned")
+        console.print(session.purge(Key(Audit, equipment_id="Equipment_1")), "versions purged")
+        show(client, "Equipment")
+
+
+if __name__ == "__main__":
+    main()
