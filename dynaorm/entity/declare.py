@@ -5,6 +5,7 @@ Every problem of a class is collected and raised at once, each with its remedy.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from typing import Final
 
 from pydantic import BaseModel
@@ -18,8 +19,9 @@ from dynaorm.entity.constraint import Constraint
 from dynaorm.entity.declare_keys import KeysOf, keys_of
 from dynaorm.entity.expiry import EXPIRY, is_expiry
 from dynaorm.entity.field import FieldMapping
+from dynaorm.entity.index import Index
 from dynaorm.entity.mapping import DELETED, VERSION, VERSION_AT, EntityMapping, Versioning
-from dynaorm.entity.marker import Attribute, ExpiresAt, InKey, Unique, Versioned
+from dynaorm.entity.marker import MARKERS, Attribute, ExpiresAt, InKey, Unique, Versioned
 from dynaorm.entity.options import Options
 from dynaorm.entity.registry import conflicts, register
 from dynaorm.entity.scalar import scalar_of
@@ -141,6 +143,9 @@ class _Draft:
 
     def _field(self, name: str) -> FieldMapping | None:
         mark, info = self.marks[name], self.entity.model_fields[name]
+        if mark.annotation is Index:
+            self.problems.append(f"{name}: an Index is no field; write {name}: ClassVar = Index(...)")
+            return None
         codec = self._codec(name, mark)
         if codec is None:
             return None
@@ -167,6 +172,8 @@ class _Draft:
         return bool(self.entity.model_config.get("validate_default") if own is None else own)
 
     def _check_default(self, name: str, codec: Codec, default: object) -> None:
+        if isinstance(default, MARKERS):
+            return
         try:
             codec.encode(default)
         except ValueError as problem:
@@ -178,8 +185,8 @@ class _Draft:
         by_table = self.table.key_fields == "in_key" and name in self.keys.in_primary_key
         if mark.find(InKey) and name not in self.keys.lossless:
             self.problems.append(
-                f"{name}: InKey() needs a key that gives the field back exactly; put {{{name}}} into pk or sk, "
-                f"or store the field"
+                f"{name}: InKey(), but no key of the class gives the field back exactly; "
+                f"write {{{name}}} without a spec in pk= or sk=, or store the field"
             )
         return bool(mark.find(InKey)) or by_table
 
@@ -188,7 +195,9 @@ class _Draft:
         if mark.find(ExpiresAt):
             if is_expiry(mark.annotation):
                 return optional(EXPIRY) if accepts_none(mark.annotation) else EXPIRY
-            self.problems.append(f"{name}: ExpiresAt() stands on {mark.annotation!r}; write datetime | None")
+            self.problems.append(
+                f"{name}: ExpiresAt() stands on a field that is no time; write datetime | None"
+            )
             return None
         if attribute is not None and (attribute.encode or attribute.decode):
             if attribute.encode is None or attribute.decode is None:
@@ -216,7 +225,7 @@ class _Draft:
         for attribute in (one.attribute, *one.formerly):
             if attribute in reserved:
                 yield (
-                    f"{one.name}: {attribute!r} is {reserved[attribute]} of {self.table}; "
+                    f"{one.name}: {attribute!r} holds {reserved[attribute]} in {self.table}; "
                     f"store the field under another name with Attribute(...)"
                 )
         yield from self._key_attribute_problems(one)
@@ -253,8 +262,8 @@ class _Draft:
 
     def _reserved(self) -> dict[str, str]:
         known = (
-            (self.table.type_attribute, "the type attribute"),
-            (self.table.revision_attribute, "the revision attribute"),
+            (self.table.type_attribute, "the entity's name"),
+            (self.table.revision_attribute, "the revision"),
         )
         reserved = {name: what for name, what in known if name is not None}
         return {**reserved, **_VERSIONED} if self.options.versioned else reserved
@@ -283,7 +292,7 @@ class _Draft:
         for name, members, unique in wanted:
             if name in found:
                 self.problems.append(
-                    f"unique constraint {name!r} is declared twice; name one with Unique(name=...)"
+                    f'two unique constraints are called {name!r}; name one of them with Unique("name")'
                 )
             problems = list(self._constraint_problems(name, members))
             self.problems += problems
@@ -294,12 +303,17 @@ class _Draft:
 
     def _constraint_problems(self, name: str, members: tuple[str, ...]) -> Iterator[str]:
         if "#" in name or not name:
-            yield f"unique constraint {name!r}: the name holds '#' or is empty; choose one without"
-        if not members:
-            yield f"unique constraint {name!r} names no field; name the fields that make its value"
+            yield (
+                f"unique constraint {name!r}: its name must not be empty or hold '#', which ends it in the keys of "
+                f'guard items; write Unique("name"), or another key of unique='
+            )
+        if len(set(members)) != len(members):
+            yield f"unique constraint {name!r}: a field stands in it twice; name each once"
         for member in members:
             if member not in self.marks:
-                yield f"unique constraint {name!r}: {member!r} is not a field; name a field of the class"
+                close = get_close_matches(member, self.marks, n=1)
+                remedy = f"did you mean {close[0]!r}?" if close else f"name one of {', '.join(self.marks)}"
+                yield f"unique constraint {name!r}: {member!r} is not a field; {remedy}"
             elif member not in self.keys.scalars:
                 yield (
                     f"unique constraint {name!r}: {member} has no single text to compare; "

@@ -1,6 +1,8 @@
 """An entity's place in a secondary index of its table."""
 
-from typing import TypeAlias
+from typing import Any, TypeAlias
+
+from pydantic_core import CoreSchema, core_schema
 
 TemplateText: TypeAlias = str | tuple[str, ...]
 
@@ -12,7 +14,7 @@ class Index(property):
     index's key attribute is a key of the table (it takes that key's template) or the stored name of a field. An item
     for which any part is None is not in the index.
 
-    It derives from ``property`` so that pydantic takes it for no field, annotated or not.
+    It derives from ``property`` so that pydantic takes it for no field, annotated as ``ClassVar`` or not at all.
     """
 
     def __init__(self, name: str, *, pk: TemplateText | None = None, sk: TemplateText | None = None) -> None:
@@ -24,6 +26,11 @@ class Index(property):
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.attribute_name = name
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> CoreSchema:
+        # Annotated as ``Index`` it is a field all the same: the declaration refuses that, in words of its own.
+        return core_schema.any_schema()
 
     def __get__(self, instance: object, owner: type | None = None) -> "Index":
         return self

@@ -24,13 +24,13 @@ from dynaorm.entity.version_template import VersionTemplate
 from dynaorm.errors import DecodeError, InvalidValue, UsageError
 from dynaorm.item.value import AttributeValue, Item, same
 
-VERSION = "version"
-VERSION_AT = "version_at"
-DELETED = "deleted"
-
 # Where a class keeps its mapping, or why it has none.
 MAPPING: Final = "__dynaorm_mapping__"
 FAILURE: Final = "__dynaorm_failure__"
+
+VERSION = "version"
+VERSION_AT = "version_at"
+DELETED = "deleted"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,13 +98,27 @@ class EntityMapping:
     def encode(self, values: Mapping[str, Any]) -> dict[str, AttributeValue]:
         """The attributes of all fields (keys and index keys not included). Raises InvalidValue."""
         item: dict[str, AttributeValue] = {}
-        for field in self.fields.values():
-            if field.in_key:
+        for field, name, attribute, encode, plain in self._encoders:
+            value = values.get(name)
+            if value is None or not plain:
+                encoded = self.encode_field(field, values)
+                if encoded is not None:
+                    item[attribute] = encoded
                 continue
-            encoded = self.encode_field(field, values)
-            if encoded is not None:
-                item[field.attribute] = encoded
+            try:
+                item[attribute] = encode(value)
+            except ValueError as problem:
+                raise self.invalid(name, value, str(problem)) from problem
         return item
+
+    @cached_property
+    def _encoders(self) -> tuple[tuple[FieldMapping, str, str, Callable[[Any], AttributeValue], bool], ...]:
+        """The stored fields, laid out for the loop every save goes through; the last says that absence is None alone."""
+        return tuple(
+            (field, field.name, field.attribute, field.codec.encode, not field.empty_is_absent)
+            for field in self.fields.values()
+            if not field.in_key
+        )
 
     def encode_field(self, field: FieldMapping, values: Mapping[str, Any]) -> AttributeValue | None:
         """One field's attribute value, None for absence. Raises InvalidValue."""

@@ -137,7 +137,7 @@ def beginning(slot: Slot, text: object) -> str:
         ValueError: no text of the slot begins with it.
     """
     if not isinstance(text, str):
-        raise ValueError(f"is a {type(text).__name__}, not the beginning of a text")
+        raise ValueError(f"is {text!r}, which is not the beginning of a text")
     if slot.open:
         return slot.change(text) if slot.change is not None else text
     if not may_meet((text, ANYTHING), slot.shape):

@@ -49,13 +49,22 @@ class Unsettled:
 
 def state_of(entity: object) -> Loaded | None:
     """The entity's snapshot; None for a new one."""
-    found = getattr(entity, SLOT, None)
+    found = _slot(entity)
     return found.state if isinstance(found, Unsettled) else found
+
+
+def _slot(entity: object) -> Loaded | Unsettled | None:
+    try:
+        # Past pydantic's own __getattr__, which takes a microsecond to say that the slot is empty.
+        found: Loaded | Unsettled | None = object.__getattribute__(entity, SLOT)
+    except AttributeError:
+        return None
+    return found
 
 
 def pending_of(entity: object) -> Any | None:
     """The plan whose outcome has to be settled before the entity's next write."""
-    found = getattr(entity, SLOT, None)
+    found = _slot(entity)
     return found.plan if isinstance(found, Unsettled) else None
 
 

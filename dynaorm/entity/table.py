@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property
 from typing import Any, Final, Literal, TypeAlias
 
 from dynaorm.errors import DeclarationError
@@ -153,10 +154,15 @@ class Table:
         self.guarded: dict[object, Any] = {}
         self.ttl_attribute: str | None = None
         self.reserved: tuple[tuple[str, re.Pattern[str], str], ...] = ()
-        if problems := tuple(_problems(self, indexes)):
+        if problems := tuple(dict.fromkeys(_problems(self, indexes))):
             raise DeclarationError(entity=f"Table({name!r})", problems=problems)
 
-    @property
+    @cached_property
+    def key_names(self) -> tuple[str, ...]:
+        """The names of the key attributes."""
+        return tuple(key.name for key in self.keys)
+
+    @cached_property
     def keys(self) -> tuple[KeyAttribute, ...]:
         """The key attributes: the partition key, then the sort key if there is one."""
         return (self.pk,) if self.sk is None else (self.pk, self.sk)

@@ -89,16 +89,11 @@ def commit(
 
 
 def _learn(known: Known, learned: Learned) -> Known:
-    for table, key in learned.foreign - known.foreign:
-        _logger.warning(
-            "a guard item in table %s belongs to another entity and is left alone: %s", table, _key_text(key)
-        )
+    for table, key, *_ in learned.foreign - known.foreign:
+        # The value itself may be personal data: the log names the constraint, not what was claimed.
+        constraint = str(key).partition("#")[0]
+        _logger.warning("a guard item %s#... in table %s belongs to another entity, and is left alone", constraint, table)
     return known.learned(learned.items, learned.foreign)
-
-
-def _key_text(key: tuple[tuple[str, str, object], ...]) -> str:
-    # The value itself may be personal data: the log names the constraint, not what was claimed.
-    return str(key[0][2]).partition("#")[0] + "#..."
 
 
 def settle(intents: Sequence[Intent], context: Context) -> Flow[None]:

@@ -316,8 +316,8 @@ def missing(attribute: str) -> Condition:
 
 def all_of(*conditions: Condition | None) -> Condition | None:
     """All that are conditions, in one; None where none is."""
-    parts = _joined(And, [condition for condition in conditions if condition is not None])
-    return And(parts) if len(parts) > 1 else parts[0] if parts else None
+    found = [condition for condition in conditions if condition is not None]
+    return And(_joined(And, found)) if len(found) > 1 else found[0] if found else None
 
 
 def any_of_conditions(first: Condition, *others: Condition) -> Condition:

@@ -3,7 +3,7 @@
 fold (one slot per item) -> nets (what happens to each) -> stamps (revision, version) -> guards -> actions -> limits.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from dynaorm.entity.state import Loaded, state_of
 from dynaorm.plan.emit import actions_of
@@ -40,14 +40,14 @@ def compile_plan(slots: Iterable[Slot], known: Known, setting: Setting) -> Plan:
     return check_limits(plan)
 
 
-def _ordered(nets: list[Net], guards: list[Guard], known: Known, setting: Setting) -> Iterable[Planned]:
+def _ordered(nets: list[Net], guards: Sequence[Guard], known: Known, setting: Setting) -> Iterable[Planned]:
     """Each item's own action, its version, and the guards first met with it: releases before claims as declared."""
-    waiting = list(guards)
+    met: dict[int, list[Guard]] = {}
+    for guard in guards:
+        met.setdefault(id(guard.met), []).append(guard)
     for net in nets:
         yield from actions_of(net, setting)
-        mine = [guard for guard in waiting if _belongs(guard, net)]
-        waiting = [guard for guard in waiting if guard not in mine]
-        order = list(net.mapping.constraints)
+        mine, order = met.get(id(net), []), list(net.mapping.constraints)
         mine.sort(key=lambda guard: order.index(guard.constraint) if guard.constraint in order else 0)
         for guard in mine:
             planned = guard_action(guard, known, setting)
@@ -55,23 +55,16 @@ def _ordered(nets: list[Net], guards: list[Guard], known: Known, setting: Settin
                 yield planned
 
 
-def _belongs(guard: Guard, net: Net) -> bool:
-    return any(side is not None and side.net is net for side in (guard.old, guard.new))
-
-
 def _token(nets: list[Net], actions: tuple[Planned, ...], setting: Setting) -> str | None:
     if setting.token is not None:
         return setting.token
     if not actions:
         return None
-    without_revision = any(net.mapping.table.revision_attribute is None for net in nets) or any(
-        planned.expected_values is not None for planned in actions
-    )
-    only_check = len(actions) == 1 and nets[0].write is Write.CHECK
-    insert = len(actions) == 1 and nets[0].knowledge is Before.ABSENT
-    if len(actions) > 1 or only_check or setting.exactly_once or (without_revision and not insert):
+    if len(actions) > 1 or setting.exactly_once or nets[0].write is Write.CHECK:
         return setting.write_id
-    return None
+    # Without a revision a write could not recognise its own commit after a lost answer: the token does it instead.
+    has_revision = nets[0].mapping.table.revision_attribute is not None and actions[0].expected_values is None
+    return None if has_revision else setting.write_id
 
 
 def _effects(net: Net) -> Iterable[Effect]:

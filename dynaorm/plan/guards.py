@@ -16,7 +16,7 @@ from dynaorm.entity.mapping import EntityMapping
 from dynaorm.entity.table import Table
 from dynaorm.errors import UniqueViolation, Violation
 from dynaorm.item.action import Delete, Put
-from dynaorm.item.condition import Attr, Compare, Condition, any_of_conditions, equals, missing
+from dynaorm.item.condition import Attr, Compare, Condition, Or, equals, missing
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.image import values_of
 from dynaorm.plan.known import Ident, Known, Setting, ident_of
@@ -40,12 +40,13 @@ class Side:
 
 @dataclass(slots=True)
 class Guard:
-    """One guard item that the unit of work may touch."""
+    """One guard item that the unit of work may touch; ``met`` is the first item that holds it, before or after."""
 
     constraint: str
     fields: tuple[str, ...]
     table: Table
     key: dict[str, AttributeValue]
+    met: Net
     old: Side | None = None
     new: Side | None = None
 
@@ -101,7 +102,7 @@ def _held(
         constraint = mapping.constraints[name]
         key: dict[str, AttributeValue] = {part.name: {"S": text} for part in home.keys}
         side = Side(net, mapping, {"M": owner}, expiry, constraint.value_of(values))
-        yield Guard(name, constraint.fields, home, key), side
+        yield Guard(name, constraint.fields, home, key, net), side
 
 
 def _subject(mapping: EntityMapping, item: Item) -> object:
@@ -121,7 +122,7 @@ def guard_action(guard: Guard, known: Known, setting: Setting) -> Planned | None
         assert old is not None
         if ident_of(guard.table, guard.key) in known.foreign:
             return None
-        mine = any_of_conditions(missing(OWNER), equals(OWNER, old.owner))
+        mine = Or((missing(OWNER), equals(OWNER, old.owner)))
         return _planned(Delete(physical, guard.key, mine), Purpose.RELEASE, guard, old)
     if old is not None and old.owner == new.owner and old.expiry == new.expiry:
         return None
@@ -140,7 +141,7 @@ def guard_action(guard: Guard, known: Known, setting: Setting) -> Planned | None
         limit: AttributeValue = {"N": str(int(setting.now) - CLAIM_MARGIN)}
         free.append(Compare(Attr((expires,)), "<", limit))
     purpose = Purpose.CLAIM if old is None or old.owner == new.owner else Purpose.PASS_ON
-    return _planned(Put(physical, item, any_of_conditions(*free)), purpose, guard, new)
+    return _planned(Put(physical, item, Or(tuple(free))), purpose, guard, new)
 
 
 def _planned(action: Put | Delete, purpose: Purpose, guard: Guard, side: Side) -> Planned:

@@ -4,16 +4,22 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
-from dynaorm.entity.key import identity
 from dynaorm.entity.table import Table
 from dynaorm.item.value import Item
 
-Ident: TypeAlias = tuple[str, tuple[tuple[str, str, object], ...]]
+Ident: TypeAlias = tuple[object, ...]
 
 
 def ident_of(table: Table, key: Item) -> Ident:
-    """The identity of an item: its table's declared name and its primary key."""
-    return table.name, identity(key)
+    """The identity of an item: its table's declared name and the contents of its primary key, in the table's order.
+
+    Numbers are compared as texts: those rendered and those stored are both canonical.
+    """
+    names = table.key_names
+    if len(names) == 1:
+        return table.name, *key[names[0]].values()
+    partition, sort = names
+    return table.name, *key[partition].values(), *key[sort].values()
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,8 @@ from typing import Any
 from dynaorm.errors import ItemTooLarge, PlanTooLarge
 from dynaorm.item.action import Update, operation_of, to_wire
 from dynaorm.item.size import ACTION_LIMIT, ITEM_LIMIT, TRANSACTION_LIMIT, item_size
-from dynaorm.item.update import SetTo
+from dynaorm.item.update import AddTo, Append, Change, Prepend, SetIfMissing, SetTo
+from dynaorm.item.value import AttributeValue
 from dynaorm.plan.cost import GUARD_BYTES, image_bytes, index_units, item_units, sent_bytes
 from dynaorm.plan.explain import sentences
 from dynaorm.plan.planned import GUARDS, Effect, Planned
@@ -105,7 +106,13 @@ def check_limits(plan: Plan) -> Plan:
 def _item_bytes(planned: Planned) -> int:
     """Bytes of the item that results; at least what is stored by an update of an item that is not known."""
     if planned.after is None and isinstance(planned.action, Update):
-        return item_size(planned.item_key) + sum(
-            item_size({"": change.value}) for change in planned.action.changes if isinstance(change, SetTo)
-        )
+        values = (value for change in planned.action.changes for value in _values(change))
+        return item_size(planned.item_key) + sum(item_size({"": value}) for value in values)
     return image_bytes(planned.after)
+
+
+def _values(change: Change) -> tuple[AttributeValue, ...]:
+    """What a change adds to an item."""
+    if isinstance(change, SetTo | SetIfMissing | AddTo):
+        return (change.value,)
+    return change.values if isinstance(change, Append | Prepend) else ()

@@ -1,0 +1,331 @@
+"""Lost answers are survived: what was committed is recognised, and what is not known is never called a loss."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import pytest
+
+from dynaorm import Entity, F, Key, Retry, Table, Unique, inspect
+from dynaorm.errors import OutcomeUnknown, Unreachable
+from dynaorm.flow.call import Call, Reply, Transport
+from dynaorm.testing.faults import Fault, conflict, lost_answer, lost_request, throttle
+
+if TYPE_CHECKING:
+    from tests.faults.conftest import Store
+
+app = Table("App")
+
+
+class Account(Entity, table=app, pk="ACCOUNT#{name}", sk="ACCOUNT"):
+    name: str
+    city: str = "Bern"
+    visits: int = 0
+
+
+class User(Entity, table=app, pk="USER#{user_id}", sk="PROFILE"):
+    user_id: str
+    email: Annotated[str, Unique()]
+    full_name: str = ""
+
+
+FOREVER = 1000
+LIZ = Key(Account, name="liz")
+
+
+def intervene(work: "object", at: int = 2, *, operation: str) -> Fault:
+    """Somebody else does something just before a call goes out, which is then made as ever."""
+
+    def strike(call: Call, inner: Transport) -> Reply:
+        assert callable(work)
+        work()
+        return inner.call(call)
+
+    return Fault("intervene", strike, at, 1, frozenset({operation}))
+
+
+@pytest.fixture
+def store(store: "Store") -> "Store":
+    store.create(app)
+    return store
+
+
+def test_a_new_entity_whose_answer_was_lost_is_saved_once_and_loaded(store: "Store") -> None:
+    session, wire = store.line(lost_answer(operation="PutItem"))
+    account = session.save(Account(name="liz"))
+    assert [call.operation for call in wire.calls] == ["PutItem", "PutItem"]
+    stored = store.items(app)
+    assert len(stored) == 1
+    assert stored[0]["_rev"]["S"] == inspect(account).revision
+    account.city = "Basel"
+    session.save(account)
+    assert [item["city"] for item in store.items(app)] == [{"S": "Basel"}]
+
+
+def test_a_changed_entity_whose_answer_was_lost_is_recognised_by_its_revision(store: "Store") -> None:
+    session, wire = store.line(lost_answer(operation="UpdateItem"))
+    account = session.save(Account(name="liz"))
+    account.city = "Basel"
+    session.save(account)
+    assert [call.operation for call in wire.calls] == ["PutItem", "UpdateItem", "UpdateItem"]
+    assert [item["_rev"]["S"] for item in store.items(app)] == [inspect(account).revision]
+    assert inspect(account).changes == {}
+
+
+def test_a_transaction_whose_answer_was_lost_is_applied_once_by_its_token(store: "Store") -> None:
+    session, wire = store.line(lost_answer())
+    user = session.save(User(user_id="1", email="liz@x.org"))
+    assert len(wire.calls) == 2
+    assert store.keys(app) == ["USER#1 PROFILE", "email#liz@x.org email#liz@x.org"]
+    assert store.items(app)[0]["_rev"]["S"] == inspect(user).revision
+
+
+def test_an_answer_lost_nine_times_of_ten_is_still_a_success(store: "Store") -> None:
+    session, wire = store.line(lost_answer(times=9))
+    session.save(User(user_id="1", email="liz@x.org"))
+    assert len(wire.calls) == 10
+    assert len(store.items(app)) == 2
+
+
+@pytest.mark.parametrize("times", [1, 4])
+def test_a_request_that_never_arrived_is_simply_made_again(store: "Store", times: int) -> None:
+    session, _ = store.line(lost_request(times=times))
+    account = session.save(Account(name="liz"))
+    account.city = "Basel"
+    session.save(account)
+    assert [item["city"] for item in store.items(app)] == [{"S": "Basel"}]
+
+
+def test_a_lost_delete_that_then_finds_nothing_is_done(store: "Store") -> None:
+    session, wire = store.line(lost_answer(operation="DeleteItem"))
+    account = session.save(Account(name="liz"))
+    session.delete(account)
+    assert [call.operation for call in wire.calls] == ["PutItem", "DeleteItem", "DeleteItem"]
+    assert store.items(app) == []
+    assert not inspect(account).loaded
+
+
+def test_a_lost_delete_by_key_that_then_finds_nothing_is_done(store: "Store") -> None:
+    session, _ = store.line(lost_answer(operation="DeleteItem"))
+    session.save(Account(name="liz"))
+    session.delete(LIZ)
+    assert store.items(app) == []
+
+
+def test_a_lost_delete_of_a_guarded_entity_is_applied_once(store: "Store") -> None:
+    session, wire = store.line(lost_answer(at=2))
+    user = session.save(User(user_id="1", email="liz@x.org"))
+    session.delete(user)
+    assert len(wire.calls) == 3
+    assert store.items(app) == []
+
+
+def test_a_lost_insert_whose_key_then_holds_another_entity_has_an_unknown_outcome(store: "Store") -> None:
+    """Ours may have been written and replaced; to say AlreadyExists would be a guess."""
+
+    def replace() -> None:
+        other, _ = store.line()
+        other.save(Account(name="liz", city="Chur"), overwrite=True)
+
+    session, _ = store.line(lost_answer(operation="PutItem"), intervene(replace, operation="PutItem"))
+    with pytest.raises(OutcomeUnknown):
+        session.save(Account(name="liz", city="Bern"))
+    assert [item["city"] for item in store.items(app)] == [{"S": "Chur"}]
+
+
+def test_a_lost_update_that_somebody_overwrote_has_an_unknown_outcome(store: "Store") -> None:
+    def overwrite() -> None:
+        other, _ = store.line()
+        account = other.get_one(LIZ, consistent=True)
+        account.visits = 7
+        other.save(account)
+
+    session, _ = store.line(
+        lost_answer(operation="UpdateItem"), intervene(overwrite, operation="UpdateItem")
+    )
+    account = session.save(Account(name="liz"))
+    account.city = "Basel"
+    with pytest.raises(OutcomeUnknown):
+        session.save(account)
+    (item,) = store.items(app)
+    assert (item["city"], item["visits"]) == ({"S": "Basel"}, {"N": "7"})
+
+
+def test_a_lost_delete_whose_item_was_created_anew_has_an_unknown_outcome(store: "Store") -> None:
+    def create_anew() -> None:
+        other, _ = store.line()
+        other.save(Account(name="liz", city="Chur"))
+
+    session, _ = store.line(
+        lost_answer(operation="DeleteItem"), intervene(create_anew, operation="DeleteItem")
+    )
+    account = session.save(Account(name="liz"))
+    with pytest.raises(OutcomeUnknown):
+        session.delete(account)
+    assert [item["city"] for item in store.items(app)] == [{"S": "Chur"}]
+
+
+def test_a_lost_transaction_that_is_then_refused_has_an_unknown_outcome(store: "Store") -> None:
+    """The first request may still be under way, and overtaken by the second."""
+
+    def take_the_address() -> None:
+        other, _ = store.line()
+        other.save(User(user_id="2", email="liz@x.org"))
+
+    session, _ = store.line(
+        lost_request(operation="TransactWriteItems"),
+        intervene(take_the_address, operation="TransactWriteItems"),
+    )
+    with pytest.raises(OutcomeUnknown):
+        session.save(User(user_id="1", email="liz@x.org"))
+    assert store.keys(app) == ["USER#2 PROFILE", "email#liz@x.org email#liz@x.org"]
+
+
+def test_a_condition_that_fails_after_an_unanswered_attempt_is_not_blamed(store: "Store") -> None:
+    """The caller's own condition may fail because the first attempt made it fail."""
+    session, _ = store.line(lost_answer(operation="DeleteItem"), conflict(at=2, operation="DeleteItem"))
+    account = session.save(Account(name="liz"))
+    session.delete(account, condition=F.visits == 0)
+    assert store.items(app) == []
+
+
+def test_all_answers_lost_is_an_unknown_outcome_that_keeps_the_plan(store: "Store") -> None:
+    session, wire = store.line(lost_answer(times=FOREVER))
+    user = User(user_id="1", email="liz@x.org")
+    with pytest.raises(OutcomeUnknown) as caught:
+        session.save(user)
+    assert len(wire.calls) == 10
+    assert caught.value.plan.to_request() == wire.calls[0].request  # type: ignore[attr-defined]
+    assert not inspect(user).loaded
+    assert len(store.items(app)) == 2
+
+
+def test_a_write_that_was_certainly_never_sent_is_unreachable_and_not_unknown(store: "Store") -> None:
+    session, wire = store.line(lost_request(times=10, sent=False))
+    account = Account(name="liz")
+    with pytest.raises(Unreachable) as caught:
+        session.save(account)
+    assert (caught.value.operation, caught.value.attempts) == ("PutItem", 10)
+    session.save(account)
+    assert [call.operation for call in wire.calls[10:]] == ["PutItem"], "nothing had to be settled"
+
+
+def test_one_sent_attempt_among_unsent_ones_makes_the_outcome_unknown(store: "Store") -> None:
+    session, _ = store.line(lost_answer(at=3), lost_request(times=FOREVER, sent=False))
+    with pytest.raises(OutcomeUnknown):
+        session.save(Account(name="liz"))
+    assert len(store.items(app)) == 1
+
+
+def test_a_throttle_after_an_unanswered_attempt_leaves_the_outcome_unknown(store: "Store") -> None:
+    session, _ = store.line(lost_answer(), throttle(at=2, times=FOREVER))
+    with pytest.raises(OutcomeUnknown):
+        session.save(Account(name="liz"))
+
+
+def test_a_read_without_an_answer_is_unreachable(store: "Store") -> None:
+    session, wire = store.line(lost_answer(times=FOREVER), retry=Retry(attempts=3))
+    with pytest.raises(Unreachable) as caught:
+        session.get(LIZ)
+    assert (caught.value.operation, caught.value.attempts) == ("GetItem", 3)
+    assert len(wire.calls) == 3
+
+
+# -- updates by key ----------------------------------------------------------------------------------------------------
+
+
+def test_an_update_by_key_is_not_sent_again_but_read_back(store: "Store") -> None:
+    store.line().session.save(Account(name="liz"))
+    session, wire = store.line(lost_answer(operation="UpdateItem"))
+    account = session.update(LIZ, F.visits.add(1))
+    assert [call.operation for call in wire.calls] == ["UpdateItem", "GetItem"]
+    assert wire.calls[1].request["ConsistentRead"] is True
+    assert account.visits == 1
+    assert [item["visits"] for item in store.items(app)] == [{"N": "1"}]
+
+
+def test_an_update_by_key_that_cannot_be_found_again_has_an_unknown_outcome(store: "Store") -> None:
+    store.line().session.save(Account(name="liz"))
+    session, wire = store.line(lost_request(operation="UpdateItem"))
+    with pytest.raises(OutcomeUnknown):
+        session.update(LIZ, F.visits.add(1))
+    assert [call.operation for call in wire.calls] == ["UpdateItem", "GetItem"]
+    assert [item["visits"] for item in store.items(app)] == [{"N": "0"}]
+
+
+def test_an_update_by_key_whose_reading_back_fails_too_has_an_unknown_outcome(store: "Store") -> None:
+    """The error is about the write: Unreachable would say that nothing was written."""
+    store.line().session.save(Account(name="liz"))
+    session, _ = store.line(
+        lost_answer(operation="UpdateItem"), lost_answer(times=FOREVER, operation="GetItem")
+    )
+    with pytest.raises(OutcomeUnknown) as caught:
+        session.update(LIZ, F.visits.add(1))
+    assert store.line().session.resume(caught.value.plan) is True  # type: ignore[arg-type]
+    assert [item["visits"] for item in store.items(app)] == [{"N": "1"}]
+
+
+def test_an_update_by_key_that_was_never_sent_may_be_sent_again(store: "Store") -> None:
+    store.line().session.save(Account(name="liz"))
+    session, wire = store.line(lost_request(sent=False), throttle(at=2), conflict(at=3))
+    assert session.update(LIZ, F.visits.add(1)).visits == 1
+    assert [call.operation for call in wire.calls] == ["UpdateItem"] * 4
+
+
+def test_an_update_exactly_once_is_a_transaction_that_may_be_sent_again(store: "Store") -> None:
+    store.line().session.save(Account(name="liz"))
+    session, wire = store.line(lost_answer(times=3))
+    account = session.update(LIZ, F.visits.add(1), exactly_once=True)
+    assert [call.operation for call in wire.calls] == ["TransactWriteItems"] * 4 + ["GetItem"]
+    assert account.visits == 1
+    assert [item["visits"] for item in store.items(app)] == [{"N": "1"}]
+
+
+def test_a_delete_exactly_once_does_not_delete_what_was_created_meanwhile(store: "Store") -> None:
+    def create_anew() -> None:
+        store.line().session.save(Account(name="liz", city="Chur"))
+
+    store.line().session.save(Account(name="liz"))
+    session, wire = store.line(lost_answer(), intervene(create_anew, operation="TransactWriteItems"))
+    session.delete(LIZ, exactly_once=True)
+    assert [call.operation for call in wire.calls] == ["TransactWriteItems"] * 2
+    assert [item["city"] for item in store.items(app)] == [{"S": "Chur"}]
+
+
+def test_an_update_of_a_loaded_entity_is_bound_to_its_revision_and_sent_again(store: "Store") -> None:
+    session, wire = store.line(lost_answer(operation="UpdateItem"))
+    account = session.save(Account(name="liz"))
+    session.update(account, F.visits.add(1))
+    assert [call.operation for call in wire.calls] == ["PutItem", "UpdateItem", "UpdateItem"]
+    assert account.visits == 1
+    assert [item["visits"] for item in store.items(app)] == [{"N": "1"}]
+
+
+def test_without_revisions_every_write_of_something_stored_is_a_transaction(moto_store: "Store") -> None:
+    bare = Table("Bare", revision_attribute=None)
+
+    class Counter(Entity, table=bare, pk="COUNTER#{name}", sk="COUNTER"):
+        name: str
+        count: int = 0
+
+    moto_store.create(bare)
+    session, wire = moto_store.line(lost_answer(operation="TransactWriteItems", at=1, times=2))
+    counter = session.save(Counter(name="a"))
+    session.update(Key(Counter, name="a"), F.count.add(1))
+    counter = session.get_one(Counter, name="a")
+    counter.count += 1
+    session.save(counter)
+    writes = [call.operation for call in wire.calls if call.operation != "GetItem"]
+    assert writes == ["PutItem", *["TransactWriteItems"] * 4]
+    assert [item["count"] for item in moto_store.items(bare)] == [{"N": "2"}]
+
+
+def test_without_revisions_an_insert_whose_answer_was_lost_is_not_called_taken(moto_store: "Store") -> None:
+    bare = Table("Bare", revision_attribute=None)
+
+    class Counter(Entity, table=bare, pk="COUNTER#{name}", sk="COUNTER"):
+        name: str
+
+    moto_store.create(bare)
+    session, _ = moto_store.line(lost_answer(operation="PutItem"))
+    with pytest.raises(OutcomeUnknown):
+        session.save(Counter(name="a"))
+    assert len(moto_store.items(bare)) == 1

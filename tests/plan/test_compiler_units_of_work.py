@@ -1,0 +1,160 @@
+"""Plans of units of work: one action per item, in the order of the calls."""
+
+from typing import Annotated, Any, TypeVar
+
+import pytest
+
+from dynaorm import Entity, F, Key, Table, Unique
+from dynaorm.entity.mapping import mapping_of
+from dynaorm.item.action import Delete, Put, Update
+from dynaorm.item.condition import And, Or, equals, missing
+from dynaorm.item.update import AddTo, SetTo
+from dynaorm.item.value import AttributeValue, Item
+from dynaorm.plan import intent
+from dynaorm.plan.compiler import compile_plan
+from dynaorm.plan.fold import fold
+from dynaorm.plan.intent import Check, Edit, Intent, Move, Save
+from dynaorm.plan.known import NOTHING_KNOWN, Known, Setting
+from dynaorm.plan.plan import Plan
+from dynaorm.plan.planned import Purpose
+
+E = TypeVar("E")
+NOW = 1_700_000_000.0
+
+app = Table("units-app")
+
+
+class Stock(Entity, table=app, pk="STOCK#{sku}", sk="S"):
+    sku: str
+    left: int = 0
+
+
+class User(Entity, table=app, pk="USER#{user_id}", sk="PROFILE"):
+    user_id: str
+    email: Annotated[str, Unique()]
+
+
+class Document(Entity, table=app, pk="DOC#{doc_id}", sk="D", versioned=True):
+    doc_id: str
+    text: str = ""
+    slug: Annotated[str | None, Unique()] = None
+
+
+def plan_of(*intents: Intent, known: Known = NOTHING_KNOWN, write_id: str = "w2", **setting: Any) -> Plan:
+    return compile_plan(fold(intents, NOW), known, Setting(NOW, write_id, str, **setting))
+
+
+def saved(entity: E) -> E:
+    for effect in plan_of(Save(entity), write_id="w1").effects:
+        effect.apply()
+    return entity
+
+
+def stock_item(**attributes: AttributeValue) -> dict[str, AttributeValue]:
+    return {
+        "PK": {"S": "STOCK#a"},
+        "SK": {"S": "S"},
+        "_type": {"S": "Stock"},
+        "sku": {"S": "a"},
+        "left": {"N": "0"},
+        "_rev": {"S": "w2"},
+        **attributes,
+    }
+
+
+STOCK_KEY: Item = {"PK": {"S": "STOCK#a"}, "SK": {"S": "S"}}
+
+
+def actions_of(plan: Plan) -> list[tuple[Purpose, object]]:
+    return [(planned.purpose, planned.action) for planned in plan.actions]
+
+
+def test_a_unit_of_work_is_one_transaction_in_the_order_of_the_calls() -> None:
+    stock, user = saved(Stock(sku="a")), User(user_id="1", email="a@x")
+    stock.left = 1
+    plan = plan_of(
+        Save(user),
+        Edit(Key(Stock, sku="b"), (AddTo(("left",), -1),), F.left >= 1),
+        intent.Remove(Key(Stock, sku="c")),
+        Save(stock),
+        Check(Key(Stock, sku="d")),
+    )
+    assert [(planned.purpose.value, planned.item_key["PK"]["S"]) for planned in plan.actions] == [
+        ("insert", "USER#1"),
+        ("claim", "email#a@x"),
+        ("update", "STOCK#b"),
+        ("delete", "STOCK#c"),
+        ("update", "STOCK#a"),
+        ("check", "STOCK#d"),
+    ]
+    assert plan.operation == "TransactWriteItems"
+    assert {planned.revision for planned in plan.actions if planned.revision} == {"w2"}
+
+
+def test_a_check_of_an_item_that_is_written_is_part_of_the_write() -> None:
+    stock = saved(Stock(sku="a"))
+    stock.left = 1
+    plan = plan_of(Check(Key(Stock, sku="a"), F.left == 0), Save(stock), Check(stock))
+    assert actions_of(plan)[0][1] == Update(
+        "units-app",
+        STOCK_KEY,
+        (SetTo(("left",), {"N": "1"}), SetTo(("_rev",), {"S": "w2"})),
+        And((equals("_rev", {"S": "w1"}), equals("left", {"N": "0"}))),
+    )
+    assert len(plan.actions) == 1
+
+
+def test_a_move_deletes_and_puts_in_one_transaction_and_keeps_unknown_attributes() -> None:
+    item = stock_item(_rev={"S": "w1"}, legacy={"S": "kept"})
+    stock = mapping_of(Stock).hydrate(item)
+    stock.sku = "b"
+    plan = plan_of(Move(stock))
+    assert actions_of(plan) == [
+        (Purpose.DELETE, Delete("units-app", STOCK_KEY, equals("_rev", {"S": "w1"}))),
+        (
+            Purpose.INSERT,
+            Put(
+                "units-app",
+                stock_item(PK={"S": "STOCK#b"}, sku={"S": "b"}, legacy={"S": "kept"}),
+                missing("PK"),
+            ),
+        ),
+    ]
+    (effect,) = plan.effects
+    assert effect.entity is stock
+    assert effect.state is not None
+
+
+def test_a_swap_of_keys_is_one_put_per_key_under_the_old_revision() -> None:
+    one, two = saved(Stock(sku="a", left=1)), saved(Stock(sku="b", left=2))
+    one.sku, two.sku = "b", "a"
+    plan = plan_of(Move(one), Move(two))
+    assert [(planned.purpose, type(planned.action)) for planned in plan.actions] == [
+        (Purpose.REPLACE, Put),
+        (Purpose.REPLACE, Put),
+    ]
+    assert [planned.after and planned.after["left"] for planned in plan.actions] == [{"N": "2"}, {"N": "1"}]
+    assert {effect.entity.sku for effect in plan.effects} == {"a", "b"}
+
+
+def test_physical_table_names_are_used_in_what_is_sent_and_declared_ones_in_identities() -> None:
+    setting = Setting(NOW, "w2", lambda name: f"test-{name}")
+    plan = compile_plan(fold([Save(User(user_id="1", email="a@x"))], NOW), NOTHING_KNOWN, setting)
+    assert {planned.action.table for planned in plan.actions} == {"test-units-app"}
+    assert plan.actions[0].ident[0] == "units-app"
+
+
+@pytest.mark.parametrize("entity", [Stock(sku="a"), User(user_id="1", email="a"), Document(doc_id="d")])
+def test_compiling_changes_no_entity_and_is_repeatable(entity: Entity) -> None:
+    before = dict(vars(entity))
+    first, second = plan_of(Save(entity)), plan_of(Save(entity))
+    assert first == second
+    assert first.to_request() == second.to_request()
+    assert vars(entity) == before
+
+
+def test_a_claim_may_not_lean_on_an_or_of_one() -> None:
+    (claim,) = [one for one in plan_of(Save(User(user_id="1", email="a"))).actions if one.claim is not None]
+    assert isinstance(claim.action, Put)
+    assert isinstance(claim.action.condition, Or)
+    assert len(claim.action.condition.parts) == 2

@@ -1,0 +1,130 @@
+"""Plans without revisions: what was loaded is the condition, and the write is a transaction with a token."""
+
+from typing import Annotated, Any, TypeVar
+
+from dynaorm import Entity, Key, Table, Unique
+from dynaorm.entity.mapping import mapping_of
+from dynaorm.item.action import Update
+from dynaorm.item.condition import And, equals, exists, missing
+from dynaorm.item.update import AddTo, SetTo
+from dynaorm.plan.compiler import compile_plan
+from dynaorm.plan.fold import fold
+from dynaorm.plan.intent import Edit, Intent, Save
+from dynaorm.plan.known import NOTHING_KNOWN, Known, Setting
+from dynaorm.plan.plan import Plan
+from dynaorm.plan.planned import Purpose
+
+E = TypeVar("E")
+NOW = 1_700_000_000.0
+
+app = Table("compiler-app")
+bare = Table("compiler-bare", type_attribute=None, revision_attribute=None)
+
+
+class Stock(Entity, table=app, pk="STOCK#{sku}", sk="S"):
+    sku: str
+    left: int = 0
+
+
+class Plain(Entity, table=bare, pk="PLAIN#{name}", sk="P"):
+    name: str
+    left: int = 0
+    note: str | None = None
+    email: Annotated[str | None, Unique("mail")] = None
+
+
+class Loose(Entity, table=bare, pk="LOOSE#{name}", sk="L"):
+    name: str
+    left: int = 0
+    note: str | None = None
+
+
+def plan_of(*intents: Intent, known: Known = NOTHING_KNOWN, write_id: str = "w2", **setting: Any) -> Plan:
+    return compile_plan(fold(intents, NOW), known, Setting(NOW, write_id, str, **setting))
+
+
+def saved(entity: E) -> E:
+    for effect in plan_of(Save(entity), write_id="w1").effects:
+        effect.apply()
+    return entity
+
+
+def actions_of(plan: Plan) -> list[tuple[Purpose, object]]:
+    return [(planned.purpose, planned.action) for planned in plan.actions]
+
+
+def test_without_revisions_a_save_is_conditional_on_the_values_it_changes() -> None:
+    loose = saved(Loose(name="l", left=1))
+    loose.left = 2
+    plan = plan_of(Save(loose))
+    assert actions_of(plan) == [
+        (
+            Purpose.UPDATE,
+            Update(
+                "compiler-bare",
+                {"PK": {"S": "LOOSE#l"}, "SK": {"S": "L"}},
+                (SetTo(("left",), {"N": "2"}),),
+                And((exists("PK"), equals("left", {"N": "1"}), equals("name", {"S": "l"}))),
+            ),
+        )
+    ]
+    assert (plan.operation, plan.token) == ("TransactWriteItems", "w2")
+
+
+def test_without_revisions_absent_values_are_part_of_the_condition() -> None:
+    loose = saved(Loose(name="l"))
+    loose.note = "n"
+    ((_, action),) = actions_of(plan_of(Save(loose)))
+    assert isinstance(action, Update)
+    assert isinstance(action.condition, And)
+    assert missing("note") in action.condition.parts
+
+
+def test_without_revisions_the_values_guards_are_made_of_are_part_of_the_condition() -> None:
+    plain = saved(Plain(name="p", email="a@x"))
+    plain.left = 5
+    ((_, action),) = actions_of(plan_of(Save(plain)))
+    assert isinstance(action, Update)
+    assert action.condition == And(
+        (
+            exists("PK"),
+            equals("email", {"S": "a@x"}),
+            equals("left", {"N": "0"}),
+            equals("name", {"S": "p"}),
+        )
+    )
+
+
+def test_without_revisions_an_insert_is_a_transaction_with_a_token_too() -> None:
+    plan = plan_of(Save(Loose(name="l")))
+    assert (plan.operation, plan.token) == ("TransactWriteItems", "w2")
+    assert plan.actions[0].after == {
+        "PK": {"S": "LOOSE#l"},
+        "SK": {"S": "L"},
+        "name": {"S": "l"},
+        "left": {"N": "0"},
+    }
+
+
+def test_without_revisions_a_blind_update_is_a_transaction_with_a_token() -> None:
+    plan = plan_of(Edit(Key(Loose, name="l"), (AddTo(("left",), 1),)))
+    assert (plan.operation, plan.token) == ("TransactWriteItems", "w2")
+
+
+def test_an_item_that_has_no_revision_yet_is_saved_under_its_values_and_gets_one() -> None:
+    item = {
+        "PK": {"S": "STOCK#a"},
+        "SK": {"S": "S"},
+        "_type": {"S": "Stock"},
+        "sku": {"S": "a"},
+        "left": {"N": "0"},
+    }
+    old = mapping_of(Stock).hydrate(item)
+    old.left = 3
+    plan = plan_of(Save(old))
+    ((_, action),) = actions_of(plan)
+    assert isinstance(action, Update)
+    assert SetTo(("_rev",), {"S": "w2"}) in action.changes
+    assert isinstance(action.condition, And)
+    assert equals("left", {"N": "0"}) in action.condition.parts
+    assert plan.token == "w2"

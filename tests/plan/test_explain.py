@@ -1,0 +1,114 @@
+"""Plans in words: the golden texts of explain()."""
+
+from typing import Annotated, TypeVar
+
+from dynaorm import Entity, F, Key, Table, Unique
+from dynaorm.plan.compiler import compile_plan
+from dynaorm.plan.fold import fold
+from dynaorm.plan.intent import Check, Intent, Remove, Save
+from dynaorm.plan.known import NOTHING_KNOWN, Setting
+
+E = TypeVar("E")
+NOW = 1_700_000_000.0
+
+app = Table("app")
+loose = Table("loose", pk="id", sk=None, revision_attribute=None)
+
+
+class User(Entity, table=app, pk="USER#{user_id}", sk="PROFILE"):
+    user_id: str
+    email: Annotated[str, Unique(normalize=str.casefold)]
+    name: str = ""
+
+
+class Audit(Entity, table=app, pk="AUDIT#{audit_id}", sk="A", versioned=True):
+    audit_id: int
+    result: str = "good"
+
+
+class Note(Entity, table=loose, pk="NOTE#{note_id}"):
+    note_id: str
+    text: str = ""
+
+
+def explained(*intents: Intent, write_id: str = "rev2") -> list[str]:
+    return compile_plan(fold(intents, NOW), NOTHING_KNOWN, Setting(NOW, write_id, str)).explain().splitlines()
+
+
+def saved(entity: E) -> E:
+    plan = compile_plan(fold([Save(entity)], NOW), NOTHING_KNOWN, Setting(NOW, "rev1", str))
+    for effect in plan.effects:
+        effect.apply()
+    return entity
+
+
+def test_an_insert_with_a_unique_value() -> None:
+    assert explained(Save(User(user_id="1", email="Bob@X"))) == [
+        "TransactWriteItems, 2 actions, 4 write capacity units",
+        "1. Put app PK=USER#1 SK=PROFILE: insert User(user_id='1'), if nothing is stored under its key",
+        (
+            "2. Put app PK=email#bob@x SK=email#bob@x: claim email = 'Bob@X' for User(user_id='1'), "
+            "if nobody else holds it"
+        ),
+    ]
+
+
+def test_a_changed_unique_value() -> None:
+    user = saved(User(user_id="1", email="a@x"))
+    user.email = "b@x"
+    assert explained(Save(user)) == [
+        "TransactWriteItems, 3 actions, 6 write capacity units",
+        "1. Update app PK=USER#1 SK=PROFILE: write what changed of User(user_id='1'), if its revision is still rev1",
+        "2. Delete app PK=email#a@x SK=email#a@x: release email = 'a@x', which User(user_id='1') no longer holds",
+        "3. Put app PK=email#b@x SK=email#b@x: claim email = 'b@x' for User(user_id='1'), if nobody else holds it",
+    ]
+
+
+def test_a_swap() -> None:
+    one, two = saved(User(user_id="1", email="a")), saved(User(user_id="2", email="b"))
+    one.email, two.email = "b", "a"
+    lines = explained(Save(one), Save(two))
+    assert lines[0] == "TransactWriteItems, 4 actions, 8 write capacity units"
+    assert lines[2] == (
+        "2. Put app PK=email#a SK=email#a: pass email = 'a' on to User(user_id='2'), if it is still where it was"
+    )
+
+
+def test_a_new_version_and_a_tombstone() -> None:
+    audit = saved(Audit(audit_id=7))
+    audit.result = "bad"
+    assert explained(Save(audit)) == [
+        "TransactWriteItems, 2 actions, 4 write capacity units",
+        "1. Update app PK=AUDIT#7 SK=v0_A: write what changed of Audit(audit_id=7), if its revision is still rev1",
+        "2. Put app PK=AUDIT#7 SK=v2_A: keep version 2 of Audit(audit_id=7), a number never used before",
+    ]
+    assert explained(Remove(audit)) == [
+        "PutItem, 1 action, 1 write capacity units",
+        (
+            "1. Put app PK=AUDIT#7 SK=v0_A: delete Audit(audit_id=7), leaving a tombstone that keeps its version number, "
+            "if its revision is still rev1"
+        ),
+    ]
+
+
+def test_single_writes_by_key_and_by_value() -> None:
+    note = saved(Note(note_id="n"))
+    note.text = "t"
+    assert explained(Save(note))[1:] == [
+        "1. Update loose id=NOTE#n: write what changed of Note(note_id='n'), if what it depends on is unchanged"
+    ]
+    assert explained(Remove(Key(Note, note_id="n")))[1:] == [
+        "1. Delete loose id=NOTE#n: delete Note(note_id='n'), if it exists"
+    ]
+
+
+def test_checks_and_conditions() -> None:
+    key = Key(User, user_id="1")
+    assert explained(Check(key, F.name == "x"))[1] == (
+        "1. Check app PK=USER#1 SK=PROFILE: write nothing, but refuse everything unless User(user_id='1') is as "
+        "expected, and only under the caller's condition"
+    )
+
+
+def test_nothing_to_send() -> None:
+    assert explained(Save(saved(User(user_id="1", email="a")))) == ["Nothing to send: nothing changed."]

@@ -1,0 +1,303 @@
+"""Intents of a unit of work fold to one slot per item, or are refused where the order of calls would decide."""
+
+from datetime import UTC, datetime
+from typing import Annotated, TypeVar
+
+import pytest
+from pydantic import ConfigDict
+
+from dynaorm import Entity, ExpiresAt, F, Key, Table, Unique
+from dynaorm.entity.state import state_of
+from dynaorm.errors import KeyChanged, SameItemTwice, StaleEntity, UsageError
+from dynaorm.item.condition import And
+from dynaorm.item.update import SetTo
+from dynaorm.plan.compiler import compile_plan
+from dynaorm.plan.fold import Slot, fold
+from dynaorm.plan.intent import Check, Edit, Intent, Move, Remove, Save
+from dynaorm.plan.known import NOTHING_KNOWN, Setting
+
+E = TypeVar("E")
+NOW = 1_700_000_000.0
+
+app = Table("fold-app")
+
+
+class Stock(Entity, table=app, pk="STOCK#{sku}", sk="S"):
+    sku: str
+    left: int = 0
+    note: str = ""
+
+
+class Fragile(Stock):
+    padding: int = 0
+
+
+class User(Entity, table=app, pk="USER#{user_id}", sk="U"):
+    user_id: str
+    email: Annotated[str, Unique()]
+
+
+class Document(Entity, table=app, pk="DOC#{doc_id}", sk="D", versioned=True):
+    doc_id: str
+    text: str = ""
+
+
+class Frozen(Entity, table=app, pk="FROZEN#{name}", sk="F"):
+    model_config = ConfigDict(frozen=True)
+    name: str
+
+
+class Login(Entity, table=app, pk="LOGIN#{token}", sk="L"):
+    token: str
+    until: Annotated[datetime, ExpiresAt()]
+
+
+def saved(entity: E) -> E:
+    """The entity as a session would leave it after saving it."""
+    plan = compile_plan(fold([Save(entity)], NOW), NOTHING_KNOWN, Setting(NOW, "w0", str))
+    for effect in plan.effects:
+        effect.apply()
+    return entity
+
+
+def slot_of(*intents: Intent) -> Slot:
+    (slot,) = fold(intents, NOW)
+    return slot
+
+
+def refused(*intents: Intent) -> SameItemTwice:
+    with pytest.raises(SameItemTwice) as refusal:
+        fold(intents, NOW)
+    return refusal.value
+
+
+def ordered(order: int, *intents: Intent) -> tuple[Intent, ...]:
+    return intents[::order]
+
+
+def left(number: int) -> SetTo:
+    return SetTo(("left",), number)
+
+
+def note(text: str) -> SetTo:
+    return SetTo(("note",), text)
+
+
+KEY = Key(Stock, sku="a")
+
+
+def test_slots_come_in_the_order_in_which_items_are_first_named() -> None:
+    one, two = saved(Stock(sku="1")), Stock(sku="2")
+    slots = fold([Save(two), Check(one), Save(two)], NOW)
+    assert [slot.key["PK"] for slot in slots] == [{"S": "STOCK#2"}, {"S": "STOCK#1"}]
+
+
+def test_one_object_saved_twice_is_saved_once() -> None:
+    stock = Stock(sku="a")
+    assert slot_of(Save(stock), Save(stock)).write == Save(stock)
+
+
+def test_conditions_of_one_object_saved_twice_add_up() -> None:
+    stock = saved(Stock(sku="a"))
+    first, second = F.left == 1, F.note == "x"
+    assert slot_of(Save(stock, first), Save(stock, second)).write == Save(stock, And((first, second)))
+
+
+def test_an_overwrite_of_an_object_that_is_saved_too_stays_an_overwrite() -> None:
+    stock = Stock(sku="a")
+    assert slot_of(Save(stock, overwrite=True), Save(stock)).write == Save(stock, overwrite=True)
+
+
+def test_two_objects_under_one_key_are_refused() -> None:
+    refusal = refused(Save(Stock(sku="a")), Save(Stock(sku="a")))
+    assert refusal.key == Key(Stock, sku="a")
+    assert "is written twice" in str(refusal)
+
+
+def test_two_copies_of_one_loaded_entity_are_refused() -> None:
+    stock = saved(Stock(sku="a"))
+    refused(Save(stock), Save(stock.model_copy(update={"left": 1})))
+
+
+def test_edits_of_different_fields_by_one_key_add_up() -> None:
+    slot = slot_of(Edit(KEY, (left(1),)), Edit(Key(Stock, sku="a"), (note("x"),)))
+    assert slot.write == Edit(KEY, (left(1), note("x")))
+
+
+def test_conditions_of_edits_add_up() -> None:
+    first, second = F.left == 1, F.note == "x"
+    slot = slot_of(Edit(KEY, (left(1),), first), Edit(KEY, (note("x"),), second))
+    assert slot.write == Edit(KEY, (left(1), note("x")), And((first, second)))
+
+
+def test_edits_that_overlap_are_refused_naming_the_field() -> None:
+    assert "left" in str(refused(Edit(KEY, (left(1),)), Edit(KEY, (left(2),))))
+
+
+def test_an_edit_of_a_part_overlaps_one_of_the_whole() -> None:
+    refused(Edit(KEY, (SetTo(("note", "deep"), 1),)), Edit(KEY, (note("x"),)))
+
+
+def test_an_edit_by_key_and_one_of_the_loaded_entity_are_refused() -> None:
+    refused(Edit(KEY, (left(1),)), Edit(saved(Stock(sku="a")), (note("x"),)))
+
+
+@pytest.mark.parametrize("order", [1, -1], ids=["delete first", "delete last"])
+def test_delete_and_update_of_one_item_are_refused(order: int) -> None:
+    refused(*ordered(order, Remove(KEY), Edit(KEY, (left(1),))))
+
+
+@pytest.mark.parametrize("order", [1, -1], ids=["delete first", "delete last"])
+def test_delete_and_save_of_one_object_are_refused(order: int) -> None:
+    stock = saved(Stock(sku="a"))
+    refused(*ordered(order, Remove(stock), Save(stock)))
+
+
+def test_delete_of_a_loaded_entity_and_save_of_a_copy_are_refused() -> None:
+    stock = saved(Stock(sku="a"))
+    refused(Remove(stock), Save(stock.model_copy(update={"left": 1})))
+
+
+@pytest.mark.parametrize("order", [1, -1], ids=["delete first", "delete last"])
+def test_delete_and_create_anew_fold_whatever_the_order(order: int) -> None:
+    old, new = saved(Stock(sku="a")), Stock(sku="a")
+    slot = slot_of(*ordered(order, Remove(old), Save(new)))
+    assert (slot.removal, slot.write) == (Remove(old), Save(new))
+
+
+def test_one_object_deleted_twice_is_deleted_once_under_both_conditions() -> None:
+    stock = saved(Stock(sku="a"))
+    first, second = F.left == 1, F.note == "x"
+    slot = slot_of(Remove(stock, first), Remove(stock, second))
+    assert slot.removal == Remove(stock, And((first, second)))
+
+
+def test_one_key_deleted_twice_keeps_the_first_condition() -> None:
+    condition = F.left == 1
+    assert slot_of(Remove(KEY, condition), Remove(Key(Stock, sku="a"))).removal == Remove(KEY, condition)
+
+
+def test_two_copies_deleted_are_refused() -> None:
+    stock = saved(Stock(sku="a"))
+    assert "deleted twice" in str(refused(Remove(stock), Remove(stock.model_copy())))
+
+
+def test_checks_stand_beside_the_write_of_their_item() -> None:
+    stock = saved(Stock(sku="a"))
+    condition = F.left == 1
+    slot = slot_of(Check(stock), Save(stock), Check(KEY, condition))
+    assert slot.write == Save(stock)
+    assert slot.checks == [Check(stock), Check(KEY, condition)]
+
+
+def test_a_move_is_a_removal_here_and_a_write_there() -> None:
+    stock = saved(Stock(sku="a"))
+    stock.sku = "b"
+    old, new = fold([Move(stock)], NOW)
+    assert (old.key["PK"], old.removal, old.write) == ({"S": "STOCK#a"}, Move(stock), None)
+    assert (new.key["PK"], new.removal, new.write) == ({"S": "STOCK#b"}, None, Move(stock))
+
+
+def test_a_move_named_twice_is_one_move() -> None:
+    stock = saved(Stock(sku="a"))
+    stock.sku = "b"
+    assert len(fold([Move(stock), Move(stock)], NOW)) == 2
+
+
+def test_a_move_without_a_change_of_key_is_a_save() -> None:
+    stock = saved(Stock(sku="a"))
+    assert slot_of(Move(stock)).write == Save(stock)
+
+
+def test_a_swap_of_keys_has_both_in_each_slot() -> None:
+    one, two = saved(Stock(sku="a")), saved(Stock(sku="b"))
+    one.sku, two.sku = "b", "a"
+    first, second = fold([Move(one), Move(two)], NOW)
+    assert (first.removal, first.write) == (Move(one), Move(two))
+    assert (second.removal, second.write) == (Move(two), Move(one))
+
+
+@pytest.mark.parametrize("order", [1, -1], ids=["delete first", "move first"])
+def test_delete_and_move_of_one_object_are_refused(order: int) -> None:
+    stock = saved(Stock(sku="a"))
+    stock.sku = "b"
+    refused(*ordered(order, Remove(stock), Move(stock)))
+
+
+def test_a_move_onto_the_key_of_a_deleted_entity_folds() -> None:
+    mover, gone = saved(Stock(sku="a")), saved(Stock(sku="b"))
+    mover.sku = "b"
+    slots = fold([Remove(gone), Move(mover)], NOW)
+    assert [(slot.removal, slot.write) for slot in slots] == [
+        (Remove(gone), Move(mover)),
+        (Move(mover), None),
+    ]
+
+
+def test_a_versioned_entity_is_not_moved() -> None:
+    document = saved(Document(doc_id="1"))
+    document.doc_id = "2"
+    with pytest.raises(UsageError, match="detached"):
+        fold([Move(document)], NOW)
+
+
+def test_a_new_entity_is_not_moved() -> None:
+    with pytest.raises(UsageError, match="is new"):
+        fold([Move(Stock(sku="a"))], NOW)
+
+
+def test_a_changed_key_names_old_and_new_and_the_fields() -> None:
+    stock = saved(Stock(sku="a"))
+    stock.sku = "b"
+    with pytest.raises(KeyChanged, match=r"session\.move.*detached") as raised:
+        fold([Save(stock)], NOW)
+    error = raised.value
+    assert (error.before, error.after, error.fields) == (Key(Stock, sku="a"), Key(Stock, sku="b"), ("sku",))
+
+
+def test_overwrite_goes_to_the_key_the_fields_render_now() -> None:
+    stock = saved(Stock(sku="a"))
+    stock.sku = "b"
+    assert slot_of(Save(stock, overwrite=True)).key["PK"] == {"S": "STOCK#b"}
+
+
+@pytest.mark.parametrize("intent", [Remove, lambda one: Edit(one, (left(1),)), Check])
+def test_what_is_new_cannot_be_deleted_updated_or_checked(intent: type[Remove]) -> None:
+    with pytest.raises(UsageError, match="is new"):
+        fold([intent(Stock(sku="a"))], NOW)
+
+
+def test_a_key_without_a_class_is_refused() -> None:
+    key = Key(Stock, sku="a")
+    key.entity = None
+    with pytest.raises(UsageError, match="no mapped class"):
+        fold([Remove(key)], NOW)
+
+
+def test_a_slot_is_of_the_class_that_is_written_not_of_the_key_that_named_it_first() -> None:
+    fragile = saved(Fragile(sku="a", padding=1))
+    for intent in (Check(KEY), Check(fragile)):
+        assert slot_of(intent, Save(fragile)).mapping.entity is Fragile
+    assert slot_of(Remove(KEY), Save(Fragile(sku="a"))).mapping.entity is Fragile
+    assert slot_of(Check(KEY), Remove(fragile)).mapping.entity is Fragile
+    assert slot_of(Save(Fragile(sku="a")), Remove(KEY)).mapping.entity is Fragile
+
+
+def test_frozen_entities_fold_like_others() -> None:
+    frozen = saved(Frozen(name="f"))
+    assert slot_of(Save(frozen), Check(frozen)).write == Save(frozen)
+
+
+def test_folding_changes_no_entity() -> None:
+    user = saved(User(user_id="1", email="a@x"))
+    user.email = "b@x"
+    before = (dict(vars(user)), state_of(user))
+    fold([Save(user), Check(user), Save(user)], NOW)
+    assert (dict(vars(user)), state_of(user)) == before
+
+
+def test_an_expired_entity_is_stale() -> None:
+    session = saved(Login(token="t", until=datetime.fromtimestamp(NOW + 10, UTC)))
+    assert len(fold([Save(session)], NOW + 9)) == 1
+    with pytest.raises(StaleEntity):
+        fold([Save(session)], NOW + 10)

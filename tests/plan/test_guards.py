@@ -1,0 +1,312 @@
+"""Which guard items a unit of work claims, passes on and releases, judged on its final state."""
+
+import itertools
+from datetime import UTC, datetime
+from typing import Annotated, TypeVar
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dynaorm import Entity, ExpiresAt, Key, Table, Unique
+from dynaorm.errors import UniqueViolation
+from dynaorm.item.action import Action, Delete, Put, to_wire
+from dynaorm.item.condition import Attr, Compare, Or, equals, missing
+from dynaorm.item.value import AttributeValue, Item
+from dynaorm.plan.compiler import compile_plan
+from dynaorm.plan.fold import fold
+from dynaorm.plan.intent import Check, Intent, Move, Remove, Save
+from dynaorm.plan.known import NOTHING_KNOWN, Known, Setting, ident_of
+from dynaorm.plan.plan import Plan
+from dynaorm.plan.planned import GUARDS, Purpose
+
+E = TypeVar("E")
+NOW = 1_700_000_000.0
+
+app = Table("guards-app")
+locks = Table("guards-locks", pk="lock", sk=None)
+here = Table("guards-here", guard_table=locks)
+
+
+class User(
+    Entity, table=app, pk="USER#{user_id}", sk="PROFILE", unique={"tenant_badge": ("tenant", "badge")}
+):
+    user_id: str
+    email: Annotated[str | None, Unique(normalize=str.casefold)] = None
+    phone: Annotated[str | None, Unique("tel")] = None
+    tenant: str = "t"
+    badge: int | None = None
+    handle: Annotated[str | None, Unique(scope=("tenant",))] = None
+    active: bool = True
+    desk: Annotated[str | None, Unique(when=lambda user: user.active)] = None
+
+
+class Coupon(Entity, table=app, pk="COUPON#{code}", sk="C"):
+    code: str
+    alias: Annotated[str | None, Unique()] = None
+    until: Annotated[datetime | None, ExpiresAt()] = None
+
+
+class Member(Entity, table=here, pk="MEMBER#{name}", sk="M"):
+    name: str
+    nick: Annotated[str | None, Unique()] = None
+
+
+def plan_of(*intents: Intent, known: Known = NOTHING_KNOWN) -> Plan:
+    return compile_plan(fold(intents, NOW), known, Setting(NOW, "w1", str))
+
+
+def saved(entity: E) -> E:
+    for effect in plan_of(Save(entity)).effects:
+        effect.apply()
+    return entity
+
+
+def guards_in(plan: Plan) -> list[tuple[Purpose, str, Action]]:
+    """Purpose, guard key and action of each guard action, in order."""
+    return [
+        (one.purpose, one.item_key["PK"]["S"], one.action) for one in plan.actions if one.purpose in GUARDS
+    ]
+
+
+def keys_in(plan: Plan) -> list[tuple[str, str]]:
+    return [(purpose.value, key) for purpose, key, _ in guards_in(plan)]
+
+
+def owner(user_id: str) -> AttributeValue:
+    return {"M": {"PK": {"S": f"USER#{user_id}"}, "SK": {"S": "PROFILE"}}}
+
+
+def key(text: str) -> Item:
+    return {"PK": {"S": text}, "SK": {"S": text}}
+
+
+def epoch(seconds: float) -> datetime:
+    return datetime.fromtimestamp(NOW + seconds, UTC)
+
+
+def test_an_insert_claims_every_value_it_has() -> None:
+    user = User(user_id="1", email="Bob@X", phone="5", badge=7, handle="h", desk="d")
+    assert keys_in(plan_of(Save(user))) == [
+        ("claim", "email#bob@x"),
+        ("claim", "tel#5"),
+        ("claim", "handle#t#h"),
+        ("claim", "desk#d"),
+        ("claim", "tenant_badge#t#7"),
+    ]
+
+
+def test_values_that_are_none_claim_nothing() -> None:
+    assert keys_in(plan_of(Save(User(user_id="1")))) == []
+
+
+def test_zero_and_the_empty_text_are_values() -> None:
+    assert keys_in(plan_of(Save(User(user_id="1", email="", badge=0)))) == [
+        ("claim", "email#"),
+        ("claim", "tenant_badge#t#0"),
+    ]
+
+
+def test_a_claim_is_a_put_if_absent_or_already_mine() -> None:
+    ((_, _, action),) = guards_in(plan_of(Save(User(user_id="1", email="a@x"))))
+    expiring = Compare(Attr(("until",)), "<", {"N": str(int(NOW) - 60)})
+    assert action == Put(
+        "guards-app",
+        {**key("email#a@x"), "owner": owner("1")},
+        Or((missing("PK"), equals("owner", owner("1")), expiring)),
+    )
+
+
+def test_without_ttl_a_claim_asks_for_no_expiry() -> None:
+    ((_, _, action),) = [
+        (one.purpose, "", one.action)
+        for one in plan_of(Save(Member(name="m", nick="n"))).actions
+        if one.purpose in GUARDS
+    ]
+    mine: AttributeValue = {"M": {"table": {"S": "guards-here"}, "PK": {"S": "MEMBER#m"}, "SK": {"S": "M"}}}
+    assert action == Put(
+        "guards-locks",
+        {"lock": {"S": "nick#n"}, "owner": mine},
+        Or((missing("lock"), equals("owner", mine))),
+    )
+
+
+def test_a_changed_value_releases_the_old_one_before_it_claims_the_new_one() -> None:
+    user = saved(User(user_id="1", email="a@x"))
+    user.email = "b@x"
+    first, second = guards_in(plan_of(Save(user)))
+    assert first == (
+        Purpose.RELEASE,
+        "email#a@x",
+        Delete("guards-app", key("email#a@x"), Or((missing("owner"), equals("owner", owner("1"))))),
+    )
+    assert second[:2] == (Purpose.CLAIM, "email#b@x")
+
+
+def test_an_unchanged_value_is_left_alone() -> None:
+    user = saved(User(user_id="1", email="a@x", phone="5"))
+    user.phone = "6"
+    assert keys_in(plan_of(Save(user))) == [("release", "tel#5"), ("claim", "tel#6")]
+
+
+def test_a_value_changed_only_in_case_costs_no_guard() -> None:
+    user = saved(User(user_id="1", email="a@x"))
+    user.email = "A@X"
+    plan = plan_of(Save(user))
+    assert [one.purpose for one in plan.actions] == [Purpose.UPDATE]
+
+
+def test_a_scope_is_part_of_the_value() -> None:
+    user = saved(User(user_id="1", handle="h", badge=1))
+    user.tenant = "u"
+    assert keys_in(plan_of(Save(user))) == [
+        ("release", "handle#t#h"),
+        ("claim", "handle#u#h"),
+        ("release", "tenant_badge#t#1"),
+        ("claim", "tenant_badge#u#1"),
+    ]
+
+
+@pytest.mark.parametrize("active", [False, True])
+def test_a_condition_of_a_constraint_claims_and_releases(active: bool) -> None:
+    user = saved(User(user_id="1", desk="d", active=not active))
+    user.active = active
+    assert keys_in(plan_of(Save(user))) == [("claim" if active else "release", "desk#d")]
+
+
+def test_a_deletion_releases_everything() -> None:
+    user = saved(User(user_id="1", email="a@x", phone="5", badge=7))
+    assert keys_in(plan_of(Remove(user))) == [
+        ("release", "email#a@x"),
+        ("release", "tel#5"),
+        ("release", "tenant_badge#t#7"),
+    ]
+
+
+def test_what_was_loaded_is_released_not_what_the_fields_say_now() -> None:
+    user = saved(User(user_id="1", email="a@x"))
+    user.email = "b@x"
+    assert keys_in(plan_of(Remove(user))) == [("release", "email#a@x")]
+
+
+def test_a_check_touches_no_guard() -> None:
+    assert keys_in(plan_of(Check(saved(User(user_id="1", email="a@x"))))) == []
+
+
+def test_a_swap_is_one_put_per_guard_under_the_old_owner() -> None:
+    one, two = saved(User(user_id="1", email="a@x")), saved(User(user_id="2", email="b@x"))
+    one.email, two.email = "b@x", "a@x"
+    found = {text: (purpose, action) for purpose, text, action in guards_in(plan_of(Save(one), Save(two)))}
+    assert found.keys() == {"email#a@x", "email#b@x"}
+    purpose, action = found["email#a@x"]
+    assert purpose is Purpose.PASS_ON
+    expired = Compare(Attr(("until",)), "<", {"N": str(int(NOW) - 60)})
+    assert action == Put(
+        "guards-app",
+        {**key("email#a@x"), "owner": owner("2")},
+        Or((missing("owner"), equals("owner", owner("2")), equals("owner", owner("1")), expired)),
+    )
+
+
+@settings(max_examples=60)
+@given(st.data())
+def test_any_rearrangement_of_values_is_one_put_per_guard_that_changes_hands(data: st.DataObject) -> None:
+    count = data.draw(st.integers(2, 6))
+    order = data.draw(st.permutations(range(count)))
+    users = [saved(User(user_id=str(number), email=f"{number}@x")) for number in range(count)]
+    for user, value in zip(users, order, strict=True):
+        user.email = f"{value}@x"
+    plan = plan_of(*[Save(user) for user in users])
+    moved = {value: holder for holder, value in enumerate(order) if holder != value}
+    found = {text: action for _, text, action in guards_in(plan)}
+    assert found.keys() == {f"email#{value}@x" for value in moved}
+    for value, holder in moved.items():
+        action = found[f"email#{value}@x"]
+        assert isinstance(action, Put)
+        assert action.item["owner"] == owner(str(holder))
+        assert isinstance(action.condition, Or)
+        assert equals("owner", owner(str(value))) in action.condition.parts
+        assert missing("PK") not in action.condition.parts
+    assert len({str(to_wire(one.action)) for one in plan.actions}) == len(plan.actions) == 2 * len(moved)
+
+
+def test_a_value_given_up_in_the_same_block_is_passed_on_whatever_the_order() -> None:
+    for order in itertools.permutations((0, 1)):
+        giver, taker = saved(User(user_id="1", email="a@x")), User(user_id="2", email="a@x")
+        giver.email = None
+        intents = [Save(giver), Save(taker)]
+        assert keys_in(plan_of(*[intents[place] for place in order])) == [("pass on", "email#a@x")]
+
+
+def test_the_value_of_a_deleted_entity_is_passed_on() -> None:
+    gone = saved(User(user_id="1", email="a@x"))
+    assert keys_in(plan_of(Remove(gone), Save(User(user_id="2", email="a@x")))) == [("pass on", "email#a@x")]
+
+
+def test_delete_and_create_anew_with_one_value_leaves_the_guard_alone() -> None:
+    old, new = saved(User(user_id="1", email="a@x")), User(user_id="1", email="a@x")
+    assert keys_in(plan_of(Remove(old), Save(new))) == []
+
+
+def test_delete_and_create_anew_with_another_value_changes_the_guards() -> None:
+    old, new = saved(User(user_id="1", email="a@x")), User(user_id="1", email="b@x")
+    assert keys_in(plan_of(Remove(old), Save(new))) == [("release", "email#a@x"), ("claim", "email#b@x")]
+
+
+def test_a_move_points_the_guards_to_the_new_key() -> None:
+    user = saved(User(user_id="1", email="a@x"))
+    user.user_id = "2"
+    ((purpose, text, action),) = guards_in(plan_of(Move(user)))
+    assert (purpose, text) == (Purpose.PASS_ON, "email#a@x")
+    assert isinstance(action, Put)
+    assert action.item["owner"] == owner("2")
+
+
+def test_two_entities_with_one_value_are_refused_before_anything_is_sent() -> None:
+    one, two = User(user_id="1", email="A@x", badge=1), User(user_id="2", email="a@X", badge=1)
+    with pytest.raises(UniqueViolation) as raised:
+        plan_of(Save(one), Save(two))
+    error = raised.value
+    assert (error.entity, error.constraint, error.fields, error.value) == ("User", "email", ("email",), "a@X")
+    assert error.owner == Key(User, user_id="1")
+    assert [(one.constraint, one.fields, one.value) for one in error.violations] == [
+        ("email", ("email",), "a@X"),
+        ("tenant_badge", ("tenant", "badge"), ("t", 1)),
+    ]
+
+
+def test_constraints_are_judged_on_the_final_state_only() -> None:
+    one, two, three = (saved(User(user_id=name, email=f"{name}@x")) for name in "123")
+    one.email, two.email, three.email = "2@x", "3@x", "1@x"
+    assert {purpose for purpose, _ in keys_in(plan_of(Save(one), Save(two), Save(three)))} == {"pass on"}
+
+
+def test_a_guard_known_to_be_foreign_is_left_alone() -> None:
+    user = saved(User(user_id="1", email="a@x"))
+    user.email = "b@x"
+    known = Known(foreign=frozenset({ident_of(app, key("email#a@x"))}))
+    assert keys_in(plan_of(Save(user), known=known)) == [("claim", "email#b@x")]
+
+
+def test_guards_expire_with_their_entity() -> None:
+    coupon = Coupon(code="c", alias="a", until=epoch(100))
+    ((_, _, action),) = guards_in(plan_of(Save(coupon)))
+    assert isinstance(action, Put)
+    assert action.item["until"] == {"N": str(int(NOW) + 100)}
+
+
+def test_a_changed_expiry_rewrites_the_guards() -> None:
+    coupon = saved(Coupon(code="c", alias="a", until=epoch(100)))
+    coupon.until = epoch(200)
+    ((purpose, text, action),) = guards_in(plan_of(Save(coupon)))
+    assert (purpose, text) == (Purpose.CLAIM, "alias#a")
+    assert isinstance(action, Put)
+    assert action.item["until"] == {"N": str(int(NOW) + 200)}
+
+
+def test_an_expiry_taken_away_is_taken_from_the_guards() -> None:
+    coupon = saved(Coupon(code="c", alias="a", until=epoch(100)))
+    coupon.until = None
+    ((_, _, action),) = guards_in(plan_of(Save(coupon)))
+    assert isinstance(action, Put)
+    assert "until" not in action.item

@@ -1,0 +1,156 @@
+"""A plan as a value: its operation, its request, and the limits it keeps before anything is sent."""
+
+from typing import Annotated
+
+import pytest
+
+from dynaorm import Entity, F, Key, Table, Unique
+from dynaorm.errors import ItemTooLarge, PlanTooLarge
+from dynaorm.item.size import item_size
+from dynaorm.item.update import Append, Change, SetTo
+from dynaorm.plan.compiler import compile_plan
+from dynaorm.plan.cost import sent_bytes
+from dynaorm.plan.fold import fold
+from dynaorm.plan.intent import Check, Edit, Intent, Save
+from dynaorm.plan.known import NOTHING_KNOWN, Setting
+from dynaorm.plan.plan import Plan
+
+NOW = 1_700_000_000.0
+ITEM_LIMIT = 409_600
+TRANSACTION_LIMIT = 4_194_304
+
+app = Table("plan-app")
+
+
+class Blob(Entity, table=app, pk="BLOB#{name}", sk="B"):
+    name: str
+    text: str = ""
+    lines: tuple[str, ...] = ()
+
+
+class User(Entity, table=app, pk="USER#{user_id}", sk="U"):
+    user_id: str
+    email: Annotated[str, Unique()]
+
+
+def plan_of(*intents: Intent) -> Plan:
+    return compile_plan(fold(intents, NOW), NOTHING_KNOWN, Setting(NOW, "w1", str))
+
+
+def blob_of(size: int, name: str = "b") -> Blob:
+    """An entity whose item has exactly this many bytes."""
+    (planned,) = plan_of(Save(Blob(name=name))).actions
+    assert planned.after is not None
+    blob = Blob(name=name, text="x" * (size - item_size(planned.after)))
+    (planned,) = plan_of(Save(blob)).actions if size <= ITEM_LIMIT else (planned,)
+    return blob
+
+
+def test_an_item_of_exactly_400_kb_is_planned() -> None:
+    (planned,) = plan_of(Save(blob_of(ITEM_LIMIT))).actions
+    assert planned.after is not None
+    assert item_size(planned.after) == ITEM_LIMIT
+
+
+def test_one_byte_more_is_refused_naming_the_entity() -> None:
+    with pytest.raises(ItemTooLarge, match=r"409,601 bytes.*409,600") as raised:
+        plan_of(Save(blob_of(ITEM_LIMIT + 1)))
+    assert (raised.value.key, raised.value.bytes) == (Key(Blob, name="b"), ITEM_LIMIT + 1)
+
+
+def test_an_update_counts_the_whole_item_it_makes() -> None:
+    blob = blob_of(ITEM_LIMIT)
+    for effect in plan_of(Save(blob)).effects:
+        effect.apply()
+    blob.text = blob.text[:-1] + "yy"
+    with pytest.raises(ItemTooLarge):
+        plan_of(Save(blob))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [SetTo(("text",), "x" * ITEM_LIMIT), Append(("lines",), ("x" * ITEM_LIMIT,))],
+    ids=["set", "append"],
+)
+def test_a_blind_update_with_too_large_a_value_is_refused(change: Change) -> None:
+    with pytest.raises(ItemTooLarge):
+        plan_of(Edit(Key(Blob, name="b"), (change,)))
+
+
+def test_a_hundred_actions_are_planned_and_one_more_is_refused() -> None:
+    blobs = [Save(Blob(name=str(number))) for number in range(101)]
+    assert len(plan_of(*blobs[:100]).actions) == 100
+    with pytest.raises(PlanTooLarge, match="101") as raised:
+        plan_of(*blobs)
+    assert raised.value.actions == 101
+
+
+def test_guards_count_as_actions() -> None:
+    users = [Save(User(user_id=str(number), email=str(number))) for number in range(51)]
+    assert len(plan_of(*users[:50]).actions) == 100
+    with pytest.raises(PlanTooLarge, match="102"):
+        plan_of(*users)
+
+
+def test_four_megabytes_exactly_are_planned_and_one_byte_more_is_refused() -> None:
+    blobs = [Save(blob_of(400_000, str(number))) for number in range(10)]
+    rest = TRANSACTION_LIMIT - 10 * 400_000
+    plan = plan_of(*blobs, Save(blob_of(rest, "last")))
+    assert sum(sent_bytes(planned.action) for planned in plan.actions) == TRANSACTION_LIMIT
+    with pytest.raises(PlanTooLarge, match="4,194,305 bytes") as raised:
+        plan_of(*blobs, Save(blob_of(rest + 1, "last")))
+    assert (raised.value.actions, raised.value.bytes) == (11, TRANSACTION_LIMIT + 1)
+
+
+def test_guards_are_counted_by_their_real_size() -> None:
+    blobs = [Save(blob_of(400_000, str(number))) for number in range(10)]
+    users = [Save(User(user_id=str(number), email=str(number))) for number in range(40)]
+    assert len(plan_of(*blobs, *users).actions) == 90
+
+
+def test_values_of_blind_updates_and_of_conditions_count_towards_four_megabytes() -> None:
+    def edits(count: int) -> list[Intent]:
+        change = SetTo(("text",), "x" * 350_000)
+        return [Edit(Key(Blob, name=str(number)), (change,)) for number in range(count)]
+
+    plan_of(*edits(11))
+    with pytest.raises(PlanTooLarge):
+        plan_of(*edits(12))
+    with pytest.raises(PlanTooLarge):
+        plan_of(*edits(11), Check(Key(Blob, name="x"), F.text == "y" * 350_000))
+
+
+def test_appended_values_count_too() -> None:
+    edits = [Edit(Key(Blob, name=str(one)), (Append(("lines",), ("x" * 350_000,)),)) for one in range(12)]
+    with pytest.raises(PlanTooLarge):
+        plan_of(*edits)
+
+
+def test_updates_count_what_is_sent_not_what_is_stored() -> None:
+    blobs = [blob_of(400_000, str(number)) for number in range(12)]
+    for blob in blobs:
+        for effect in plan_of(Save(blob)).effects:
+            effect.apply()
+        blob.lines = ("small",)
+    assert len(plan_of(*[Save(blob) for blob in blobs]).actions) == 12
+
+
+def test_one_action_is_a_plain_write_and_two_are_a_transaction() -> None:
+    one, two = Save(Blob(name="1")), Save(Blob(name="2"))
+    assert (plan_of(one).operation, plan_of(one).is_transaction) == ("PutItem", False)
+    assert (plan_of(one, two).operation, plan_of(one, two).is_transaction) == ("TransactWriteItems", True)
+
+
+def test_a_request_is_fresh_and_equal_each_time() -> None:
+    plan = plan_of(Save(Blob(name="1")), Save(User(user_id="1", email="a")))
+    first, second = plan.to_request(), plan.to_request()
+    assert first == second
+    assert first is not second
+    assert repr(first) == repr(second)
+    first["TransactItems"].clear()
+    assert plan.to_request() == second
+
+
+def test_an_empty_plan_says_so_and_costs_nothing() -> None:
+    plan = Plan((), None)
+    assert (str(plan), plan.write_units) == ("Nothing to send: nothing changed.", 0)

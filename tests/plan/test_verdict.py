@@ -1,0 +1,329 @@
+"""A refused plan becomes the one error that names its cause, or what has to be learned before trying again."""
+
+from datetime import datetime
+from typing import Annotated, Any, TypeVar
+
+import pytest
+
+from dynaorm import Entity, ExpiresAt, F, Key, Table, Unique
+from dynaorm.errors import (
+    AlreadyExists,
+    ConditionFailed,
+    DynaormError,
+    EntityNotFound,
+    StaleEntity,
+    StoreError,
+    UnexpectedRefusal,
+    UniqueViolation,
+)
+from dynaorm.item.update import AddTo
+from dynaorm.item.value import AttributeValue, Item
+from dynaorm.plan.compiler import compile_plan
+from dynaorm.plan.fold import fold
+from dynaorm.plan.intent import Check, Edit, Intent, Remove, Save
+from dynaorm.plan.known import NOTHING_KNOWN, Known, Setting, ident_of
+from dynaorm.plan.plan import Plan
+from dynaorm.plan.planned import Purpose
+from dynaorm.plan.verdict import Committed, Found, Learned, Verdict, verdict
+
+E = TypeVar("E")
+NOW = 1_700_000_000.0
+
+app = Table("verdict-app")
+locks = Table("verdict-locks", pk="lock", sk=None)
+away = Table("verdict-away", guard_table=locks)
+loose = Table("verdict-loose", revision_attribute=None)
+
+
+class User(Entity, table=app, pk="USER#{user_id}", sk="U"):
+    user_id: str
+    email: Annotated[str, Unique()]
+    phone: Annotated[str | None, Unique("tel")] = None
+
+
+class Stock(Entity, table=app, pk="STOCK#{sku}", sk="S"):
+    sku: str
+    left: int = 0
+    until: Annotated[datetime | None, ExpiresAt()] = None
+
+
+class Fragile(Stock):
+    padding: int = 0
+
+
+class Document(Entity, table=app, pk="DOC#{doc_id}", sk="D", versioned=True):
+    doc_id: str
+    text: str = ""
+
+
+class Member(Entity, table=away, pk="MEMBER#{name}", sk="M"):
+    name: str
+    nick: Annotated[str, Unique()]
+
+
+class Loose(Entity, table=loose, pk="LOOSE#{name}", sk="L"):
+    name: str
+    left: int = 0
+
+
+def plan_of(*intents: Intent, known: Known = NOTHING_KNOWN, write_id: str = "w2") -> Plan:
+    return compile_plan(fold(intents, NOW), known, Setting(NOW, write_id, str))
+
+
+def saved(entity: E) -> E:
+    for effect in plan_of(Save(entity), write_id="w1").effects:
+        effect.apply()
+    return entity
+
+
+def judged(plan: Plan, items: dict[Purpose, Item | None], code: str = "ConditionalCheckFailed") -> Verdict:
+    """The verdict where the actions of these purposes failed, having met these items."""
+    failures = [Found(one, code, "", items[one.purpose]) for one in plan.actions if one.purpose in items]
+    assert len(failures) >= len(items)
+    return verdict(failures, NOW)
+
+
+def raised(outcome: Verdict) -> Any:
+    assert isinstance(outcome, DynaormError)
+    return outcome
+
+
+def item(kind: str, **attributes: AttributeValue) -> Item:
+    return {"PK": {"S": f"{kind.upper()}#a"}, "SK": {"S": kind[0]}, "_type": {"S": kind}, **attributes}
+
+
+def guard_of(user_id: str) -> Item:
+    return {"owner": {"M": {"PK": {"S": f"USER#{user_id}"}, "SK": {"S": "U"}}}}
+
+
+def rev(text: str) -> AttributeValue:
+    return {"S": text}
+
+
+def changed(**values: Any) -> User:
+    user = saved(User(user_id="1", email="a@x"))
+    for name, value in values.items():
+        setattr(user, name, value)
+    return user
+
+
+USER = User(user_id="1", email="a@x", phone="5")
+INSERT = plan_of(Save(USER))
+BLIND = plan_of(Edit(Key(Stock, sku="a"), (AddTo(("left",), 1),), F.left < 9))
+BLIND_DELETE = plan_of(Remove(Key(Stock, sku="a")))
+CHECK = plan_of(Check(Key(Stock, sku="a"), F.left > 0))
+
+
+def test_an_item_with_the_plans_own_revision_is_its_own_commit() -> None:
+    stored = item("User", _rev=rev("w2"))
+    assert judged(INSERT, {Purpose.INSERT: stored}) == Committed(stored)
+
+
+def test_its_own_commit_is_recognised_whatever_else_failed() -> None:
+    outcome = judged(INSERT, {Purpose.INSERT: item("User", _rev=rev("w2")), Purpose.CLAIM: guard_of("9")})
+    assert isinstance(outcome, Committed)
+
+
+def test_a_taken_key_is_already_exists() -> None:
+    error = raised(judged(INSERT, {Purpose.INSERT: item("User", _rev=rev("w9"))}))
+    assert (type(error), error.key, error.violations) == (AlreadyExists, Key(User, user_id="1"), ())
+
+
+def test_a_taken_value_names_constraint_fields_value_and_owner() -> None:
+    plan = plan_of(Save(User(user_id="1", email="a@x")))
+    error = raised(judged(plan, {Purpose.CLAIM: guard_of("9")}))
+    assert isinstance(error, UniqueViolation)
+    assert (error.entity, error.constraint, error.fields) == ("User", "email", ("email",))
+    assert (error.value, error.owner) == ("a@x", Key(User, user_id="9"))
+    assert error.causes == (error,) or [type(cause) for cause in error.causes] == [UniqueViolation]
+
+
+def test_all_taken_values_are_named() -> None:
+    error = raised(judged(INSERT, {Purpose.CLAIM: guard_of("9")}))
+    assert [one.constraint for one in error.violations] == ["email", "tel"]
+    assert [one.value for one in error.violations] == ["a@x", "5"]
+
+
+def test_a_taken_key_and_taken_values_are_one_already_exists() -> None:
+    outcome = judged(INSERT, {Purpose.INSERT: item("User"), Purpose.CLAIM: guard_of("9")})
+    error = raised(outcome)
+    assert isinstance(error, AlreadyExists)
+    assert [one.constraint for one in error.violations] == ["email", "tel"]
+
+
+def test_the_owner_of_a_guard_without_one_is_none() -> None:
+    error = raised(judged(INSERT, {Purpose.CLAIM: {"PK": {"S": "email#a@x"}}}))
+    assert [one.owner for one in error.violations] == [None, None]
+
+
+def test_the_owner_of_a_guard_in_another_table_is_told_without_the_tables_name() -> None:
+    plan = plan_of(Save(Member(name="1", nick="n")))
+    guard: Item = {
+        "owner": {"M": {"table": {"S": "verdict-away"}, "PK": {"S": "MEMBER#2"}, "SK": {"S": "M"}}}
+    }
+    assert raised(judged(plan, {Purpose.CLAIM: guard})).owner == Key(Member, name="2")
+
+
+def test_another_revision_is_stale_and_says_which() -> None:
+    plan = plan_of(Save(changed(email="b@x")))
+    error = raised(judged(plan, {Purpose.UPDATE: item("User", _rev=rev("w9"))}))
+    assert (type(error), error.expected, error.found) == (StaleEntity, "w1", "w9")
+    assert error.key == Key(User, user_id="1")
+
+
+@pytest.mark.parametrize("intent", [Save, Remove])
+def test_what_is_gone_is_stale(intent: type[Save]) -> None:
+    plan = plan_of(intent(changed(email="b@x")))
+    error = raised(judged(plan, {plan.actions[0].purpose: None}))
+    assert (type(error), error.expected, error.found) == (StaleEntity, "w1", None)
+
+
+def test_what_was_deleted_into_a_tombstone_is_stale() -> None:
+    document = saved(Document(doc_id="d"))
+    document.text = "t"
+    tombstone = item("Document", deleted={"BOOL": True}, _rev=rev("w9"))
+    error = raised(judged(plan_of(Save(document)), {Purpose.UPDATE: tombstone}))
+    assert (type(error), error.found) == (StaleEntity, None)
+
+
+def test_the_expected_revision_means_that_the_callers_condition_failed() -> None:
+    user = changed(email="b@x")
+    plan = plan_of(Save(user, F.email == "z"))
+    error = raised(judged(plan, {Purpose.UPDATE: item("User", _rev=rev("w1"))}))
+    assert (type(error), error.key) == (ConditionFailed, Key(User, user_id="1"))
+
+
+def test_without_revisions_the_values_tell_a_stale_entity_from_a_failed_condition() -> None:
+    thing = saved(Loose(name="l", left=1))
+    thing.left = 2
+    plan = plan_of(Save(thing, F.left == 1))
+    as_loaded = {"name": {"S": "l"}, "left": {"N": "1.0"}, "_type": {"S": "Loose"}}
+    assert type(judged(plan, {Purpose.UPDATE: as_loaded})) is ConditionFailed
+    assert type(judged(plan, {Purpose.UPDATE: {**as_loaded, "left": {"N": "3"}}})) is StaleEntity
+
+
+def test_what_was_read_by_the_library_is_learned_anew() -> None:
+    stored = item("User", _rev=rev("w1"), user_id={"S": "a"}, email={"S": "x"})
+    ident = ident_of(app, {"PK": {"S": "USER#a"}, "SK": {"S": "U"}})
+    plan = plan_of(Remove(Key(User, user_id="a")), known=Known({ident: stored}))
+    now = {**stored, "_rev": rev("w9")}
+    assert judged(plan, {Purpose.DELETE: now}) == Learned({ident: now})
+    assert judged(plan, {Purpose.DELETE: None}) == Learned({ident: None})
+
+
+def test_a_tombstone_under_an_insert_is_learned() -> None:
+    tombstone = item("Document", deleted={"BOOL": True}, version={"N": "3"})
+    plan = plan_of(Save(Document(doc_id="d")))
+    assert judged(plan, {Purpose.INSERT: tombstone, Purpose.VERSION: {}}) == Learned(
+        {plan.actions[0].ident: tombstone}
+    )
+
+
+def test_an_insert_refused_over_nothing_failed_the_callers_condition() -> None:
+    plan = plan_of(Save(Stock(sku="a"), F.left == 1))
+    assert type(judged(plan, {Purpose.INSERT: None})) is ConditionFailed
+
+
+def test_a_release_of_somebody_elses_guard_is_learned_as_foreign() -> None:
+    plan = plan_of(Save(changed(email="b@x")))
+    release = plan.actions[1]
+    assert judged(plan, {Purpose.RELEASE: guard_of("9")}) == Learned(foreign=frozenset({release.ident}))
+
+
+@pytest.mark.parametrize("plan", [BLIND, BLIND_DELETE])
+@pytest.mark.parametrize(
+    "stored",
+    [
+        None,
+        item("Stock", until={"N": str(int(NOW))}),
+        item("User"),
+    ],
+    ids=["nothing", "expired", "of another class"],
+)
+def test_a_blind_write_that_meets_no_live_entity_finds_none(plan: Plan, stored: Item | None) -> None:
+    error = raised(judged(plan, {plan.actions[0].purpose: stored}))
+    assert (type(error), error.key) == (EntityNotFound, Key(Stock, sku="a"))
+
+
+def test_a_blind_write_that_meets_a_subclass_learns_the_item() -> None:
+    stored = item("Fragile")
+    assert judged(BLIND, {Purpose.UPDATE: stored}) == Learned({BLIND.actions[0].ident: stored})
+
+
+def test_a_blind_write_that_meets_an_item_without_type_learns_the_item() -> None:
+    stored = {name: value for name, value in item("Stock").items() if name != "_type"}
+    assert judged(BLIND, {Purpose.UPDATE: stored}) == Learned({BLIND.actions[0].ident: stored})
+
+
+def test_a_blind_write_that_meets_its_entity_failed_the_callers_condition() -> None:
+    assert type(judged(BLIND, {Purpose.UPDATE: item("Stock", left={"N": "9"})})) is ConditionFailed
+
+
+@pytest.mark.parametrize("stored", [None, item("Stock")])
+def test_a_failed_check_is_a_failed_condition(stored: Item | None) -> None:
+    assert type(judged(CHECK, {Purpose.CHECK: stored})) is ConditionFailed
+
+
+def test_a_version_that_exists_already_is_unexpected() -> None:
+    document = saved(Document(doc_id="d"))
+    document.text = "t"
+    error = raised(judged(plan_of(Save(document)), {Purpose.VERSION: {}}))
+    assert isinstance(error, UnexpectedRefusal)
+    assert "version 2 is already stored" in error.message
+
+
+def test_a_version_that_exists_beside_a_stale_entity_says_nothing_more() -> None:
+    document = saved(Document(doc_id="d"))
+    document.text = "t"
+    stored = {Purpose.UPDATE: item("Document", _rev=rev("w9")), Purpose.VERSION: item("Document")}
+    error = raised(judged(plan_of(Save(document)), stored))
+    assert [type(cause) for cause in error.causes] == [StaleEntity]
+
+
+@pytest.mark.parametrize("code", ["ValidationError", "ItemCollectionSizeLimitExceeded"])
+def test_another_reason_names_the_action_it_speaks_of(code: str) -> None:
+    error = raised(judged(INSERT, {Purpose.INSERT: None}, code))
+    assert isinstance(error, UnexpectedRefusal)
+    assert error.code == ("ValidationException" if code == "ValidationError" else code)
+    assert "insert User(user_id='1')" in error.action
+
+
+STALE, TAKEN, UNMET = "stale", "taken", "unmet"
+
+
+@pytest.mark.parametrize(
+    ("failing", "expected"),
+    [
+        ((UNMET,), [ConditionFailed]),
+        ((UNMET, TAKEN), [UniqueViolation, ConditionFailed]),
+        ((TAKEN, UNMET), [UniqueViolation, ConditionFailed]),
+        ((UNMET, STALE), [StaleEntity, ConditionFailed]),
+        ((UNMET, TAKEN, STALE), [StaleEntity, UniqueViolation, ConditionFailed]),
+    ],
+)
+def test_different_reasons_are_ordered_and_all_kept(
+    failing: tuple[str, ...], expected: list[type[StoreError]]
+) -> None:
+    stock, user = saved(Stock(sku="a")), User(user_id="1", email="a@x")
+    stock.left = 1
+    actions = {
+        STALE: plan_of(Save(stock)).actions[0],
+        TAKEN: plan_of(Save(user)).actions[1],
+        UNMET: BLIND.actions[0],
+    }
+    met = {STALE: item("Stock", _rev=rev("w9")), TAKEN: guard_of("9"), UNMET: item("Stock")}
+    found = [Found(actions[one], "ConditionalCheckFailed", "", met[one]) for one in failing]
+    error = raised(verdict(found, NOW))
+    assert type(error) is expected[0]
+    assert [type(cause) for cause in error.causes] == expected
+
+
+def test_already_exists_comes_before_a_failed_condition_and_takes_the_violations_along() -> None:
+    found = [
+        Found(BLIND.actions[0], "ConditionalCheckFailed", "", item("Stock")),
+        Found(INSERT.actions[0], "ConditionalCheckFailed", "", item("User")),
+        Found(INSERT.actions[1], "ConditionalCheckFailed", "", guard_of("9")),
+    ]
+    error = raised(verdict(found, NOW))
+    assert [type(cause) for cause in error.causes] == [AlreadyExists, ConditionFailed]
+    assert [one.constraint for one in error.violations] == ["email"]

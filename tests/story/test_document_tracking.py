@@ -1,0 +1,195 @@
+"""Tracking documents: facets under sort keys of their own, and versions ``v_1``, ``v_2`` with ``v_0`` the newest."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import pytest
+
+from dynaorm import Attribute, Entity, Key, Table
+
+if TYPE_CHECKING:
+    from tests.story.conftest import Engine
+
+# The keys are the entities' own attributes, so each is stored once.
+plain = Table("Documents", pk="documentId", sk="documentInfo", type_attribute=None, revision_attribute=None)
+app = Table("App")
+
+
+class Metadata(Entity, table=plain, pk="{document_id}", sk="metadata"):
+    document_id: Annotated[str, Attribute("documentId")]
+    title: str
+    author: str
+
+
+class Permissions(Entity, table=plain, pk="{document_id}", sk="permissions"):
+    document_id: Annotated[str, Attribute("documentId")]
+    readers: set[str]
+    writers: set[str]
+
+
+class Document(Entity, table=plain, pk="{document_id}", versioned="v_{version}"):
+    document_id: Annotated[str, Attribute("documentId")]
+    location: str
+
+
+class AppMetadata(Entity, table=app, pk="{document_id}", sk="metadata", name="Metadata"):
+    document_id: Annotated[str, Attribute("documentId")]
+    title: str
+    author: str
+
+
+class AppPermissions(Entity, table=app, pk="{document_id}", sk="permissions", name="Permissions"):
+    document_id: Annotated[str, Attribute("documentId")]
+    readers: set[str]
+    writers: set[str]
+
+
+class AppDocument(Entity, table=app, pk="{document_id}", versioned="v_{version}", name="Document"):
+    document_id: Annotated[str, Attribute("documentId")]
+    location: str
+
+
+@dataclass(frozen=True)
+class Layout:
+    table: Table
+    metadata: Any
+    permissions: Any
+    document: Any
+
+    def item(self, facet: str, **attributes: Any) -> dict[str, Any]:
+        """A complete item of document 1."""
+        if self.table is plain:
+            return {"documentId": {"S": "1"}, "documentInfo": {"S": facet}, **attributes}
+        item = {
+            "PK": {"S": "1"},
+            "SK": {"S": facet},
+            "documentId": {"S": "1"},
+            "_rev": {"S": "*"},
+            **attributes,
+        }
+        if not facet.startswith("v_") or facet == "v_0":
+            item["_type"] = {"S": {"v_0": "Document"}.get(facet, facet.title())}
+        return item
+
+    def version(self, facet: str, number: int, hour: int, location: str) -> dict[str, Any]:
+        return self.item(
+            facet,
+            version={"N": str(number)},
+            version_at={"S": f"2024-01-01T{hour:02d}:00:00.000000Z"},
+            location={"S": location},
+        )
+
+
+@pytest.fixture(params=["plain", "default"])
+def layout(request: pytest.FixtureRequest, engine: "Engine") -> Layout:
+    found = {
+        "plain": Layout(plain, Metadata, Permissions, Document),
+        "default": Layout(app, AppMetadata, AppPermissions, AppDocument),
+    }[request.param]
+    engine.create(found.table)
+    return found
+
+
+def track(engine: "Engine", layout: Layout) -> None:
+    """Document 1: its metadata, who may use it, and two versions, an hour apart."""
+    with engine.session() as session:
+        session.save(layout.metadata(document_id="1", title="Plan", author="liz"))
+        session.save(layout.permissions(document_id="1", readers={"ann", "sue"}, writers={"liz"}))
+        document = session.save(layout.document(document_id="1", location="s3://drafts/1"))
+        engine.clock.advance(3600)
+        document.location = "s3://final/1"
+        session.save(document)
+    engine.forget()
+
+
+def with_prefix(engine: "Engine", table: Table, prefix: str) -> list[dict[str, Any]]:
+    """AWS's own client: what of document 1 has a sort key that begins so."""
+    answer = engine.client.query(
+        TableName=engine.name(table.name),
+        KeyConditionExpression=f"{table.pk.name} = :p AND begins_with({table.keys[1].name}, :s)",
+        ExpressionAttributeValues={":p": {"S": "1"}, ":s": {"S": prefix}},
+    )
+    items: list[dict[str, Any]] = answer["Items"]
+    return items
+
+
+def without(item: dict[str, Any], *names: str) -> dict[str, Any]:
+    return {name: value for name, value in item.items() if name not in names}
+
+
+def test_a_document_is_one_partition_whose_items_differ_in_their_attributes(
+    engine: "Engine", layout: Layout
+) -> None:
+    track(engine, layout)
+    readers = engine.items(layout.table)[1]["readers"]["SS"]
+    assert sorted(readers) == ["ann", "sue"]
+    assert engine.items(layout.table) == [
+        layout.item("metadata", title={"S": "Plan"}, author={"S": "liz"}),
+        layout.item("permissions", readers={"SS": readers}, writers={"SS": ["liz"]}),
+        layout.version("v_0", 2, 1, "s3://final/1"),
+        layout.version("v_1", 1, 0, "s3://drafts/1"),
+        layout.version("v_2", 2, 1, "s3://final/1"),
+    ]
+
+
+def test_equality_on_the_sort_key_reads_one_facet(engine: "Engine", layout: Layout) -> None:
+    track(engine, layout)
+    with engine.session() as session:
+        metadata = session.get_one(layout.metadata, document_id="1")
+        assert metadata == layout.metadata(document_id="1", title="Plan", author="liz")
+        permissions = session.get_one(layout.permissions, document_id="1")
+        assert (permissions.readers, permissions.writers) == ({"ann", "sue"}, {"liz"})
+        document = session.get_one(layout.document, document_id="1")
+        assert document == layout.document(document_id="1", location="s3://final/1")
+    partition, sort = (key.name for key in layout.table.keys)
+    assert [(call.operation, call.request["Key"]) for call in engine.calls] == [
+        ("GetItem", {partition: {"S": "1"}, sort: {"S": facet}})
+        for facet in ("metadata", "permissions", "v_0")
+    ]
+
+
+def test_v_0_is_a_duplicate_of_the_newest_version(engine: "Engine", layout: Layout) -> None:
+    track(engine, layout)
+    sort = layout.table.keys[1].name
+    copy, _, newest = with_prefix(engine, layout.table, "v_")
+    assert (copy[sort], newest[sort]) == ({"S": "v_0"}, {"S": "v_2"})
+    # Only the copy says its type: readers of the table by type must not meet a document once per version.
+    assert without(copy, sort, "_type") == without(newest, sort)
+
+
+def test_the_prefix_v_gives_the_whole_history_of_a_document(engine: "Engine", layout: Layout) -> None:
+    track(engine, layout)
+    sort = layout.table.keys[1].name
+    assert [item[sort]["S"] for item in with_prefix(engine, layout.table, "v_")] == ["v_0", "v_1", "v_2"]
+    with engine.session() as session:
+        key = Key(layout.document, document_id="1")
+        assert [(one.number, one.values["location"]) for one in session.history(key)] == [
+            (2, "s3://final/1"),
+            (1, "s3://drafts/1"),
+        ]
+        assert session.get_one(key, version=1).location == "s3://drafts/1"
+
+
+def test_a_change_of_one_facet_is_one_plain_write_of_its_item(engine: "Engine", layout: Layout) -> None:
+    track(engine, layout)
+    before = engine.items(layout.table)
+    with engine.session() as session:
+        metadata = session.get_one(layout.metadata, document_id="1")
+        metadata.title = "The plan"
+        engine.forget()
+        session.save(metadata)
+    # Without a revision attribute only a transaction's token makes the repetition of a lost update safe.
+    assert engine.operations == ["TransactWriteItems" if layout.table is plain else "UpdateItem"]
+    changed = layout.item("metadata", title={"S": "The plan"}, author={"S": "liz"})
+    assert engine.items(layout.table) == [changed, *before[1:]]
+
+
+def test_documents_do_not_share_versions(engine: "Engine", layout: Layout) -> None:
+    track(engine, layout)
+    with engine.session() as session:
+        session.save(layout.document(document_id="2", location="s3://drafts/2"))
+        numbers = {
+            name: [one.number for one in session.history(Key(layout.document, document_id=name))]
+            for name in ("1", "2")
+        }
+    assert numbers == {"1": [2, 1], "2": [1]}

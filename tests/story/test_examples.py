@@ -1,0 +1,164 @@
+"""Whatever the project shows runs: the examples, each in a process of its own, and the Python blocks of the README."""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import pytest
+
+from dynaorm import Entity, Retry, Session, Table, Unique, inspect
+from dynaorm.errors import OutcomeUnknown
+from dynaorm.testing.clock import FakeClock
+from dynaorm.testing.faults import Fault, FaultyTransport, lost_answer, lost_request
+from dynaorm.testing.strict_moto import strict_moto
+from dynaorm.transport.pynamodb import PynamoTransport
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = ROOT / "examples"
+
+pytest_plugins = ["pytester"]
+
+SHOWN = {
+    "bobby_tables": (
+        "User: 3 items",
+        "userName#btables",
+        "email#bobby@tables.com",
+        "User: 6 items",
+        "jsmith",
+    ),
+    "two_tables": ("User: 1 items", "UserGuards: 2 items", "email#bobby.tables@gmail.com", "table=User"),
+    "equipment_audits": (
+        "Equipment: 4 items",
+        "v0_Audit",
+        "v3_Audit",
+        "v0_Audit#part7",
+        "Equipment: 4 items",
+    ),
+    "document_tracking": ("Documents: 5 items", "metadata", "permissions", "v_0", "v_2", "second draft"),
+}
+"""What each example has to print, among other things."""
+
+PARTS = {"raw"}
+"""Modules that the examples import, and that print nothing by themselves."""
+
+
+def test_every_example_is_known_here() -> None:
+    assert {path.stem for path in EXAMPLES.glob("*.py")} == SHOWN.keys() | PARTS
+
+
+@pytest.mark.parametrize("name", sorted(SHOWN))
+def test_an_example_runs_and_prints_its_items(name: str) -> None:
+    run = python(str(EXAMPLES / f"{name}.py"))
+    assert run.returncode == 0, run.stderr
+    assert run.stderr == ""
+    missing = [text for text in SHOWN[name] if text not in run.stdout]
+    assert not missing, f"{name} does not print {missing}:\n{run.stdout}"
+
+
+@pytest.mark.parametrize("name", sorted(PARTS))
+def test_a_part_of_the_examples_runs_and_prints_nothing(name: str) -> None:
+    run = python(str(EXAMPLES / f"{name}.py"))
+    assert (run.returncode, run.stdout, run.stderr) == (0, "", "")
+
+
+# -- README ------------------------------------------------------------------------------------------------------------
+
+
+def blocks() -> list[str]:
+    """The fenced Python blocks of the README, in order."""
+    return re.findall(r"^```python\n(.*?)^```$", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+
+
+def block(containing: str) -> str:
+    (found,) = (text for text in blocks() if containing in text)
+    return found
+
+
+def test_every_python_block_of_the_readme_is_run_by_a_test_here() -> None:
+    run = ("session.create_table(app)", "def dynaorm_tables()", "lost_answer", "unknown.plan")
+    assert [block(containing) for containing in run] == blocks()
+
+
+def test_the_sixty_second_example_runs_on_strict_moto(tmp_path: Path) -> None:
+    program = tmp_path / "sixty_seconds.py"
+    on_moto = (
+        "from dynaorm.testing.strict_moto import strict_moto\n\nengine = strict_moto()\nengine.__enter__()\n"
+    )
+    program.write_text(on_moto + block("session.create_table(app)") + "\nengine.__exit__(None, None, None)\n")
+    run = python(str(program))
+    assert run.returncode == 0, run.stderr
+    explained = run.stdout.splitlines()
+    assert explained[0].startswith("TransactWriteItems, 3 actions, ")
+    assert [line.partition(" app ")[0] for line in explained[1:]] == ["1. Update", "2. Delete", "3. Put"]
+    assert "release email = 'Bobby@Example.com'" in explained[2]
+    assert "claim email = 'bobby@tables.com'" in explained[3]
+
+
+def test_the_fixture_of_the_readme_gives_a_session_in_a_project_with_such_entities(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("DYNAORM_ENDPOINT", raising=False)
+    package = pytester.mkpydir("myservice")
+    entities = block("session.create_table(app)").partition("session = Session(")[0]
+    (package / "entities.py").write_text(entities)
+    saves = block("def dynaorm_tables()").replace(
+        "    ...\n", '    assert dynaorm_session.save(User(email="a@b.c", full_name="A")).visits == 0\n'
+    )
+    pytester.makepyfile(saves)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), str(pytester.path)]))
+    run = pytester.runpytest_subprocess("-p", "dynaorm.testing.plugin", "-p", "no:randomly")
+    run.assert_outcomes(passed=1)
+
+
+orders = Table("orders")
+
+
+class Order(Entity, table=orders, pk="ORDER#{number}", sk="ORDER"):
+    number: int
+    email: Annotated[str, Unique()]
+
+
+def order() -> Order:
+    return Order(number=7, email="bobby@tables.com")
+
+
+def test_the_answer_that_the_readme_loses_is_survived() -> None:
+    with strict_moto(), Session(region="us-east-1") as plain:
+        plain.create_table(orders)
+        transport = PynamoTransport(region="us-east-1")
+        names: dict[str, Any] = {"transport": transport}
+        exec(block("lost_answer"), names)
+        names["session"].save(order())
+        assert len(names["session"]._transport.calls) == 2
+        assert plain.get_by(Order, email="bobby@tables.com") == order()
+        transport.close()
+
+
+@pytest.mark.parametrize("lost", [lost_request, lost_answer])
+def test_an_unknown_outcome_is_settled_as_the_readme_says(lost: Callable[..., Fault]) -> None:
+    with strict_moto(), Session(region="us-east-1") as plain:
+        plain.create_table(orders)
+        silent = FaultyTransport(PynamoTransport(region="us-east-1"), lost(times=2))
+        impatient = Session(transport=silent, retry=Retry(attempts=2), clock=FakeClock())
+        names = {"session": impatient, "order": order(), "OutcomeUnknown": OutcomeUnknown}
+        exec(block("unknown.plan"), names)
+        assert [call.operation for call in silent.calls] == ["TransactWriteItems"] * 3
+        assert inspect(names["order"]).loaded
+        assert plain.get_by(Order, email="bobby@tables.com") == order()
+
+
+def python(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a program as a user would, with warnings as errors and dynaorm from this tree."""
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    return subprocess.run(
+        [sys.executable, "-W", "error", *arguments],
+        env={**os.environ, "PYTHONPATH": path, "COLUMNS": "150"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )

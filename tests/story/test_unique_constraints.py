@@ -1,0 +1,361 @@
+"""Unique user names and e-mail addresses by transaction: AWS's article, row by row, on its own data."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+from uuid import UUID
+
+import pytest
+
+from dynaorm import Attribute, Entity, Key, Table, Unique
+from dynaorm.errors import AlreadyExists, StaleEntity, TokenReused, UniqueViolation
+
+if TYPE_CHECKING:
+    from tests.story.conftest import Engine
+
+# The article's layout: a partition key and nothing else, items without bookkeeping attributes.
+published = Table("User", pk="pk", sk=None, type_attribute=None, revision_attribute=None)
+app = Table("App")
+
+
+class User(Entity, table=published, pk="{pk}"):
+    pk: UUID
+    user_name: Annotated[str, Unique(), Attribute("userName")]
+    email: Annotated[str, Unique()]
+    full_name: Annotated[str, Attribute("fullName")]
+    phone_number: Annotated[str, Attribute("phoneNumber")]
+
+
+class AppUser(Entity, table=app, pk="USER#{pk}", sk="PROFILE", name="User"):
+    pk: UUID
+    user_name: Annotated[str, Unique(), Attribute("userName")]
+    email: Annotated[str, Unique()]
+    full_name: Annotated[str, Attribute("fullName")]
+    phone_number: Annotated[str, Attribute("phoneNumber")]
+
+
+BOBBY = {
+    "pk": "b201c1f2-238e-461f-88e6-0e606fbc3c51",
+    "userName": "btables",
+    "email": "bobby.tables@gmail.com",
+    "fullName": "Bobby Tables",
+    "phoneNumber": "+1-202-555-0124",
+}
+PHONY = {
+    "pk": "8ec436a8-97e6-4e72-aec2-b47668e96a94",
+    "userName": "caulfield",
+    "email": "bobby.tables@gmail.com",
+    "fullName": "Phony Bobby Tables",
+    "phoneNumber": "+1-202-555-0124",
+}
+JOHN = {
+    "pk": "8ec436a8-97e6-4e72-aec2-b47668e96a94",
+    "userName": "jsmith",
+    "email": "johnsmith@yahoo.com",
+    "fullName": "John Smith",
+    "phoneNumber": "+1-404-555-9325",
+}
+PETER = {
+    "pk": "eed78b78-29f9-4893-a432-4c4f50b0d1c4",
+    "userName": "phonork",
+    "email": "pphonork@calpoly.edu",
+    "fullName": "Peter Phonorkus",
+    "phoneNumber": "+1-805-555-0820",
+}
+
+
+def in_published_layout(row: dict[str, str]) -> list[dict[str, Any]]:
+    owner = {"M": {"pk": {"S": row["pk"]}}}
+    return [
+        {name: {"S": text} for name, text in row.items()},
+        {"pk": {"S": f"email#{row['email']}"}, "owner": owner},
+        {"pk": {"S": f"userName#{row['userName']}"}, "owner": owner},
+    ]
+
+
+def in_default_layout(row: dict[str, str]) -> list[dict[str, Any]]:
+    key = {"PK": {"S": f"USER#{row['pk']}"}, "SK": {"S": "PROFILE"}}
+    email, user_name = f"email#{row['email']}", f"userName#{row['userName']}"
+    return [
+        {**key, "_type": {"S": "User"}, "_rev": {"S": "*"}, **{name: {"S": row[name]} for name in row}},
+        {"PK": {"S": email}, "SK": {"S": email}, "owner": {"M": key}},
+        {"PK": {"S": user_name}, "SK": {"S": user_name}, "owner": {"M": key}},
+    ]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A table, its class, and what a row of the article becomes there: item, e-mail guard, user name guard."""
+
+    table: Table
+    entity: Any
+    stored: Callable[[dict[str, str]], list[dict[str, Any]]]
+
+    def user(self, row: dict[str, str]) -> Any:
+        return self.entity(
+            pk=UUID(row["pk"]),
+            user_name=row["userName"],
+            email=row["email"],
+            full_name=row["fullName"],
+            phone_number=row["phoneNumber"],
+        )
+
+    def key(self, row: dict[str, str]) -> Key[Any]:
+        return Key(self.entity, pk=UUID(row["pk"]))
+
+    def partition(self, row: dict[str, str]) -> str:
+        key: str = self.stored(row)[0][self.table.pk.name]["S"]
+        return key
+
+    def all(self, *rows: dict[str, str]) -> list[dict[str, Any]]:
+        """What a scan gives, in the order of the partition keys."""
+        items = [item for row in rows for item in self.stored(row)]
+        return sorted(items, key=lambda item: str(item[self.table.pk.name]))
+
+
+@pytest.fixture(params=["published", "default"])
+def layout(request: pytest.FixtureRequest, engine: "Engine") -> Layout:
+    found = {
+        "published": Layout(published, User, in_published_layout),
+        "default": Layout(app, AppUser, in_default_layout),
+    }[request.param]
+    engine.create(found.table)
+    return found
+
+
+def test_registering_is_one_transaction_of_three_puts_and_stores_the_user_and_two_guards(
+    engine: "Engine", layout: Layout
+) -> None:
+    with engine.session() as session, session.transaction(token=engine.name("TRANSACTION1")) as tx:
+        tx.save(layout.user(BOBBY))
+    assert engine.operations == ["TransactWriteItems"]
+    assert engine.calls[0].request["ClientRequestToken"] == engine.name("TRANSACTION1")
+    assert engine.sent(layout.table) == [
+        ("Put", layout.partition(BOBBY)),
+        ("Put", "userName#btables"),
+        ("Put", "email#bobby.tables@gmail.com"),
+    ]
+    assert engine.items(layout.table) == layout.all(BOBBY)
+
+
+def test_the_registration_is_sent_as_the_article_writes_it_by_hand(moto: "Engine") -> None:
+    moto.create(published)
+    with moto.session() as session, session.transaction(token="TRANSACTION1") as tx:
+        tx.save(Layout(published, User, in_published_layout).user(BOBBY))
+    owner = {"M": {"pk": {"S": "b201c1f2-238e-461f-88e6-0e606fbc3c51"}}}
+    free = {
+        "TableName": "User",
+        "ConditionExpression": "attribute_not_exists(#n0) OR #n1 = :v0",
+        "ExpressionAttributeNames": {"#n0": "pk", "#n1": "owner"},
+        "ExpressionAttributeValues": {":v0": owner},
+        "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+    }
+    (call,) = moto.calls
+    assert call.request == {
+        "ClientRequestToken": "TRANSACTION1",
+        "TransactItems": [
+            {
+                "Put": {
+                    "TableName": "User",
+                    "ConditionExpression": "attribute_not_exists(#n0)",
+                    "ExpressionAttributeNames": {"#n0": "pk"},
+                    "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+                    "Item": {
+                        "pk": {"S": "b201c1f2-238e-461f-88e6-0e606fbc3c51"},
+                        "userName": {"S": "btables"},
+                        "email": {"S": "bobby.tables@gmail.com"},
+                        "fullName": {"S": "Bobby Tables"},
+                        "phoneNumber": {"S": "+1-202-555-0124"},
+                    },
+                }
+            },
+            {"Put": {**free, "Item": {"pk": {"S": "userName#btables"}, "owner": owner}}},
+            {"Put": {**free, "Item": {"pk": {"S": "email#bobby.tables@gmail.com"}, "owner": owner}}},
+        ],
+    }
+
+
+def test_replaying_the_token_changes_nothing(engine: "Engine", layout: Layout) -> None:
+    token = engine.name("TRANSACTION1")
+    with engine.session() as session, session.transaction(token=token) as tx:
+        tx.save(layout.user(BOBBY))
+    before = engine.raw(layout.table)
+    with engine.session() as restarted, restarted.transaction(token=token) as tx:
+        again = tx.save(layout.user(BOBBY))
+    assert engine.calls[0].request == engine.calls[1].request
+    assert engine.raw(layout.table) == before
+    again.email = "bobby@tables.com"
+    with engine.session() as session:
+        session.save(again)
+    assert engine.items(layout.table) == layout.all({**BOBBY, "email": "bobby@tables.com"})
+
+
+def test_replaying_the_token_after_a_later_change_does_not_undo_the_change(
+    engine: "Engine", layout: Layout
+) -> None:
+    token = engine.name("TRANSACTION1")
+    with engine.session() as session:
+        with session.transaction(token=token) as tx:
+            bobby = tx.save(layout.user(BOBBY))
+        bobby.email = "bobby@tables.com"
+        session.save(bobby)
+        with session.transaction(token=token) as tx:
+            tx.save(layout.user(BOBBY))
+    assert engine.items(layout.table) == layout.all({**BOBBY, "email": "bobby@tables.com"})
+
+
+def test_a_token_used_for_another_content_is_refused_and_nothing_is_stored(
+    engine: "Engine", layout: Layout
+) -> None:
+    token = engine.name("TRANSACTION1")
+    with engine.session() as session:
+        with session.transaction(token=token) as tx:
+            tx.save(layout.user(BOBBY))
+        with pytest.raises(TokenReused) as refused, session.transaction(token=token) as tx:
+            tx.save(layout.user(PETER))
+    assert refused.value.token == token
+    assert engine.items(layout.table) == layout.all(BOBBY)
+
+
+def test_a_phony_bobby_is_refused_for_the_third_action_alone_and_nothing_of_him_is_stored(
+    engine: "Engine", layout: Layout
+) -> None:
+    with engine.session() as session:
+        session.save(layout.user(BOBBY))
+        with (
+            pytest.raises(UniqueViolation) as refused,
+            session.transaction(token=engine.name("TRANSACTION2")) as tx,
+        ):
+            phony = tx.save(layout.user(PHONY))
+        assert engine.reasons == [None, None, "ConditionalCheckFailed"]
+        error = refused.value
+        assert (error.entity, error.constraint, error.fields) == (layout.entity.__name__, "email", ("email",))
+        assert error.value == "bobby.tables@gmail.com"
+        assert error.owner == layout.key(BOBBY)
+        assert "email 'bobby.tables@gmail.com'" in str(error)
+        assert "b201c1f2-238e-461f-88e6-0e606fbc3c51" in str(error)
+        assert engine.items(layout.table) == layout.all(BOBBY)
+        phony.email = "phony@tables.com"
+        session.save(phony)
+    assert engine.items(layout.table) == layout.all(BOBBY, {**PHONY, "email": "phony@tables.com"})
+
+
+def test_every_value_that_is_taken_is_named_at_once_each_with_its_owner(
+    engine: "Engine", layout: Layout
+) -> None:
+    with engine.session() as session:
+        session.save(layout.user(BOBBY))
+        session.save(layout.user(PETER))
+        both = {**PHONY, "userName": "phonork"}
+        with pytest.raises(UniqueViolation) as refused:
+            session.save(layout.user(both))
+        assert engine.reasons == [None, "ConditionalCheckFailed", "ConditionalCheckFailed"]
+        found = {one.constraint: (one.value, one.owner) for one in refused.value.violations}
+    assert found == {
+        "userName": ("phonork", layout.key(PETER)),
+        "email": ("bobby.tables@gmail.com", layout.key(BOBBY)),
+    }
+    assert engine.items(layout.table) == layout.all(BOBBY, PETER)
+
+
+def test_the_uuid_itself_is_unique_too(engine: "Engine", layout: Layout) -> None:
+    with engine.session() as session:
+        session.save(layout.user(BOBBY))
+        with pytest.raises(AlreadyExists) as refused:
+            session.save(layout.user({**PETER, "pk": BOBBY["pk"]}))
+        assert engine.reasons == ["ConditionalCheckFailed", None, None]
+        assert refused.value.key == layout.key(BOBBY)
+        assert refused.value.violations == ()
+    assert engine.items(layout.table) == layout.all(BOBBY)
+
+
+def test_a_new_address_is_an_update_a_delete_and_a_put_that_leave_the_user_name_alone(
+    engine: "Engine", layout: Layout
+) -> None:
+    with engine.session() as session:
+        bobby = session.save(layout.user(BOBBY))
+        engine.forget()
+        bobby.email = "bobby@tables.com"
+        session.save(bobby)
+        assert engine.operations == ["TransactWriteItems"]
+        assert engine.sent(layout.table) == [
+            ("Update", layout.partition(BOBBY)),
+            ("Delete", "email#bobby.tables@gmail.com"),
+            ("Put", "email#bobby@tables.com"),
+        ]
+    assert engine.items(layout.table) == layout.all({**BOBBY, "email": "bobby@tables.com"})
+
+
+def test_the_old_address_is_free_at_once_and_the_new_one_is_taken(engine: "Engine", layout: Layout) -> None:
+    with engine.session() as session:
+        bobby = session.save(layout.user(BOBBY))
+        bobby.email = "bobby@tables.com"
+        session.save(bobby)
+        session.save(layout.user(PHONY))
+        with pytest.raises(UniqueViolation):
+            session.save(layout.user({**PETER, "email": "bobby@tables.com"}))
+        assert session.get_by(layout.entity, email="bobby@tables.com") == bobby
+        assert session.get_by(layout.entity, email="bobby.tables@gmail.com") == layout.user(PHONY)
+    assert engine.items(layout.table) == layout.all({**BOBBY, "email": "bobby@tables.com"}, PHONY)
+
+
+def test_of_two_changes_from_the_same_read_only_the_first_is_made(engine: "Engine", layout: Layout) -> None:
+    with engine.session() as session, engine.session() as other:
+        session.save(layout.user(BOBBY))
+        mine, theirs = session.get_one(layout.key(BOBBY)), other.get_one(layout.key(BOBBY))
+        theirs.email = "bobby@tables.com"
+        other.save(theirs)
+        mine.email = "little@tables.com"
+        with pytest.raises(StaleEntity):
+            session.save(mine)
+    assert engine.items(layout.table) == layout.all({**BOBBY, "email": "bobby@tables.com"})
+
+
+@pytest.mark.parametrize("by", ["entity", "key"])
+def test_deletion_removes_the_user_and_both_guards_in_one_transaction(
+    engine: "Engine", layout: Layout, by: str
+) -> None:
+    with engine.session() as session:
+        bobby = session.save(layout.user(BOBBY))
+        bobby.email = "bobby@tables.com"
+        session.save(bobby)
+        engine.forget()
+        session.delete(bobby if by == "entity" else layout.key(BOBBY))
+        # By key it has to be read first: only the stored item tells which values to give up.
+        assert engine.operations == (["GetItem"] if by == "key" else []) + ["TransactWriteItems"]
+        assert engine.sent(layout.table) == [
+            ("Delete", layout.partition(BOBBY)),
+            ("Delete", "userName#btables"),
+            ("Delete", "email#bobby@tables.com"),
+        ]
+    assert engine.raw(layout.table) == []
+
+
+def test_all_the_rows_of_the_article_live_side_by_side(engine: "Engine", layout: Layout) -> None:
+    with engine.session() as session:
+        for row in (BOBBY, JOHN, PETER):
+            session.save(layout.user(row))
+        for row in (BOBBY, JOHN, PETER):
+            assert session.get_by(layout.entity, user_name=row["userName"]) == layout.user(row)
+            assert session.get_by(layout.entity, email=row["email"]) == layout.user(row)
+    assert len(engine.raw(layout.table)) == 9
+    assert engine.items(layout.table) == layout.all(BOBBY, JOHN, PETER)
+
+
+def test_a_telephone_number_may_be_shared(engine: "Engine", layout: Layout) -> None:
+    shared = {**JOHN, "phoneNumber": BOBBY["phoneNumber"], "fullName": BOBBY["fullName"]}
+    with engine.session() as session:
+        session.save(layout.user(BOBBY))
+        session.save(layout.user(shared))
+    assert engine.items(layout.table) == layout.all(BOBBY, shared)
+
+
+def test_the_address_of_the_first_listing_becomes_that_of_the_second(
+    engine: "Engine", layout: Layout
+) -> None:
+    """The article first shows phonork with the address ``pphonork``, and then with one at calpoly.edu."""
+    with engine.session() as session:
+        peter = session.save(layout.user({**PETER, "email": "pphonork"}))
+        peter.email = "pphonork@calpoly.edu"
+        session.save(peter)
+    assert engine.items(layout.table) == layout.all(PETER)

@@ -1,0 +1,353 @@
+"""Version control by sort key prefix: the audits of Equipment_1 and of its parts, item by item."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from dynaorm import Entity, Key, Table, inspect
+from dynaorm.errors import StaleEntity
+
+if TYPE_CHECKING:
+    from tests.story.conftest import Engine
+
+plain = Table("Equipment", type_attribute=None, revision_attribute=None)
+app = Table("App")
+
+
+class Audit(Entity, table=plain, pk="{equipment}", sk="Audit", versioned=True):
+    equipment: str
+    auditor: str
+    result: str
+
+
+class PartAudit(Entity, table=plain, pk="{equipment}", sk="Audit#{part}", versioned=True):
+    equipment: str
+    part: str
+    auditor: str
+    result: str
+
+
+class AppAudit(Entity, table=app, pk="{equipment}", sk="Audit", versioned=True, name="Audit"):
+    equipment: str
+    auditor: str
+    result: str
+
+
+class AppPartAudit(Entity, table=app, pk="{equipment}", sk="Audit#{part}", versioned=True, name="PartAudit"):
+    equipment: str
+    part: str
+    auditor: str
+    result: str
+
+
+# Times of the test's clock, an audit an hour.
+HOURS = tuple(f"2024-01-01T{hour:02d}:00:00.000000Z" for hour in range(24))
+
+AUDITS = (("Liz", "pass"), ("Sue", "fail: valve"), ("Ann", "pass"))
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A table and its two classes; ``bookkeeping`` and ``typed`` are what its items hold beside the audit."""
+
+    table: Table
+    audit: Any
+    part_audit: Any
+
+    @property
+    def is_default(self) -> bool:
+        return self.table is app
+
+    def item(self, key: str, version: int, at: str, auditor: str, result: str) -> dict[str, Any]:
+        """A complete item of Equipment_1, as stored."""
+        item = {
+            "PK": {"S": "Equipment_1"},
+            "SK": {"S": key},
+            "version": {"N": str(version)},
+            "version_at": {"S": at},
+            "equipment": {"S": "Equipment_1"},
+            "auditor": {"S": auditor},
+            "result": {"S": result},
+        }
+        part = key.partition("#")[2]
+        if part:
+            item["part"] = {"S": part}
+        if self.is_default:
+            item["_rev"] = {"S": "*"}
+        if self.is_default and key.startswith("v0_"):
+            item["_type"] = {"S": "PartAudit" if part else "Audit"}
+        return item
+
+    @property
+    def key(self) -> Key[Any]:
+        return Key(self.audit, equipment="Equipment_1")
+
+
+@pytest.fixture(params=["plain", "default"])
+def layout(request: pytest.FixtureRequest, engine: "Engine") -> Layout:
+    found = {
+        "plain": Layout(plain, Audit, PartAudit),
+        "default": Layout(app, AppAudit, AppPartAudit),
+    }[request.param]
+    engine.create(found.table)
+    return found
+
+
+def hold_audits(engine: "Engine", layout: Layout) -> None:
+    """The three audits of Equipment_1, by three auditors, an hour apart, each in a session of their own."""
+    for auditor, result in AUDITS:
+        with engine.session() as session:
+            audit = session.get(layout.key)
+            if audit is None:
+                session.save(layout.audit(equipment="Equipment_1", auditor=auditor, result=result))
+            else:
+                audit.auditor, audit.result = auditor, result
+                session.save(audit)
+        engine.clock.advance(3600)
+    engine.forget()
+
+
+def query(engine: "Engine", table: Table, partition: str, prefix: str) -> list[dict[str, Any]]:
+    """AWS's own client: everything under a partition key whose sort key begins with a prefix, in one query."""
+    pages = engine.client.query(
+        TableName=engine.name(table.name),
+        KeyConditionExpression=f"{table.pk.name} = :p AND begins_with({table.keys[1].name}, :s)",
+        ExpressionAttributeValues={":p": {"S": partition}, ":s": {"S": prefix}},
+    )
+    assert "LastEvaluatedKey" not in pages
+    items: list[dict[str, Any]] = pages["Items"]
+    for item in items:
+        item.update({"_rev": {"S": "*"}} if "_rev" in item else {})
+    return items
+
+
+def test_the_first_audit_is_stored_twice_in_one_transaction(engine: "Engine", layout: Layout) -> None:
+    with engine.session() as session:
+        session.save(layout.audit(equipment="Equipment_1", auditor="Liz", result="pass"))
+    assert engine.operations == ["TransactWriteItems"]
+    assert engine.sent(layout.table) == [("Put", "Equipment_1"), ("Put", "Equipment_1")]
+    assert engine.items(layout.table) == [
+        layout.item("v0_Audit", 1, HOURS[0], "Liz", "pass"),
+        layout.item("v1_Audit", 1, HOURS[0], "Liz", "pass"),
+    ]
+
+
+def test_every_audit_keeps_its_version_and_v0_holds_the_latest(engine: "Engine", layout: Layout) -> None:
+    hold_audits(engine, layout)
+    assert engine.items(layout.table) == [
+        layout.item("v0_Audit", 3, HOURS[2], "Ann", "pass"),
+        layout.item("v1_Audit", 1, HOURS[0], "Liz", "pass"),
+        layout.item("v2_Audit", 2, HOURS[1], "Sue", "fail: valve"),
+        layout.item("v3_Audit", 3, HOURS[2], "Ann", "pass"),
+    ]
+
+
+def test_a_new_revision_is_an_update_of_v0_and_a_put_of_its_version(engine: "Engine", layout: Layout) -> None:
+    hold_audits(engine, layout)
+    with engine.session() as session:
+        audit = session.get_one(layout.key)
+        audit.auditor = "Liz"
+        session.save(audit)
+    assert engine.operations == ["GetItem", "TransactWriteItems"]
+    update, put = engine.calls[-1].request["TransactItems"]
+    assert update["Update"]["Key"] == {"PK": {"S": "Equipment_1"}, "SK": {"S": "v0_Audit"}}
+    assert put["Put"]["Item"]["SK"] == {"S": "v4_Audit"}
+    assert put["Put"]["ConditionExpression"] == "attribute_not_exists(#n0)"
+
+
+def test_the_latest_audit_is_one_read_of_the_v0_item(engine: "Engine", layout: Layout) -> None:
+    hold_audits(engine, layout)
+    with engine.session() as session:
+        latest = session.get_one(layout.key)
+    assert (latest.auditor, latest.result) == ("Ann", "pass")
+    assert engine.operations == ["GetItem"]
+    assert engine.calls[0].request["Key"] == {"PK": {"S": "Equipment_1"}, "SK": {"S": "v0_Audit"}}
+
+
+def test_the_history_is_everything_under_the_partition_key_except_v0(
+    engine: "Engine", layout: Layout
+) -> None:
+    hold_audits(engine, layout)
+    with engine.session() as session:
+        history = list(session.history(layout.key))
+    assert [(one.number, one.at.isoformat()) for one in history] == [
+        (3, "2024-01-01T02:00:00+00:00"),
+        (2, "2024-01-01T01:00:00+00:00"),
+        (1, "2024-01-01T00:00:00+00:00"),
+    ]
+    assert [(one.values["auditor"], one.values["result"]) for one in reversed(history)] == list(AUDITS)
+    stored = query(engine, layout.table, "Equipment_1", "v")
+    assert [item["SK"]["S"] for item in stored if not item["SK"]["S"].startswith("v0_")] == [
+        f"v{one.number}_Audit" for one in reversed(history)
+    ]
+
+
+def test_any_version_is_read_by_its_number_or_its_time(engine: "Engine", layout: Layout) -> None:
+    hold_audits(engine, layout)
+    with engine.session() as session:
+        history = {one.number: one for one in session.history(layout.key)}
+        second = session.get_one(layout.key, version=2)
+        assert (second.auditor, second.result) == ("Sue", "fail: valve")
+        assert session.get_one(layout.key, as_of=history[2].at) == second
+        assert session.get(layout.key, version=4) is None
+        assert session.diff(layout.key, 1, 2) == {
+            "auditor": ("Liz", "Sue"),
+            "result": ("pass", "fail: valve"),
+        }
+
+
+def test_one_query_of_prefix_v0_gives_the_latest_audit_of_every_part(
+    engine: "Engine", layout: Layout
+) -> None:
+    hold_audits(engine, layout)
+    with engine.session() as session:
+        for part, times in (("part7", 11), ("part8", 2), ("part70", 1)):
+            audit = layout.part_audit(equipment="Equipment_1", part=part, auditor="Liz", result="0")
+            for number in range(1, times + 1):
+                audit.result = f"pass {number}"
+                session.save(audit)
+    assert query(engine, layout.table, "Equipment_1", "v0_") == [
+        layout.item("v0_Audit", 3, HOURS[2], "Ann", "pass"),
+        layout.item("v0_Audit#part7", 11, HOURS[3], "Liz", "pass 11"),
+        layout.item("v0_Audit#part70", 1, HOURS[3], "Liz", "pass 1"),
+        layout.item("v0_Audit#part8", 2, HOURS[3], "Liz", "pass 2"),
+    ]
+
+
+def test_every_part_has_a_history_of_its_own(engine: "Engine", layout: Layout) -> None:
+    hold_audits(engine, layout)
+    with engine.session() as session:
+        for part, auditor in (("part7", "Sue"), ("part8", "Ann"), ("part7", "Liz")):
+            key = Key(layout.part_audit, equipment="Equipment_1", part=part)
+            audit = session.get(key)
+            fresh = layout.part_audit(equipment="Equipment_1", part=part, auditor=auditor, result="pass")
+            if audit is not None:
+                audit.auditor = auditor
+            session.save(audit or fresh)
+        seventh = Key(layout.part_audit, equipment="Equipment_1", part="part7")
+        assert [(one.number, one.values["auditor"]) for one in session.history(seventh)] == [
+            (2, "Liz"),
+            (1, "Sue"),
+        ]
+        assert [one.number for one in session.history(layout.key)] == [3, 2, 1]
+    assert [item for item in engine.items(layout.table) if "part" in item] == [
+        layout.item("v0_Audit#part7", 2, HOURS[3], "Liz", "pass"),
+        layout.item("v0_Audit#part8", 1, HOURS[3], "Ann", "pass"),
+        layout.item("v1_Audit#part7", 1, HOURS[3], "Sue", "pass"),
+        layout.item("v1_Audit#part8", 1, HOURS[3], "Ann", "pass"),
+        layout.item("v2_Audit#part7", 2, HOURS[3], "Liz", "pass"),
+    ]
+
+
+def test_of_two_auditors_at_once_the_second_is_refused_and_takes_the_next_number(
+    engine: "Engine", layout: Layout
+) -> None:
+    hold_audits(engine, layout)
+    before = engine.items(layout.table)
+    with engine.session() as of_liz, engine.session() as of_sue:
+        by_liz, by_sue = of_liz.get_one(layout.key), of_sue.get_one(layout.key)
+        by_liz.auditor, by_sue.auditor = "Liz", "Sue"
+        of_liz.save(by_liz)
+        with pytest.raises(StaleEntity):
+            of_sue.save(by_sue)
+        assert engine.items(layout.table) == [
+            layout.item("v0_Audit", 4, HOURS[3], "Liz", "pass"),
+            *before[1:],
+            layout.item("v4_Audit", 4, HOURS[3], "Liz", "pass"),
+        ]
+        of_sue.refresh(by_sue).auditor = "Sue"
+        of_sue.save(by_sue)
+        assert [one.values["auditor"] for one in of_sue.history(by_sue)] == [
+            "Sue",
+            "Liz",
+            "Ann",
+            "Sue",
+            "Liz",
+        ]
+
+
+def test_an_audit_that_found_nothing_new_is_no_version(engine: "Engine", layout: Layout) -> None:
+    hold_audits(engine, layout)
+    before = engine.raw(layout.table)
+    with engine.session() as session:
+        audit = session.get_one(layout.key)
+        audit.auditor = "Ann"
+        session.save(audit)
+    assert engine.operations == ["GetItem"]
+    assert engine.raw(layout.table) == before
+
+
+def test_the_hundredth_version_is_the_newest_although_its_key_sorts_before_the_second(
+    engine: "Engine", layout: Layout
+) -> None:
+    with engine.session() as session:
+        audit = layout.audit(equipment="Equipment_1", auditor="Liz", result="0")
+        for number in range(1, 102):
+            audit.result = str(number)
+            session.save(audit)
+        history = list(session.history(layout.key))
+        assert [one.number for one in history] == list(range(101, 0, -1))
+        assert [one.values["result"] for one in history] == [str(number) for number in range(101, 0, -1)]
+        assert session.get_one(layout.key).result == "101"
+    keys = [item["SK"]["S"] for item in engine.raw(layout.table)]
+    assert keys == sorted(["v0_Audit", *(f"v{number}_Audit" for number in range(1, 102))])
+    assert keys.index("v100_Audit") < keys.index("v2_Audit")
+
+
+def test_a_deleted_audit_leaves_its_versions_and_a_tombstone_and_goes_on_counting_when_made_anew(
+    engine: "Engine", layout: Layout
+) -> None:
+    hold_audits(engine, layout)
+    versions = engine.items(layout.table)[1:]
+    tombstone = {
+        "PK": {"S": "Equipment_1"},
+        "SK": {"S": "v0_Audit"},
+        "version": {"N": "3"},
+        "version_at": {"S": HOURS[3]},
+        "deleted": {"BOOL": True},
+        **({"_rev": {"S": "*"}} if layout.is_default else {}),
+    }
+    with engine.session() as session:
+        session.delete(layout.key)
+        assert engine.items(layout.table) == [tombstone, *versions]
+        assert session.get(layout.key) is None
+        engine.clock.advance(3600)
+        session.save(layout.audit(equipment="Equipment_1", auditor="Sue", result="as new"))
+        assert [one.number for one in session.history(layout.key)] == [4, 3, 2, 1]
+    assert engine.items(layout.table) == [
+        layout.item("v0_Audit", 4, HOURS[4], "Sue", "as new"),
+        *versions,
+        layout.item("v4_Audit", 4, HOURS[4], "Sue", "as new"),
+    ]
+
+
+def test_restoring_an_audit_is_a_new_version_also_from_a_tombstone(engine: "Engine", layout: Layout) -> None:
+    hold_audits(engine, layout)
+    versions = engine.items(layout.table)[1:]
+    with engine.session() as session:
+        session.restore(layout.key, version=2)
+        session.delete(layout.key)
+        engine.clock.advance(3600)
+        restored = session.restore(layout.key, version=1)
+        assert (restored.auditor, inspect(restored).version) == ("Liz", 5)
+    assert engine.items(layout.table) == [
+        layout.item("v0_Audit", 5, HOURS[4], "Liz", "pass"),
+        *versions,
+        layout.item("v4_Audit", 4, HOURS[3], "Sue", "fail: valve"),
+        layout.item("v5_Audit", 5, HOURS[4], "Liz", "pass"),
+    ]
+
+
+def test_pruning_keeps_the_newest_and_purging_leaves_nothing(engine: "Engine", layout: Layout) -> None:
+    hold_audits(engine, layout)
+    with engine.session() as session:
+        assert session.prune(layout.key, keep=2) == 1
+        assert engine.items(layout.table) == [
+            layout.item("v0_Audit", 3, HOURS[2], "Ann", "pass"),
+            layout.item("v2_Audit", 2, HOURS[1], "Sue", "fail: valve"),
+            layout.item("v3_Audit", 3, HOURS[2], "Ann", "pass"),
+        ]
+        session.delete(layout.key)
+        assert session.purge(layout.key) == 2
+    assert engine.raw(layout.table) == []

@@ -1,0 +1,207 @@
+"""The shape of the code, kept by tests: floors, sizes, names, first sentences, and what an import costs.
+
+Each test collects every fault before it fails, so that one run gives the whole list.
+"""
+
+import ast
+import inspect
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import dynaorm
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "dynaorm"
+TESTS = ROOT / "tests"
+
+MODULES = sorted(PACKAGE.rglob("*.py"))
+TEST_MODULES = sorted(TESTS.rglob("*.py"))
+
+FILE_LINES = 400
+FUNCTION_LINES = 40
+
+LONG_FILES: dict[str, int] = {}
+"""Files over the budget, and how long each may be ("dynaorm/item/field.py": 420). Better: two ideas, two files."""
+
+LONG_FUNCTIONS: dict[str, int] = {}
+"""Functions over the budget ("dynaorm/item/field.py:FieldPath.between": 45). Better: a name for a part of it."""
+
+TESTED_ELSEWHERE: dict[str, str] = {}
+"""Modules without a test file of their own, and where their tests are ("plan/net.py": "plan/test_fold.py")."""
+
+NAMES_THAT_SAY_NOTHING = {"common", "constants", "helpers", "misc", "models", "types", "util", "utils"}
+
+HEAVY = {"aiohttp", "boto3", "botocore", "moto", "pynamodb", "pytest", "requests", "rich"}
+
+
+def test_every_module_imports_only_from_lower_floors() -> None:
+    run = _run(str(Path(sys.executable).with_name("lint-imports")), "--no-logo", "--no-cache")
+    assert run.returncode == 0, f"{run.stdout}\n{run.stderr}"
+
+
+@pytest.mark.parametrize("statement", ["import dynaorm", "import dynaorm.testing.plugin"])
+def test_an_import_loads_nothing_heavy(statement: str) -> None:
+    """The plugin is imported by pytest in every project where dynaorm is installed, hence the second one."""
+    program = f"import json, sys\n{statement}\nprint(json.dumps(sorted(sys.modules)))"
+    run = _run(sys.executable, "-c", program)
+    assert run.returncode == 0, run.stderr
+    allowed = {"pytest"} if "plugin" in statement else set()
+    loaded = {name.partition(".")[0] for name in json.loads(run.stdout)} & HEAVY - allowed
+    assert not loaded, f"`{statement}` loads {sorted(loaded)}; import them where they are first needed"
+
+
+def test_every_package_is_a_charter_and_nothing_else() -> None:
+    """Below the root, ``__init__.py`` says what lives in the package; it re-exports nothing."""
+    faults = []
+    for folder in sorted({path.parent for path in MODULES} - {PACKAGE}):
+        init = folder / "__init__.py"
+        if not init.exists():
+            faults.append(f"{_name(init)} does not exist")
+        elif [type(node) for node in _tree(init).body] != [ast.Expr] or not ast.get_docstring(_tree(init)):
+            faults.append(f"{_name(init)} must hold one docstring and no code")
+    _report(faults)
+
+
+def test_every_module_opens_with_a_sentence_that_says_what_it_is() -> None:
+    """Who reads only the first lines of the modules should understand the library."""
+    faults = []
+    for path in (*MODULES, *TEST_MODULES):
+        opening = (ast.get_docstring(_tree(path)) or "").partition("\n\n")[0]
+        if not opening:
+            faults.append(f"{_name(path)} has no docstring")
+        elif not opening.endswith((".", ":", "?")):
+            faults.append(f"{_name(path)} does not open with a sentence, but with: {opening!r}")
+    _report(faults)
+
+
+def test_every_public_name_is_documented() -> None:
+    faults = []
+    for name in dynaorm.__all__:
+        public = getattr(dynaorm, name)
+        if isinstance(public, ModuleType) or not (inspect.isclass(public) or inspect.isroutine(public)):
+            continue
+        if not inspect.getdoc(public):
+            faults.append(f"dynaorm.{name} has no docstring")
+        if inspect.isclass(public):
+            faults += [f"dynaorm.{name}.{method} has no docstring" for method in _undocumented(public)]
+    _report(faults)
+
+
+def test_no_file_is_longer_than_its_budget() -> None:
+    lengths = {_name(path): len(path.read_text().splitlines()) for path in (*MODULES, *TEST_MODULES)}
+    _report_budget(lengths, FILE_LINES, LONG_FILES, "LONG_FILES")
+
+
+def test_no_function_is_longer_than_its_budget() -> None:
+    """A docstring is not counted: what is explained at length need not be long."""
+    lengths = {name: length for path in (*MODULES, *TEST_MODULES) for name, length in _function_lengths(path)}
+    _report_budget(lengths, FUNCTION_LINES, LONG_FUNCTIONS, "LONG_FUNCTIONS")
+
+
+def test_every_module_has_a_name_that_says_something() -> None:
+    said_nothing = [path for path in MODULES if path.stem.strip("_") in NAMES_THAT_SAY_NOTHING]
+    _report([f"{_name(path)} is a missing noun" for path in said_nothing])
+
+
+def test_every_module_has_its_tests_in_the_same_place() -> None:
+    faults = []
+    for path in MODULES:
+        module = path.relative_to(PACKAGE)
+        if path.stem == "__init__":
+            continue
+        expected = TESTS / TESTED_ELSEWHERE.get(module.as_posix(), module.with_name(f"test_{module.name}"))
+        if not expected.exists() and not list(expected.parent.glob(f"{expected.stem}_*.py")):
+            faults.append(f"dynaorm/{module.as_posix()} has no {_name(expected)}")
+    _report(faults)
+
+
+def test_every_test_of_a_package_names_a_module_of_it() -> None:
+    """``tests/item/test_value.py`` tests ``dynaorm/item/value.py``, and so does ``test_value_properties.py``."""
+    faults = []
+    for path in TEST_MODULES:
+        package = PACKAGE / path.relative_to(TESTS).parent
+        if path.parent == TESTS or not package.is_dir() or not path.stem.startswith("test_"):
+            continue
+        subject = path.stem.removeprefix("test_")
+        if not any(f"{subject}_".startswith(f"{module.stem}_") for module in package.glob("*.py")):
+            faults.append(f"{_name(path)}: there is no {_name(package / subject)}.py")
+    _report(faults)
+
+
+def test_the_lists_of_exceptions_hold_nothing_that_is_gone() -> None:
+    files = {_name(path) for path in (*MODULES, *TEST_MODULES)}
+    functions = {name for path in (*MODULES, *TEST_MODULES) for name, _ in _function_lengths(path)}
+    gone = {
+        "LONG_FILES": LONG_FILES.keys() - files,
+        "LONG_FUNCTIONS": LONG_FUNCTIONS.keys() - functions,
+        "TESTED_ELSEWHERE": {f"dynaorm/{name}" for name in TESTED_ELSEWHERE} - files,
+    }
+    _report([f"{name} in {kept} no longer exists" for kept, names in gone.items() for name in sorted(names)])
+
+
+def _run(*command: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+def _name(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def _tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(), filename=str(path))
+
+
+def _function_lengths(path: Path) -> Iterator[tuple[str, int]]:
+    """Every function of a file, as ``path:Class.method``, with its lines from ``def`` to its end."""
+
+    def walk(node: ast.AST, prefix: str) -> Iterator[tuple[str, int]]:
+        for child in ast.iter_child_nodes(node):
+            if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                yield from walk(child, prefix)
+                continue
+            if not isinstance(child, ast.ClassDef):
+                yield f"{_name(path)}:{prefix}{child.name}", _lines(child)
+            yield from walk(child, f"{prefix}{child.name}.")
+
+    yield from walk(_tree(path), "")
+
+
+def _lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    documented = function.body[0] if ast.get_docstring(function, clean=False) is not None else None
+    return _span(function) - (_span(documented) if documented else 0)
+
+
+def _span(node: ast.stmt) -> int:
+    return (node.end_lineno or node.lineno) - node.lineno + 1
+
+
+def _undocumented(public: type) -> list[str]:
+    """Public methods and properties that dynaorm itself defines; what pydantic lends is pydantic's to explain."""
+    inherited = [vars(base) for base in public.__mro__ if base.__module__.partition(".")[0] == "dynaorm"]
+    named = {name for attributes in inherited for name in attributes if not name.startswith("_")}
+    members = {name: inspect.getattr_static(public, name) for name in named}
+    documentable = (classmethod, staticmethod, property)
+    return sorted(
+        name
+        for name, member in members.items()
+        if (inspect.isfunction(member) or isinstance(member, documentable)) and not inspect.getdoc(member)
+    )
+
+
+def _report_budget(lengths: dict[str, int], budget: int, exceptions: dict[str, int], kept_in: str) -> None:
+    allowed = {name: exceptions.get(name, budget) for name in lengths}
+    long = {name: length for name, length in lengths.items() if length > allowed[name]}
+    needless = {name for name in exceptions if lengths.get(name, budget + 1) <= budget}
+    faults = [f"{name}: {length} lines of {allowed[name]}" for name, length in long.items()]
+    faults += [f"{name} keeps to the budget again: take it out of {kept_in}" for name in sorted(needless)]
+    _report(faults)
+
+
+def _report(faults: list[str]) -> None:
+    assert not faults, "\n" + "\n".join(faults)
