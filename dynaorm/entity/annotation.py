@@ -17,11 +17,11 @@ from typing import (
     get_args,
     get_origin,
     get_type_hints,
-    is_typeddict,
 )
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
+from typing_extensions import is_typeddict
 
 from dynaorm.entity.marker import MARKERS, Attribute
 
@@ -93,7 +93,8 @@ def _named(annotation: Any) -> Any | None:
     if isinstance(annotation, NewType):
         return annotation.__supertype__
     # Aliases of the ``type`` statement are of another class than those of typing_extensions.
-    return getattr(annotation, "__value__", None) or getattr(get_origin(annotation), "__value__", None)
+    generic = getattr(get_origin(annotation), "__value__", None)
+    return getattr(annotation, "__value__", None) if generic is None else generic[get_args(annotation)]
 
 
 def _members(annotation: Any) -> tuple[Any, ...]:

@@ -5,7 +5,7 @@ references included), and carries the snapshot along when an entity is copied or
 """
 
 from collections.abc import Mapping
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 from typing_extensions import Unpack
@@ -17,8 +17,15 @@ from dynaorm.entity.state import SLOT, set_state
 from dynaorm.entity.table import UNSET, Table, _Unset
 from dynaorm.errors import DeclarationError, UnknownField
 
+if TYPE_CHECKING:
+    # A class that names the metaclass itself is neither frozen nor not frozen to type checkers (PEP 681), so that
+    # ``class Point(Entity, frozen=True)`` is right.
+    from pydantic._internal._model_construction import ModelMetaclass
+else:
+    ModelMetaclass = type(BaseModel)
 
-class Entity(BaseModel):
+
+class Entity(BaseModel, metaclass=ModelMetaclass):
     """A pydantic model stored in a DynamoDB table.
 
     ``class User(Entity, table=app, pk="USER#{user_id}", sk="PROFILE")``

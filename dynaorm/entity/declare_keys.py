@@ -216,6 +216,12 @@ def _index_part(
             )
         part = keys.partition if of_table is keys.table.pk else keys.sort
         return _as_table_key(part) if part is not None else None
+    if attribute.name in (keys.table.type_attribute, keys.table.revision_attribute):
+        keys.problems.append(
+            f"{where}: {attribute.name!r} is an attribute that {keys.table} keeps for dynaorm; "
+            f"key the index by another one"
+        )
+        return None
     text = text if text is not None else _own_template(keys, attribute)
     if text is None:
         keys.problems.append(

@@ -73,6 +73,10 @@ class EntityMapping:
     expires: FieldMapping | None
     validator: SchemaValidator
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A plan of unknown outcome may be resumed by another process, which has the same class.
+        return mapping_of, (self.entity,)
+
     @cached_property
     def key_fields(self) -> tuple[str, ...]:
         """The fields the primary key is made of."""
@@ -93,8 +97,6 @@ class EntityMapping:
             found.add(self.expires.name)
         return frozenset(found)
 
-    # -- an entity becomes an item ---------------------------------------------------------------------------------
-
     def encode(self, values: Mapping[str, Any]) -> dict[str, AttributeValue]:
         """The attributes of all fields (keys and index keys not included). Raises InvalidValue."""
         item: dict[str, AttributeValue] = {}
@@ -113,7 +115,7 @@ class EntityMapping:
 
     @cached_property
     def _encoders(self) -> tuple[tuple[FieldMapping, str, str, Callable[[Any], AttributeValue], bool], ...]:
-        """The stored fields, laid out for the loop every save goes through; the last says that absence is None alone."""
+        """The stored fields, laid out for the loop every save goes through; last, whether only None is absent."""
         return tuple(
             (field, field.name, field.attribute, field.codec.encode, not field.empty_is_absent)
             for field in self.fields.values()
@@ -211,8 +213,6 @@ class EntityMapping:
             )
         return InvalidValue(entity=self.entity.__name__, field=field, value=value, problem=problem)
 
-    # -- an item becomes an entity ---------------------------------------------------------------------------------
-
     def hydrate(self, item: Item, *, read_only: bool = False) -> Any:
         """The entity an item holds, fully validated, with the item as its snapshot.
 
@@ -221,8 +221,9 @@ class EntityMapping:
         """
         values = self.decode(item)
         try:
+            # Codecs give the declared types, but nested dataclasses as dicts, which a strict model would refuse.
             entity = self.entity.__pydantic_validator__.validate_python(
-                values, context=LOADING, by_alias=False, by_name=True
+                values, strict=False, context=LOADING, by_alias=False, by_name=True
             )
         except ValidationError as problem:
             problems = tuple(
@@ -291,8 +292,9 @@ class EntityMapping:
             rendered = self._key_value(part, values)
             if not same(stored, rendered):
                 fields = ", ".join(f"{{{name}:raw}}" for name in part.fields) or "another literal"
+                was, now = (next(iter(key.values())) if key else None for key in (stored, rendered))
                 problem = (
-                    f"{part.attribute.name} is {stored} but {part.text!r} renders {rendered}; "
+                    f"{part.attribute.name} is {was!r}, but {part.text!r} renders {now!r}; "
                     f"where the stored key is right, write {fields} in the template"
                 )
                 raise self.unreadable(item, (problem,))
@@ -303,8 +305,6 @@ class EntityMapping:
     def key_of(self, item: Item) -> dict[str, AttributeValue]:
         """The primary key of a stored item."""
         return {key.name: item[key.name] for key in self.table.keys if key.name in item}
-
-    # -- what the attributes of bookkeeping say --------------------------------------------------------------------
 
     def revision_of(self, item: Item) -> str | None:
         attribute = self.table.revision_attribute

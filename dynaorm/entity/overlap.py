@@ -4,8 +4,9 @@ A shape is a sequence of literal texts and runs of characters of one class. Some
 stand for (they know no alternatives), so ``may_meet`` may err towards True; False is always right.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,43 +52,57 @@ def may_meet(a: Shape, b: Shape) -> bool:
         >>> may_meet(("USER#", ANYTHING), ("ORDER#", ANYTHING)), may_meet(("v", digits(1, None)), ("v10",))
         (False, True)
     """
-    start: tuple[_State, _State] = (0, 0), (0, 0)
+    start = _Pair((0, 0), (0, 0))
     seen = {start}
     waiting = [start]
     while waiting:
-        one, other = waiting.pop()
-        ends, steps = _moves(a, one)
-        other_ends, other_steps = _moves(b, other)
-        if ends and other_ends:
+        pair = waiting.pop()
+        if pair.one[0] == len(a) and pair.other[0] == len(b):
             return True
-        for chars, target in steps:
-            for other_chars, other_target in other_steps:
-                pair = target, other_target
-                if pair not in seen and _share(chars, other_chars):
-                    seen.add(pair)
-                    waiting.append(pair)
+        for found in _after(a, b, pair):
+            if found not in seen:
+                seen.add(found)
+                waiting.append(found)
     return False
 
 
-def _moves(shape: Shape, state: _State) -> tuple[bool, list[tuple[Run, _State]]]:
-    """Whether a text may end here, and which characters lead where."""
-    steps: list[tuple[Run, _State]] = []
+class _Pair(NamedTuple):
+    """How far one text has come in two shapes."""
+
+    one: _State
+    other: _State
+
+
+def _after(a: Shape, b: Shape, pair: _Pair) -> Iterator[_Pair]:
+    """Where a pair can go: past the end of a run in one shape, or over a character in both."""
+    chars, target, beyond = _moves(a, pair.one)
+    other_chars, other_target, other_beyond = _moves(b, pair.other)
+    if beyond is not None:
+        yield _Pair(beyond, pair.other)
+    if other_beyond is not None:
+        yield _Pair(pair.one, other_beyond)
+    if target is not None and other_target is not None and _share(chars, other_chars):
+        yield _Pair(target, other_target)
+
+
+_NOTHING: Final = Run(frozenset(), 0, 0)
+
+
+def _moves(shape: Shape, state: _State) -> tuple[Run, _State | None, _State | None]:
+    """The characters that may come next, where they lead, and where it goes on without one."""
     part, passed = state
-    while part < len(shape):
-        here = shape[part]
-        if isinstance(here, str):
-            if passed < len(here):
-                steps.append((Run(frozenset(here[passed])), (part, passed + 1)))
-                return False, steps
-        else:
-            # Without an upper limit, all counts above the lower one are alike.
-            limit = here.most if here.most is not None else max(here.least, 1)
-            if here.most is None or passed < limit:
-                steps.append((here, (part, min(passed + 1, limit))))
-            if passed < here.least:
-                return False, steps
-        part, passed = part + 1, 0
-    return True, steps
+    if part == len(shape):
+        return _NOTHING, None, None
+    here = shape[part]
+    if isinstance(here, str):
+        if passed == len(here):
+            return _NOTHING, None, (part + 1, 0)
+        return Run(frozenset(here[passed])), (part, passed + 1), None
+    beyond = (part + 1, 0) if passed >= here.least else None
+    if here.most is None:
+        # Without an upper limit, all counts from the lower one on are alike.
+        return here, (part, min(passed + 1, here.least)), beyond
+    return here, (part, passed + 1) if passed < here.most else None, beyond
 
 
 def _share(one: Run, other: Run) -> bool:

@@ -8,7 +8,7 @@ module, qualified name and entity name are one class.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from dynaorm.entity.constraint import OWNER, TABLE, Constraint
 from dynaorm.entity.keys import KeyPart
@@ -22,7 +22,7 @@ def conflicts(mapping: EntityMapping) -> Iterator[str]:
     """Why a class cannot join its table, one sentence each."""
     table = mapping.table
     named = table.mappings.get(mapping.name)
-    if named is not None and _identity(named.entity) != _identity(mapping.entity):
+    if named is not None and not _replaces(mapping, named):
         yield (
             f"the name {mapping.name!r} is already that of {named.entity.__module__}."
             f"{named.entity.__qualname__} in {table}; give this class another with name="
@@ -88,8 +88,7 @@ def _guard_table_conflicts(mapping: EntityMapping) -> Iterator[str]:
 
 def _expiry_conflicts(mapping: EntityMapping, attribute: str) -> Iterator[str]:
     for home in dict.fromkeys((mapping.table, mapping.table.guards)):
-        others = [one for one in _members(home) if _identity(one.entity) != _identity(mapping.entity)]
-        taken = _expiry_attribute(others)
+        taken = _expiry_attribute(one for one in _members(home) if not _replaces(mapping, one))
         if taken not in (None, attribute):
             yield (
                 f"{home} already expires items by {taken!r} and a table has one TTL attribute; "
@@ -100,6 +99,8 @@ def _expiry_conflicts(mapping: EntityMapping, attribute: str) -> Iterator[str]:
 def register(mapping: EntityMapping) -> None:
     """Let a class without conflicts join its table, in place of what it declared before."""
     table, home = mapping.table, mapping.table.guards
+    table.mappings = {name: one for name, one in table.mappings.items() if not _replaces(mapping, one)}
+    home.guarded = {name: one for name, one in home.guarded.items() if not _replaces(mapping, one)}
     table.mappings[mapping.name] = mapping
     home.guarded[_identity(mapping.entity)] = mapping
     for one in (table, home):
@@ -128,7 +129,7 @@ def _members(table: Table) -> list[EntityMapping]:
     return [*table.mappings.values(), *table.guarded.values()]
 
 
-def _expiry_attribute(members: list[EntityMapping]) -> str | None:
+def _expiry_attribute(members: Iterable[EntityMapping]) -> str | None:
     return next((one.expires.attribute for one in members if one.expires is not None), None)
 
 
@@ -147,8 +148,8 @@ def _guard_may_meet(name: str, mapping: EntityMapping) -> bool:
     parts = _parts(mapping)
     if any(part.attribute.kind != "S" for part in parts):
         return False
-    # A bare key is not refused here: its values are, one by one, when they look like a guard's.
-    if any(part.bare for part in parts):
+    # A bare key is not refused here: its values are, one by one, when they look like a guard's. {field:raw} opts out.
+    if any(part.bare or part.text in {f"{{{field}:raw}}" for field in part.fields} for part in parts):
         return False
     return all(may_meet(part.shape, shape_of_text(f"{name}#")) for part in parts)
 
@@ -166,10 +167,15 @@ def _strangers(mapping: EntityMapping, table: Table) -> list[EntityMapping]:
 
 
 def _is_stranger(mapping: EntityMapping, other: EntityMapping) -> bool:
-    """Whether another class shares neither keys nor constraints with this one, and is not an older form of it."""
-    return _identity(mapping.root) != _identity(other.root) and _identity(mapping.entity) != _identity(
-        other.entity
-    )
+    """Whether another class shares neither keys nor constraints with this one."""
+    return other.root is not mapping.root and not _replaces(mapping, other)
+
+
+def _replaces(mapping: EntityMapping, other: EntityMapping) -> bool:
+    """Whether a class is an older form of this one, or derives from an older form of its root."""
+    if _identity(mapping.entity) == _identity(other.entity):
+        return True
+    return other.root is not mapping.root and _identity(other.root) == _identity(mapping.root)
 
 
 def _identity(entity: type) -> tuple[str, str, str]:

@@ -58,6 +58,10 @@ class FieldResolver:
         except ValueError as problem:
             raise self._mapping.invalid(name, value, str(problem)) from problem
 
+    def codec(self, path: Path) -> Codec:
+        """The codec of what a path leads to."""
+        return self._walk(path)[1]
+
     def field(self, path: Path) -> FieldMapping:
         """The field a path begins with."""
         name = str(path[0])

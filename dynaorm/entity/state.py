@@ -41,9 +41,16 @@ class Loaded:
 
 @dataclass(frozen=True, slots=True)
 class Unsettled:
-    """A write was sent for the entity and its outcome is not known; ``state`` is what was known before."""
+    """A write was sent for the entity and its outcome is not known.
+
+    Attributes:
+        plan: what was sent.
+        effect: what becomes of the entity if the plan is in effect; copies of the entity share it.
+        state: what was known before.
+    """
 
     plan: Any
+    effect: Any
     state: Loaded | None
 
 
@@ -62,10 +69,10 @@ def _slot(entity: object) -> Loaded | Unsettled | None:
     return found
 
 
-def pending_of(entity: object) -> Any | None:
-    """The plan whose outcome has to be settled before the entity's next write."""
+def unsettled_of(entity: object) -> Unsettled | None:
+    """The write whose outcome has to be settled before the entity's next one; None where everything is known."""
     found = _slot(entity)
-    return found.plan if isinstance(found, Unsettled) else None
+    return found if isinstance(found, Unsettled) else None
 
 
 def set_state(entity: object, state: Loaded | Unsettled | None) -> None:

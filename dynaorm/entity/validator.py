@@ -23,5 +23,12 @@ def fields_validator(entity: type[BaseModel]) -> SchemaValidator:
             node = next(one for one in definitions if one.get("ref") == node["schema_ref"])
         else:
             node = node["schema"]
+    fields = {name: _assignable(one) for name, one in node["fields"].items()}
+    node = {**node, "fields": fields}
     schema = {"type": "definitions", "schema": node, "definitions": definitions} if definitions else node
     return SchemaValidator(cast(CoreSchema, schema), config)
+
+
+def _assignable(field: Any) -> Any:
+    # A frozen field cannot be assigned in place, but a copy may hold another value, and is validated all the same.
+    return {key: value for key, value in field.items() if key != "frozen"}

@@ -2,10 +2,11 @@
 
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 
 from dynaorm.entity.key import Key
 from dynaorm.entity.mapping import EntityMapping
-from dynaorm.entity.state import pending_of
+from dynaorm.entity.state import Unsettled, state_of, unsettled_of
 from dynaorm.errors import Contention, OutcomeUnknown, StoreError, UsageError
 from dynaorm.flow.call import Flow, Pause
 from dynaorm.flow.context import Context
@@ -14,7 +15,7 @@ from dynaorm.flow.retry import WINDOW_SECONDS
 from dynaorm.flow.write import resume, send
 from dynaorm.item.value import Item
 from dynaorm.plan.compiler import compile_plan
-from dynaorm.plan.fold import fold, target
+from dynaorm.plan.fold import class_of, fold, target
 from dynaorm.plan.intent import Edit, Intent
 from dynaorm.plan.known import NOTHING_KNOWN, Known, Setting, ident_of
 from dynaorm.plan.nets import reads_of
@@ -76,7 +77,8 @@ def commit(
                 known = known.learned({ident: item}, frozenset())
         plan = compile_plan(slots, known, setting)
         if not plan.actions:
-            return plan, None
+            reads = (known.items.get(ident_of(slot.mapping.table, slot.key)) for slot in slots)
+            return plan, next(reads, None)
         outcome = yield from send(plan, context)
         if isinstance(outcome, Committed):
             return plan, outcome.item
@@ -92,7 +94,9 @@ def _learn(known: Known, learned: Learned) -> Known:
     for table, key, *_ in learned.foreign - known.foreign:
         # The value itself may be personal data: the log names the constraint, not what was claimed.
         constraint = str(key).partition("#")[0]
-        _logger.warning("a guard item %s#... in table %s belongs to another entity, and is left alone", constraint, table)
+        _logger.warning(
+            "a guard item %s#... in table %s belongs to another entity, and is left alone", constraint, table
+        )
     return known.learned(learned.items, learned.foreign)
 
 
@@ -104,21 +108,37 @@ def settle(intents: Sequence[Intent], context: Context) -> Flow[None]:
     """
     for intent in intents:
         entity = target(intent)
-        plan = None if isinstance(entity, Key) else pending_of(entity)
-        if plan is None:
+        unsettled = None if isinstance(entity, Key) else unsettled_of(entity)
+        if unsettled is None:
             continue
-        try:
-            yield from resume(plan, context, WINDOW_SECONDS)
-        except OutcomeUnknown:
-            raise
-        except StoreError:
-            # Refused for good: nothing of it was written, and the entity is as it was before.
-            _logger.info("a write without an answer turned out not to have been made")
+        committed = yield from _is_committed(unsettled, context)
+        if unsettled_of(entity) is unsettled:
+            # A copy, made while the outcome was not known: the plan knows only the original.
+            effect = replace(unsettled.effect, entity=entity)
+            effect.apply() if committed else effect.settle_as_before()
+
+
+def _is_committed(unsettled: Unsettled, context: Context) -> Flow[bool]:
+    try:
+        return (yield from resume(unsettled.plan, context, WINDOW_SECONDS))
+    except OutcomeUnknown:
+        raise
+    except StoreError:
+        # Refused for good: nothing of it was written, and the entity is as it was before.
+        _logger.info("a write without an answer turned out not to have been made")
+        return False
 
 
 def updated(edit: Edit, context: Context, *, exactly_once: bool = False) -> Flow[tuple[EntityMapping, Item]]:
     """Make one partial update: the class and item as stored now."""
     plan, item = yield from commit([edit], context, exactly_once=exactly_once)
+    if not plan.actions:
+        # Nothing would change: what was read, or loaded, is what is stored.
+        state = None if isinstance(edit.target, Key) else state_of(edit.target)
+        item = state.item if state is not None else item
+        assert item is not None
+        mapping = class_of(edit)
+        return mapping.stored_class(item) or mapping, item
     mapping = plan.actions[0].mapping
     if item is None:
         item = plan.actions[0].after

@@ -143,6 +143,9 @@ def _differences(wanted: dict[str, Any], found: Reply) -> Iterator[str]:
                     f"the keys of its index {name!r} are {_text(_keys(stored[name], kinds))}, "
                     f"not {_text(_keys(index, declared))}"
                 )
+            elif index["Projection"] == {"ProjectionType": "ALL"} != stored[name].get("Projection"):
+                # Queries take what an index of everything holds for whole entities.
+                yield f"its index {name!r} does not project ALL attributes"
 
 
 def _keys(schema: Any, kinds: dict[str, str]) -> list[tuple[str, str, str]]:

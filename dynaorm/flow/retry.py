@@ -60,13 +60,21 @@ class Retry:
                 remedy=f"use attempts >= 1, 0 <= seconds <= {WINDOW_SECONDS:g}, base and cap >= 0",
             )
 
-    def pauses(self, clock: Clock) -> Iterator[float]:
-        """The pause in seconds before each repetition; it ends when attempts or time are spent."""
-        start = clock.monotonic()
-        for repetition in range(self.attempts - 1):
-            pause = min(self.cap, self.base * 2**repetition) * clock.jitter()
-            if clock.monotonic() - start + pause > self.seconds:
+    def pauses(self, clock: Clock, *, age: float = 0.0) -> Iterator[float]:
+        """The pause in seconds before each repetition; it ends when attempts or time are spent.
+
+        ``age``: how many seconds ago a plan was made that is sent again now. Its token does not live longer for that.
+        """
+        # Here, not when the first pause is asked for: the first attempt counts, too.
+        return self._pauses(clock, clock.monotonic() + min(self.seconds, WINDOW_SECONDS - age))
+
+    def _pauses(self, clock: Clock, end: float) -> Iterator[float]:
+        ceiling = min(self.cap, self.base)
+        for _ in range(self.attempts - 1):
+            pause = ceiling * clock.jitter()
+            if clock.monotonic() + pause > end:
                 return
+            ceiling = min(self.cap, ceiling * 2)
             yield pause
 
 

@@ -15,7 +15,9 @@ from dynaorm.flow.call import Call, Flow, NoAnswer, Pause, Refusal, Reply
 from dynaorm.flow.context import Context
 from dynaorm.flow.read import get_item, refused, spent
 from dynaorm.flow.retry import is_retryable
-from dynaorm.item.value import Item
+from dynaorm.item.action import Put, Update
+from dynaorm.item.update import Change, Remove, SetTo
+from dynaorm.item.value import Item, same
 from dynaorm.plan.explain import reason
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import GUARDS, Planned, Purpose
@@ -24,17 +26,40 @@ from dynaorm.plan.verdict import Committed, Found, Learned, verdict
 
 @dataclass(slots=True)
 class _Sending:
-    """How the sending of one plan stands."""
+    """How the sending of one plan stands.
+
+    Attributes:
+        plan: what is sent.
+        call: its request, the same for life.
+        resumed: an earlier sending of the plan ended without an answer.
+        attempts: how often it was sent.
+        in_flight: an attempt is under way.
+        unanswered: an attempt of this sending got no answer.
+    """
 
     plan: Plan
     call: Call
+    resumed: bool = False
     attempts: int = 0
+    in_flight: bool = False
     unanswered: bool = False
 
     @property
     def proves_nothing(self) -> bool:
-        """Whether a refusal now may come after a commit: only the first answer to a token is beyond doubt."""
-        return self.unanswered and not (self.plan.is_transaction and self.attempts == 1)
+        """Whether a refusal now may come after a commit.
+
+        An attempt of this sending may still be under way, overtaken. An earlier sending is over: what it committed
+        under a token would be answered with success.
+        """
+        return self.unanswered or (self.resumed and not self.plan.is_transaction)
+
+    def is_unknown_after(self, raised: BaseException) -> bool:
+        """Whether the plan may have been committed, though its sending ended with an exception."""
+        if isinstance(raised, StoreError):
+            return isinstance(raised, OutcomeUnknown)
+        # What else a transport raises (no credentials) is the caller's mistake: that attempt was never made. Only when
+        # the program is being stopped (Ctrl-C, a cancelled task) is it cut off.
+        return self.unanswered or (self.in_flight and not isinstance(raised, Exception))
 
 
 Outcome: TypeAlias = Committed | Learned
@@ -49,42 +74,36 @@ def send(plan: Plan, context: Context, *, resumed: bool = False) -> Flow[Outcome
         StoreError: DynamoDB refused it, and nothing was written.
         OutcomeUnknown: it may have been written; the plan can be resumed.
     """
-    sending = _Sending(plan, Call(plan.operation, plan.to_request()), unanswered=resumed)
+    sending = _Sending(plan, Call(plan.operation, plan.to_request()), resumed)
     try:
         outcome = yield from _attempts(sending, context)
-    except OutcomeUnknown:
-        _unsettle(plan)
+        if isinstance(outcome, Committed):
+            for effect in plan.effects:
+                effect.apply()
+    except BaseException as raised:
+        if sending.is_unknown_after(raised):
+            for effect in plan.effects:
+                effect.unsettle(plan)
         raise
-    except Exception:
-        raise
-    except BaseException:
-        # The program is being stopped in the middle of an attempt (Ctrl-C, a cancelled task).
-        _unsettle(plan)
-        raise
-    if isinstance(outcome, Committed):
-        for effect in plan.effects:
-            effect.apply()
     return outcome
 
 
-def _unsettle(plan: Plan) -> None:
-    for effect in plan.effects:
-        effect.unsettle(plan)
-
-
 def _attempts(sending: _Sending, context: Context) -> Flow[Outcome]:
-    pauses = context.retry.pauses(context.clock)
+    pauses = context.retry.pauses(context.clock, age=context.clock.now() - sending.plan.made_at)
     while True:
         sending.attempts += 1
+        sending.in_flight = True
         trouble: Refusal | NoAnswer
         try:
             reply = yield sending.call
         except NoAnswer as silence:
             trouble = silence
+            sending.in_flight = False
             sending.unanswered |= silence.sent
             if silence.sent and _counts_twice(sending.plan):
                 return (yield from _own_commit_or_unknown(sending.plan, context, silence))
         except Refusal as refusal:
+            sending.in_flight = False
             if not is_retryable(refusal):
                 return (yield from _refused(sending, refusal, context))
             trouble = refusal
@@ -102,7 +121,7 @@ def _written_item(reply: Reply) -> Item | None:
 
 
 def _given_up(sending: _Sending, trouble: Refusal | NoAnswer) -> StoreError:
-    if sending.unanswered:
+    if sending.unanswered or sending.resumed:
         why = trouble.reason if isinstance(trouble, NoAnswer) else trouble.code
         return OutcomeUnknown(
             plan=sending.plan, reason=f"no answer after {sending.attempts} attempts ({why})"
@@ -118,7 +137,7 @@ def _counts_twice(plan: Plan) -> bool:
 
 
 def _own_commit_or_unknown(plan: Plan, context: Context, silence: NoAnswer) -> Flow[Committed]:
-    item = yield from _stored(plan.actions[0], context)
+    item = yield from _stored(plan, plan.actions[0], context)
     if not _is_in_effect(plan.actions[0], item):
         raise OutcomeUnknown(plan=plan, reason=silence.reason) from silence
     return Committed(item)
@@ -211,15 +230,18 @@ def _is_committed(plan: Plan, context: Context) -> Flow[bool]:
     for planned in plan.actions:
         if planned.purpose in GUARDS or planned.purpose is Purpose.CHECK:
             continue
-        item = yield from _stored(planned, context)
+        item = yield from _stored(plan, planned, context)
         if planned.purpose not in (Purpose.DELETE, Purpose.PURGE) and _is_in_effect(planned, item):
             return True
         missing.append(planned.purpose in (Purpose.DELETE, Purpose.PURGE) and item is None)
     return bool(missing) and all(missing)
 
 
-def _stored(planned: Planned, context: Context) -> Flow[Item | None]:
-    return (yield from get_item(planned.action.table, planned.item_key, context, consistent=True))
+def _stored(plan: Plan, planned: Planned, context: Context) -> Flow[Item | None]:
+    try:
+        return (yield from get_item(planned.action.table, planned.item_key, context, consistent=True))
+    except StoreError as trouble:
+        raise OutcomeUnknown(plan=plan, reason="the item could not be read back") from trouble
 
 
 def _is_in_effect(planned: Planned, item: Item | None) -> bool:
@@ -227,4 +249,15 @@ def _is_in_effect(planned: Planned, item: Item | None) -> bool:
         return False
     if planned.revision is not None:
         return planned.mapping.revision_of(item) == planned.revision
-    return planned.after is not None and dict(item) == dict(planned.after)
+    action = planned.action
+    if isinstance(action, Put):
+        return same({"M": item}, {"M": action.item})
+    # Others may have changed the rest of the item since.
+    return isinstance(action, Update) and all(_is_made(item, change) for change in action.changes)
+
+
+def _is_made(item: Item, change: Change) -> bool:
+    """Whether an item shows a change. One that counts or appends shows nothing."""
+    if isinstance(change, SetTo) and len(change.path) == 1:
+        return same(item.get(str(change.path[0])), change.value)
+    return isinstance(change, Remove) and len(change.path) == 1 and str(change.path[0]) not in item

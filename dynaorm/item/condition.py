@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import cache
 from typing import Any, ClassVar, Final, Literal, NoReturn, Protocol, TypeAlias
 
 from dynaorm.errors import UsageError
@@ -23,8 +24,7 @@ Path: TypeAlias = tuple[str | int, ...]
 Role: TypeAlias = Literal["value", "element", "text"]
 """What a value is to its path: of its type, of its elements' type, or a piece of its text."""
 
-# DynamoDB Developer Guide, "Condition expressions": IN takes up to 100 operands.
-_IN_LIMIT: Final = 100
+_IN_LIMIT: Final = 100  # operands of IN: DynamoDB Developer Guide, "Condition expressions"
 
 _OR, _AND, _NOT, _ATOM = range(4)
 
@@ -309,6 +309,7 @@ def exists(attribute: str) -> Condition:
     return Exists((attribute,))
 
 
+@cache
 def missing(attribute: str) -> Condition:
     """A resolved condition: the item lacks the attribute. Of a key attribute: the item does not exist."""
     return Missing((attribute,))

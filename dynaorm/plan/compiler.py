@@ -10,7 +10,7 @@ from dynaorm.plan.emit import actions_of
 from dynaorm.plan.fold import Slot
 from dynaorm.plan.guards import Guard, guard_action, guards_of
 from dynaorm.plan.known import Known, Setting
-from dynaorm.plan.net import Before, Net, Write
+from dynaorm.plan.net import Net, Write
 from dynaorm.plan.nets import net_of
 from dynaorm.plan.plan import Plan, check_limits
 from dynaorm.plan.planned import Effect, Planned
@@ -26,8 +26,7 @@ def compile_plan(slots: Iterable[Slot], known: Known, setting: Setting) -> Plan:
     """
     found = (net_of(slot, known, setting) for slot in slots)
     nets = [net for net in found if net is not None]
-    for net in nets:
-        stamp(net, setting)
+    stamp(nets, setting)
     actions = tuple(_ordered(nets, guards_of(nets), known, setting))
     plan = Plan(
         actions=actions,

@@ -3,11 +3,22 @@
 from collections.abc import Mapping
 from typing import Any
 
+from dynaorm.entity.codec import Codec
 from dynaorm.entity.field import FieldMapping
 from dynaorm.entity.mapping import EntityMapping
 from dynaorm.entity.resolve import FieldResolver
 from dynaorm.errors import UsageError
-from dynaorm.item.update import Change, Remove, SetTo, apply_changes, resolve_changes
+from dynaorm.item.update import (
+    Append,
+    Change,
+    Discard,
+    Prepend,
+    Remove,
+    SetIfMissing,
+    SetTo,
+    apply_changes,
+    resolve_changes,
+)
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.image import advance, under_present_names
 
@@ -29,12 +40,14 @@ def touched(mapping: EntityMapping, changes: tuple[Change, ...]) -> dict[str, Ch
             )
         if len(change.path) == 1:
             _check_whole_field(mapping, field, change)
+        if not field.in_key:
+            _check_kind(mapping, resolver.codec(change.path), change)
         found[field.name] = change
     return found
 
 
 def _check_whole_field(mapping: EntityMapping, field: FieldMapping, change: Change) -> None:
-    if isinstance(change, SetTo):
+    if isinstance(change, SetTo | SetIfMissing):
         mapping.validate({field.name: change.value}, frozenset({field.name}))
     elif (
         isinstance(change, Remove) and field.required and not (field.none_is_absent or field.empty_is_absent)
@@ -50,6 +63,20 @@ def _check_whole_field(mapping: EntityMapping, field: FieldMapping, change: Chan
             problem=f"{mapping.entity.__name__}.{field.name} lives in an index key alone",
             remedy=f"set it to a value: F.{field.name}.set(...)",
         )
+
+
+def _check_kind(mapping: EntityMapping, codec: Codec, change: Change) -> None:
+    # DynamoDB would make a list of an absent attribute, whatever the class says it is.
+    if isinstance(change, Append | Prepend) and (codec.is_set or "L" not in (codec.tags or "L")):
+        wanted, remedy = "a list", "F.field.add({...}) for a set, F.field.set(...) for anything else"
+    elif isinstance(change, Discard) and codec.tags and not codec.is_set:
+        wanted, remedy = "a set", "F.field.set(...), or F.field[0].remove() for an element of a list"
+    else:
+        return
+    raise UsageError(
+        problem=f"{mapping.entity.__name__}.{'.'.join(map(str, change.path))} is not {wanted}",
+        remedy=f"write {remedy}",
+    )
 
 
 def needs_reading(mapping: EntityMapping, changes: tuple[Change, ...]) -> bool:

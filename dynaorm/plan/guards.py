@@ -16,7 +16,7 @@ from dynaorm.entity.mapping import EntityMapping
 from dynaorm.entity.table import Table
 from dynaorm.errors import UniqueViolation, Violation
 from dynaorm.item.action import Delete, Put
-from dynaorm.item.condition import Attr, Compare, Condition, Or, equals, missing
+from dynaorm.item.condition import Attr, Compare, Or, equals, missing
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.image import values_of
 from dynaorm.plan.known import Ident, Known, Setting, ident_of
@@ -130,13 +130,9 @@ def guard_action(guard: Guard, known: Known, setting: Setting) -> Planned | None
     expires = guard.table.ttl_attribute
     if new.expiry is not None and new.mapping.expires is not None:
         item[new.mapping.expires.attribute] = {"N": str(new.expiry)}
-    free: list[Condition] = [equals(OWNER, new.owner)]
-    if old is None:
-        free.insert(0, missing(guard.table.pk.name))
-    else:
-        free.insert(0, missing(OWNER))
-        if old.owner != new.owner:
-            free.append(equals(OWNER, old.owner))
+    free = [missing(guard.table.pk.name) if old is None else missing(OWNER), equals(OWNER, new.owner)]
+    if old is not None and old.owner != new.owner:
+        free.append(equals(OWNER, old.owner))
     if expires is not None:
         limit: AttributeValue = {"N": str(int(setting.now) - CLAIM_MARGIN)}
         free.append(Compare(Attr((expires,)), "<", limit))
@@ -149,7 +145,7 @@ def _planned(action: Put | Delete, purpose: Purpose, guard: Guard, side: Side) -
         action=action,
         purpose=purpose,
         mapping=side.mapping,
-        entity_key=side.mapping.key_of(side.net.after or side.net.before or side.net.key),
+        entity_key=side.net.key,
         item_key=guard.key,
         before={**guard.key, OWNER: guard.old.owner} if guard.old is not None else None,
         after=action.item if isinstance(action, Put) else None,

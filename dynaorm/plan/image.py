@@ -11,10 +11,11 @@ from dynaorm.errors import KeyChanged, StaleEntity, UsageError
 from dynaorm.item.value import AttributeValue, Item, same
 
 
-def new_image(mapping: EntityMapping, values: Mapping[str, Any]) -> dict[str, AttributeValue]:
-    """The item of a new entity: its keys, index keys, type and fields. Raises InvalidValue."""
-    item = mapping.primary_key(values)
-    item.update(mapping.index_keys(values))
+def new_image(mapping: EntityMapping, key: Item, values: Mapping[str, Any]) -> dict[str, AttributeValue]:
+    """The item of a new entity under this key: its index keys, type and fields. Raises InvalidValue."""
+    item = dict(key)
+    if mapping.indexes:
+        item.update(mapping.index_keys(values))
     if mapping.table.type_attribute is not None:
         item[mapping.table.type_attribute] = {"S": mapping.name}
     item.update(mapping.encode(values))

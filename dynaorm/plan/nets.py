@@ -136,6 +136,9 @@ def _written(slot: Slot, removed: Net | None, read: Any, setting: Setting) -> Ne
     state = state_of(write.entity)
     if isinstance(write, Save) and state is not None and not write.overwrite:
         return _updated(slot, write)
+    if removed is not None:
+        # What is stored goes with the removal, so it does not stand in the way.
+        read = _UNREAD
     net = _moved(slot, write) if isinstance(write, Move) else _inserted(slot, write, read, setting)
     if removed is not None:
         net.knowledge, net.before, net.before_mapping = (
@@ -152,8 +155,9 @@ def _inserted(slot: Slot, write: Save, read: Any, setting: Setting) -> Net:
     mapping, values = slot.mapping, vars(write.entity)
     mapping.validate(values)
     net = Net(mapping, slot.key, Before.ABSENT, Write.PUT, entities=[write.entity])
-    net.after, net.values = new_image(mapping, values), values
+    net.after, net.values = new_image(mapping, slot.key, values), values
     if read is _UNREAD or read is None or mapping.is_expired(read, setting.now):
+        net.from_read = write.overwrite
         return net
     if mapping.is_tombstone(read):
         stored: EntityMapping | None = mapping
@@ -191,7 +195,7 @@ def _moved(slot: Slot, move: Move) -> Net:
     return Net(mapping, slot.key, Before.ABSENT, Write.PUT, after=after, entities=[move.entity])
 
 
-def _edited(slot: Slot, edit: Edit, read: Any, setting: Setting) -> Net:
+def _edited(slot: Slot, edit: Edit, read: Any, setting: Setting) -> Net | None:
     mapping = slot.mapping
     touched(mapping, edit.changes)
     if isinstance(edit.target, Key) and read is _UNREAD:
@@ -204,7 +208,10 @@ def _edited(slot: Slot, edit: Edit, read: Any, setting: Setting) -> Net:
         assert state is not None
         stored, before, entities = mapping, state.item, [edit.target]
     after, changed, overrides = edited_image(stored, before, edit.changes)
+    write = Write.CHECK if _is_same(before, after) else Write.UPDATE
+    if write is Write.CHECK and edit.condition is None and not slot.checks:
+        return None
     return Net(
-        stored, slot.key, Before.KNOWN, Write.UPDATE, before, stored, not entities, after,
+        stored, slot.key, Before.KNOWN, write, before, stored, not entities, after,
         entities=entities, changed=changed, overrides=overrides, is_edit=True,
     )  # fmt: skip

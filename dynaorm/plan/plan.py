@@ -50,6 +50,7 @@ class Plan:
 
     @property
     def is_transaction(self) -> bool:
+        """Whether it is sent as TransactWriteItems, at twice the price of plain writes."""
         return self.operation == "TransactWriteItems"
 
     def to_request(self) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """The bookkeeping attributes of a new image: its revision, its version number and time, and the version item."""
 
 import json
+from collections.abc import Sequence
 from hashlib import sha256
 from typing import Any
 
@@ -11,17 +12,23 @@ from dynaorm.plan.known import Setting
 from dynaorm.plan.net import Net, Write
 
 
-def stamp(net: Net, setting: Setting) -> None:
-    """Give a net its revision, and its version where one is due."""
+def stamp(nets: Sequence[Net], setting: Setting) -> None:
+    """Give every net its version where one is due, and its revision: one for the whole unit of work."""
+    for net in nets:
+        if net.mapping.versioning is not None and net.write not in (Write.EDIT, Write.CHECK):
+            _stamp_version(net, setting)
+    written = setting.write_id if setting.token is None else _derived(nets, setting.token)
+    for net in nets:
+        _stamp_revision(net, written)
+
+
+def _stamp_revision(net: Net, written: str) -> None:
     revision = net.mapping.table.revision_attribute
-    mapping = net.mapping
-    if mapping.versioning is not None and net.write is not Write.EDIT and net.write is not Write.CHECK:
-        _stamp_version(net, setting)
     if revision is None or net.write is Write.CHECK:
         return
-    if net.write is Write.DELETE and mapping.versioning is None:
+    if net.write is Write.DELETE and net.mapping.versioning is None:
         return
-    net.revision = setting.write_id if setting.token is None else _derived(net, setting.token)
+    net.revision = written
     if net.after is not None:
         net.after[revision] = {"S": net.revision}
 
@@ -51,14 +58,19 @@ def _is_due(net: Net) -> bool:
     return any(not same(net.before.get(field.attribute), net.after.get(field.attribute)) for field in fields)
 
 
-def _derived(net: Net, token: str) -> str:
-    # The same block under the same token must send the same bytes, so its revision follows from both. The time of a
-    # version is left out: it differs between two runs of one block, and must not make their revisions differ.
-    content: Any = net.after if net.after is not None else repr((net.key, net.edits))
-    if isinstance(content, dict):
-        content = {name: value for name, value in content.items() if name != VERSION_AT}
-    text = json.dumps([token, net.key, content], sort_keys=True, default=repr)
+def _derived(nets: Sequence[Net], token: str) -> str:
+    # The same block under the same token must send the same bytes, so its revision follows from both; from the whole
+    # block, because an item that carries it says that all of the block was committed.
+    text = json.dumps([token, *map(_content, nets)], sort_keys=True, default=repr)
     return sha256(text.encode()).hexdigest()[:32]
+
+
+def _content(net: Net) -> list[Any]:
+    content: Any = repr(net.edits)
+    if net.after is not None:
+        # The time of a version differs between two runs of one block, and must not make their revisions differ.
+        content = {name: value for name, value in net.after.items() if name != VERSION_AT}
+    return [net.mapping.table.name, net.key, net.write.value, content, repr(net.condition)]
 
 
 def version_item(net: Net) -> dict[str, AttributeValue]:

@@ -8,7 +8,7 @@ Rule 3. StaleEntity comes before AlreadyExists and UniqueViolation, those before
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from dynaorm.entity.constraint import OWNER, TABLE
@@ -121,7 +121,7 @@ def _judge_insert(found: Found) -> StoreError | Learned:
     planned, item = found.planned, found.item
     if item is None:
         return ConditionFailed(key=planned.subject)
-    if planned.mapping.is_tombstone(item):
+    if planned.from_read or planned.mapping.is_tombstone(item):
         return Learned({planned.ident: item})
     return AlreadyExists(key=planned.subject, violations=())
 
@@ -196,4 +196,5 @@ def _first(outcomes: list[StoreError | Violation], failures: Sequence[Found]) ->
         causes = [one for one in causes if not isinstance(one, UnexpectedRefusal)]
     order = (StaleEntity, EntityNotFound, AlreadyExists, UniqueViolation, ConditionFailed, UnexpectedRefusal)
     causes.sort(key=lambda one: next(rank for rank, kind in enumerate(order) if isinstance(one, kind)))
-    return replace(causes[0], causes=tuple(causes))
+    causes[0].causes = tuple(causes)
+    return causes[0]

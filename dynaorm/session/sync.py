@@ -324,7 +324,11 @@ class Session:
 
     # -- versions --------------------------------------------------------------------------------------------------
 
-    def history(self, target: Key[E] | E, /) -> Iterator[Version[E]]:
+    @overload
+    def history(self, target: Key[E], /) -> Iterator[Version[E]]: ...
+    @overload
+    def history(self, target: E, /) -> Iterator[Version[E]]: ...
+    def history(self, target: Any, /) -> Iterator[Version[Any]]:
         """Every version of an entity, newest first, read in pages of 100 as the iteration goes on.
 
         Raises:

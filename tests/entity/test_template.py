@@ -71,22 +71,16 @@ def compiled(text: str, kind: Kind = "S", *, sort: bool = False) -> KeyTemplate:
         ("{day}-{number!s}", {"day": date(2024, 1, 2), "number": -1}, "2024-01-02--1"),
         ("{id}-{name}", {"id": BOBBY, "name": "x"}, f"{BOBBY}-x"),
         ("{status}-{name}", {"status": Status.ON_HOLD, "name": "x"}, "on%2Dhold-x"),
-        ("{done}{name}x", None, None),
         ("{done}#", {"done": False}, "false#"),
         ("{digest}", {"digest": b"\x01\xff"}, "01ff"),
         ("ORDERID#{ksuid}", {"ksuid": KSUID}, "ORDERID#1YnlHOfSSk3DhX4BR6lMAceAo1V"),
-        ("STATUS#{status}#{number:shard8}", {"status": Status.OPEN, "number": 42}, "STATUS#open#4"),
+        ("STATUS#{status}#{number:shard8}", {"status": Status.OPEN, "number": 42}, "STATUS#open#1"),
         ("{name}#{name:lower}", {"name": "Bob"}, "Bob#bob"),
     ],
 )
-def test_keys_are_these(text: str, values: dict[str, Any] | None, key: str | None) -> None:
-    if values is None:
-        with pytest.raises(TemplateError):
-            compiled(text)
-        return
+def test_keys_are_these(text: str, values: dict[str, Any], key: str) -> None:
     template = compiled(text)
     assert template.render(values) == key
-    assert key is not None
     assert template.match(key) == {name: value for name, value in values.items() if name in template.lossless}
 
 
@@ -284,7 +278,7 @@ def test_a_field_that_only_chooses_a_shard_is_asked_for_in_all_of_them() -> None
     template = compiled("STATUS#{status}#{number:shard3}")
     assert template.shards == {"number": 3}
     assert template.renders({"status": Status.OPEN}) == ("STATUS#open#1", "STATUS#open#2", "STATUS#open#3")
-    assert template.renders({"status": Status.OPEN, "number": 42}) == ("STATUS#open#1",)
+    assert template.renders({"status": Status.OPEN, "number": 42}) == ("STATUS#open#3",)
     assert template.renders({"number": 42}) == ()
     assert template.render({"status": Status.OPEN}) is None
 

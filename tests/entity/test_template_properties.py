@@ -157,7 +157,7 @@ def test_a_literal_is_refused_exactly_where_it_could_go_on_with_the_text_before(
         "p": [1, 10, 15, 150],
     }
     values = cases[kind]
-    rest = ["", "0", "5", "#", literal, f"5{literal}5", f"0{literal}", "f", "a", "E+9", ".5"]
+    rest = {"", "0", "5", "#", literal, f"5{literal}5", f"0{literal}", "f", "a", "E+9", ".5"}
     try:
         template = compiled(f"{TYPES[kind][2][-1]}{literal}{{a:raw}}")
     except TemplateError as error:

@@ -26,7 +26,9 @@ class Line(NamedTuple):
 class Store:
     """One DynamoDB, and the clock of everybody who talks to it."""
 
-    def __init__(self, transport: Transport, client: Any, clock: FakeClock, name: Callable[[str], str]) -> None:
+    def __init__(
+        self, transport: Transport, client: Any, clock: FakeClock, name: Callable[[str], str]
+    ) -> None:
         self.transport = transport
         self.client = client
         self.clock = clock
@@ -39,7 +41,10 @@ class Store:
             self._created.append(self.name(table.name))
 
     def line(
-        self, *faults: Fault, retry: Retry | None = None, below: Callable[[Transport], Transport] | None = None
+        self,
+        *faults: Fault,
+        retry: Retry | None = None,
+        below: Callable[[Transport], Transport] | None = None,
     ) -> Line:
         """Another session, as another process would have; ``below`` wraps the engine beneath the faults."""
         engine = self.transport if below is None else below(self.transport)
@@ -70,13 +75,27 @@ class Store:
     def close(self) -> None:
         for name in self._created:
             self.client.delete_table(TableName=name)
-        self.client.close()
 
 
 def aws_client(endpoint: str | None) -> Any:
-    return botocore.session.get_session().create_client(
-        "dynamodb", region_name=REGION, endpoint_url=endpoint
-    )
+    return botocore.session.get_session().create_client("dynamodb", region_name=REGION, endpoint_url=endpoint)
+
+
+@pytest.fixture(scope="session")
+def moto_line(credentials: None) -> Iterator[tuple[Transport, Any]]:
+    """A transport and AWS's client, made once: they reach whatever moto answers at the time."""
+    transport, client = PynamoTransport(region=REGION), aws_client(None)
+    yield transport, client
+    transport.close()
+    client.close()
+
+
+@pytest.fixture(scope="session")
+def ministack_line(ministack_endpoint: str) -> Iterator[tuple[Transport, Any]]:
+    transport, client = PynamoTransport(endpoint=ministack_endpoint), aws_client(ministack_endpoint)
+    yield transport, client
+    transport.close()
+    client.close()
 
 
 @pytest.fixture
@@ -85,24 +104,18 @@ def clock() -> FakeClock:
 
 
 @pytest.fixture
-def moto_store(clock: FakeClock) -> Iterator[Store]:
+def moto_store(clock: FakeClock, moto_line: tuple[Transport, Any]) -> Iterator[Store]:
     with strict_moto(clock=clock):
-        transport = PynamoTransport(region=REGION)
-        store = Store(transport, aws_client(None), clock, str)
-        yield store
-        store.close()
-        transport.close()
+        yield Store(*moto_line, clock, str)
 
 
 @pytest.fixture
 def ministack_store(
-    ministack_endpoint: str, clock: FakeClock, unique_name: Callable[[str], str]
+    clock: FakeClock, ministack_line: tuple[Transport, Any], unique_name: Callable[[str], str]
 ) -> Iterator[Store]:
-    transport = PynamoTransport(endpoint=ministack_endpoint)
-    store = Store(transport, aws_client(ministack_endpoint), clock, unique_name)
+    store = Store(*ministack_line, clock, unique_name)
     yield store
     store.close()
-    transport.close()
 
 
 @pytest.fixture(params=["moto_store", "ministack_store"])

@@ -138,9 +138,7 @@ def test_a_lost_update_that_somebody_overwrote_has_an_unknown_outcome(store: "St
         account.visits = 7
         other.save(account)
 
-    session, _ = store.line(
-        lost_answer(operation="UpdateItem"), intervene(overwrite, operation="UpdateItem")
-    )
+    session, _ = store.line(lost_answer(operation="UpdateItem"), intervene(overwrite, operation="UpdateItem"))
     account = session.save(Account(name="liz"))
     account.city = "Basel"
     with pytest.raises(OutcomeUnknown):
@@ -299,7 +297,9 @@ def test_an_update_of_a_loaded_entity_is_bound_to_its_revision_and_sent_again(st
     assert [item["visits"] for item in store.items(app)] == [{"N": "1"}]
 
 
-def test_without_revisions_every_write_of_something_stored_is_a_transaction(moto_store: "Store") -> None:
+def test_without_revisions_every_write_is_a_transaction_that_its_token_recognises(
+    moto_store: "Store",
+) -> None:
     bare = Table("Bare", revision_attribute=None)
 
     class Counter(Entity, table=bare, pk="COUNTER#{name}", sk="COUNTER"):
@@ -307,25 +307,16 @@ def test_without_revisions_every_write_of_something_stored_is_a_transaction(moto
         count: int = 0
 
     moto_store.create(bare)
-    session, wire = moto_store.line(lost_answer(operation="TransactWriteItems", at=1, times=2))
-    counter = session.save(Counter(name="a"))
+    lost = [lost_answer(at=at, operation="TransactWriteItems") for at in (1, 3, 5, 7)]
+    session, wire = moto_store.line(*lost)
+    session.save(Counter(name="a"))
     session.update(Key(Counter, name="a"), F.count.add(1))
     counter = session.get_one(Counter, name="a")
     counter.count += 1
     session.save(counter)
-    writes = [call.operation for call in wire.calls if call.operation != "GetItem"]
-    assert writes == ["PutItem", *["TransactWriteItems"] * 4]
     assert [item["count"] for item in moto_store.items(bare)] == [{"N": "2"}]
-
-
-def test_without_revisions_an_insert_whose_answer_was_lost_is_not_called_taken(moto_store: "Store") -> None:
-    bare = Table("Bare", revision_attribute=None)
-
-    class Counter(Entity, table=bare, pk="COUNTER#{name}", sk="COUNTER"):
-        name: str
-
-    moto_store.create(bare)
-    session, _ = moto_store.line(lost_answer(operation="PutItem"))
-    with pytest.raises(OutcomeUnknown):
-        session.save(Counter(name="a"))
-    assert len(moto_store.items(bare)) == 1
+    session.delete(counter)
+    assert moto_store.items(bare) == []
+    writes = [call for call in wire.calls if call.operation != "GetItem"]
+    assert [call.operation for call in writes] == ["TransactWriteItems"] * 8
+    assert len({call.request["ClientRequestToken"] for call in writes}) == 4

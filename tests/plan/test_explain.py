@@ -85,8 +85,8 @@ def test_a_new_version_and_a_tombstone() -> None:
     assert explained(Remove(audit)) == [
         "PutItem, 1 action, 1 write capacity units",
         (
-            "1. Put app PK=AUDIT#7 SK=v0_A: delete Audit(audit_id=7), leaving a tombstone that keeps its version number, "
-            "if its revision is still rev1"
+            "1. Put app PK=AUDIT#7 SK=v0_A: delete Audit(audit_id=7), leaving a tombstone that keeps its version "
+            "number, if its revision is still rev1"
         ),
     ]
 

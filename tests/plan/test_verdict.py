@@ -1,5 +1,6 @@
 """A refused plan becomes the one error that names its cause, or what has to be learned before trying again."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Any, TypeVar
 
@@ -76,7 +77,7 @@ def saved(entity: E) -> E:
     return entity
 
 
-def judged(plan: Plan, items: dict[Purpose, Item | None], code: str = "ConditionalCheckFailed") -> Verdict:
+def judged(plan: Plan, items: Mapping[Purpose, Item | None], code: str = "ConditionalCheckFailed") -> Verdict:
     """The verdict where the actions of these purposes failed, having met these items."""
     failures = [Found(one, code, "", items[one.purpose]) for one in plan.actions if one.purpose in items]
     assert len(failures) >= len(items)

@@ -94,6 +94,16 @@ class Engine:
                 item["_rev"] = {"S": "*"}
         return items
 
+    def guards(self, table: Table) -> dict[str, str]:
+        """Every guard item of a table with the keys PK and SK: its key and its owner's PK; none holds more."""
+        found = {}
+        for item in self.raw(table):
+            if item["PK"] == item["SK"]:
+                assert item.keys() == {"PK", "SK", "owner"}
+                assert item["owner"]["M"].keys() == {"PK", "SK"}
+                found[str(item["PK"]["S"])] = str(item["owner"]["M"]["PK"]["S"])
+        return found
+
     def put(self, table: Table, **item: Any) -> None:
         """Store an item by hand."""
         self.client.put_item(TableName=self.name(table.name), Item=item)
@@ -127,8 +137,12 @@ class _Heard:
             raise
 
 
+# Made once, because it reads the service's description; moto was imported before it and answers its clients.
+_AWS = botocore.session.get_session()
+
+
 def _client(endpoint: str | None) -> Any:
-    return botocore.session.get_session().create_client("dynamodb", region_name=REGION, endpoint_url=endpoint)
+    return _AWS.create_client("dynamodb", region_name=REGION, endpoint_url=endpoint)
 
 
 @pytest.fixture
@@ -151,7 +165,7 @@ def moto(clock: FakeClock) -> Iterator[Engine]:
 def ministack(
     ministack_endpoint: str, clock: FakeClock, unique_name: Callable[[str], str]
 ) -> Iterator[Engine]:
-    """ministack in another process, shared with other tests: tables and tokens have names of this test's own."""
+    """Ministack in another process, shared with other tests: tables and tokens have names of this test's own."""
     transport = PynamoTransport(endpoint=ministack_endpoint)
     engine = Engine(transport, _client(ministack_endpoint), clock, unique_name)
     yield engine

@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+import textwrap
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
@@ -85,10 +86,8 @@ def test_every_python_block_of_the_readme_is_run_by_a_test_here() -> None:
 
 def test_the_sixty_second_example_runs_on_strict_moto(tmp_path: Path) -> None:
     program = tmp_path / "sixty_seconds.py"
-    on_moto = (
-        "from dynaorm.testing.strict_moto import strict_moto\n\nengine = strict_moto()\nengine.__enter__()\n"
-    )
-    program.write_text(on_moto + block("session.create_table(app)") + "\nengine.__exit__(None, None, None)\n")
+    on_moto = "from dynaorm.testing.strict_moto import strict_moto\n\nwith strict_moto():\n"
+    program.write_text(on_moto + textwrap.indent(block("session.create_table(app)"), "    "))
     run = python(str(program))
     assert run.returncode == 0, run.stderr
     explained = run.stdout.splitlines()
@@ -110,7 +109,7 @@ def test_the_fixture_of_the_readme_gives_a_session_in_a_project_with_such_entiti
     )
     pytester.makepyfile(saves)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), str(pytester.path)]))
-    run = pytester.runpytest_subprocess("-p", "dynaorm.testing.plugin", "-p", "no:randomly")
+    run = pytester.runpytest_subprocess("-p", "no:randomly")
     run.assert_outcomes(passed=1)
 
 

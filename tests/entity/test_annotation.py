@@ -1,0 +1,153 @@
+"""Where a marker means the field, and where it would mean something else."""
+
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, NamedTuple, NewType, Optional, TypeVar
+
+import pytest
+from pydantic import BaseModel, create_model
+from typing_extensions import TypeAliasType, TypedDict
+
+from dynaorm import Attribute, ExpiresAt, InKey, Unique, Versioned
+from dynaorm.entity.annotation import Marked, accepts_none, marked
+
+T = TypeVar("T")
+Email = TypeAliasType("Email", Annotated[str, Unique("email")])
+MaybeEmail = TypeAliasType("MaybeEmail", Annotated[str | None, Unique("email")])
+Only = TypeAliasType("Only", Annotated[T, Unique("email")], type_params=(T,))
+Address = NewType("Address", str)
+
+
+class Model(BaseModel):
+    code: Annotated[str, Unique()]
+
+
+class Renamed(BaseModel):
+    code: Annotated[str, Attribute("c")]
+
+
+class Deep(BaseModel):
+    parts: list[Renamed]
+    again: "Deep | None" = None
+    code: Annotated[str, Attribute("c")] | None = None
+
+
+@dataclass
+class Record:
+    code: Annotated[str, InKey()]
+
+
+class Dictionary(TypedDict):
+    code: Annotated[str, Versioned()]
+
+
+class Pair(NamedTuple):
+    left: Annotated[str, Unique]
+    right: str
+
+
+def field(annotation: Any, default: Any = ...) -> Marked:
+    model = create_model("Model", value=(annotation, default))
+    return marked("value", model.model_fields["value"])
+
+
+@pytest.mark.parametrize(
+    "annotation",
+    [
+        Annotated[str, Unique("email")],
+        Annotated[str | None, Unique("email")],
+        Annotated[Optional[str], Unique("email")],  # noqa: UP045
+        Annotated[str, Unique("email")] | None,
+        Annotated[Annotated[str, "a note"], Unique("email")],
+        Annotated[Address, Unique("email")],
+        Annotated[list[str], Unique("email")],
+        Email,
+        Email | None,
+        MaybeEmail,
+        Only[str],
+        Only[str] | None,
+    ],
+    ids=str,
+)
+def test_a_marker_counts_wherever_it_can_only_mean_the_field(annotation: Any) -> None:
+    found = field(annotation)
+    assert (found.markers, found.problems) == ((Unique("email"),), ())
+
+
+def test_markers_are_kept_apart_from_what_other_libraries_put_into_annotated() -> None:
+    found = field(Annotated[str, "a note", Unique(), Attribute("E"), 5])
+    assert found.metadata == ("a note", 5)
+    assert found.find(Attribute) == [Attribute("E")]
+    assert found.find(InKey) == []
+
+
+@pytest.mark.parametrize(
+    ("annotation", "kind"),
+    [
+        (list[Annotated[str, Unique()]], "Unique"),
+        (list[Email], "Unique"),
+        (list[Annotated[str, Unique]], "Unique"),
+        (dict[str, Annotated[str, ExpiresAt()]], "ExpiresAt"),
+        (tuple[Annotated[str, Unique()], ...] | None, "Unique"),
+        (Annotated[str, Unique()] | Annotated[int, "a note"], "Unique"),
+        (Annotated[str, Attribute("x")] | int | None, "Attribute"),
+        (Model, "Unique"),
+        (Model | None, "Unique"),
+        (list[Model], "Unique"),
+        (Record, "InKey"),
+        (Dictionary, "Versioned"),
+        (Pair, "Unique"),
+        (Deep, "Attribute"),
+    ],
+    ids=str,
+)
+def test_a_marker_that_would_mean_a_part_of_the_value_is_refused(annotation: Any, kind: str) -> None:
+    (problem,) = field(annotation).problems
+    assert problem == (
+        f"value: {kind}() stands inside the type, where it would mean a part of the value; "
+        f"write Annotated[<the whole type>, {kind}()]"
+    )
+
+
+def test_a_nested_model_may_rename_its_own_fields() -> None:
+    assert field(Renamed).problems == ()
+    assert field(list[Renamed] | None).problems == ()
+
+
+def test_a_marker_that_nobody_called_is_refused_wherever_it_counts() -> None:
+    assert field(Annotated[str, Unique]).problems == ("value: Unique is a class; write Unique()",)
+    assert field(Annotated[str, InKey] | None).problems == ("value: InKey is a class; write InKey()",)
+
+
+def test_a_marker_as_a_default_is_refused() -> None:
+    expected = ("value: Unique() is its default value; write Annotated[<its type>, Unique()]",)
+    assert field(str, Unique()).problems == expected
+    assert field(str, Unique).problems == expected
+
+
+def test_a_marker_given_twice_is_refused() -> None:
+    assert field(Annotated[str, Unique("a"), Unique("b")]).problems == (
+        "value: Unique() is given twice; keep one",
+    )
+    assert field(Annotated[Email, Unique()]).problems == ("value: Unique() is given twice; keep one",)
+
+
+@pytest.mark.parametrize(
+    "annotation",
+    [
+        None,
+        str | None,
+        Optional[str],  # noqa: UP045
+        MaybeEmail,
+        Annotated[str | None, 1],
+        Literal["a", None],  # noqa: PYI061
+        Only[str | None],
+    ],
+    ids=str,
+)
+def test_none_is_a_value_of_an_optional_type_however_it_is_spelled(annotation: Any) -> None:
+    assert accepts_none(annotation)
+
+
+@pytest.mark.parametrize("annotation", [str, Email, list[str | None], Literal["a"], Any, Address], ids=str)
+def test_none_is_no_value_of_other_types(annotation: Any) -> None:
+    assert not accepts_none(annotation)

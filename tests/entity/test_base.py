@@ -1,0 +1,279 @@
+"""Entity: what it adds to a pydantic model, and the loaded state an object carries."""
+
+import copy
+import pickle
+from collections.abc import Callable, Iterator
+from typing import Annotated, Any
+
+import pytest
+from pydantic import BaseModel, Field, create_model
+
+from dynaorm import Attribute, Entity, Key, Session, Table, Unique, detached, inspect
+from dynaorm.entity.base import Entity as Base
+from dynaorm.entity.state import state_of
+from dynaorm.errors import AlreadyExists, InvalidValue, StaleEntity, UniqueViolation, UnknownField, UsageError
+from dynaorm.flow.call import Call
+from dynaorm.item.value import Item
+from dynaorm.testing.strict_moto import strict_moto
+from dynaorm.transport.pynamodb import PynamoTransport
+
+APP = Table("app")
+
+
+class User(Entity, table=APP, pk="USER#{user_id}", sk="PROFILE"):
+    user_id: str
+    email: Annotated[str, Unique()]
+    tags: list[str] = Field(default_factory=list)
+    note: Annotated[str | None, Attribute("Note")] = None
+
+
+class Point(Entity, table=APP, pk="POINT#{name}", sk="A", frozen=True):
+    name: str
+    x: int
+    y: int = Field(default=0, frozen=True)
+
+
+@pytest.fixture
+def session() -> Iterator[Session]:
+    with strict_moto(), Session(region="us-east-1") as session:
+        session.create_table(APP)
+        yield session
+
+
+def stored(pk: str, sk: str = "PROFILE") -> Item:
+    """An item as it is in the table, without its revision."""
+    key = {"PK": {"S": pk}, "SK": {"S": sk}}
+    request = {"TableName": "app", "Key": key, "ConsistentRead": True}
+    item: dict[str, dict[str, object]] = PynamoTransport(region="us-east-1").call(Call("GetItem", request))[
+        "Item"
+    ]
+    assert item.pop("_rev")
+    return item
+
+
+def user() -> User:
+    return User(user_id="u1", email="bobby@example.com", tags=["a"])
+
+
+COPIES: dict[str, Callable[[User], User]] = {
+    "model_copy": lambda entity: entity.model_copy(),
+    "model_copy deep": lambda entity: entity.model_copy(deep=True),
+    "copy": copy.copy,
+    "deepcopy": copy.deepcopy,
+    "pickle": lambda entity: pickle.loads(pickle.dumps(entity)),
+}
+NEW: dict[str, Callable[[User], User]] = {
+    "constructor": lambda entity: User(**entity.model_dump()),
+    "model_validate": lambda entity: User.model_validate(entity.model_dump()),
+    "model_validate_json": lambda entity: User.model_validate_json(entity.model_dump_json()),
+    "model_construct": lambda entity: User.model_construct(**entity.model_dump()),
+    "detached": detached,
+}
+
+
+def test_an_entity_adds_no_public_name_to_a_pydantic_model() -> None:
+    """So that every field name is free."""
+    assert {name for name in dir(Base) if not name.startswith("_")} == {
+        name for name in dir(BaseModel) if not name.startswith("_")
+    }
+    added = set(vars(Base)) - set(vars(BaseModel))
+    assert {name for name in added if not name.startswith("__")} == set()
+
+
+def test_names_of_sessions_and_tables_are_free_for_fields(session: Session) -> None:
+    names = [
+        "save",
+        "get",
+        "update",
+        "delete",
+        "key",
+        "table",
+        "pk",
+        "sk",
+        "name",
+        "version",
+        "state",
+        "query",
+        "set",
+    ]
+    keys: dict[str, Any] = {"table": Table("app"), "pk": "ODD#{key}", "sk": "A"}
+    fields: dict[str, Any] = dict.fromkeys(names, str)
+    odd = create_model("Odd", __base__=Entity, __cls_kwargs__=keys, **fields)
+    entity = session.save(odd(**{name: name.upper() for name in names}))
+    assert session.get(odd, key="KEY") == entity
+
+
+def test_a_new_entity_knows_nothing_of_the_table() -> None:
+    found = inspect(user())
+    assert (found.loaded, found.key, found.revision, found.version, found.changes) == (
+        False,
+        None,
+        None,
+        None,
+        {},
+    )
+
+
+def test_a_saved_entity_is_loaded(session: Session) -> None:
+    entity = user()
+    assert session.save(entity) is entity
+    found = inspect(entity)
+    assert (found.loaded, found.key, found.version, found.changes) == (
+        True,
+        Key(User, user_id="u1"),
+        None,
+        {},
+    )
+    loaded = session.get_one(User, user_id="u1")
+    assert inspect(loaded) == found
+    assert found.revision
+
+
+def test_inspect_tells_what_changed_since_as_stored_and_now(session: Session) -> None:
+    entity = session.save(user())
+    entity.tags.append("b")
+    entity.note = "n"
+    assert inspect(entity).changes == {"tags": (["a"], ["a", "b"]), "note": (None, "n")}
+    entity.tags.remove("b")
+    entity.note = None
+    assert inspect(entity).changes == {}
+
+
+def test_the_revision_is_new_after_every_write_that_changes_something(session: Session) -> None:
+    entity = session.save(user())
+    first = inspect(entity).revision
+    assert inspect(session.save(entity)).revision == first
+    entity.note = "n"
+    assert inspect(session.save(entity)).revision != first
+
+
+@pytest.mark.parametrize("how", COPIES)
+def test_copies_carry_the_loaded_state(session: Session, how: str) -> None:
+    entity = session.save(user())
+    twin = COPIES[how](entity)
+    assert inspect(twin) == inspect(entity)
+    twin.note = "n"
+    session.save(twin)
+    assert stored("USER#u1")["Note"] == {"S": "n"}
+    entity.note = "m"
+    with pytest.raises(StaleEntity):
+        session.save(entity)
+
+
+@pytest.mark.parametrize("how", COPIES)
+def test_a_copy_of_a_new_entity_is_new(how: str) -> None:
+    assert not inspect(COPIES[how](user())).loaded
+
+
+@pytest.mark.parametrize("how", NEW)
+def test_what_is_made_from_values_is_new(session: Session, how: str) -> None:
+    entity = session.save(user())
+    twin = NEW[how](entity)
+    assert twin == entity
+    assert not inspect(twin).loaded
+    with pytest.raises(AlreadyExists):
+        session.save(twin)
+    assert inspect(entity).loaded
+
+
+def test_copies_share_one_snapshot(session: Session) -> None:
+    entity = session.save(user())
+    assert state_of(copy.deepcopy(entity)) is state_of(entity) is not None
+
+
+def test_the_loaded_state_takes_no_part_in_what_pydantic_shows_and_compares(session: Session) -> None:
+    loaded, new = session.save(user()), user()
+    assert loaded == new
+    assert repr(loaded) == repr(new) == "User(user_id='u1', email='bobby@example.com', tags=['a'], note=None)"
+    assert loaded.model_dump() == new.model_dump()
+    assert loaded.model_dump_json() == new.model_dump_json()
+    assert vars(loaded) == vars(new)
+    assert list(User.model_fields) == list(User.model_json_schema()["properties"])
+    assert loaded.model_fields_set == new.model_fields_set
+
+
+def test_after_delete_an_entity_is_new_and_can_be_saved_again(session: Session) -> None:
+    entity = session.save(user())
+    session.delete(entity)
+    assert not inspect(entity).loaded
+    with pytest.raises(
+        UsageError, match="this User is new: no session has loaded or saved it; save it first"
+    ):
+        session.delete(entity)
+    session.save(entity)
+    assert inspect(entity).loaded
+
+
+def test_a_refused_save_leaves_a_new_entity_new(session: Session) -> None:
+    session.save(user())
+    second = User(user_id="u2", email="bobby@example.com")
+    with pytest.raises(
+        UniqueViolation, match=r"email 'bobby@example.com' is taken by Key\(User, user_id='u1'\)"
+    ):
+        session.save(second)
+    assert not inspect(second).loaded
+
+
+def test_frozen_entities_are_saved_and_updated_through_copies(session: Session) -> None:
+    point = session.save(Point(name="p", x=1))
+    moved = session.save(point.model_copy(update={"x": 2, "y": 5}))
+    assert session.get(Point, name="p") == moved == Point(name="p", x=2, y=5)
+    updated = session.update(moved, {"x": 3})
+    assert (updated.x, moved.x) == (3, 2)
+    assert inspect(updated).loaded
+    assert hash(moved) == hash(Point(name="p", x=2, y=5))
+
+
+def test_the_recipe_of_a_partial_update_over_http_updates_the_stored_entity(session: Session) -> None:
+    """FastAPI's: load, ``model_copy(update=patch.model_dump(exclude_unset=True))``, save."""
+
+    class UserPatch(BaseModel):
+        email: str | None = None
+        note: str | None = None
+
+    session.save(user())
+    entity = session.get_one(User, user_id="u1")
+    patch = UserPatch.model_validate_json('{"note": "hello"}')
+    session.save(entity.model_copy(update=patch.model_dump(exclude_unset=True)))
+    assert stored("USER#u1") == {
+        "PK": {"S": "USER#u1"},
+        "SK": {"S": "PROFILE"},
+        "_type": {"S": "User"},
+        "user_id": {"S": "u1"},
+        "email": {"S": "bobby@example.com"},
+        "tags": {"L": [{"S": "a"}]},
+        "Note": {"S": "hello"},
+    }
+
+
+def test_detached_applies_changes_to_a_new_entity_and_leaves_the_other(session: Session) -> None:
+    entity = session.save(user())
+    twin = detached(entity, user_id="u2", email="other@example.com")
+    session.save(twin)
+    assert session.get_one(User, user_id="u2").tags == ["a"]
+    assert (entity.user_id, inspect(entity).key) == ("u1", Key(User, user_id="u1"))
+
+
+def test_detached_checks_names_and_values() -> None:
+    with pytest.raises(UnknownField) as unknown:
+        detached(user(), emial="x")
+    assert str(unknown.value) == "User has no field 'emial' to be named here; did you mean 'email'?"
+    with pytest.raises(InvalidValue) as invalid:
+        detached(user(), tags="x")
+    assert str(invalid.value) == (
+        "User.tags = 'x': Input should be a valid list; give the field a value that its declaration allows"
+    )
+
+
+def test_a_plain_model_of_a_mapped_class_shows_it_without_being_stored(session: Session) -> None:
+    class UserOut(User, table=None):
+        password: str = Field(default="", exclude=True)
+
+    shown = UserOut.model_validate(session.save(user()).model_dump())
+    assert shown.model_dump(include={"user_id", "tags"}) == {"user_id": "u1", "tags": ["a"]}
+    with pytest.raises(UsageError) as caught:
+        session.save(shown)
+    assert str(caught.value) == (
+        "UserOut is not mapped to a table; "
+        "declare class UserOut(Entity, table=..., pk=...), or use the class that has one"
+    )

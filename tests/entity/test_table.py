@@ -1,0 +1,105 @@
+"""Tables and indexes as declared: names, defaults, and what DynamoDB would refuse."""
+
+from typing import Any
+
+import pytest
+
+from dynaorm import BinaryKey, GlobalIndex, LocalIndex, NumberKey, Table
+from dynaorm.entity.table import KeyAttribute
+from dynaorm.errors import DeclarationError
+
+S = "S"
+
+
+def test_keys_and_bookkeeping_have_the_names_of_the_published_designs_by_default() -> None:
+    table = Table("app", indexes=[GlobalIndex("GSI1"), LocalIndex("LSI1")])
+    assert table.keys == (KeyAttribute("PK", "S"), KeyAttribute("SK", "S"))
+    assert (table.type_attribute, table.revision_attribute) == ("_type", "_rev")
+    assert (table.key_fields, table.guards) == ("stored", table)
+    assert table.kinds == {"PK": S, "SK": S, "GSI1PK": S, "GSI1SK": S, "LSI1SK": S}
+
+
+def test_keys_may_be_numbers_and_bytes_and_there_may_be_one_only() -> None:
+    table = Table("app", pk=BinaryKey("digest"), sk=NumberKey("at"))
+    assert table.keys == (KeyAttribute("digest", "B"), KeyAttribute("at", "N"))
+    assert Table("app", sk=None).keys == (KeyAttribute("PK", "S"),)
+
+
+def test_an_index_may_have_several_key_attributes_and_no_sort_key() -> None:
+    index = GlobalIndex("Regions", pk=("tenant", NumberKey("zone")), sk=None, projection=["name"])
+    assert index.pk == (KeyAttribute("tenant", "S"), KeyAttribute("zone", "N"))
+    assert index.sk == ()
+    assert index.projection == ("name",)
+
+
+def test_guards_live_in_the_guard_table() -> None:
+    guards = Table("guards")
+    assert Table("app", guard_table=guards).guards is guards
+
+
+def test_a_table_reads_as_it_is_written() -> None:
+    assert repr(Table("app")) == "Table('app')"
+    assert repr((GlobalIndex("GSI1"), LocalIndex("LSI1"))) == "(GlobalIndex('GSI1'), LocalIndex('LSI1'))"
+
+
+@pytest.mark.parametrize(
+    "name", ["app", "a.b-c_D9", "x" * 255, "arn:aws:dynamodb:eu-west-1:123456789012:table/app"]
+)
+def test_names_within_dynamodb_s_rules_are_taken(name: str) -> None:
+    assert Table(name).name == name
+
+
+@pytest.mark.parametrize(
+    ("options", "problems"),
+    [
+        ({"name": "ab"}, ["the name 'ab' is not 3 to 255 of A-Z a-z 0-9 _ . -; choose another"]),
+        ({"name": "my app"}, ["the name 'my app' is not 3 to 255 of A-Z a-z 0-9 _ . -; choose another"]),
+        (
+            {"indexes": [GlobalIndex("i"), GlobalIndex("GSI"), GlobalIndex("GSI")]},
+            [
+                "the name 'i' is not 3 to 255 of A-Z a-z 0-9 _ . -; choose another",
+                "two indexes have one name; rename one",
+            ],
+        ),
+        ({"pk": "K", "sk": "K"}, ["partition key and sort key are both called 'K'; name them differently"]),
+        (
+            {"sk": None, "indexes": [LocalIndex("LSI")]},
+            ["LocalIndex('LSI'): a local index needs a table with a sort key; declare a GlobalIndex"],
+        ),
+        (
+            {"indexes": [GlobalIndex("GSI", pk=("a", "b", "c", "d", "e"))]},
+            ["GlobalIndex('GSI'): pk has 5 attributes; DynamoDB allows 4, drop some"],
+        ),
+        (
+            {"indexes": [GlobalIndex("GSI", pk=NumberKey("PK"))]},
+            ["GlobalIndex('GSI'): 'PK' is a key of two types; use one type everywhere"],
+        ),
+        (
+            {"indexes": [GlobalIndex("GSI", projection="all")]},
+            ["GlobalIndex('GSI'): projection='all'; write 'ALL', 'KEYS_ONLY', or a tuple of attribute names"],
+        ),
+        (
+            {"type_attribute": "PK", "revision_attribute": "SK"},
+            [
+                "type_attribute 'PK' is a key attribute; choose another name or None",
+                "revision_attribute 'SK' is a key attribute; choose another name or None",
+            ],
+        ),
+        (
+            {"type_attribute": "x", "revision_attribute": "x"},
+            ["type_attribute and revision_attribute are both 'x'; name them differently"],
+        ),
+        (
+            {"guard_table": Table("guards", sk=NumberKey("n"))},
+            ["guard_table 'guards': its key 'n' is not a string key; use one"],
+        ),
+        ({"key_fields": "in-key"}, ["key_fields='in-key'; write 'stored' or 'in_key'"]),
+    ],
+)
+def test_a_table_that_contradicts_itself_or_dynamodb_is_refused(
+    options: dict[str, Any], problems: list[str]
+) -> None:
+    name = options.pop("name", "app")
+    with pytest.raises(DeclarationError) as caught:
+        Table(name, **options)
+    assert str(caught.value) == "\n  - ".join([f"Cannot map class Table({name!r}):", *problems])

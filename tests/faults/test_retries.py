@@ -1,0 +1,357 @@
+"""Conflicts, throttles and silence are repeated, within bounds; what is left over is told apart by its error."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any
+
+import pytest
+
+from dynaorm import Entity, F, Key, Retry, Table, Unique, inspect
+from dynaorm.errors import (
+    AlreadyExists,
+    ConditionFailed,
+    Contention,
+    OutcomeUnknown,
+    StaleEntity,
+    TableNotFound,
+    Throttled,
+    UnexpectedRefusal,
+    UniqueViolation,
+    Unreachable,
+    UsageError,
+)
+from dynaorm.flow.call import Call, Reason, Refusal, Reply, Transport
+from dynaorm.testing.faults import Fault, conflict, in_progress, lost_answer, lost_request, throttle
+
+if TYPE_CHECKING:
+    from tests.faults.conftest import Store
+
+app = Table("App")
+
+
+class Account(Entity, table=app, pk="ACCOUNT#{name}", sk="ACCOUNT"):
+    name: str
+    visits: int = 0
+
+
+class User(Entity, table=app, pk="USER#{user_id}", sk="PROFILE"):
+    user_id: str
+    email: Annotated[str, Unique()]
+    full_name: str = ""
+
+
+FOREVER = 1000
+LIZ = Key(Account, name="liz")
+
+
+@pytest.fixture
+def store(moto_store: "Store") -> "Store":
+    moto_store.create(app)
+    return moto_store
+
+
+def refused(code: str, *reasons: str | None, at: int = 1, times: int = 1) -> Fault:
+    """DynamoDB says no with this code, to any call; ``reasons`` cancel a transaction, action by action."""
+    given = tuple(None if reason is None else Reason(reason, "said so") for reason in reasons)
+
+    def strike(call: Call, inner: Transport) -> Reply:
+        raise Refusal(code, "said so", reasons=given, request_id="request-1")
+
+    return Fault("refused", strike, at, times)
+
+
+def cancelled(*reasons: str | None, at: int = 1, times: int = 1) -> Fault:
+    return refused("TransactionCanceledException", *reasons, at=at, times=times)
+
+
+# -- what is repeated --------------------------------------------------------------------------------------------------
+
+PLAIN = [
+    "TransactionConflictException", "ReplicatedWriteConflictException", "ThrottlingException",
+    "ProvisionedThroughputExceededException", "RequestLimitExceeded",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("code", PLAIN)
+def test_a_plain_write_that_met_a_conflict_or_throttle_is_made_again(store: "Store", code: str) -> None:
+    session, wire = store.line(refused(code, times=3))
+    session.save(Account(name="liz"))
+    assert wire.calls == [wire.calls[0]] * 4
+    assert store.keys(app) == ["ACCOUNT#liz ACCOUNT"]
+
+
+@pytest.mark.parametrize(
+    "reason", ["TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"]
+)
+def test_a_transaction_cancelled_by_a_conflict_or_throttle_is_made_again(store: "Store", reason: str) -> None:
+    session, wire = store.line(cancelled(None, reason, times=3))
+    session.save(User(user_id="1", email="liz@x.org"))
+    assert wire.calls == [wire.calls[0]] * 4
+    assert len(store.items(app)) == 2
+
+
+def test_a_transaction_in_progress_is_asked_for_again_under_its_token(store: "Store") -> None:
+    session, wire = store.line(lost_request(), in_progress(at=2, times=3))
+    session.save(User(user_id="1", email="liz@x.org"))
+    assert wire.calls == [wire.calls[0]] * 5
+    assert len(store.items(app)) == 2
+
+
+def test_an_update_by_key_that_met_a_conflict_is_made_again_because_nothing_was_written(
+    store: "Store",
+) -> None:
+    session, wire = store.line(conflict(operation="UpdateItem"), throttle(at=2, operation="UpdateItem"))
+    session.save(Account(name="liz"))
+    assert session.update(LIZ, F.visits.add(1)).visits == 1
+    assert [call.operation for call in wire.calls] == ["PutItem"] + ["UpdateItem"] * 3
+
+
+def test_reads_are_repeated_too(store: "Store") -> None:
+    store.line().session.save(User(user_id="1", email="liz@x.org"))
+    session, wire = store.line(lost_answer(), throttle(at=2), lost_request(at=4))
+    found = session.get_by(User, email="liz@x.org")
+    assert found is not None
+    assert found.user_id == "1"
+    assert [call.operation for call in wire.calls] == ["GetItem"] * 5
+
+
+# -- bounds ------------------------------------------------------------------------------------------------------------
+
+
+def test_pauses_grow_from_the_base_to_the_cap_and_are_scaled_by_chance(store: "Store") -> None:
+    session, _ = store.line(conflict(times=6), retry=Retry(base=0.1, cap=1.0))
+    session.save(Account(name="liz"))
+    assert store.clock.pauses == pytest.approx([0.05, 0.1, 0.2, 0.4, 0.5, 0.5])
+
+
+@pytest.mark.parametrize("attempts", [1, 2, 10])
+def test_a_call_is_attempted_as_often_as_the_session_says(store: "Store", attempts: int) -> None:
+    session, wire = store.line(conflict(times=FOREVER), retry=Retry(attempts=attempts))
+    with pytest.raises(Contention) as caught:
+        session.save(Account(name="liz"))
+    assert caught.value.attempts == len(wire.calls) == attempts
+    assert len(store.clock.pauses) == attempts - 1
+
+
+def test_a_call_is_repeated_no_longer_than_the_session_says(store: "Store") -> None:
+    session, wire = store.line(throttle(times=FOREVER), retry=Retry(attempts=FOREVER, seconds=60.0, cap=8.0))
+    started = store.clock.now()
+    with pytest.raises(Throttled) as caught:
+        session.save(Account(name="liz"))
+    assert 50.0 < store.clock.now() - started <= 60.0
+    assert caught.value.attempts == len(wire.calls) < FOREVER
+
+
+def test_nobody_can_ask_for_more_than_nine_minutes() -> None:
+    with pytest.raises(UsageError, match="540"):
+        Retry(seconds=541.0)
+
+
+def test_thousands_of_attempts_do_not_overflow(store: "Store") -> None:
+    retry = Retry(attempts=3000, base=0.001, cap=0.01)
+    session, wire = store.line(throttle(times=2500), retry=retry)
+    session.save(Account(name="liz"))
+    assert len(wire.calls) == 2501
+
+
+def test_slow_attempts_count_towards_the_time(store: "Store") -> None:
+    def slowly(call: Call, inner: Transport) -> Reply:
+        store.clock.advance(100.0)
+        raise Refusal("ThrottlingException")
+
+    session, wire = store.line(Fault("slowly", slowly, times=FOREVER))
+    with pytest.raises(Throttled):
+        session.save(Account(name="liz"))
+    assert len(wire.calls) == 6
+
+
+# -- what is left over -------------------------------------------------------------------------------------------------
+
+
+def save_plain(store: "Store", fault: Fault) -> object:
+    session, _ = store.line(fault)
+    return session.save(Account(name="liz"))
+
+
+def save_guarded(store: "Store", fault: Fault) -> object:
+    session, _ = store.line(fault)
+    return session.save(User(user_id="1", email="liz@x.org"))
+
+
+def read(store: "Store", fault: Fault) -> object:
+    session, _ = store.line(fault)
+    return session.get(LIZ)
+
+
+@pytest.mark.parametrize(
+    ("work", "fault", "error", "code"),
+    [
+        (save_plain, conflict(times=FOREVER), Contention, "TransactionConflictException"),
+        (save_guarded, conflict(times=FOREVER), Contention, "TransactionConflict"),
+        (save_guarded, cancelled("ConditionalCheckFailed", "TransactionConflict", times=FOREVER),
+         Contention, "TransactionConflict"),
+        (save_plain, throttle(times=FOREVER), Throttled, "ProvisionedThroughputExceededException"),
+        (save_guarded, throttle(times=FOREVER), Throttled, "ThrottlingError"),
+        (save_guarded, cancelled("TransactionConflict", "ThrottlingError", times=FOREVER),
+         Throttled, "ThrottlingError"),
+        (read, throttle(times=FOREVER), Throttled, "ProvisionedThroughputExceededException"),
+        (save_plain, lost_answer(times=FOREVER), OutcomeUnknown, None),
+        (save_guarded, lost_request(times=FOREVER), OutcomeUnknown, None),
+        (save_guarded, in_progress(times=FOREVER), OutcomeUnknown, None),
+        (save_plain, lost_request(times=FOREVER, sent=False), Unreachable, None),
+        (read, lost_answer(times=FOREVER), Unreachable, None),
+        (read, lost_request(times=FOREVER, sent=False), Unreachable, None),
+    ],
+)  # fmt: skip
+def test_each_kind_of_failure_has_an_error_of_its_own(
+    store: "Store",
+    work: Callable[["Store", Fault], object],
+    fault: Fault,
+    error: type[Exception],
+    code: str | None,
+) -> None:
+    with pytest.raises(error) as caught:
+        work(store, fault)
+    assert type(caught.value) is error
+    assert getattr(caught.value, "code", None) == code
+
+
+def test_contention_leaves_table_and_entity_as_they_were(store: "Store") -> None:
+    store.line().session.save(User(user_id="1", email="liz@x.org"))
+    session, _ = store.line(conflict(times=FOREVER), retry=Retry(attempts=2))
+    user = session.get_one(User, user_id="1")
+    before, items = inspect(user), store.items(app)
+    user.email = "new@x.org"
+    with pytest.raises(Contention):
+        session.save(user)
+    assert store.items(app) == items
+    assert inspect(user).revision == before.revision
+    assert user.email == "new@x.org"
+    store.line().session.save(user)
+    assert store.keys(app)[1] == "email#new@x.org email#new@x.org"
+
+
+# -- mixed reasons -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "trouble", ["TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"]
+)
+def test_beside_a_conflict_or_throttle_nobody_is_blamed_for_a_failed_condition(
+    store: "Store", trouble: str
+) -> None:
+    session, wire = store.line(cancelled("ConditionalCheckFailed", trouble, times=2))
+    session.save(User(user_id="1", email="liz@x.org"))
+    assert len(wire.calls) == 3
+
+
+def test_a_condition_that_still_fails_when_the_conflict_is_over_is_the_cause(store: "Store") -> None:
+    store.line().session.save(User(user_id="2", email="liz@x.org"))
+    session, wire = store.line(cancelled("TransactionConflict", "ConditionalCheckFailed"))
+    with pytest.raises(UniqueViolation) as caught:
+        session.save(User(user_id="1", email="liz@x.org"))
+    assert len(wire.calls) == 2
+    assert (caught.value.value, caught.value.owner) == ("liz@x.org", Key(User, user_id="2"))
+
+
+def test_of_several_causes_staleness_comes_first_and_all_are_told(store: "Store") -> None:
+    """Stale, taken, and a condition that does not hold: one error, with the others among its causes."""
+    session = store.line().session
+    stale = session.save(Account(name="liz"))
+    other = store.line().session
+    theirs = other.get_one(LIZ, consistent=True)
+    theirs.visits = 1
+    other.save(theirs)
+    for taken in (User(user_id="1", email="one@x.org"), Account(name="poor")):
+        other.save(taken)
+
+    def block() -> None:
+        with session.transaction() as tx:
+            tx.check(Key(Account, name="poor"), F.visits >= 1)
+            tx.save(User(user_id="2", email="one@x.org"))
+            stale.visits = 5
+            tx.save(stale)
+
+    before = store.items(app)
+    with pytest.raises(StaleEntity) as caught:
+        block()
+    assert [type(cause) for cause in caught.value.causes] == [StaleEntity, UniqueViolation, ConditionFailed]
+    assert store.items(app) == before
+
+
+def test_a_key_and_two_unique_values_that_are_taken_are_all_reported(store: "Store") -> None:
+    class Person(Entity, table=Table("People"), pk="PERSON#{person_id}", sk="P"):
+        person_id: str
+        email: Annotated[str, Unique()]
+        phone: Annotated[str, Unique()]
+
+    store.create(Table("People"))
+    session = store.line().session
+    for number in "123":
+        session.save(Person(person_id=number, email=f"{number}@x.org", phone=number * 3))
+    with pytest.raises(AlreadyExists) as caught:
+        session.save(Person(person_id="1", email="2@x.org", phone="333"))
+    assert caught.value.key == Key(Person, person_id="1")
+    told: list[tuple[Any, ...]] = [
+        (one.constraint, one.fields, one.value, one.owner) for one in caught.value.violations
+    ]
+    assert told == [
+        ("email", ("email",), "2@x.org", Key(Person, person_id="2")),
+        ("phone", ("phone",), "333", Key(Person, person_id="3")),
+    ]
+
+
+# -- invalid, however DynamoDB says so ---------------------------------------------------------------------------------
+
+
+def test_a_validation_error_is_one_error_as_a_reason_or_as_an_exception(store: "Store") -> None:
+    session, _ = store.line(cancelled(None, "ValidationError"), refused("ValidationException", at=2))
+    with pytest.raises(UnexpectedRefusal) as as_reason:
+        session.save(User(user_id="1", email="liz@x.org"))
+    with pytest.raises(UnexpectedRefusal) as as_exception:
+        session.save(Account(name="liz"))
+    for caught in (as_reason, as_exception):
+        assert caught.value.code == "ValidationException"
+        assert (caught.value.message, caught.value.request_id) == ("said so", "request-1")
+    assert "email" in as_reason.value.action
+    assert "Account" in as_exception.value.action
+
+
+def test_an_update_that_dynamodb_cannot_make_is_the_same_error_plain_and_in_a_transaction(
+    ministack_store: "Store",
+) -> None:
+    """Adding to what is stored as text: ministack says ValidationException, or ValidationError as a reason."""
+    ministack_store.create(app)
+    session = ministack_store.line().session
+    session.save(Account(name="liz"))
+    (item,) = ministack_store.items(app)
+    ministack_store.put(app, **{**item, "visits": {"S": "many"}})
+    for exactly_once in (False, True):
+        with pytest.raises(UnexpectedRefusal) as caught:
+            session.update(LIZ, F.visits.add(1), exactly_once=exactly_once)
+        assert caught.value.code == "ValidationException"
+        assert "Account" in caught.value.action
+
+
+def test_an_invalid_action_is_told_though_conditions_failed_beside_it(store: "Store") -> None:
+    session, wire = store.line(cancelled("ConditionalCheckFailed", "ValidationError"))
+    with pytest.raises(UnexpectedRefusal) as caught:
+        session.save(User(user_id="1", email="liz@x.org"))
+    assert caught.value.reasons == ("ConditionalCheckFailed", "ValidationError")
+    assert len(wire.calls) == 1
+
+
+def test_a_missing_table_is_named(store: "Store") -> None:
+    class Lost(Entity, table=Table("Nowhere"), pk="LOST#{name}", sk="L"):
+        name: str
+
+    with pytest.raises(TableNotFound) as caught:
+        store.line().session.save(Lost(name="a"))
+    assert caught.value.table == "Nowhere"
+
+
+def test_a_collection_that_is_full_is_not_repeated(store: "Store") -> None:
+    session, wire = store.line(cancelled("ItemCollectionSizeLimitExceeded", None))
+    with pytest.raises(UnexpectedRefusal) as caught:
+        session.save(User(user_id="1", email="liz@x.org"))
+    assert caught.value.code == "ItemCollectionSizeLimitExceeded"
+    assert len(wire.calls) == 1

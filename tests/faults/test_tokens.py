@@ -1,0 +1,314 @@
+"""One token and the same bytes for life; a caller's own token makes an equal block happen once, whoever runs it."""
+
+import copy
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Annotated, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dynaorm import Entity, F, Key, Retry, Session, Table, Unique, inspect
+from dynaorm.errors import (
+    ConditionFailed,
+    DynaormError,
+    OutcomeUnknown,
+    TokenReused,
+    UniqueViolation,
+    UsageError,
+)
+from dynaorm.flow.call import Call, Reply
+from dynaorm.testing.clock import FakeClock
+from dynaorm.testing.faults import (
+    FaultyTransport,
+    conflict,
+    in_progress,
+    lost_answer,
+    lost_request,
+    throttle,
+)
+
+if TYPE_CHECKING:
+    from tests.faults.conftest import Store
+
+app = Table("App")
+
+
+class User(Entity, table=app, pk="USER#{user_id}", sk="PROFILE"):
+    user_id: str
+    email: Annotated[str, Unique()]
+    roles: set[str] = set()
+    settings: dict[str, str] = {}
+
+
+class Stock(Entity, table=app, pk="STOCK#{sku}", sk="STOCK"):
+    sku: str
+    left: int = 0
+
+
+class Page(Entity, table=app, pk="PAGE#{name}", sk="TEXT", versioned=True):
+    name: str
+    text: str
+
+
+TEN_MINUTES = 600.0
+ROLES = {"admin", "editor", "viewer", "auditor", "owner"}
+
+
+@pytest.fixture
+def store(store: "Store") -> "Store":
+    store.create(app)
+    return store
+
+
+@pytest.fixture
+def token(unique_name: Callable[[str], str]) -> str:
+    """A token of this test's own: ministack is shared, and remembers."""
+    return unique_name("TRANSACTION1")
+
+
+def register(session: Session, token: str) -> User:
+    with session.transaction(token=token) as tx:
+        return tx.save(User(user_id="1", email="1@x.org", roles=ROLES, settings={"b": "1", "a": "2"}))
+
+
+# -- the library's own token -------------------------------------------------------------------------------------------
+
+
+def test_a_transaction_is_repeated_with_one_token_and_the_same_bytes_whatever_went_wrong(
+    store: "Store",
+) -> None:
+    troubles = [
+        conflict(), throttle(at=2), lost_request(at=3), in_progress(at=4), lost_answer(at=5), lost_answer(at=6)
+    ]  # fmt: skip
+    session, wire = store.line(*troubles)
+    session.save(User(user_id="1", email="liz@x.org", roles=ROLES, settings={"z": "1", "a": "2"}))
+    assert len(wire.calls) == 7
+    assert all(repr(call) == repr(wire.calls[0]) for call in wire.calls), "the order of keys counts, too"
+
+
+def test_what_a_transport_does_to_a_request_does_not_reach_the_next_attempt(moto_store: "Store") -> None:
+    """pynamodb adds to what it is given; a repetition must not carry it."""
+    moto_store.create(app)
+    session, wire = moto_store.line(lost_answer(times=3))
+    session.save(User(user_id="1", email="liz@x.org"))
+    assert all(set(call.request) == {"TransactItems", "ClientRequestToken"} for call in wire.calls)
+
+
+def test_every_unit_of_work_has_a_token_of_its_own(store: "Store") -> None:
+    session, wire = store.line()
+    for number in range(5):
+        session.save(User(user_id=str(number), email=f"{number}@x.org"))
+    tokens = [call.request["ClientRequestToken"] for call in wire.calls]
+    assert len(set(tokens)) == 5
+    assert all(1 <= len(token) <= 36 for token in tokens)
+
+
+def test_a_change_of_the_entity_while_its_save_is_under_way_is_not_sent(moto_store: "Store") -> None:
+    """What is sent was decided once: a repetition does not look at the entity again."""
+    moto_store.create(app)
+    user = User(user_id="1", email="liz@x.org", roles={"admin"}, settings={"a": "1"})
+    session, wire = moto_store.line(lost_request())
+    user_of_another_thread = user
+
+    def pause(seconds: float) -> None:
+        user_of_another_thread.roles.add("owner")
+        user_of_another_thread.settings["a"] = "2"
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(moto_store.clock, "pause", pause)
+        session.save(user)
+    assert wire.calls[0] == wire.calls[1]
+    assert moto_store.items(app)[0]["roles"] == {"SS": ["admin"]}
+    assert inspect(user).changes.keys() == {"roles", "settings"}
+
+
+TROUBLES = st.lists(
+    st.sampled_from([lost_answer, lost_request, conflict, throttle, in_progress]), min_size=0, max_size=8
+)
+
+
+@given(troubles=TROUBLES, guarded=st.booleans())
+def test_whatever_goes_wrong_a_save_is_applied_once_or_not_at_all_and_never_blamed_on_others(
+    troubles: list[Any], guarded: bool
+) -> None:
+    """A small engine in a dictionary: it knows what DynamoDB knows of one insert, and nothing else."""
+    engine, clock = _OneInsert(), FakeClock()
+    faults = [make(at=at) for at, make in enumerate(troubles, 1)]
+    wire = FaultyTransport(engine, *faults)
+    session = Session(transport=wire, clock=clock, retry=Retry(attempts=len(troubles) + 1))
+    entity = User(user_id="1", email="liz@x.org") if guarded else Stock(sku="x")
+    session.save(entity)
+    assert engine.applied == 1
+    assert all(call == wire.calls[0] for call in wire.calls)
+    assert inspect(entity).loaded
+
+
+class _OneInsert:
+    """Takes one insert; a transaction by its token again, a plain Put only if nothing is there."""
+
+    def __init__(self) -> None:
+        self.applied = 0
+        self._request: Any = None
+
+    def call(self, call: Call, /) -> Reply:
+        from dynaorm.flow.call import Refusal  # noqa: PLC0415 - only here
+
+        if self._request is None:
+            self.applied, self._request = 1, copy.deepcopy(call.request)
+        elif call.operation == "PutItem":
+            raise Refusal("ConditionalCheckFailedException", item=self._request["Item"])
+        else:
+            assert call.request == self._request
+        return {}
+
+
+# -- a caller's token --------------------------------------------------------------------------------------------------
+
+
+def test_an_equal_block_in_another_session_sends_equal_bytes_and_is_applied_once(
+    store: "Store", token: str
+) -> None:
+    first, first_wire = store.line()
+    second, second_wire = store.line()
+    one = register(first, token)
+    items = store.items(app)
+    store.clock.advance(30.0)
+    two = register(second, token)
+    assert repr(first_wire.calls) == repr(second_wire.calls)
+    assert store.items(app) == items
+    assert inspect(one).revision == inspect(two).revision == items[0]["_rev"]["S"]
+    two.roles = set()
+    second.save(two)
+    assert "roles" not in store.items(app)[0]
+
+
+def test_an_equal_block_that_counts_is_counted_once(store: "Store", token: str) -> None:
+    def take(session: Session) -> None:
+        with session.transaction(token=token) as tx:
+            tx.update(Key(Stock, sku="x"), F.left.add(-1), condition=F.left >= 1)
+
+    store.line().session.save(Stock(sku="x", left=1))
+    take(store.line().session)
+    take(store.line().session)
+    assert store.items(app)[0]["left"] == {"N": "0"}
+
+
+def test_an_equal_block_of_a_process_that_died_before_the_answer_is_a_success(
+    store: "Store", token: str
+) -> None:
+    first, _ = store.line(lost_answer(times=99), retry=Retry(attempts=1))
+    with pytest.raises(OutcomeUnknown):
+        register(first, token)
+    assert inspect(register(store.line().session, token)).loaded
+    assert len(store.items(app)) == 2
+
+
+def test_an_equal_block_of_a_versioned_entity_is_recognised_though_its_time_differs(
+    store: "Store", token: str
+) -> None:
+    def write(session: Session) -> None:
+        with session.transaction(token=token) as tx:
+            tx.save(Page(name="home", text="Hi"))
+
+    write(store.line().session)
+    items = store.items(app)
+    store.clock.advance(5.0)
+    write(store.line().session)
+    assert store.items(app) == items
+    assert store.keys(app) == ["PAGE#home v0_TEXT", "PAGE#home v1_TEXT"]
+
+
+@pytest.mark.parametrize("elapsed", [0.0, TEN_MINUTES + 1])
+def test_an_equal_block_finds_its_own_inserts_when_the_token_is_forgotten(
+    moto_store: "Store", elapsed: float, token: str
+) -> None:
+    moto_store.create(app)
+    register(moto_store.line().session, token)
+    items = moto_store.items(app)
+    moto_store.clock.advance(elapsed)
+    assert inspect(register(moto_store.line().session, token)).loaded
+    assert moto_store.items(app) == items
+
+
+def users(tx: Any, *numbers: int) -> None:
+    for number in numbers:
+        tx.save(User(user_id=str(number), email=f"{number}@x.org"))
+
+
+@pytest.mark.parametrize(
+    ("first", "second"), [((1,), (2,)), ((1,), (1, 2)), ((1, 2), (1,)), ((1, 2), (1, 3))]
+)
+def test_a_token_given_to_another_block_is_refused_and_nothing_of_it_is_written(
+    store: "Store", first: Iterable[int], second: Iterable[int], token: str
+) -> None:
+    """Even where the two have an entity in common: that it is stored says nothing of the rest."""
+    session = store.line().session
+    with session.transaction(token=token) as tx:
+        users(tx, *first)
+    items = store.items(app)
+
+    def block() -> None:
+        with session.transaction(token=token) as tx:
+            users(tx, *second)
+
+    with pytest.raises(TokenReused) as caught:
+        block()
+    assert caught.value.token == token
+    assert store.items(app) == items
+
+
+def test_a_block_that_shares_an_entity_with_a_forgotten_one_of_its_token_is_not_called_done(
+    moto_store: "Store", token: str
+) -> None:
+    moto_store.create(app)
+    session = moto_store.line().session
+    with session.transaction(token=token) as tx:
+        users(tx, 1)
+    moto_store.clock.advance(TEN_MINUTES + 1)
+
+    def block() -> None:
+        with session.transaction(token=token) as tx:
+            users(tx, 1, 2)
+
+    with pytest.raises(DynaormError) as caught:
+        block()
+    assert type(caught.value).__name__ == "AlreadyExists"
+    assert len(moto_store.items(app)) == 2
+
+
+def test_a_refused_block_does_not_use_up_its_token(store: "Store", token: str) -> None:
+    """A cancelled transaction binds nothing: corrected, the block may run under the same token."""
+    session = store.line().session
+    session.save(User(user_id="2", email="1@x.org"))
+    with pytest.raises(UniqueViolation):
+        register(session, token)
+    session.delete(Key(User, user_id="2"))
+    register(session, token)
+    assert store.keys(app) == ["USER#1 PROFILE", "email#1@x.org email#1@x.org"]
+
+
+def test_a_condition_that_failed_is_told_again_under_the_same_token(store: "Store", token: str) -> None:
+    session = store.line().session
+    session.save(Stock(sku="x", left=0))
+
+    def block() -> None:
+        with session.transaction(token=token) as tx:
+            tx.update(Key(Stock, sku="x"), F.left.add(-1), condition=F.left >= 1)
+
+    for _ in range(2):
+        with pytest.raises(ConditionFailed):
+            block()
+    session.update(Key(Stock, sku="x"), F.left.set(1))
+    block()
+    assert store.items(app)[0]["left"] == {"N": "0"}
+
+
+@pytest.mark.parametrize("token", ["", "x" * 37])
+def test_a_token_dynamodb_would_refuse_is_refused_before_anything_is_sent(
+    moto_store: "Store", token: str
+) -> None:
+    session, wire = moto_store.line()
+    with pytest.raises(UsageError, match="1 to 36"):
+        register(session, token)
+    assert wire.calls == []

@@ -1,0 +1,308 @@
+"""A unit of work: what is read before it, what is learned from a refusal, and when it gives up."""
+
+import logging
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import pytest
+
+from dynaorm import Entity, F, Key, Retry, Session, Table, Unique, inspect
+from dynaorm.entity.mapping import mapping_of
+from dynaorm.errors import (
+    AlreadyExists,
+    ConditionFailed,
+    Contention,
+    EntityNotFound,
+    StaleEntity,
+    UniqueViolation,
+    UsageError,
+)
+from dynaorm.flow.call import Reason, Refusal
+from dynaorm.item.value import Item
+from dynaorm.testing.clock import FakeClock
+from dynaorm.testing.scripted import Answer, ScriptedTransport
+
+NOW = 1_700_000_000
+
+app = Table("commit-app")
+
+
+class User(Entity, table=app, pk="USER#{user_id}", sk="U"):
+    user_id: str
+    email: Annotated[str, Unique()]
+    name: str = ""
+
+
+class Staff(User):
+    desk: str = ""
+
+
+class Stock(Entity, table=app, pk="STOCK#{sku}", sk="S"):
+    sku: str
+    left: int = 0
+
+
+class Crate(Stock):
+    planks: int = 0
+
+
+class Document(Entity, table=app, pk="DOC#{doc_id}", sk="D", versioned=True):
+    doc_id: str
+
+
+def opened(*answers: Answer, **options: Any) -> tuple[Session, ScriptedTransport]:
+    transport = ScriptedTransport(*answers)
+    return Session(transport=transport, clock=FakeClock(NOW, ids="id-"), **options), transport
+
+
+def user_item(revision: str, email: str = "a@x", kind: str = "User", **attributes: Any) -> Item:
+    return {
+        "PK": {"S": "USER#1"},
+        "SK": {"S": "U"},
+        "_type": {"S": kind},
+        "_rev": {"S": revision},
+        "user_id": {"S": "1"},
+        "email": {"S": email},
+        "name": {"S": ""},
+        **attributes,
+    }
+
+
+def stock_item(**attributes: Any) -> Item:
+    return {
+        "PK": {"S": "STOCK#a"}, "SK": {"S": "S"}, "_type": {"S": "Stock"}, "_rev": {"S": "r"}, "sku": {"S": "a"},
+        "left": {"N": "4"}, **attributes,
+    }  # fmt: skip
+
+
+def cancelled(*items: Item | str | None) -> Refusal:
+    """ "" for an action that was fine; else what the failed condition met."""
+    reasons = tuple(
+        None if isinstance(item, str) else Reason("ConditionalCheckFailed", "no", item) for item in items
+    )
+    return Refusal("TransactionCanceledException", reasons=reasons)
+
+
+def failed(item: Item | None) -> Refusal:
+    return Refusal("ConditionalCheckFailedException", "no", item=item)
+
+
+def loaded(revision: str = "r1", email: str = "a@x") -> User:
+    user: User = mapping_of(User).hydrate(user_item(revision, email))
+    return user
+
+
+def actions(request: Mapping[str, Any]) -> list[tuple[str, str]]:
+    found = []
+    for action in request["TransactItems"]:
+        ((verb, body),) = action.items()
+        found.append((verb, (body.get("Item") or body["Key"])["PK"]["S"]))
+    return found
+
+
+USER, STOCK = Key(User, user_id="1"), Key(Stock, sku="a")
+
+
+def operations(transport: ScriptedTransport) -> list[str]:
+    assert transport.remaining == 0
+    return [call.operation for call in transport.calls]
+
+
+def test_a_delete_by_key_of_a_guarded_class_reads_consistently_and_writes_under_what_it_read() -> None:
+    session, transport = opened({"Item": user_item("r1")}, {})
+    session.delete(USER)
+    assert operations(transport) == ["GetItem", "TransactWriteItems"]
+    assert transport.calls[0].request["ConsistentRead"] is True
+    request = transport.calls[1].request
+    assert actions(request) == [("Delete", "USER#1"), ("Delete", "email#a@x")]
+    assert request["TransactItems"][0]["Delete"]["ExpressionAttributeValues"] == {":v0": {"S": "r1"}}
+
+
+def test_a_write_that_lost_a_race_against_a_read_of_ours_is_made_again_with_what_was_met() -> None:
+    session, transport = opened({"Item": user_item("r1")}, cancelled(user_item("r2", "b@x"), ""), {})
+    session.delete(USER)
+    assert operations(transport) == ["GetItem", "TransactWriteItems", "TransactWriteItems"]
+    first, second = transport.calls[1:]
+    assert actions(second.request) == [("Delete", "USER#1"), ("Delete", "email#b@x")]
+    assert first.request["ClientRequestToken"] != second.request["ClientRequestToken"]
+
+
+def test_a_race_that_deleted_the_item_finds_nothing() -> None:
+    session, transport = opened({"Item": user_item("r1")}, cancelled(None, ""))
+    with pytest.raises(EntityNotFound):
+        session.delete(USER)
+    assert operations(transport) == ["GetItem", "TransactWriteItems"]
+
+
+def test_races_that_are_lost_again_and_again_are_contention() -> None:
+    refusals = [cancelled(user_item(f"r{number}"), "") for number in range(2, 5)]
+    session, transport = opened({"Item": user_item("r1")}, *refusals, retry=Retry(attempts=3))
+    with pytest.raises(Contention):
+        session.delete(USER)
+    assert transport.remaining == 0
+
+
+def test_an_overwrite_reads_and_releases_what_the_old_one_held() -> None:
+    session, transport = opened({"Item": user_item("r1", "old@x")}, {})
+    user = User(user_id="1", email="new@x")
+    session.save(user, overwrite=True)
+    assert actions(transport.calls[1].request) == [
+        ("Put", "USER#1"),
+        ("Delete", "email#old@x"),
+        ("Put", "email#new@x"),
+    ]
+    assert inspect(user).loaded
+
+
+def test_an_overwrite_of_nothing_inserts() -> None:
+    session, transport = opened({}, {})
+    session.save(User(user_id="1", email="new@x"), overwrite=True)
+    assert actions(transport.calls[1].request) == [("Put", "USER#1"), ("Put", "email#new@x")]
+
+
+def test_an_overwrite_that_lost_a_race_tries_again() -> None:
+    session, transport = opened({}, cancelled(user_item("r2", "b@x"), ""), {})
+    session.save(User(user_id="1", email="a@x"), overwrite=True)
+    assert actions(transport.calls[2].request) == [
+        ("Put", "USER#1"),
+        ("Delete", "email#b@x"),
+        ("Put", "email#a@x"),
+    ]
+
+
+def test_re_creation_learns_of_the_tombstone_from_the_refusal() -> None:
+    tombstone: Item = {
+        "PK": {"S": "DOC#d"}, "SK": {"S": "v0_D"}, "_rev": {"S": "t"}, "version": {"N": "4"},
+        "version_at": {"S": "2023-01-01T00:00:00.000000Z"}, "deleted": {"BOOL": True},
+    }  # fmt: skip
+    session, transport = opened(cancelled(tombstone, ""), {})
+    document = Document(doc_id="d")
+    session.save(document)
+    assert operations(transport) == ["TransactWriteItems"] * 2
+    assert inspect(document).version == 5
+    main = transport.calls[1].request["TransactItems"][0]["Put"]
+    assert main["ExpressionAttributeValues"] == {":v0": {"S": "t"}}
+
+
+def test_a_foreign_guard_is_left_alone_and_reported(caplog: pytest.LogCaptureFixture) -> None:
+    foreign = {"owner": {"M": {"PK": {"S": "USER#9"}, "SK": {"S": "U"}}}}
+    session, transport = opened(cancelled("", foreign, ""), {})
+    user = loaded(email="secret@x")
+    user.email = "b@x"
+    with caplog.at_level(logging.WARNING, logger="dynaorm"):
+        session.save(user)
+    assert actions(transport.calls[1].request) == [("Update", "USER#1"), ("Put", "email#b@x")]
+    (record,) = caplog.records
+    assert "belongs to another entity" in record.getMessage()
+    assert "commit-app" in record.getMessage()
+    assert "email" in record.getMessage()
+    assert "secret" not in record.getMessage()
+
+
+def test_a_foreign_guard_beside_a_stale_entity_still_ends_in_stale() -> None:
+    foreign = {"owner": {"M": {"PK": {"S": "USER#9"}, "SK": {"S": "U"}}}}
+    session, transport = opened(cancelled(user_item("r9"), foreign, ""), cancelled(user_item("r9"), ""))
+    user = loaded()
+    user.email = "b@x"
+    with pytest.raises(StaleEntity):
+        session.save(user)
+    assert operations(transport) == ["TransactWriteItems"] * 2
+
+
+def test_a_blind_write_that_met_a_subclass_is_planned_by_that_class() -> None:
+    crate = stock_item(_type={"S": "Crate"}, planks={"N": "1"})
+    session, transport = opened(failed(crate), {"Attributes": crate})
+    session.update(STOCK, F.left.add(1))
+    assert operations(transport) == ["UpdateItem", "UpdateItem"]
+    assert transport.calls[1].request["ConditionExpression"] == "#n1 = :v2" or (
+        ":v" in transport.calls[1].request["ConditionExpression"]
+    )
+    session, transport = opened(failed(crate), {})
+    session.delete(STOCK)
+    assert operations(transport) == ["DeleteItem", "DeleteItem"]
+
+
+def test_a_check_by_the_key_of_a_base_class_is_made_again_for_the_subclass() -> None:
+    crate = stock_item(_type={"S": "Crate"}, planks={"N": "1"})
+    session, transport = opened(cancelled(crate, ""), {})
+    with session.transaction() as tx:
+        tx.check(STOCK)
+        tx.save(Document(doc_id="d"))
+    assert operations(transport) == ["TransactWriteItems"] * 2
+
+
+def test_a_unit_of_work_reads_each_item_once() -> None:
+    session, transport = opened({"Item": user_item("r1")}, {})
+    with session.transaction() as tx:
+        tx.delete(USER)
+        tx.save(User(user_id="1", email="a@x"))
+        tx.check(USER)
+    assert operations(transport) == ["GetItem", "PutItem"]
+
+
+def test_an_unchanged_entity_sends_nothing_at_all() -> None:
+    session, transport = opened()
+    session.save(loaded())
+    with session.transaction() as tx:
+        tx.save(loaded())
+    with session.transaction():
+        pass
+    assert transport.calls == []
+
+
+@pytest.mark.parametrize("token", ["", "x" * 37])
+def test_a_token_dynamodb_would_refuse_is_refused_here(token: str) -> None:
+    session, transport = opened()
+    with pytest.raises(UsageError, match="1 to 36"), session.transaction(token=token) as tx:
+        tx.save(Stock(sku="a"))
+    assert transport.calls == []
+
+
+@pytest.mark.parametrize("token", ["x", "x" * 36])
+def test_a_token_of_legal_length_is_sent_as_it_is(token: str) -> None:
+    session, transport = opened({})
+    with session.transaction(token=token) as tx:
+        tx.save(Stock(sku="a"))
+    assert transport.calls[0].request["ClientRequestToken"] == token
+
+
+def test_a_plan_is_made_without_reading_or_not_at_all() -> None:
+    session, transport = opened()
+    assert session.plan(User(user_id="1", email="a@x")).operation == "TransactWriteItems"
+    plan = session.plan(loaded(), condition=F.name == "x")
+    assert plan.actions[0].has_condition
+    assert transport.calls == []
+
+
+@pytest.mark.parametrize(
+    ("refusal", "error"),
+    [
+        (cancelled(user_item("r9"), ""), AlreadyExists),
+        (cancelled("", {"owner": {"M": {"PK": {"S": "USER#9"}, "SK": {"S": "U"}}}}), UniqueViolation),
+    ],
+)
+def test_a_refused_insert_leaves_the_entity_new(refusal: Refusal, error: type[Exception]) -> None:
+    session, _ = opened(refusal)
+    user = User(user_id="1", email="a@x")
+    before = dict(vars(user))
+    with pytest.raises(error):
+        session.save(user)
+    assert (vars(user), inspect(user).loaded) == (before, False)
+
+
+@pytest.mark.parametrize(
+    ("refusal", "error"),
+    [
+        (failed(user_item("r9")), StaleEntity),
+        (failed(None), StaleEntity),
+        (failed(user_item("r1")), ConditionFailed),
+    ],
+)
+def test_a_refused_update_leaves_the_entity_as_it_was(refusal: Refusal, error: type[Exception]) -> None:
+    session, _ = opened(refusal)
+    user = loaded()
+    user.name = "n"
+    before, inspected = dict(vars(user)), inspect(user)
+    with pytest.raises(error):
+        session.save(user, condition=F.name == "")
+    assert (vars(user), inspect(user)) == (before, inspected)

@@ -1,0 +1,393 @@
+"""The verbs of a session about one entity: get and its options, update, refresh, diff and restore."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+import pytest
+from pydantic import ConfigDict
+
+from dynaorm import Entity, ExpiresAt, F, Key, Session, Table, Unique, Versioned, inspect
+from dynaorm.errors import (
+    ConditionFailed,
+    DecodeError,
+    EntityNotFound,
+    InvalidValue,
+    StaleEntity,
+    UniqueViolation,
+    UnknownField,
+    UsageError,
+)
+from dynaorm.flow.call import Call, Transport
+from dynaorm.testing.clock import FakeClock
+from dynaorm.testing.faults import FaultyTransport
+
+app = Table("entity-app")
+
+
+class User(Entity, table=app, pk="USER#{user_id}", sk="U"):
+    user_id: str
+    email: Annotated[str | None, Unique()] = None
+    name: str = ""
+    visits: int = 0
+
+
+class Staff(User):
+    desk: str = ""
+
+
+class Frozen(Entity, table=app, pk="FROZEN#{name}", sk="F"):
+    model_config = ConfigDict(frozen=True)
+    name: str
+    left: int = 0
+
+
+class Document(Entity, table=app, pk="DOC#{doc_id}", sk="D", versioned=True):
+    doc_id: str
+    text: str = ""
+    slug: Annotated[str | None, Unique()] = None
+
+
+class Audit(Entity, table=app, pk="AUDIT#{audit_id}", sk="A", versioned=True):
+    audit_id: str
+    result: Annotated[str, Versioned()]
+    note: str = ""
+
+
+class Login(Entity, table=app, pk="LOGIN#{token}", sk="L"):
+    token: str
+    hits: int = 0
+    until: Annotated[datetime | None, ExpiresAt()] = None
+
+
+@pytest.fixture
+def session(wire: FaultyTransport, clock: FakeClock) -> Iterator[Session]:
+    with Session(transport=wire, clock=clock) as session:
+        session.create_table(app)
+        wire.calls.clear()
+        yield session
+
+
+USER, DOCUMENT = Key(User, user_id="1"), Key(Document, doc_id="d")
+
+
+def operations(wire: FaultyTransport) -> list[str]:
+    found = [call.operation for call in wire.calls]
+    wire.calls.clear()
+    return found
+
+
+# -- get ---------------------------------------------------------------------------------------------------------------
+
+
+def test_what_is_not_there_is_none_and_get_one_raises(session: Session) -> None:
+    assert session.get(User, user_id="1") is None
+    assert not session.exists(User, user_id="1")
+    with pytest.raises(EntityNotFound) as raised:
+        session.get_one(User, user_id="1")
+    assert raised.value.key == USER
+
+
+def test_a_subclass_is_found_by_its_base_and_not_the_other_way_round(session: Session) -> None:
+    session.save(Staff(user_id="1", desk="d"))
+    assert type(session.get(USER)) is Staff
+    session.save(User(user_id="2"))
+    assert session.get(Staff, user_id="2") is None
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"verson": 1}, r"no option 'verson'; use version, as_of, consistent"),
+        ({"version": 1, "as_of": datetime.now(UTC)}, "give one"),
+    ],
+)
+def test_options_of_get_are_checked(
+    session: Session, wire: FaultyTransport, options: dict[str, Any], message: str
+) -> None:
+    get: Any = session.get
+    with pytest.raises(UsageError, match=message):
+        get(DOCUMENT, **options)
+    assert wire.calls == []
+
+
+@pytest.mark.parametrize(("session_wide", "option", "expected"), [
+    (False, None, False), (True, None, True), (False, True, True), (True, False, False),
+])  # fmt: skip
+def test_a_read_is_as_consistent_as_asked(
+    session: Session, wire: FaultyTransport, session_wide: bool, option: bool | None, expected: bool
+) -> None:
+    other = Session(transport=wire, consistent=session_wide)
+    other.get(USER, consistent=option)
+    other.exists(USER, consistent=option)
+    other.get(User, user_id="1")
+    found = [call.request["ConsistentRead"] for call in wire.calls]
+    assert found == [expected, expected, session_wide]
+
+
+def test_a_stored_item_that_does_not_fit_is_a_decode_error(session: Session, moto: Transport) -> None:
+    item = {**USER.primary_key, "_type": {"S": "User"}, "user_id": {"S": "1"}, "visits": {"S": "many"}}
+    moto.call(Call("PutItem", {"TableName": "entity-app", "Item": item}))
+    with pytest.raises(DecodeError, match="visits"):
+        session.get(USER)
+
+
+# -- update ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_blind_update_is_one_request_and_returns_what_is_stored(
+    session: Session, wire: FaultyTransport
+) -> None:
+    session.save(User(user_id="1", name="a"))
+    wire.calls.clear()
+    user = session.update(USER, F.visits.add(3), {"name": "b"})
+    assert operations(wire) == ["UpdateItem"]
+    assert user == User(user_id="1", name="b", visits=3) == session.get(USER)
+    assert inspect(user).changes == {}
+    user.name = "c"
+    session.save(user)
+
+
+def test_an_update_of_what_is_derived_from_reads_and_writes_under_the_revision(
+    session: Session, wire: FaultyTransport
+) -> None:
+    session.save(User(user_id="1", email="a@x"))
+    wire.calls.clear()
+    assert session.update(USER, F.email.set("b@x")).email == "b@x"
+    assert operations(wire) == ["GetItem", "TransactWriteItems"]
+    assert session.get_by(User, email="a@x") is None
+    assert session.get_by(User, email="b@x") is not None
+
+
+def test_an_update_by_the_key_of_a_base_class_works_on_the_subclass(session: Session) -> None:
+    session.save(Staff(user_id="1", desk="d", email="a@x"))
+    assert session.update(USER, F.visits.add(1)) == Staff(user_id="1", desk="d", email="a@x", visits=1)
+    assert session.update(USER, {"email": "b@x"}) == Staff(user_id="1", desk="d", email="b@x", visits=1)
+
+
+def test_exactly_once_updates_in_a_transaction_and_reads_what_is_stored(
+    session: Session, wire: FaultyTransport
+) -> None:
+    session.save(User(user_id="1"))
+    wire.calls.clear()
+    assert session.update(USER, F.visits.add(1), exactly_once=True).visits == 1
+    assert operations(wire) == ["TransactWriteItems", "GetItem"]
+
+
+def test_a_loaded_entity_is_updated_in_place_under_its_revision(
+    session: Session, wire: FaultyTransport
+) -> None:
+    user = session.save(User(user_id="1", name="a"))
+    before = inspect(user).revision
+    wire.calls.clear()
+    assert session.update(user, F.visits.add(2), {"name": "b"}) is user
+    assert operations(wire) == ["UpdateItem"]
+    assert (user.visits, user.name) == (2, "b")
+    assert inspect(user).revision != before
+    assert inspect(user).changes == {}
+    user.visits = 9
+    session.save(user)
+
+
+def test_unsaved_changes_of_other_fields_stay_unsaved(session: Session) -> None:
+    user = session.save(User(user_id="1", name="a"))
+    user.name = "unsaved"
+    session.update(user, F.visits.add(1))
+    assert (user.name, inspect(user).changes) == ("unsaved", {"name": ("a", "unsaved")})
+    assert session.get_one(USER).name == "a"
+
+
+def test_a_stale_entity_is_not_updated(session: Session) -> None:
+    user = session.save(User(user_id="1"))
+    session.update(USER, F.visits.add(1))
+    with pytest.raises(StaleEntity):
+        session.update(user, F.visits.add(1))
+    assert user.visits == 0
+
+
+def test_a_frozen_entity_is_updated_into_another_object(session: Session) -> None:
+    frozen = session.save(Frozen(name="f"))
+    revision = inspect(frozen).revision
+    updated = session.update(frozen, F.left.add(2))
+    assert (frozen.left, updated.left) == (0, 2)
+    assert inspect(frozen).revision == revision != inspect(updated).revision
+    session.update(updated, {"left": 3})
+    with pytest.raises(StaleEntity):
+        session.update(frozen, {"left": 4})
+
+
+def test_setting_none_by_a_mapping_removes(session: Session) -> None:
+    session.save(User(user_id="1", email="a@x"))
+    assert session.update(USER, {"email": None}).email is None
+    assert session.get_by(User, email="a@x") is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "message"),
+    [
+        ([], UsageError, "nothing to change"),
+        ([{}], UsageError, "nothing to change"),
+        ([None], UsageError, r"cannot make the change None; write F\.field\.set"),
+        ([F.name == "x"], UsageError, "cannot make the change"),
+        ([{"nam": "x"}], UnknownField, "did you mean 'name'"),
+        ([{"visits": "many"}], InvalidValue, r"User\.visits"),
+        ([{"user_id": "2"}], UsageError, "primary key"),
+        ([F.visits.add(1), F.visits.set(2)], UsageError, "visits"),
+        ([F.name.add(1)], InvalidValue, r"User\.name"),
+    ],
+)
+def test_what_cannot_be_updated_is_refused_before_anything_is_sent(
+    session: Session, wire: FaultyTransport, changes: list[Any], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        session.update(USER, *changes)
+    assert wire.calls == []
+
+
+def test_an_update_of_nothing_finds_nothing(session: Session) -> None:
+    for changes in ({"name": "x"}, {"email": "x"}):
+        with pytest.raises(EntityNotFound):
+            session.update(USER, changes)
+    assert session.get(USER) is None
+
+
+def test_a_condition_that_does_not_hold_refuses_blind_and_derived_updates(session: Session) -> None:
+    session.save(User(user_id="1", name="a"))
+    for changes in ({"visits": 1}, {"email": "x"}):
+        with pytest.raises(ConditionFailed) as raised:
+            session.update(USER, changes, condition=F.name == "b")
+        assert raised.value.key == USER
+    assert session.get(USER) == User(user_id="1", name="a")
+
+
+def test_what_has_expired_is_not_updated(session: Session, clock: FakeClock) -> None:
+    session.save(Login(token="t", until=datetime.fromtimestamp(clock.now() + 10, UTC)))
+    assert session.update(Key(Login, token="t"), F.hits.add(1)).hits == 1
+    clock.advance(10)
+    with pytest.raises(EntityNotFound):
+        session.update(Key(Login, token="t"), F.hits.add(1))
+
+
+# -- refresh -----------------------------------------------------------------------------------------------------------
+
+
+def test_refresh_reads_consistently_and_drops_what_was_not_saved(
+    session: Session, wire: FaultyTransport
+) -> None:
+    user = session.save(User(user_id="1", name="a"))
+    session.update(USER, F.visits.add(5))
+    user.name = "unsaved"
+    wire.calls.clear()
+    assert session.refresh(user) is user
+    assert wire.calls[0].request["ConsistentRead"] is True
+    assert (user.name, user.visits, inspect(user).changes) == ("a", 5, {})
+    user.name = "saved"
+    session.save(user)
+
+
+def test_refresh_of_a_frozen_entity_gives_another_object(session: Session) -> None:
+    frozen = session.save(Frozen(name="f"))
+    session.update(Key(Frozen, name="f"), F.left.add(1))
+    fresh = session.refresh(frozen)
+    assert (frozen.left, fresh.left) == (0, 1)
+
+
+def test_refresh_needs_something_stored(session: Session) -> None:
+    with pytest.raises(UsageError, match="is new"):
+        session.refresh(User(user_id="1"))
+    user = session.save(User(user_id="1"))
+    session.delete(USER)
+    with pytest.raises(EntityNotFound):
+        session.refresh(user)
+    assert user.user_id == "1"
+
+
+# -- diff and restore --------------------------------------------------------------------------------------------------
+
+
+def test_diff_gives_the_fields_that_differ(session: Session) -> None:
+    document = session.save(Document(doc_id="d", text="a", slug="s"))
+    document.text = "b"
+    session.save(document)
+    document.slug = None
+    session.save(document)
+    assert session.diff(document, 1, 3) == {"text": ("a", "b"), "slug": ("s", None)}
+    assert session.diff(DOCUMENT, 2, 1) == {"text": ("b", "a")}
+    assert session.diff(document, 1, 1) == {}
+    with pytest.raises(UsageError, match="has no version 4"):
+        session.diff(document, 1, 4)
+
+
+def test_restore_is_a_save_that_makes_a_new_version(session: Session) -> None:
+    document = session.save(Document(doc_id="d", text="a", slug="s"))
+    document.text, document.slug = "b", "t"
+    session.save(document)
+    assert session.restore(document, version=1) is document
+    assert (document.text, document.slug, inspect(document).version) == ("a", "s", 3)
+    assert [one.number for one in session.history(document)] == [3, 2, 1]
+    assert session.get_by(Document, slug="t") is None
+    assert session.get_by(Document, slug="s") == document
+    document.text = "c"
+    session.save(document)
+
+
+def test_restore_by_key_returns_the_entity(session: Session) -> None:
+    document = session.save(Document(doc_id="d", text="a"))
+    document.text = "b"
+    session.save(document)
+    restored = session.restore(DOCUMENT, version=1)
+    assert (restored.text, inspect(restored).version) == ("a", 3)
+    with pytest.raises(StaleEntity):
+        session.restore(document, version=1)
+    assert document.text == "b"
+
+
+def test_restoring_the_latest_version_sends_nothing(session: Session, wire: FaultyTransport) -> None:
+    document = session.save(Document(doc_id="d", text="a"))
+    wire.calls.clear()
+    session.restore(document, version=1)
+    assert operations(wire) == ["GetItem", "GetItem"]
+
+
+def test_restore_works_from_a_tombstone_and_claims_again(session: Session) -> None:
+    document = session.save(Document(doc_id="d", text="a", slug="s"))
+    session.delete(document)
+    restored = session.restore(DOCUMENT, version=1)
+    assert (restored, inspect(restored).version) == (document, 2)
+    assert session.get_by(Document, slug="s") == restored
+    assert session.get(DOCUMENT) == restored
+
+
+@pytest.mark.parametrize("deleted", [False, True])
+def test_a_refused_restore_changes_nothing(session: Session, deleted: bool) -> None:
+    document = session.save(Document(doc_id="d", text="a", slug="s"))
+    document.slug = None
+    session.save(document)
+    if deleted:
+        session.delete(DOCUMENT)
+    thief = session.save(Document(doc_id="thief", slug="s"))
+    with pytest.raises(UniqueViolation) as raised:
+        session.restore(DOCUMENT, version=1)
+    assert (raised.value.value, raised.value.owner) == ("s", Key(Document, doc_id="thief"))
+    assert session.get_by(Document, slug="s") == thief
+    assert [one.number for one in session.history(DOCUMENT)] == [2, 1]
+    assert (session.get(DOCUMENT) is None) is deleted
+
+
+def test_restore_needs_an_entity_and_a_version(session: Session) -> None:
+    with pytest.raises(EntityNotFound):
+        session.restore(DOCUMENT, version=1)
+    session.save(Document(doc_id="d"))
+    with pytest.raises(EntityNotFound):
+        session.restore(DOCUMENT, version=2)
+
+
+def test_restore_of_some_fields_leaves_the_others(session: Session) -> None:
+    audit = session.save(Audit(audit_id="a", result="good", note="n"))
+    audit.result, audit.note = "bad", "m"
+    session.save(audit)
+    restored = session.restore(Key(Audit, audit_id="a"), version=1)
+    assert restored == Audit(audit_id="a", result="good", note="m")
+    session.delete(restored)
+    with pytest.raises(UsageError, match="some fields only"):
+        session.restore(Key(Audit, audit_id="a"), version=1)

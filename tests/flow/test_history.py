@@ -1,0 +1,240 @@
+"""Versions are read by key, newest first in numeric order; pruned from the oldest up; purged with their tombstone."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any
+
+import pytest
+
+from dynaorm import Entity, F, Key, Session, Table, Unique, Versioned
+from dynaorm.errors import (
+    NotVersioned,
+    UsageError,
+)
+from dynaorm.flow.call import Call, Reply, Transport
+from dynaorm.testing.clock import FakeClock
+from dynaorm.testing.faults import FaultyTransport
+
+app = Table("history-app")
+
+
+class Document(Entity, table=app, pk="DOC#{doc_id}", sk="D", versioned=True):
+    doc_id: str
+    text: str = ""
+    slug: Annotated[str | None, Unique()] = None
+
+
+class Audit(Entity, table=app, pk="AUDIT#{audit_id}", sk="A", versioned=True):
+    audit_id: str
+    result: Annotated[str, Versioned()]
+    note: str = ""
+
+
+class Plain(Entity, table=app, pk="PLAIN#{name}", sk="P"):
+    name: str
+
+
+KEY = Key(Document, doc_id="d")
+
+
+@pytest.fixture
+def session(wire: FaultyTransport, clock: FakeClock) -> Iterator[Session]:
+    with Session(transport=wire, clock=clock) as session:
+        session.create_table(app)
+        wire.calls.clear()
+        yield session
+
+
+def written(session: Session, count: int, clock: FakeClock | None = None) -> Document:
+    """A document with this many versions, their texts "1", "2"…, an hour apart."""
+    document = Document(doc_id="d", text="1")
+    session.save(document)
+    for number in range(2, count + 1):
+        if clock is not None:
+            clock.advance(3600)
+        document.text = str(number)
+        session.save(document)
+    return document
+
+
+def seeded(session: Session, moto: Transport, count: int) -> None:
+    """The same made by hand, which is quicker where there are many: as saves would have left it."""
+    written(session, 1)
+    latest, first = (
+        moto.call(
+            Call("GetItem", {"TableName": "history-app", "Key": {"PK": {"S": "DOC#d"}, "SK": {"S": sort}}})
+        )["Item"]
+        for sort in ("v0_D", "v1_D")
+    )
+    for number in range(2, count + 1):
+        own = {"version": {"N": str(number)}, "text": {"S": str(number)}}
+        item = {**first, **own, "SK": {"S": f"v{number}_D"}}
+        moto.call(Call("PutItem", {"TableName": "history-app", "Item": item}))
+    moto.call(Call("PutItem", {"TableName": "history-app", "Item": {**latest, **own}}))
+
+
+def numbers(session: Session, target: Any = KEY) -> list[int]:
+    return [version.number for version in session.history(target)]
+
+
+def stored_sorts(moto: Transport) -> set[str]:
+    reply: Reply = moto.call(Call("Scan", {"TableName": "history-app"}))
+    return {item["SK"]["S"] for item in reply["Items"]}
+
+
+def test_history_is_newest_first_in_numeric_order(session: Session) -> None:
+    written(session, 12)
+    versions = list(session.history(KEY))
+    assert [version.number for version in versions] == list(range(12, 0, -1))
+    assert [version.values["text"] for version in versions] == [str(number) for number in range(12, 0, -1)]
+
+
+def test_a_version_holds_number_time_values_and_the_entity_as_it_was(
+    session: Session, clock: FakeClock
+) -> None:
+    written(session, 2, clock)
+    newest, oldest = session.history(KEY)
+    start = datetime.fromtimestamp(clock.start, UTC)
+    assert (oldest.at, newest.at) == (start, start + timedelta(hours=1))
+    assert oldest.entity == Document(doc_id="d", text="1")
+    assert oldest.values == {"doc_id": "d", "text": "1", "slug": None}
+
+
+def test_history_past_a_hundred_versions_is_read_in_pages_as_the_iteration_goes_on(
+    session: Session, wire: FaultyTransport
+) -> None:
+    written(session, 103)
+    wire.calls.clear()
+    history = session.history(KEY)
+    assert wire.calls == []
+    assert next(history).number == 103
+    assert [call.operation for call in wire.calls] == ["GetItem", "BatchGetItem"]
+    assert len(wire.calls[1].request["RequestItems"]["history-app"]["Keys"]) == 100
+    assert [version.number for version in history] == list(range(102, 0, -1))
+    assert [call.operation for call in wire.calls] == ["GetItem", "BatchGetItem", "BatchGetItem"]
+    assert all(call.request["RequestItems"]["history-app"]["ConsistentRead"] for call in wire.calls[1:])
+    for number in (9, 10, 99, 100):
+        found = session.get(KEY, version=number)
+        assert found is not None
+        assert found.text == str(number)
+
+
+def test_the_history_of_what_never_was_is_empty(session: Session) -> None:
+    assert numbers(session) == []
+
+
+def test_history_survives_deletion_and_goes_on_after_re_creation(session: Session) -> None:
+    session.delete(written(session, 2))
+    assert numbers(session) == [2, 1]
+    assert session.get(KEY) is None
+    session.save(Document(doc_id="d", text="again"))
+    assert [(one.number, one.values["text"]) for one in session.history(KEY)] == [
+        (3, "again"),
+        (2, "2"),
+        (1, "1"),
+    ]
+
+
+def test_history_of_a_loaded_entity_is_that_of_its_key(session: Session) -> None:
+    document = written(session, 2)
+    document.text = "unsaved"
+    assert numbers(session, document) == [2, 1]
+
+
+def test_versions_of_some_fields_make_no_entity(session: Session) -> None:
+    audit = Audit(audit_id="a", result="good", note="n")
+    session.save(audit)
+    audit.note = "m"
+    session.save(audit)
+    audit.result = "bad"
+    session.save(audit)
+    newest, oldest = session.history(audit)
+    assert (newest.values, newest.entity, oldest.values) == ({"result": "bad"}, None, {"result": "good"})
+    with pytest.raises(UsageError, match="some fields only"):
+        session.get(Key(Audit, audit_id="a"), version=1)
+
+
+@pytest.mark.parametrize("verb", ["history", "diff", "prune", "purge", "restore", "get"])
+def test_a_class_without_versions_has_none(session: Session, wire: FaultyTransport, verb: str) -> None:
+    key = Key(Plain, name="x")
+    calls: dict[str, Any] = {
+        "history": lambda: session.history(key),
+        "diff": lambda: session.diff(key, 1, 2),
+        "prune": lambda: session.prune(key, keep=1),
+        "purge": lambda: session.purge(key),
+        "restore": lambda: session.restore(key, version=1),
+        "get": lambda: session.get(key, version=1),
+    }
+    with pytest.raises(NotVersioned, match="Plain keeps no versions"):
+        calls[verb]()
+    assert wire.calls == []
+
+
+# -- as it was ---------------------------------------------------------------------------------------------------------
+
+
+def test_as_of_is_the_version_that_was_the_newest_then(session: Session, clock: FakeClock) -> None:
+    written(session, 3, clock)
+    start = datetime.fromtimestamp(clock.start, UTC)
+
+    def text(hours: float) -> str | None:
+        found = session.get(KEY, as_of=start + timedelta(hours=hours))
+        return found.text if found is not None else None
+
+    assert [text(hours) for hours in (-0.1, 0, 0.9, 1, 1.9, 2, 99)] == [None, "1", "1", "2", "2", "3", "3"]
+
+
+def test_as_of_looks_past_a_hundred_versions(session: Session, moto: Transport, clock: FakeClock) -> None:
+    seeded(session, moto, 102)
+    later = {"version_at": {"S": "2030-01-01T00:00:00.000000Z"}}
+    for number in range(2, 103):
+        key = {"PK": {"S": "DOC#d"}, "SK": {"S": f"v{number}_D"}}
+        item = moto.call(Call("GetItem", {"TableName": "history-app", "Key": key}))["Item"]
+        moto.call(Call("PutItem", {"TableName": "history-app", "Item": {**item, **later}}))
+    found = session.get(KEY, as_of=datetime.fromtimestamp(clock.start + 1, UTC))
+    assert found is not None
+    assert found.text == "1"
+
+
+def test_as_of_sees_deletion(session: Session, clock: FakeClock) -> None:
+    document = written(session, 1)
+    clock.advance(100)
+    session.delete(document)
+    deleted = datetime.fromtimestamp(clock.now(), UTC)
+    assert session.get(KEY, as_of=deleted) is None
+    assert session.get(KEY, as_of=deleted - timedelta(seconds=1)) is not None
+
+
+def test_as_of_needs_a_time_zone(session: Session) -> None:
+    with pytest.raises(UsageError, match="no time zone"):
+        session.get(KEY, as_of=datetime(2024, 1, 1))  # noqa: DTZ001 - what the test is about
+
+
+@pytest.mark.parametrize("number", [0, -1, True, "1", 1.0])
+def test_versions_are_numbered_from_one(session: Session, number: Any) -> None:
+    with pytest.raises(UsageError, match="numbered from 1"):
+        session.get(KEY, version=number)
+
+
+def test_a_version_that_was_never_written_is_none(session: Session) -> None:
+    written(session, 1)
+    assert session.get(KEY, version=2) is None
+
+
+def test_an_entity_read_at_a_version_is_read_only(session: Session) -> None:
+    written(session, 2)
+    old = session.get(KEY, version=1)
+    assert old is not None
+    old.text = "rewritten"
+    for write in (session.save, session.delete, session.refresh, session.plan):
+        with pytest.raises(UsageError, match="read at a version"):
+            write(old)
+    with pytest.raises(UsageError, match="read at a version"):
+        session.update(old, {"text": "x"})
+
+
+def test_a_condition_can_be_part_of_a_versioned_save(session: Session) -> None:
+    document = written(session, 1)
+    document.text = "2"
+    session.save(document, condition=F.text == "1")
+    assert numbers(session) == [2, 1]

@@ -1,0 +1,264 @@
+"""Old versions are pruned from the oldest up, and purged with their tombstone last; both can be killed anywhere."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any
+
+import pytest
+
+from dynaorm import Entity, Key, Session, Table, Unique, Versioned
+from dynaorm.errors import (
+    EntityNotFound,
+    OutcomeUnknown,
+    StaleEntity,
+    UsageError,
+)
+from dynaorm.flow.call import Call, Reply, Transport
+from dynaorm.testing.clock import FakeClock
+from dynaorm.testing.faults import FaultyTransport, lost_answer
+
+app = Table("history-pruning-app")
+
+
+class Document(Entity, table=app, pk="DOC#{doc_id}", sk="D", versioned=True):
+    doc_id: str
+    text: str = ""
+    slug: Annotated[str | None, Unique()] = None
+
+
+class Audit(Entity, table=app, pk="AUDIT#{audit_id}", sk="A", versioned=True):
+    audit_id: str
+    result: Annotated[str, Versioned()]
+    note: str = ""
+
+
+class Plain(Entity, table=app, pk="PLAIN#{name}", sk="P"):
+    name: str
+
+
+KEY = Key(Document, doc_id="d")
+
+
+@pytest.fixture
+def session(wire: FaultyTransport, clock: FakeClock) -> Iterator[Session]:
+    with Session(transport=wire, clock=clock) as session:
+        session.create_table(app)
+        wire.calls.clear()
+        yield session
+
+
+def written(session: Session, count: int, clock: FakeClock | None = None) -> Document:
+    """A document with this many versions, their texts "1", "2"…, an hour apart."""
+    document = Document(doc_id="d", text="1")
+    session.save(document)
+    for number in range(2, count + 1):
+        if clock is not None:
+            clock.advance(3600)
+        document.text = str(number)
+        session.save(document)
+    return document
+
+
+def seeded(session: Session, moto: Transport, count: int) -> None:
+    """The same made by hand, which is quicker where there are many: as saves would have left it."""
+    written(session, 1)
+    latest, first = (
+        moto.call(
+            Call(
+                "GetItem",
+                {"TableName": "history-pruning-app", "Key": {"PK": {"S": "DOC#d"}, "SK": {"S": sort}}},
+            )
+        )["Item"]
+        for sort in ("v0_D", "v1_D")
+    )
+    for number in range(2, count + 1):
+        own = {"version": {"N": str(number)}, "text": {"S": str(number)}}
+        item = {**first, **own, "SK": {"S": f"v{number}_D"}}
+        moto.call(Call("PutItem", {"TableName": "history-pruning-app", "Item": item}))
+    moto.call(Call("PutItem", {"TableName": "history-pruning-app", "Item": {**latest, **own}}))
+
+
+def numbers(session: Session, target: Any = KEY) -> list[int]:
+    return [version.number for version in session.history(target)]
+
+
+def stored_sorts(moto: Transport) -> set[str]:
+    reply: Reply = moto.call(Call("Scan", {"TableName": "history-pruning-app"}))
+    return {item["SK"]["S"] for item in reply["Items"]}
+
+
+# -- pruning -----------------------------------------------------------------------------------------------------------
+
+
+def test_prune_keeps_the_newest(session: Session, moto: Transport) -> None:
+    written(session, 12)
+    assert session.prune(KEY, keep=3) == 9
+    assert numbers(session) == [12, 11, 10]
+    assert stored_sorts(moto) == {"v0_D", "v10_D", "v11_D", "v12_D"}
+    assert session.prune(KEY, keep=3) == 0
+    assert session.get(KEY, version=9) is None
+
+
+def test_prune_by_age_keeps_what_is_younger_and_always_the_newest(session: Session, clock: FakeClock) -> None:
+    written(session, 4, clock)
+    start = datetime.fromtimestamp(clock.start, UTC)
+    assert session.prune(KEY, older_than=start + timedelta(hours=2)) == 2
+    assert numbers(session) == [4, 3]
+    assert session.prune(KEY, older_than=start + timedelta(days=9)) == 1
+    assert numbers(session) == [4]
+
+
+def test_prune_by_age_makes_no_hole_where_a_clock_went_backwards(session: Session, moto: Transport) -> None:
+    base = FakeClock()
+    for text, seconds in (("1", 100), ("2", 5000), ("3", 200), ("4", 6000)):
+        with Session(transport=moto, clock=FakeClock(base.start + seconds)) as other:
+            document = other.get(KEY) or Document(doc_id="d")
+            document.text = text
+            other.save(document)
+    assert session.prune(KEY, older_than=datetime.fromtimestamp(base.start + 1000, UTC)) == 1
+    assert numbers(session) == [4, 3, 2]
+
+
+def test_numbers_go_on_after_pruning(session: Session) -> None:
+    document = written(session, 3)
+    session.prune(document, keep=1)
+    document.text = "x"
+    session.save(document)
+    assert numbers(session) == [4, 3]
+
+
+def test_pruned_history_past_a_hundred_is_still_found(session: Session, moto: Transport) -> None:
+    seeded(session, moto, 103)
+    assert session.prune(KEY, keep=102) == 1
+    assert numbers(session) == list(range(103, 1, -1))
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"keep": 1, "older_than": datetime.now(UTC)}, {"keep": 0}, {"keep": -1}]
+)
+def test_prune_has_to_be_told_one_thing(session: Session, options: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match="either keep="):
+        session.prune(KEY, **options)
+
+
+def test_pruning_what_never_was_finds_nothing(session: Session) -> None:
+    with pytest.raises(EntityNotFound):
+        session.prune(KEY, keep=1)
+
+
+class Killed(BaseException):
+    """The process ends here, as far as the code under test can see."""
+
+
+class Mortal:
+    """A transport whose process ends at the n-th call of an operation, before or after it was made."""
+
+    def __init__(self, inner: Transport, operation: str, at: int, *, after: bool) -> None:
+        self._inner, self._operation, self._left, self._after = inner, operation, at, after
+
+    def call(self, call: Call, /) -> Reply:
+        self._left -= call.operation == self._operation
+        if self._left == 0 and call.operation == self._operation:
+            if self._after:
+                self._inner.call(call)
+            raise Killed
+        return self._inner.call(call)
+
+
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("at", [1, 2, 3])
+def test_pruning_killed_anywhere_leaves_no_hole_and_can_be_called_again(
+    session: Session, moto: Transport, at: int, after: bool
+) -> None:
+    written(session, 5)
+    with pytest.raises(Killed):
+        Session(transport=Mortal(moto, "DeleteItem", at, after=after)).prune(KEY, keep=2)
+    left = numbers(session)
+    assert left == list(range(5, 5 - len(left), -1))
+    assert len(left) == 5 - (at if after else at - 1)
+    session.prune(KEY, keep=2)
+    assert numbers(session) == [5, 4]
+
+
+# -- purging -----------------------------------------------------------------------------------------------------------
+
+
+def test_purge_needs_a_tombstone(session: Session) -> None:
+    document = written(session, 2)
+    with pytest.raises(UsageError, match="is not deleted"):
+        session.purge(document)
+    assert numbers(session) == [2, 1]
+
+
+def test_purge_leaves_nothing_and_then_numbers_begin_anew(session: Session, moto: Transport) -> None:
+    session.delete(written(session, 3))
+    assert session.purge(KEY) == 3
+    assert stored_sorts(moto) == set()
+    with pytest.raises(EntityNotFound):
+        session.purge(KEY)
+    session.save(Document(doc_id="d"))
+    assert numbers(session) == [1]
+
+
+def test_purge_of_a_pruned_history_removes_what_is_left(session: Session, moto: Transport) -> None:
+    document = written(session, 4)
+    session.prune(document, keep=2)
+    session.delete(document)
+    assert session.purge(KEY) == 2
+    assert stored_sorts(moto) == set()
+
+
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("at", [1, 2])
+def test_purging_killed_between_steps_keeps_the_tombstone_to_the_end(
+    session: Session, moto: Transport, at: int, after: bool
+) -> None:
+    seeded(session, moto, 105)
+    session.delete(KEY)
+    with pytest.raises(Killed):
+        Session(transport=Mortal(moto, "TransactWriteItems", at, after=after)).purge(KEY)
+    gone = at == 2 and after
+    assert ("v0_D" in stored_sorts(moto)) is not gone
+    if gone:
+        assert stored_sorts(moto) == set()
+        return
+    with pytest.raises(UsageError):
+        session.prune(KEY)
+    session.purge(KEY)
+    assert stored_sorts(moto) == set()
+
+
+class Meddling:
+    """A transport that lets somebody else act before the n-th transaction."""
+
+    def __init__(self, inner: Transport, act: Any) -> None:
+        self._inner, self._act = inner, act
+
+    def call(self, call: Call, /) -> Reply:
+        if call.operation == "TransactWriteItems" and self._act is not None:
+            act, self._act = self._act, None
+            act()
+        return self._inner.call(call)
+
+
+def test_an_entity_created_anew_while_it_is_purged_keeps_its_history(
+    session: Session, moto: Transport
+) -> None:
+    session.delete(written(session, 2))
+    transport = Meddling(moto, lambda: session.save(Document(doc_id="d", text="anew")))
+    with pytest.raises(StaleEntity):
+        Session(transport=transport).purge(KEY)
+    assert numbers(session) == [3, 2, 1]
+    assert session.get_one(KEY).text == "anew"
+
+
+def test_a_purge_without_an_answer_is_unknown_and_can_be_called_again(
+    session: Session, moto: Transport
+) -> None:
+    session.delete(written(session, 2))
+    faulty = FaultyTransport(moto, lost_answer(at=1, times=10, operation="TransactWriteItems"))
+    with pytest.raises(OutcomeUnknown):
+        Session(transport=faulty, clock=FakeClock()).purge(KEY)
+    with pytest.raises(EntityNotFound):
+        session.purge(KEY)
+    assert stored_sorts(moto) == set()

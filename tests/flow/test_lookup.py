@@ -1,0 +1,176 @@
+"""Finding an entity by a unique value: the guard, then its owner, both read consistently."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Annotated, Any
+
+import pytest
+
+from dynaorm import Entity, ExpiresAt, Key, Session, Table, Unique
+from dynaorm.errors import InvalidValue, OwnerUnknown, UnknownField, UsageError
+from dynaorm.item.value import Item
+from dynaorm.testing.clock import FakeClock
+from dynaorm.testing.scripted import Answer, ScriptedTransport
+
+NOW = 1_700_000_000
+
+app = Table("lookup-app")
+locks = Table("lookup-locks", pk="lock", sk=None)
+away = Table("lookup-away", guard_table=locks)
+
+
+class User(Entity, table=app, pk="USER#{user_id}", sk="U", unique={"badge": ("tenant", "number")}):
+    user_id: str
+    email: Annotated[str | None, Unique(normalize=str.casefold)] = None
+    tenant: str = "t"
+    number: int | None = None
+
+
+class Coupon(Entity, table=app, pk="COUPON#{code}", sk="C"):
+    code: str
+    alias: Annotated[str | None, Unique()] = None
+    until: Annotated[datetime | None, ExpiresAt()] = None
+
+
+class Member(Entity, table=away, pk="MEMBER#{name}", sk="M"):
+    name: str
+    nick: Annotated[str, Unique()]
+
+
+class Plain(Entity, table=app, pk="PLAIN#{name}", sk="P"):
+    name: str
+
+
+def lookup(entity: type[Any], answers: list[Answer], **fields: Any) -> tuple[Any, list[Mapping[str, Any]]]:
+    transport = ScriptedTransport(*answers)
+    found = Session(transport=transport, clock=FakeClock(NOW)).get_by(entity, **fields)
+    assert transport.remaining == 0
+    assert {call.operation for call in transport.calls} <= {"GetItem"}
+    return found, [call.request for call in transport.calls]
+
+
+def owner(user_id: str) -> dict[str, Any]:
+    return {"Item": {"owner": {"M": {"PK": {"S": f"USER#{user_id}"}, "SK": {"S": "U"}}}}}
+
+
+def user(user_id: str, **attributes: Any) -> dict[str, Any]:
+    item: Item = {"PK": {"S": f"USER#{user_id}"}, "SK": {"S": "U"}, "_type": {"S": "User"}}
+    return {"Item": {**item, "user_id": {"S": user_id}, "tenant": {"S": "t"}, **attributes}}
+
+
+EMAIL = {"email": {"S": "Bob@X"}}
+
+
+def test_a_value_is_found_by_two_consistent_reads_by_key() -> None:
+    found, requests = lookup(User, [owner("1"), user("1", **EMAIL)], email="BOB@x")
+    assert found == User(user_id="1", email="Bob@X")
+    assert requests == [
+        {
+            "TableName": "lookup-app",
+            "Key": {"PK": {"S": "email#bob@x"}, "SK": {"S": "email#bob@x"}},
+            "ConsistentRead": True,
+        },
+        {
+            "TableName": "lookup-app",
+            "Key": {"PK": {"S": "USER#1"}, "SK": {"S": "U"}},
+            "ConsistentRead": True,
+        },
+    ]
+
+
+def test_a_composite_value_is_found_by_all_its_fields_in_any_order() -> None:
+    answers: list[Answer] = [owner("1"), user("1", number={"N": "7"})]
+    found, requests = lookup(User, answers, number=7, tenant="t")
+    assert found.user_id == "1"
+    assert requests[0]["Key"]["PK"] == {"S": "badge#t#7"}
+
+
+def test_a_value_nobody_holds_is_one_read() -> None:
+    assert lookup(User, [{}], email="x")[0] is None
+
+
+def test_none_is_held_by_nobody_and_asks_nothing() -> None:
+    assert lookup(User, [], email=None) == (None, [])
+
+
+def test_an_owner_who_changed_the_value_meanwhile_is_followed_to_the_new_one() -> None:
+    answers: list[Answer] = [
+        owner("1"),
+        user("1", email={"S": "other@x"}),
+        owner("2"),
+        user("2", **EMAIL),
+    ]
+    found, requests = lookup(User, answers, email="bob@x")
+    assert found.user_id == "2"
+    assert len(requests) == 4
+
+
+def test_an_owner_who_gave_the_value_up_meanwhile_is_not_returned() -> None:
+    assert lookup(User, [owner("1"), user("1"), {}], email="bob@x")[0] is None
+
+
+def test_a_guard_whose_owner_is_gone_finds_nobody_after_a_second_look() -> None:
+    assert lookup(User, [owner("1"), {}, owner("1"), {}], email="bob@x")[0] is None
+
+
+def test_a_guard_without_owner_is_unknown() -> None:
+    with pytest.raises(OwnerUnknown) as raised:
+        lookup(User, [{"Item": {"PK": {"S": "email#x"}}}], email="x")
+    assert (raised.value.constraint, raised.value.value) == ("email", "x")
+
+
+def test_an_expired_guard_holds_nothing() -> None:
+    guard: Item = {"owner": {"M": {"PK": {"S": "COUPON#c"}, "SK": {"S": "C"}}}, "until": {"N": str(NOW)}}
+    assert lookup(Coupon, [{"Item": guard}], alias="a")[0] is None
+
+
+def test_guards_in_another_table_are_read_there() -> None:
+    guard = {"owner": {"M": {"table": {"S": "lookup-away"}, "PK": {"S": "MEMBER#m"}, "SK": {"S": "M"}}}}
+    member = {
+        "PK": {"S": "MEMBER#m"}, "SK": {"S": "M"}, "_type": {"S": "Member"}, "name": {"S": "m"}, "nick": {"S": "n"},
+    }  # fmt: skip
+    found, requests = lookup(Member, [{"Item": guard}, {"Item": member}], nick="n")
+    assert found == Member(name="m", nick="n")
+    assert requests[0]["TableName"] == "lookup-locks"
+    assert requests[0]["Key"] == {"lock": {"S": "nick#n"}}
+    assert requests[1]["Key"] == {"PK": {"S": "MEMBER#m"}, "SK": {"S": "M"}}
+
+
+def test_a_guard_of_an_entity_in_a_third_table_is_not_ours() -> None:
+    guard = {"owner": {"M": {"table": {"S": "elsewhere"}, "PK": {"S": "MEMBER#m"}, "SK": {"S": "M"}}}}
+    assert lookup(Member, [{"Item": guard}], nick="n")[0] is None
+
+
+@pytest.mark.parametrize(
+    ("entity", "fields", "error", "message"),
+    [
+        (User, {"emial": "x"}, UnknownField, "did you mean 'email'"),
+        (
+            User,
+            {"user_id": "x"},
+            UsageError,
+            r"made of \(user_id\); use the fields of one that is: \(email\)",
+        ),
+        (User, {"tenant": "t"}, UsageError, r"\(tenant, number\)"),
+        (User, {}, UsageError, "no unique constraint"),
+        (Plain, {"name": "x"}, UsageError, r"declare one with Unique\(\)"),
+        (User, {"email": 5}, InvalidValue, r"User\.email = 5"),
+        (User, {"tenant": "t", "number": "seven"}, InvalidValue, r"User\.number = 'seven'"),
+    ],
+)
+def test_what_cannot_be_looked_up_is_refused_without_reading(
+    entity: type[Entity], fields: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        lookup(entity, [], **fields)
+
+
+def test_an_unknown_attribute_of_the_owner_survives_in_the_entity_found() -> None:
+    found, _ = lookup(User, [owner("1"), user("1", legacy={"S": "kept"}, **EMAIL)], email="bob@x")
+    transport = ScriptedTransport({})
+    session = Session(transport=transport, clock=FakeClock(NOW))
+    session.delete(Key(Plain, name="other"))
+    found.tenant = "u"
+    plan = session.plan(found)
+    assert plan.actions[0].after is not None
+    assert plan.actions[0].after["legacy"] == {"S": "kept"}

@@ -1,0 +1,246 @@
+"""Creating a table, waiting for it, and refusing one that is not as declared."""
+
+from datetime import datetime
+from typing import Annotated, Any
+
+import pytest
+
+from dynaorm import (
+    BinaryKey,
+    Entity,
+    ExpiresAt,
+    GlobalIndex,
+    LocalIndex,
+    NumberKey,
+    Session,
+    Table,
+)
+from dynaorm.errors import UnexpectedRefusal, UsageError
+from dynaorm.flow.call import NoAnswer, Refusal
+from dynaorm.flow.provision import definition
+from dynaorm.testing.clock import FakeClock
+from dynaorm.testing.scripted import Answer, ScriptedTransport
+
+plain = Table("provision-plain", sk=None)
+indexed = Table(
+    "provision-indexed",
+    sk=NumberKey("epoch"),
+    indexes=[
+        GlobalIndex("GSI1"),
+        GlobalIndex("Many", pk=("tenant", "region"), sk=(NumberKey("at"), "name"), projection="KEYS_ONLY"),
+        LocalIndex("LSI1", sk=BinaryKey("hash"), projection=["owner", "note"]),
+    ],
+)
+guards = Table("provision-guards", pk="lock", sk=None)
+guarded = Table("provision-guarded", guard_table=guards)
+fleeting = Table("provision-fleeting")
+
+
+class Login(Entity, table=fleeting, pk="LOGIN#{token}", sk="L"):
+    token: str
+    until: Annotated[datetime, ExpiresAt()]
+
+
+PLAIN: dict[str, Any] = {
+    "TableName": "provision-plain",
+    "BillingMode": "PAY_PER_REQUEST",
+    "AttributeDefinitions": [{"AttributeName": "PK", "AttributeType": "S"}],
+    "KeySchema": [{"AttributeName": "PK", "KeyType": "HASH"}],
+}
+
+
+def described(table: Table, status: str = "ACTIVE", **differences: Any) -> dict[str, Any]:
+    return {"Table": {**definition(table, table.name), "TableStatus": status, **differences}}
+
+
+def ttl(status: str, attribute: str | None = None) -> dict[str, Any]:
+    found = {"TimeToLiveStatus": status, **({"AttributeName": attribute} if attribute else {})}
+    return {"TimeToLiveDescription": found}
+
+
+IN_USE = Refusal("ResourceInUseException", "exists")
+UNKNOWN = Refusal("ResourceNotFoundException", "not yet")
+
+
+def create(table: Table, *answers: Answer, **options: Any) -> tuple[ScriptedTransport, FakeClock]:
+    transport, clock = ScriptedTransport(*answers), FakeClock(jitter=0)
+    Session(transport=transport, clock=clock, **options).create_table(table)
+    assert transport.remaining == 0
+    return transport, clock
+
+
+def operations(transport: ScriptedTransport) -> list[str]:
+    return [call.operation for call in transport.calls]
+
+
+def test_the_definition_of_a_table_with_a_partition_key_only() -> None:
+    assert definition(plain, "provision-plain") == PLAIN
+
+
+def test_the_definition_of_keys_and_indexes_of_every_kind() -> None:
+    found = definition(indexed, "physical")
+    assert found["TableName"] == "physical"
+    assert {one["AttributeName"]: one["AttributeType"] for one in found["AttributeDefinitions"]} == {
+        "PK": "S",
+        "epoch": "N",
+        "GSI1PK": "S",
+        "GSI1SK": "S",
+        "tenant": "S",
+        "region": "S",
+        "at": "N",
+        "name": "S",
+        "hash": "B",
+    }
+    assert found["KeySchema"] == [
+        {"AttributeName": "PK", "KeyType": "HASH"},
+        {"AttributeName": "epoch", "KeyType": "RANGE"},
+    ]
+    assert found["GlobalSecondaryIndexes"] == [
+        {
+            "IndexName": "GSI1",
+            "KeySchema": [
+                {"AttributeName": "GSI1PK", "KeyType": "HASH"},
+                {"AttributeName": "GSI1SK", "KeyType": "RANGE"},
+            ],
+            "Projection": {"ProjectionType": "ALL"},
+        },
+        {
+            "IndexName": "Many",
+            "KeySchema": [
+                {"AttributeName": "tenant", "KeyType": "HASH"},
+                {"AttributeName": "region", "KeyType": "HASH"},
+                {"AttributeName": "at", "KeyType": "RANGE"},
+                {"AttributeName": "name", "KeyType": "RANGE"},
+            ],
+            "Projection": {"ProjectionType": "KEYS_ONLY"},
+        },
+    ]
+    assert found["LocalSecondaryIndexes"] == [
+        {
+            "IndexName": "LSI1",
+            "KeySchema": [
+                {"AttributeName": "PK", "KeyType": "HASH"},
+                {"AttributeName": "hash", "KeyType": "RANGE"},
+            ],
+            "Projection": {"ProjectionType": "INCLUDE", "NonKeyAttributes": ["owner", "note"]},
+        }
+    ]
+
+
+def test_a_new_table_is_created_and_waited_for() -> None:
+    transport, clock = create(
+        plain, {}, described(plain, "CREATING"), described(plain, "CREATING"), described(plain)
+    )
+    assert operations(transport) == ["CreateTable", *["DescribeTable"] * 3]
+    assert transport.calls[0].request == PLAIN
+    assert clock.pauses == [0.5, 0.5]
+
+
+def test_a_table_that_describe_does_not_know_yet_is_waited_for() -> None:
+    _, clock = create(plain, {}, UNKNOWN, described(plain))
+    assert clock.pauses == [0.5]
+
+
+def test_a_table_that_exists_is_left_as_it_is() -> None:
+    transport, _ = create(indexed, IN_USE, described(indexed))
+    assert operations(transport) == ["CreateTable", "DescribeTable"]
+
+
+def test_indexes_nobody_declared_are_no_difference() -> None:
+    extra = {**definition(indexed, "x")["GlobalSecondaryIndexes"][0], "IndexName": "Other"}
+    description = described(plain, GlobalSecondaryIndexes=[extra])
+    description["Table"]["AttributeDefinitions"].append({"AttributeName": "GSI1PK", "AttributeType": "S"})
+    create(plain, IN_USE, description)
+
+
+@pytest.mark.parametrize(
+    ("table", "difference", "message"),
+    [
+        (
+            plain,
+            {"KeySchema": [{"AttributeName": "id", "KeyType": "HASH"}]},
+            r"its keys are id \(HASH \?\), not PK \(HASH S\)",
+        ),
+        (
+            plain,
+            {"AttributeDefinitions": [{"AttributeName": "PK", "AttributeType": "N"}]},
+            r"its keys are PK \(HASH N\), not PK \(HASH S\)",
+        ),
+        (indexed, {"LocalSecondaryIndexes": None}, "it has no index 'LSI1'"),
+        (indexed, {"GlobalSecondaryIndexes": []}, "it has no index 'GSI1'; it has no index 'Many'"),
+    ],
+)
+def test_a_table_with_other_keys_or_without_an_index_is_refused(
+    table: Table, difference: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(UsageError, match=message) as raised:
+        create(table, IN_USE, described(table, **difference))
+    assert "table_names=" in str(raised.value)
+
+
+def test_an_index_with_other_keys_or_a_narrower_projection_is_refused() -> None:
+    found = described(indexed)
+    first = found["Table"]["GlobalSecondaryIndexes"][0]
+    first["KeySchema"] = first["KeySchema"][:1]
+    with pytest.raises(UsageError, match="the keys of its index 'GSI1' are"):
+        create(indexed, IN_USE, found)
+    found = described(indexed)
+    found["Table"]["GlobalSecondaryIndexes"][0]["Projection"] = {"ProjectionType": "KEYS_ONLY"}
+    with pytest.raises(UsageError, match="'GSI1' does not project ALL"):
+        create(indexed, IN_USE, found)
+    found = described(indexed)
+    found["Table"]["GlobalSecondaryIndexes"][1]["Projection"] = {"ProjectionType": "ALL"}
+    create(indexed, IN_USE, found)
+
+
+def test_the_table_of_the_guards_is_created_too() -> None:
+    transport, _ = create(guarded, {}, described(guarded), {}, described(guards))
+    assert [call.request["TableName"] for call in transport.calls] == [
+        "provision-guarded",
+        "provision-guarded",
+        "provision-guards",
+        "provision-guards",
+    ]
+
+
+def test_ttl_is_enabled_where_a_class_expires() -> None:
+    transport, _ = create(fleeting, {}, described(fleeting), ttl("DISABLED"), {})
+    assert operations(transport)[2:] == ["DescribeTimeToLive", "UpdateTimeToLive"]
+    assert transport.calls[-1].request == {
+        "TableName": "provision-fleeting",
+        "TimeToLiveSpecification": {"Enabled": True, "AttributeName": "until"},
+    }
+
+
+@pytest.mark.parametrize("status", ["ENABLED", "ENABLING"])
+def test_ttl_that_is_enabled_already_is_left_alone(status: str) -> None:
+    transport, _ = create(fleeting, IN_USE, described(fleeting), ttl(status, "until"))
+    assert operations(transport)[-1] == "DescribeTimeToLive"
+
+
+def test_ttl_by_another_attribute_is_refused() -> None:
+    with pytest.raises(
+        UsageError, match=r"expires items by 'ttl', not 'until'; store the field as Attribute\('ttl'\)"
+    ):
+        create(fleeting, IN_USE, described(fleeting), ttl("ENABLED", "ttl"))
+
+
+def test_physical_names_are_used_throughout() -> None:
+    answers: list[Answer] = [{}, described(fleeting), ttl("DISABLED"), {}]
+    transport, _ = create(fleeting, *answers, table_names=lambda name: f"test-{name}")
+    assert {call.request["TableName"] for call in transport.calls} == {"test-provision-fleeting"}
+
+
+def test_an_unanswered_creation_is_repeated_and_finds_its_own_table() -> None:
+    transport, _ = create(plain, NoAnswer("timeout"), IN_USE, described(plain))
+    assert operations(transport) == ["CreateTable", "CreateTable", "DescribeTable"]
+
+
+def test_another_refusal_is_passed_on() -> None:
+    with pytest.raises(UnexpectedRefusal, match="LimitExceededException"):
+        create(plain, Refusal("LimitExceededException", "too many tables"))
+
+
+def test_a_table_that_never_gets_active_is_given_up() -> None:
+    with pytest.raises(UsageError, match="not active after 600 seconds"):
+        create(plain, {}, *[described(plain, "CREATING")] * 1200)

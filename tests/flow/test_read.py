@@ -1,0 +1,215 @@
+"""Reading items by key, and repeating a read until it is answered."""
+
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+import pytest
+
+from dynaorm import Entity, ExpiresAt, Retry, Session, Table
+from dynaorm.entity.mapping import mapping_of
+from dynaorm.errors import (
+    Contention,
+    StoreError,
+    TableNotFound,
+    Throttled,
+    UnexpectedRefusal,
+    Unreachable,
+)
+from dynaorm.flow.call import Call, NoAnswer, Reason, Refusal
+from dynaorm.flow.context import Context
+from dynaorm.flow.read import get_items, tables_in, visible
+from dynaorm.item.value import Item
+from dynaorm.session.drive import drive
+from dynaorm.testing.clock import FakeClock
+from dynaorm.testing.scripted import Answer, ScriptedTransport
+
+NOW = 1_700_000_000
+
+app = Table("read-app")
+
+
+class Stock(Entity, table=app, pk="STOCK#{sku}", sk="S"):
+    sku: str
+    left: int = 0
+    until: Annotated[datetime | None, ExpiresAt()] = None
+
+
+class Fragile(Stock):
+    padding: int = 0
+
+
+class Document(Entity, table=app, pk="DOC#{doc_id}", sk="D", versioned=True):
+    doc_id: str
+
+
+def stock_item(kind: str = "Stock", **attributes: Any) -> Item:
+    return {
+        "PK": {"S": "STOCK#a"},
+        "SK": {"S": "S"},
+        "_type": {"S": kind},
+        "sku": {"S": "a"},
+        "left": {"N": "3"},
+        **attributes,
+    }
+
+
+def asked(
+    *answers: Answer, retry: Retry | None = None, consistent: bool = False
+) -> tuple[Any, ScriptedTransport]:
+    transport = ScriptedTransport(*answers)
+    session = Session(
+        transport=transport, clock=FakeClock(NOW), retry=retry or Retry(attempts=3), consistent=consistent
+    )
+    return session.get(Stock, sku="a"), transport
+
+
+def failing(*answers: Answer, attempts: int = 3) -> StoreError:
+    with pytest.raises(StoreError) as raised:
+        asked(*answers, retry=Retry(attempts=attempts))
+    return raised.value
+
+
+THROTTLED = Refusal("ProvisionedThroughputExceededException", "slow down")
+
+
+@pytest.mark.parametrize("consistent", [False, True])
+def test_a_read_by_key_is_one_get_item(consistent: bool) -> None:
+    stock, transport = asked({"Item": stock_item()}, consistent=consistent)
+    assert stock == Stock(sku="a", left=3)
+    assert transport.calls == [
+        Call(
+            "GetItem",
+            {
+                "TableName": "read-app",
+                "Key": {"PK": {"S": "STOCK#a"}, "SK": {"S": "S"}},
+                "ConsistentRead": consistent,
+            },
+        )
+    ]
+
+
+@pytest.mark.parametrize("trouble", [NoAnswer("timeout"), NoAnswer("refused", sent=False), THROTTLED])
+def test_a_read_is_repeated_until_it_is_answered(trouble: Answer) -> None:
+    stock, transport = asked(trouble, trouble, {"Item": stock_item()})
+    assert stock is not None
+    assert len(transport.calls) == 3
+    assert transport.calls[0] is transport.calls[1] is transport.calls[2]
+
+
+def test_repetitions_pause_with_jitter() -> None:
+    clock = FakeClock(NOW, jitter=0.5)
+    transport = ScriptedTransport(*[NoAnswer("timeout")] * 3, {})
+    Session(transport=transport, clock=clock, retry=Retry(base=0.1, cap=0.3)).get(Stock, sku="a")
+    assert clock.pauses == pytest.approx([0.05, 0.1, 0.15])
+
+
+def test_an_unanswered_read_is_unreachable() -> None:
+    error = failing(*[NoAnswer("timeout")] * 3)
+    assert isinstance(error, Unreachable)
+    assert (error.operation, error.attempts, error.reason) == ("GetItem", 3, "timeout")
+
+
+def test_a_throttled_read_says_how_often() -> None:
+    error = failing(THROTTLED, THROTTLED, attempts=2)
+    assert isinstance(error, Throttled)
+    assert (error.attempts, error.code) == (2, "ProvisionedThroughputExceededException")
+
+
+def test_a_read_in_conflict_with_writers_is_contention() -> None:
+    conflict = Refusal(
+        "TransactionCanceledException", reasons=(None, Reason("TransactionConflict")), request_id="r"
+    )
+    error = failing(conflict, attempts=1)
+    assert isinstance(error, Contention)
+    assert error.code == "TransactionConflict"
+
+
+def test_a_missing_table_is_named_at_once() -> None:
+    error = failing(Refusal("ResourceNotFoundException", "not found"))
+    assert isinstance(error, TableNotFound)
+    assert error.table == "read-app"
+
+
+def test_any_other_refusal_is_passed_on_at_once_with_everything_it_said() -> None:
+    error = failing(Refusal("AccessDeniedException", "no", request_id="r1"))
+    assert isinstance(error, UnexpectedRefusal)
+    assert (error.code, error.message, error.request_id, error.reasons) == (
+        "AccessDeniedException",
+        "no",
+        "r1",
+        (),
+    )
+
+
+@pytest.mark.parametrize(
+    ("item", "expected"),
+    [
+        (None, None),
+        (stock_item(), Stock),
+        (stock_item("Fragile"), Fragile),
+        (stock_item("Stranger"), None),
+        (stock_item("Document"), None),
+        ({name: value for name, value in stock_item().items() if name != "_type"}, Stock),
+        (stock_item(until={"N": str(NOW)}), None),
+        (stock_item(until={"N": str(NOW + 1)}), Stock),
+    ],
+)
+def test_what_reads_see_of_a_stored_item(item: Item | None, expected: type[Entity] | None) -> None:
+    found = visible(mapping_of(Stock), item, NOW)
+    assert (found.entity if found is not None else None) is expected
+
+
+def test_a_subclass_does_not_see_an_item_of_its_base() -> None:
+    assert visible(mapping_of(Fragile), stock_item(), NOW) is None
+
+
+def test_a_tombstone_is_absent() -> None:
+    item: Item = {"PK": {"S": "DOC#d"}, "SK": {"S": "v0_D"}, "deleted": {"BOOL": True}}
+    assert visible(mapping_of(Document), item, NOW) is None
+
+
+def test_an_expired_entity_is_absent_to_get() -> None:
+    assert asked({"Item": stock_item(until={"N": str(NOW)})})[0] is None
+    live, _ = asked({"Item": stock_item(until={"N": str(NOW + 1)})})
+    assert live.until == datetime.fromtimestamp(NOW + 1, UTC)
+
+
+# -- many items --------------------------------------------------------------------------------------------------------
+
+KEYS: list[Item] = [{"PK": {"S": str(number)}} for number in range(3)]
+
+
+def batch(*answers: Answer, attempts: int = 3) -> tuple[list[Item], ScriptedTransport, FakeClock]:
+    transport, clock = ScriptedTransport(*answers), FakeClock(NOW)
+    context = Context(str, Retry(attempts=attempts), clock)
+    return drive(get_items("t", KEYS, context, consistent=True), transport, clock), transport, clock
+
+
+def reply(found: list[Item], left: list[Item]) -> dict[str, Any]:
+    return {"Responses": {"t": found}, "UnprocessedKeys": {"t": {"Keys": left}} if left else {}}
+
+
+def test_unprocessed_keys_are_asked_for_again_and_only_those() -> None:
+    items, transport, clock = batch(reply(KEYS[:1], KEYS[1:]), reply(KEYS[1:2], KEYS[2:]), reply([], []))
+    assert items == KEYS[:2]
+    assert [call.request["RequestItems"]["t"]["Keys"] for call in transport.calls] == [
+        KEYS,
+        KEYS[1:],
+        KEYS[2:],
+    ]
+    assert {call.request["RequestItems"]["t"]["ConsistentRead"] for call in transport.calls} == {True}
+    assert clock.pauses == []
+
+
+def test_a_batch_that_makes_no_progress_pauses_and_gives_up() -> None:
+    items, _, clock = batch(reply([], KEYS), reply(KEYS, []))
+    assert (items, len(clock.pauses)) == (KEYS, 1)
+    with pytest.raises(Throttled, match="UnprocessedKeys"):
+        batch(*[reply([], KEYS)] * 3)
+
+
+def test_the_tables_of_a_request_are_found_wherever_it_names_them() -> None:
+    assert tables_in({"TableName": "a"}) == ["a"]
+    assert tables_in({"RequestItems": {"a": {}, "b": {}}}) == ["a", "b"]
+    actions = [{"Put": {"TableName": "a"}}, {"Delete": {"TableName": "b"}}, {"Put": {"TableName": "a"}}]
+    assert tables_in({"TransactItems": actions}) == ["a", "b"]

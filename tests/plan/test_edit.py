@@ -1,0 +1,228 @@
+"""Partial updates: what they touch, when they need what is stored, and what follows from them."""
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+import pytest
+from pydantic import BaseModel, Field
+
+from dynaorm import Attribute, Entity, ExpiresAt, F, GlobalIndex, Index, InKey, Table, Unique, Versioned
+from dynaorm.entity.mapping import mapping_of
+from dynaorm.errors import InvalidValue, UnknownField, UsageError
+from dynaorm.item.update import AddTo, Change, Remove, SetTo
+from dynaorm.item.value import AttributeValue, Item
+from dynaorm.plan.edit import edited_image, needs_reading, stored_changes, touched
+
+app = Table("edit-app", indexes=[GlobalIndex("GSI1")])
+NOON = datetime(2024, 1, 1, 12, tzinfo=UTC)
+
+
+class Address(BaseModel):
+    city: str = ""
+    zip: str = ""
+
+
+class Ticket(Entity, table=app, pk="TICKET#{number}", sk="T"):
+    number: int
+    status: str | None = "open"
+    queue: str = "q"
+    visits: Annotated[int, Field(ge=0)] = 0
+    title: Annotated[str, Attribute("name_of_it")] = ""
+    required: str
+    tags: set[str] = Field(default_factory=set)
+    parts: list[str] = Field(default_factory=list)
+    address: Address = Address()
+    by_status = Index("GSI1", pk="STATUS#{status}", sk="{queue}")
+
+
+class Sticky(Entity, table=app, pk="STICKY#{name}", sk="S"):
+    name: str
+    place: Annotated[str | None, InKey()] = None
+    note: str = ""
+    by_place = Index("GSI1", pk="PLACE#{place}", sk="{name}")
+
+
+class Account(Entity, table=app, pk="ACCOUNT#{name}", sk="A", unique={"badge": ("tenant", "number")}):
+    name: str
+    email: Annotated[str | None, Unique()] = None
+    tenant: str = "t"
+    number: int = 0
+    note: str = ""
+    until: Annotated[datetime | None, ExpiresAt()] = None
+
+
+class Picky(Entity, table=app, pk="PICKY#{name}", sk="P"):
+    name: str
+    desk: Annotated[str | None, Unique(when=lambda picky: picky.note == "x")] = None
+    note: str = ""
+
+
+class Fleeting(Entity, table=app, pk="FLEETING#{name}", sk="F"):
+    name: str
+    until: Annotated[datetime | None, ExpiresAt()] = None
+
+
+class Document(Entity, table=app, pk="DOC#{name}", sk="D", versioned=True):
+    name: str
+    text: str = ""
+
+
+class Audit(Entity, table=app, pk="AUDIT#{name}", sk="A", versioned=True):
+    name: str
+    result: Annotated[str, Versioned()] = ""
+    note: str = ""
+
+
+BLIND, READS = False, True
+
+
+@pytest.mark.parametrize(
+    ("entity", "changes", "expected"),
+    [
+        (Ticket, [F.visits.add(1)], BLIND),
+        (Ticket, [F.title.set("x"), F.parts.append("p")], BLIND),
+        (Ticket, [F.address.city.set("x")], BLIND),
+        (Ticket, [F.status.set("done"), F.queue.set("r")], BLIND),
+        (Ticket, [F.status.set("done")], READS),
+        (Ticket, [F.status.remove(), F.queue.set("r")], READS),
+        (Account, [F.note.set("x")], BLIND),
+        (Account, [F.email.set("x")], READS),
+        (Account, [F.number.add(1)], READS),
+        (Account, [F.tenant.set("x")], READS),
+        (Account, [F.until.set(NOON)], READS),
+        (Fleeting, [F.until.set(NOON)], BLIND),
+        (Picky, [F.note.set("y")], READS),
+        (Document, [F.text.set("y")], READS),
+        (Audit, [F.note.set("y")], BLIND),
+        (Audit, [F.result.set("y")], READS),
+    ],
+)
+def test_an_update_reads_only_where_something_derived_depends_on_it(
+    entity: type[Entity], changes: list[Change], expected: bool
+) -> None:
+    assert needs_reading(mapping_of(entity), tuple(changes)) is expected
+
+
+def test_touched_fields_come_with_their_change() -> None:
+    add, city = F.visits.add(1), F.address.city.set("x")
+    assert touched(mapping_of(Ticket), (add, city)) == {"visits": add, "address": city}
+
+
+@pytest.mark.parametrize(
+    ("entity", "change", "error", "message"),
+    [
+        (Ticket, F.visit.add(1), UnknownField, "visits"),
+        (Ticket, F.number.set(2), UsageError, r"part of the primary key.*session\.move"),
+        (Ticket, F.visits.set(-1), InvalidValue, r"Ticket\.visits = -1"),
+        (Ticket, F.visits.set("one"), InvalidValue, r"Ticket\.visits"),
+        (Ticket, F.required.remove(), InvalidValue, "cannot be removed"),
+        (Ticket, F.required.set(None), InvalidValue, r"Ticket\.required"),
+        (Ticket, F.visits.set_if_missing(-1), InvalidValue, r"Ticket\.visits = -1"),
+        (Ticket, F.tags.append("x"), UsageError, r"Ticket\.tags is not a list"),
+        (Ticket, F.visits.prepend(1), UsageError, r"Ticket\.visits is not a list"),
+        (Ticket, F.address.city.append("x"), UsageError, r"Ticket\.address\.city is not a list"),
+        (Ticket, F.parts.discard("x"), UsageError, r"Ticket\.parts is not a set"),
+        (Sticky, F.place.remove(), UsageError, "index key alone"),
+    ],
+)
+def test_what_can_never_be_is_refused_without_reading(
+    entity: type[Entity], change: Change, error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        touched(mapping_of(entity), (change,))
+
+
+def test_stored_changes_are_in_stored_names_and_values() -> None:
+    changes = (F.title.set("t"), F.visits.add(2), F.tags.add({"a"}), F.address.city.set("c"))
+    assert stored_changes(mapping_of(Ticket), changes) == (
+        SetTo(("name_of_it",), {"S": "t"}),
+        AddTo(("visits",), {"N": "2"}),
+        AddTo(("tags",), {"SS": ["a"]}),
+        SetTo(("address", "city"), {"S": "c"}),
+    )
+
+
+def test_setting_to_absence_is_a_removal() -> None:
+    ticket = mapping_of(Account)
+    assert stored_changes(ticket, (F.until.set(None),)) == (Remove(("until",)),)
+    assert stored_changes(mapping_of(Ticket), (F.tags.set(set()),)) == (Remove(("tags",)),)
+
+
+def test_index_keys_that_the_edit_fixes_come_along() -> None:
+    mapping = mapping_of(Ticket)
+    assert stored_changes(mapping, (F.status.set("done"), F.queue.set("r")))[2:] == (
+        SetTo(("GSI1PK",), {"S": "STATUS#done"}),
+        SetTo(("GSI1SK",), {"S": "r"}),
+    )
+    assert stored_changes(mapping, (F.status.set(None), F.queue.set("r")))[2:] == (
+        Remove(("GSI1PK",)),
+        Remove(("GSI1SK",)),
+    )
+
+
+TICKET: Item = {
+    "PK": {"S": "TICKET#7"},
+    "SK": {"S": "T"},
+    "_type": {"S": "Ticket"},
+    "number": {"N": "7"},
+    "status": {"S": "open"},
+    "queue": {"S": "q"},
+    "visits": {"N": "4"},
+    "name_of_it": {"S": "t"},
+    "required": {"S": "r"},
+    "parts": {"L": [{"S": "p"}]},
+    "address": {"M": {"city": {"S": "c"}, "zip": {"S": "z"}}},
+    "GSI1PK": {"S": "STATUS#open"},
+    "GSI1SK": {"S": "q"},
+}
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ([F.visits.add(2)], {"visits": {"N": "6"}}),
+        ([F.parts.append("r", "s")], {"parts": {"L": [{"S": "p"}, {"S": "r"}, {"S": "s"}]}}),
+        ([F.tags.add({"b", "a"})], {"tags": {"SS": ["a", "b"]}}),
+        ([F.address.city.set("d")], {"address": {"M": {"city": {"S": "d"}, "zip": {"S": "z"}}}}),
+        ([F.status.set("done")], {"status": {"S": "done"}, "GSI1PK": {"S": "STATUS#done"}}),
+        ([F.title.set_if_missing("u")], {}),
+    ],
+)
+def test_an_edit_of_a_known_item_is_worked_out_here(
+    changes: list[Change], expected: dict[str, AttributeValue]
+) -> None:
+    after, names, overrides = edited_image(mapping_of(Ticket), TICKET, tuple(changes))
+    assert after == {**TICKET, **expected}
+    assert (set(names), overrides) == ({str(change.path[0]) for change in changes}, {})
+
+
+def test_leaving_an_index_takes_its_keys_away() -> None:
+    after, _, _ = edited_image(mapping_of(Ticket), TICKET, (F.status.set(None),))
+    assert not {"GSI1PK", "GSI1SK"} & after.keys()
+
+
+def test_a_field_that_lives_in_an_index_key_is_rendered_into_it() -> None:
+    item: Item = {
+        "PK": {"S": "STICKY#s"}, "SK": {"S": "S"}, "name": {"S": "s"}, "note": {"S": ""},
+        "GSI1PK": {"S": "PLACE#here"}, "GSI1SK": {"S": "s"},
+    }  # fmt: skip
+    after, names, overrides = edited_image(mapping_of(Sticky), item, (F.place.set("there"),))
+    assert after == {**item, "GSI1PK": {"S": "PLACE#there"}}
+    assert (set(names), overrides) == ({"place"}, {"place": "there"})
+
+
+def test_an_outcome_that_does_not_fit_the_class_is_refused() -> None:
+    with pytest.raises(InvalidValue, match=r"Ticket\.visits = -1"):
+        edited_image(mapping_of(Ticket), TICKET, (F.visits.add(-5),))
+
+
+def test_a_change_dynamodb_could_not_make_is_refused() -> None:
+    wrong: Item = {**TICKET, "parts": {"S": "no list"}}
+    with pytest.raises(UsageError, match="cannot be changed so"):
+        edited_image(mapping_of(Ticket), wrong, (F.parts.append("x"),))
+
+
+def test_the_stored_image_is_not_touched() -> None:
+    before = repr(TICKET)
+    edited_image(mapping_of(Ticket), TICKET, (F.parts.append("x"), F.address.city.set("y")))
+    assert repr(TICKET) == before

@@ -1,0 +1,244 @@
+"""Images: what differs from what was loaded, and what follows from it."""
+
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+import pytest
+from pydantic import Field, field_validator
+
+from dynaorm import Attribute, Entity, ExpiresAt, GlobalIndex, Index, InKey, Key, Table
+from dynaorm.entity.mapping import mapping_of
+from dynaorm.entity.state import Loaded, state_of
+from dynaorm.errors import InvalidValue, KeyChanged, StaleEntity, UsageError
+from dynaorm.item.value import AttributeValue, Item
+from dynaorm.plan.image import (
+    advance,
+    changes_of,
+    check_key_unchanged,
+    new_image,
+    under_present_names,
+    writable_state,
+)
+
+NOW = 1_700_000_000.0
+
+app = Table("image-app", indexes=[GlobalIndex("GSI1"), GlobalIndex("GSI2")])
+
+
+class Ticket(Entity, table=app, pk="TICKET#{number}", sk="T"):
+    number: int
+    status: str = "open"
+    owner: Annotated[str | None, Attribute("holder", formerly=("owner_name", "who"))] = None
+    tags: set[str] = Field(default_factory=set)
+    parts: list[str] = Field(default_factory=list)
+    weight: float = 1.0
+    until: Annotated[datetime | None, ExpiresAt()] = None
+    by_status = Index("GSI1", pk="STATUS#{status}", sk="{number:06d}")
+    by_owner = Index("GSI2", pk="OWNER#{owner}", sk="{number:06d}")
+
+
+class Shout(Entity, table=app, pk="SHOUT#{name}", sk="S"):
+    name: str
+    text: str
+    level: int = 3
+
+    @field_validator("text")
+    @classmethod
+    def upper(cls, text: str) -> str:
+        return text.upper()
+
+
+class Hidden(Entity, table=app, pk="HIDDEN#{name}", sk="H"):
+    name: Annotated[str, InKey()]
+    place: Annotated[str | None, InKey()] = None
+    by_place = Index("GSI1", pk="PLACE#{place}", sk="{name}")
+
+
+TICKET: Item = {
+    "PK": {"S": "TICKET#7"},
+    "SK": {"S": "T"},
+    "_type": {"S": "Ticket"},
+    "_rev": {"S": "w1"},
+    "number": {"N": "7"},
+    "status": {"S": "open"},
+    "parts": {"L": []},
+    "weight": {"N": "1"},
+    "GSI1PK": {"S": "STATUS#open"},
+    "GSI1SK": {"S": "000007"},
+    "legacy": {"BOOL": True},
+}
+
+
+def ticket(**attributes: AttributeValue) -> Any:
+    return mapping_of(Ticket).hydrate({**TICKET, **attributes})
+
+
+def changes(entity: Any) -> dict[str, AttributeValue | None]:
+    state = state_of(entity)
+    assert state is not None
+    return changes_of(mapping_of(type(entity)), vars(entity), state)
+
+
+def advanced(entity: Any) -> dict[str, AttributeValue]:
+    state = state_of(entity)
+    assert state is not None
+    return advance(mapping_of(type(entity)), state.item, changes(entity), {})
+
+
+def test_the_image_of_a_new_entity_is_keys_index_keys_type_and_fields() -> None:
+    assert new_image(
+        mapping_of(Ticket), Key(Ticket, number=7).primary_key, vars(Ticket(number=7, owner="o"))
+    ) == {
+        "PK": {"S": "TICKET#7"},
+        "SK": {"S": "T"},
+        "GSI1PK": {"S": "STATUS#open"},
+        "GSI1SK": {"S": "000007"},
+        "GSI2PK": {"S": "OWNER#o"},
+        "GSI2SK": {"S": "000007"},
+        "_type": {"S": "Ticket"},
+        "number": {"N": "7"},
+        "status": {"S": "open"},
+        "holder": {"S": "o"},
+        "parts": {"L": []},
+        "weight": {"N": "1"},
+    }
+
+
+def test_a_loaded_entity_has_no_changes() -> None:
+    assert changes(ticket()) == {}
+
+
+def test_equal_values_spelled_differently_are_no_change() -> None:
+    one = ticket(weight={"N": "1.50"}, tags={"SS": ["b", "a"]})
+    one.weight, one.tags = 1.5, {"a", "b"}
+    assert changes(one) == {}
+
+
+def test_a_change_deep_inside_a_list_is_seen() -> None:
+    one = ticket()
+    one.parts.append("wheel")
+    assert changes(one) == {"parts": {"L": [{"S": "wheel"}]}}
+
+
+def test_a_value_set_back_is_no_change() -> None:
+    one = ticket()
+    one.status = "done"
+    one.status = "open"
+    assert changes(one) == {}
+
+
+def test_none_and_the_empty_set_are_changes_to_absence() -> None:
+    one = ticket(holder={"S": "o"}, tags={"SS": ["a"]})
+    one.owner, one.tags = None, set()
+    assert changes(one) == {"owner": None, "tags": None}
+
+
+def test_a_default_taken_for_an_absent_attribute_is_no_change() -> None:
+    item = {"PK": {"S": "SHOUT#s"}, "SK": {"S": "S"}, "name": {"S": "s"}, "text": {"S": "A"}}
+    one = mapping_of(Shout).hydrate(item)
+    assert one.level == 3
+    assert changes(one) == {}
+    one.level = 4
+    assert changes(one) == {"level": {"N": "4"}}
+
+
+def test_what_a_validator_made_of_a_stored_value_is_no_change() -> None:
+    item = {"PK": {"S": "SHOUT#s"}, "SK": {"S": "S"}, "name": {"S": "s"}, "text": {"S": "quiet"}}
+    one = mapping_of(Shout).hydrate(item)
+    assert one.text == "QUIET"
+    assert changes(one) == {}
+    one.text = "OTHER"
+    assert changes(one) == {"text": {"S": "OTHER"}}
+
+
+def test_a_field_that_lives_in_a_key_is_compared_as_a_value() -> None:
+    item = {"PK": {"S": "HIDDEN#h"}, "SK": {"S": "H"}, "GSI1PK": {"S": "PLACE#here"}, "GSI1SK": {"S": "h"}}
+    one = mapping_of(Hidden).hydrate(item)
+    assert (one.name, one.place) == ("h", "here")
+    assert changes(one) == {}
+    one.place = "there"
+    assert changes(one) == {"place": None}
+
+
+def test_unknown_attributes_survive_and_untouched_index_keys_stay() -> None:
+    one = ticket(GSI1SK={"S": "written by hand"})
+    one.weight = 2.0
+    assert advanced(one) == {**TICKET, "GSI1SK": {"S": "written by hand"}, "weight": {"N": "2"}}
+
+
+def test_keys_of_the_index_whose_field_changed_follow() -> None:
+    one = ticket()
+    one.status, one.owner = "done", "o"
+    assert advanced(one) == {
+        **TICKET,
+        "status": {"S": "done"},
+        "holder": {"S": "o"},
+        "GSI1PK": {"S": "STATUS#done"},
+        "GSI2PK": {"S": "OWNER#o"},
+        "GSI2SK": {"S": "000007"},
+    }
+
+
+def test_keys_of_an_index_that_is_left_go() -> None:
+    one = ticket(holder={"S": "o"}, GSI2PK={"S": "OWNER#o"}, GSI2SK={"S": "000007"})
+    one.owner = None
+    assert advanced(one) == TICKET
+
+
+@pytest.mark.parametrize("former", ["owner_name", "who"])
+def test_former_names_are_read_and_renamed_by_the_next_change(former: str) -> None:
+    one = ticket(**{former: {"S": "o"}})
+    assert one.owner == "o"
+    assert changes(one) == {}
+    one.weight = 2.0
+    after = advanced(one)
+    assert after["holder"] == {"S": "o"}
+    assert former not in after
+
+
+def test_the_present_name_wins_over_a_former_one() -> None:
+    found = under_present_names(mapping_of(Ticket), {"holder": {"S": "new"}, "who": {"S": "old"}})
+    assert found == {"holder": {"S": "new"}}
+
+
+def test_advancing_leaves_the_stored_image_alone() -> None:
+    one = ticket()
+    one.status = "done"
+    before = dict(TICKET)
+    advanced(one)
+    state = state_of(one)
+    assert state is not None
+    assert state.item == before
+
+
+def test_a_value_of_another_type_is_refused() -> None:
+    one = ticket()
+    one.status = 5
+    with pytest.raises(InvalidValue, match=r"Ticket\.status = 5"):
+        changes(one)
+
+
+def test_only_loaded_live_latest_entities_may_be_written() -> None:
+    mapping = mapping_of(Ticket)
+    with pytest.raises(UsageError, match="is new"):
+        writable_state(mapping, None, NOW)
+    with pytest.raises(UsageError, match="restore"):
+        writable_state(mapping, Loaded(TICKET, read_only=True), NOW)
+    expiring = Loaded({**TICKET, "until": {"N": str(int(NOW))}})
+    assert writable_state(mapping, expiring, NOW - 1) is expiring
+    with pytest.raises(StaleEntity) as raised:
+        writable_state(mapping, expiring, NOW)
+    assert (raised.value.key, raised.value.expected) == (Key(Ticket, number=7), "w1")
+    assert expiring.item["until"] == {"N": str(int(datetime.fromtimestamp(NOW, UTC).timestamp()))}
+
+
+def test_a_changed_primary_key_is_refused_with_both_keys() -> None:
+    one = ticket()
+    one.number = 8
+    state = state_of(one)
+    assert state is not None
+    with pytest.raises(KeyChanged) as raised:
+        check_key_unchanged(mapping_of(Ticket), vars(one), state)
+    error = raised.value
+    assert (error.before, error.after) == (Key(Ticket, number=7), Key(Ticket, number=8))
+    assert error.fields == ("number",)

@@ -1,0 +1,100 @@
+"""What inspect() tells of an entity."""
+
+import copy
+import pickle
+from typing import TypeVar
+
+import pytest
+from pydantic import BaseModel
+
+from dynaorm import Entity, Key, Table, detached, inspect
+from dynaorm.errors import InvalidValue, UsageError
+from dynaorm.plan.compiler import compile_plan
+from dynaorm.plan.fold import fold
+from dynaorm.plan.inspection import Inspection
+from dynaorm.plan.intent import Save
+from dynaorm.plan.known import NOTHING_KNOWN, Setting
+
+E = TypeVar("E")
+NOW = 1_700_000_000.0
+
+app = Table("inspection-app")
+loose = Table("inspection-loose", revision_attribute=None)
+
+
+class Document(Entity, table=app, pk="DOC#{doc_id}", sk="D", versioned=True):
+    doc_id: str
+    text: str = ""
+    tags: frozenset[str] = frozenset()
+
+
+class Loose(Entity, table=loose, pk="LOOSE#{name}", sk="L"):
+    name: str
+
+
+class Elsewhere(BaseModel):
+    name: str
+
+
+def saved(entity: E) -> E:
+    for effect in compile_plan(fold([Save(entity)], NOW), NOTHING_KNOWN, Setting(NOW, "w1", str)).effects:
+        effect.apply()
+    return entity
+
+
+def test_a_new_entity_has_nothing() -> None:
+    assert inspect(Document(doc_id="d")) == Inspection(False, None, None, None, {})
+
+
+def test_a_loaded_entity_has_key_revision_and_version() -> None:
+    document = saved(Document(doc_id="d"))
+    assert inspect(document) == Inspection(True, Key(Document, doc_id="d"), "w1", 1, {})
+
+
+def test_without_revisions_and_versions_both_are_none() -> None:
+    assert inspect(saved(Loose(name="l"))) == Inspection(True, Key(Loose, name="l"), None, None, {})
+
+
+def test_changes_are_stored_value_and_value_now() -> None:
+    document = saved(Document(doc_id="d", text="a"))
+    document.text = "b"
+    document.tags = frozenset({"t"})
+    assert inspect(document).changes == {"text": ("a", "b"), "tags": (frozenset(), {"t"})}
+    assert inspect(document).revision == "w1"
+
+
+def test_inspecting_changes_nothing() -> None:
+    document = saved(Document(doc_id="d", text="a"))
+    document.text = "b"
+    assert inspect(document) == inspect(document)
+
+
+def test_copies_carry_the_loaded_state_along() -> None:
+    document = saved(Document(doc_id="d", text="a"))
+    expected = inspect(document)
+    for twin in (copy.copy(document), copy.deepcopy(document), pickle.loads(pickle.dumps(document))):
+        assert inspect(twin) == expected
+    patched = document.model_copy(update={"text": "b"})
+    assert (inspect(patched).revision, inspect(patched).changes) == ("w1", {"text": ("a", "b")})
+
+
+def test_constructors_and_detached_give_new_entities() -> None:
+    document = saved(Document(doc_id="d", text="a"))
+    for new in (
+        detached(document),
+        detached(document, text="b"),
+        Document.model_validate(document.model_dump()),
+    ):
+        assert not inspect(new).loaded
+
+
+def test_a_class_without_a_table_is_refused() -> None:
+    with pytest.raises(UsageError, match="Elsewhere is not mapped"):
+        inspect(Elsewhere(name="e"))
+
+
+def test_a_changed_value_that_cannot_be_stored_is_refused() -> None:
+    document = saved(Document(doc_id="d"))
+    document.text = 5  # type: ignore[assignment]  # what a careless caller does
+    with pytest.raises(InvalidValue, match=r"Document\.text"):
+        inspect(document)

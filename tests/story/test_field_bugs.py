@@ -1,0 +1,330 @@
+"""What goes wrong with unique values elsewhere, and does not here: each test names a claim and the bug it rules out."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import pytest
+from pydantic import Field, SecretStr, field_serializer
+
+from dynaorm import Attribute, Entity, GlobalIndex, Index, Key, Table, Unique
+from dynaorm.errors import (
+    AlreadyExists,
+    InvalidValue,
+    KeyChanged,
+    StaleEntity,
+    UniqueViolation,
+)
+
+if TYPE_CHECKING:
+    from tests.story.conftest import Engine
+
+app = Table("App", indexes=[GlobalIndex("GSI1")])
+# A table that exists already, whose items carry neither type nor revision.
+legacy = Table("Legacy", type_attribute=None, revision_attribute=None)
+
+
+class User(Entity, table=app, pk="USER#{user_id}", sk="PROFILE"):
+    user_id: str
+    email: Annotated[str | None, Unique(normalize=str.casefold)] = None
+    city: str | None = None
+    by_city = Index("GSI1", pk="CITY#{city}", sk="USER#{user_id}")
+
+
+class LegacyUser(Entity, table=legacy, pk="USER#{user_id}", sk="PROFILE"):
+    user_id: str
+    email: Annotated[str | None, Unique(normalize=str.casefold)] = None
+    city: str | None = None
+
+
+class Member(Entity, table=app, pk="MEMBER#{member_id}", sk="MEMBER"):
+    member_id: str
+    account: str
+    nick: Annotated[str, Unique(scope="account")]
+
+
+class Account(Entity, table=app, pk="ACCOUNT#{account_id}", sk="ACCOUNT"):
+    account_id: str
+    number: Annotated[int | None, Unique()] = None
+    default: Annotated[bool | None, Unique()] = None
+    label: Annotated[str | None, Unique()] = None
+
+
+class Hidden(Entity, table=app, pk="HIDDEN#{hidden_id}", sk="HIDDEN"):
+    hidden_id: str
+    passport: Annotated[SecretStr, Unique(), Field(exclude=True)]
+    tax_number: Annotated[str, Unique(), Attribute("taxNumber"), Field(alias="tax-number")]
+    phone: Annotated[str | None, Unique()] = None
+
+    @field_serializer("phone")
+    def mask(self, phone: str | None) -> str:
+        return "***" if phone else ""
+
+
+@pytest.fixture(params=[User, LegacyUser], ids=["revision", "legacy"])
+def kind(request: pytest.FixtureRequest, engine: "Engine") -> Any:
+    """A user class: of a table whose items carry a revision, and of one whose items do not."""
+    engine.create(app if request.param is User else legacy)
+    return request.param
+
+
+def users(engine: "Engine", table: Table) -> dict[str, str | None]:
+    """Every user's address as stored."""
+    return {
+        item["user_id"]["S"]: item.get("email", {}).get("S")
+        for item in engine.raw(table)
+        if "user_id" in item
+    }
+
+
+# -- two writers -------------------------------------------------------------------------------------------------------
+
+
+def test_a_change_made_ready_before_the_value_went_to_another_cannot_delete_the_others_guard(
+    engine: "Engine", kind: Any
+) -> None:
+    """Elsewhere the old value's guard is deleted whoever owns it by then, and two users end up with one address."""
+    table = app if kind is User else legacy
+    with engine.session() as other:
+
+        def meanwhile() -> None:
+            first = other.get_one(kind, user_id="u1")
+            first.email = "z@x"
+            other.save(first)
+            other.save(kind(user_id="u2", email="a@x"))
+
+        other.save(kind(user_id="u1", email="a@x"))
+        with engine.session(before=("TransactWriteItems", meanwhile)) as session:
+            mine = session.get_one(kind, user_id="u1")
+            mine.email = "b@x"
+            with pytest.raises(StaleEntity):
+                session.save(mine)
+        with pytest.raises(UniqueViolation) as refused:
+            other.save(kind(user_id="u3", email="a@x"))
+        assert refused.value.owner == Key(kind, user_id="u2")
+    assert users(engine, table) == {"u1": "z@x", "u2": "a@x"}
+    assert engine.guards(table) == {"email#a@x": "USER#u2", "email#z@x": "USER#u1"}
+
+
+def test_a_change_by_key_gives_up_the_value_that_is_stored_when_it_commits(
+    engine: "Engine", kind: Any
+) -> None:
+    """Elsewhere an update by key gives up the value it read, which by then is somebody else's."""
+    table = app if kind is User else legacy
+    with engine.session() as other:
+
+        def meanwhile() -> None:
+            first = other.get_one(kind, user_id="u1")
+            first.email = "z@x"
+            other.save(first)
+            other.save(kind(user_id="u2", email="a@x"))
+
+        other.save(kind(user_id="u1", email="a@x"))
+        with engine.session(before=("TransactWriteItems", meanwhile)) as session:
+            assert session.update(Key(kind, user_id="u1"), {"email": "b@x"}).email == "b@x"
+    assert users(engine, table) == {"u1": "b@x", "u2": "a@x"}
+    assert engine.guards(table) == {"email#a@x": "USER#u2", "email#b@x": "USER#u1"}
+
+
+def test_of_two_changes_from_one_read_the_loser_leaves_no_orphan_guard(engine: "Engine", kind: Any) -> None:
+    """Elsewhere both succeed, and the guard of the overwritten value keeps that value taken for ever."""
+    table = app if kind is User else legacy
+    with engine.session() as one, engine.session() as two:
+        one.save(kind(user_id="u1", email="a@x"))
+        mine, theirs = one.get_one(kind, user_id="u1"), two.get_one(kind, user_id="u1")
+        mine.email, theirs.email = "b@x", "c@x"
+        two.save(theirs)
+        with pytest.raises(StaleEntity):
+            one.save(mine)
+        assert engine.guards(table) == {"email#c@x": "USER#u1"}
+        one.save(kind(user_id="u2", email="a@x"))
+        one.save(kind(user_id="u3", email="b@x"))
+    assert engine.guards(table) == {"email#a@x": "USER#u2", "email#b@x": "USER#u3", "email#c@x": "USER#u1"}
+
+
+# -- overwriting and moving --------------------------------------------------------------------------------------------
+
+
+def test_an_overwrite_gives_up_the_values_of_what_it_replaces_and_keeps_its_own(
+    engine: "Engine", kind: Any
+) -> None:
+    """Elsewhere an overwriting put leaves the old guard behind, or finds its own value taken by itself."""
+    table = app if kind is User else legacy
+    with engine.session() as session:
+        session.save(kind(user_id="u1", email="a@x"))
+        session.save(kind(user_id="u1", email="b@x"), overwrite=True)
+        assert engine.guards(table) == {"email#b@x": "USER#u1"}
+        session.save(kind(user_id="u1", email="b@x", city="Turin"), overwrite=True)
+        assert engine.guards(table) == {"email#b@x": "USER#u1"}
+        session.save(kind(user_id="u2", email="a@x"))
+        with pytest.raises(UniqueViolation):
+            session.save(kind(user_id="u2", email="b@x"), overwrite=True)
+    assert users(engine, table) == {"u1": "b@x", "u2": "a@x"}
+
+
+def test_a_move_takes_everything_stored_along_and_leaves_nothing_behind(engine: "Engine") -> None:
+    """Elsewhere a new key gets the fields of the class alone, and index keys, type and unknown attributes are lost."""
+    engine.create(app)
+    with engine.session() as session:
+        session.save(User(user_id="u1", email="a@x", city="Turin"))
+        engine.client.update_item(
+            TableName=engine.name("App"),
+            Key={"PK": {"S": "USER#u1"}, "SK": {"S": "PROFILE"}},
+            UpdateExpression="SET unknownToTheClass = :v",
+            ExpressionAttributeValues={":v": {"S": "kept"}},
+        )
+        user = session.get_one(User, user_id="u1")
+        user.user_id = "u9"
+        with pytest.raises(KeyChanged, match=r"session\.move"):
+            session.save(user)
+        session.move(user)
+    key = {"PK": {"S": "USER#u9"}, "SK": {"S": "PROFILE"}}
+    assert engine.items(app) == [
+        {
+            **key,
+            "_type": {"S": "User"},
+            "_rev": {"S": "*"},
+            "GSI1PK": {"S": "CITY#Turin"},
+            "GSI1SK": {"S": "USER#u9"},
+            "user_id": {"S": "u9"},
+            "email": {"S": "a@x"},
+            "city": {"S": "Turin"},
+            "unknownToTheClass": {"S": "kept"},
+        },
+        {"PK": {"S": "email#a@x"}, "SK": {"S": "email#a@x"}, "owner": {"M": key}},
+    ]
+
+
+def test_a_move_neither_overwrites_its_target_nor_takes_along_a_stale_copy(
+    engine: "Engine", kind: Any
+) -> None:
+    """Elsewhere the new key is put without a condition and the old one deleted without a look."""
+    table = app if kind is User else legacy
+    with engine.session() as session:
+        mine = session.save(kind(user_id="u1", email="a@x"))
+        session.save(kind(user_id="u2", email="b@x"))
+        mine.user_id = "u2"
+        with pytest.raises(AlreadyExists) as taken:
+            session.move(mine)
+        assert taken.value.key == Key(kind, user_id="u2")
+        other = session.get_one(kind, user_id="u1")
+        other.email = "c@x"
+        session.save(other)
+        mine.user_id = "u3"
+        with pytest.raises(StaleEntity):
+            session.move(mine)
+    assert users(engine, table) == {"u1": "c@x", "u2": "b@x"}
+    assert engine.guards(table) == {"email#b@x": "USER#u2", "email#c@x": "USER#u1"}
+
+
+# -- which values count ------------------------------------------------------------------------------------------------
+
+
+def test_hidden_renamed_masked_and_absent_unique_values_are_given_up_like_any_other(engine: "Engine") -> None:
+    """Elsewhere the old value is taken from the serialised object, so a hidden one is never found again."""
+    engine.create(app)
+    first: dict[str, Any] = {"passport": SecretStr("P1"), "tax-number": "T1", "phone": "1"}
+    with engine.session() as session:
+        one = session.save(Hidden(hidden_id="h1", **first))
+        assert engine.guards(app) == dict.fromkeys(["passport#P1", "phone#1", "taxNumber#T1"], "HIDDEN#h1")
+        one.passport, one.tax_number, one.phone = SecretStr("P2"), "T2", None
+        session.save(one)
+        assert engine.guards(app) == dict.fromkeys(["passport#P2", "taxNumber#T2"], "HIDDEN#h1")
+        assert session.get_by(Hidden, passport=SecretStr("P2")) == one
+        session.save(Hidden(hidden_id="h2", **first))
+        session.delete(session.get_one(Hidden, hidden_id="h1"))
+        session.delete(Key(Hidden, hidden_id="h2"))
+    assert engine.raw(app) == []
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "other", "guard"),
+    [
+        ("number", 0, 1, "number#0"),
+        ("default", False, True, "default#false"),
+        ("label", "", "x", "label#"),
+    ],
+)
+def test_zero_false_and_the_empty_text_are_values_and_none_is_not(
+    engine: "Engine", field: str, value: object, other: object, guard: str
+) -> None:
+    """Elsewhere a falsy value is refused on creation, or its guard outlives it."""
+    engine.create(app)
+    claimed: dict[str, Any] = {field: value}
+    with engine.session() as session:
+        first = session.save(Account(account_id="a1", **claimed))
+        assert engine.guards(app) == {guard: "ACCOUNT#a1"}
+        with pytest.raises(UniqueViolation) as refused:
+            session.save(Account(account_id="a2", **claimed))
+        assert (refused.value.constraint, refused.value.value) == (field, value)
+        setattr(first, field, other)
+        session.save(first)
+        session.save(Account(account_id="a2", **claimed))
+        session.update(Key(Account, account_id="a2"), {field: None})
+        session.update(first, {field: None})
+        assert engine.guards(app) == {}
+        session.save(Account(account_id="a3"))
+    assert engine.guards(app) == {}
+
+
+def test_a_unique_value_set_to_itself_is_no_change_and_one_changed_in_case_alone_keeps_its_guard(
+    engine: "Engine", kind: Any
+) -> None:
+    """Elsewhere the guard is put and deleted in one transaction, which DynamoDB refuses."""
+    table = app if kind is User else legacy
+    with engine.session() as session:
+        user = session.save(kind(user_id="u1", email="a@x"))
+        before = engine.raw(table)
+        engine.forget()
+        user.email = "a@x"
+        session.save(user)
+        assert engine.operations == []
+        assert session.update(user, {"email": "a@x"}) is user
+        assert session.update(Key(kind, user_id="u1"), {"email": "a@x"}) == user
+        assert engine.operations == ["GetItem"]
+        assert engine.raw(table) == before
+        user.email = "A@X"
+        session.save(user)
+        assert engine.sent(table) == [("Update", "USER#u1")]
+        assert users(engine, table) == {"u1": "A@X"}
+        assert engine.guards(table) == {"email#a@x": "USER#u1"}
+
+
+def test_values_with_the_delimiter_inside_are_neither_confused_nor_stolen(engine: "Engine") -> None:
+    """Elsewhere ("x#y", "z") and ("x", "y#z") make one key: a false "taken", or another tenant's value."""
+    engine.create(app)
+    pairs = [("x#y", "z"), ("x", "y#z"), ("x%23y", "z"), ("${x}", "z"), ("x", "y"), ("x#y#z", "")]
+    with engine.session() as session:
+        for number, (account, nick) in enumerate(pairs):
+            session.save(Member(member_id=str(number), account=account, nick=nick))
+        for number, (account, nick) in enumerate(pairs):
+            found = session.get_by(Member, account=account, nick=nick)
+            assert found is not None
+            assert found.member_id == str(number)
+    assert len(engine.guards(app)) == len(pairs)
+
+
+def test_a_key_that_is_one_bare_field_cannot_pose_as_a_guard() -> None:
+    """Elsewhere a user who calls himself ``email#boss@x`` sits on the boss's address, or deletes its guard."""
+    table = Table("Bare", pk="pk", sk=None)
+
+    class Bare(Entity, table=table, pk="{pk}"):
+        pk: str
+        email: Annotated[str, Unique()]
+
+    with pytest.raises(InvalidValue, match="guard item of 'email'"):
+        Key(Bare, pk="email#boss@x")
+
+
+def test_a_unique_value_longer_than_a_key_is_kept_by_its_hash(engine: "Engine") -> None:
+    """Elsewhere a value over the limit of a key cannot be stored at all, or is cut."""
+    engine.create(app)
+    long = "x" * 3000
+    with engine.session() as session:
+        session.save(Account(account_id="a1", label=long))
+        with pytest.raises(UniqueViolation) as refused:
+            session.save(Account(account_id="a2", label=long))
+        assert refused.value.value == long
+        session.save(Account(account_id="a2", label=f"{long}y"))
+        found = session.get_by(Account, label=long)
+        assert found is not None
+        assert found.account_id == "a1"
+    assert all(key.startswith("label#sha256:") and len(key) == 77 for key in engine.guards(app))
