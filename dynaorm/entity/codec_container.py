@@ -1,127 +1,167 @@
-"""The codecs of containers, from those of what they hold."""
+"""The codecs of lists, tuples, sets and dicts, from those of what they hold."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from dynaorm.entity.codec_value import Codec, Unstorable, content
-from dynaorm.entity.scalar import Scalar
+from dynaorm.entity.codec_value import Codec, Misfit, Unstorable, content, inside, mistyped
 from dynaorm.item.value import AttributeValue
 
-# An empty set, which DynamoDB has not: a list without members.
-_EMPTY: Final[AttributeValue] = {"L": []}
+_EMPTY: Final[list[AttributeValue]] = []
 _SETS: Final = {"S": "SS", "N": "NS", "B": "BS"}
 
 
-def list_codec(kind: type, element: Codec) -> Codec:
+def list_codec(kind: type[list[Any]] | type[tuple[Any, ...]], element: Codec) -> Codec:
     """``list[X]`` and ``tuple[X, ...]``, as L."""
     encode_one, decode_one = element.encode, element.decode
 
     def encode(value: Any) -> AttributeValue:
-        _check(value, kind)
-        return {"L": [encode_one(one) for one in value]}
+        if not isinstance(value, kind):
+            raise mistyped(value, kind.__name__)
+        try:
+            return {"L": [encode_one(one) for one in value]}
+        except ValueError:
+            raise _first_misfit(encode_one, enumerate(value)) from None
 
     def decode(stored: AttributeValue) -> Any:
-        return kind([decode_one(one) for one in content(stored, "L")])
+        found = content(stored, "L")
+        try:
+            decoded = [decode_one(one) for one in found]
+        except ValueError:
+            raise _first_misfit(decode_one, enumerate(found)) from None
+        return decoded if kind is list else kind(decoded)
 
     return Codec(encode, decode, frozenset({"L"}), element=element)
 
 
-def tuple_codec(
-    elements: Sequence[Codec], make: Callable[[Iterable[Any]], Any] = tuple, kind: type = tuple
-) -> Codec:
-    """``tuple[X, Y]`` and named tuples, as L."""
+def tuple_codec(parts: Sequence[Codec]) -> Codec:
+    """``tuple[X, Y]``, as L."""
+    element = parts[0] if parts and all(part is parts[0] for part in parts) else None
 
     def encode(value: Any) -> AttributeValue:
-        _check(value, kind)
-        if len(value) != len(elements):
-            raise ValueError(f"has {len(value)} members, not {len(elements)}")
-        return {"L": [codec.encode(one) for codec, one in zip(elements, value, strict=True)]}
+        if not isinstance(value, tuple):
+            raise mistyped(value, "tuple")
+        return {"L": list(_each([part.encode for part in parts], value))}
 
     def decode(stored: AttributeValue) -> Any:
-        members = content(stored, "L")
-        if len(members) != len(elements):
-            raise ValueError(f"is stored with {len(members)} members, not {len(elements)}")
-        return make(codec.decode(one) for codec, one in zip(elements, members, strict=True))
+        return tuple(_each([part.decode for part in parts], content(stored, "L")))
 
-    return Codec(encode, decode, frozenset({"L"}))
+    return Codec(encode, decode, frozenset({"L"}), element=element)
 
 
-def set_codec(kind: type, element: Codec) -> Codec:
-    """``set[X]`` and ``frozenset[X]`` of strings, numbers or bytes, as SS, NS or BS, members sorted."""
-    tags = element.tags & _SETS.keys()
-    if element.tags != tags or len(tags) != 1:
+def named_tuple_codec(kind: type[tuple[Any, ...]], parts: Mapping[str, Codec]) -> Codec:
+    """A NamedTuple, as L. Members added at its end, with defaults, may be missing from older lists."""
+    encoders = [part.encode for part in parts.values()]
+    decoders = [part.decode for part in parts.values()]
+    defaults: Mapping[str, Any] = getattr(kind, "_field_defaults", {})
+
+    def encode(value: Any) -> AttributeValue:
+        if type(value) is not kind:
+            raise mistyped(value, kind.__name__)
+        return {"L": list(_each(encoders, value))}
+
+    def decode(stored: AttributeValue) -> Any:
+        found = content(stored, "L")
+        least = len(decoders) - len(defaults)
+        used = decoders[: len(found)] if least <= len(found) <= len(decoders) else decoders
+        return kind(*_each(used, found))
+
+    members = {name: (index, part) for index, (name, part) in enumerate(parts.items())}
+    return Codec(encode, decode, frozenset({"L"}), members=members)
+
+
+def set_codec(kind: type[set[Any]] | type[frozenset[Any]], element: Codec) -> Codec:
+    """``set[X]`` and ``frozenset[X]`` of strings, numbers or bytes, as SS, NS or BS, sorted by their texts."""
+    tag = _only_tag(element)
+    if tag is None:
         raise Unstorable(
-            f"a {kind.__name__} holds only strings, numbers or bytes in DynamoDB; use a list instead"
+            f"DynamoDB's sets hold strings, numbers or bytes, of one kind, and {kind.__name__}[...] of anything else "
+            f"has no counterpart; use list[...]"
         )
-    (tag,) = tags
-    tag_of_set = _SETS[tag]
-    encode_one, decode_one = element.encode, element.decode
+    encode_one, decode_one, set_tag = element.encode, element.decode, _SETS[tag]
 
     def encode(value: Any) -> AttributeValue:
-        _check(value, kind)
+        if not isinstance(value, set | frozenset):
+            raise mistyped(value, kind.__name__)
         if not value:
-            return _EMPTY
-        members = {encode_one(one)[tag] for one in value}
-        if len(members) != len(value):
-            raise ValueError("holds different members that DynamoDB takes for one")
-        return {tag_of_set: sorted(members)}
+            return {"L": []}
+        texts = {encode_one(one)[tag] for one in value}
+        if len(texts) < len(value):
+            raise Misfit("holds values with the same text, which DynamoDB could not tell apart")
+        return {set_tag: sorted(texts)}
 
     def decode(stored: AttributeValue) -> Any:
-        if stored == _EMPTY:
+        if stored.get("L") == _EMPTY:
             return kind()
-        return kind(decode_one({tag: one}) for one in content(stored, tag_of_set))
+        return kind([decode_one({tag: text}) for text in content(stored, set_tag)])
 
-    return Codec(encode, decode, frozenset({tag_of_set}), is_set=True, element=element)
+    return Codec(encode, decode, frozenset({set_tag, "L"}), is_set=True, element=element)
 
 
-def dict_codec(key: Scalar, element: Codec) -> Codec:
-    """``dict[K, V]`` with keys that have one text, as M."""
-    encode_one, decode_one = element.encode, element.decode
+def dict_codec(key: Codec, element: Codec, key_name: str) -> Codec:
+    """``dict[K, X]`` with keys that have a text, as M."""
+    tag = _only_tag(key)
+    if tag is None or tag == "B":
+        raise Unstorable(
+            f"the keys of DynamoDB's maps are strings, and {key_name} has no text of its own; "
+            f"use dict[str, ...], or a list of pairs"
+        )
+    encode_key, decode_key, encode_one, decode_one = key.encode, key.decode, element.encode, element.decode
 
     def encode(value: Any) -> AttributeValue:
-        _check(value, dict)
-        found = {key.to_text(name): encode_one(one) for name, one in value.items()}
-        if len(found) != len(value):
-            raise ValueError("has different keys with one text")
+        if not isinstance(value, dict):
+            raise mistyped(value, "dict")
+        try:
+            found = {encode_key(name)[tag]: encode_one(held) for name, held in value.items()}
+        except ValueError:
+            raise _misfit_in_dict(value, lambda name: encode_key(name)[tag], encode_one) from None
+        if len(found) < len(value):
+            raise Misfit("has keys with the same text, which could not be told apart")
         return {"M": found}
 
     def decode(stored: AttributeValue) -> Any:
-        return {key.from_text(name): decode_one(one) for name, one in content(stored, "M").items()}
+        found = content(stored, "M")
+        try:
+            return {decode_key({tag: name}): decode_one(held) for name, held in found.items()}
+        except ValueError:
+            raise _misfit_in_dict(found, lambda name: decode_key({tag: name}), decode_one) from None
 
     return Codec(encode, decode, frozenset({"M"}), element=element)
 
 
-def union_codec(codecs: Sequence[Codec]) -> Codec:
-    """``X | Y`` of types with different attribute value types: the stored one tells which."""
-    by_tag: dict[str, Codec] = {}
-    for codec in codecs:
-        tags = codec.tags | ({"L"} if codec.is_set else set())
-        for tag in tags:
-            if tag in by_tag:
-                raise Unstorable(
-                    f"two members of the union are both stored as {tag} and could not be told apart; "
-                    f"use one of them, or a discriminated union of models"
-                )
-            by_tag[tag] = codec
-
-    def encode(value: Any) -> AttributeValue:
-        problems = []
-        for codec in codecs:
-            try:
-                return codec.encode(value)
-            except ValueError as problem:
-                problems.append(str(problem))
-        raise ValueError(" and ".join(problems))
-
-    def decode(stored: AttributeValue) -> Any:
-        for tag in stored:
-            if tag in by_tag:
-                return by_tag[tag].decode(stored)
-        raise ValueError(f"is stored as {', '.join(stored)}, not as one of {', '.join(sorted(by_tag))}")
-
-    return Codec(encode, decode, frozenset(by_tag))
+def _misfit_in_dict(
+    values: Mapping[Any, Any], convert_key: Callable[[Any], Any], convert: Callable[[Any], Any]
+) -> Misfit:
+    for name in values:
+        try:
+            convert_key(name)
+        except ValueError as problem:
+            return Misfit(f"has a key that {problem}")
+    return _first_misfit(convert, ((str(name), held) for name, held in values.items()))
 
 
-def _check(value: Any, kind: type) -> None:
-    if not isinstance(value, kind):
-        raise ValueError(f"is a {type(value).__name__}, not a {kind.__name__}")
+def _only_tag(codec: Codec) -> str | None:
+    return next(iter(codec.tags)) if len(codec.tags) == 1 and codec.tags <= _SETS.keys() else None
+
+
+def _each(convert: Sequence[Callable[[Any], Any]], values: Sequence[Any]) -> Iterator[Any]:
+    if len(values) != len(convert):
+        raise Misfit(f"has {len(values)} members, not {len(convert)}")
+    for index, (one, value) in enumerate(zip(convert, values, strict=True)):
+        try:
+            yield one(value)
+        except ValueError as problem:
+            raise inside(index, problem) from None
+
+
+def _first_misfit(
+    convert: Callable[[Any], Any], values: Iterable[tuple[int, Any] | tuple[str, Any]]
+) -> Misfit:
+    """Where among the values the problem is: looked for only once there is one, to keep the usual way short."""
+    for step, value in values:
+        try:
+            convert(value)
+        except ValueError as problem:
+            return inside(step, problem)
+    return Misfit(
+        "holds something that was refused once, but not twice; make its encode and decode pure functions"
+    )

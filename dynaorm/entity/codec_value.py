@@ -1,126 +1,293 @@
-"""What a codec is, and the codecs of single values: strings, numbers, times, bytes and their like."""
+"""What a codec is, and the codecs of single values: strings, numbers, times, bytes, secrets, addresses.
+
+Rule 1. A value has the text it has in keys, where it has one; but values may be what keys refuse: naive datetimes,
+    times with a time zone, and an int where a float or Decimal is declared, because ``5 == 5.0``.
+Rule 2. Messages go on from the field's name: ``is an int, not a str``, ``at address.city: is an int, not a str``.
+"""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from dataclasses import dataclass, field, replace
+from datetime import datetime, time
 from decimal import Decimal
+from reprlib import Repr
 from typing import Any, Final
 
-from dynaorm.entity.scalar import Scalar, datetime_text
-from dynaorm.item.value import AttributeValue
+from pydantic import SecretBytes
+
+from dynaorm.entity.scalar import Scalar, datetime_text, in_utc
+from dynaorm.item.value import AttributeValue, number_text
 
 NULL: Final[AttributeValue] = {"NULL": True}
 
+_SHORT_INT: Final = 10**38
+_REPR: Final = Repr()
+_REPR.maxstring = _REPR.maxother = _REPR.maxlong = 80
+
 
 class Unstorable(ValueError):
-    """A type that no codec stores; the sentence ends with the remedy."""
+    """A type that has no codec. The sentence ends with the remedy."""
 
 
-@dataclass(frozen=True, slots=True)
+class Misfit(ValueError):
+    """A value, or a stored attribute value, that does not fit its codec; ``path`` leads to the part at fault."""
+
+    def __init__(self, problem: str, path: tuple[str | int, ...] = ()) -> None:
+        steps = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
+        super().__init__(f"at {steps.removeprefix('.')}: {problem}" if path else problem)
+        self.problem = problem
+        self.path = path
+
+
+def inside(step: str | int, problem: Exception) -> Misfit:
+    """The same problem, seen from the container of the part where it is."""
+    if isinstance(problem, Misfit):
+        return Misfit(problem.problem, (step, *problem.path))
+    return Misfit(str(problem), (step,))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Codec:
-    """How values of one type become attribute values and come back.
+    """How the values of one type become attribute values and come back.
 
     Attributes:
-        encode: value to attribute value; raises ValueError for a value of another type.
-        decode: the reverse, giving values of the declared type; raises ValueError for what encode never makes.
-        tags: the DynamoDB types it makes.
-        nullable: None is one of its values.
-        is_set: it is a set, which DynamoDB cannot store empty.
-        element: the codec of the members of a list, tuple, set or dict.
-        members: fields of a nested model: name to (attribute name, codec).
+        encode: value to attribute value; raises ValueError where the value is not of the type.
+        decode: attribute value to a value of the type, except that models and dataclasses come back as dicts of field
+            name to value, for pydantic to validate by name; raises ValueError where it is not what encode makes.
+        tags: the types of attribute value encode makes: ``{"S"}``. Empty where an application's own encode is used.
+        nullable: None is one of the values.
+        is_set: the values are sets. An empty one is encoded as ``{"L": []}``, because DynamoDB has no empty sets.
+        element: the codec of what a list, tuple, set or dict holds; None where the parts differ.
+        members: the fields of a model, dataclass, TypedDict or NamedTuple: name to (attribute name or index, codec).
     """
 
-    encode: Callable[[Any], AttributeValue]
-    decode: Callable[[AttributeValue], Any]
+    encode: Callable[[Any], AttributeValue] = field(repr=False)
+    decode: Callable[[AttributeValue], Any] = field(repr=False)
     tags: frozenset[str]
     nullable: bool = False
     is_set: bool = False
-    element: "Codec | None" = None
-    members: Mapping[str, tuple[str, "Codec"]] | None = None
+    element: "Codec | None" = field(default=None, repr=False)
+    members: Mapping[str, tuple[str | int, "Codec"]] | None = field(default=None, repr=False)
+
+
+def shown(value: object) -> str:
+    """A value for a message, shortened."""
+    return _REPR.repr(value)
+
+
+def mistyped(value: object, wanted: str) -> Misfit:
+    """The problem of a value of another type."""
+    found = "None" if value is None else with_article(type(value).__name__)
+    return Misfit(f"is {found}, not {with_article(wanted)}")
+
+
+def with_article(name: str) -> str:
+    """``a Cat``, ``an Address``."""
+    return f"{'an' if name[0] in 'aeioAEIO' else 'a'} {name}"
 
 
 def content(stored: AttributeValue, tag: str) -> Any:
     """What an attribute value of this type holds. Raises ValueError for one of another type."""
     try:
         return stored[tag]
-    except (KeyError, TypeError):
-        raise ValueError(f"is stored as {stored!r}, not as {tag}") from None
-
-
-def scalar_codec(scalar: Scalar) -> Codec:
-    """The codec of a type with one text."""
-    if scalar.python is bool:
-        return Codec(_boolean(scalar), lambda stored: _from_boolean(scalar, stored), frozenset({"BOOL"}))
-    if scalar.python is bytes:
-        return Codec(_binary(scalar), lambda stored: _from_binary(scalar, stored), frozenset({"B"}))
-    if scalar.python is datetime:
-        return Codec(_encode_datetime, _decode_datetime, frozenset({"S"}))
-    tag, to_text, from_text = scalar.tag, scalar.to_text, scalar.from_text
-
-    def decode(stored: AttributeValue) -> Any:
-        text = content(stored, tag)
-        return from_text(_plain_number(text) if tag == "N" else text)
-
-    return Codec(lambda value: {tag: to_text(value)}, decode, frozenset({tag}))
-
-
-def _plain_number(text: str) -> str:
-    """A number without an exponent: DynamoDB gives none, other writers and emulators may."""
-    return text if "e" not in text and "E" not in text else format(Decimal(text), "f")
-
-
-def _boolean(scalar: Scalar) -> Callable[[Any], AttributeValue]:
-    to_text = scalar.to_text
-    return lambda value: {"BOOL": to_text(value) == "true"}
-
-
-def _from_boolean(scalar: Scalar, stored: AttributeValue) -> Any:
-    return scalar.from_text("true" if content(stored, "BOOL") else "false")
-
-
-def _binary(scalar: Scalar) -> Callable[[Any], AttributeValue]:
-    to_text = scalar.to_text
-    return lambda value: {"B": bytes.fromhex(to_text(value))}
-
-
-def _from_binary(scalar: Scalar, stored: AttributeValue) -> Any:
-    return scalar.from_text(bytes(content(stored, "B")).hex())
-
-
-def _encode_datetime(value: Any) -> AttributeValue:
-    if not isinstance(value, datetime):
-        raise ValueError(f"is a {type(value).__name__}, not a datetime")
-    if value.tzinfo is None:
-        return {"S": value.isoformat(timespec="microseconds")}
-    return {"S": datetime_text(value)}
-
-
-def _decode_datetime(stored: AttributeValue) -> Any:
-    text = content(stored, "S")
-    value = datetime.fromisoformat(text)
-    return value if value.tzinfo is None else value.astimezone(UTC)
-
-
-def text_codec(kind: type, to_text: Callable[[Any], str] = str) -> Codec:
-    """The codec of a type that pydantic reads from its own text: URLs, addresses, paths."""
-
-    def encode(value: Any) -> AttributeValue:
-        if not isinstance(value, kind):
-            raise ValueError(f"is a {type(value).__name__}, not a {kind.__name__}")
-        return {"S": to_text(value)}
-
-    return Codec(encode, lambda stored: kind(content(stored, "S")), frozenset({"S"}))
+    except KeyError:
+        # Not its content: it may be a secret.
+        raise Misfit(f"is stored as {', '.join(stored)}, not as {tag}") from None
 
 
 def optional(codec: Codec) -> Codec:
-    """The codec of ``X | None``."""
+    """``X | None``."""
+    if codec.nullable:
+        return codec
+    if "NULL" in codec.tags:
+        raise Unstorable("a None inside the type and None itself are both stored as NULL; drop one of them")
     encode, decode = codec.encode, codec.decode
-    return Codec(
-        lambda value: NULL if value is None else encode(value),
-        lambda stored: None if "NULL" in stored else decode(stored),
-        codec.tags | {"NULL"},
+    return replace(
+        codec,
+        encode=lambda value: NULL if value is None else encode(value),
+        decode=lambda stored: None if "NULL" in stored else decode(stored),
+        tags=codec.tags | {"NULL"},
         nullable=True,
-        is_set=codec.is_set,
-        element=codec.element,
-        members=codec.members,
     )
+
+
+def text_codec(name: str, tag: str, to_text: Callable[[Any], str], from_text: Callable[[str], Any]) -> Codec:
+    """The codec of a type with one text."""
+
+    def encode(value: Any) -> AttributeValue:
+        return {tag: to_text(value)}
+
+    def decode(stored: AttributeValue) -> Any:
+        text = content(stored, tag)
+        try:
+            return from_text(text)
+        except (ValueError, ArithmeticError) as problem:
+            raise Misfit(f"is stored as {shown(text)}, which is no {name}") from problem
+
+    return Codec(encode, decode, frozenset({tag}))
+
+
+def printed_codec(name: str, kinds: tuple[type, ...], from_text: Callable[[str], Any]) -> Codec:
+    """The codec of classes whose ``str()`` says all, as that of URLs and network addresses does."""
+
+    def to_text(value: Any) -> str:
+        if not isinstance(value, kinds):
+            raise mistyped(value, name)
+        return str(value)
+
+    return text_codec(name, "S", to_text, from_text)
+
+
+def scalar_codec(scalar: Scalar) -> Codec:
+    """The codec of a type whose values can be keys."""
+    own = _OWN.get(scalar.python)
+    if own is not None:
+        return own(scalar)
+    return text_codec(scalar.name, scalar.tag, scalar.to_text, scalar.from_text)
+
+
+# -- types that are quicker, or allow more, than as keys ---------------------------------------------------------------
+
+
+def _str(scalar: Scalar) -> Codec:
+    to_text = scalar.to_text
+
+    def encode(value: Any) -> AttributeValue:
+        return {"S": value if type(value) is str and value.isascii() else to_text(value)}
+
+    def decode(stored: AttributeValue) -> Any:
+        try:
+            return stored["S"]
+        except KeyError:
+            return content(stored, "S")
+
+    return Codec(encode, decode, frozenset({"S"}))
+
+
+def _int(scalar: Scalar) -> Codec:
+    to_text, slow = scalar.to_text, text_codec("int", "N", scalar.to_text, scalar.from_text).decode
+
+    def encode(value: Any) -> AttributeValue:
+        if type(value) is int and -_SHORT_INT < value < _SHORT_INT:
+            return {"N": str(value)}
+        return {"N": to_text(value)}
+
+    def decode(stored: AttributeValue) -> Any:
+        try:
+            return int(stored["N"])
+        except (KeyError, ValueError):
+            return slow(stored)
+
+    return Codec(encode, decode, frozenset({"N"}))
+
+
+def _is_int(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _float(_: Scalar) -> Codec:
+    def to_text(value: Any) -> str:
+        if isinstance(value, float):
+            return number_text(value)
+        if not _is_int(value):
+            raise mistyped(value, "float")
+        text = number_text(value)
+        if float(text) != value:
+            raise Misfit(f"is {shown(value)}, an int that no float equals")
+        return text
+
+    return text_codec("float", "N", to_text, float)
+
+
+def _decimal(_: Scalar) -> Codec:
+    def to_text(value: Any) -> str:
+        if not isinstance(value, Decimal) and not _is_int(value):
+            raise mistyped(value, "Decimal")
+        return number_text(value)
+
+    return text_codec("Decimal", "N", to_text, Decimal)
+
+
+def _bool(_: Scalar) -> Codec:
+    def encode(value: Any) -> AttributeValue:
+        if not isinstance(value, bool):
+            raise mistyped(value, "bool")
+        return {"BOOL": value}
+
+    return Codec(encode, lambda stored: content(stored, "BOOL"), frozenset({"BOOL"}))
+
+
+def binary_codec(to_bytes: Callable[[Any], bytes], from_bytes: Callable[[bytes], Any]) -> Codec:
+    """The codec of a type that is bytes."""
+
+    def decode(stored: AttributeValue) -> Any:
+        found = content(stored, "B")
+        if not isinstance(found, bytes | bytearray | memoryview):
+            raise Misfit(f"is stored as B that is a {type(found).__name__}, not bytes")
+        return from_bytes(bytes(found))
+
+    return Codec(lambda value: {"B": to_bytes(value)}, decode, frozenset({"B"}))
+
+
+def _bytes_of(value: Any) -> bytes:
+    if not isinstance(value, bytes):
+        raise mistyped(value, "bytes")
+    return bytes(value)
+
+
+def _secret_bytes(value: Any) -> bytes:
+    if not isinstance(value, SecretBytes):
+        raise mistyped(value, "SecretBytes")
+    return value.get_secret_value()
+
+
+def _datetime(_: Scalar) -> Codec:
+    def to_text(value: Any) -> str:
+        if not isinstance(value, datetime):
+            raise mistyped(value, "datetime")
+        if value.tzinfo is None or value.utcoffset() is None:
+            return value.replace(tzinfo=None).isoformat(timespec="microseconds")
+        return datetime_text(value)
+
+    def from_text(text: str) -> datetime:
+        value = datetime.fromisoformat(text)
+        return value if value.tzinfo is None else in_utc(value)
+
+    return text_codec("datetime", "S", to_text, from_text)
+
+
+def _time(_: Scalar) -> Codec:
+    def to_text(value: Any) -> str:
+        if not isinstance(value, time):
+            raise mistyped(value, "time")
+        if value.tzinfo is not None and value.utcoffset() is None:
+            raise Misfit(f"is {shown(value)}, whose zone has no offset without a day; use a datetime")
+        return value.isoformat(timespec="microseconds")
+
+    return text_codec("time", "S", to_text, time.fromisoformat)
+
+
+_OWN: Final[Mapping[type, Callable[[Scalar], Codec]]] = {
+    str: _str,
+    int: _int,
+    float: _float,
+    Decimal: _decimal,
+    bool: _bool,
+    bytes: lambda _: binary_codec(_bytes_of, bytes),
+    datetime: _datetime,
+    time: _time,
+}
+
+SECRET_BYTES: Final = binary_codec(_secret_bytes, SecretBytes)
+
+
+def _nothing(value: Any) -> AttributeValue:
+    if value is not None:
+        raise Misfit(f"is {shown(value)}, not None")
+    return NULL
+
+
+def _is_null(stored: AttributeValue) -> None:
+    content(stored, "NULL")
+
+
+NONE: Final = Codec(_nothing, _is_null, frozenset({"NULL"}), nullable=True)

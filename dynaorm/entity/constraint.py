@@ -54,10 +54,10 @@ class Constraint:
         last = len(self.fields) - 1
         for position, (name, scalar) in enumerate(zip(self.fields, self.scalars, strict=True)):
             value = values[name]
+            if position == last and value is not None and self.normalize is not None:
+                value = self.normalize(value)
             if value is None:
                 return None
-            if position == last and self.normalize is not None:
-                value = self.normalize(value)
             texts.append(scalar.to_text(value))
         joined = texts[0] if last == 0 else "#".join(map(_escape, texts))
         key = f"{self.name}#{joined}"

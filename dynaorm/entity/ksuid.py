@@ -84,6 +84,18 @@ class _Safe(ksuid.Ksuid):
         found = self._bytes_of(other)
         return NotImplemented if found is None else bytes(self) < found
 
+    def __le__(self, other: object) -> bool:
+        found = self._bytes_of(other)
+        return NotImplemented if found is None else bytes(self) <= found
+
+    def __gt__(self, other: object) -> bool:
+        found = self._bytes_of(other)
+        return NotImplemented if found is None else bytes(self) > found
+
+    def __ge__(self, other: object) -> bool:
+        found = self._bytes_of(other)
+        return NotImplemented if found is None else bytes(self) >= found
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self)!r})"
 

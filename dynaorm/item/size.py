@@ -36,6 +36,17 @@ def item_size(item: Item) -> int:
     return size
 
 
+def size_bound(item: Item) -> int:
+    """No fewer bytes than ``item_size``, and told quicker: every save is held against the limit of 400 KB."""
+    bound = 0
+    for name, value in item.items():
+        bound += len(name)
+        for content in value.values():
+            bound += len(content) if type(content) is str else _value_size(value)
+    # A character is at most four bytes; a number may take two more than its text has characters.
+    return 4 * bound + 2 * len(item)
+
+
 def write_units(bytes: int) -> int:
     """Write capacity units of a plain write of this many bytes: one per started KB, at least one."""
     return max(1, -(-bytes // KB))

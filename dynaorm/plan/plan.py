@@ -10,7 +10,7 @@ from typing import Any
 
 from dynaorm.errors import ItemTooLarge, PlanTooLarge
 from dynaorm.item.action import Update, operation_of, to_wire
-from dynaorm.item.size import ACTION_LIMIT, ITEM_LIMIT, TRANSACTION_LIMIT, item_size
+from dynaorm.item.size import ACTION_LIMIT, ITEM_LIMIT, TRANSACTION_LIMIT, item_size, size_bound
 from dynaorm.item.update import AddTo, Append, Change, Prepend, SetIfMissing, SetTo
 from dynaorm.item.value import AttributeValue
 from dynaorm.plan.cost import GUARD_BYTES, image_bytes, index_units, item_units, sent_bytes
@@ -93,9 +93,12 @@ def check_limits(plan: Plan) -> Plan:
     """The plan itself. Raises PlanTooLarge, ItemTooLarge: nothing is ever split or sent that DynamoDB would refuse."""
     total = 0
     for planned in plan.actions:
-        size = GUARD_BYTES if planned.purpose in GUARDS else _item_bytes(planned)
-        if size > ITEM_LIMIT:
-            raise ItemTooLarge(key=planned.subject, bytes=size)
+        if planned.purpose in GUARDS:
+            size = GUARD_BYTES
+        elif planned.after is None or (size := size_bound(planned.after)) > ITEM_LIMIT:
+            size = _item_bytes(planned)
+            if size > ITEM_LIMIT:
+                raise ItemTooLarge(key=planned.subject, bytes=size)
         total += size
     if total > _NEAR_LIMIT:
         total = sum(sent_bytes(planned.action) for planned in plan.actions)

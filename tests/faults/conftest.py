@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 import botocore.session
 import pytest
 
-from dynaorm import Retry, Session, Table
-from dynaorm.flow.call import Transport
+from dynaorm import Plan, Retry, Session, Table
+from dynaorm.errors import OutcomeUnknown
+from dynaorm.flow.call import Call, Reply, Transport
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.faults import Fault, FaultyTransport
 from dynaorm.testing.strict_moto import strict_moto
@@ -53,6 +54,22 @@ class Store:
             transport=wire, table_names=self.name, clock=self.clock, retry=Retry() if retry is None else retry
         )
         return Line(session, wire)
+
+    def meanwhile(self, work: Callable[[], object], operation: str, at: int = 1) -> Fault:
+        """Somebody else does something just before a call goes out, which is then made as ever."""
+
+        def strike(call: Call, inner: Transport) -> Reply:
+            work()
+            return inner.call(call)
+
+        return Fault("meanwhile", strike, at, 1, frozenset({operation}))
+
+    def unknown(self, work: Callable[[], object]) -> Plan:
+        """The plan of a write that ends with its outcome unknown."""
+        with pytest.raises(OutcomeUnknown) as caught:
+            work()
+        assert isinstance(caught.value.plan, Plan)
+        return caught.value.plan
 
     def items(self, table: Table) -> list[dict[str, Any]]:
         """Every item as stored, in the order of their keys."""

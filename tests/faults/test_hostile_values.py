@@ -22,8 +22,7 @@ from dynaorm.errors import (
     UnexpectedRefusal,
     UniqueViolation,
 )
-from dynaorm.flow.call import Call, Reply, Transport
-from dynaorm.testing.faults import Fault
+from dynaorm.flow.call import Call, Reply
 
 if TYPE_CHECKING:
     from tests.faults.conftest import Store
@@ -68,16 +67,6 @@ def store(store: "Store") -> "Store":
     return store
 
 
-def intervene(work: Callable[[], object], operation: str, at: int = 1) -> Fault:
-    """Somebody else does something just before a call goes out, which is then made as ever."""
-
-    def strike(call: Call, inner: Transport) -> Reply:
-        work()
-        return inner.call(call)
-
-    return Fault("intervene", strike, at, 1, frozenset({operation}))
-
-
 class _NoStore:
     def call(self, call: Call, /) -> Reply:
         raise AssertionError(f"{call.operation} was sent")
@@ -99,9 +88,7 @@ def written(entity: Any) -> list[tuple[str, str]]:
 # -- delimiters --------------------------------------------------------------------------------------------------------
 
 NASTY = st.text(alphabet="a#%/_v0M2", min_size=0, max_size=6)
-MEMBERS = st.builds(
-    Member, club=NASTY, name=NASTY, email=NASTY, hall=NASTY, place=NASTY
-)
+MEMBERS = st.builds(Member, club=NASTY, name=NASTY, email=NASTY, hall=NASTY, place=NASTY)
 
 
 @given(one=MEMBERS, other=MEMBERS)
@@ -110,7 +97,7 @@ def test_two_entities_share_an_item_only_where_they_share_the_value_behind_it(
 ) -> None:
     mine, theirs = written(one), written(other)
     assert len(set(mine)) == 3
-    values = [
+    values: list[Callable[[Member], object]] = [
         lambda member: (member.club, member.name),
         lambda member: (member.email,),
         lambda member: (member.hall, member.place),
@@ -176,7 +163,7 @@ def test_a_value_of_each_type_has_one_text_and_only_none_claims_nothing(
     moto_store.create(typed)
     session = moto_store.line().session
     session.save(Typed(typed_id="none"))
-    session.save(Typed(typed_id="1", **{field: value}))
+    session.save(Typed.model_validate({"typed_id": "1", field: value}))
     session.save(Typed(typed_id="another none"))
     assert moto_store.keys(typed)[-1] == f"{text} {text}"
     assert len(moto_store.items(typed)) == 4
@@ -194,7 +181,9 @@ def test_a_value_of_another_type_is_refused_and_not_taken_for_its_text(field: st
     assert caught.value.field == field
 
 
-@given(number=st.decimals(allow_nan=False, allow_infinity=False, places=4, min_value=-10**9, max_value=10**9))
+@given(
+    number=st.decimals(allow_nan=False, allow_infinity=False, places=4, min_value=-(10**9), max_value=10**9)
+)
 def test_equal_numbers_are_one_value_however_they_are_written(number: Decimal) -> None:
     as_written = Decimal(f"{number:E}")
     assert written(Typed(typed_id="1", exact=number)) == written(Typed(typed_id="1", exact=as_written))
@@ -303,7 +292,7 @@ def test_of_two_writers_of_the_next_version_only_one_writes_it(store: "Store") -
         theirs.text = "theirs"
         other.save(theirs)
 
-    overtaken, _ = store.line(intervene(overtake, "TransactWriteItems"))
+    overtaken, _ = store.line(store.meanwhile(overtake, "TransactWriteItems"))
     page = overtaken.get_one(Page, name="home")
     page.text = "mine"
     with pytest.raises(StaleEntity):
@@ -331,7 +320,7 @@ def test_a_creation_that_was_overtaken_writes_no_version(store: "Store") -> None
     def first() -> None:
         store.line().session.save(Page(name="home", text="first"))
 
-    session, _ = store.line(intervene(first, "TransactWriteItems"))
+    session, _ = store.line(store.meanwhile(first, "TransactWriteItems"))
     with pytest.raises(AlreadyExists):
         session.save(Page(name="home", text="second"))
     assert store.keys(app) == ["PAGE#home v0_TEXT", "PAGE#home v1_TEXT"]
@@ -344,5 +333,7 @@ def test_a_recreation_never_uses_a_number_again(store: "Store") -> None:
     session.save(Page(name="home", text="two"))
     session.delete(Key(Page, name="home"))
     session.save(Page(name="home", text="three"))
-    versions = [(version.number, version.values["text"]) for version in session.history(Key(Page, name="home"))]
+    versions = [
+        (version.number, version.values["text"]) for version in session.history(Key(Page, name="home"))
+    ]
     assert versions == [(3, "three"), (2, "two"), (1, "one")]

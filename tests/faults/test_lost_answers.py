@@ -6,8 +6,7 @@ import pytest
 
 from dynaorm import Entity, F, Key, Retry, Table, Unique, inspect
 from dynaorm.errors import OutcomeUnknown, Unreachable
-from dynaorm.flow.call import Call, Reply, Transport
-from dynaorm.testing.faults import Fault, conflict, lost_answer, lost_request, throttle
+from dynaorm.testing.faults import conflict, lost_answer, lost_request, throttle
 
 if TYPE_CHECKING:
     from tests.faults.conftest import Store
@@ -29,17 +28,6 @@ class User(Entity, table=app, pk="USER#{user_id}", sk="PROFILE"):
 
 FOREVER = 1000
 LIZ = Key(Account, name="liz")
-
-
-def intervene(work: "object", at: int = 2, *, operation: str) -> Fault:
-    """Somebody else does something just before a call goes out, which is then made as ever."""
-
-    def strike(call: Call, inner: Transport) -> Reply:
-        assert callable(work)
-        work()
-        return inner.call(call)
-
-    return Fault("intervene", strike, at, 1, frozenset({operation}))
 
 
 @pytest.fixture
@@ -125,7 +113,7 @@ def test_a_lost_insert_whose_key_then_holds_another_entity_has_an_unknown_outcom
         other, _ = store.line()
         other.save(Account(name="liz", city="Chur"), overwrite=True)
 
-    session, _ = store.line(lost_answer(operation="PutItem"), intervene(replace, operation="PutItem"))
+    session, _ = store.line(lost_answer(operation="PutItem"), store.meanwhile(replace, "PutItem", at=2))
     with pytest.raises(OutcomeUnknown):
         session.save(Account(name="liz", city="Bern"))
     assert [item["city"] for item in store.items(app)] == [{"S": "Chur"}]
@@ -138,7 +126,9 @@ def test_a_lost_update_that_somebody_overwrote_has_an_unknown_outcome(store: "St
         account.visits = 7
         other.save(account)
 
-    session, _ = store.line(lost_answer(operation="UpdateItem"), intervene(overwrite, operation="UpdateItem"))
+    session, _ = store.line(
+        lost_answer(operation="UpdateItem"), store.meanwhile(overwrite, "UpdateItem", at=2)
+    )
     account = session.save(Account(name="liz"))
     account.city = "Basel"
     with pytest.raises(OutcomeUnknown):
@@ -153,7 +143,7 @@ def test_a_lost_delete_whose_item_was_created_anew_has_an_unknown_outcome(store:
         other.save(Account(name="liz", city="Chur"))
 
     session, _ = store.line(
-        lost_answer(operation="DeleteItem"), intervene(create_anew, operation="DeleteItem")
+        lost_answer(operation="DeleteItem"), store.meanwhile(create_anew, "DeleteItem", at=2)
     )
     account = session.save(Account(name="liz"))
     with pytest.raises(OutcomeUnknown):
@@ -170,7 +160,7 @@ def test_a_lost_transaction_that_is_then_refused_has_an_unknown_outcome(store: "
 
     session, _ = store.line(
         lost_request(operation="TransactWriteItems"),
-        intervene(take_the_address, operation="TransactWriteItems"),
+        store.meanwhile(take_the_address, "TransactWriteItems", at=2),
     )
     with pytest.raises(OutcomeUnknown):
         session.save(User(user_id="1", email="liz@x.org"))
@@ -282,7 +272,7 @@ def test_a_delete_exactly_once_does_not_delete_what_was_created_meanwhile(store:
         store.line().session.save(Account(name="liz", city="Chur"))
 
     store.line().session.save(Account(name="liz"))
-    session, wire = store.line(lost_answer(), intervene(create_anew, operation="TransactWriteItems"))
+    session, wire = store.line(lost_answer(), store.meanwhile(create_anew, "TransactWriteItems", at=2))
     session.delete(LIZ, exactly_once=True)
     assert [call.operation for call in wire.calls] == ["TransactWriteItems"] * 2
     assert [item["city"] for item in store.items(app)] == [{"S": "Chur"}]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import Field
 
 from dynaorm import Entity, F, Key, Retry, Session, Table, Unique, inspect
 from dynaorm.errors import (
@@ -17,7 +18,7 @@ from dynaorm.errors import (
     UniqueViolation,
     UsageError,
 )
-from dynaorm.flow.call import Call, Reply
+from dynaorm.flow.call import Call, Refusal, Reply
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.faults import (
     FaultyTransport,
@@ -37,8 +38,8 @@ app = Table("App")
 class User(Entity, table=app, pk="USER#{user_id}", sk="PROFILE"):
     user_id: str
     email: Annotated[str, Unique()]
-    roles: set[str] = set()
-    settings: dict[str, str] = {}
+    roles: frozenset[str] = frozenset()
+    settings: dict[str, str] = Field(default_factory=dict)
 
 
 class Stock(Entity, table=app, pk="STOCK#{sku}", sk="STOCK"):
@@ -52,7 +53,7 @@ class Page(Entity, table=app, pk="PAGE#{name}", sk="TEXT", versioned=True):
 
 
 TEN_MINUTES = 600.0
-ROLES = {"admin", "editor", "viewer", "auditor", "owner"}
+ROLES = frozenset({"admin", "editor", "viewer", "auditor", "owner"})
 
 
 @pytest.fixture
@@ -88,7 +89,7 @@ def test_a_transaction_is_repeated_with_one_token_and_the_same_bytes_whatever_we
 
 
 def test_what_a_transport_does_to_a_request_does_not_reach_the_next_attempt(moto_store: "Store") -> None:
-    """pynamodb adds to what it is given; a repetition must not carry it."""
+    """What pynamodb adds to what it is given is not carried by a repetition."""
     moto_store.create(app)
     session, wire = moto_store.line(lost_answer(times=3))
     session.save(User(user_id="1", email="liz@x.org"))
@@ -107,12 +108,12 @@ def test_every_unit_of_work_has_a_token_of_its_own(store: "Store") -> None:
 def test_a_change_of_the_entity_while_its_save_is_under_way_is_not_sent(moto_store: "Store") -> None:
     """What is sent was decided once: a repetition does not look at the entity again."""
     moto_store.create(app)
-    user = User(user_id="1", email="liz@x.org", roles={"admin"}, settings={"a": "1"})
+    user = User(user_id="1", email="liz@x.org", roles=frozenset({"admin"}), settings={"a": "1"})
     session, wire = moto_store.line(lost_request())
     user_of_another_thread = user
 
     def pause(seconds: float) -> None:
-        user_of_another_thread.roles.add("owner")
+        user_of_another_thread.roles |= {"owner"}
         user_of_another_thread.settings["a"] = "2"
 
     with pytest.MonkeyPatch.context() as patch:
@@ -152,8 +153,6 @@ class _OneInsert:
         self._request: Any = None
 
     def call(self, call: Call, /) -> Reply:
-        from dynaorm.flow.call import Refusal  # noqa: PLC0415 - only here
-
         if self._request is None:
             self.applied, self._request = 1, copy.deepcopy(call.request)
         elif call.operation == "PutItem":
@@ -178,7 +177,7 @@ def test_an_equal_block_in_another_session_sends_equal_bytes_and_is_applied_once
     assert repr(first_wire.calls) == repr(second_wire.calls)
     assert store.items(app) == items
     assert inspect(one).revision == inspect(two).revision == items[0]["_rev"]["S"]
-    two.roles = set()
+    two.roles = frozenset()
     second.save(two)
     assert "roles" not in store.items(app)[0]
 

@@ -3,8 +3,10 @@
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from dynaorm.item.size import ACTION_LIMIT, ITEM_LIMIT, TRANSACTION_LIMIT, item_size, write_units
+from dynaorm.item.size import ACTION_LIMIT, ITEM_LIMIT, TRANSACTION_LIMIT, item_size, size_bound, write_units
 
 
 @pytest.mark.parametrize(
@@ -54,3 +56,26 @@ def test_a_write_costs_a_unit_for_every_started_kb(size: int, units: int) -> Non
 
 def test_the_limits_are_dynamodbs() -> None:
     assert (ITEM_LIMIT, TRANSACTION_LIMIT, ACTION_LIMIT) == (409_600, 4_194_304, 100)
+
+
+PLAIN = st.one_of(
+    st.fixed_dictionaries({"S": st.text(max_size=12)}),
+    st.fixed_dictionaries({"N": st.integers(-(10**37), 10**37).map(str)}),
+    st.fixed_dictionaries({"B": st.binary(max_size=12)}),
+    st.just({"BOOL": True}),
+    st.just({"NULL": True}),
+    st.fixed_dictionaries({"SS": st.lists(st.text(max_size=5), min_size=1, max_size=4)}),
+)
+VALUES = st.recursive(
+    PLAIN,
+    lambda inner: st.one_of(
+        st.fixed_dictionaries({"L": st.lists(inner, max_size=4)}),
+        st.fixed_dictionaries({"M": st.dictionaries(st.text(max_size=5), inner, max_size=4)}),
+    ),
+    max_leaves=6,
+)
+
+
+@given(st.dictionaries(st.text(max_size=8), VALUES, max_size=6))
+def test_the_quick_bound_is_never_below_the_size(item: dict[str, Any]) -> None:
+    assert size_bound(item) >= item_size(item)

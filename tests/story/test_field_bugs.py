@@ -140,6 +140,28 @@ def test_of_two_changes_from_one_read_the_loser_leaves_no_orphan_guard(engine: "
     assert engine.guards(table) == {"email#a@x": "USER#u2", "email#b@x": "USER#u3", "email#c@x": "USER#u1"}
 
 
+@pytest.mark.parametrize("work", ["change", "delete"])
+def test_a_guard_that_somebody_elses_repair_gave_away_is_left_alone_and_reported(
+    engine: "Engine", kind: Any, work: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Elsewhere whoever once had a value deletes its guard, also after it was given to somebody else by hand."""
+    table = app if kind is User else legacy
+    with engine.session() as session:
+        mine = session.save(kind(user_id="u1", email="a@x"))
+        others = {"M": {"PK": {"S": "USER#u2"}, "SK": {"S": "PROFILE"}}}
+        engine.put(table, PK={"S": "email#a@x"}, SK={"S": "email#a@x"}, owner=others)
+        if work == "delete":
+            session.delete(mine)
+        else:
+            mine.email = None
+            session.save(mine)
+    assert engine.guards(table) == {"email#a@x": "USER#u2"}
+    assert users(engine, table) == ({} if work == "delete" else {"u1": None})
+    (reported,) = caplog.messages
+    assert f"email#... in table {table.name}" in reported
+    assert "a@x" not in reported
+
+
 # -- overwriting and moving --------------------------------------------------------------------------------------------
 
 

@@ -1,0 +1,76 @@
+"""The codecs of classes that hold nothing but themselves: scalars, enums, secrets, URLs, addresses, paths."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from decimal import Decimal
+from enum import Enum
+from ipaddress import (
+    IPv4Address,
+    IPv4Interface,
+    IPv4Network,
+    IPv6Address,
+    IPv6Interface,
+    IPv6Network,
+    ip_address,
+    ip_interface,
+    ip_network,
+)
+from pathlib import PurePath
+from types import NoneType
+from typing import Any, Final
+
+import pydantic
+from pydantic_core import MultiHostUrl, Url
+
+from dynaorm.entity.codec_choice import enum_codec
+from dynaorm.entity.codec_value import NONE, SECRET_BYTES, Codec, mistyped, printed_codec, scalar_codec
+from dynaorm.entity.scalar import scalar_of
+from dynaorm.item.value import AttributeValue
+
+_ADDRESSES: Final = (IPv4Address, IPv4Interface, IPv4Network, IPv6Address, IPv6Interface, IPv6Network)
+_ANY_ADDRESS: Final[Mapping[Any, tuple[tuple[type, ...], Callable[[str], Any]]]] = {
+    pydantic.IPvAnyAddress: ((IPv4Address, IPv6Address), ip_address),
+    pydantic.IPvAnyInterface: ((IPv4Interface, IPv6Interface), ip_interface),
+    pydantic.IPvAnyNetwork: ((IPv4Network, IPv6Network), ip_network),
+}
+# URLs with one host, and with several: pydantic's classes derive from one of these two, which have no public names.
+_URLS: Final = tuple(
+    base for kind in (pydantic.AnyUrl, pydantic.PostgresDsn) for base in kind.__mro__ if base is not object
+)
+_SUBCLASSED: Final = (str, int, float, Decimal, bytes)
+
+
+def leaf_codec(kind: type) -> Codec | None:
+    """The codec of a class; None where it has none."""
+    if kind is NoneType:
+        return NONE
+    if issubclass(kind, pydantic.SecretBytes):
+        return SECRET_BYTES
+    if issubclass(kind, Enum):
+        return enum_codec(kind)
+    if kind in _ANY_ADDRESS:
+        return printed_codec(kind.__name__, *_ANY_ADDRESS[kind])
+    if kind in _ADDRESSES or issubclass(kind, (*_URLS, Url, MultiHostUrl, PurePath)):
+        return printed_codec(kind.__name__, (kind,), kind)
+    scalar = scalar_of(kind)
+    if scalar is None:
+        return None
+    # Of a subclass (pydantic's ByteSize, a str of one's own), what is loaded has to be made an instance.
+    if kind is scalar.python or not issubclass(kind, scalar.python):
+        return scalar_codec(scalar)
+    return _made(kind, scalar_codec(scalar)) if scalar.python in _SUBCLASSED else None
+
+
+def secret_codec(annotation: Any, inner: Codec) -> Codec:
+    """``pydantic.Secret[X]``, stored as the X it hides."""
+
+    def encode(value: Any) -> AttributeValue:
+        if not isinstance(value, pydantic.Secret):
+            raise mistyped(value, "Secret")
+        return inner.encode(value.get_secret_value())
+
+    return Codec(encode, lambda stored: annotation(inner.decode(stored)), inner.tags)
+
+
+def _made(kind: Callable[[Any], Any], codec: Codec) -> Codec:
+    return replace(codec, decode=lambda stored: kind(codec.decode(stored)))

@@ -1,0 +1,137 @@
+"""Key: the class and the fields of a primary key, checked when it is made."""
+
+import pickle
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+import pytest
+
+from dynaorm import BinaryKey, Entity, InKey, Key, NumberKey, Table
+from dynaorm.entity.key import found_key, identity, stored_key
+from dynaorm.entity.mapping import mapping_of
+from dynaorm.errors import InvalidValue, UnknownField, UsageError
+
+APP = Table("app")
+
+
+class Ticket(Entity, table=APP, pk="PROJECT#{project}", sk="TICKET#{number:06d}"):
+    project: str
+    number: int
+    title: str = ""
+
+
+class Audit(Entity, table=APP, pk="AUDIT#{slug}", sk="Audit", versioned=True):
+    slug: str
+
+
+class Person(Entity, table=APP, pk="PERSON#{name:upper}", sk="A"):
+    name: str
+
+
+class Event(
+    Entity, table=Table("events", pk=BinaryKey("h"), sk=NumberKey("t")), pk="{digest}", sk="{at:epoch}"
+):
+    digest: Annotated[bytes, InKey()]
+    at: datetime
+
+
+def test_a_key_knows_its_class_its_fields_and_the_stored_key() -> None:
+    key = Key(Ticket, project="p#1", number=7)
+    assert key.entity is Ticket
+    assert dict(key.fields) == {"project": "p#1", "number": 7}
+    assert key.primary_key == {"PK": {"S": "PROJECT#p%231"}, "SK": {"S": "TICKET#000007"}}
+    assert repr(key) == "Key(Ticket, project='p#1', number=7)"
+
+
+def test_the_key_of_a_versioned_entity_is_that_of_its_latest_copy() -> None:
+    assert Key(Audit, slug="x").primary_key == {"PK": {"S": "AUDIT#x"}, "SK": {"S": "v0_Audit"}}
+
+
+def test_keys_are_equal_where_class_and_stored_key_are() -> None:
+    key = Key(Ticket, project="p", number=7)
+    assert key == Key(Ticket, number=7, project="p")
+    assert len({key, Key(Ticket, number=7, project="p"), Key(Ticket, number=8, project="p")}) == 2
+    assert key != Key(Ticket, project="p", number=8)
+    assert key != "PROJECT#p"
+
+
+def test_a_key_pickles() -> None:
+    key = Key(Event, digest=b"\x00", at=datetime(2024, 1, 1, tzinfo=UTC))
+    twin = pickle.loads(pickle.dumps(key))
+    assert (twin, dict(twin.fields), hash(twin)) == (key, dict(key.fields), hash(key))
+
+
+def test_a_field_that_is_not_of_the_primary_key_is_refused() -> None:
+    with pytest.raises(UnknownField) as caught:
+        Key(Ticket, project="p", number=7, titel="x")
+    assert str(caught.value) == "Ticket has no field 'titel' to be named here; use one of project, number"
+    with pytest.raises(UnknownField, match="did you mean 'number'"):
+        Key(Ticket, project="p", nmber=7)
+
+
+def test_a_key_without_all_its_fields_is_refused() -> None:
+    with pytest.raises(UsageError) as caught:
+        Key(Ticket)
+    assert str(caught.value) == (
+        "the primary key of Ticket is made of project, number, and project, number is missing; "
+        "give project=..., number=..."
+    )
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        (
+            {"project": None, "number": 1},
+            "Ticket.project = None: is part of the primary key 'PROJECT#{project}'",
+        ),
+        ({"project": 5, "number": 1}, "Ticket.project = 5: is an int, not a str"),
+        ({"project": "p", "number": "1"}, "Ticket.number = '1': is a str, not an int"),
+        (
+            {"project": "p", "number": -1},
+            "Ticket.number = -1: is negative, and {number:06d} holds 0 to 999999",
+        ),
+        (
+            {"project": "é" * 1024, "number": 1},
+            "'PROJECT#{project}' renders a key of 2056 bytes, more than the 2048 allowed",
+        ),
+    ],
+)
+def test_a_value_that_cannot_be_part_of_a_key_is_refused(fields: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidValue) as caught:
+        Key(Ticket, **fields)
+    assert message in str(caught.value)
+
+
+def test_a_versioned_sort_key_keeps_room_for_the_numbers_to_come() -> None:
+    class Long(Entity, table=Table("app"), pk="LONG", sk="{slug}", versioned=True):
+        slug: str
+
+    longest = 1024 - len("v1234567890_")
+    template = mapping_of(Long).versioning
+    assert template is not None
+    key = Key(Long, slug="x" * longest).primary_key["SK"]["S"]
+    assert len(template.template.rewrap(key, 9_999_999_999)) == 1024
+    with pytest.raises(InvalidValue, match="more than the"):
+        Key(Long, slug="x" * (longest + 1))
+
+
+def test_the_key_of_a_stored_item_has_the_fields_its_templates_give_back() -> None:
+    key = stored_key(mapping_of(Ticket), {"PK": {"S": "PROJECT#p%231"}, "SK": {"S": "TICKET#000007"}})
+    assert key == Key(Ticket, project="p#1", number=7)
+    assert repr(key) == "Key(Ticket, project='p#1', number=7)"
+    lossy = stored_key(mapping_of(Person), {"PK": {"S": "PERSON#BO"}, "SK": {"S": "A"}})
+    assert repr(lossy) == "Key(Person, PK='PERSON#BO', SK='A')"
+    assert lossy == Key(Person, name="Bo")
+
+
+def test_an_item_s_class_is_found_by_the_shape_of_its_key() -> None:
+    found = found_key(APP.mappings, {"PK": {"S": "AUDIT#x"}, "SK": {"S": "v0_Audit"}})
+    assert (found, found.entity) == (Key(Audit, slug="x"), Audit)
+    stranger = found_key(APP.mappings, {"PK": {"S": "AUDIT#x"}, "SK": {"S": "?"}})
+    assert (stranger.entity, repr(stranger)) == (None, "Key(PK='AUDIT#x', SK='?')")
+
+
+def test_the_identity_of_a_key_does_not_depend_on_the_order_of_its_attributes() -> None:
+    assert identity({"A": {"S": "x"}, "B": {"N": "1"}}) == identity({"B": {"N": "1"}, "A": {"S": "x"}})
+    assert identity({"A": {"S": "1"}}) != identity({"A": {"N": "1"}})

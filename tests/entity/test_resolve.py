@@ -1,0 +1,101 @@
+"""What ``F`` builds, resolved against a class: stored names, encoded values, and mistakes."""
+
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+import pytest
+from pydantic import BaseModel
+
+from dynaorm import Attribute, Entity, F, InKey, Table
+from dynaorm.entity.mapping import mapping_of
+from dynaorm.entity.resolve import FieldResolver
+from dynaorm.errors import InvalidValue, UnknownField, UsageError
+from dynaorm.item.condition import Condition, render, resolve
+from dynaorm.item.placeholder import Placeholders
+from dynaorm.item.update import render_update, resolve_changes
+
+
+class Address(BaseModel):
+    zip_code: Annotated[str, Attribute("zip")]
+
+
+class Person(Entity, table=Table("app"), pk="PERSON#{slug}", sk="A"):
+    slug: Annotated[str, InKey()]
+    name: Annotated[str, Attribute("State#Name")]
+    born: datetime
+    homes: list[Address] = []  # noqa: RUF012
+    labels: set[int] = set()  # noqa: RUF012
+    notes: dict[str, str] = {}  # noqa: RUF012
+    age: int | None = None
+
+
+def resolved(condition: Condition) -> str:
+    """The condition's expression with names and values filled in."""
+    placeholders = Placeholders()
+    text = render(resolve(condition, FieldResolver(mapping_of(Person))), placeholders)
+    for name, attribute in placeholders.names.items():
+        text = text.replace(name, attribute)
+    for name, value in placeholders.values.items():
+        text = text.replace(name, str(dict(value)))
+    return text
+
+
+@pytest.mark.parametrize(
+    ("condition", "text"),
+    [
+        (F.name == "Bo", "State#Name = {'S': 'Bo'}"),
+        (F["name"].begins_with("B"), "begins_with(State#Name, {'S': 'B'})"),
+        (F.born >= datetime(2024, 1, 1, tzinfo=UTC), "born >= {'S': '2024-01-01T00:00:00.000000Z'}"),
+        (F.born.begins_with("2024-"), "begins_with(born, {'S': '2024-'})"),
+        (F.homes[0].zip_code == "8000", "homes[0].zip = {'S': '8000'}"),
+        (F.notes["a"] == "b", "notes.a = {'S': 'b'}"),
+        (F.labels.contains(5), "contains(labels, {'N': '5'})"),
+        (F.age.is_in([1, 2]), "age IN ({'N': '1'}, {'N': '2'})"),
+        (F.age < F.born, "age < born"),
+        (F.homes.size() > 2, "size(homes) > {'N': '2'}"),
+        (~F.age.exists(), "NOT attribute_exists(age)"),
+    ],
+    ids=str,
+)
+def test_paths_get_their_stored_names_and_values_their_fields_types(condition: Condition, text: str) -> None:
+    assert resolved(condition) == text
+
+
+@pytest.mark.parametrize(
+    ("condition", "kind", "message"),
+    [
+        (F.nmae == "Bo", UnknownField, "Person has no field 'nmae' to be named here; did you mean 'name'?"),
+        (F.homes[0].zipcode == "8000", UnknownField, "Person.homes has no field 'zipcode'"),
+        (F.name == 5, InvalidValue, "Person.name = 5: "),
+        (F.age == "5", InvalidValue, "Person.age = '5': "),
+        (
+            F.name == None,  # noqa: E711
+            InvalidValue,
+            "Person.name = None: is None, which the field cannot be; ask for F.name.missing(), or give a value",
+        ),
+        (
+            F.slug == "x",
+            UsageError,
+            "Person.slug lives in the key alone; a condition or change can only name fields stored as attributes",
+        ),
+        (
+            F.name.first == "x",
+            UsageError,
+            "Person.name has no part 'first'; name a field of a nested model, ",
+        ),
+    ],
+)
+def test_a_condition_that_does_not_fit_the_class_is_refused(
+    condition: Condition, kind: type[Exception], message: str
+) -> None:
+    with pytest.raises(kind) as caught:
+        resolved(condition)
+    assert str(caught.value).startswith(message)
+
+
+def test_changes_get_stored_names_and_encoded_values_too() -> None:
+    changes: Any = resolve_changes((F.name.set("Bo"), F.age.add(1)), FieldResolver(mapping_of(Person)))
+    placeholders = Placeholders()
+    render_update(changes, placeholders)
+    assert set(placeholders.names.values()) == {"State#Name", "age"}
+    assert {"S": "Bo"} in placeholders.values.values()

@@ -1,0 +1,43 @@
+"""The snapshot an entity carries: one slot, replaced and never changed."""
+
+import copy
+import pickle
+
+import pytest
+
+from dynaorm import LOADING, Entity, Table
+from dynaorm.entity.state import Loaded, Unsettled, set_state, state_of, unsettled_of
+
+
+class Point(Entity, table=Table("app"), pk="POINT#{slug}", sk="A", frozen=True):
+    slug: str
+
+
+def test_a_new_entity_has_no_state() -> None:
+    assert (state_of(Point(slug="x")), unsettled_of(Point(slug="x"))) == (None, None)
+
+
+def test_the_state_can_be_set_on_a_frozen_entity_and_taken_away_again() -> None:
+    point, state = Point(slug="x"), Loaded({"PK": {"S": "x"}})
+    set_state(point, state)
+    assert state_of(point) is state
+    assert vars(point) == {"slug": "x"}
+    set_state(point, None)
+    assert state_of(point) is None
+
+
+def test_while_a_write_is_unsettled_the_entity_has_the_state_from_before_it() -> None:
+    point, before = Point(slug="x"), Loaded({"PK": {"S": "x"}})
+    unsettled = Unsettled("plan", "effect", before)
+    set_state(point, unsettled)
+    for one in (point, copy.copy(point), pickle.loads(pickle.dumps(point))):
+        assert (state_of(one), unsettled_of(one)) == (before, unsettled)
+
+
+def test_a_snapshot_cannot_be_changed() -> None:
+    with pytest.raises(AttributeError):
+        Loaded({}).read_only = True  # type: ignore[misc]
+
+
+def test_loading_is_one_object_in_every_copy() -> None:
+    assert copy.deepcopy(LOADING) is pickle.loads(pickle.dumps(LOADING)) is LOADING

@@ -1,0 +1,72 @@
+"""A version item becomes a Version: the whole entity, or the fields that are kept."""
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+import pytest
+
+from dynaorm import Attribute, Entity, GlobalIndex, Index, Session, Table, Versioned
+from dynaorm.entity.mapping import mapping_of
+from dynaorm.entity.state import state_of
+from dynaorm.entity.version import Version, version_of
+from dynaorm.errors import DecodeError, UsageError
+from dynaorm.testing.strict_moto import strict_moto
+
+APP = Table("app", indexes=[GlobalIndex("GSI1")])
+
+
+class Audit(Entity, table=APP, pk="EQUIPMENT#{equipment_id}", sk="Audit", versioned=True):
+    equipment_id: str
+    result: Annotated[str, Attribute("Result")]
+    by_result = Index("GSI1", pk="RESULT#{result}", sk="A")
+
+
+class Page(Entity, table=APP, pk="PAGE#{slug}", sk="Page", versioned=True):
+    slug: str
+    text: Annotated[str, Versioned()]
+    visits: int = 0
+
+
+MAIN = {"PK": {"S": "EQUIPMENT#1"}, "SK": {"S": "v0_Audit"}}
+ITEM = {
+    "PK": {"S": "EQUIPMENT#1"},
+    "SK": {"S": "v3_Audit"},
+    "equipment_id": {"S": "1"},
+    "Result": {"S": "ok"},
+    "version": {"N": "3"},
+    "version_at": {"S": "2024-01-02T03:04:05.000006Z"},
+}
+
+
+def test_a_version_of_the_whole_entity_holds_it_read_only() -> None:
+    found = version_of(mapping_of(Audit), MAIN, ITEM)
+    audit = Audit(equipment_id="1", result="ok")
+    at = datetime(2024, 1, 2, 3, 4, 5, 6, tzinfo=UTC)
+    assert found == Version(3, at, {"equipment_id": "1", "result": "ok"}, audit)
+    state = state_of(found.entity)
+    assert state is not None
+    assert state.read_only
+    with strict_moto(), Session(region="us-east-1") as session:
+        session.create_table(APP)
+        with pytest.raises(
+            UsageError, match="this Audit was read at a version, and history is not rewritten"
+        ):
+            session.save(found.entity)
+
+
+def test_a_version_of_some_fields_holds_those() -> None:
+    main = {"PK": {"S": "PAGE#x"}, "SK": {"S": "v0_Page"}}
+    item = {
+        **main,
+        "SK": {"S": "v1_Page"},
+        "text": {"S": "a"},
+        "version": {"N": "1"},
+        "version_at": ITEM["version_at"],
+    }
+    found = version_of(mapping_of(Page), main, item)
+    assert (found.number, found.values, found.entity) == (1, {"text": "a"}, None)
+
+
+def test_a_version_that_does_not_fit_the_class_is_refused() -> None:
+    with pytest.raises(DecodeError, match="Cannot load Audit"):
+        version_of(mapping_of(Audit), MAIN, {**ITEM, "Result": {"N": "5"}})

@@ -1,0 +1,252 @@
+"""A process of its own: ``racer.py ENDPOINT TABLE WORK ARGUMENTS``, with the arguments as JSON.
+
+It says ``ready`` when all is imported and connected, waits for a line, works, and says what came of it as JSON.
+"""
+
+import json
+import os
+import pickle
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+from dynaorm import Entity, F, Key, Retry, Session, Table, Transaction, Unique, inspect
+from dynaorm.errors import ConditionFailed, OutcomeUnknown, StaleEntity, UniqueViolation
+from dynaorm.testing import faults
+from dynaorm.testing.faults import Fault, FaultyTransport
+from dynaorm.transport.pynamodb import PynamoTransport
+
+app = Table("app")
+
+
+class User(Entity, table=app, pk="USER#{user_id}", sk="PROFILE"):
+    user_id: str
+    email: Annotated[str, Unique()]
+    phone: Annotated[str, Unique()]
+
+
+class Page(Entity, table=app, pk="PAGE#{name}", sk="TEXT", versioned=True):
+    name: str
+    text: str = ""
+
+
+class Stock(Entity, table=app, pk="STOCK#{sku}", sk="STOCK"):
+    sku: str
+    left: int = 0
+    taken: int = 0
+
+
+HOME = Key(Page, name="home")
+SHOES = Key(Stock, sku="shoes")
+IMPATIENT = Retry(attempts=200, base=0.002, cap=0.02)
+
+
+class Racer:
+    """What the works have in common."""
+
+    def __init__(self, endpoint: str, table: str) -> None:
+        self._transport = PynamoTransport(endpoint=endpoint)
+        self._names = {app.name: table}
+        self.session = self.with_faults()
+
+    def with_faults(self, *struck: Fault, retry: Retry = IMPATIENT) -> Session:
+        transport = FaultyTransport(self._transport, *struck)
+        return Session(transport=transport, table_names=self._names, retry=retry)
+
+
+def create(racer: Racer, me: str, rounds: int) -> list[bool]:
+    """Create users that all processes want to exist; whether each time this one won."""
+    won = []
+    for number in range(rounds):
+        try:
+            racer.session.save(
+                User(user_id=f"{me}-{number}", email=f"{number}@x.org", phone=f"{me}-{number}")
+            )
+        except UniqueViolation as violation:
+            if (violation.constraint, violation.value) != ("email", f"{number}@x.org"):
+                raise
+            won.append(False)
+        else:
+            won.append(True)
+    return won
+
+
+def append(racer: Racer, me: str, rounds: int) -> int:
+    """Save a page over and over; how often it worked."""
+    saved = 0
+    for _ in range(rounds):
+        page = racer.session.get_one(Key(Page, name="home"), consistent=True)
+        page.text += me
+        try:
+            racer.session.save(page)
+        except StaleEntity:
+            continue
+        saved += 1
+    return saved
+
+
+def append_all(racer: Racer, me: str, rounds: int) -> None:
+    """The same, again until it worked."""
+
+    def work(tx: Transaction) -> None:
+        page = racer.session.get_one(HOME, consistent=True)
+        page.text += me
+        tx.save(page)
+
+    for _ in range(rounds):
+        racer.session.run(work, attempts=200)
+
+
+def take(racer: Racer, rounds: int) -> int:
+    """Take from a stock by updates without reading; how many were had."""
+    had = 0
+    for _ in range(rounds):
+        try:
+            racer.session.update(SHOES, F.left.add(-1), F.taken.add(1), condition=F.left >= 1)
+        except ConditionFailed:
+            continue
+        had += 1
+    return had
+
+
+def swap(racer: Racer, rounds: int) -> None:
+    """Swap the addresses of two users."""
+
+    def work(tx: Transaction) -> None:
+        one, two = (
+            racer.session.get_one(Key(User, user_id=name), consistent=True) for name in ("one", "two")
+        )
+        # Somebody may have swapped between the two reads: then both have one address, and nothing would be changed.
+        tx.check(one)
+        tx.check(two)
+        one.email, two.email = two.email, one.email
+        tx.save(one)
+        tx.save(two)
+
+    for _ in range(rounds):
+        racer.session.run(work, attempts=200)
+
+
+def register(racer: Racer, token: str, fault: str | None = None) -> str | None:
+    """An equal block in every process, under one token."""
+    session = racer.with_faults(getattr(faults, fault)()) if fault else racer.session
+    with session.transaction(token=token) as tx:
+        user = tx.save(User(user_id="one", email="one@x.org", phone="1"))
+        tx.save(Page(name="home", text="Hi"))
+    return inspect(user).revision
+
+
+def lossy(racer: Racer, me: str, rounds: int) -> int:
+    """Append with every third answer and every fourth request lost; how often it worked for certain."""
+    lost = [faults.lost_answer(at=at) for at in range(2, 1000, 3)]
+    lost += [faults.lost_request(at=at) for at in range(1, 1000, 4)]
+    session = racer.with_faults(*lost)
+    saved = 0
+    while saved < rounds:
+        page = session.get_one(HOME, consistent=True)
+        page.text += me
+        try:
+            session.save(page)
+        except StaleEntity:
+            continue
+        except OutcomeUnknown as unknown:
+            if not _is_in_effect(session, unknown):
+                continue
+        saved += 1
+    return saved
+
+
+def _is_in_effect(session: Session, unknown: OutcomeUnknown) -> bool:
+    while True:
+        try:
+            return session.resume(unknown.plan)  # type: ignore[arg-type]
+        except StaleEntity:
+            return False
+        except OutcomeUnknown:
+            continue
+
+
+def crash(racer: Racer, fault: str, write: str) -> None:
+    """Make one write, and die before or after DynamoDB made it."""
+    WRITES[write](racer.with_faults(getattr(faults, fault)(operation="TransactWriteItems")))
+
+
+def finish(racer: Racer, write: str) -> None:
+    """Make the same write, as a process that was started again does: from what is stored."""
+    WRITES[write](racer.session)
+
+
+def _create_user(session: Session) -> None:
+    if session.get(Key(User, user_id="new"), consistent=True) is None:
+        session.save(User(user_id="new", email="new@x.org", phone="new"))
+
+
+def _change_user(session: Session) -> None:
+    user = session.get_one(Key(User, user_id="one"), consistent=True)
+    user.email, user.phone = "changed@x.org", "changed"
+    session.save(user)
+
+
+def _delete_user(session: Session) -> None:
+    user = session.get(Key(User, user_id="one"), consistent=True)
+    if user is not None:
+        session.delete(user)
+
+
+def _change_page(session: Session) -> None:
+    page = session.get_one(HOME, consistent=True)
+    page.text = "changed"
+    session.save(page)
+
+
+WRITES: dict[str, Callable[[Session], None]] = {
+    "create": _create_user, "change": _change_user, "delete": _delete_user, "version": _change_page,
+}  # fmt: skip
+
+
+def churn(racer: Racer, rounds: int) -> None:
+    """Give a user new values and a page a new version, in one block, until killed; says so each time."""
+    for number in range(rounds):
+        user = racer.session.get_one(Key(User, user_id="one"), consistent=True)
+        page = racer.session.get_one(HOME, consistent=True)
+        with racer.session.transaction() as tx:
+            user.email, user.phone = f"{os.getpid()}-{number}@x.org", f"{os.getpid()}-{number}"
+            page.text = user.phone
+            tx.save(user)
+            tx.save(page)
+        print(number, flush=True)  # noqa: T201 - this is how it talks
+
+
+def lose(racer: Racer, path: str) -> None:
+    """Save without ever getting an answer, and leave the plan in a file."""
+    session = racer.with_faults(faults.lost_answer(), retry=Retry(attempts=1))
+    try:
+        session.save(User(user_id="new", email="new@x.org", phone="new"))
+    except OutcomeUnknown as unknown:
+        Path(path).write_bytes(pickle.dumps(unknown))
+
+
+def resume(racer: Racer, path: str) -> bool:
+    """Settle the plan in a file."""
+    unknown = pickle.loads(Path(path).read_bytes())
+    return racer.session.resume(unknown.plan)
+
+
+WORKS: dict[str, Callable[..., Any]] = {
+    work.__name__: work
+    for work in (create, append, append_all, take, swap, register, lossy, crash, finish, churn, lose, resume)
+}
+
+
+def main(endpoint: str, table: str, work: str, arguments: str) -> None:
+    racer = Racer(endpoint, table)
+    racer.session.get(SHOES)
+    print("ready", flush=True)  # noqa: T201
+    sys.stdin.readline()
+    outcome = WORKS[work](racer, **json.loads(arguments))
+    print(json.dumps(outcome), flush=True)  # noqa: T201
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,273 @@
+"""Real processes that race, crash and are killed: one wins, nothing is lost, nothing is half done."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import botocore.session
+import pytest
+
+from dynaorm.testing.faults import EXIT_STATUS
+
+RACER = Path(__file__).with_name("racer.py")
+PROCESSES = 4
+PATIENCE = 120.0
+
+
+class Arena:
+    """A table of this test's own in another process, and processes that work on it."""
+
+    def __init__(self, endpoint: str, table: str) -> None:
+        self.endpoint = endpoint
+        self.table = table
+        self.client: Any = botocore.session.get_session().create_client(
+            "dynamodb", region_name="us-east-1", endpoint_url=endpoint
+        )
+        self._running: list[subprocess.Popen[str]] = []
+
+    def start(self, work: str, **arguments: Any) -> "subprocess.Popen[str]":
+        """A process that is ready to work, and waits."""
+        command = [sys.executable, str(RACER), self.endpoint, self.table, work, json.dumps(arguments)]
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self._running.append(process)
+        return process
+
+    def race(self, *works: tuple[str, dict[str, Any]]) -> list[Any]:
+        """Let processes work at the same time; what came of each."""
+        processes = [self.start(work, **arguments) for work, arguments in works]
+        for process in processes:
+            assert _output(process).readline() == "ready\n"
+        for process in processes:
+            _go(process)
+        outcomes = [process.communicate(timeout=PATIENCE)[0] for process in processes]
+        assert [process.returncode for process in processes] == [0] * len(processes)
+        return [json.loads(outcome.splitlines()[-1]) for outcome in outcomes]
+
+    def run(self, work: str, **arguments: Any) -> Any:
+        """Let one process work; what came of it."""
+        return self.race((work, arguments))[0]
+
+    def put(self, **item: Any) -> None:
+        self.client.put_item(TableName=self.table, Item=item)
+
+    def items(self) -> list[dict[str, Any]]:
+        found = self.client.scan(TableName=self.table, ConsistentRead=True)["Items"]
+        return sorted(found, key=lambda item: (item["PK"]["S"], item["SK"]["S"]))
+
+    def get(self, partition: str, sort: str) -> dict[str, Any]:
+        (found,) = [item for item in self.items() if (item["PK"]["S"], item["SK"]["S"]) == (partition, sort)]
+        return found
+
+    def close(self) -> None:
+        for process in self._running:
+            if process.poll() is None:
+                process.kill()
+            process.communicate()
+        self.client.delete_table(TableName=self.table)
+        self.client.close()
+
+
+def _output(process: "subprocess.Popen[str]") -> Any:
+    assert process.stdout is not None
+    return process.stdout
+
+
+def _go(process: "subprocess.Popen[str]") -> None:
+    assert process.stdin is not None
+    process.stdin.write("go\n")
+    process.stdin.flush()
+
+
+@pytest.fixture
+def arena(ministack_endpoint: str, unique_name: Callable[[str], str]) -> Iterator[Arena]:
+    arena = Arena(ministack_endpoint, unique_name("Race"))
+    key = {"PK": "HASH", "SK": "RANGE"}
+    arena.client.create_table(
+        TableName=arena.table,
+        KeySchema=[{"AttributeName": name, "KeyType": kind} for name, kind in key.items()],
+        AttributeDefinitions=[{"AttributeName": name, "AttributeType": "S"} for name in key],
+        BillingMode="PAY_PER_REQUEST",
+    )
+    yield arena
+    arena.close()
+
+
+def text(value: str) -> dict[str, str]:
+    return {"S": value}
+
+
+def put_user(arena: Arena, name: str) -> None:
+    """A user and its two guards, by hand."""
+    key = {"PK": text(f"USER#{name}"), "SK": text("PROFILE")}
+    values = {"email": text(f"{name}@x.org"), "phone": text(name)}
+    arena.put(**key, **values, user_id=text(name), _type=text("User"), _rev=text("by hand"))
+    for constraint, value in values.items():
+        guard = text(f"{constraint}#{value['S']}")
+        arena.put(PK=guard, SK=guard, owner={"M": key})
+
+
+def put_page(arena: Arena) -> None:
+    """A page at version 1, by hand."""
+    page = {"PK": text("PAGE#home"), "name": text("home"), "text": text(""), "_rev": text("by hand")}
+    numbered = {**page, "version": {"N": "1"}, "version_at": text("2024-01-01T00:00:00.000000Z")}
+    arena.put(**numbered, SK=text("v0_TEXT"), _type=text("Page"))
+    arena.put(**numbered, SK=text("v1_TEXT"))
+
+
+def broken(items: Sequence[dict[str, Any]]) -> list[str]:
+    """Everything that is half done: values without their guard, guards without their entity, gaps, divergence."""
+    by_key = {(item["PK"]["S"], item["SK"]["S"]): item for item in items}
+    expected: dict[tuple[str, str], dict[str, Any]] = {}
+    faults: list[str] = []
+    for item in items:
+        kind = item["PK"]["S"].partition("#")[0]
+        if kind == "USER":
+            key = {"PK": item["PK"], "SK": item["SK"]}
+            for constraint in ("email", "phone"):
+                guard = f"{constraint}#{item[constraint]['S']}"
+                expected[guard, guard] = {"PK": text(guard), "SK": text(guard), "owner": {"M": key}}
+        elif kind == "PAGE" and item["SK"]["S"] == "v0_TEXT":
+            numbers = range(1, int(item["version"]["N"]) + 1)
+            versions = [by_key.get((item["PK"]["S"], f"v{number}_TEXT"), {}) for number in numbers]
+            faults += [f"version {number} is missing" for number in numbers if not versions[number - 1]]
+            if versions[-1].get("text") != item["text"] or versions[-1].get("_rev") != item["_rev"]:
+                faults.append("the latest copy is not the latest version")
+    guards = {key: item for key, item in by_key.items() if key[0].startswith(("email#", "phone#"))}
+    faults += [f"{key} should be {item}" for key, item in expected.items() if guards.get(key) != item]
+    faults += [f"{key} belongs to nobody" for key in guards if key not in expected]
+    return faults
+
+
+def versions(arena: Arena) -> list[int]:
+    keys = (item["SK"]["S"] for item in arena.items() if item["PK"]["S"] == "PAGE#home")
+    return sorted(int(key.removeprefix("v").removesuffix("_TEXT")) for key in keys)
+
+
+# -- races -------------------------------------------------------------------------------------------------------------
+
+
+def test_of_processes_that_create_one_unique_value_exactly_one_wins(arena: Arena) -> None:
+    rounds = 12
+    won = arena.race(*(("create", {"me": str(me), "rounds": rounds}) for me in range(PROCESSES)))
+    assert [sum(each) for each in zip(*won, strict=True)] == [1] * rounds
+    items = arena.items()
+    assert broken(items) == []
+    assert len(items) == 3 * rounds, "of the losers nothing is left"
+
+
+def test_successful_updates_of_one_entity_are_as_many_as_its_versions_without_a_gap(arena: Arena) -> None:
+    put_page(arena)
+    saved = arena.race(*(("append", {"me": str(me), "rounds": 15}) for me in range(PROCESSES)))
+    latest = arena.get("PAGE#home", "v0_TEXT")
+    assert sum(saved) > 0
+    assert int(latest["version"]["N"]) == 1 + sum(saved)
+    assert versions(arena) == [*range(sum(saved) + 2)]
+    assert [latest["text"]["S"].count(str(me)) for me in range(PROCESSES)] == saved
+    assert broken(arena.items()) == []
+
+
+def test_work_that_is_run_again_when_overtaken_is_done_by_every_process(arena: Arena) -> None:
+    put_page(arena)
+    arena.race(*(("append_all", {"me": str(me), "rounds": 6}) for me in range(PROCESSES)))
+    latest = arena.get("PAGE#home", "v0_TEXT")
+    assert sorted(latest["text"]["S"]) == sorted("0123" * 6)
+    assert versions(arena) == [*range(PROCESSES * 6 + 2)]
+    assert broken(arena.items()) == []
+
+
+def test_updates_without_reading_never_take_more_than_there_is(arena: Arena) -> None:
+    stock = {"PK": text("STOCK#shoes"), "SK": text("STOCK"), "_type": text("Stock"), "sku": text("shoes")}
+    arena.put(**stock, left={"N": "50"}, taken={"N": "0"})
+    had = arena.race(*[("take", {"rounds": 20})] * PROCESSES)
+    assert sum(had) == 50
+    shoes = arena.get("STOCK#shoes", "STOCK")
+    assert (shoes["left"], shoes["taken"]) == ({"N": "0"}, {"N": "50"})
+
+
+def test_processes_that_swap_two_unique_values_leave_each_with_one_owner(arena: Arena) -> None:
+    put_user(arena, "one")
+    put_user(arena, "two")
+    arena.race(*[("swap", {"rounds": 5})] * 3)
+    assert broken(arena.items()) == []
+    assert len(arena.items()) == 6
+    assert arena.get("USER#one", "PROFILE")["email"] == text("two@x.org"), "15 swaps are one"
+
+
+def test_an_equal_block_under_one_token_is_applied_once_whoever_is_first(arena: Arena) -> None:
+    revisions = arena.race(*[("register", {"token": arena.table})] * PROCESSES)
+    assert set(revisions) == {arena.get("USER#one", "PROFILE")["_rev"]["S"]}
+    assert versions(arena) == [0, 1]
+    assert broken(arena.items()) == []
+
+
+def test_lost_answers_and_requests_lose_and_double_nothing_among_processes(arena: Arena) -> None:
+    put_page(arena)
+    rounds = 6
+    saved = arena.race(*(("lossy", {"me": str(me), "rounds": rounds}) for me in range(3)))
+    latest = arena.get("PAGE#home", "v0_TEXT")
+    assert saved == [rounds] * 3
+    assert [latest["text"]["S"].count(str(me)) for me in range(3)] == saved
+    assert versions(arena) == [*range(3 * rounds + 2)]
+    assert broken(arena.items()) == []
+
+
+# -- crashes -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("write", ["create", "change", "delete", "version"])
+@pytest.mark.parametrize("fault", ["crash_before", "crash_after"])
+def test_a_process_that_dies_in_a_save_leaves_all_or_nothing_and_another_goes_on(
+    arena: Arena, fault: str, write: str
+) -> None:
+    put_user(arena, "one")
+    put_page(arena)
+    before = arena.items()
+    process = arena.start("crash", fault=fault, write=write)
+    process.communicate("go\n", timeout=PATIENCE)
+    assert process.returncode == EXIT_STATUS
+    left = arena.items()
+    assert broken(left) == []
+    assert (left == before) is (fault == "crash_before")
+    arena.run("finish", write=write)
+    done = arena.items()
+    assert broken(done) == []
+    assert (done == left) is (fault == "crash_after"), "what was committed is not done twice"
+
+
+def test_a_process_killed_at_any_time_leaves_all_or_nothing(arena: Arena) -> None:
+    put_user(arena, "one")
+    put_page(arena)
+    saved = 0
+    for rounds in (1, 4, 9):
+        process = arena.start("churn", rounds=10_000)
+        _go(process)
+        said = [_output(process).readline() for _ in range(rounds + 1)]
+        assert said[-1] == f"{rounds - 1}\n"
+        process.kill()
+        process.communicate(timeout=PATIENCE)
+        saved += rounds
+        items = arena.items()
+        assert broken(items) == []
+        assert arena.get("PAGE#home", "v0_TEXT")["text"] == arena.get("USER#one", "PROFILE")["phone"]
+        assert int(arena.get("PAGE#home", "v0_TEXT")["version"]["N"]) > saved
+
+
+def test_a_block_whose_process_died_after_sending_is_recognised_by_its_token(arena: Arena) -> None:
+    process = arena.start("register", token=arena.table, fault="crash_after")
+    process.communicate("go\n", timeout=PATIENCE)
+    assert process.returncode == EXIT_STATUS
+    committed = arena.items()
+    assert len(committed) == 5
+    assert arena.run("register", token=arena.table) == committed[2]["_rev"]["S"]
+    assert arena.items() == committed
+
+
+def test_a_plan_of_unknown_outcome_is_settled_by_another_process(arena: Arena, tmp_path: Path) -> None:
+    arena.run("lose", path=str(tmp_path / "plan"))
+    committed = arena.items()
+    assert len(committed) == 3
+    assert arena.run("resume", path=str(tmp_path / "plan")) is True
+    assert arena.items() == committed

@@ -1,0 +1,253 @@
+"""An entity whose last write has no known outcome settles it before its next one, also after Ctrl-C."""
+
+import pickle
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any
+
+import pytest
+
+from dynaorm import Entity, F, Retry, Table, Unique, inspect
+from dynaorm.errors import StaleEntity
+from dynaorm.flow.call import Call, Reply, Transport
+from dynaorm.testing.faults import Fault, lost_answer, lost_request, throttle
+
+if TYPE_CHECKING:
+    from tests.faults.conftest import Store
+
+app = Table("App")
+
+
+class Account(Entity, table=app, pk="ACCOUNT#{name}", sk="ACCOUNT"):
+    name: str
+    city: str = "Bern"
+    tags: frozenset[str] = frozenset()
+
+
+class User(Entity, table=app, pk="USER#{user_id}", sk="PROFILE"):
+    user_id: str
+    email: Annotated[str, Unique()]
+    full_name: str = ""
+
+
+class Page(Entity, table=app, pk="PAGE#{name}", sk="TEXT", versioned=True):
+    name: str
+    text: str
+
+
+NINE_MINUTES = 540.0
+ONE_TRY = Retry(attempts=1)
+
+
+@pytest.fixture
+def store(store: "Store") -> "Store":
+    store.create(app)
+    return store
+
+
+@pytest.fixture
+def moto(moto_store: "Store") -> "Store":
+    moto_store.create(app)
+    return moto_store
+
+
+@pytest.mark.parametrize("fault", [lost_answer, lost_request])
+@pytest.mark.parametrize("elapsed", [0.0, NINE_MINUTES])
+def test_an_entity_of_unknown_outcome_settles_it_before_its_next_write(
+    store: "Store", fault: Callable[[], Fault], elapsed: float
+) -> None:
+    session, _ = store.line(fault(), retry=ONE_TRY)
+    user = User(user_id="1", email="liz@x.org", full_name="Liz")
+    store.unknown(lambda: session.save(user))
+    store.clock.advance(elapsed)
+    user.full_name = "Elizabeth"
+    session.save(user)
+    assert [item.get("full_name") for item in store.items(app)] == [{"S": "Elizabeth"}, None]
+    assert inspect(user).revision == store.items(app)[0]["_rev"]["S"]
+
+
+def test_saving_it_again_unchanged_only_settles(store: "Store") -> None:
+    session, wire = store.line(lost_answer(), retry=ONE_TRY)
+    user = User(user_id="1", email="liz@x.org")
+    store.unknown(lambda: session.save(user))
+    session.save(user)
+    assert wire.calls == [wire.calls[0]] * 2
+    assert inspect(user).loaded
+
+
+@pytest.mark.parametrize("fault", [lost_answer, lost_request])
+def test_deleting_it_settles_it_first(store: "Store", fault: Callable[[], Fault]) -> None:
+    session, _ = store.line(fault(), retry=ONE_TRY)
+    user = User(user_id="1", email="liz@x.org")
+    store.unknown(lambda: session.save(user))
+    session.delete(user)
+    assert store.items(app) == []
+
+
+def test_while_there_is_no_answer_it_is_not_written(store: "Store") -> None:
+    session, wire = store.line(lost_request(times=2), retry=ONE_TRY)
+    account = Account(name="liz")
+    plan = store.unknown(lambda: session.save(account))
+    account.city = "Basel"
+    assert store.unknown(lambda: session.save(account)) is plan
+    assert wire.calls == [wire.calls[0]] * 2
+
+
+def test_one_write_settles_every_entity_of_the_block_it_was_lost_with(store: "Store") -> None:
+    session, wire = store.line(lost_answer(), retry=ONE_TRY)
+    one, two = User(user_id="1", email="one@x.org"), Account(name="two")
+
+    def block() -> None:
+        with session.transaction() as tx:
+            tx.save(one)
+            tx.save(two)
+
+    store.unknown(block)
+    one.full_name = "One"
+    session.save(one)
+    two.city = "Basel"
+    session.save(two)
+    assert [call.operation for call in wire.calls] == ["TransactWriteItems"] * 2 + ["UpdateItem"] * 2
+
+
+def test_a_block_settles_what_it_names_before_it_is_sent(store: "Store") -> None:
+    session, wire = store.line(lost_request(), retry=ONE_TRY)
+    account = Account(name="liz")
+    store.unknown(lambda: session.save(account))
+    with session.transaction() as tx:
+        account.city = "Basel"
+        tx.save(account)
+        tx.save(User(user_id="1", email="liz@x.org"))
+    assert [call.operation for call in wire.calls] == ["PutItem", "PutItem", "TransactWriteItems"]
+    assert store.items(app)[0]["city"] == {"S": "Basel"}
+
+
+def test_a_settled_refusal_leaves_the_entity_as_it_was_and_its_next_write_speaks_for_itself(
+    store: "Store",
+) -> None:
+    session, _ = store.line(lost_request(at=2), retry=ONE_TRY)
+    user = session.save(User(user_id="1", email="liz@x.org"))
+    user.full_name, user.email = "Liz", "elizabeth@x.org"
+    store.unknown(lambda: session.save(user))
+    other = store.line().session
+    theirs = other.get_one(User, user_id="1")
+    theirs.full_name = "Somebody else's"
+    other.save(theirs)
+    with pytest.raises(StaleEntity):
+        session.save(user)
+    assert store.items(app)[0]["full_name"] == {"S": "Somebody else's"}
+    assert (user.full_name, user.email) == ("Liz", "elizabeth@x.org")
+
+
+@pytest.mark.parametrize("copied", [pickle.dumps, None], ids=["pickled", "model_copy"])
+@pytest.mark.parametrize("fault", [lost_answer, lost_request])
+def test_a_copy_of_an_entity_of_unknown_outcome_settles_it_too(
+    moto: "Store", fault: Callable[[], Fault], copied: Callable[[Any], bytes] | None
+) -> None:
+    session, _ = moto.line(fault(), retry=ONE_TRY)
+    user = User(user_id="1", email="liz@x.org")
+    moto.unknown(lambda: session.save(user))
+    copy: User = user.model_copy() if copied is None else pickle.loads(copied(user))
+    copy.full_name = "Elizabeth"
+    moto.line().session.save(copy)
+    assert [item.get("full_name") for item in moto.items(app)] == [{"S": "Elizabeth"}, None]
+    assert inspect(copy).revision == moto.items(app)[0]["_rev"]["S"]
+
+
+def test_an_update_of_a_loaded_entity_is_settled_with_the_values_it_gave(store: "Store") -> None:
+    session, _ = store.line(lost_answer(at=2), retry=ONE_TRY)
+    account = session.save(Account(name="liz"))
+    store.unknown(lambda: session.update(account, F.city.set("Basel")))
+    assert account.city == "Bern"
+    account.tags = frozenset("a")
+    session.save(account)
+    assert account.city == "Basel"
+    (item,) = store.items(app)
+    assert (item["city"], item["tags"]) == ({"S": "Basel"}, {"SS": ["a"]})
+
+
+def test_loading_an_entity_again_needs_no_settling(store: "Store") -> None:
+    session, wire = store.line(lost_answer(at=2), retry=ONE_TRY)
+    account = session.save(Account(name="liz"))
+    account.city = "Basel"
+    store.unknown(lambda: session.save(account))
+    session.refresh(account)
+    account.city = "Chur"
+    session.save(account)
+    assert [call.operation for call in wire.calls] == ["PutItem", "UpdateItem", "GetItem", "UpdateItem"]
+
+
+# -- stopped in the middle ---------------------------------------------------------------------------------------------
+
+
+def interrupted(*, after: bool, error: type[BaseException] = KeyboardInterrupt) -> Fault:
+    """The program is stopped while an attempt is under way, before or after DynamoDB did it."""
+
+    def strike(call: Call, inner: Transport) -> Reply:
+        if after:
+            inner.call(call)
+        raise error
+
+    return Fault("interrupted", strike)
+
+
+@pytest.mark.parametrize("after", [True, False])
+@pytest.mark.parametrize("entity", [Account(name="liz"), User(user_id="1", email="liz@x.org")])
+def test_an_interrupt_in_the_middle_of_an_attempt_is_settled_by_the_next_save(
+    store: "Store", entity: Any, after: bool
+) -> None:
+    session, wire = store.line(interrupted(after=after))
+    subject = entity.model_copy()
+    with pytest.raises(KeyboardInterrupt):
+        session.save(subject)
+    assert not inspect(subject).loaded
+    session.save(subject)
+    assert wire.calls == [wire.calls[0]] * 2
+    assert inspect(subject).revision == store.items(app)[0]["_rev"]["S"]
+
+
+def test_an_interrupt_during_a_pause_after_a_lost_answer_is_settled_too(moto: "Store") -> None:
+    session, wire = moto.line(lost_answer())
+
+    def stop(seconds: float) -> None:
+        raise KeyboardInterrupt
+
+    account = Account(name="liz")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(moto.clock, "pause", stop)
+        with pytest.raises(KeyboardInterrupt):
+            session.save(account)
+    account.city = "Basel"
+    session.save(account)
+    assert [call.operation for call in wire.calls] == ["PutItem", "PutItem", "UpdateItem"]
+
+
+def test_an_interrupt_during_a_pause_after_a_refusal_leaves_nothing_to_settle(moto: "Store") -> None:
+    """Every attempt was answered, with no: what the caller gave up must not be written later."""
+    session, wire = moto.line(throttle())
+
+    def stop(seconds: float) -> None:
+        raise KeyboardInterrupt
+
+    account = Account(name="liz", city="Given up")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(moto.clock, "pause", stop)
+        with pytest.raises(KeyboardInterrupt):
+            session.save(account)
+    account.city = "Basel"
+    session.save(account)
+    assert [call.operation for call in wire.calls] == ["PutItem", "PutItem"]
+    assert wire.calls[1].request["Item"]["city"] == {"S": "Basel"}
+
+
+def test_a_transport_that_breaks_after_an_unanswered_attempt_leaves_the_outcome_to_be_settled(
+    moto: "Store",
+) -> None:
+    """Credentials that expire between two attempts, say."""
+    broken = interrupted(after=False, error=PermissionError)
+    session, wire = moto.line(lost_answer(), Fault("broken", broken.strike, at=2))
+    account = Account(name="liz")
+    with pytest.raises(PermissionError):
+        session.save(account)
+    account.city = "Basel"
+    session.save(account)
+    assert [call.operation for call in wire.calls] == ["PutItem"] * 3 + ["UpdateItem"]

@@ -1,0 +1,366 @@
+"""A unit of work: what its methods collect, what they refuse on the call, and when its block is over."""
+
+from collections.abc import Callable, Iterator
+from typing import Annotated, Any
+
+import pytest
+from pydantic import BaseModel
+
+from dynaorm import Entity, F, Key, Session, Table, Transaction, Unique, inspect
+from dynaorm.errors import (
+    ConditionFailed,
+    EntityNotFound,
+    InvalidValue,
+    PlanTooLarge,
+    SameItemTwice,
+    SessionClosed,
+    StaleEntity,
+    TokenReused,
+    UniqueViolation,
+    UnknownField,
+    UsageError,
+)
+from dynaorm.flow.call import Transport
+from dynaorm.testing.clock import FakeClock
+from dynaorm.testing.faults import FaultyTransport
+
+app = Table("transaction-app")
+
+
+class User(Entity, table=app, pk="USER#{user_id}", sk="U"):
+    user_id: str
+    email: Annotated[str | None, Unique()] = None
+    balance: int = 0
+
+
+class Stock(Entity, table=app, pk="STOCK#{sku}", sk="S"):
+    sku: str
+    left: int = 0
+
+
+class Plain(BaseModel):
+    name: str
+
+
+@pytest.fixture
+def session(wire: FaultyTransport, clock: FakeClock) -> Iterator[Session]:
+    with Session(transport=wire, clock=clock) as session:
+        session.create_table(app)
+        wire.calls.clear()
+        yield session
+
+
+def in_block(session: Session, *steps: Callable[[Transaction], object]) -> None:
+    with session.transaction() as tx:
+        for step in steps:
+            step(tx)
+
+
+def user_key(user_id: str) -> Key[User]:
+    return Key(User, user_id=user_id)
+
+
+def stock_key(sku: str) -> Key[Stock]:
+    return Key(Stock, sku=sku)
+
+
+def test_everything_a_block_collects_is_one_transaction(session: Session, wire: FaultyTransport) -> None:
+    gone, mover, checked = (session.save(User(user_id=name, email=name)) for name in ("1", "2", "3"))
+    session.save(Stock(sku="s", left=5))
+    wire.calls.clear()
+    new = User(user_id="9", email="nine")
+    with session.transaction() as tx:
+        assert tx.save(new) is new
+        tx.update(stock_key("s"), F.left.add(-1), condition=F.left >= 1)
+        tx.delete(gone)
+        mover.user_id = "22"
+        assert tx.move(mover) is mover
+        tx.check(checked)
+        assert wire.calls == []
+    assert [call.operation for call in wire.calls] == ["TransactWriteItems"]
+    assert [next(iter(one)) for one in wire.calls[0].request["TransactItems"]] == [
+        "Put", "Put", "Update", "Delete", "Delete", "Delete", "Put", "Put", "ConditionCheck",
+    ]  # fmt: skip
+    assert session.get(User, user_id="1") is None
+    assert session.get_by(User, email="2") == mover == session.get(User, user_id="22")
+    assert session.get_one(stock_key("s")).left == 4
+    assert (inspect(new).loaded, inspect(gone).loaded, inspect(mover).key) == (True, False, user_key("22"))
+
+
+def test_a_block_with_one_action_is_a_plain_write(session: Session, wire: FaultyTransport) -> None:
+    with session.transaction() as tx:
+        tx.save(Stock(sku="s"))
+    assert [call.operation for call in wire.calls] == ["PutItem"]
+
+
+def test_values_are_taken_when_the_block_ends(session: Session) -> None:
+    stock = Stock(sku="s", left=1)
+    with session.transaction() as tx:
+        tx.save(stock)
+        stock.left = 2
+    assert session.get_one(stock_key("s")).left == 2
+
+
+def test_a_block_that_raises_sends_nothing(session: Session, wire: FaultyTransport) -> None:
+    stock, called = Stock(sku="s"), []
+    with pytest.raises(ZeroDivisionError):
+        in_block(
+            session,
+            lambda tx: tx.save(stock),
+            lambda tx: tx.on_commit(lambda: called.append("hook")),
+            lambda _: 1 / 0,
+        )
+    assert (wire.calls, called, inspect(stock).loaded) == ([], [], False)
+    session.save(stock)
+
+
+@pytest.mark.parametrize(
+    ("verb", "write"),
+    [
+        ("save", lambda session: session.save(Stock(sku="x"))),
+        ("update", lambda session: session.update(stock_key("s"), F.left.add(1))),
+        ("delete", lambda session: session.delete(stock_key("s"))),
+        ("move", lambda session: session.move(session.get_one(stock_key("s")))),
+    ],
+)
+def test_writing_past_tx_inside_its_block_is_refused_and_names_tx(
+    session: Session, wire: FaultyTransport, verb: str, write: Callable[[Session], object]
+) -> None:
+    session.save(Stock(sku="s"))
+    wire.calls.clear()
+    with (
+        pytest.raises(UsageError, match=rf"session\.{verb}\(\) inside .*write tx\.{verb}\("),
+        session.transaction(),
+    ):
+        write(session)
+    assert "PutItem" not in [call.operation for call in wire.calls]
+
+
+@pytest.mark.parametrize("verb", ["restore", "prune", "purge"])
+def test_what_no_transaction_can_do_is_refused_inside_one_too(session: Session, verb: str) -> None:
+    options: dict[str, dict[str, int]] = {"restore": {"version": 1}, "prune": {"keep": 1}, "purge": {}}
+    with pytest.raises(UsageError, match=f"session.{verb}"), session.transaction():
+        getattr(session, verb)(stock_key("s"), **options[verb])
+
+
+def test_reading_inside_the_block_is_fine(session: Session) -> None:
+    session.save(User(user_id="1", email="a"))
+    with session.transaction() as tx:
+        user = session.get_one(User, user_id="1")
+        assert session.get_by(User, email="a") == user
+        user.balance = 5
+        tx.save(user)
+    assert session.get_one(User, user_id="1").balance == 5
+
+
+def test_a_block_inside_a_block_is_refused(session: Session) -> None:
+    with session.transaction() as tx:
+        with pytest.raises(UsageError, match="the open block's tx"), session.transaction():
+            pass
+        with pytest.raises(UsageError, match="the open block's tx"):
+            session.run(lambda _: None)
+        tx.save(Stock(sku="s"))
+    assert session.get(Stock, sku="s") is not None
+
+
+def test_another_sessions_block_is_another_matter(session: Session, moto: Transport) -> None:
+    with Session(transport=moto) as other, session.transaction() as tx, other.transaction() as inner:
+        tx.save(Stock(sku="a"))
+        inner.save(Stock(sku="b"))
+    assert session.exists(Stock, sku="a")
+    assert session.exists(Stock, sku="b")
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda tx: tx.save(Stock(sku="s")),
+        lambda tx: tx.update(stock_key("s"), F.left.add(1)),
+        lambda tx: tx.delete(stock_key("s")),
+        lambda tx: tx.check(stock_key("s")),
+        lambda tx: tx.move(Stock(sku="s")),
+        lambda tx: tx.on_commit(print),
+    ],
+    ids=["save", "update", "delete", "check", "move", "on_commit"],
+)
+def test_a_tx_used_after_its_block_is_refused(session: Session, use: Callable[[Transaction], object]) -> None:
+    with session.transaction() as tx:
+        pass
+    with pytest.raises(UsageError, match="block has ended"):
+        use(tx)
+
+
+@pytest.mark.parametrize(
+    ("use", "error", "message"),
+    [
+        (lambda tx: tx.save(Plain(name="x")), UsageError, "Plain is not mapped"),
+        (lambda tx: tx.delete(Plain(name="x")), UsageError, "Plain is not mapped"),
+        (lambda tx: tx.move(Plain(name="x")), UsageError, "Plain is not mapped"),
+        (lambda tx: tx.save(Stock(sku="s"), condition=F.lft == 1), UnknownField, "did you mean 'left'"),
+        (lambda tx: tx.check(stock_key("s"), F.left == "many"), InvalidValue, r"Stock\.left"),
+        (lambda tx: tx.delete(stock_key("s"), condition=True), UsageError, "condition=True is no condition"),
+        (lambda tx: tx.update(stock_key("s")), UsageError, "nothing to change"),
+        (lambda tx: tx.update(stock_key("s"), {"lft": 1}), UnknownField, "did you mean 'left'"),
+    ],
+    ids=[
+        "saved class",
+        "deleted class",
+        "moved class",
+        "field",
+        "value",
+        "no condition",
+        "no change",
+        "changed field",
+    ],
+)
+def test_what_can_be_seen_to_be_wrong_is_refused_on_the_call(
+    session: Session, use: Callable[[Transaction], object], error: type[Exception], message: str
+) -> None:
+    with session.transaction() as tx, pytest.raises(error, match=message):
+        use(tx)
+
+
+def test_a_refused_block_changes_neither_table_nor_objects(session: Session) -> None:
+    one = session.save(User(user_id="1", email="a"))
+    two, taken = User(user_id="2", email="b"), User(user_id="3", email="a")
+    one.balance = 5
+    before = [(dict(vars(user)), inspect(user)) for user in (one, two, taken)]
+    with pytest.raises(UniqueViolation):
+        in_block(session, lambda tx: tx.save(one), lambda tx: tx.save(two), lambda tx: tx.save(taken))
+    assert [(dict(vars(user)), inspect(user)) for user in (one, two, taken)] == before
+    assert session.get(User, user_id="2") is None
+    assert session.get_one(User, user_id="1").balance == 0
+
+
+def test_a_check_of_a_loaded_entity_is_of_its_revision_and_with_a_condition_of_that_alone(
+    session: Session,
+) -> None:
+    stock = session.save(Stock(sku="s", left=5))
+    session.update(stock_key("s"), F.left.add(-1))
+    with pytest.raises(StaleEntity):
+        in_block(session, lambda tx: tx.check(stock), lambda tx: tx.save(User(user_id="1")))
+    with session.transaction() as tx:
+        tx.check(stock, F.left >= 4)
+        tx.save(User(user_id="1"))
+    with pytest.raises(ConditionFailed):
+        in_block(session, lambda tx: tx.check(stock, F.left >= 5), lambda tx: tx.save(User(user_id="2")))
+
+
+def test_a_check_by_key_asks_for_something_stored(session: Session) -> None:
+    with pytest.raises(ConditionFailed), session.transaction() as tx:
+        tx.check(stock_key("s"))
+    session.save(Stock(sku="s"))
+    with session.transaction() as tx:
+        tx.check(stock_key("s"))
+
+
+def test_too_large_a_block_is_refused_unsent(session: Session, wire: FaultyTransport) -> None:
+    with pytest.raises(PlanTooLarge, match="101"):
+        in_block(session, lambda tx: [tx.save(Stock(sku=str(number))) for number in range(101)])
+    assert wire.calls == []
+
+
+def test_two_changes_of_one_item_are_refused_unsent(session: Session, wire: FaultyTransport) -> None:
+    with pytest.raises(SameItemTwice):
+        in_block(
+            session, lambda tx: tx.delete(stock_key("s")), lambda tx: tx.update(stock_key("s"), {"left": 1})
+        )
+    assert wire.calls == []
+
+
+# -- hooks -------------------------------------------------------------------------------------------------------------
+
+
+def test_hooks_are_called_in_order_once_everything_is_committed(session: Session) -> None:
+    stock = Stock(sku="s")
+    called: list[object] = []
+    with session.transaction() as tx:
+        tx.on_commit(lambda: called.append(inspect(stock).loaded))
+        tx.save(stock)
+        tx.on_commit(lambda: called.append(session.exists(Stock, sku="s")))
+        assert called == []
+    assert called == [True, True]
+
+
+def test_hooks_of_an_empty_block_are_called_too(session: Session) -> None:
+    called: list[int] = []
+    with session.transaction() as tx:
+        tx.on_commit(lambda: called.append(1))
+    assert called == [1]
+
+
+def test_hooks_of_a_refused_block_are_not_called(session: Session) -> None:
+    called: list[int] = []
+    with pytest.raises(EntityNotFound):
+        in_block(
+            session, lambda tx: tx.delete(stock_key("s")), lambda tx: tx.on_commit(lambda: called.append(1))
+        )
+    assert called == []
+
+
+def test_a_hook_may_write_through_the_session(session: Session) -> None:
+    with session.transaction() as tx:
+        tx.on_commit(lambda: session.save(Stock(sku="later")))
+    assert session.exists(Stock, sku="later")
+
+
+def test_a_hook_that_raises_undoes_nothing_and_the_others_have_their_turn(session: Session) -> None:
+    called: list[int] = []
+    stock = Stock(sku="s")
+    with pytest.raises(ZeroDivisionError):
+        in_block(
+            session,
+            lambda tx: tx.save(stock),
+            lambda tx: tx.on_commit(lambda: 1 / 0),
+            lambda tx: tx.on_commit(lambda: called.append(1)),
+        )
+    assert (called, inspect(stock).loaded) == ([1], True)
+    assert session.exists(Stock, sku="s")
+
+
+# -- tokens ------------------------------------------------------------------------------------------------------------
+
+
+def test_an_equal_block_under_one_token_is_applied_once(session: Session, moto: Transport) -> None:
+    def register(over: Session) -> User:
+        with over.transaction(token="REGISTER-1") as tx:
+            return tx.save(User(user_id="1", email="a"))
+
+    first = register(session)
+    with Session(transport=moto, clock=FakeClock()) as other:
+        again = register(other)
+    assert inspect(first).revision == inspect(again).revision
+    again.balance = 3
+    session.save(again)
+
+
+def test_a_token_with_other_content_is_refused(session: Session) -> None:
+    with session.transaction(token="TWO-CONTENTS") as tx:
+        tx.save(User(user_id="1"))
+    stock = Stock(sku="s")
+    with pytest.raises(TokenReused, match="TWO-CONTENTS"), session.transaction(token="TWO-CONTENTS") as tx:
+        tx.save(stock)
+    assert not inspect(stock).loaded
+    assert not session.exists(Stock, sku="s")
+
+
+def test_a_token_of_a_refused_block_can_be_used_again(session: Session) -> None:
+    session.save(User(user_id="1", email="a"))
+    with pytest.raises(UniqueViolation), session.transaction(token="REFUSED-ONCE") as tx:
+        tx.save(User(user_id="2", email="a"))
+    with session.transaction(token="REFUSED-ONCE") as tx:
+        tx.save(User(user_id="2", email="b"))
+    assert session.get_by(User, email="b") is not None
+
+
+def test_a_session_closed_inside_the_block_sends_nothing(session: Session, wire: FaultyTransport) -> None:
+    stock = Stock(sku="s")
+    with pytest.raises(SessionClosed):
+        in_block(session, lambda tx: tx.save(stock), lambda _: session.close())
+    assert wire.calls == []
+    assert not inspect(stock).loaded
+
+
+def test_a_transaction_offers_what_only_builds() -> None:
+    public: set[Any] = {name for name in vars(Transaction) if not name.startswith("_")}
+    assert {"save", "update", "delete", "move", "check", "on_commit"} <= public

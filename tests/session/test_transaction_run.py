@@ -1,0 +1,133 @@
+"""session.run(work): work is done again in a fresh transaction after a lost race, and after nothing else."""
+
+from collections.abc import Iterator
+from typing import Annotated
+
+import pytest
+from pydantic import BaseModel
+
+from dynaorm import Entity, F, Key, Session, Table, Transaction, Unique
+from dynaorm.errors import (
+    Contention,
+    EntityNotFound,
+    StaleEntity,
+)
+from dynaorm.flow.call import Transport
+from dynaorm.testing.clock import FakeClock
+from dynaorm.testing.faults import FaultyTransport, conflict
+
+app = Table("transaction-app")
+
+
+class User(Entity, table=app, pk="USER#{user_id}", sk="U"):
+    user_id: str
+    email: Annotated[str | None, Unique()] = None
+    balance: int = 0
+
+
+class Stock(Entity, table=app, pk="STOCK#{sku}", sk="S"):
+    sku: str
+    left: int = 0
+
+
+class Plain(BaseModel):
+    name: str
+
+
+@pytest.fixture
+def session(wire: FaultyTransport, clock: FakeClock) -> Iterator[Session]:
+    with Session(transport=wire, clock=clock) as session:
+        session.create_table(app)
+        wire.calls.clear()
+        yield session
+
+
+def stock_key(sku: str) -> Key[Stock]:
+    return Key(Stock, sku=sku)
+
+
+def test_run_returns_what_work_returns(session: Session) -> None:
+    def work(tx: Transaction) -> str:
+        tx.save(Stock(sku="s"))
+        return "done"
+
+    assert session.run(work) == "done"
+    assert session.exists(Stock, sku="s")
+
+
+def test_run_repeats_work_that_lost_a_race_in_a_fresh_transaction(session: Session, clock: FakeClock) -> None:
+    session.save(Stock(sku="s", left=1))
+    seen: list[Transaction] = []
+
+    def work(tx: Transaction) -> None:
+        stock = session.get_one(stock_key("s"))
+        if len(seen) < 2:
+            Session(transport=session._transport).update(stock_key("s"), F.left.add(10))
+        seen.append(tx)
+        stock.left += 1
+        tx.save(stock)
+
+    session.run(work)
+    assert len(set(map(id, seen))) == 3
+    assert session.get_one(stock_key("s")).left == 22
+    assert len(clock.pauses) == 2
+
+
+def test_run_gives_up_after_its_attempts(session: Session) -> None:
+    stale = session.save(Stock(sku="s"))
+    session.update(stock_key("s"), F.left.add(1))
+    calls: list[int] = []
+
+    def work(tx: Transaction) -> None:
+        calls.append(1)
+        stale.left = 9
+        tx.save(stale)
+
+    with pytest.raises(StaleEntity):
+        session.run(work, attempts=3)
+    assert len(calls) == 3
+
+
+def test_run_repeats_after_contention(session: Session, moto: Transport) -> None:
+    faulty = FaultyTransport(moto, conflict(times=10, operation="PutItem"))
+    calls: list[int] = []
+
+    def work(tx: Transaction) -> None:
+        calls.append(1)
+        tx.save(Stock(sku="s"))
+
+    Session(transport=faulty, clock=FakeClock()).run(work)
+    assert len(calls) == 2
+    with pytest.raises(Contention):
+        Session(transport=FaultyTransport(moto, conflict(times=99)), clock=FakeClock()).run(work, attempts=2)
+
+
+def test_run_repeats_nothing_else(session: Session) -> None:
+    calls: list[int] = []
+
+    def work(tx: Transaction) -> None:
+        calls.append(1)
+        tx.delete(stock_key("nothing"))
+
+    with pytest.raises(EntityNotFound):
+        session.run(work)
+    assert len(calls) == 1
+
+
+def test_a_hook_that_raises_does_not_make_run_repeat_what_is_committed(session: Session) -> None:
+    stale = session.save(Stock(sku="s"))
+    session.update(stock_key("s"), F.left.add(1))
+    calls: list[int] = []
+
+    def hook() -> None:
+        stale.left = 5
+        session.save(stale)
+
+    def work(tx: Transaction) -> None:
+        calls.append(1)
+        tx.save(User(user_id=str(len(calls))))
+        tx.on_commit(hook)
+
+    with pytest.raises(StaleEntity):
+        session.run(work)
+    assert len(calls) == 1

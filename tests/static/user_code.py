@@ -1,0 +1,180 @@
+"""What users write, for the type checkers: mypy --strict and pyright strict accept this file without a plugin.
+
+It is never run. Where a mistake has to be found, an ignored error says so: a checker that stops finding it complains
+about the needless comment.
+"""
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Annotated, Any, ClassVar, assert_type
+
+from pydantic import BaseModel, Field, field_validator
+
+from dynaorm import (
+    Attribute,
+    BinaryKey,
+    Entity,
+    ExpiresAt,
+    F,
+    GlobalIndex,
+    Index,
+    InKey,
+    Key,
+    LocalIndex,
+    NumberKey,
+    Plan,
+    Session,
+    Table,
+    Transaction,
+    Unique,
+    Version,
+    Versioned,
+    detached,
+    inspect,
+    new_ksuid,
+)
+
+app = Table(
+    "app", indexes=[GlobalIndex("GSI1"), GlobalIndex("Regions", pk=("tenant", "region")), LocalIndex("LSI1")]
+)
+events = Table("events", pk=BinaryKey("digest"), sk=NumberKey("at"), guard_table=app, key_fields="in_key")
+
+
+class User(Entity, table=app, pk="USER#{user_id}", sk="PROFILE"):
+    user_id: str = Field(default_factory=new_ksuid)
+    user_name: Annotated[str, Unique()]
+    email: Annotated[str, Unique(normalize=str.casefold, when=lambda user: user.email != "")]
+    phone: Annotated[str | None, Unique(scope="user_name")] = None
+    full_name: Annotated[str, Attribute("Name", formerly=("name",))]
+    expires_at: Annotated[datetime | None, ExpiresAt()] = None
+
+
+class Audit(Entity, table=app, pk="EQUIPMENT#{equipment_id}", sk="Audit", versioned=True, version_padding=4):
+    equipment_id: str
+    result: Annotated[str, Versioned()]
+
+
+class Ticket(
+    Entity,
+    table=app,
+    pk="PROJECT#{project}",
+    sk="TICKET#{number:06d}",
+    name="ticket",
+    unique={"project_slug": ("project", "slug"), "title": "title"},
+):
+    project: Annotated[str, InKey()]
+    number: int
+    slug: str
+    title: str = ""
+    by_status = Index("GSI1", pk="STATUS#{slug}#{number:shard8}", sk="{title}")
+    by_region: ClassVar = Index("Regions", pk=("{project}", "{slug}"), sk="{title}")
+
+    @field_validator("slug")
+    @classmethod
+    def check(cls, value: str) -> str:
+        return value
+
+    @property
+    def label(self) -> str:
+        return f"{self.project}-{self.number}"
+
+
+class Bug(Ticket, unique={"crash": ("slug",)}):
+    severity: int = 1
+
+
+class Point(Entity, table=app, pk="POINT#{name}", sk="A", frozen=True):
+    name: str
+    x: Decimal
+
+
+class TicketOut(Ticket, table=None):
+    pass
+
+
+class UserPatch(BaseModel):
+    full_name: str | None = None
+
+
+def declarations() -> None:
+    user = User(user_name="bo", email="bo@example.com", full_name="Bo")
+    assert_type(user.phone, str | None)
+    assert_type(user.expires_at, datetime | None)
+    assert_type(Ticket.by_status, Index)
+    assert_type(detached(user, email="x"), User)
+    assert_type(user.model_copy(update=UserPatch().model_dump(exclude_unset=True)), User)
+    assert_type(Bug(project="p", number=1, slug="s").severity, int)
+    assert_type(TicketOut(project="p", number=1, slug="s").label, str)
+    assert_type(Key(User, user_id="u1"), Key[User])
+    assert_type(inspect(user).revision, str | None)
+    assert_type(inspect(user).changes, Mapping[str, tuple[Any, Any]])
+
+
+def mistakes(session: Session) -> None:
+    User(user_name="bo", email="bo@example.com")  # type: ignore[call-arg]
+    User(user_name="bo", email="bo@example.com", full_name=5)  # type: ignore[arg-type]
+    Point(name="p", x=Decimal(1)).x = Decimal(2)  # type: ignore[misc]
+    session.get(Key(User, user_id="u1"), verison=1)  # type: ignore[call-overload]
+    session.get_one(User, user_id="u1").full_nmae  # type: ignore[attr-defined]  # noqa: B018
+    session.update(Key(User, user_id="u1"), "full_name")  # type: ignore[call-overload]
+    session.save(User(user_name="b", email="e", full_name="f"), F.visits < 10)  # type: ignore[call-arg]
+
+
+def reading(session: Session) -> None:
+    key = Key(Audit, equipment_id="1")
+    assert_type(session.get(User, user_id="u1"), User | None)
+    assert_type(session.get(key, version=2, consistent=True), Audit | None)
+    assert_type(session.get(key, as_of=datetime(2024, 1, 1, tzinfo=UTC)), Audit | None)
+    assert_type(session.get_one(User, user_id="u1"), User)
+    assert_type(session.get_one(key), Audit)
+    assert_type(session.get_by(User, email="Bobby@Example.com"), User | None)
+    assert_type(session.exists(User, user_id="u1"), bool)
+    assert_type(session.exists(key, consistent=True), bool)
+    assert_type(session.refresh(Audit(equipment_id="1", result="ok")), Audit)
+
+
+def writing(session: Session, user: User) -> None:
+    assert_type(session.save(user), User)
+    assert_type(session.save(user, overwrite=True), User)
+    assert_type(session.save(user, condition=(F.visits < 10) & F.nick.missing()), User)
+    changed = session.update(
+        Key(User, user_id="u1"), F.visits.add(1), F.nick.set("b"), condition=F.visits < 10
+    )
+    assert_type(changed, User)
+    assert_type(session.update(user, {"full_name": "B", "phone": None}, exactly_once=True), User)
+    assert_type(session.move(user), User)
+    assert_type(session.plan(user), Plan)
+    assert_type(session.resume(session.plan(user)), bool)
+    session.delete(user)
+    session.delete(Key(User, user_id="u1"), condition=F.visits == 0)
+
+
+def versions(session: Session, audit: Audit) -> None:
+    assert_type(session.history(audit), Iterator[Version[Audit]])
+    assert_type(session.history(Key(Audit, equipment_id="1")), Iterator[Version[Audit]])
+    for version in session.history(audit):
+        assert_type(version.number, int)
+        assert_type(version.at, datetime)
+        assert_type(version.entity, Audit | None)
+    assert_type(session.diff(audit, 1, 3), dict[str, tuple[Any, Any]])
+    assert_type(session.restore(audit, version=1), Audit)
+    assert_type(session.restore(Key(Audit, equipment_id="1"), version=1), Audit)
+    assert_type(session.prune(audit, keep=10), int)
+    assert_type(session.purge(audit), int)
+
+
+def units_of_work(session: Session, user: User, audit: Audit) -> None:
+    with session.transaction(token="TRANSACTION1") as tx:
+        assert_type(tx, Transaction)
+        tx.save(user)
+        tx.update(Key(User, user_id="u2"), F.left.add(-1), condition=F.left >= 1)
+        tx.delete(audit)
+        tx.check(user, F.balance >= 100)
+        tx.on_commit(lambda: None)
+
+    def work(tx: Transaction) -> int:
+        tx.save(user)
+        return 5
+
+    assert_type(session.run(work, attempts=3), int)
