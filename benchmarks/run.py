@@ -88,7 +88,10 @@ def benchmarks(endpoint: str) -> dict[str, tuple[Callable[[], object], int]]:
     os.environ.setdefault("AWS_ACCESS_KEY_ID", "bench")
     os.environ.setdefault("AWS_SECRET_ACCESS_KEY", "bench")
     client = botocore.session.get_session().create_client(
-        "dynamodb", region_name="eu-west-1", endpoint_url=endpoint, config=Config(retries={"total_max_attempts": 1})
+        "dynamodb",
+        region_name="eu-west-1",
+        endpoint_url=endpoint,
+        config=Config(retries={"total_max_attempts": 1}),
     )
     context = context_of(None, Retry(), consistent=False, clock=None)
     session = Session(region="eu-west-1", endpoint=endpoint)
@@ -126,7 +129,9 @@ def main() -> None:
                 times[name].append(microseconds(work, repetitions))
     medians = {name: statistics.median(found) for name, found in times.items()}
     reference = next(iter(medians.values()))
-    grid = Grid("what", "CPU µs, median", "of a raw put", title=f"{ROUNDS} interleaved rounds", title_justify="left")
+    grid = Grid(
+        "what", "CPU µs, median", "of a raw put", title=f"{ROUNDS} interleaved rounds", title_justify="left"
+    )
     for name, median in medians.items():
         grid.add_row(name, f"{median:,.1f}", f"{median / reference:.1%}")
     Console(width=110).print(grid)

@@ -24,7 +24,9 @@ def _serve(connection: socket.socket) -> None:
                 received += more
             head, _, received = received.partition(b"\r\n\r\n")
             length = next(
-                int(line.split(b":")[1]) for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")
+                int(line.split(b":")[1])
+                for line in head.lower().split(b"\r\n")
+                if line.startswith(b"content-length:")
             )
             while len(received) < length:
                 received += connection.recv(65536)

@@ -5,6 +5,7 @@ from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
+from rich.table import Column
 from rich.table import Table as Grid
 
 from dynaorm.testing.strict_moto import strict_moto
@@ -23,7 +24,11 @@ def show(client: Any, table: str) -> None:
     keys = [key["AttributeName"] for key in client.describe_table(TableName=table)["Table"]["KeySchema"]]
     items = sorted(client.scan(TableName=table)["Items"], key=lambda item: [str(item[key]) for key in keys])
     names = keys + sorted({name for item in items for name in item} - set(keys))
-    grid = Grid(*names, title=f"{table}: {len(items)} items", title_justify="left", title_style="bold")
+    # Folded, not cut: an item is shown whole.
+    columns = [Column(name, overflow="fold") for name in names]
+    grid = Grid(
+        *columns, min_width=40, title=f"{table}: {len(items)} items", title_justify="left", title_style="bold"
+    )
     for item in items:
         grid.add_row(*(escape(_text(item.get(name))) for name in names))
     console.print(grid)

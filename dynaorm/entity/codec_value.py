@@ -184,6 +184,20 @@ def _is_int(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
+def _finite_float(text: str) -> float:
+    value = float(text)
+    if value - value != 0:  # true of NaN and the infinities only
+        raise ValueError(f"{text} is not finite")
+    return value
+
+
+def _finite_decimal(text: str) -> Decimal:
+    value = Decimal(text)
+    if not value.is_finite():
+        raise ValueError(f"{text} is not finite")
+    return value
+
+
 def _float(_: Scalar) -> Codec:
     def to_text(value: Any) -> str:
         if isinstance(value, float):
@@ -195,7 +209,7 @@ def _float(_: Scalar) -> Codec:
             raise Misfit(f"is {shown(value)}, an int that no float equals")
         return text
 
-    return text_codec("float", "N", to_text, float)
+    return text_codec("float", "N", to_text, _finite_float)
 
 
 def _decimal(_: Scalar) -> Codec:
@@ -204,7 +218,7 @@ def _decimal(_: Scalar) -> Codec:
             raise mistyped(value, "Decimal")
         return number_text(value)
 
-    return text_codec("Decimal", "N", to_text, Decimal)
+    return text_codec("Decimal", "N", to_text, _finite_decimal)
 
 
 def _bool(_: Scalar) -> Codec:

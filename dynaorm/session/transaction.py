@@ -9,6 +9,7 @@ from dynaorm.entity.mapping import mapping_of
 from dynaorm.entity.resolve import FieldResolver
 from dynaorm.errors import UsageError
 from dynaorm.flow.entity import edit_of
+from dynaorm.flow.target import target_of
 from dynaorm.item.condition import Condition, resolve
 from dynaorm.item.update import Change
 from dynaorm.plan.intent import Check, Edit, Intent, Move, Remove, Save
@@ -86,8 +87,7 @@ class Transaction:
 
 def _checked(target: Any, condition: Condition | None) -> Condition | None:
     """The condition, after making sure on the call that its fields and values exist in the class."""
-    entity = target.entity if isinstance(target, Key) else type(target)
-    mapping = mapping_of(entity)
+    mapping = target_of(target).mapping if isinstance(target, Key) else mapping_of(type(target))
     if condition is not None:
         if not isinstance(condition, Condition):
             raise UsageError(

@@ -138,6 +138,15 @@ class _Engine:
         return answer
 
 
+def _check_transaction(request: Mapping[str, Any], table_of: Callable[[str], Table]) -> None:
+    request_rules.check_transaction(request)
+    request_rules.check_values_used(request)
+    for place, action in enumerate(request_rules.actions_of(request)):
+        problem = _wrong_type(table_of(action["TableName"]), action.get("Item") or action["Key"])
+        if problem is not None:
+            raise UnacceptableAction(place, problem)
+
+
 def _check(operation: str | None, handler: DynamoHandler) -> None:
     request: Mapping[str, Any] = handler.params
 
@@ -146,12 +155,7 @@ def _check(operation: str | None, handler: DynamoHandler) -> None:
 
     match operation:
         case "TransactWriteItems":
-            request_rules.check_transaction(request)
-            request_rules.check_values_used(request)
-            for place, action in enumerate(request_rules.actions_of(request)):
-                problem = _wrong_type(table_of(action["TableName"]), action.get("Item") or action["Key"])
-                if problem is not None:
-                    raise UnacceptableAction(place, problem)
+            _check_transaction(request, table_of)
         case "BatchWriteItem":
             request_rules.check_batch_write(request, lambda name, item: _key(table_of(name), item))
         case "PutItem":

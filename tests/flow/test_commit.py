@@ -76,7 +76,7 @@ def stock_item(**attributes: Any) -> Item:
 
 
 def cancelled(*items: Item | str | None) -> Refusal:
-    """ "" for an action that was fine; else what the failed condition met."""
+    """A cancelled transaction: "" for an action that was fine; else what the failed condition met."""
     reasons = tuple(
         None if isinstance(item, str) else Reason("ConditionalCheckFailed", "no", item) for item in items
     )

@@ -98,4 +98,4 @@ def test_an_endpoint_given_is_used_with_tables_of_the_tests_own_which_are_delete
 
 def test_a_run_that_asks_for_no_fixture_does_not_pay_for_moto() -> None:
     check = "import dynaorm.testing.plugin, sys; sys.exit('moto' in sys.modules or 'boto3' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", check]).returncode == 0
+    assert subprocess.run([sys.executable, "-c", check], check=False).returncode == 0
