@@ -26,7 +26,7 @@ import pydantic
 from pydantic import BaseModel, RootModel
 from pydantic.dataclasses import is_pydantic_dataclass
 from pydantic.types import Tag
-from typing_extensions import TypeAliasType, is_typeddict
+from typing_extensions import is_typeddict
 
 from dynaorm.entity.annotation import accepts_none
 from dynaorm.entity.codec_choice import literal_codec
@@ -45,6 +45,7 @@ from dynaorm.entity.codec_parts import FieldOf, Meta, extra_of, fields_of, flat,
 from dynaorm.entity.codec_union import chosen_codec, discriminated_codec, union_codec
 from dynaorm.entity.codec_value import Codec, Unstorable, optional
 from dynaorm.entity.marker import Attribute
+from dynaorm.entity.scalar import ALIASES
 from dynaorm.item.value import AttributeValue
 
 __all__ = ["Codec", "Unstorable", "codec_of"]
@@ -101,7 +102,7 @@ class _Resolution:
             return self.of(annotation.__supertype__, meta, strict=strict)
         if meta.attribute is not None and (meta.attribute.encode or meta.attribute.decode):
             return _foreign(annotation, meta.attribute)
-        if isinstance(annotation, TypeAliasType) or isinstance(origin, TypeAliasType):
+        if isinstance(annotation, ALIASES) or isinstance(origin, ALIASES):
             return self._alias(annotation, origin, arguments, meta, strict=strict)
         if origin in (Union, UnionType):
             # An alias of a union may stand in its own members, and unions are flat: notice when it comes round.

@@ -23,6 +23,7 @@ from typing_extensions import ReadOnly, TypeAliasType
 from dynaorm.entity.annotation import marked
 from dynaorm.entity.codec_value import Unstorable
 from dynaorm.entity.marker import Attribute
+from dynaorm.entity.scalar import ALIASES
 
 # To type checkers, Json[X] is X, and JsonValue a union.
 _JSON: Any = pydantic.Json
@@ -230,10 +231,10 @@ def flat(annotation: Any) -> Iterator[Any]:
             yield from flat(one)
         return
     inner = annotation
-    while get_origin(inner) is Annotated or (isinstance(inner, TypeAliasType) and inner is not _ANY_JSON):
+    while get_origin(inner) is Annotated or (isinstance(inner, ALIASES) and inner is not _ANY_JSON):
         if get_origin(inner) is Annotated and meta_of(get_args(inner)[1:]) != Meta():
             break
-        inner = value_of(inner) if isinstance(inner, TypeAliasType) else get_args(inner)[0]
+        inner = value_of(inner) if isinstance(inner, ALIASES) else get_args(inner)[0]
     if get_origin(inner) in (Union, UnionType):
         yield from flat(inner)
     else:

@@ -206,7 +206,9 @@ class _Draft:
             own = Codec(encode=attribute.encode, decode=attribute.decode, tags=frozenset())
             return optional(own) if accepts_none(mark.annotation) else own
         try:
-            return codec_of(mark.annotation, mark.metadata)
+            info = self.entity.model_fields[name]
+            strict = bool(self.entity.model_config.get("strict"))
+            return codec_of(mark.annotation, (*mark.metadata, info), strict=strict)
         except Unstorable as problem:
             self.problems.append(f"{name}: {problem}")
             return None

@@ -6,6 +6,7 @@ Rule 3. Texts of dates and times have one width, so they sort as the times do.
 """
 
 import re
+import typing
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
@@ -54,6 +55,10 @@ class Scalar:
     grows: frozenset[str] = frozenset()
 
 
+# Aliases of the ``type`` statement are of another class than those of typing_extensions.
+ALIASES: Final = (TypeAliasType, getattr(typing, "TypeAliasType", TypeAliasType))
+
+
 def scalar_of(annotation: Any) -> Scalar | None:
     """The scalar of a type; None where it has none. ``X | None``, ``Annotated`` and aliases count as X.
 
@@ -61,14 +66,14 @@ def scalar_of(annotation: Any) -> Scalar | None:
         >>> scalar_of(int | None).to_text(5), scalar_of(date).to_text(date(2024, 2, 29)), scalar_of(list[int])
         ('5', '2024-02-29', None)
     """
-    if isinstance(annotation, TypeAliasType):
+    if isinstance(annotation, ALIASES):
         return scalar_of(annotation.__value__)
     if isinstance(annotation, NewType):
         return scalar_of(annotation.__supertype__)
     origin = get_origin(annotation)
     if origin is Annotated:
         return scalar_of(get_args(annotation)[0])
-    if isinstance(origin, TypeAliasType):
+    if isinstance(origin, ALIASES):
         return scalar_of(origin.__value__[get_args(annotation)])
     if origin in (Union, UnionType):
         members = [one for one in get_args(annotation) if one is not NoneType]

@@ -68,6 +68,7 @@ def commit(
     yield from settle(intents, context)
     setting = setting_of(context, token, exactly_once=exactly_once)
     pauses = context.retry.pauses(context.clock)
+    learned = False
     while True:
         slots = fold(intents, setting.now)
         for mapping, key in reads_of(slots):
@@ -86,7 +87,9 @@ def commit(
         pause = next(pauses, None)
         if pause is None:
             raise Contention(attempts=context.retry.attempts, code="ConditionalCheckFailed")
-        yield Pause(pause)
+        if learned:  # what is learned first (a tombstone, a guard of somebody else's) is no contention yet
+            yield Pause(pause)
+        learned = True
         setting = setting_of(context, token, exactly_once=exactly_once)
 
 

@@ -105,8 +105,11 @@ def update(edit: Edit, context: Context, *, exactly_once: bool) -> Flow[Any]:
     """Make a partial update: the entity as stored now, the caller's own object where that may change."""
     mapping, item = yield from updated(edit, context, exactly_once=exactly_once)
     entity = edit.target
+    fresh = mapping.hydrate(item)
     if isinstance(entity, Key) or type(entity).model_config.get("frozen"):
-        return mapping.hydrate(item)
+        return fresh
+    # A field may hold something unsaved, and the update name the value that is stored already.
+    vars(entity).update({str(change.path[0]): vars(fresh)[str(change.path[0])] for change in edit.changes})
     return entity
 
 

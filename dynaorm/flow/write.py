@@ -193,7 +193,7 @@ def resume(plan: Plan, context: Context, window: float) -> Flow[bool]:
 
     Raises:
         StoreError: DynamoDB refused it for good; nothing of it was written.
-        OutcomeUnknown: still no answer.
+        OutcomeUnknown: still no answer; or an update by key that the item does not show, written over perhaps.
     """
     if not plan.actions:
         return True
@@ -202,7 +202,7 @@ def resume(plan: Plan, context: Context, window: float) -> Flow[bool]:
             outcome = yield from send(plan, context, resumed=True)
             committed = isinstance(outcome, Committed)
         else:
-            committed = yield from _is_committed(plan, context)
+            committed = yield from _read_back(plan, context)
     except OutcomeUnknown:
         raise
     except StoreError:
@@ -214,6 +214,14 @@ def resume(plan: Plan, context: Context, window: float) -> Flow[bool]:
     for effect in plan.effects:
         effect.apply()
     return True
+
+
+def _read_back(plan: Plan, context: Context) -> Flow[bool]:
+    committed = yield from _is_committed(plan, context)
+    if not committed and _counts_twice(plan):
+        # Somebody may have written over it: to say that it was not made would invite to count it twice.
+        raise OutcomeUnknown(plan=plan, reason="the item does not show the update, or not any more")
+    return committed
 
 
 def _settle_as_before(plan: Plan) -> None:

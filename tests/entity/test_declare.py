@@ -1,10 +1,12 @@
 """When a class is mapped: as soon as its fields are known, and never half."""
 
-from typing import Annotated, Generic, TypeVar
+import typing
+from typing import Annotated, Any, Generic, TypeVar
 
 import pytest
-from pydantic import BaseModel, ConfigDict, computed_field
+from pydantic import BaseModel, ConfigDict, computed_field, create_model
 from pydantic.errors import PydanticUndefinedAnnotation
+from typing_extensions import TypeAliasType
 
 from dynaorm import Attribute, Entity, Key, Table, Unique, Versioned
 from dynaorm.entity.mapping import mapping_of
@@ -84,6 +86,24 @@ def test_a_generic_base_is_mapped_with_its_types_filled_in() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    "kind", [TypeAliasType, getattr(typing, "TypeAliasType", TypeAliasType)], ids=["backport", "own"]
+)
+def test_an_alias_is_what_it_stands_for_whoever_made_it(kind: Any) -> None:
+    """From Python 3.12 on, those of the ``type`` statement are not those of typing_extensions."""
+    email = kind("email", Annotated[str, Unique()])
+    only = kind("only", Annotated[T, Versioned()], type_params=(T,))
+    other: Any = kind("other", str | None)
+    keys: dict[str, Any] = {"table": Table("app"), "pk": "USER#{email}", "sk": "A", "versioned": True}
+    fields: dict[str, Any] = {"email": email, "name": only[str], "others": list[other]}
+    mapping = mapping_of(create_model("User", __base__=Entity, __cls_kwargs__=keys, **fields))
+    values = {"email": "x", "name": "Bo", "others": ["y", None]}
+    assert mapping.guard_keys(values, dict) == {"email": "email#x"}
+    assert mapping.primary_key(values)["PK"] == {"S": "USER#x"}
+    assert mapping.encode(values)["others"] == {"L": [{"S": "y"}, {"NULL": True}]}
+    assert mapping.fields["name"].versioned
+
+
 def test_what_is_computed_or_private_is_not_stored() -> None:
     class User(Entity, table=Table("app"), pk="USER#{slug}", sk="A"):
         slug: str
@@ -152,3 +172,62 @@ def test_versions_of_a_few_fields_hold_those() -> None:
 def test_the_base_itself_is_no_entity_to_store() -> None:
     with pytest.raises(UsageError, match="Entity is not mapped to a table; declare class Entity"):
         mapping_of(Entity)
+
+
+def refusal(**given: Any) -> str:
+    """What the author of a class Ticket is told; fields are given in capitals, to tell them from keywords."""
+    keys: dict[str, Any] = {"table": Table("app"), "pk": "TICKET#{SLUG}", "sk": "A"}
+    fields: dict[str, Any] = {name: kind for name, kind in given.items() if name.isupper()}
+    keys |= {name: value for name, value in given.items() if not name.isupper()}
+    with pytest.raises(DeclarationError) as caught:
+        create_model("Ticket", __base__=Entity, __cls_kwargs__=keys, SLUG=str, **fields)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        (
+            {"CODE": Annotated[str, Attribute("a#b"), Unique()]},
+            (
+                "unique constraint 'a#b': its name must not be empty or hold '#', which ends it in the keys of guard "
+                'items; write Unique("name"), or another key of unique='
+            ),
+        ),
+        (
+            {"CODE": Annotated[str, Unique()], "unique": {"CODE": ("SLUG", "CODE")}},
+            "two unique constraints are called 'CODE'; name one of them with Unique(\"name\")",
+        ),
+        (
+            {"CODE": Annotated[str, Unique(scope="CODE")]},
+            "unique constraint 'CODE': a field stands in it twice; name each once",
+        ),
+        (
+            {"CODE": Annotated[str, Unique(scope="tenant")]},
+            "unique constraint 'CODE': 'tenant' is not a field; name one of SLUG, CODE",
+        ),
+        (
+            {"CODES": Annotated[list[str], Unique()]},
+            "unique constraint 'CODES': CODES has no single text to compare; use a str, number, date, UUID or Enum",
+        ),
+        (
+            {"CODE": Annotated[str, Attribute(encode=lambda value: {"S": value})]},
+            "CODE: Attribute() has one of encode= and decode= only; give both",
+        ),
+        (
+            {"sk": "{SLUG", "versioned": True},
+            "sk='{SLUG': a '{' stands alone, and braces cannot be part of a key's text; write {field}",
+        ),
+    ],
+    ids=[
+        "name",
+        "one name twice",
+        "one field twice",
+        "no field",
+        "no text",
+        "half a codec",
+        "versioned sort key",
+    ],
+)
+def test_a_constraint_or_codec_that_cannot_be_kept_is_refused(given: dict[str, Any], problem: str) -> None:
+    assert refusal(**given) == f"Cannot map class Ticket:\n  - {problem}"

@@ -133,6 +133,19 @@ def test_an_update_by_key_is_resumed_by_reading_alone(store: "Store") -> None:
     assert len(writes(wire.calls)) == 1
 
 
+def test_an_update_by_key_that_somebody_wrote_over_is_never_said_not_to_be_made(store: "Store") -> None:
+    """To say so would invite the caller to count it twice."""
+    store.line().session.save(Account(name="liz"))
+    nothing_heard = [lost_answer(operation="UpdateItem"), lost_answer(operation="GetItem")]
+    session, wire = store.line(*nothing_heard, retry=ONE_TRY)
+    plan = store.unknown(lambda: session.update(Key(Account, name="liz"), F.tags.add({"vip"})))
+    store.line().session.update(Key(Account, name="liz"), F.city.set("Chur"))
+    assert store.unknown(lambda: session.resume(plan)) is plan
+    store.clock.advance(NINE_MINUTES)
+    assert store.unknown(lambda: session.resume(plan)) is plan
+    assert len(writes(wire.calls)) == 1
+
+
 def test_a_plan_resumed_near_the_end_of_the_window_is_not_repeated_past_it(moto: "Store") -> None:
     """Past ten minutes DynamoDB has forgotten the token, and would count the update twice."""
     moto.line().session.save(Account(name="liz"))
@@ -171,6 +184,20 @@ def test_a_request_that_arrives_late_is_found_when_the_plan_is_resumed(store: "S
     assert session.resume(plan) is True
     assert inspect(user).revision == store.items(app)[0]["_rev"]["S"]
     assert wire.calls == [wire.calls[0]] * 3
+
+
+def test_a_plain_write_refused_when_resumed_stays_unknown_until_the_window_is_over(store: "Store") -> None:
+    """It has no token: ours may have been written and replaced, or may be on its way."""
+    session, _ = store.line(lost_request(), retry=ONE_TRY)
+    account = Account(name="liz")
+    plan = store.unknown(lambda: session.save(account))
+    store.line().session.save(Account(name="liz", city="Chur"))
+    assert store.unknown(lambda: session.resume(plan)) is plan
+    store.clock.advance(NINE_MINUTES)
+    assert session.resume(plan) is False
+    with pytest.raises(AlreadyExists):
+        session.save(account)
+    assert [item["city"] for item in store.items(app)] == [{"S": "Chur"}]
 
 
 # -- past the window ---------------------------------------------------------------------------------------------------

@@ -77,7 +77,7 @@ def test_the_definition_of_a_table_with_a_partition_key_only() -> None:
     assert definition(plain, "provision-plain") == PLAIN
 
 
-def test_the_definition_of_keys_and_indexes_of_every_kind() -> None:
+def test_the_definition_of_keys_of_every_kind() -> None:
     found = definition(indexed, "physical")
     assert found["TableName"] == "physical"
     assert {one["AttributeName"]: one["AttributeType"] for one in found["AttributeDefinitions"]} == {
@@ -95,6 +95,10 @@ def test_the_definition_of_keys_and_indexes_of_every_kind() -> None:
         {"AttributeName": "PK", "KeyType": "HASH"},
         {"AttributeName": "epoch", "KeyType": "RANGE"},
     ]
+
+
+def test_the_definition_of_secondary_indexes_has_their_keys_and_projections() -> None:
+    found = definition(indexed, "physical")
     assert found["GlobalSecondaryIndexes"] == [
         {
             "IndexName": "GSI1",

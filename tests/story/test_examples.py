@@ -28,6 +28,7 @@ SHOWN = {
         "User: 3 items",
         "userName#btables",
         "email#bobby@tables.com",
+        "User: 0 items",
         "User: 6 items",
         "jsmith",
     ),
@@ -37,7 +38,7 @@ SHOWN = {
         "v0_Audit",
         "v3_Audit",
         "v0_Audit#part7",
-        "Equipment: 4 items",
+        "versions purged",
     ),
     "document_tracking": ("Documents: 5 items", "metadata", "permissions", "v_0", "v_2", "second draft"),
 }
@@ -58,6 +59,7 @@ def test_an_example_runs_and_prints_its_items(name: str) -> None:
     assert run.stderr == ""
     missing = [text for text in SHOWN[name] if text not in run.stdout]
     assert not missing, f"{name} does not print {missing}:\n{run.stdout}"
+    assert "…" not in run.stdout, "an item is cut"
 
 
 @pytest.mark.parametrize("name", sorted(PARTS))
