@@ -75,7 +75,7 @@ def _add_conditions(slot: Slot, net: Net) -> None:
         for one in intents
         if isinstance(one, (Save, Edit, Remove, Check)) and one.condition is not None
     ]
-    net.condition = all_of(*conditions)
+    net.condition = all_of(*conditions) if conditions else None
     for check in slot.checks:
         if check.condition is None and (state := state_of(check.target)) is not None:
             if net.knowledge is Before.ABSENT:

@@ -75,14 +75,14 @@ def strict_moto(*, clock: Clock | None = None) -> Iterator[None]:
             dict.__setitem__(attributes, name, value)
 
     # Through setattr, because no type checker allows to replace a method, and moto has no hook for it.
-    setattr(DynamoHandler, "call_action", call_action)  # noqa: B010
-    setattr(LimitedSizeDict, "__setitem__", set_sized)  # noqa: B010
+    setattr(DynamoHandler, "call_action", call_action)  # noqa: B010 - mypy refuses to assign a method
+    setattr(LimitedSizeDict, "__setitem__", set_sized)  # noqa: B010 - mypy refuses to assign a method
     try:
         with mock_aws():
             yield
     finally:
-        setattr(DynamoHandler, "call_action", original)  # noqa: B010
-        setattr(LimitedSizeDict, "__setitem__", original_set)  # noqa: B010
+        setattr(DynamoHandler, "call_action", original)  # noqa: B010 - mypy refuses to assign a method
+        setattr(LimitedSizeDict, "__setitem__", original_set)  # noqa: B010 - mypy refuses to assign a method
 
 
 @dataclass(frozen=True, slots=True)
