@@ -49,14 +49,14 @@ def number_text(value: int | Decimal | float) -> str:
             return _decimal_text(Decimal(text))
         return text.removesuffix(".0") if value else "0"
     if isinstance(value, Decimal):
-        text = str(value)
-        if len(text) <= _DIGITS and text[-1] in "123456789" and text.replace(".", "", 1).isdecimal():
-            return text  # as most prices are: spelled canonically already
         return _decimal_text(value)
     raise ValueError(f"{value!r} is not a number")
 
 
 def _decimal_text(value: Decimal) -> str:
+    text = str(value)
+    if len(text) <= _DIGITS and text[-1] in "123456789" and text.replace(".", "", 1).isdecimal():
+        return text  # as most prices are: spelled canonically already
     sign, digits, exponent = value.as_tuple()
     if not isinstance(exponent, int):
         raise ValueError(f"{value} is not a finite number, and DynamoDB stores no other")
