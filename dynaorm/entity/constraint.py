@@ -38,6 +38,11 @@ class Constraint:
     when: Callable[[Any], bool] | None = None
     shared: bool = False
 
+    @property
+    def exact(self) -> bool:
+        """Whether ``normalize`` makes the same of a value and of what is loaded later: a time is loaded as UTC."""
+        return self.normalize is None or self.scalars[-1].python is str
+
     def value_of(self, values: Mapping[str, Any]) -> Any:
         """The value as a person would name it: one field's, or the tuple of all."""
         return (

@@ -165,6 +165,7 @@ class _Draft:
             empty_is_absent=codec.is_set and not none_is_absent,
             in_key=self._in_key(name, mark),
             versioned=bool(mark.find(Versioned)),
+            exact=not mark.find(ExpiresAt) and not any(one.encode for one in mark.find(Attribute)),
         )
 
     def _validates_default(self, info: FieldInfo) -> bool:

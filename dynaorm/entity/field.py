@@ -24,6 +24,7 @@ class FieldMapping:
         empty_is_absent: an empty set is stored as absence (DynamoDB has no empty sets).
         in_key: the field lives in a key alone.
         versioned: a change of it writes a version.
+        exact: decoding gives back what was encoded; not so for seconds of a time, or a codec of the user's.
     """
 
     name: str
@@ -36,6 +37,7 @@ class FieldMapping:
     empty_is_absent: bool = False
     in_key: bool = False
     versioned: bool = False
+    exact: bool = True
 
     def encode(self, value: Any) -> AttributeValue | None:
         """The attribute value, None for absence. Raises ValueError where the value is not of the field's type."""

@@ -115,10 +115,12 @@ class IndexMapping:
     def keys(self, values: Mapping[str, Any]) -> dict[str, AttributeValue] | None:
         """The made-up key attributes of an entity; None where any part is None: it is not in the index."""
         found: dict[str, AttributeValue] = {}
+        is_in = True
         for part in self.parts:
-            value = part.value(values)
+            # DynamoDB checks a field's own attribute also where the entity is not in the index.
+            value = part.value(values) if is_in or not part.made_up else None
             if value is None:
-                return None
-            if part.made_up:
+                is_in = False
+            elif part.made_up:
                 found[part.attribute.name] = value
-        return found
+        return found if is_in else None

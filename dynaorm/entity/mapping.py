@@ -78,6 +78,11 @@ class EntityMapping:
         return mapping_of, (self.entity,)
 
     @cached_property
+    def is_exact(self) -> bool:
+        """Whether index keys and guards follow from an entity's values as they do from those loaded later."""
+        return all(one.exact for group in (self.fields, self.constraints) for one in group.values())
+
+    @cached_property
     def key_fields(self) -> tuple[str, ...]:
         """The fields the primary key is made of."""
         sort = self.sort.fields if self.sort is not None else ()
@@ -207,11 +212,8 @@ class EntityMapping:
             raise self.invalid(field, values.get(field), first["msg"]) from problem
 
     def invalid(self, field: str, value: object, problem: str, remedy: str = "") -> InvalidValue:
-        if remedy:
-            return InvalidValue(
-                entity=self.entity.__name__, field=field, value=value, problem=problem, remedy=remedy
-            )
-        return InvalidValue(entity=self.entity.__name__, field=field, value=value, problem=problem)
+        given = {"remedy": remedy} if remedy else {}
+        return InvalidValue(entity=self.entity.__name__, field=field, value=value, problem=problem, **given)
 
     def hydrate(self, item: Item, *, read_only: bool = False) -> Any:
         """The entity an item holds, fully validated, with the item as its snapshot.

@@ -7,11 +7,11 @@ from dynaorm.entity.field import FieldMapping
 from dynaorm.entity.mapping import EntityMapping
 from dynaorm.errors import UnknownField, UsageError
 from dynaorm.item.condition import Path
-from dynaorm.item.value import AttributeValue
+from dynaorm.item.value import AttributeValue, Item
 
 
 class FieldResolver:
-    """Resolves what ``F`` builds against one class.
+    """Resolves what ``F`` builds against one class; with a stored item, by the names it still has there.
 
     Raises:
         UnknownField: a path does not begin with, or go through, a field.
@@ -19,10 +19,11 @@ class FieldResolver:
         UsageError: a field has no attribute to compare or change.
     """
 
-    __slots__ = ("_mapping",)
+    __slots__ = ("_item", "_mapping")
 
-    def __init__(self, mapping: EntityMapping) -> None:
+    def __init__(self, mapping: EntityMapping, item: Item | None = None) -> None:
         self._mapping = mapping
+        self._item = item
 
     def attribute(self, path: Path) -> Path:
         return self._walk(path)[0]
@@ -79,12 +80,17 @@ class FieldResolver:
                 problem=f"{self._mapping.entity.__name__}.{field.name} lives in the key alone",
                 remedy="a condition or change can only name fields stored as attributes",
             )
-        found: list[str | int] = [field.attribute]
+        found: list[str | int] = [self._name_of(field)]
         codec = field.codec
         for step in path[1:]:
             attribute, codec = self._step(codec, step, path)
             found.append(attribute)
         return tuple(found), codec
+
+    def _name_of(self, field: FieldMapping) -> str:
+        if self._item is None or field.attribute in self._item:
+            return field.attribute
+        return next((former for former in field.formerly if former in self._item), field.attribute)
 
     def _step(self, codec: Codec, step: str | int, path: Path) -> tuple[str | int, Codec]:
         if isinstance(step, str) and codec.members is not None:

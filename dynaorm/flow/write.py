@@ -20,7 +20,7 @@ from dynaorm.item.update import Change, Remove, SetTo
 from dynaorm.item.value import Item, same
 from dynaorm.plan.explain import reason
 from dynaorm.plan.plan import Plan
-from dynaorm.plan.planned import GUARDS, Planned, Purpose
+from dynaorm.plan.planned import GUARDS, Effect, Planned, Purpose
 from dynaorm.plan.verdict import Committed, Found, Learned, verdict
 
 
@@ -78,10 +78,11 @@ def send(plan: Plan, context: Context, *, resumed: bool = False) -> Flow[Outcome
     try:
         outcome = yield from _attempts(sending, context)
         if isinstance(outcome, Committed):
-            for effect in plan.effects:
+            for effect in _awaited(plan) if resumed else plan.effects:
                 effect.apply()
     except BaseException as raised:
-        if sending.is_unknown_after(raised):
+        # One that waits for a resumed plan goes on waiting.
+        if not resumed and sending.is_unknown_after(raised):
             for effect in plan.effects:
                 effect.unsettle(plan)
         raise
@@ -211,7 +212,7 @@ def resume(plan: Plan, context: Context, window: float) -> Flow[bool]:
     if not committed:
         _settle_as_before(plan)
         return False
-    for effect in plan.effects:
+    for effect in _awaited(plan):
         effect.apply()
     return True
 
@@ -225,8 +226,13 @@ def _read_back(plan: Plan, context: Context) -> Flow[bool]:
 
 
 def _settle_as_before(plan: Plan) -> None:
-    for effect in plan.effects:
+    for effect in _awaited(plan):
         effect.settle_as_before()
+
+
+def _awaited(plan: Plan) -> list[Effect]:
+    """What becomes of the entities that still wait: a copy may resume a plan long after the original went on."""
+    return [effect for effect in plan.effects if effect.is_awaited(plan)]
 
 
 def _is_committed(plan: Plan, context: Context) -> Flow[bool]:

@@ -86,6 +86,9 @@ def needs_reading(mapping: EntityMapping, changes: tuple[Change, ...]) -> bool:
     for constraint in mapping.constraints.values():
         if constraint.when is not None or not fields.keys().isdisjoint(constraint.fields):
             return True
+    # The value may be stored under a former name; an index key is made of what is stored, not of what was given.
+    if any(mapping.fields[name].formerly for name in fields):
+        return True
     if mapping.versioning is not None and not fields.keys().isdisjoint(
         mapping.versioning.fields or mapping.fields
     ):
@@ -93,7 +96,8 @@ def needs_reading(mapping: EntityMapping, changes: tuple[Change, ...]) -> bool:
     if mapping.expires is not None and mapping.expires.name in fields and mapping.constraints:
         return True
     return any(
-        not index.fields.isdisjoint(fields) and not index.fields <= fixed
+        not index.fields.isdisjoint(fields)
+        and not (index.fields <= fixed and all(mapping.fields[name].exact for name in index.fields))
         for index in mapping.indexes.values()
     )
 

@@ -97,8 +97,9 @@ def _expectation(net: Net) -> tuple[str | None, dict[str, AttributeValue | None]
 def _attributes_relied_on(net: Net, mapping: EntityMapping) -> list[str]:
     """Without a revision: everything that changes, and everything a key, index, guard or version is made of."""
     assert net.before is not None
-    if net.write is Write.CHECK:
-        found = set(net.before)
+    if net.write is Write.CHECK or net.as_loaded:
+        found = {name for field in mapping.fields.values() for name in (field.attribute, *field.formerly)}
+        found |= set(net.before)
     else:
         names = mapping.derived_fields | net.changed
         found = {mapping.fields[name].attribute for name in names if not mapping.fields[name].in_key}

@@ -52,6 +52,7 @@ class Net:
         changed: the fields that changed, where known.
         overrides: new values of fields that live in index keys alone.
         is_edit: the change came from a partial update, not from the entity's own fields.
+        as_loaded: a check wants the whole item to be as it was loaded.
         version: the number of the version it writes.
         revision: the revision it writes.
     """
@@ -71,5 +72,6 @@ class Net:
     changed: frozenset[str] = frozenset()
     overrides: dict[str, Any] = field(default_factory=dict)
     is_edit: bool = False
+    as_loaded: bool = False
     version: int | None = None
     revision: str | None = None

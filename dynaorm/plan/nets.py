@@ -8,7 +8,7 @@ from dynaorm.entity.mapping import EntityMapping
 from dynaorm.entity.resolve import FieldResolver
 from dynaorm.entity.state import state_of
 from dynaorm.errors import AlreadyExists, ConditionFailed, EntityNotFound, StaleEntity
-from dynaorm.item.condition import all_of, resolve
+from dynaorm.item.condition import all_of, paths_of, resolve
 from dynaorm.item.value import Item, same
 from dynaorm.plan.edit import edited_image, needs_reading, stored_changes, touched
 from dynaorm.plan.fold import Slot, class_of, target
@@ -30,13 +30,26 @@ def _needs_reading(slot: Slot) -> bool:
     if isinstance(write, Save) and write.overwrite and removal is None:
         return True
     if isinstance(write, Edit) and isinstance(write.target, Key):
-        return needs_reading(mapping, write.changes)
+        return needs_reading(mapping, write.changes) or _names_renamed(slot)
     if isinstance(removal, Remove) and isinstance(removal.target, Key):
         mapping = class_of(removal)
-        return write is not None or bool(mapping.constraints) or mapping.versioning is not None
+        derived = bool(mapping.constraints) or mapping.versioning is not None
+        return write is not None or derived or _names_renamed(slot)
+    if write is None and removal is None:
+        return all(isinstance(check.target, Key) for check in slot.checks) and _names_renamed(slot)
     if isinstance(removal, Move):
         state = state_of(removal.entity)
         return state is not None and mapping.revision_of(state.item) is None
+    return False
+
+
+def _names_renamed(slot: Slot) -> bool:
+    """Whether a condition names a field that may be stored under a former name."""
+    for one in (slot.write, slot.removal, *slot.checks):
+        if isinstance(one, (Edit, Remove, Check)) and one.condition is not None:
+            fields = class_of(one).fields
+            if any(fields[str(path[0])].formerly for path in paths_of(one.condition) if path[0] in fields):
+                return True
     return False
 
 
@@ -48,6 +61,8 @@ def net_of(slot: Slot, known: Known, setting: Setting) -> Net | None:
         UsageError: the intent cannot be planned.
     """
     read = known.items.get(ident_of(slot.mapping.table, slot.key), _UNREAD)
+    if read is _UNREAD:
+        read = _as_checked(slot)
     net = _removed(slot, read, setting) if slot.removal is not None else None
     if slot.write is not None:
         net = _written(slot, net, read, setting)
@@ -56,6 +71,16 @@ def net_of(slot: Slot, known: Known, setting: Setting) -> Net | None:
     if net is not None:
         _add_conditions(slot, net)
     return net
+
+
+def _as_checked(slot: Slot) -> Any:
+    """What a check says is stored where an edit or deletion by key does not: its class may be another one."""
+    blind = slot.removal if slot.write is None else slot.write if slot.removal is None else None
+    if isinstance(blind, Edit | Remove) and isinstance(blind.target, Key):
+        for check in slot.checks:
+            if check.condition is None and (state := state_of(check.target)) is not None:
+                return state.item
+    return _UNREAD
 
 
 def _checked(slot: Slot, read: Any, setting: Setting) -> Net:
@@ -71,20 +96,22 @@ def _checked(slot: Slot, read: Any, setting: Setting) -> Net:
 def _add_conditions(slot: Slot, net: Net) -> None:
     intents = (slot.write, slot.removal, *slot.checks)
     conditions = [
-        resolve(one.condition, FieldResolver(class_of(one)))
+        resolve(one.condition, FieldResolver(class_of(one), net.before))
         for one in intents
         if isinstance(one, (Save, Edit, Remove, Check)) and one.condition is not None
     ]
     net.condition = all_of(*conditions) if conditions else None
     for check in slot.checks:
-        if check.condition is None and (state := state_of(check.target)) is not None:
+        if check.condition is None:
             if net.knowledge is Before.ABSENT:
-                raise slot.refuse("is inserted as new, and checked to be as it was loaded")
-            _expect_unchanged(net, class_of(check), state.item)
+                raise slot.refuse("is inserted as new, and checked to be stored already")
+            if (state := state_of(check.target)) is not None:
+                _expect_unchanged(net, class_of(check), state.item)
 
 
 def _expect_unchanged(net: Net, mapping: EntityMapping, loaded: Item) -> None:
     """Let an item be written only if it is as loaded. Raises StaleEntity where that is known to be otherwise."""
+    net.as_loaded = True
     if net.before is None:
         net.knowledge, net.before, net.before_mapping = Before.KNOWN, loaded, mapping
         return
@@ -121,9 +148,13 @@ def _is_same(left: Item, right: Item) -> bool:
 
 def _live(mapping: EntityMapping, key: Item, read: Item | None, now: float) -> EntityMapping:
     """The class of an item that was read by key. Raises EntityNotFound where no live one is there."""
-    if read is not None and not mapping.is_tombstone(read) and not mapping.is_expired(read, now):
+    if read is not None and not mapping.is_tombstone(read):
         stored = mapping.stored_class(read)
-        if stored is not None and issubclass(stored.entity, mapping.entity):
+        if (
+            stored is not None
+            and issubclass(stored.entity, mapping.entity)
+            and not stored.is_expired(read, now)
+        ):
             return stored
     raise EntityNotFound(key=stored_key(mapping, key))
 
@@ -155,7 +186,8 @@ def _inserted(slot: Slot, write: Save, read: Any, setting: Setting) -> Net:
     mapping, values = slot.mapping, vars(write.entity)
     mapping.validate(values)
     net = Net(mapping, slot.key, Before.ABSENT, Write.PUT, entities=[write.entity])
-    net.after, net.values = new_image(mapping, slot.key, values), values
+    net.after = new_image(mapping, slot.key, values)
+    net.values = values if mapping.is_exact else None
     if read is _UNREAD or read is None or mapping.is_expired(read, setting.now):
         net.from_read = write.overwrite
         return net

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from dynaorm.entity.key import Key, stored_key
 from dynaorm.entity.mapping import EntityMapping
-from dynaorm.entity.state import Loaded, Unsettled, set_state, state_of
+from dynaorm.entity.state import Loaded, Unsettled, set_state, state_of, unsettled_of
 from dynaorm.errors import Violation
 from dynaorm.item.action import Action
 from dynaorm.item.value import AttributeValue, Item
@@ -105,6 +105,11 @@ class Effect:
         else:
             vars(self.entity).update(self.values)
             set_state(self.entity, self.state)
+
+    def is_awaited(self, plan: object) -> bool:
+        """Whether the entity still waits for the outcome of a plan; it may have been settled and saved since."""
+        unsettled = unsettled_of(self.entity)
+        return unsettled is not None and unsettled.plan is plan
 
     def unsettle(self, plan: object) -> None:
         """Remember that the outcome of a plan is not known."""

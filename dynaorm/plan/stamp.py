@@ -55,7 +55,8 @@ def _is_due(net: Net) -> bool:
     if net.write is Write.PUT or net.before is None or VERSION not in net.before:
         return True
     fields = [net.mapping.fields[name] for name in versioning.fields or net.mapping.fields]
-    return any(not same(net.before.get(field.attribute), net.after.get(field.attribute)) for field in fields)
+    # A renamed attribute is no new content.
+    return any(not same(field.stored_in(net.before), net.after.get(field.attribute)) for field in fields)
 
 
 def _derived(nets: Sequence[Net], token: str) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import pytest
 
 from dynaorm import Entity, F, Retry, Table, Unique, inspect
-from dynaorm.errors import StaleEntity
+from dynaorm.errors import StaleEntity, StoreError
 from dynaorm.flow.call import Call, Reply, Transport
 from dynaorm.testing.faults import Fault, lost_answer, lost_request, throttle
 
@@ -151,6 +151,27 @@ def test_a_copy_of_an_entity_of_unknown_outcome_settles_it_too(
     moto.line().session.save(copy)
     assert [item.get("full_name") for item in moto.items(app)] == [{"S": "Elizabeth"}, None]
     assert inspect(copy).revision == moto.items(app)[0]["_rev"]["S"]
+
+
+@pytest.mark.parametrize("fault", [lost_answer, lost_request])
+def test_a_copy_that_settles_late_leaves_the_original_as_it_is(
+    moto: "Store", fault: Callable[[], Fault]
+) -> None:
+    session, _ = moto.line(fault(), retry=ONE_TRY)
+    user = User(user_id="1", email="liz@x.org")
+    plan = moto.unknown(lambda: session.save(user))
+    copy = user.model_copy()
+    session = moto.line().session
+    user.full_name = "Liz"
+    session.save(user)
+    copy.full_name = "Elizabeth"
+    with pytest.raises(StoreError):
+        session.save(copy)
+    session.resume(plan)
+    assert inspect(user).revision == moto.items(app)[0]["_rev"]["S"]
+    user.full_name = "Lizzy"
+    session.save(user)
+    assert moto.items(app)[0]["full_name"] == {"S": "Lizzy"}
 
 
 def test_an_update_of_a_loaded_entity_is_settled_with_the_values_it_gave(store: "Store") -> None:

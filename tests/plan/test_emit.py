@@ -104,15 +104,21 @@ def test_without_revisions_a_delete_relies_on_what_keys_and_indexes_are_made_of(
 
 
 def test_without_revisions_a_check_relies_on_everything() -> None:
-    condition = condition_of(Check(saved(Thing(name="t", size=3, kind="k"))))
-    assert condition == And(
+    thing = saved(Thing(name="t", size=3, kind="k"))
+    condition = And(
         (
             exists("PK"),
+            missing("category"),
             equals("name", {"S": "t"}),
+            missing("place"),
             equals("size", {"N": "3"}),
             equals("sort_of", {"S": "k"}),
         )
     )
+    assert condition_of(Check(thing)) == condition
+    assert condition_of(intent.Edit(thing, (SetTo(("size",), 4),)), Check(thing)) == condition
+    thing.size = 4
+    assert condition_of(Save(thing), Check(thing)) == condition
 
 
 def test_without_revisions_former_names_are_relied_on_too() -> None:

@@ -212,7 +212,7 @@ def test_a_key_deleted_and_created_anew_takes_over_what_was_read() -> None:
 def test_a_check_without_condition_binds_a_blind_write_to_the_loaded_revision() -> None:
     stock = saved(Stock(sku="a"))
     found = fine(Check(stock), EDIT)
-    assert (found.knowledge, found.write) == (Before.KNOWN, Write.EDIT)
+    assert (found.knowledge, found.write) == (Before.KNOWN, Write.UPDATE)
     assert found.before is not None
     assert found.before["_rev"] == {"S": "w1"}
 

@@ -66,7 +66,9 @@ class Machine(Bench):
 
     @initialize()
     def begin(self) -> None:
-        begun: list[Any] = [User(id=one, email=f"{one}@x", handle=one, number=int(one)) for one in "123"]
+        begun: list[Any] = [
+            User(id=one, email=f"{one}@x", handle=one, number=int(one), team="x") for one in "123"
+        ]
         begun += [Document(id="1", slug="s"), Document(id="2"), Audit(id="1"), Login(id="1", alias="a")]
         for entity in begun:
             self.calm.save(entity)
