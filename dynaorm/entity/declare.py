@@ -12,11 +12,14 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
+from dynaorm.entity.aggregate import Aggregate, AggregateMapping
 from dynaorm.entity.annotation import Marked, accepts_none, marked
 from dynaorm.entity.codec import Codec, Unstorable, codec_of
 from dynaorm.entity.codec_value import optional
 from dynaorm.entity.constraint import Constraint
+from dynaorm.entity.declare_aggregates import aggregate_conflicts, aggregates_of
 from dynaorm.entity.declare_keys import KeysOf, keys_of
+from dynaorm.entity.encoded import encoded_scalar
 from dynaorm.entity.expiry import EXPIRY, is_expiry
 from dynaorm.entity.field import FieldMapping
 from dynaorm.entity.index import Index
@@ -24,7 +27,7 @@ from dynaorm.entity.mapping import DELETED, VERSION, VERSION_AT, EntityMapping, 
 from dynaorm.entity.marker import MARKERS, Attribute, ExpiresAt, InKey, Unique, Versioned
 from dynaorm.entity.options import Options
 from dynaorm.entity.registry import conflicts, register
-from dynaorm.entity.scalar import scalar_of
+from dynaorm.entity.scalar import Scalar, scalar_of
 from dynaorm.entity.table import Table
 from dynaorm.entity.validator import fields_validator
 from dynaorm.errors import DeclarationError
@@ -51,12 +54,13 @@ def declare(entity: type[BaseModel], options: Options) -> EntityMapping:
     }
     attributes = {name: _attribute(name, mark) for name, mark in marks.items()}
     nullable = frozenset(name for name, mark in marks.items() if accepts_none(mark.annotation))
-    keys = KeysOf(options.table, scalars, attributes, nullable)
+    keys = KeysOf(options.table, scalars, attributes, nullable, _encoded(options.table, marks))
     keys_of(entity, options, keys)
-    draft = _Draft(entity, options, options.table, marks, keys, problems + keys.problems)
+    aggregates = aggregates_of(entity, keys)
+    draft = _Draft(entity, options, options.table, marks, keys, aggregates, problems + keys.problems)
     mapping = draft.mapping()
     if mapping is not None:
-        draft.problems += [*_family_problems(mapping), *conflicts(mapping)]
+        draft.problems += [*_family_problems(mapping), *conflicts(mapping), *aggregate_conflicts(mapping)]
     if draft.problems or mapping is None:
         raise DeclarationError(entity=entity.__name__, problems=tuple(dict.fromkeys(draft.problems)))
     register(mapping)
@@ -66,6 +70,16 @@ def declare(entity: type[BaseModel], options: Options) -> EntityMapping:
 def _attribute(name: str, mark: Marked) -> str:
     found = mark.find(Attribute)
     return found[0].name if found and found[0].name is not None else name
+
+
+def _encoded(table: Table, marks: Mapping[str, Marked]) -> dict[str, Scalar]:
+    """The fields stored in a key attribute in a way of their own."""
+    return {
+        name: encoded_scalar(own.encode, own.decode, kind)
+        for name, mark in marks.items()
+        for own in mark.find(Attribute)
+        if own.encode and own.decode and (kind := table.kinds.get(_attribute(name, mark)))
+    }
 
 
 def _class_problems(entity: type[BaseModel], marks: Mapping[str, Marked]) -> Iterator[str]:
@@ -111,6 +125,7 @@ class _Draft:
     table: Table
     marks: Mapping[str, Marked]
     keys: KeysOf
+    aggregates: Mapping[str, AggregateMapping]
     problems: list[str] = field(default_factory=list)
 
     def mapping(self) -> EntityMapping | None:
@@ -137,14 +152,16 @@ class _Draft:
             versioning=versioning,
             expires=expires,
             validator=fields_validator(self.entity),
+            aggregates=self.aggregates,
         )
 
     # -- fields ----------------------------------------------------------------------------------------------------
 
     def _field(self, name: str) -> FieldMapping | None:
         mark, info = self.marks[name], self.entity.model_fields[name]
-        if mark.annotation is Index:
-            self.problems.append(f"{name}: an Index is no field; write {name}: ClassVar = Index(...)")
+        if mark.annotation in (Index, Aggregate):
+            kind = mark.annotation.__name__
+            self.problems.append(f"{name}: an {kind} is no field; write {name}: ClassVar = {kind}(...)")
             return None
         codec = self._codec(name, mark)
         if codec is None:

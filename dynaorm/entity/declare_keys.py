@@ -24,13 +24,15 @@ from dynaorm.entity.version_template import VersionTemplate, versioned
 class KeysOf:
     """The keys of a class as far as they could be compiled, and what was wrong with the rest.
 
-    ``attributes`` are the stored names of its fields, ``nullable`` those that accept None.
+    ``attributes`` are the stored names of its fields, ``nullable`` those that accept None. ``encoded`` are the fields
+    with an ``encode=`` of their own that are stored in a key attribute: there, their text is what it gives.
     """
 
     table: Table
     scalars: Mapping[str, Scalar]
     attributes: Mapping[str, str]
     nullable: frozenset[str]
+    encoded: Mapping[str, Scalar] = field(default_factory=dict)
     partition: KeyPart | None = None
     sort: KeyPart | None = None
     version_template: VersionTemplate | None = None
@@ -67,9 +69,12 @@ class KeysOf:
         return next((name for name, stored in self.attributes.items() if stored == attribute.name), None)
 
     def template(self, where: str, text: str, attribute: KeyAttribute, *, sort: bool) -> KeyTemplate | None:
+        scalars = self.scalars
+        if (own := self._own(text, attribute)) is not None and own in self.encoded:
+            scalars = {**scalars, own: self.encoded[own]}
         try:
             return compile_template(
-                text, self.scalars, kind=attribute.kind, sort=sort, known=self.attributes.keys()
+                text, scalars, kind=attribute.kind, sort=sort, known=self.attributes.keys()
             )
         except TemplateError as error:
             self.problems += [f"{where}={text!r}: {problem}" for problem in error.problems]
@@ -80,12 +85,12 @@ class KeysOf:
         if template is None:
             return None
         limit = SORT_KEY_LIMIT if sort else PARTITION_KEY_LIMIT
-        alone = len(template.fields) == 1 and text in (
-            f"{{{template.fields[0]}}}",
-            f"{{{template.fields[0]}:raw}}",
-        )
-        own = alone and self.attributes.get(template.fields[0]) == attribute.name
-        return key_part(attribute, template, limit, made_up=not own)
+        return key_part(attribute, template, limit, made_up=self._own(text, attribute) is None)
+
+    def _own(self, text: str, attribute: KeyAttribute) -> str | None:
+        """The field stored under a key attribute, where the template is that field and nothing else."""
+        own = self.own_field(attribute)
+        return own if own is not None and text in (f"{{{own}}}", f"{{{own}:raw}}") else None
 
 
 def keys_of(entity: type, options: Options, keys: KeysOf) -> None:

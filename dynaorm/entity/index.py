@@ -1,10 +1,12 @@
 """An entity's place in a secondary index of its table."""
 
-from typing import Any, TypeAlias
+from dataclasses import dataclass
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from pydantic_core import CoreSchema, core_schema
 
 TemplateText: TypeAlias = str | tuple[str, ...]
+E = TypeVar("E")
 
 
 class Index(property):
@@ -32,8 +34,22 @@ class Index(property):
         # Annotated as ``Index`` it is a field all the same: the declaration refuses that, in words of its own.
         return core_schema.any_schema()
 
-    def __get__(self, instance: object, owner: type | None = None) -> "Index":
-        return self
+    def __get__(  # type: ignore[override]  # a property is itself on the class, and this one is not
+        self, instance: object, owner: type[E] | None = None
+    ) -> "IndexOf[E]":
+        entity: Any = type(instance) if owner is None else owner
+        return IndexOf(entity, self)
 
     def __repr__(self) -> str:
         return f"Index({self.index_name!r}, pk={self.pk_text!r}, sk={self.sk_text!r})"
+
+
+@dataclass(frozen=True, slots=True)
+class IndexOf(Generic[E]):
+    """A class's place in an index, as a query names it: ``Ticket.by_status``. A subclass has its own."""
+
+    entity: type[E]
+    index: Index
+
+    def __repr__(self) -> str:
+        return f"{self.entity.__name__}.{self.index.attribute_name}"

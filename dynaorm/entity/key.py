@@ -22,7 +22,7 @@ class Key(Generic[E]):
     Raises:
         UnknownField: a keyword is no field of the class's primary key.
         InvalidValue: a value cannot be part of the key.
-        UsageError: a field of the key is missing.
+        UsageError: a field of the key is missing, or it is an entity's object instead of a class.
     """
 
     __slots__ = ("entity", "fields", "primary_key")
@@ -32,6 +32,11 @@ class Key(Generic[E]):
     primary_key: Item
 
     def __init__(self, entity: type[E], /, **fields: Any) -> None:
+        if not isinstance(entity, type):
+            raise UsageError(
+                problem=f"Key() takes a class, and got an object of {type(entity).__name__}",
+                remedy=f"write Key({type(entity).__name__}, ...), or give the object itself in place of its key",
+            )
         mapping = mapping_of(entity)
         self.entity = entity
         self.fields = MappingProxyType(key_fields(mapping, fields))
@@ -63,6 +68,11 @@ def _restore(entity: type[E] | None, fields: Mapping[str, Any], primary_key: Ite
     key.fields = MappingProxyType(dict(fields))
     key.primary_key = primary_key
     return key
+
+
+def sought_key(entity: type[E], fields: Mapping[str, Any]) -> Key[E]:
+    """What was asked for, where no key was given: it names the class and fields for an error."""
+    return _restore(entity, fields, {})
 
 
 def key_fields(mapping: EntityMapping, fields: Mapping[str, Any]) -> dict[str, Any]:

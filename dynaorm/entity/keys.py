@@ -30,6 +30,8 @@ class KeyPart:
         limit: how long the rendered key may be, in UTF-8 bytes.
         shape: which keys it can render, versions included.
         text: the template as declared.
+        template: the compiled template; of a versioned class, that of its own sort key.
+        version: what a versioned class puts around it.
     """
 
     attribute: KeyAttribute
@@ -42,12 +44,16 @@ class KeyPart:
     limit: int
     shape: Shape
     text: str
+    template: KeyTemplate | None = None
+    version: VersionTemplate | None = None
 
     def value(self, values: Mapping[str, Any]) -> AttributeValue | None:
         """The key's attribute value; None where a field is None. Raises KeyValueError."""
         key = self.render(values)
-        if key is None:
-            return None
+        return None if key is None else self.checked(key)
+
+    def checked(self, key: str | bytes) -> AttributeValue:
+        """A rendered key as an attribute value. Raises KeyValueError where DynamoDB would refuse its length."""
         size = len(key) if isinstance(key, bytes) or key.isascii() else len(key.encode())
         if not 0 < size <= self.limit and self.attribute.kind != "N":
             found = (
@@ -69,6 +75,7 @@ def key_part(attribute: KeyAttribute, template: KeyTemplate, limit: int, *, made
         limit=limit,
         shape=template.shape,
         text=template.text,
+        template=template,
     )
 
 
@@ -87,6 +94,8 @@ def versioned_key_part(
         limit=SORT_KEY_LIMIT - template.reserve,
         shape=template.shape,
         text=template.text,
+        template=inner,
+        version=template,
     )
 
 

@@ -13,11 +13,13 @@ from typing import Any, Final
 from pydantic import BaseModel, ValidationError
 from pydantic_core import SchemaValidator
 
+from dynaorm.entity.aggregate import AggregateMapping
 from dynaorm.entity.constraint import Constraint
 from dynaorm.entity.expiry import seconds_of
 from dynaorm.entity.field import FieldMapping
 from dynaorm.entity.keys import IndexMapping, KeyPart
 from dynaorm.entity.state import LOADING, Loaded, set_state
+from dynaorm.entity.stored import StoredValues
 from dynaorm.entity.table import Table
 from dynaorm.entity.template import KeyValueError
 from dynaorm.entity.version_template import VersionTemplate
@@ -31,6 +33,8 @@ FAILURE: Final = "__dynaorm_failure__"
 VERSION = "version"
 VERSION_AT = "version_at"
 DELETED = "deleted"
+
+_NOTHING: Final[Mapping[str, str]] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +62,7 @@ class EntityMapping:
         versioning: how it keeps versions, if it does.
         expires: the field that says when it expires, if there is one.
         validator: validates the fields of a class alone, without its model validators.
+        aggregates: the totals it keeps in entities of other classes, by the attribute name of the class.
     """
 
     entity: type[BaseModel]
@@ -72,6 +77,7 @@ class EntityMapping:
     versioning: Versioning | None
     expires: FieldMapping | None
     validator: SchemaValidator
+    aggregates: Mapping[str, AggregateMapping]
 
     def __reduce__(self) -> tuple[Any, ...]:
         # A plan of unknown outcome may be resumed by another process, which has the same class.
@@ -88,14 +94,21 @@ class EntityMapping:
         sort = self.sort.fields if self.sort is not None else ()
         return tuple(dict.fromkeys(self.partition.fields + sort))
 
+    @property
+    def kept(self) -> Mapping[str, str]:
+        """The fields whose value other writes keep: name to the ``Aggregate`` that does, ``Membership.in_group``."""
+        return self.table.kept.get(self.name, _NOTHING)
+
     @cached_property
     def derived_fields(self) -> frozenset[str]:
-        """The fields something derived depends on: keys, indexes, constraints, versions, expiry."""
+        """The fields something derived depends on: keys, indexes, constraints, versions, expiry, totals."""
         found = set(self.key_fields)
         for index in self.indexes.values():
             found |= index.fields
         for constraint in self.constraints.values():
             found |= set(self.fields) if constraint.when else set(constraint.fields)
+        for aggregate in self.aggregates.values():
+            found |= set(self.fields) if aggregate.when else aggregate.fields
         if self.versioning is not None:
             found |= self.versioning.fields or set(self.fields)
         if self.expires is not None:
@@ -330,7 +343,7 @@ class EntityMapping:
         """Whether an item is what a deleted versioned entity leaves behind."""
         return self.versioning is not None and DELETED in item
 
-    def subject(self, item: Item) -> "StoredValues":
+    def subject(self, item: Item) -> StoredValues:
         return StoredValues(self, item)
 
     def stored_class(self, item: Item) -> "EntityMapping | None":
@@ -344,37 +357,6 @@ class EntityMapping:
             return self
         found: EntityMapping | None = self.table.mappings.get(str(tag.get("S")))
         return found if found is not None and issubclass(found.entity, self.root) else None
-
-
-class StoredValues(Mapping[str, Any]):
-    """The field values of a stored image, decoded one by one as they are asked for."""
-
-    __slots__ = ("_cache", "_item", "_mapping")
-
-    def __init__(self, mapping: EntityMapping, item: Item) -> None:
-        self._mapping = mapping
-        self._item = item
-        self._cache: dict[str, Any] = {}
-
-    def __getitem__(self, name: str) -> Any:
-        if name not in self._cache:
-            field = self._mapping.fields[name]
-            try:
-                if field.in_key:
-                    self._cache.update(self._mapping.decode(self._item))
-                else:
-                    self._cache[name] = field.value_in(self._item)
-            except ValueError as problem:
-                if isinstance(problem, DecodeError):
-                    raise
-                raise self._mapping.unreadable(self._item, (f"{name}: {problem}",)) from problem
-        return self._cache[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._mapping.fields)
-
-    def __len__(self) -> int:
-        return len(self._mapping.fields)
 
 
 def mapping_of(entity: type[Any]) -> EntityMapping:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 
 from dynaorm.entity.constraint import OWNER, TABLE, Constraint
 from dynaorm.entity.keys import KeyPart
-from dynaorm.entity.mapping import EntityMapping
+from dynaorm.entity.mapping import EntityMapping, mapping_of
 from dynaorm.entity.options import declared_options
 from dynaorm.entity.overlap import may_meet, shape_of_text
 from dynaorm.entity.table import Table
@@ -22,7 +22,7 @@ def conflicts(mapping: EntityMapping) -> Iterator[str]:
     """Why a class cannot join its table, one sentence each."""
     table = mapping.table
     named = table.mappings.get(mapping.name)
-    if named is not None and not _replaces(mapping, named):
+    if named is not None and not replaces(mapping, named):
         yield (
             f"the name {mapping.name!r} is already that of {named.entity.__module__}."
             f"{named.entity.__qualname__} in {table}; give this class another with name="
@@ -88,7 +88,7 @@ def _guard_table_conflicts(mapping: EntityMapping) -> Iterator[str]:
 
 def _expiry_conflicts(mapping: EntityMapping, attribute: str) -> Iterator[str]:
     for home in dict.fromkeys((mapping.table, mapping.table.guards)):
-        taken = _expiry_attribute(one for one in _members(home) if not _replaces(mapping, one))
+        taken = _expiry_attribute(one for one in _members(home) if not replaces(mapping, one))
         if taken not in (None, attribute):
             yield (
                 f"{home} already expires items by {taken!r} and a table has one TTL attribute; "
@@ -99,12 +99,24 @@ def _expiry_conflicts(mapping: EntityMapping, attribute: str) -> Iterator[str]:
 def register(mapping: EntityMapping) -> None:
     """Let a class without conflicts join its table, in place of what it declared before."""
     table, home = mapping.table, mapping.table.guards
-    table.mappings = {name: one for name, one in table.mappings.items() if not _replaces(mapping, one)}
-    home.guarded = {name: one for name, one in home.guarded.items() if not _replaces(mapping, one)}
+    former = [one for one in table.mappings.values() if replaces(mapping, one)]
+    targets = _targets(mapping, *former)
+    table.mappings = {name: one for name, one in table.mappings.items() if not replaces(mapping, one)}
+    home.guarded = {name: one for name, one in home.guarded.items() if not replaces(mapping, one)}
     table.mappings[mapping.name] = mapping
-    home.guarded[_identity(mapping.entity)] = mapping
-    for one in (table, home):
+    home.guarded[identity(mapping.entity)] = mapping
+    for one in targets:
+        one.counted = {name: source for name, source in one.counted.items() if not replaces(mapping, source)}
+    for one in _targets(mapping):
+        one.counted[identity(mapping.entity)] = mapping
+    for one in dict.fromkeys((table, home, *targets)):
         _conclude(one)
+
+
+def _targets(*sources: EntityMapping) -> list[Table]:
+    """The tables in which classes keep totals."""
+    found = (mapping_of(one.target).table for source in sources for one in source.aggregates.values())
+    return list(dict.fromkeys(found))
 
 
 def _conclude(table: Table) -> None:
@@ -122,6 +134,27 @@ def _conclude(table: Table) -> None:
                 begins = f"{re.escape(before)}[0-9]+{re.escape(after.split('{sk}')[0])}"
                 reserved.append((table.sk.name, re.compile(begins), f"a version of {one.name}"))
     table.reserved = tuple(dict.fromkeys(reserved))
+    table.kept = {name: kept for name, one in table.mappings.items() if (kept := kept_fields(one))}
+    table.is_counted = bool(table.kept) or any(one.aggregates for one in table.mappings.values())
+
+
+def is_of(mapping: EntityMapping, target: EntityMapping) -> bool:
+    """Whether the entities of a class are those of another: it is that class, declared again perhaps, or derives."""
+    if mapping.table is not target.table:
+        return False
+    derives = mapping.root is target.root and issubclass(mapping.entity, target.entity)
+    return derives or mapping.name == target.name
+
+
+def kept_fields(mapping: EntityMapping) -> dict[str, str]:
+    """The fields of a class that hold totals, each with the ``Aggregate`` that keeps it."""
+    found: dict[str, str] = {}
+    for source in mapping.table.counted.values():
+        for one in source.aggregates.values():
+            if is_of(mapping, mapping_of(one.target)):
+                keeper = f"{source.entity.__name__}.{one.name}"
+                found |= {name: found.get(name, keeper) for name in one.kept if name in mapping.fields}
+    return found
 
 
 def _members(table: Table) -> list[EntityMapping]:
@@ -168,15 +201,15 @@ def _strangers(mapping: EntityMapping, table: Table) -> list[EntityMapping]:
 
 def _is_stranger(mapping: EntityMapping, other: EntityMapping) -> bool:
     """Whether another class shares neither keys nor constraints with this one."""
-    return other.root is not mapping.root and not _replaces(mapping, other)
+    return other.root is not mapping.root and not replaces(mapping, other)
 
 
-def _replaces(mapping: EntityMapping, other: EntityMapping) -> bool:
+def replaces(mapping: EntityMapping, other: EntityMapping) -> bool:
     """Whether a class is an older form of this one, or derives from an older form of its root."""
-    if _identity(mapping.entity) == _identity(other.entity):
+    if identity(mapping.entity) == identity(other.entity):
         return True
-    return other.root is not mapping.root and _identity(other.root) == _identity(mapping.root)
+    return other.root is not mapping.root and identity(other.root) == identity(mapping.root)
 
 
-def _identity(entity: type) -> tuple[str, str, str]:
+def identity(entity: type) -> tuple[str, str, str]:
     return entity.__module__, entity.__qualname__, declared_options(entity).name

@@ -42,6 +42,7 @@ class Slot:
         ordered: the texts sort as the values do, or in reverse.
         shards: how many different texts there are, if the field only chooses one of a few; 0 otherwise.
         change: what happened to the letters of an open text.
+        desc: the texts sort as the values do, in reverse.
     """
 
     field: str
@@ -59,6 +60,7 @@ class Slot:
     ordered: bool = True
     shards: int = 0
     change: Callable[[str], str] | None = None
+    desc: bool = False
 
 
 _CASES: Final[Mapping[str, Callable[[str], str]]] = {
@@ -111,7 +113,8 @@ def slot_of(field: str, scalar: Scalar, spec: str, source: str) -> Slot:
     fitting = {"raw"} if word in _CASES else {"desc"} if not word or _PADDED.fullmatch(word) else set()
     if not modifiers <= fitting:
         raise SpecError(f"{source} has two specs that exclude each other; keep one")
-    return replace(_with(slot, word, desc="desc" in modifiers), raw="raw" in modifiers)
+    desc, raw = ("desc" in modifiers), ("raw" in modifiers)
+    return replace(_with(slot, word, desc=desc), raw=raw, desc=desc)
 
 
 def _with(slot: Slot, word: str, *, desc: bool) -> Slot:

@@ -18,6 +18,7 @@ _VERSION: Final = "{version}"
 _SORT: Final = "{sk}"
 _LATEST: Final = "0"
 _MOST_DIGITS: Final = 10  # ten versions a second for thirty years
+_BYTEWISE: Final = "latin-1"  # one character for each byte
 _MOST_PADDING: Final = 38  # digits of a DynamoDB number, which the attribute version is
 
 
@@ -61,7 +62,7 @@ class VersionTemplate:
         Raises:
             ValueError: the key is not that of a latest copy.
         """
-        own = self._inside(stored_latest)
+        own = self.inside(stored_latest)
         wrapped = self._around(self._digits(number), own)
         if wrapped is None:
             raise ValueError(f"{stored_latest!r} is not the sort key of a latest copy under {self.text!r}")
@@ -69,12 +70,41 @@ class VersionTemplate:
 
     def match(self, key: str | bytes) -> dict[str, Any] | None:
         """The lossless fields of the latest copy's sort key; None for any other key."""
-        own = self._inside(key)
+        own = self.inside(key)
         if own is None:
             return None
         if self.inner is None:
             return None if own else {}
         return self.inner.match(own)
+
+    def number_in(self, key: str | bytes) -> int | None:
+        """The number of the version a sort key is of; None for any other key, that of the latest copy too."""
+        if isinstance(key, bytes) is not (self.kind == "B"):
+            return None
+        found = self._pattern.fullmatch(key if isinstance(key, str) else key.decode(_BYTEWISE))
+        if found is None:
+            return None
+        own: str | bytes = found["own"] if isinstance(key, str) else found["own"].encode(_BYTEWISE)
+        inside = not own if self.inner is None else self.inner.match(own) is not None
+        return int(found["number"]) or None if inside else None
+
+    def latest_of(self, key: str | bytes) -> str | bytes | None:
+        """The sort key of the latest copy, from that of one of its versions; None for any other key."""
+        number = self.number_in(key)
+        found = self._pattern.fullmatch(key if isinstance(key, str) else key.decode(_BYTEWISE))
+        if number is None or found is None:
+            return None
+        own: str | bytes = found["own"] if isinstance(key, str) else found["own"].encode(_BYTEWISE)
+        # Another spelling of the number (v01_ beside v1_) is no key of this class.
+        return self._around(_LATEST, own) if self._around(self._digits(number), own) == key else None
+
+    @property
+    def _pattern(self) -> re.Pattern[str]:
+        sides = [self.head, self.tail]
+        if self.kind == "B":
+            sides = [side.encode().decode(_BYTEWISE) for side in sides]
+        head, tail = (re.escape(side).replace(re.escape(_VERSION), "(?P<number>[0-9]+)") for side in sides)
+        return re.compile(f"{head}(?P<own>[\\s\\S]*){tail}")
 
     def latest_prefix(self, values: Mapping[str, Any], partial: tuple[str, str] | None = None) -> str:
         """What the sort keys of latest copies begin with, given leading fields: ``KeyTemplate.prefix``, wrapped.
@@ -82,7 +112,7 @@ class VersionTemplate:
         Raises:
             KeyValueError: a value cannot be part of the key, or is not given in order.
         """
-        head = self.head.replace(_VERSION, _LATEST)
+        head = self.latest_head
         if self.inner is not None:
             return head + self.inner.prefix(values, partial)
         if partial is not None:
@@ -103,9 +133,14 @@ class VersionTemplate:
         head, tail = self.head.replace(_VERSION, version), self.tail.replace(_VERSION, version)
         return head + own + tail if isinstance(own, str) else head.encode() + own + tail.encode()
 
-    def _inside(self, key: str | bytes) -> str | bytes | None:
+    @property
+    def latest_head(self) -> str:
+        """What stands before ``{sk}`` in the key of a latest copy."""
+        return self.head.replace(_VERSION, _LATEST)
+
+    def inside(self, key: str | bytes) -> str | bytes | None:
         """What stands for ``{sk}`` in the key of a latest copy; None for any other key."""
-        head, tail = self.head.replace(_VERSION, _LATEST), self.tail.replace(_VERSION, _LATEST)
+        head, tail = self.latest_head, self.tail.replace(_VERSION, _LATEST)
         if isinstance(key, str):
             return None if self.kind == "B" else _between(key, head, tail)
         return _between(key, head.encode(), tail.encode()) if self.kind == "B" else None

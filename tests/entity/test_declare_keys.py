@@ -248,7 +248,7 @@ def test_an_index_of_a_mixin_is_inherited_and_an_index_may_be_annotated_as_a_cla
 
     assert list(mapping_of(Ticket).indexes) == ["by_slug"]
     assert list(Ticket.model_fields) == ["slug"]
-    assert Ticket(slug="x").by_slug is Ticket.by_slug
+    assert Ticket(slug="x").by_slug == Ticket.by_slug
 
 
 def test_versions_are_kept_around_the_class_s_own_sort_key() -> None:

@@ -12,6 +12,7 @@ from typing import Annotated, Any, ClassVar, assert_type
 from pydantic import BaseModel, Field, field_validator
 
 from dynaorm import (
+    AsyncSession,
     Attribute,
     BinaryKey,
     Entity,
@@ -23,17 +24,22 @@ from dynaorm import (
     Key,
     LocalIndex,
     NumberKey,
+    Page,
     Plan,
+    Query,
+    Results,
     Session,
     Table,
     Transaction,
     Unique,
     Version,
     Versioned,
+    any_of,
     detached,
     inspect,
     new_ksuid,
 )
+from dynaorm.entity.index import IndexOf
 
 app = Table(
     "app", indexes=[GlobalIndex("GSI1"), GlobalIndex("Regions", pk=("tenant", "region")), LocalIndex("LSI1")]
@@ -101,7 +107,7 @@ def declarations() -> None:
     user = User(user_name="bo", email="bo@example.com", full_name="Bo")
     assert_type(user.phone, str | None)
     assert_type(user.expires_at, datetime | None)
-    assert_type(Ticket.by_status, Index)
+    assert_type(Ticket.by_status, IndexOf[Ticket])
     assert_type(detached(user, email="x"), User)
     assert_type(user.model_copy(update=UserPatch().model_dump(exclude_unset=True)), User)
     assert_type(Bug(project="p", number=1, slug="s").severity, int)
@@ -132,6 +138,30 @@ def reading(session: Session) -> None:
     assert_type(session.exists(User, user_id="u1"), bool)
     assert_type(session.exists(key, consistent=True), bool)
     assert_type(session.refresh(Audit(equipment_id="1", result="ok")), Audit)
+
+
+def asking(session: Session) -> None:
+    query = session.query(Ticket, project="p").ge(number=1).descending().limit(5).filter(F.slug == "s")
+    assert_type(query, Query[Ticket])
+    assert_type(query.all(), Results[Ticket])
+    assert_type(query.first(), Ticket | None)
+    assert_type(query.one(), Ticket)
+    assert_type(query.page(5), Page[Ticket])
+    assert_type(query.keys().all(), Results[Key[Ticket]])
+    assert_type(session.query(Ticket.by_status, status=any_of("open", "closed")), Query[Ticket])
+    assert_type(list(session.scan(Ticket, segments=4)), list[Ticket])
+    collection = session.collection(Ticket, Bug, project="p")
+    assert_type(collection.split(), tuple[list[Ticket], list[Bug]])
+    assert_type(session.get_many([Key(User, user_id="1")]), list[User | None])
+
+
+async def asking_asynchronously(session: AsyncSession) -> None:
+    query = session.query(Ticket, project="p").descending()
+    assert_type(await query.all(), Results[Ticket])
+    assert_type([ticket async for ticket in query], list[Ticket])
+    assert_type(await session.get(User, user_id="1"), User | None)
+    tickets, bugs = await session.collection(Ticket, Bug, project="p").split()
+    assert_type((tickets, bugs), tuple[list[Ticket], list[Bug]])
 
 
 def writing(session: Session, user: User) -> None:

@@ -1,0 +1,52 @@
+"""A field with an ``encode=`` of its own, stored in a key attribute: its text in that key is what ``encode`` gives.
+
+Only there: in a template with other text or fields, or with a spec, a field is written as its type is.
+"""
+
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any, Final
+
+from dynaorm.entity.overlap import ANYTHING
+from dynaorm.entity.scalar import Scalar, scalar_of
+from dynaorm.entity.table import KeyKind
+from dynaorm.item.value import AttributeValue
+
+_TYPES: Final[dict[KeyKind, type]] = {"S": str, "N": Decimal, "B": bytes}
+
+
+def encoded_scalar(
+    encode: Callable[[Any], AttributeValue], decode: Callable[[AttributeValue], Any], kind: KeyKind
+) -> Scalar:
+    """What writes a field into a key attribute of this type with its own encoding.
+
+    Example:
+        >>> day = encoded_scalar(lambda at: {"S": f"{at:%d.%m.%Y}"}, lambda av: parse(av["S"]), "S")
+        >>> day.to_text(date(2020, 4, 24))
+        '24.04.2020'
+    """
+
+    def to_text(value: Any) -> str:
+        found = encode(value)
+        if found.keys() != {kind}:
+            raise ValueError(f"is encoded as {'/'.join(found)}, and the key attribute is of type {kind}")
+        key = found[kind]
+        return key.hex() if kind == "B" else str(key)
+
+    def from_text(text: str) -> Any:
+        return decode({kind: bytes.fromhex(text) if kind == "B" else text})
+
+    # Of the type itself only the outline of its texts remains: those of a text are anything.
+    outline = scalar_of(_TYPES[kind])
+    assert outline is not None
+    return Scalar(
+        name=outline.name,
+        tag=kind,
+        to_text=to_text,
+        from_text=from_text,
+        pattern=outline.pattern,
+        open=kind == "S",
+        python=_TYPES[kind],
+        shape=(ANYTHING,) if kind == "S" else outline.shape,
+        grows=outline.grows,
+    )

@@ -1,0 +1,154 @@
+"""A condition judged here, as DynamoDB would judge it: for whole items that an index could not be asked about.
+
+Rule 1. What is not stored compares with nothing, and is unequal to everything.
+Rule 2. Values of two types are unequal, and neither is less.
+"""
+
+import operator
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from functools import singledispatch
+from typing import Any, Final
+
+from dynaorm.item.condition import (
+    And,
+    Attr,
+    BeginsWith,
+    Between,
+    Compare,
+    Condition,
+    Contains,
+    Exists,
+    IsIn,
+    Missing,
+    Not,
+    Or,
+    Path,
+    SizeOf,
+)
+from dynaorm.item.value import AttributeValue, Item, same
+
+_ORDERED: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+@singledispatch
+def holds(condition: Condition, item: Item) -> bool:
+    """Whether a resolved condition holds of an item."""
+    raise TypeError(f"{condition!r} of {item!r} is no condition")
+
+
+@holds.register
+def _(condition: And, item: Item) -> bool:
+    return all(holds(part, item) for part in condition.parts)
+
+
+@holds.register
+def _(condition: Or, item: Item) -> bool:
+    return any(holds(part, item) for part in condition.parts)
+
+
+@holds.register
+def _(condition: Not, item: Item) -> bool:
+    return not holds(condition.part, item)
+
+
+@holds.register
+def _(condition: Exists, item: Item) -> bool:
+    return _at(item, condition.path) is not None
+
+
+@holds.register
+def _(condition: Missing, item: Item) -> bool:
+    return _at(item, condition.path) is None
+
+
+@holds.register
+def _(condition: Compare, item: Item) -> bool:
+    left, right = _operand(condition.left, item), _operand(condition.right, item)
+    if condition.operator == "=":
+        return left is not None and right is not None and same(left, right)
+    if condition.operator == "<>":
+        return left is None or right is None or not same(left, right)
+    return _compared(left, condition.operator, right)
+
+
+@holds.register
+def _(condition: Between, item: Item) -> bool:
+    value = _operand(condition.operand, item)
+    return _compared(value, ">=", _operand(condition.low, item)) and _compared(
+        value, "<=", _operand(condition.high, item)
+    )
+
+
+@holds.register
+def _(condition: IsIn, item: Item) -> bool:
+    value = _operand(condition.operand, item)
+    others = [_operand(one, item) for one in condition.values]
+    return value is not None and any(other is not None and same(value, other) for other in others)
+
+
+@holds.register
+def _(condition: BeginsWith, item: Item) -> bool:
+    value, prefix = _at(item, condition.path), _operand(condition.prefix, item)
+    if value is None or prefix is None:
+        return False
+    ((kind, content),), ((other, beginning),) = value.items(), prefix.items()
+    return kind == other and kind in ("S", "B") and bool(content.startswith(beginning))
+
+
+@holds.register
+def _(condition: Contains, item: Item) -> bool:
+    value, wanted = _at(item, condition.path), _operand(condition.value, item)
+    if value is None or wanted is None:
+        return False
+    ((kind, content),), ((other, piece),) = value.items(), wanted.items()
+    if kind in ("S", "B"):
+        return kind == other and piece in content
+    if kind in ("SS", "NS", "BS"):
+        return any(same({kind[0]: one}, wanted) for one in content)
+    return kind == "L" and any(same(one, wanted) for one in content)
+
+
+def _operand(operand: Any, item: Item) -> AttributeValue | None:
+    if isinstance(operand, Attr):
+        return _at(item, operand.path)
+    if isinstance(operand, SizeOf):
+        return _size(_at(item, operand.path))
+    value: AttributeValue = operand
+    return value
+
+
+def _at(item: Item, path: Path) -> AttributeValue | None:
+    found: Any = {"M": item}
+    for step in path:
+        if isinstance(step, int):
+            elements = found.get("L", ())
+            found = elements[step] if step < len(elements) else None
+        else:
+            found = found.get("M", {}).get(step)
+        if found is None:
+            return None
+    value: AttributeValue = found
+    return value
+
+
+def _size(value: AttributeValue | None) -> AttributeValue | None:
+    if value is None:
+        return None
+    ((kind, content),) = value.items()
+    # A text is measured in characters, a binary in bytes, everything else in elements; numbers have no size.
+    return {"N": str(len(content))} if kind in ("S", "B", "SS", "NS", "BS", "L", "M") else None
+
+
+def _compared(left: AttributeValue | None, sign: str, right: AttributeValue | None) -> bool:
+    if left is None or right is None:
+        return False
+    ((kind, content),), ((other, bound),) = left.items(), right.items()
+    if kind != other or kind not in ("S", "N", "B"):
+        return False
+    return _ORDERED[sign](*((Decimal(content), Decimal(bound)) if kind == "N" else (content, bound)))

@@ -1,0 +1,133 @@
+"""Cursors: where a walk stands, as text that fits into a URL and works for one query alone.
+
+Rule 1. A cursor is data from outside: whatever is not a cursor of this very query is refused, and never used.
+Rule 2. With a secret it is signed, so that a client can neither make one up nor change one.
+"""
+
+import hashlib
+import hmac
+import json
+from base64 import b64decode, b64encode, urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from typing import Any, Final, Literal, TypeAlias
+
+from dynaorm.entity.table import KeyAttribute
+from dynaorm.errors import InvalidCursor
+from dynaorm.item.value import Item, number_text
+
+Start: TypeAlias = Item | Literal[True] | None
+
+_SIGNATURE_BYTES: Final = 16
+_FINGERPRINT: Final = 22  # characters: 128 bits
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Where a walk stands.
+
+    Attributes:
+        strands: for each strand the key after which to go on; None: from its beginning; True: it is finished.
+        returned: how many entities were returned so far, which counts for a limit.
+    """
+
+    strands: tuple[Start, ...]
+    returned: int = 0
+
+
+def fingerprint_of(requests: Sequence[Mapping[str, Any]], extra: Sequence[object] = ()) -> str:
+    """What tells one query from another; the same in every process."""
+    text = json.dumps([[dict(one) for one in requests], list(extra)], sort_keys=True, default=_spelled)
+    digest = hashlib.sha256(text.encode()).digest()
+    return urlsafe_b64encode(digest).decode()[:_FINGERPRINT]
+
+
+def _spelled(value: object) -> object:
+    return {"bytes": value.hex()} if isinstance(value, bytes) else repr(value)
+
+
+def encode_cursor(position: Position, fingerprint: str, secret: bytes | None = None) -> str:
+    """The cursor of a position."""
+    strands = [
+        one if one is None or one is True else {name: _written(value) for name, value in one.items()}
+        for one in position.strands
+    ]
+    text = json.dumps([fingerprint, position.returned, strands], separators=(",", ":")).encode()
+    return _base64(text if secret is None else _signature(text, secret) + text)
+
+
+def _written(value: Mapping[str, Any]) -> list[str]:
+    ((kind, content),) = value.items()
+    return [kind, b64encode(content).decode() if isinstance(content, bytes) else str(content)]
+
+
+def _base64(content: bytes) -> str:
+    return urlsafe_b64encode(content).decode().rstrip("=")
+
+
+def _signature(text: bytes, secret: bytes) -> bytes:
+    return hmac.digest(secret, text, "sha256")[:_SIGNATURE_BYTES]
+
+
+def decode_cursor(
+    text: object, fingerprint: str, keys: Sequence[KeyAttribute], secret: bytes | None = None
+) -> Position:
+    """The position a cursor tells of; ``keys`` are the attributes each of its keys has to have.
+
+    Raises:
+        InvalidCursor: it is damaged, not signed by us, or another query's.
+    """
+    if not isinstance(text, str):
+        raise InvalidCursor(problem=f"a cursor is a text, and {type(text).__name__} is none")
+    content = _unpacked(text, secret)
+    try:
+        found, returned, strands = json.loads(content)
+        if not isinstance(found, str) or type(returned) is not int or returned < 0:
+            raise ValueError(content)  # noqa: TRY301 - one answer to everything that is not ours
+        kinds = {key.name: key.kind for key in keys}
+        position = Position(tuple(_start(one, kinds) for one in strands), returned)
+    except (ValueError, TypeError, RecursionError) as problem:
+        raise InvalidCursor(problem="the cursor is damaged") from problem
+    if not hmac.compare_digest(found.encode(), fingerprint.encode()):
+        raise InvalidCursor(problem="the cursor is that of another query")
+    return position
+
+
+def _unpacked(text: str, secret: bytes | None) -> bytes:
+    try:
+        content = urlsafe_b64decode(text.encode("ascii") + b"=" * (-len(text) % 4))
+    except ValueError as problem:
+        raise InvalidCursor(problem="the cursor is damaged") from problem
+    # One text for one cursor: base64 would let others pass.
+    if _base64(content) != text:
+        raise InvalidCursor(problem="the cursor is damaged")
+    if secret is None:
+        return content
+    signature, rest = content[:_SIGNATURE_BYTES], content[_SIGNATURE_BYTES:]
+    if not hmac.compare_digest(signature, _signature(rest, secret)):
+        raise InvalidCursor(problem="the cursor was not made by this service")
+    return rest
+
+
+def _start(written: Any, kinds: Mapping[str, str]) -> Start:
+    if written is None or written is True:
+        return True if written else None
+    if not isinstance(written, dict) or written.keys() != kinds.keys():
+        raise ValueError(written)
+    return {name: _value(one, kinds[name]) for name, one in written.items()}
+
+
+def _value(written: Any, expected: str) -> Mapping[str, Any]:
+    kind, content = written
+    if kind != expected or not isinstance(content, str) or not content:
+        raise ValueError(written)
+    if kind == "B":
+        return {kind: b64decode(content, validate=True)}
+    if kind == "N":
+        try:
+            return {kind: number_text(Decimal(content))}
+        except InvalidOperation as problem:
+            raise ValueError(written) from problem
+    content.encode()
+    return {kind: content}

@@ -1,0 +1,78 @@
+"""Where a query looks: one class, under its primary key or in an index of its table."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from dynaorm.entity.index import IndexOf
+from dynaorm.entity.keys import IndexMapping, KeyPart
+from dynaorm.entity.mapping import EntityMapping, mapping_of
+from dynaorm.entity.table import GlobalIndex, KeyAttribute, LocalIndex, Table
+from dynaorm.errors import UsageError
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A class, and the key it is looked for by.
+
+    Attributes:
+        mapping: the class.
+        index: its place in the index that is asked; None for the table itself.
+    """
+
+    mapping: EntityMapping
+    index: IndexMapping | None = None
+
+    @property
+    def table(self) -> Table:
+        return self.mapping.table
+
+    @property
+    def declared_index(self) -> GlobalIndex | LocalIndex | None:
+        return self.table.indexes[self.index.name] if self.index is not None else None
+
+    @property
+    def partition(self) -> tuple[KeyPart, ...]:
+        return self.index.partition if self.index is not None else (self.mapping.partition,)
+
+    @property
+    def sort(self) -> tuple[KeyPart, ...]:
+        if self.index is not None:
+            return self.index.sort
+        return (self.mapping.sort,) if self.mapping.sort is not None else ()
+
+    @property
+    def keys(self) -> tuple[KeyAttribute, ...]:
+        """The key attributes of what is asked, the partition key's first."""
+        return tuple(part.attribute for part in (*self.partition, *self.sort))
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether what is asked holds whole items; a projection gives only the keys to fetch them by."""
+        declared = self.declared_index
+        return declared is None or declared.projection == "ALL"
+
+    @property
+    def is_global(self) -> bool:
+        """Whether a global index is asked, which no read of is consistent."""
+        return isinstance(self.declared_index, GlobalIndex)
+
+    def __str__(self) -> str:
+        name = self.mapping.entity.__name__
+        return name if self.index is None else f"{name}.{self.index.attribute_name}"
+
+
+def source_of(named: Any) -> Source:
+    """The source a class or ``Class.index`` names.
+
+    Raises:
+        UsageError: it is neither, or its class is not mapped.
+    """
+    if isinstance(named, IndexOf):
+        mapping = mapping_of(named.entity)
+        return Source(mapping, mapping.indexes[named.index.attribute_name])
+    if isinstance(named, type):
+        return Source(mapping_of(named))
+    raise UsageError(
+        problem=f"{named!r} is neither an entity class nor an index of one",
+        remedy="write query(Ticket, ...) or query(Ticket.by_status, ...)",
+    )

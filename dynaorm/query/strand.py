@@ -1,0 +1,249 @@
+"""A question becomes strands: the requests that answer it, each the walk of one partition (or segment).
+
+Rule 1. One request is one partition key value. Several (shards, ``any_of``) are walked together and merged.
+Rule 2. What a condition of DynamoDB's cannot say exactly is read, and left out by ``admits``.
+Rule 3. A filter on an index that carries only some attributes is judged on the whole items, which are fetched by key.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+from dynaorm.entity.key_range import KeyRange
+from dynaorm.entity.mapping import DELETED
+from dynaorm.entity.resolve import FieldResolver
+from dynaorm.errors import UsageError
+from dynaorm.item.condition import (
+    And,
+    Attr,
+    BeginsWith,
+    Condition,
+    IsIn,
+    Missing,
+    Or,
+    all_of,
+    equals,
+    paths_of,
+    render,
+    resolve,
+)
+from dynaorm.item.placeholder import Placeholders
+from dynaorm.item.value import AttributeValue, Item
+from dynaorm.query.question import Question
+from dynaorm.query.serve import Ask, asks_of, shard_fields
+
+Admits: TypeAlias = Callable[[AttributeValue], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Strand:
+    """One partition or segment to walk.
+
+    Attributes:
+        operation: ``Query`` or ``Scan``.
+        request: its request, but for where to start and how many items to read.
+        checks: key attributes whose values have to pass a check besides.
+        held: fields, and the values that the entities must have in them besides.
+    """
+
+    operation: str
+    request: Mapping[str, Any]
+    checks: tuple[tuple[str, Admits], ...] = ()
+    held: tuple[tuple[str, Any], ...] = ()
+
+    def admits(self, item: Item) -> bool:
+        """Whether an item that was read is what was asked for."""
+        return all(admits(item[name]) for name, admits in self.checks)
+
+
+@dataclass(frozen=True, slots=True)
+class Strands:
+    """All that answers a question.
+
+    Attributes:
+        strands: what to walk; none where nothing can be found.
+        local_filter: what has to hold of a whole item, where the index could not judge it.
+    """
+
+    strands: tuple[Strand, ...]
+    local_filter: Condition | None = None
+
+
+def strands_of(question: Question, table_name: Callable[[str], str], *, consistent: bool) -> Strands:
+    """The requests that answer a question. ``consistent``: what to do where the question does not say.
+
+    Raises:
+        UsageError: no key serves the fields, or a filter names a key.
+        InvalidValue: a value cannot be part of the key.
+    """
+    source = question.source
+    condition = resolved_filter(question)
+    local = None if source.is_whole else condition
+    request: dict[str, Any] = {"TableName": table_name(source.table.name)}
+    if source.index is not None:
+        request["IndexName"] = source.index.name
+    if (question.consistent is None and consistent and not source.is_global) or question.consistent:
+        request["ConsistentRead"] = True
+    if question.descending:
+        request["ScanIndexForward"] = False
+    request["ReturnConsumedCapacity"] = "TOTAL"
+    server = condition if source.is_whole else None
+    if question.segments is not None:
+        return Strands(_segments(question, request, all_of(_of_class(question), server)), local)
+    asked = [ask for ask in _asks(question) if not ask.is_empty]
+    found = [_strand(question, request, ask, server) for ask in asked]
+    return Strands(tuple({repr(one.request): one for one in found}.values()), local)
+
+
+def _strand(question: Question, request: Mapping[str, Any], ask: Ask, server: Condition | None) -> Strand:
+    source, names = question.source, Placeholders()
+    attributes = [part.attribute.name for part in source.sort]
+    conditions = [
+        *(
+            equals(part.attribute.name, value)
+            for part, value in zip(source.partition, ask.partition, strict=True)
+        ),
+        *(one.condition for one in ask.ranges if one.condition is not None),
+    ]
+    key = render(And(tuple(conditions)) if len(conditions) > 1 else conditions[0], names)
+    checks = tuple(
+        (name, one.admits)
+        for name, one in zip(attributes, ask.ranges, strict=False)
+        if one.admits is not None
+    )
+    whole = {**request, "KeyConditionExpression": key, **_expressions(question, names, server)}
+    return Strand("Query", whole, checks, ask.held)
+
+
+def _segments(question: Question, request: Mapping[str, Any], server: Condition | None) -> tuple[Strand, ...]:
+    total = question.segments or 1
+    whole = {**request, **_expressions(question, Placeholders(), server)}
+    if total == 1:
+        return (Strand("Scan", whole),)
+    return tuple(Strand("Scan", {**whole, "Segment": one, "TotalSegments": total}) for one in range(total))
+
+
+def _expressions(question: Question, names: Placeholders, server: Condition | None) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    if server is not None:
+        found["FilterExpression"] = render(server, names)
+    if question.keys_only and question.source.is_whole:
+        found["ProjectionExpression"] = ", ".join(names.name(name) for name in _needed_for_keys(question))
+    if names.names:
+        found["ExpressionAttributeNames"] = names.names
+    if names.values:
+        found["ExpressionAttributeValues"] = names.values
+    return found
+
+
+def _needed_for_keys(question: Question) -> list[str]:
+    """The attributes that tell whose key it is, and whether reads see it."""
+    table = question.source.table
+    extra = [table.type_attribute, table.ttl_attribute]
+    if any(source.mapping.versioning is not None for source in question.sources):
+        extra.append(DELETED)
+    keys = [*table.key_names, *(key.name for key in question.source.keys)]
+    for source in question.sources:
+        extra += [
+            source.mapping.fields[name].attribute
+            for name in sorted(shard_fields(source) & set(question.equal))
+        ]
+    return list(dict.fromkeys([*keys, *(name for name in extra if name is not None)]))
+
+
+# -- several classes in one collection ---------------------------------------------------------------------------------
+
+
+def _asks(question: Question) -> list[Ask]:
+    """What is asked of each partition. Several classes have to be asked the same."""
+    each = [list(asks_of(question, source)) for source in question.sources]
+    if len(each) == 1:
+        return each[0]
+    first = each[0]
+    if any([ask.partition for ask in asks] != [ask.partition for ask in first] for asks in each):
+        raise UsageError(
+            problem=f"{question} are not in one item collection: their partition keys differ",
+            remedy="collect classes whose partition key renders alike for these fields, or query them one by one",
+        )
+    together = zip(*each, strict=True)
+    return [Ask(first[number].partition, _shared(question, asks)) for number, asks in enumerate(together)]
+
+
+def _shared(question: Question, asks: Sequence[Ask]) -> tuple[KeyRange, ...]:
+    ranges = [ask.ranges for ask in asks]
+    if all([one.condition for one in other] == [one.condition for one in ranges[0]] for other in ranges):
+        return ranges[0]
+    if question.bounds:
+        raise UsageError(
+            problem=f"{question.bounds[0].field} is not the same part of the sort key in {question}",
+            remedy="query the classes one by one, or bound a field that their sort keys begin with alike",
+        )
+    # What all of their sort keys begin with is read; the items say whose they are.
+    texts = [_beginning(one[0]) if one else "" for one in ranges]
+    shared = _common(min(texts), max(texts))
+    if not shared:
+        return ()
+    name = question.source.sort[0].attribute.name
+    return (KeyRange(BeginsWith((name,), {"S": shared}), lambda value: str(value["S"]).startswith(shared)),)
+
+
+def _common(first: str, second: str) -> str:
+    """What two texts begin with alike."""
+    pairs = enumerate(zip(first, second, strict=False))
+    return first[
+        : next((number for number, (one, other) in pairs if one != other), min(len(first), len(second)))
+    ]
+
+
+def _beginning(asked: KeyRange) -> str:
+    """The text that all keys of a range begin with; nothing where it is no range of texts."""
+    found = asked.condition
+    value = found.prefix if isinstance(found, BeginsWith) else getattr(found, "right", {})
+    return str(value.get("S", ""))
+
+
+# -- filters -----------------------------------------------------------------------------------------------------------
+
+
+def resolved_filter(question: Question) -> Condition | None:
+    """The filter in stored names, the same for all classes.
+
+    Raises:
+        UnknownField, InvalidValue: a field or value is not a class's.
+        UsageError: a field is a key of what is asked, or stored differently by two of the classes.
+    """
+    if not question.filters:
+        return None
+    found = [
+        all_of(*(resolve(one, FieldResolver(source.mapping)) for one in question.filters))
+        for source in question.sources
+    ]
+    if any(other != found[0] for other in found):
+        raise UsageError(
+            problem=f"the filter means something else in each of {question}: they store its fields differently",
+            remedy="query the classes one by one",
+        )
+    keys = {key.name for key in question.source.keys} if question.segments is None else set[str]()
+    if found[0] is not None and question.source.is_whole:
+        for path in sorted(paths_of(found[0]), key=str):
+            if path[0] in keys:
+                raise UsageError(
+                    problem=f"the filter names {path[0]!r}, a key of what is asked, and DynamoDB refuses that",
+                    remedy="ask for it in the call, or with .ge(...), .between(...), .begins_with(...)",
+                )
+    return found[0]
+
+
+def _of_class(question: Question) -> Condition | None:
+    """What tells the items of the classes from others, as far as the table has a type attribute."""
+    attribute = question.source.table.type_attribute
+    if attribute is None or not question.source.is_whole:
+        return None
+    wanted = tuple(source.mapping.entity for source in question.sources)
+    names = [name for name, one in question.source.table.mappings.items() if issubclass(one.entity, wanted)]
+    return Or((IsIn(Attr((attribute,)), tuple({"S": name} for name in names)), Missing((attribute,))))
+
+
+def keys_alone(question: Question) -> Question:
+    """The same question, asking for keys alone."""
+    return replace(question, keys_only=True)

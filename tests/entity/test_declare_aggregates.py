@@ -1,0 +1,324 @@
+"""Totals that could not be kept, and what the authors of the classes are told."""
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Annotated, Any, ClassVar
+
+import pytest
+from pydantic import Field
+
+from dynaorm import Aggregate, Attribute, Entity, ExpiresAt, GlobalIndex, Index, NumberKey, Table, Unique
+from dynaorm.errors import DeclarationError
+
+CASES: list[tuple[Callable[[Table], None], tuple[str, ...]]] = []
+
+
+def refused(*problems: str) -> Callable[[Callable[[Table], None]], Callable[[Table], None]]:
+    """Registers a function that declares a class called Part, and the problems it is told."""
+
+    def add(declaration: Callable[[Table], None]) -> Callable[[Table], None]:
+        CASES.append((declaration, problems))
+        return declaration
+
+    return add
+
+
+def part(table: Table, **aggregates: Aggregate) -> type[Entity]:
+    """A class that is counted."""
+
+    class Part(Entity, table=table, pk="PART#{part_id}", sk="PART"):
+        part_id: str
+        group_id: str = "g"
+        hours: int = 0
+        price: Decimal = Decimal(0)
+        title: str = ""
+        took: timedelta = timedelta(0)
+        locals().update(aggregates)
+
+    return Part
+
+
+def group(table: Table) -> type[Entity]:
+    class Group(Entity, table=table, pk="GROUP#{group_id}", sk="INFO"):
+        group_id: str
+        members: int = 0
+        hours: int = 0
+
+    return Group
+
+
+@refused("kept: Plain is not mapped to a table; name an entity class that has table= and pk=")
+def a_target_without_a_table(app: Table) -> None:
+    class Plain(Entity):
+        members: int = 0
+
+    part(app, kept=Aggregate(Plain, count="members"))
+
+
+@refused("kept: 'Group' is not mapped to a table; name an entity class that has table= and pk=")
+def a_target_that_is_a_name(app: Table) -> None:
+    name: Any = "Group"
+    part(app, kept=Aggregate(name, count="members"))
+
+
+@refused('kept: it keeps neither a count nor a sum; write count="field" or sum={"field": "field"}')
+def nothing_to_keep(app: Table) -> None:
+    part(app, kept=Aggregate(group(app)))
+
+
+@refused(
+    'kept: key=\'group_id\' is not a mapping of names; write key={"field": "field"}',
+    'kept: sum=\'hours\' is not a mapping of names; write sum={"field": "field"}',
+)
+def names_instead_of_mappings(app: Table) -> None:
+    name: Any = "hours"
+    key: Any = "group_id"
+    part(app, kept=Aggregate(group(app), sum=name, key=key))
+
+
+@refused(
+    "kept: Group has no field 'membrs'; did you mean 'members'?",
+    "kept: Group has no field 'total'; name one of group_id, members, hours",
+    "kept: 'hour' is not a field; did you mean 'hours'?",
+)
+def fields_that_do_not_exist(app: Table) -> None:
+    part(app, kept=Aggregate(group(app), count="membrs", sum={"hour": "hours", "price": "total"}))
+
+
+@refused("kept: Group.hours would hold two totals; give each a field of its own")
+def one_field_for_two_totals(app: Table) -> None:
+    part(app, kept=Aggregate(group(app), count="hours", sum={"hours": "hours"}))
+
+
+@refused(
+    "kept: title is not a number, and has no sum; sum an int, Decimal or float",
+    "kept: took is not a number, and has no sum; sum an int, Decimal or float",
+)
+def sums_of_what_is_no_number(app: Table) -> None:
+    part(app, kept=Aggregate(group(app), sum={"title": "hours", "took": "members"}))
+
+
+@refused("kept: price is a Decimal, and Group.hours an int; make that a Decimal")
+def a_sum_that_its_field_could_not_hold(app: Table) -> None:
+    part(app, kept=Aggregate(group(app), sum={"price": "hours"}))
+
+
+@refused(
+    "kept: key=: 'members' is not in the primary key of Group, which is made of group_id; name these",
+    "kept: 'part' is not a field; did you mean 'part_id'?",
+)
+def a_key_of_other_fields(app: Table) -> None:
+    key = {"members": "hours", "group_id": "part"}
+    part(app, kept=Aggregate(group(app), count="members", key=key))
+
+
+@refused("kept: Team is found by team_id, which is no field here; write key={'team_id': ...} with one")
+def a_key_without_a_field(app: Table) -> None:
+    class Team(Entity, table=app, pk="TEAM#{team_id}", sk="INFO"):
+        team_id: str
+        members: int = 0
+
+    part(app, kept=Aggregate(Team, count="members"))
+
+
+@refused("kept: hours is int, and Group.group_id is str; give both one type")
+def a_key_of_another_type(app: Table) -> None:
+    part(app, kept=Aggregate(group(app), count="members", key={"group_id": "hours"}))
+
+
+@refused(
+    "kept: Team keeps versions, and an increment would write none; keep totals in a class without versioned=",
+)
+def a_versioned_target(app: Table) -> None:
+    class Team(Entity, table=app, pk="TEAM#{group_id}", sk="INFO", versioned=True):
+        group_id: str
+        members: int = 0
+
+    part(app, kept=Aggregate(Team, count="members"))
+
+
+@refused("kept: Team expires, and its totals would begin again at 0; keep totals in a class that stays")
+def a_target_that_expires(app: Table) -> None:
+    class Team(Entity, table=app, pk="TEAM#{group_id}", sk="INFO"):
+        group_id: str
+        members: int = 0
+        until: Annotated[datetime | None, ExpiresAt()] = None
+
+    part(app, kept=Aggregate(Team, count="members"))
+
+
+@refused(
+    "kept: DynamoDB deletes what expires by itself, and it would stay counted; drop ExpiresAt(), "
+    "or delete what has expired through a session"
+)
+def a_source_that_expires(app: Table) -> None:
+    target = group(app)
+
+    class Part(Entity, table=app, pk="PART#{part_id}", sk="PART"):
+        part_id: str
+        group_id: str
+        until: Annotated[datetime | None, ExpiresAt()] = None
+        kept = Aggregate(target, count="members")
+
+
+@refused(
+    "kept: Team.text is not a plain number; make it an int, Decimal or float",
+    "kept_2: Team.maybe is not a plain number; make it an int, Decimal or float",
+    "kept_3: Team.flag is not a plain number; make it an int, Decimal or float",
+    "kept_4: Team.own is not a plain number; make it an int, Decimal or float",
+    "kept_5: Team.ten does not begin at 0; write = 0",
+    "kept_6: Team.given does not begin at 0; write = 0",
+    "kept_7: Team.made does not begin at 0; write = 0",
+)
+def totals_that_are_no_plain_number(app: Table) -> None:
+    class Team(Entity, table=app, pk="TEAM#{group_id}", sk="INFO"):
+        group_id: str
+        given: int
+        text: str = ""
+        maybe: int | None = None
+        flag: bool = False
+        own: Annotated[
+            int, Attribute(encode=lambda n: {"N": str(n)}, decode=lambda stored: int(stored["N"]))
+        ] = 0
+        ten: int = 10
+        made: int = Field(default_factory=int)
+
+    part(
+        app,
+        kept=Aggregate(Team, count="text"),
+        kept_2=Aggregate(Team, count="maybe"),
+        kept_3=Aggregate(Team, count="flag"),
+        kept_4=Aggregate(Team, count="own"),
+        kept_5=Aggregate(Team, count="ten"),
+        kept_6=Aggregate(Team, count="given"),
+        kept_7=Aggregate(Team, count="made"),
+    )
+
+
+@refused(
+    "kept: Team.at is part of the primary key, which never changes; keep the total in another field",
+    "kept_2: Team.number is part of the unique constraint 'number'; keep the total in another field",
+    "kept_3: Team.old may be stored under a former name, which an increment does not see; drop formerly=",
+    "kept_4: Team.rank is in the template of 'TopSK', which an increment cannot render; "
+    "store it as the index's own NumberKey attribute: Attribute('TopSK')",
+)
+def totals_that_something_is_made_of(app: Table) -> None:
+    own = GlobalIndex("Own", pk="group_id", sk=NumberKey("fine"))
+
+    class Team(
+        Entity,
+        table=Table("teams", indexes=[GlobalIndex("Top"), own]),
+        pk="TEAM#{group_id}",
+        sk="{at:06d}",
+    ):
+        group_id: str
+        at: int = 0
+        number: Annotated[int, Unique()] = 0
+        old: Annotated[int, Attribute(formerly="older")] = 0
+        rank: int = 0
+        fine: int = 0
+        top = Index("Top", pk="TEAM", sk="{rank:06d}")
+        own = Index("Own", pk="{group_id}", sk="{fine}")
+
+    kept = ("at", "number", "old", "rank", "fine")
+    given = [Aggregate(Team, count=name, key={"at": "hours"}) for name in kept]
+    part(app, kept=given[0], kept_2=given[1], kept_3=given[2], kept_4=given[3], kept_5=given[4])
+
+
+@refused("kept: Group.members is kept by Other.counted already; give each a field of its own")
+def a_field_that_another_class_keeps(app: Table) -> None:
+    target = group(app)
+
+    class Other(Entity, table=app, pk="OTHER#{group_id}", sk="PART"):
+        group_id: str
+        counted = Aggregate(target, count="members")
+
+    part(app, kept=Aggregate(target, count="members"))
+
+
+@refused(
+    "kept: Group.members is kept by Part.again already; give each a field of its own",
+    "again: Group.members is kept by Part.kept already; give each a field of its own",
+)
+def a_field_that_two_declarations_keep(app: Table) -> None:
+    target = group(app)
+    part(app, kept=Aggregate(target, count="members"), again=Aggregate(target, count="members"))
+
+
+@refused(
+    "kept: Group.in_all depends on members, and what counts there would not reach All; "
+    "add up what is saved itself"
+)
+def a_total_of_totals(app: Table) -> None:
+    class All(Entity, table=app, pk="ALL#{group_id}", sk="ALL"):
+        group_id: str
+        members: int = 0
+
+    class Group(Entity, table=app, pk="GROUP#{group_id}", sk="INFO"):
+        group_id: str
+        members: int = 0
+        in_all = Aggregate(All, sum={"members": "members"})
+
+    part(app, kept=Aggregate(Group, count="members"))
+
+
+@refused(
+    "Counter.in_base: Part expires, and its totals would begin again at 0; keep totals in a class that stays",
+    "Counter.in_base: Part.members is part of the unique constraint 'members'; keep the total in another field",
+)
+def a_class_that_derives_from_a_target(app: Table) -> None:
+    class Base(Entity, table=app, pk="BASE#{group_id}", sk="INFO"):
+        group_id: str
+        members: int = 0
+
+    class Counter(Entity, table=app, pk="COUNTER#{group_id}", sk="INFO"):
+        group_id: str
+        in_base = Aggregate(Base, count="members")
+
+    class Part(Base):
+        members: Annotated[int, Unique()] = 0
+        until: Annotated[datetime | None, ExpiresAt()] = None
+
+
+@refused(
+    "upward: Part.members is kept by Counter.in_base, and what counts there would not reach Group; "
+    "add up what is saved itself"
+)
+def a_class_that_derives_from_a_target_and_sums_its_totals(app: Table) -> None:
+    target = group(app)
+
+    class Base(Entity, table=app, pk="BASE#{group_id}", sk="INFO"):
+        group_id: str
+        members: int = 0
+
+    class Counter(Entity, table=app, pk="COUNTER#{group_id}", sk="INFO"):
+        group_id: str
+        in_base = Aggregate(Base, count="members")
+
+    class Part(Base):
+        upward = Aggregate(target, sum={"members": "hours"})
+
+
+@refused("kept: an Aggregate is no field; write kept: ClassVar = Aggregate(...)")
+def an_aggregate_annotated_as_a_field(app: Table) -> None:
+    target = group(app)
+
+    class Part(Entity, table=app, pk="PART#{group_id}", sk="PART"):
+        group_id: str
+        kept: Aggregate = Aggregate(target, count="members")
+        fine: ClassVar = Aggregate(target, count="members")
+
+
+@pytest.mark.parametrize(
+    ("declaration", "problems"), [pytest.param(*case, id=case[0].__name__) for case in CASES]
+)
+def test_a_total_that_cannot_be_kept_is_refused_with_every_problem_and_its_remedy(
+    declaration: Callable[[Table], None], problems: tuple[str, ...]
+) -> None:
+    app = Table("app")
+    with pytest.raises(DeclarationError) as caught:
+        declaration(app)
+    assert caught.value.entity == "Part"
+    assert caught.value.problems == problems
+    assert "Part" not in app.mappings

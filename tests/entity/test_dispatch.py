@@ -1,0 +1,137 @@
+"""Whose item it is: told by its type, or by the shape of its key where it has none."""
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dynaorm import BinaryKey, Entity, NumberKey, Table, Unique
+from dynaorm.entity.dispatch import Stray, classify
+from dynaorm.entity.mapping import mapping_of
+from dynaorm.item.value import Item
+
+_texts = st.text(st.sampled_from("ab#_%0vé"), min_size=1, max_size=6)
+
+tagged = Table("tagged")
+bare = Table("bare", type_attribute=None, revision_attribute=None)
+guards = Table("guards")
+numbers = Table(
+    "numbers", pk=BinaryKey("digest"), sk=NumberKey("at"), type_attribute=None, guard_table=guards
+)
+
+
+class User(Entity, table=tagged, pk="USER#{name}", sk="PROFILE"):
+    name: str
+    email: Annotated[str, Unique()]
+
+
+class Admin(User):
+    """A user with more rights."""
+
+
+class Audit(Entity, table=tagged, pk="EQUIPMENT#{name}", sk="Audit#{part}", versioned=True):
+    name: str
+    part: str
+
+
+class Plain(Entity, table=bare, pk="PLAIN#{name}", sk="P"):
+    name: str
+    email: Annotated[str, Unique()]
+
+
+class Other(Entity, table=bare, pk="PLAIN#{name}", sk="O#{part}"):
+    name: str
+    part: str
+
+
+class Letter(Entity, table=bare, pk="LETTER#{name}", sk="L", versioned=True, version_padding=4):
+    name: str
+
+
+class Sample(Entity, table=numbers):
+    digest: bytes
+    at: int
+    code: Annotated[str, Unique()]
+
+
+def stored(entity: Entity, *, tag: str | None = None) -> dict[str, Any]:
+    mapping = mapping_of(type(entity))
+    item = {**mapping.primary_key(vars(entity)), **mapping.encode(vars(entity))}
+    return {**item, "_type": {"S": tag}} if tag is not None else item
+
+
+@given(name=_texts, part=_texts)
+def test_every_item_is_its_class_s_with_its_type_and_by_its_keys_alone(name: str, part: str) -> None:
+    user = stored(User(name=name, email="e"), tag="User")
+    assert classify(tagged, user) is mapping_of(User)
+    assert classify(tagged, {**user, "_type": {"S": "Admin"}}) is mapping_of(Admin)
+    keys = {key: user[key] for key in ("PK", "SK")}
+    assert classify(tagged, keys) is mapping_of(User)
+    assert classify(tagged, stored(Audit(name=name, part=part))) is mapping_of(Audit)
+    assert classify(bare, stored(Plain(name=name, email="e"))) is mapping_of(Plain)
+    assert classify(bare, stored(Other(name=name, part=part))) is mapping_of(Other)
+    assert classify(numbers, stored(Sample(digest=name.encode(), at=3, code="c"))) is mapping_of(Sample)
+
+
+@given(name=_texts, part=_texts, number=st.integers(1, 10**6))
+def test_versions_tombstones_and_guards_are_no_entities(name: str, part: str, number: int) -> None:
+    for entity, table in ((Audit(name=name, part=part), tagged), (Letter(name=name), bare)):
+        mapping = mapping_of(type(entity))
+        key: dict[str, Any] = mapping.primary_key(vars(entity))
+        assert mapping.versioning is not None
+        version = {**key, "SK": {"S": mapping.versioning.template.rewrap(key["SK"]["S"], number)}}
+        assert classify(table, version) is Stray.VERSION
+        assert classify(table, {**key, "deleted": {"BOOL": True}}) is Stray.TOMBSTONE
+        assert classify(table, {**key, "deleted": {"BOOL": True}, "_type": {"S": mapping.name}}) is (
+            Stray.TOMBSTONE
+        )
+    guard: Item = {"PK": {"S": f"email#{name}"}, "SK": {"S": f"email#{name}"}, "owner": {"M": {}}}
+    assert classify(tagged, guard) is classify(bare, guard) is Stray.GUARD
+    assert classify(guards, {"PK": {"S": f"code#{name}"}, "SK": {"S": f"code#{name}"}}) is Stray.GUARD
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        {"PK": {"S": "INVOICE#1"}, "SK": {"S": "I"}},
+        {"PK": {"S": "USER#1"}, "SK": {"S": "SETTINGS"}},
+        {"PK": {"S": "USER#1"}, "SK": {"S": "PROFILE"}, "_type": {"S": "Customer"}},
+        {"PK": {"S": "phone#1"}, "SK": {"S": "phone#1"}},
+        {"PK": {"S": "email#1"}, "SK": {"S": "email#2"}},
+        {"PK": {"S": "EQUIPMENT#1"}, "SK": {"S": "v2_Report"}},
+        {"PK": {"N": "1"}, "SK": {"S": "PROFILE"}},
+        {},
+    ],
+)
+def test_what_no_class_understands_is_unknown(item: Item) -> None:
+    assert classify(tagged, item) is Stray.UNKNOWN
+
+
+def test_a_class_declared_later_is_found_too() -> None:
+    table = Table("later", type_attribute=None)
+
+    def declared(name: str) -> type[Entity]:
+        class One(Entity, table=table, pk=f"{name}#{{key}}", sk="S", name=name):
+            key: str
+
+        One.__qualname__ = name
+        return One
+
+    make: Callable[[str], Item] = lambda name: {"PK": {"S": f"{name}#1"}, "SK": {"S": "S"}}  # noqa: E731 - as short as it gets
+    first = declared("A")
+    assert classify(table, make("A")) is mapping_of(first)
+    assert classify(table, make("B")) is Stray.UNKNOWN
+
+
+def test_of_a_hundred_classes_only_those_are_tried_whose_keys_begin_so() -> None:
+    table = Table("hundred", type_attribute=None)
+    namespace: dict[str, Any] = {"Entity": Entity, "table": table}
+    for number in range(100):
+        source = f'class C{number}(Entity, table=table, pk="C{number}#{{key}}", sk="S"):\n    key: str\n'
+        exec(source, namespace)
+    for number in (0, 5, 50, 99):
+        item: Item = {"PK": {"S": f"C{number}#x"}, "SK": {"S": "S"}}
+        assert classify(table, item) is mapping_of(namespace[f"C{number}"])
+        assert len(list(table.shapes.candidates(item))) == 1

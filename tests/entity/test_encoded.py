@@ -1,0 +1,93 @@
+"""Fields with an encoding of their own as keys: what is asked for is what is stored."""
+
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import Annotated, Any
+
+import pytest
+
+from dynaorm import Attribute, BinaryKey, Entity, GlobalIndex, Index, Key, NumberKey, Table
+from dynaorm.entity.encoded import encoded_scalar
+from dynaorm.entity.mapping import mapping_of
+
+
+def to_day(value: date) -> dict[str, Any]:
+    return {"S": f"{value:%d.%m.%Y}"}
+
+
+def from_day(stored: Any) -> date:
+    return datetime.strptime(stored["S"], "%d.%m.%Y").replace(tzinfo=UTC).date()
+
+
+def to_cents(value: Decimal) -> dict[str, Any]:
+    return {"N": str(int(value * 100))}
+
+
+def from_cents(stored: Any) -> Decimal:
+    return Decimal(stored["N"]) / 100
+
+
+def to_bytes(value: int) -> dict[str, Any]:
+    return {"B": value.to_bytes(4)}
+
+
+def from_bytes(stored: Any) -> int:
+    return int.from_bytes(stored["B"])
+
+
+days = Table("days", pk="day", sk=NumberKey("price"), indexes=[GlobalIndex("ByCode", pk=BinaryKey("code"))])
+
+
+class Sale(Entity, table=days):
+    day: Annotated[date, Attribute(encode=to_day, decode=from_day)]
+    price: Annotated[Decimal, Attribute(encode=to_cents, decode=from_cents)]
+    code: Annotated[int | None, Attribute(encode=to_bytes, decode=from_bytes)] = None
+    by_code = Index("ByCode", sk="{day}")
+
+
+def test_a_key_that_is_the_fields_own_attribute_is_asked_for_as_it_is_stored() -> None:
+    sale = Sale(day=date(2020, 4, 24), price=Decimal("12.50"), code=5)
+    mapping = mapping_of(Sale)
+    stored = mapping.encode(sale.__dict__)
+    key = {"day": {"S": "24.04.2020"}, "price": {"N": "1250"}}
+    assert stored == {**key, "code": {"B": b"\x00\x00\x00\x05"}}
+    assert Key(Sale, day=sale.day, price=sale.price).primary_key == key
+
+
+def test_an_index_key_made_up_of_such_a_field_is_written_as_its_type_is() -> None:
+    keys = mapping_of(Sale).index_keys({"day": date(2020, 4, 24), "price": Decimal(1), "code": 5})
+    assert keys == {"ByCodeSK": {"S": "2020-04-24"}}
+
+
+def test_an_index_key_that_is_none_is_no_key() -> None:
+    assert mapping_of(Sale).index_keys({"day": date(2020, 4, 24), "price": Decimal(1), "code": None}) == {}
+
+
+def test_a_stored_key_is_read_back_through_the_fields_own_decoding() -> None:
+    mapping = mapping_of(Sale)
+    assert mapping.partition.match("24.04.2020") == {"day": date(2020, 4, 24)}
+    assert mapping.partition.match("2020-04-24") is None
+    assert mapping.sort is not None
+    assert mapping.sort.match("1250") == {"price": Decimal("12.5")}
+
+
+@pytest.mark.parametrize(
+    ("encode", "decode", "kind", "value", "text"),
+    [
+        (to_day, from_day, "S", date(2020, 4, 24), "24.04.2020"),
+        (to_cents, from_cents, "N", Decimal("12.5"), "1250"),
+        (to_bytes, from_bytes, "B", 5, "00000005"),
+    ],
+)
+def test_each_type_of_key_has_a_text_and_a_way_back(
+    encode: Any, decode: Any, kind: Any, value: Any, text: str
+) -> None:
+    scalar = encoded_scalar(encode, decode, kind)
+    assert (scalar.tag, scalar.to_text(value)) == (kind, text)
+    assert scalar.from_text(text) == value
+
+
+def test_an_encoding_of_another_type_than_the_key_attribute_is_refused() -> None:
+    scalar = encoded_scalar(to_cents, from_cents, "S")
+    with pytest.raises(ValueError, match="is encoded as N, and the key attribute is of type S"):
+        scalar.to_text(Decimal(1))

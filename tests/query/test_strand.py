@@ -1,0 +1,221 @@
+"""The requests of a query, literally."""
+
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+import pytest
+
+from dynaorm import Attribute, Entity, F, GlobalIndex, Index, LocalIndex, NumberKey, Table, any_of
+from dynaorm.errors import InvalidValue, UnknownField, UsageError
+from dynaorm.query.question import Question, collected, queried, scanned
+from dynaorm.query.strand import strands_of
+
+app = Table(
+    "app",
+    indexes=[
+        GlobalIndex("GSI1"),
+        GlobalIndex("Keys", projection="KEYS_ONLY"),
+        GlobalIndex("Native", pk=("tenant", "region"), sk=("year", NumberKey("amount"))),
+        LocalIndex("LSI1"),
+    ],
+)
+
+
+class Ticket(Entity, table=app, pk="PROJECT#{project}", sk="TICKET#{number:06d}"):
+    project: str
+    number: int
+    status: str = "open"
+    at: datetime | None = None
+    by_status = Index("GSI1", pk="STATUS#{status}#{number:shard3}", sk="{at}")
+    by_keys = Index("Keys", pk="KEYS#{status}", sk="{number:06d}")
+
+
+class Comment(Entity, table=app, pk="PROJECT#{project}", sk="TICKET#{number:06d}#{comment}"):
+    project: str
+    number: int
+    comment: str
+
+
+class Project(Entity, table=app, pk="PROJECT#{project}", sk="INFO"):
+    project: str
+
+
+class Order(Entity, table=app, pk="ORDER#{order}", sk="O"):
+    order: str
+    tenant: str
+    region: str
+    year: str
+    amount: int
+    native = Index("Native")
+
+
+class Audit(Entity, table=app, pk="EQUIPMENT#{equipment}", sk="Audit#{part}", versioned=True):
+    equipment: str
+    part: str
+
+
+def requests(question: Question, *, consistent: bool = False) -> list[dict[str, Any]]:
+    found = strands_of(question, lambda name: f"test-{name}", consistent=consistent)
+    return [dict(strand.request) for strand in found.strands]
+
+
+COST = {"TableName": "test-app", "ReturnConsumedCapacity": "TOTAL"}
+
+
+def test_a_class_is_asked_by_its_partition_and_what_its_sort_keys_begin_with() -> None:
+    assert requests(queried(Ticket, {"project": "p#1"})) == [
+        {
+            **COST,
+            "KeyConditionExpression": "#n0 = :v0 AND begins_with(#n1, :v1)",
+            "ExpressionAttributeNames": {"#n0": "PK", "#n1": "SK"},
+            "ExpressionAttributeValues": {":v0": {"S": "PROJECT#p%231"}, ":v1": {"S": "TICKET#"}},
+        }
+    ]
+
+
+def test_a_whole_key_is_asked_for_by_equality() -> None:
+    (request,) = requests(queried(Ticket, {"project": "p", "number": 7}))
+    assert request["KeyConditionExpression"] == "#n0 = :v0 AND #n1 = :v1"
+    assert request["ExpressionAttributeValues"] == {":v0": {"S": "PROJECT#p"}, ":v1": {"S": "TICKET#000007"}}
+
+
+def test_order_consistency_and_filter_are_part_of_the_request() -> None:
+    question = queried(Ticket, {"project": "p"}).filtered([F.status == "open"]).backwards()
+    (request,) = requests(question, consistent=True)
+    assert request["ScanIndexForward"] is False
+    assert request["ConsistentRead"] is True
+    assert request["FilterExpression"] == "#n2 = :v2"
+    assert request["ExpressionAttributeNames"]["#n2"] == "status"
+
+
+def test_a_global_index_is_never_asked_to_be_consistent() -> None:
+    assert all(
+        "ConsistentRead" not in one
+        for one in requests(queried(Ticket.by_status, {"status": "a"}), consistent=True)
+    )
+
+
+def test_shards_and_any_of_are_strands_of_their_own() -> None:
+    found = requests(queried(Ticket.by_status, {"status": any_of("open", "closed")}))
+    assert [one["ExpressionAttributeValues"][":v0"]["S"] for one in found] == [
+        f"STATUS#{status}#{shard}" for status in ("open", "closed") for shard in (1, 2, 3)
+    ]
+    assert {one["IndexName"] for one in found} == {"GSI1"}
+
+
+def test_any_of_nothing_is_nothing_and_any_of_one_twice_is_one() -> None:
+    assert requests(queried(Ticket, {"project": any_of()})) == []
+    assert len(requests(queried(Ticket, {"project": any_of("p", "p")}))) == 1
+
+
+def test_a_given_field_chooses_the_shard() -> None:
+    assert len(requests(queried(Ticket.by_status, {"status": "open", "number": 3}))) == 1
+
+
+def test_native_keys_are_asked_part_by_part() -> None:
+    given = {"tenant": "t", "region": "eu", "year": "2024"}
+    (request,) = requests(queried(Order.native, given).bounded(">=", {"amount": 5}))
+    assert request["KeyConditionExpression"] == "#n0 = :v0 AND #n1 = :v1 AND #n2 = :v2 AND #n3 >= :v3"
+    assert list(request["ExpressionAttributeValues"].values()) == [
+        {"S": "t"},
+        {"S": "eu"},
+        {"S": "2024"},
+        {"N": "5"},
+    ]
+
+
+def test_the_parts_of_a_native_sort_key_are_given_from_the_left() -> None:
+    question = queried(Order.native, {"tenant": "t", "region": "eu"}).bounded(">=", {"amount": 5})
+    with pytest.raises(UsageError, match="amount comes after year"):
+        requests(question)
+
+
+def test_versions_are_left_aside_by_the_latest_copys_prefix() -> None:
+    (request,) = requests(queried(Audit, {"equipment": "1"}))
+    assert request["ExpressionAttributeValues"] == {":v0": {"S": "EQUIPMENT#1"}, ":v1": {"S": "v0_Audit#"}}
+
+
+def test_a_collection_reads_what_its_sort_keys_begin_with_alike() -> None:
+    (request,) = requests(collected([Ticket, Comment], {"project": "p"}))
+    assert request["ExpressionAttributeValues"] == {":v0": {"S": "PROJECT#p"}, ":v1": {"S": "TICKET#"}}
+    (request,) = requests(collected([Ticket, Project], {"project": "p"}))
+    assert request["KeyConditionExpression"] == "#n0 = :v0"
+
+
+def test_classes_of_other_partitions_are_no_collection() -> None:
+    with pytest.raises(UsageError, match="their partition keys differ"):
+        requests(collected([Ticket, Audit], {"project": "p", "equipment": "1"}))
+
+
+def test_keys_alone_are_asked_for_with_what_tells_whose_they_are() -> None:
+    question = queried(Ticket.by_status, {"status": "open", "number": 3})
+    (request,) = requests(Question(question.sources, question.equal, keys_only=True))
+    names = request["ExpressionAttributeNames"]
+    asked = [names[name] for name in request["ProjectionExpression"].split(", ")]
+    assert asked == ["PK", "SK", "GSI1PK", "GSI1SK", "_type", "number"]
+
+
+def test_a_filter_on_a_part_of_the_items_waits_for_the_whole_ones() -> None:
+    question = queried(Ticket.by_keys, {"status": "open"}).filtered([F.number > 3])
+    found = strands_of(question, str, consistent=False)
+    assert found.local_filter is not None
+    assert "FilterExpression" not in found.strands[0].request
+
+
+def test_a_scan_reads_segments_and_leaves_other_classes_to_dynamodb() -> None:
+    found = requests(scanned(Project, 2))
+    assert [(one["Segment"], one["TotalSegments"]) for one in found] == [(0, 2), (1, 2)]
+    assert found[0]["FilterExpression"] == "#n0 IN (:v0) OR attribute_not_exists(#n0)"
+    assert found[0]["ExpressionAttributeValues"] == {":v0": {"S": "Project"}}
+
+
+# -- what no key serves ------------------------------------------------------------------------------------------------
+
+
+def test_a_missing_partition_field_names_the_index_that_would_do() -> None:
+    with pytest.raises(
+        UsageError,
+        match=r"project is not given; ask Ticket\.by_status: session\.query\(Ticket\.by_status, status=",
+    ):
+        requests(queried(Ticket, {"status": "open"}))
+    with pytest.raises(UsageError, match=r"give order=\.\.\., or scan the table"):
+        requests(queried(Order, {}))
+
+
+def test_a_field_outside_the_key_is_sent_to_filter() -> None:
+    with pytest.raises(UsageError, match=r"status is in no key of Ticket; ask for it in \.filter\(F\.status"):
+        requests(queried(Ticket, {"project": "p", "status": "open"}))
+    with pytest.raises(UsageError, match="at is in no key of Ticket"):
+        requests(queried(Ticket, {"project": "p"}).bounded("<", {"at": datetime(2024, 1, 1, tzinfo=UTC)}))
+
+
+def test_a_partition_field_has_no_range() -> None:
+    with pytest.raises(UsageError, match="project is not given"):
+        requests(queried(Ticket, {}).bounded("<", {"project": "p"}))
+
+
+def test_none_is_in_no_key() -> None:
+    with pytest.raises(InvalidValue, match="None is in no key"):
+        requests(queried(Ticket, {"project": None}))
+
+
+def test_a_value_of_another_type_is_refused() -> None:
+    with pytest.raises(InvalidValue, match="project"):
+        requests(queried(Ticket, {"project": 5}))
+
+
+def test_a_filter_cannot_name_the_keys_that_are_asked() -> None:
+    table = Table("devices", pk="DeviceID", sk="At", type_attribute=None, revision_attribute=None)
+
+    class Log(Entity, table=table):
+        device: Annotated[str, Attribute("DeviceID")]
+        at: Annotated[str, Attribute("At")]
+
+    with pytest.raises(UsageError, match="the filter names 'At', a key of what is asked"):
+        requests(queried(Log, {"device": "d"}).filtered([F.at > "2024"]))
+    assert requests(scanned(Log, 1).filtered([F.at > "2024"]))[0]["FilterExpression"] == "#n0 > :v0"
+
+
+def test_a_filter_speaks_of_fields_of_every_class() -> None:
+    with pytest.raises(UnknownField):
+        requests(collected([Ticket, Project], {"project": "p"}).filtered([F.status == "open"]))
