@@ -1,11 +1,14 @@
 """Intents become a plan: the table of contents of every write rule.
 
-fold (one slot per item) -> nets (what happens to each) -> stamps (revision, version) -> guards -> actions -> limits.
+fold (one slot per item) -> nets (what happens to each) -> totals -> stamps (revision, version) -> guards -> actions ->
+limits.
 """
 
 from collections.abc import Iterable, Sequence
 
 from dynaorm.entity.state import Loaded, state_of
+from dynaorm.plan.aggregate_action import total_actions
+from dynaorm.plan.aggregates import settle_totals
 from dynaorm.plan.emit import actions_of
 from dynaorm.plan.fold import Slot
 from dynaorm.plan.guards import Guard, guard_action, guards_of
@@ -24,10 +27,15 @@ def compile_plan(slots: Iterable[Slot], known: Known, setting: Setting) -> Plan:
         UsageError (and its kinds): it cannot be planned.
         StoreError (and its kinds): what is known already forbids it.
     """
+    slots = tuple(slots)
     found = (net_of(slot, known, setting) for slot in slots)
     nets = [net for net in found if net is not None]
-    stamp(nets, setting)
+    counted = any(net.mapping.table.is_counted for net in nets)
+    dues = settle_totals(nets, slots) if counted else ()
+    revision = stamp(nets, setting)
     actions = tuple(_ordered(nets, guards_of(nets), known, setting))
+    if dues:
+        actions += tuple(total_actions(dues, known, revision, setting))
     plan = Plan(
         actions=actions,
         token=_token(nets, actions, setting),
@@ -79,7 +87,7 @@ def _effects(net: Net) -> Iterable[Effect]:
         kept = state.defaults if state is not None and net.write is Write.UPDATE else {}
         absent = {name: value for name, value in kept.items() if name not in net.after}
         values = None
-        if net.is_edit:
+        if net.is_edit or net.settled:
             fresh = vars(net.mapping.hydrate(net.after))
-            values = {name: fresh[name] for name in net.changed}
+            values = {name: fresh[name] for name in (net.changed if net.is_edit else net.settled)}
         yield Effect(entity, Loaded(net.after, absent), values)

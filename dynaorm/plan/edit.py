@@ -20,6 +20,7 @@ from dynaorm.item.update import (
     resolve_changes,
 )
 from dynaorm.item.value import AttributeValue, Item
+from dynaorm.plan.aggregates import refuse_kept
 from dynaorm.plan.image import advance, under_present_names
 
 
@@ -43,6 +44,8 @@ def touched(mapping: EntityMapping, changes: tuple[Change, ...]) -> dict[str, Ch
         if not field.in_key:
             _check_kind(mapping, resolver.codec(change.path), change)
         found[field.name] = change
+    if mapping.kept:
+        refuse_kept(mapping, found)
     return found
 
 
@@ -86,6 +89,8 @@ def needs_reading(mapping: EntityMapping, changes: tuple[Change, ...]) -> bool:
     for constraint in mapping.constraints.values():
         if constraint.when is not None or not fields.keys().isdisjoint(constraint.fields):
             return True
+    if any(one.depends_on(frozenset(fields)) for one in mapping.aggregates.values()):
+        return True
     # The value may be stored under a former name; an index key is made of what is stored, not of what was given.
     if any(mapping.fields[name].formerly for name in fields):
         return True

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from dynaorm.entity.key import Key
-from dynaorm.item.action import ConditionCheck, Delete, Put
+from dynaorm.item.action import ConditionCheck, Delete, Put, Update
+from dynaorm.item.update import AddTo
 from dynaorm.item.value import Item
 from dynaorm.plan.planned import Planned, Purpose
 
@@ -17,6 +18,8 @@ def sentences(actions: Sequence[Planned]) -> list[str]:
 def reason(planned: Planned) -> str:
     """Why an action is in the plan."""
     subject = _named(planned.subject)
+    if planned.purpose is Purpose.AGGREGATE:
+        return _added(planned, subject)
     claim = planned.claim
     value = "" if claim is None else f"{claim.constraint} = {claim.value!r}"
     text = {
@@ -37,6 +40,20 @@ def reason(planned: Planned) -> str:
     return text + (", and only under the caller's condition" if planned.has_condition else "")
 
 
+def _added(planned: Planned, subject: str) -> str:
+    assert isinstance(planned.action, Update)
+    names = {field.attribute: name for name, field in planned.mapping.fields.items()}
+    added = {
+        names[str(change.path[0])]: change.value["N"]
+        for change in planned.action.changes
+        if isinstance(change, AddTo)
+    }
+    totals = " and ".join(f"{number} to {name}" for name, number in added.items())
+    keepers = dict.fromkeys(planned.mapping.kept[name] for name in added)
+    provided = ", if it exists" if planned.blind else ", or make it of its key"
+    return f"add {totals} of {subject} for {' and '.join(keepers)}{provided}"
+
+
 def _named(key: Key[Any]) -> str:
     assert key.entity is not None
     return f"{key.entity.__name__}({', '.join(f'{name}={value!r}' for name, value in key.fields.items())})"
@@ -47,7 +64,9 @@ def _provided(planned: Planned) -> str:
         return ", if it exists"
     if planned.expected is not None:
         return f", if its revision is still {planned.expected}"
-    return ", if what it depends on is unchanged"
+    if planned.expected_values is not None:
+        return ", if what it depends on is unchanged"
+    return ", whatever is stored"
 
 
 def _verb(planned: Planned) -> str:

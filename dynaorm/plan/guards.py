@@ -18,7 +18,7 @@ from dynaorm.errors import UniqueViolation, Violation
 from dynaorm.item.action import Delete, Put
 from dynaorm.item.condition import Attr, Compare, Or, equals, missing
 from dynaorm.item.value import AttributeValue, Item
-from dynaorm.plan.image import values_of
+from dynaorm.plan.image import subject_of, values_of
 from dynaorm.plan.known import Ident, Known, Setting, ident_of
 from dynaorm.plan.net import Net, Write
 from dynaorm.plan.planned import Planned, Purpose
@@ -107,7 +107,7 @@ def _held(
 
 def _subject(mapping: EntityMapping, item: Item) -> object:
     # Only ``when=`` asks for it. The version item check is off: the image may not have its final key yet.
-    return mapping.hydrate(item)
+    return subject_of(mapping, item)
 
 
 def _violation(guard: Guard, side: Side, owner: Any) -> Violation:

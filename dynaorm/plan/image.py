@@ -107,6 +107,14 @@ def values_of(mapping: EntityMapping, item: Item, overrides: Mapping[str, Any]) 
     return ChainMap(dict(overrides), stored) if overrides else stored  # type: ignore[arg-type]  # it is only read
 
 
+def subject_of(mapping: EntityMapping, item: Item) -> Any:
+    """The entity that ``when=`` looks at; without totals, which change without ``when=`` being asked again."""
+    entity = mapping.hydrate(item)
+    for name in mapping.kept:
+        vars(entity).pop(name, None)
+    return entity
+
+
 def writable_state(mapping: EntityMapping, state: Loaded | None, now: float) -> Loaded:
     """The snapshot of a loaded entity that may be written.
 

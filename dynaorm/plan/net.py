@@ -55,6 +55,7 @@ class Net:
         as_loaded: a check wants the whole item to be as it was loaded.
         version: the number of the version it writes.
         revision: the revision it writes.
+        settled: the totals that differ from what the caller's object holds.
     """
 
     mapping: EntityMapping
@@ -75,3 +76,4 @@ class Net:
     as_loaded: bool = False
     version: int | None = None
     revision: str | None = None
+    settled: frozenset[str] = frozenset()

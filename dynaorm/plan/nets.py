@@ -33,7 +33,7 @@ def _needs_reading(slot: Slot) -> bool:
         return needs_reading(mapping, write.changes) or _names_renamed(slot)
     if isinstance(removal, Remove) and isinstance(removal.target, Key):
         mapping = class_of(removal)
-        derived = bool(mapping.constraints) or mapping.versioning is not None
+        derived = bool(mapping.constraints or mapping.aggregates) or mapping.versioning is not None
         return write is not None or derived or _names_renamed(slot)
     if write is None and removal is None:
         return all(isinstance(check.target, Key) for check in slot.checks) and _names_renamed(slot)

@@ -28,6 +28,7 @@ class Purpose(Enum):
     RELEASE = "release"
     CHECK = "check"
     PURGE = "purge"
+    AGGREGATE = "aggregate"
 
 
 GUARDS = (Purpose.CLAIM, Purpose.PASS_ON, Purpose.RELEASE)

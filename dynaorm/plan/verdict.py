@@ -26,6 +26,7 @@ from dynaorm.errors import (
     Violation,
 )
 from dynaorm.item.value import Item, same
+from dynaorm.plan.aggregate_action import is_target
 from dynaorm.plan.explain import reason
 from dynaorm.plan.known import Ident
 from dynaorm.plan.planned import Planned, Purpose
@@ -114,6 +115,8 @@ def _judge(found: Found, now: float) -> StoreError | Violation | Learned:
         )
     if planned.purpose is Purpose.INSERT:
         return _judge_insert(found)
+    if planned.purpose is Purpose.AGGREGATE:
+        return _judge_aggregate(found)
     return _judge_blind(found, now) if planned.blind else _judge_known(found)
 
 
@@ -124,6 +127,14 @@ def _judge_insert(found: Found) -> StoreError | Learned:
     if planned.from_read or planned.mapping.is_tombstone(item):
         return Learned({planned.ident: item})
     return AlreadyExists(key=planned.subject, violations=())
+
+
+def _judge_aggregate(found: Found) -> StoreError | Learned:
+    planned, item = found.planned, found.item
+    # Nobody joins what is no target; who leaves it, or finds it without a type, goes on knowing what is there.
+    if planned.from_read or is_target(planned.mapping, item):
+        return Learned({planned.ident: item})
+    return EntityNotFound(key=planned.subject)
 
 
 def _judge_known(found: Found) -> StoreError | Learned:

@@ -1,0 +1,147 @@
+"""The action that changes the totals of a target which is not written itself: an ADD, or an upsert.
+
+An upsert makes what inserting the target with its key fields alone would make: type, key fields, index keys and what
+a default factory gives. Other defaults stay absent, as absence means them. It exists for classes of which all that can
+be said without looking at the item.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from dynaorm.entity.mapping import EntityMapping
+from dynaorm.entity.registry import is_of
+from dynaorm.errors import DecodeError, UsageError
+from dynaorm.item.action import Update
+from dynaorm.item.condition import (
+    Attr,
+    Condition,
+    IsIn,
+    all_of,
+    any_of_conditions,
+    equals,
+    exists,
+    missing,
+)
+from dynaorm.item.update import Change, SetIfMissing, SetTo
+from dynaorm.item.value import AttributeValue, Item
+from dynaorm.plan.aggregates import Due
+from dynaorm.plan.known import Known, Setting
+from dynaorm.plan.planned import Planned, Purpose
+
+_UNREAD: Any = object()
+
+
+def total_actions(dues: Iterable[Due], known: Known, revision: str, setting: Setting) -> Iterator[Planned]:
+    """One action for every target that is due something, unless it is gone and nothing joins it."""
+    for due in dues:
+        read = known.items.get(due.ident, _UNREAD)
+        if due.joined or read is _UNREAD or is_target(due.mapping, read):
+            yield _action(due, read, revision, setting)
+
+
+def is_target(mapping: EntityMapping, item: Item | None) -> bool:
+    """Whether an item under a target's key is such a target."""
+    stored = mapping.stored_class(item) if item is not None else None
+    return stored is not None and is_of(stored, mapping)
+
+
+def _action(due: Due, read: Any, revision: str, setting: Setting) -> Planned:
+    mapping, table = due.mapping, due.mapping.table
+    there, kind = exists(table.pk.name), _is_of_kind(mapping, read)
+    makes = due.joined and can_be_made(mapping)
+    condition = all_of(there, kind)
+    if makes and not _is_untyped(mapping, read):
+        condition = any_of_conditions(missing(table.pk.name), kind) if kind is not None else None
+    changes = (*(_made(due) if makes else ()), *due.additions)
+    if table.revision_attribute is not None:
+        changes = (*changes, SetTo((table.revision_attribute,), {"S": revision}))
+    return Planned(
+        action=Update(setting.table_name(table.name), due.key, changes, condition),
+        purpose=Purpose.AGGREGATE,
+        mapping=mapping,
+        entity_key=due.key,
+        item_key=due.key,
+        blind=not makes,
+        from_read=not due.joined,
+    )
+
+
+def _is_of_kind(mapping: EntityMapping, read: Any) -> Condition | None:
+    """The condition on a target's type: its class's, or that of a class derived from it."""
+    attribute = mapping.table.type_attribute
+    if attribute is None:
+        return None
+    if _is_untyped(mapping, read):
+        return missing(attribute)
+    classes: Iterable[EntityMapping] = mapping.table.mappings.values()
+    names = [one.name for one in classes if is_of(one, mapping)]
+    if len(names) == 1:
+        return equals(attribute, {"S": mapping.name})
+    return IsIn(Attr((attribute,)), tuple({"S": name} for name in names))
+
+
+def _is_untyped(mapping: EntityMapping, read: Any) -> bool:
+    """Whether an item was found that lacks its type, and so is told by its key."""
+    attribute = mapping.table.type_attribute
+    return attribute is not None and read is not _UNREAD and read is not None and attribute not in read
+
+
+# -- targets that are made ---------------------------------------------------------------------------------------------
+
+
+def can_be_made(mapping: EntityMapping) -> bool:
+    """Whether a class can be made of its key fields alone, without claiming a value or reading anything."""
+    known = {*mapping.key_fields, *mapping.kept}
+    if any(field.required for name, field in mapping.fields.items() if name not in known):
+        return False
+    held = (frozenset(constraint.fields) for constraint in mapping.constraints.values())
+    if not all(_has_none(mapping, fields) for fields in held):
+        return False
+    return all(
+        index.fields <= known or _has_none(mapping, index.fields) for index in mapping.indexes.values()
+    )
+
+
+def _has_none(mapping: EntityMapping, fields: Iterable[str]) -> bool:
+    """Whether one of the fields is None in an entity made of its key alone."""
+    return any(
+        name not in mapping.key_fields
+        and mapping.fields[name].default is None
+        and mapping.entity.model_fields[name].default_factory is None
+        for name in fields
+    )
+
+
+def _made(due: Due) -> tuple[Change, ...]:
+    mapping = due.mapping
+    item: dict[str, AttributeValue] = dict(due.key)
+    if mapping.table.type_attribute is not None:
+        item[mapping.table.type_attribute] = {"S": mapping.name}
+    _store(mapping, item, mapping.key_fields, due.values)
+    try:
+        values = vars(mapping.hydrate(item))
+    except DecodeError as problem:
+        raise UsageError(
+            problem=f"{mapping.entity.__name__} cannot be made of its key: {'; '.join(problem.problems)}",
+            remedy="correct the fields it is named by, or save it first",
+        ) from problem
+    item.update(mapping.index_keys(values))
+    made = [name for name, info in mapping.entity.model_fields.items() if info.default_factory is not None]
+    _store(mapping, item, (*made, *_index_totals(due)), values)
+    return tuple(SetIfMissing((name,), value) for name, value in item.items() if name not in due.key)
+
+
+def _store(
+    mapping: EntityMapping, item: dict[str, AttributeValue], names: Iterable[str], values: Mapping[str, Any]
+) -> None:
+    for name in names:
+        field = mapping.fields[name]
+        if not field.in_key and (value := mapping.encode_field(field, values)) is not None:
+            item.setdefault(field.attribute, value)
+
+
+def _index_totals(due: Due) -> list[str]:
+    """The totals that are index keys and nothing is added to: without them the item would not be in the index."""
+    mapping = due.mapping
+    in_index = {name for index in mapping.indexes.values() for name in index.fields}
+    return [name for name in mapping.kept if name in in_index and name not in due.totals]

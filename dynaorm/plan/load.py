@@ -1,0 +1,104 @@
+"""The one write without a condition: an entity as a Put that replaces whatever is stored, for loading in bulk.
+
+Rule 1. Only a class on which nothing else depends can be written like this: with guards or versions, the items of what
+        was stored before would be left behind, and totals would be wrong.
+Rule 2. A Put that got no answer is never sent again later: somebody may have written since. Whether it was made is
+        read from the item's revision.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dynaorm.entity.key import stored_key
+from dynaorm.entity.mapping import EntityMapping, mapping_of
+from dynaorm.entity.state import Loaded
+from dynaorm.errors import ItemTooLarge, UsageError
+from dynaorm.item.action import Put
+from dynaorm.item.size import ITEM_LIMIT, item_size, size_bound
+from dynaorm.item.value import Item
+from dynaorm.plan.image import new_image
+from dynaorm.plan.plan import Plan
+from dynaorm.plan.planned import Effect, Planned, Purpose
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """One entity to be loaded.
+
+    Attributes:
+        entity: the caller's object.
+        mapping: its class.
+        key: its primary key.
+        item: all of what will be stored.
+    """
+
+    entity: Any
+    mapping: EntityMapping
+    key: Item
+    item: Item
+
+    @property
+    def effect(self) -> Effect:
+        """What becomes of the entity once its item is stored."""
+        return Effect(self.entity, Loaded(self.item))
+
+
+def plan_of(loads: Sequence[Load], table: str) -> Plan:
+    """What was sent for entities of one key, the last of which is stored: to be settled where no answer came.
+
+    It is so old from the beginning that it is never sent again.
+    """
+    last = loads[-1]
+    planned = Planned(
+        action=Put(table, last.item),
+        purpose=Purpose.REPLACE,
+        mapping=last.mapping,
+        entity_key=last.key,
+        item_key=last.key,
+        after=last.item,
+        revision=last.mapping.revision_of(last.item),
+    )
+    effects = tuple(load.effect for load in loads)
+    return Plan(actions=(planned,), token=None, effects=effects, made_at=float("-inf"))
+
+
+def load_of(entity: Any, revision: str) -> Load:
+    """What loading an entity stores.
+
+    Raises:
+        InvalidValue: a value cannot be stored, or be part of a key.
+        ItemTooLarge: the item is larger than 400 KB.
+    """
+    mapping, values = mapping_of(type(entity)), vars(entity)
+    mapping.validate(values)
+    key = mapping.primary_key(values)
+    item = new_image(mapping, key, values)
+    if mapping.table.revision_attribute is not None:
+        item[mapping.table.revision_attribute] = {"S": revision}
+    if size_bound(item) > ITEM_LIMIT and (size := item_size(item)) > ITEM_LIMIT:
+        raise ItemTooLarge(key=stored_key(mapping, key), bytes=size)
+    return Load(entity, mapping, key, item)
+
+
+def check_loadable(entity: type[Any]) -> None:
+    """Raises UsageError for a class of which more is stored than its own item, or which is not mapped."""
+    mapping = mapping_of(entity)
+    if mapping.constraints:
+        kept = (
+            f"has unique values ({', '.join(mapping.constraints)}), and bulk_load checks and writes no guards"
+        )
+    elif mapping.versioning is not None:
+        kept = "is versioned, and bulk_load writes no versions"
+    elif mapping.aggregates:
+        kept = (
+            f"keeps totals in other entities ({', '.join(mapping.aggregates)}), and bulk_load adds nothing up"
+        )
+    elif mapping.kept:
+        kept = f"has totals ({', '.join(mapping.kept)}), and bulk_load would write over them"
+    else:
+        return
+    raise UsageError(
+        problem=f"{entity.__name__} {kept}",
+        remedy="use session.save_many(...), which saves each with everything that belongs to it",
+    )

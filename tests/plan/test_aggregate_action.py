@@ -1,0 +1,257 @@
+"""The blind action that changes totals: what it demands, what it makes, and what its refusal means."""
+
+from typing import Annotated, Any
+
+import pytest
+from pydantic import Field
+
+from dynaorm import Aggregate, Attribute, Entity, GlobalIndex, Index, NumberKey, Table, Unique
+from dynaorm.entity.mapping import mapping_of
+from dynaorm.errors import EntityNotFound, UsageError
+from dynaorm.item.action import Update
+from dynaorm.item.condition import And, Attr, IsIn, Or, equals, exists, missing
+from dynaorm.item.update import AddTo, Change, SetIfMissing, SetTo
+from dynaorm.plan import intent
+from dynaorm.plan.aggregate_action import can_be_made
+from dynaorm.plan.compiler import compile_plan
+from dynaorm.plan.fold import fold
+from dynaorm.plan.intent import Intent, Save
+from dynaorm.plan.known import NOTHING_KNOWN, Known, Setting, ident_of
+from dynaorm.plan.plan import Plan
+from dynaorm.plan.planned import Planned, Purpose
+from dynaorm.plan.verdict import Found, Learned, verdict
+
+NOW = 1_700_000_000.0
+
+music = Table(
+    "music",
+    indexes=[
+        GlobalIndex("ByMonth", pk="Month", sk=NumberKey("Downloads")),
+        GlobalIndex("ByLikes", pk="LikesPK", sk=NumberKey("Likes")),
+        GlobalIndex("ByLabel"),
+    ],
+)
+plays = Table("plays")
+untyped = Table("untyped", type_attribute=None, revision_attribute=None, key_fields="in_key")
+
+
+class Month(Entity, table=music, pk="SONG#{song}", sk="MONTH#{month}"):
+    song: str
+    month: Annotated[str, Attribute("Month")]
+    total: Annotated[int, Attribute("Downloads")] = 0
+    likes: Annotated[int, Attribute("Likes")] = 0
+    title: str = "none"
+    label: str | None = None
+    made: list[str] = Field(default_factory=lambda: ["made"])
+    by_month = Index("ByMonth", pk="{month}", sk="{total}")
+    by_likes = Index("ByLikes", pk="LIKES#{month}", sk="{likes}")
+    by_label = Index("ByLabel", pk="LABEL#{label}", sk="{song}")
+
+
+class Download(Entity, table=plays, pk="SONG#{song}", sk="PLAY#{number:04d}"):
+    song: str
+    number: int = 1
+    month: str = "2024-01"
+    counted = Aggregate(Month, count="total")
+
+
+class Like(Entity, table=plays, pk="SONG#{song}", sk="LIKE#{month}"):
+    song: str
+    month: str = "2024-01"
+    counted = Aggregate(Month, count="likes")
+
+
+class Shelf(Entity, table=untyped, pk="SHELF#{shelf}", sk="INFO"):
+    shelf: str
+    books: int = 0
+
+
+class Book(Entity, table=untyped, pk="BOOK#{shelf}", sk="{isbn}"):
+    shelf: str
+    isbn: str
+    on_shelf = Aggregate(Shelf, count="books")
+
+
+class Group(Entity, table=plays, pk="GROUP#{group_id}", sk="INFO"):
+    group_id: str
+    name: str
+    members: int = 0
+
+
+class Club(Group):
+    pass
+
+
+class Membership(Entity, table=plays, pk="GROUP#{group_id}", sk="USER#{user_id}"):
+    group_id: str = "g"
+    user_id: str = "u"
+    hours: int = 0
+    in_group = Aggregate(Group, count="members")
+
+
+GROUP: dict[str, Any] = {"PK": {"S": "GROUP#g"}, "SK": {"S": "INFO"}}
+STORED: dict[str, Any] = {**GROUP, "group_id": {"S": "g"}, "name": {"S": "x"}}
+
+
+def plan_of(*intents: Intent, known: Known = NOTHING_KNOWN) -> Plan:
+    return compile_plan(fold(intents, NOW), known, Setting(NOW, "w2", str))
+
+
+def last(plan: Plan) -> tuple[Planned, Update]:
+    planned = plan.actions[-1]
+    assert planned.purpose is Purpose.AGGREGATE
+    assert isinstance(planned.action, Update)
+    return planned, planned.action
+
+
+def leaving() -> Intent:
+    item = plan_of(Save(Membership())).actions[0].after
+    assert item is not None
+    return intent.Remove(mapping_of(Membership).hydrate(item))
+
+
+def group_known(item: dict[str, Any] | None) -> Known:
+    return Known({ident_of(plays, GROUP): item})
+
+
+# -- what it makes -----------------------------------------------------------------------------------------------------
+
+
+def test_a_target_is_made_with_its_type_key_fields_index_keys_and_what_a_factory_gives() -> None:
+    planned, action = last(plan_of(Save(Download(song="s"))))
+    made: tuple[Change, ...] = (
+        SetIfMissing(("_type",), {"S": "Month"}),
+        SetIfMissing(("song",), {"S": "s"}),
+        SetIfMissing(("Month",), {"S": "2024-01"}),
+        SetIfMissing(("LikesPK",), {"S": "LIKES#2024-01"}),
+        SetIfMissing(("made",), {"L": [{"S": "made"}]}),
+        SetIfMissing(("Likes",), {"N": "0"}),
+        AddTo(("Downloads",), {"N": "1"}),
+        SetTo(("_rev",), {"S": "w2"}),
+    )
+    key: dict[str, Any] = {"PK": {"S": "SONG#s"}, "SK": {"S": "MONTH#2024-01"}}
+    condition = Or((missing("PK"), equals("_type", {"S": "Month"})))
+    assert action == Update("music", key, made, condition)
+    assert planned.entity_key == planned.item_key == key
+
+
+def test_the_plan_says_that_the_target_may_be_made() -> None:
+    assert (
+        plan_of(Save(Like(song="s")))
+        .explain()
+        .endswith(
+            "add 1 to likes of Month(song='s', month='2024-01') for Like.counted, or make it of its key"
+        )
+    )
+
+
+def test_a_target_whose_key_its_class_refuses_is_not_made() -> None:
+    table = Table("readings")
+
+    class Day(Entity, table=table, pk="DAY#{day}", sk="INFO"):
+        day: Annotated[str, Field(min_length=3)]
+        readings: int = 0
+
+    class Reading(Entity, table=table, pk="DAY#{day}", sk="R#{number:03d}"):
+        day: str
+        number: int = 1
+        of_day = Aggregate(Day, count="readings")
+
+    with pytest.raises(UsageError) as caught:
+        plan_of(Save(Reading(day="x")))
+    assert str(caught.value) == (
+        "Day cannot be made of its key: day: String should have at least 3 characters; "
+        "correct the fields it is named by, or save it first"
+    )
+
+
+def test_without_type_and_revision_a_target_that_lives_in_its_key_is_made_by_adding() -> None:
+    key: dict[str, Any] = {"PK": {"S": "SHELF#a"}, "SK": {"S": "INFO"}}
+    _, action = last(plan_of(Save(Book(shelf="a", isbn="1"))))
+    assert action == Update("untyped", key, (AddTo(("books",), {"N": "1"}),))
+
+
+def test_who_leaves_makes_nothing() -> None:
+    item = plan_of(Save(Book(shelf="a", isbn="1"))).actions[0].after
+    assert item is not None
+    _, action = last(plan_of(intent.Remove(mapping_of(Book).hydrate(item))))
+    assert (action.changes, action.condition) == ((AddTo(("books",), {"N": "-1"}),), exists("PK"))
+
+
+def test_what_can_be_made_of_its_key_alone() -> None:
+    table = Table("makeable", indexes=[GlobalIndex("GSI1")])
+
+    class Fine(Entity, table=table, pk="FINE#{id}", sk="A"):
+        id: str
+        open: Annotated[str | None, Unique()] = None
+        other: str = "x"
+        by = Index("GSI1", pk="{open}", sk="{id}")
+
+    class Required(Entity, table=table, pk="REQUIRED#{id}", sk="A"):
+        id: str
+        other: str | None
+
+    class Claims(Entity, table=table, pk="CLAIMS#{id}", sk="A"):
+        id: str
+        held: Annotated[str, Unique()] = "x"
+
+    class Indexed(Entity, table=table, pk="INDEXED#{id}", sk="A"):
+        id: str
+        status: str = "open"
+        by = Index("GSI1", pk="STATUS#{status}", sk="{id}")
+
+    class Made(Entity, table=table, pk="MADE#{id}", sk="A"):
+        id: str
+        slug: Annotated[str, Unique("made")] = Field(default_factory=lambda: "x")
+
+    classes: list[type[Entity]] = [Fine, Required, Claims, Indexed, Made, Month, Group]
+    assert [one.__name__ for one in classes if can_be_made(mapping_of(one))] == ["Fine", "Month"]
+
+
+# -- what it demands, and what its refusal means -----------------------------------------------------------------------
+
+
+def test_a_target_may_be_of_a_class_that_derives_from_it() -> None:
+    _, action = last(plan_of(Save(Membership())))
+    assert action.condition == And((exists("PK"), IsIn(Attr(("_type",)), ({"S": "Group"}, {"S": "Club"}))))
+
+
+@pytest.mark.parametrize(
+    "found", [None, {**STORED, "_type": {"S": "Membership"}}, {**STORED, "_type": {"S": "?"}}]
+)
+def test_who_joins_what_is_no_target_is_told(found: dict[str, Any] | None) -> None:
+    planned, _ = last(plan_of(Save(Membership())))
+    outcome = verdict([Found(planned, "ConditionalCheckFailed", "", found)], NOW)
+    assert isinstance(outcome, EntityNotFound)
+    assert repr(outcome.key) == "Key(Group, group_id='g')"
+
+
+@pytest.mark.parametrize("found", [None, {**STORED, "_type": {"S": "Membership"}}])
+def test_who_leaves_what_is_gone_leaves_nothing_behind(found: dict[str, Any] | None) -> None:
+    planned, _ = last(plan_of(leaving()))
+    outcome = verdict([Found(planned, "ConditionalCheckFailed", "", found)], NOW)
+    assert outcome == Learned({planned.ident: found})
+    again = plan_of(leaving(), known=group_known(found))
+    assert [one.purpose for one in again.actions] == [Purpose.DELETE]
+
+
+def test_who_joins_does_not_rely_on_what_was_read_before() -> None:
+    plan = plan_of(Save(Membership()), known=group_known(None))
+    assert [one.purpose for one in plan.actions] == [Purpose.INSERT, Purpose.AGGREGATE]
+
+
+@pytest.mark.parametrize("joins", [True, False])
+def test_a_target_stored_without_its_type_is_learned_and_told_by_its_key(joins: bool) -> None:
+    intent = Save(Membership()) if joins else leaving()
+    planned, _ = last(plan_of(intent))
+    outcome = verdict([Found(planned, "ConditionalCheckFailed", "", STORED)], NOW)
+    assert outcome == Learned({planned.ident: STORED})
+    _, action = last(plan_of(intent, known=group_known(STORED)))
+    assert action.condition == And((exists("PK"), missing("_type")))
+
+
+def test_a_target_that_could_be_made_is_told_by_its_key_too() -> None:
+    key: dict[str, Any] = {"PK": {"S": "SONG#s"}, "SK": {"S": "MONTH#2024-01"}}
+    known = Known({ident_of(music, key): {**key, "song": {"S": "s"}}})
+    _, action = last(plan_of(Save(Download(song="s")), known=known))
+    assert action.condition == And((exists("PK"), missing("_type")))

@@ -1,0 +1,363 @@
+"""What the writes of counted entities add to totals, and what they take from them."""
+
+from decimal import Decimal
+from typing import Annotated, Any, TypeVar
+
+import pytest
+
+from dynaorm import Aggregate, Attribute, Entity, F, GlobalIndex, Index, InKey, Key, Table, Unique
+from dynaorm.entity.mapping import mapping_of
+from dynaorm.entity.state import state_of
+from dynaorm.errors import InvalidValue, UsageError
+from dynaorm.item.action import Delete, Update
+from dynaorm.item.condition import And, equals, exists
+from dynaorm.item.update import AddTo, SetTo
+from dynaorm.plan import intent
+from dynaorm.plan.compiler import compile_plan
+from dynaorm.plan.fold import fold
+from dynaorm.plan.intent import Edit, Intent, Move, Save
+from dynaorm.plan.known import NOTHING_KNOWN, Known, Setting, ident_of
+from dynaorm.plan.nets import reads_of
+from dynaorm.plan.plan import Plan
+from dynaorm.plan.planned import Purpose
+
+E = TypeVar("E", bound=Entity)
+NOW = 1_700_000_000.0
+
+app = Table("totals", indexes=[GlobalIndex("GSI1")])
+bare = Table("bare", type_attribute=None, revision_attribute=None)
+
+
+class Group(Entity, table=app, pk="GROUP#{group_id}", sk="INFO"):
+    group_id: str
+    name: str
+    members: int = 0
+    hours: Decimal = Decimal(0)
+
+
+class Membership(Entity, table=app, pk="GROUP#{group_id}", sk="USER#{user_id}"):
+    group_id: str
+    user_id: str
+    hours: Decimal | None = None
+    active: bool = True
+    note: str = ""
+    in_group = Aggregate(Group, count="members", sum={"hours": "hours"}, when=lambda one: one.active)
+
+
+class Honorary(Membership):
+    since: str = ""
+
+
+class Owner(Entity, table=app, pk="OWNER#{owner_id}", sk="INFO"):
+    owner_id: str
+    name: str
+    cars: int = 0
+    worth: float = 0.0
+    weight: float = 0.0
+
+
+class Car(Entity, table=app, pk="CAR#{car_id}", sk="CAR", versioned=True):
+    car_id: str
+    owner: str | None = None
+    price: int = 0
+    colour: str = "red"
+    owned = Aggregate(Owner, count="cars", sum={"price": "worth"}, key={"owner_id": "owner"})
+
+
+class Tag(Entity, table=app, pk="TAG#{tag_id}", sk="TAG"):
+    tag_id: str
+    owner_id: Annotated[str | None, InKey()] = None
+    weight: Annotated[float, Attribute("w", formerly="old_w")] = 0.5
+    note: str = ""
+    tagged = Aggregate(Owner, sum={"weight": "weight"})
+    by_owner = Index("GSI1", pk="OWNER#{owner_id}", sk="TAG")
+
+
+class Shelf(Entity, table=bare, pk="SHELF#{shelf}", sk="INFO"):
+    shelf: str
+    label: str
+    books: int = 0
+
+
+class Book(Entity, table=bare, pk="BOOK#{isbn}", sk="BOOK"):
+    isbn: str
+    shelf: str = "a"
+    title: str = ""
+    on_shelf = Aggregate(Shelf, count="books")
+
+
+def plan_of(*intents: Intent, known: Known = NOTHING_KNOWN, write_id: str = "w2", **setting: Any) -> Plan:
+    return compile_plan(fold(intents, NOW), known, Setting(NOW, write_id, str, **setting))
+
+
+def item_of(entity: Entity) -> dict[str, Any]:
+    """The item of a new entity, as stored."""
+    return dict(plan_of(Save(entity), write_id="w1").actions[0].after or {})
+
+
+def loaded(entity: E) -> E:
+    """The entity as read after it was saved."""
+    found: E = mapping_of(type(entity)).hydrate(item_of(entity))
+    return found
+
+
+def known_as(entity: Entity) -> Known:
+    """What is known once a stored entity's item was read."""
+    mapping, state = mapping_of(type(entity)), state_of(entity)
+    assert state is not None
+    return Known({ident_of(mapping.table, mapping.key_of(state.item)): state.item})
+
+
+def membership(**values: Any) -> Membership:
+    return Membership(**{"group_id": "g", "user_id": "u", "hours": Decimal("1.5"), **values})
+
+
+def added(plan: Plan) -> dict[str, dict[str, str]]:
+    """What is added blindly: the target's partition key -> attribute -> number."""
+    return {
+        str(planned.item_key["PK"]["S"]): {
+            str(change.path[0]): change.value["N"]
+            for change in planned.action.changes
+            if isinstance(change, AddTo)
+        }
+        for planned in plan.actions
+        if planned.purpose is Purpose.AGGREGATE and isinstance(planned.action, Update)
+    }
+
+
+# -- one source --------------------------------------------------------------------------------------------------------
+
+
+def test_an_insert_adds_to_its_target_in_the_same_transaction() -> None:
+    plan = plan_of(Save(membership()))
+    assert [planned.purpose for planned in plan.actions] == [Purpose.INSERT, Purpose.AGGREGATE]
+    assert plan.actions[1].action == Update(
+        "totals",
+        {"PK": {"S": "GROUP#g"}, "SK": {"S": "INFO"}},
+        (
+            AddTo(("members",), {"N": "1"}),
+            AddTo(("hours",), {"N": "1.5"}),
+            SetTo(("_rev",), {"S": "w2"}),
+        ),
+        And((exists("PK"), equals("_type", {"S": "Group"}))),
+    )
+    assert plan.operation == "TransactWriteItems"
+    assert plan.write_units == 4
+    assert repr(plan.actions[1].subject) == "Key(Group, group_id='g')"
+
+
+def test_the_plan_says_why() -> None:
+    assert plan_of(Save(membership())).explain().splitlines()[-1] == (
+        "2. Update totals PK=GROUP#g SK=INFO: add 1 to members and 1.5 to hours of Group(group_id='g') "
+        "for Membership.in_group, if it exists"
+    )
+
+
+def test_what_is_none_sums_to_nothing() -> None:
+    assert added(plan_of(Save(membership(hours=None)))) == {"GROUP#g": {"members": "1"}}
+
+
+def test_where_when_is_false_an_entity_does_not_count() -> None:
+    plan = plan_of(Save(membership(active=False)))
+    assert added(plan) == {}
+    assert plan.operation == "PutItem"
+
+
+def test_an_entity_that_names_nobody_does_not_count() -> None:
+    assert added(plan_of(Save(Car(car_id="1", price=5)))) == {}
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"hours": Decimal(4)}, {"GROUP#g": {"hours": "2.5"}}),
+        ({"hours": None}, {"GROUP#g": {"hours": "-1.5"}}),
+        ({"active": False}, {"GROUP#g": {"members": "-1", "hours": "-1.5"}}),
+        ({"active": False, "hours": Decimal(9)}, {"GROUP#g": {"members": "-1", "hours": "-1.5"}}),
+        ({"note": "x"}, {}),
+        ({"hours": Decimal("1.50")}, {}),
+    ],
+)
+def test_an_update_adds_the_difference(changes: dict[str, Any], expected: dict[str, Any]) -> None:
+    saved, edited = loaded(membership()), loaded(membership())
+    for name, value in changes.items():
+        setattr(saved, name, value)
+    edit = Edit(edited, tuple(SetTo((name,), value) for name, value in changes.items()))
+    by_key = Edit(Key(Membership, group_id="g", user_id="u"), edit.changes)
+    assert added(plan_of(Save(saved))) == expected
+    assert added(plan_of(edit)) == expected
+    assert added(plan_of(by_key, known=known_as(edited))) == expected
+
+
+def test_an_update_of_the_key_field_takes_from_one_target_and_adds_to_another() -> None:
+    car = loaded(Car(car_id="1", owner="a", price=5))
+    car.owner, car.price = "b", 7
+    expected = {"OWNER#a": {"cars": "-1", "worth": "-5"}, "OWNER#b": {"cars": "1", "worth": "7"}}
+    assert added(plan_of(Save(car))) == expected
+    car = loaded(Car(car_id="1", owner="a", price=5))
+    car.owner = None
+    assert added(plan_of(Save(car))) == {"OWNER#a": {"cars": "-1", "worth": "-5"}}
+
+
+def test_a_delete_takes_away_what_was_stored_and_not_what_the_object_holds() -> None:
+    found = loaded(membership())
+    found.hours = Decimal(100)
+    expected = {"GROUP#g": {"members": "-1", "hours": "-1.5"}}
+    assert added(plan_of(intent.Remove(found))) == expected
+    by_key = intent.Remove(Key(Membership, group_id="g", user_id="u"))
+    assert [key["SK"]["S"] for _, key in reads_of(fold([by_key], NOW))] == ["USER#u"]
+    assert added(plan_of(by_key, known=known_as(found))) == expected
+
+
+def test_an_overwrite_adds_the_difference_to_what_it_replaces() -> None:
+    stored = loaded(membership(hours=Decimal(10)))
+    overwrite = Save(membership(), overwrite=True)
+    assert added(plan_of(overwrite, known=known_as(stored))) == {"GROUP#g": {"hours": "-8.5"}}
+    assert added(plan_of(overwrite)) == {"GROUP#g": {"members": "1", "hours": "1.5"}}
+
+
+def test_a_move_takes_from_one_target_and_adds_to_another() -> None:
+    found = loaded(membership())
+    found.group_id = "h"
+    assert added(plan_of(Move(found))) == {
+        "GROUP#g": {"members": "-1", "hours": "-1.5"},
+        "GROUP#h": {"members": "1", "hours": "1.5"},
+    }
+    found = loaded(membership())
+    found.user_id = "v"
+    assert added(plan_of(Move(found))) == {}
+
+
+def test_an_update_by_key_reads_only_if_a_total_may_depend_on_it() -> None:
+    def reads(entity: type[Entity], *changes: Any, **key: str) -> bool:
+        return bool(reads_of(fold([Edit(Key(entity, **key), changes)], NOW)))
+
+    assert reads(Tag, F.weight.add(1), tag_id="1")
+    assert not reads(Tag, F.note.set("x"), tag_id="1")
+    assert reads(Membership, F.note.set("x"), group_id="g", user_id="u")  # when= may look at it
+
+
+def test_a_subclass_counts_as_its_base_does() -> None:
+    found = loaded(Honorary(group_id="g", user_id="u"))
+    assert added(plan_of(Save(Honorary(group_id="g", user_id="u")))) == {"GROUP#g": {"members": "1"}}
+    by_base = intent.Remove(Key(Membership, group_id="g", user_id="u"))
+    assert added(plan_of(by_base, known=known_as(found))) == {"GROUP#g": {"members": "-1"}}
+
+
+def test_versions_and_tombstones_do_not_count() -> None:
+    car = loaded(Car(car_id="1", owner="a", price=5))
+    deletion = plan_of(intent.Remove(car))
+    assert [planned.purpose.value for planned in deletion.actions] == ["bury", "aggregate"]
+    assert added(deletion) == {"OWNER#a": {"cars": "-1", "worth": "-5"}}
+    tombstone = deletion.actions[0].after
+    assert tombstone is not None
+    known = Known({ident_of(app, mapping_of(Car).key_of(tombstone)): tombstone})
+    plan = plan_of(Save(Car(car_id="1", owner="b")), known=known)
+    assert [planned.purpose.value for planned in plan.actions] == ["replace", "version", "aggregate"]
+    assert added(plan) == {"OWNER#b": {"cars": "1"}}
+
+
+def test_a_number_is_summed_exactly_as_stored_under_whichever_name_and_a_key_is_matched() -> None:
+    tag = Tag(tag_id="1", owner_id="a", weight=0.1)
+    assert added(plan_of(Save(tag))) == {"OWNER#a": {"weight": "0.1"}}
+    item = item_of(tag)
+    item["old_w"] = item.pop("w")
+    former = mapping_of(Tag).hydrate(item)
+    assert added(plan_of(intent.Remove(former))) == {"OWNER#a": {"weight": "-0.1"}}
+    former.weight = 0.3
+    assert added(plan_of(Save(former))) == {"OWNER#a": {"weight": "0.2"}}
+    del item["old_w"]
+    assert added(plan_of(intent.Remove(mapping_of(Tag).hydrate(item)))) == {"OWNER#a": {"weight": "-0.5"}}
+
+
+def test_without_a_revision_the_counted_values_are_the_condition() -> None:
+    book = loaded(Book(isbn="1", title="t"))
+    plan = plan_of(intent.Remove(book))
+    condition = And((exists("PK"), equals("isbn", {"S": "1"}), equals("shelf", {"S": "a"})))
+    assert plan.actions[0].action == Delete("bare", {"PK": {"S": "BOOK#1"}, "SK": {"S": "BOOK"}}, condition)
+    assert plan.actions[1].action == Update(
+        "bare",
+        {"PK": {"S": "SHELF#a"}, "SK": {"S": "INFO"}},
+        (AddTo(("books",), {"N": "-1"}),),
+        exists("PK"),
+    )
+
+
+def test_a_value_that_cannot_be_the_key_of_a_target_is_refused_and_was_never_counted() -> None:
+    with pytest.raises(InvalidValue, match=r"Owner\.owner_id"):
+        plan_of(Save(Car(car_id="1", owner="x" * 3000)))
+    item = item_of(Car(car_id="1", owner="a"))
+    item["owner"] = {"S": "x" * 3000}
+    assert added(plan_of(intent.Remove(mapping_of(Car).hydrate(item)))) == {}
+
+
+def test_a_sum_dynamodb_cannot_hold_is_refused() -> None:
+    huge, tiny = Decimal("1E30"), Decimal("1E-30")
+    with pytest.raises(InvalidValue, match=r"Group.hours .* DynamoDB keeps 38"):
+        plan_of(Save(membership(hours=huge)), Save(membership(user_id="v", hours=tiny)))
+
+
+# -- several sources ---------------------------------------------------------------------------------------------------
+
+
+def test_all_contributions_of_a_block_to_one_target_are_one_action() -> None:
+    gone, changed = loaded(membership(user_id="1")), loaded(membership(user_id="2"))
+    changed.hours = Decimal(2)
+    plan = plan_of(
+        intent.Remove(gone),
+        Save(changed),
+        *(Save(membership(user_id=str(number))) for number in range(3, 99)),
+    )
+    assert added(plan) == {"GROUP#g": {"members": "95", "hours": "143"}}
+    assert len(plan.actions) == 99
+
+
+def test_contributions_that_cancel_send_nothing() -> None:
+    gone = loaded(membership(user_id="1"))
+    plan = plan_of(intent.Remove(gone), Save(membership(user_id="2")))
+    assert [planned.purpose.value for planned in plan.actions] == ["delete", "insert"]
+
+
+def test_delete_and_create_anew_is_one_change_of_the_total() -> None:
+    gone = loaded(membership())
+    assert added(plan_of(intent.Remove(gone), Save(membership(hours=None)))) == {"GROUP#g": {"hours": "-1.5"}}
+
+
+def test_an_equal_block_under_a_token_sends_equal_bytes() -> None:
+    first, second = (
+        plan_of(Save(membership()), write_id=write_id, token="T").to_request() for write_id in ("w1", "w2")
+    )
+    assert first == second
+
+
+# -- when= and totals --------------------------------------------------------------------------------------------------
+
+
+def test_when_may_not_look_at_a_total_that_changes_without_it() -> None:
+    table = Table("nested")
+
+    class City(Entity, table=table, pk="CITY#{city}", sk="INFO"):
+        city: str
+        clubs: int = 0
+
+    class Club(Entity, table=table, pk="CLUB#{club}", sk="INFO"):
+        club: str
+        city: str
+        slug: Annotated[str, Unique(when=lambda one: one.members > 0)] = "s"
+        members: int = 0
+        in_city = Aggregate(City, count="clubs", when=lambda one: one.members > 0)
+
+    class Member(Entity, table=table, pk="CLUB#{club}", sk="USER#{user}"):
+        club: str
+        user: str
+        in_club = Aggregate(Club, count="members")
+
+    with pytest.raises(UsageError) as caught:
+        plan_of(Save(Club(club="c", city="x")))
+    assert str(caught.value) == (
+        "when= of Club.in_city looks at members, which Member.in_club keeps without asking it again; "
+        "let it look at fields that are saved"
+    )
+    object.__setattr__(mapping_of(Club).aggregates["in_city"], "when", None)
+    with pytest.raises(AttributeError, match="members"):
+        plan_of(Save(Club(club="c", city="x")))

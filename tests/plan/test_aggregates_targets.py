@@ -1,0 +1,374 @@
+"""Targets that are written in the same unit of work as what counts in them: one action, one revision, one outcome."""
+
+from typing import Any, TypeVar
+
+import pytest
+
+from dynaorm import Aggregate, Entity, F, Key, Table, detached, inspect
+from dynaorm.entity.mapping import mapping_of
+from dynaorm.errors import EntityNotFound, InvalidValue, SameItemTwice, UsageError
+from dynaorm.item.action import Update
+from dynaorm.item.condition import And, Attr, Compare, Or, equals, exists, missing
+from dynaorm.item.update import AddTo, SetTo
+from dynaorm.plan import intent
+from dynaorm.plan.compiler import compile_plan
+from dynaorm.plan.edit import touched
+from dynaorm.plan.fold import fold
+from dynaorm.plan.intent import Check, Edit, Intent, Move, Save
+from dynaorm.plan.known import NOTHING_KNOWN, Known, Setting, ident_of
+from dynaorm.plan.plan import Plan
+
+E = TypeVar("E", bound=Entity)
+NOW = 1_700_000_000.0
+
+app = Table("targets")
+bare = Table("bare-targets", revision_attribute=None)
+
+
+class Group(Entity, table=app, pk="GROUP#{group_id}", sk="INFO"):
+    group_id: str
+    name: str = "x"
+    members: int = 0
+
+
+class Club(Group):
+    games: int = 0
+
+
+class Membership(Entity, table=app, pk="GROUP#{group_id}", sk="USER#{user_id}"):
+    group_id: str
+    user_id: str
+    in_group = Aggregate(Group, count="members")
+
+
+class Game(Entity, table=app, pk="GROUP#{group_id}", sk="GAME#{day}"):
+    group_id: str
+    day: str
+    played = Aggregate(Club, count="games")
+
+
+class Frozen(Entity, table=app, pk="FROZEN#{group_id}", sk="INFO", frozen=True):
+    group_id: str
+    parts: int = 0
+
+
+class Part(Entity, table=app, pk="FROZEN#{group_id}", sk="PART#{number:04d}"):
+    group_id: str
+    number: int
+    part_of = Aggregate(Frozen, count="parts")
+
+
+class Shelf(Entity, table=bare, pk="SHELF#{shelf}", sk="INFO"):
+    shelf: str
+    label: str = ""
+    books: int = 0
+
+
+class Book(Entity, table=bare, pk="BOOK#{isbn}", sk="BOOK"):
+    isbn: str
+    shelf: str = "a"
+    on_shelf = Aggregate(Shelf, count="books")
+
+
+FEW = Compare(Attr(("members",)), "<", {"N": "9"})
+GROUP: dict[str, Any] = {"PK": {"S": "GROUP#g"}, "SK": {"S": "INFO"}}
+
+
+def joining(number: int = 2, group: str = "g") -> list[Save]:
+    return [Save(Membership(group_id=group, user_id=str(one))) for one in range(number)]
+
+
+def plan_of(*intents: Intent, known: Known = NOTHING_KNOWN, write_id: str = "w2", **setting: Any) -> Plan:
+    return compile_plan(fold(intents, NOW), known, Setting(NOW, write_id, str, **setting))
+
+
+def stored(entity: Entity, **totals: int) -> dict[str, Any]:
+    """The item of an entity that has been counted in since."""
+    item = dict(plan_of(Save(entity), write_id="w1").actions[0].after or {})
+    return {**item, **{name: {"N": str(number)} for name, number in totals.items()}}
+
+
+def loaded(entity: E, **totals: int) -> E:
+    found: E = mapping_of(type(entity)).hydrate(stored(entity, **totals))
+    return found
+
+
+def known_as(entity: Entity, item: dict[str, Any] | None) -> Known:
+    mapping = mapping_of(type(entity))
+    return Known({ident_of(mapping.table, mapping.primary_key(vars(entity))): item})
+
+
+def purposes(plan: Plan) -> list[str]:
+    return [planned.purpose.value for planned in plan.actions]
+
+
+def committed(plan: Plan) -> None:
+    for effect in plan.effects:
+        effect.apply()
+
+
+# -- inserted, replaced, moved -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_target_inserted_in_the_block_starts_with_what_joins_it(first: bool) -> None:
+    group = Group(group_id="g")
+    plan = plan_of(Save(group), *joining()) if first else plan_of(*joining(), Save(group))
+    assert sorted(purposes(plan)) == ["insert"] * 3
+    (action,) = [planned for planned in plan.actions if planned.mapping.entity is Group]
+    assert action.after == {**stored(Group(group_id="g")), "members": {"N": "2"}, "_rev": {"S": "w2"}}
+    assert group.members == 0
+    committed(plan)
+    assert (group.members, inspect(group).changes) == (2, {})
+
+
+@pytest.mark.parametrize(
+    "given", [detached(loaded(Group(group_id="g"), members=4)), Group(group_id="g", members=4)]
+)
+def test_a_target_is_inserted_with_totals_of_zero_only(given: Group) -> None:
+    with pytest.raises(InvalidValue) as caught:
+        plan_of(Save(given))
+    assert str(caught.value) == (
+        "Group.members = 4: is kept by Membership.in_group, and begins at 0; leave it out (detached(..., members=0) "
+        "for a copy): saving what Membership.in_group counts changes it"
+    )
+
+
+def test_a_target_that_is_overwritten_keeps_its_totals() -> None:
+    group, item = Group(group_id="g", name="new"), stored(Group(group_id="g"), members=4)
+    plan = plan_of(Save(group, overwrite=True), *joining(), known=known_as(group, item))
+    assert plan.actions[0].after == {**item, "name": {"S": "new"}, "members": {"N": "6"}, "_rev": {"S": "w2"}}
+    committed(plan)
+    assert group.members == 6
+    same = Save(Group(group_id="g", members=4), overwrite=True)
+    assert plan_of(same, known=known_as(group, item)).actions[0].after == {**item, "_rev": {"S": "w2"}}
+    with pytest.raises(InvalidValue, match=r"Group.members = 5"):
+        plan_of(Save(Group(group_id="g", members=5), overwrite=True), known=known_as(group, item))
+
+
+def test_a_target_deleted_and_created_anew_keeps_its_totals() -> None:
+    old, new = loaded(Group(group_id="g"), members=4), Group(group_id="g", name="new")
+    plan = plan_of(intent.Remove(old), Save(new))
+    assert plan.actions[0].after is not None
+    assert plan.actions[0].after["members"] == {"N": "4"}
+    committed(plan)
+    assert (new.members, inspect(new).changes, inspect(old).loaded) == (4, {}, False)
+
+
+def test_a_moved_target_leaves_its_totals_with_the_key_that_is_named() -> None:
+    group = loaded(Group(group_id="g"), members=4)
+    group.group_id = "h"
+    plan = plan_of(Move(group), *joining(1, "h"))
+    assert [planned.after and planned.after.get("members") for planned in plan.actions] == [
+        None,
+        {"N": "1"},
+        None,
+    ]
+    committed(plan)
+    assert group.members == 1
+
+
+def test_targets_that_swap_their_keys_swap_their_totals() -> None:
+    one, two = loaded(Group(group_id="g", name="one"), members=4), loaded(Group(group_id="h"), members=7)
+    one.group_id, two.group_id = "h", "g"
+    plan = plan_of(Move(one), Move(two))
+    assert {
+        str((planned.after or {})["name"]["S"]): (planned.after or {})["members"] for planned in plan.actions
+    } == {
+        "one": {"N": "7"},
+        "x": {"N": "4"},
+    }
+    committed(plan)
+    assert (one.members, two.members) == (7, 4)
+
+
+# -- updated -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_loaded_target_takes_contributions_in_its_update_under_its_revision() -> None:
+    group = loaded(Group(group_id="g"), members=4)
+    group.name = "new"
+    plan = plan_of(*joining(), Save(group))
+    assert purposes(plan) == ["insert", "insert", "update"]
+    assert plan.actions[2].action == Update(
+        "targets",
+        GROUP,
+        (SetTo(("name",), {"S": "new"}), SetTo(("members",), {"N": "6"}), SetTo(("_rev",), {"S": "w2"})),
+        equals("_rev", {"S": "w1"}),
+    )
+    committed(plan)
+    assert (group.members, inspect(group).revision, inspect(group).changes) == (6, "w2", {})
+
+
+@pytest.mark.parametrize("edited", [True, False])
+def test_a_loaded_target_without_a_change_is_written_for_what_joins_it(edited: bool) -> None:
+    group = loaded(Group(group_id="g"), members=4)
+    write = Edit(group, (SetTo(("name",), "x"),)) if edited else Save(group)
+    plan = plan_of(write, *joining())
+    assert purposes(plan) == ["insert", "insert", "update"]
+    committed(plan)
+    assert (group.members, inspect(group).revision) == (6, "w2")
+
+
+def test_a_partial_update_of_a_loaded_target_takes_contributions() -> None:
+    group = loaded(Group(group_id="g"), members=4)
+    plan = plan_of(Edit(group, (SetTo(("name",), "new"),)), *joining())
+    committed(plan)
+    assert (group.name, group.members, inspect(group).changes) == ("new", 6, {})
+
+
+def test_an_update_by_key_adds_what_is_due() -> None:
+    plan = plan_of(Edit(Key(Group, group_id="g"), (SetTo(("name",), "new"),), F.members < 9), *joining())
+    assert plan.actions[0].action == Update(
+        "targets",
+        GROUP,
+        (SetTo(("name",), {"S": "new"}), AddTo(("members",), {"N": "2"}), SetTo(("_rev",), {"S": "w2"})),
+        And((exists("PK"), equals("_type", {"S": "Group"}), FEW)),
+    )
+    assert purposes(plan) == ["update", "insert", "insert"]
+
+
+def test_without_a_revision_the_total_itself_is_the_condition() -> None:
+    shelf = loaded(Shelf(shelf="a"), books=4)
+    shelf.label = "new"
+    plan = plan_of(Save(shelf), Save(Book(isbn="1")))
+    action = plan.actions[0].action
+    assert isinstance(action, Update)
+    assert action.condition == And(
+        (
+            exists("PK"),
+            equals("_type", {"S": "Shelf"}),
+            equals("books", {"N": "4"}),
+            equals("label", {"S": ""}),
+            equals("shelf", {"S": "a"}),
+        )
+    )
+    assert SetTo(("books",), {"N": "5"}) in action.changes
+
+
+def test_a_frozen_target_stays_as_it_was_and_is_to_be_read_again() -> None:
+    frozen = loaded(Frozen(group_id="g"), parts=4)
+    plan = plan_of(Save(frozen), Save(Part(group_id="g", number=1)))
+    committed(plan)
+    assert (frozen.parts, inspect(frozen).revision) == (4, "w1")
+
+
+# -- checked and deleted -----------------------------------------------------------------------------------------------
+
+
+def test_a_check_of_a_key_becomes_the_condition_of_what_is_added() -> None:
+    plan = plan_of(Check(Key(Group, group_id="g"), F.members < 9), *joining())
+    assert purposes(plan) == ["update", "insert", "insert"]
+    assert plan.actions[0].action == Update(
+        "targets",
+        GROUP,
+        (AddTo(("members",), {"N": "2"}), SetTo(("_rev",), {"S": "w2"})),
+        And((exists("PK"), equals("_type", {"S": "Group"}), FEW)),
+    )
+
+
+def test_a_checked_object_is_written_under_its_revision_and_is_not_stale_afterwards() -> None:
+    group = loaded(Group(group_id="g"), members=4)
+    group.name = "not saved"
+    plan = plan_of(Check(group), *joining())
+    assert purposes(plan) == ["update", "insert", "insert"]
+    assert plan.actions[0].action == Update(
+        "targets",
+        GROUP,
+        (SetTo(("members",), {"N": "6"}), SetTo(("_rev",), {"S": "w2"})),
+        equals("_rev", {"S": "w1"}),
+    )
+    committed(plan)
+    assert (group.members, inspect(group).revision) == (6, "w2")
+    assert inspect(group).changes == {"name": ("x", "not saved")}
+
+
+def test_a_deleted_target_drops_what_is_due_to_it() -> None:
+    group, member = loaded(Group(group_id="g"), members=1), loaded(Membership(group_id="g", user_id="1"))
+    assert purposes(plan_of(intent.Remove(group), intent.Remove(member))) == ["delete", "delete"]
+    by_key = intent.Remove(Key(Group, group_id="g"))
+    assert purposes(plan_of(intent.Remove(member), by_key)) == ["delete", "delete"]
+
+
+# -- of another class --------------------------------------------------------------------------------------------------
+
+
+def test_a_derived_target_takes_both_its_own_totals_and_those_of_its_base() -> None:
+    club = Club(group_id="g")
+    plan = plan_of(Save(club), *joining(), Save(Game(group_id="g", day="mon")))
+    committed(plan)
+    assert (club.members, club.games) == (2, 1)
+    both = plan_of(*joining(), Save(Game(group_id="g", day="mon")))
+    (action,) = [planned for planned in both.actions if planned.purpose.value == "aggregate"]
+    assert action.mapping.entity is Club
+    assert isinstance(action.action, Update)
+    assert action.action.condition == Or((missing("PK"), equals("_type", {"S": "Club"})))
+
+
+def test_what_joins_a_target_of_another_class_finds_none() -> None:
+    group = loaded(Group(group_id="g"))
+    group.name = "new"
+    with pytest.raises(EntityNotFound, match=r"Club.*'g'"):
+        plan_of(Save(group), Save(Game(group_id="g", day="mon")))
+    game = loaded(Game(group_id="g", day="mon"))
+    assert purposes(plan_of(Save(group), intent.Remove(game))) == ["update", "delete"]
+
+
+def test_an_update_by_the_key_of_a_base_class_leaves_open_which_target_it_is() -> None:
+    edit = Edit(Key(Group, group_id="g"), (SetTo(("name",), "new"),))
+    with pytest.raises(SameItemTwice, match="is written as a Group and counted in as a Club"):
+        plan_of(edit, Save(Game(group_id="g", day="mon")))
+
+
+# -- by hand -----------------------------------------------------------------------------------------------------------
+
+BY_HAND = (
+    "Group.members is kept by Membership.in_group, and is not written by hand; "
+    "leave it as it is: saving and deleting what Membership.in_group counts changes it"
+)
+
+
+def test_a_total_is_not_saved_by_hand() -> None:
+    group = loaded(Group(group_id="g"), members=4)
+    group.members = 5
+    for one in (Save(group), Move(group)):
+        with pytest.raises(UsageError) as caught:
+            plan_of(one)
+        assert str(caught.value) == BY_HAND
+
+
+def test_a_moved_total_is_not_written_by_hand() -> None:
+    group = loaded(Group(group_id="g"), members=4)
+    group.group_id, group.members = "h", 5
+    with pytest.raises(InvalidValue, match="begins at 0"):
+        plan_of(Move(group))
+
+
+@pytest.mark.parametrize("change", [F.members.add(1), F.members.set(4), F.members.remove()])
+def test_a_total_is_not_updated_by_hand(change: Any) -> None:
+    with pytest.raises(UsageError) as caught:
+        touched(mapping_of(Group), (change,))
+    assert str(caught.value) == BY_HAND
+    for target in (loaded(Group(group_id="g"), members=4), Key(Group, group_id="g")):
+        with pytest.raises(UsageError, match="is kept by"):
+            plan_of(Edit(target, (F.name.set("x"), change)))
+
+
+def test_a_total_of_a_derived_class_is_not_updated_through_its_base() -> None:
+    table = Table("bases")
+
+    class Base(Entity, table=table, pk="B#{id}", sk="B"):
+        id: str
+        parts: int = 0
+
+    class Derived(Base):
+        pass
+
+    class Piece(Entity, table=table, pk="P#{id}", sk="P"):
+        id: str
+        part_of = Aggregate(Derived, count="parts")
+
+    edit = Edit(Key(Base, id="1"), (F.parts.add(1),))
+    item = {**stored(Derived(id="1")), "parts": {"N": "4"}}
+    with pytest.raises(UsageError, match=r"Derived\.parts is kept by"):
+        plan_of(edit, known=known_as(Base(id="1"), item))

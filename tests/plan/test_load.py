@@ -1,0 +1,133 @@
+"""Loading in bulk: what is stored, what is refused, and a plan that is never sent again."""
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+import pytest
+
+from dynaorm import Aggregate, Entity, ExpiresAt, GlobalIndex, Index, Table, Unique, Versioned
+from dynaorm.errors import InvalidValue, ItemTooLarge, UsageError
+from dynaorm.plan.load import check_loadable, load_of, plan_of
+from dynaorm.plan.planned import Purpose
+
+app = Table("load-app", indexes=[GlobalIndex("GSI1")])
+plain = Table("load-plain", type_attribute=None, revision_attribute=None)
+
+
+class Event(Entity, table=app, pk="EVENT#{event_id}", sk="E"):
+    event_id: str
+    kind: str | None = None
+    size: int = 0
+    until: Annotated[datetime | None, ExpiresAt()] = None
+    by_kind = Index("GSI1", pk="KIND#{kind}", sk="{event_id}")
+
+
+class Reading(Entity, table=plain, pk="R#{name}", sk="R"):
+    name: str
+
+
+class User(Entity, table=app, pk="USER#{user_id}", sk="U"):
+    user_id: str
+    email: Annotated[str, Unique()]
+
+
+class Staff(User):
+    desk: str = ""
+
+
+class Audit(Entity, table=app, pk="AUDIT#{audit_id}", sk="A", versioned=True):
+    audit_id: str
+
+
+class Page(Entity, table=app, pk="PAGE#{page_id}", sk="P"):
+    page_id: str
+    text: str = ""
+
+
+class Note(Entity, table=app, pk="NOTE#{note_id}", sk="N", versioned=True):
+    note_id: str
+    text: Annotated[str, Versioned()] = ""
+
+
+class Group(Entity, table=app, pk="GROUP#{group_id}", sk="G"):
+    group_id: str
+    members: int = 0
+
+
+class Membership(Entity, table=app, pk="GROUP#{group_id}", sk="MEMBER#{user_id}"):
+    group_id: str
+    user_id: str
+    in_group = Aggregate(Group, count="members")
+
+
+def test_an_entity_is_stored_whole_with_its_index_keys_and_a_revision() -> None:
+    until = datetime(2024, 1, 1, tzinfo=UTC)
+    load = load_of(Event(event_id="1", kind="k", until=until), "r1")
+    assert load.item == {
+        "PK": {"S": "EVENT#1"},
+        "SK": {"S": "E"},
+        "_type": {"S": "Event"},
+        "_rev": {"S": "r1"},
+        "event_id": {"S": "1"},
+        "kind": {"S": "k"},
+        "size": {"N": "0"},
+        "until": {"N": str(int(until.timestamp()))},
+        "GSI1PK": {"S": "KIND#k"},
+        "GSI1SK": {"S": "1"},
+    }
+
+
+def test_an_index_key_that_is_none_is_left_out() -> None:
+    item = load_of(Event(event_id="1"), "r1").item
+    assert item.keys() == {"PK", "SK", "_type", "_rev", "event_id", "size"}
+
+
+def test_a_table_without_revisions_gets_none() -> None:
+    assert load_of(Reading(name="n"), "r1").item == {"PK": {"S": "R#n"}, "SK": {"S": "R"}, "name": {"S": "n"}}
+
+
+def test_a_value_that_cannot_be_stored_is_refused() -> None:
+    with pytest.raises(InvalidValue, match=r"Event\.size"):
+        load_of(Event.model_construct(event_id="1", size="many"), "r1")
+
+
+def test_an_item_of_more_than_400_kb_is_refused() -> None:
+    with pytest.raises(ItemTooLarge, match=r"Page.*page_id='1'.* has 409,\d+ bytes"):
+        load_of(Page(page_id="1", text="x" * 409_600), "r1")
+
+
+@pytest.mark.parametrize(
+    ("entity", "why"),
+    [
+        (User, "email"),
+        (Staff, "email"),
+        (Audit, "versioned"),
+        (Note, "versioned"),
+        (Membership, "in_group"),
+        (Group, "members"),
+    ],
+)
+def test_a_class_on_which_something_else_depends_is_refused_naming_the_remedy(entity: type, why: str) -> None:
+    with pytest.raises(UsageError, match=rf"{entity.__name__} .*{why}.*session\.save_many"):
+        check_loadable(entity)
+
+
+def test_any_other_class_is_accepted() -> None:
+    check_loadable(Event)
+    check_loadable(Reading)
+
+
+def test_what_is_no_entity_is_refused() -> None:
+    with pytest.raises(UsageError, match="int is not mapped"):
+        check_loadable(int)
+
+
+def test_the_plan_says_that_it_replaces_and_is_too_old_to_be_sent_again() -> None:
+    first, last = load_of(Event(event_id="1", size=1), "r1"), load_of(Event(event_id="1", size=2), "r2")
+    plan = plan_of([first, last], "real-table")
+    (planned,) = plan.actions
+    assert (planned.purpose, planned.revision, planned.after) == (Purpose.REPLACE, "r2", last.item)
+    assert plan.to_request() == {"TableName": "real-table", "Item": last.item}
+    assert [effect.entity for effect in plan.effects] == [first.entity, last.entity]
+    assert plan.made_at == float("-inf")
+    assert "Put real-table PK=EVENT#1 SK=E: replace Event(event_id='1'), whatever is stored" in plan.explain()
