@@ -32,7 +32,22 @@ class Pause:
     seconds: float
 
 
-Flow: TypeAlias = Generator[Call | Pause, Reply, T]
+@dataclass(frozen=True, slots=True)
+class Together:
+    """Run several flows at once, at most ``limit`` at a time.
+
+    The reply is a list of their outcomes in order: what a flow returned, or the ``Exception`` it ended with, in its
+    place. No flow returns an exception, so that the two cannot be confused.
+    """
+
+    flows: tuple["Flow[Any]", ...]
+    limit: int
+
+
+Step: TypeAlias = Call | Pause | Together
+"""What a flow asks for. It is sent a ``Reply``, nothing that matters, or a list of outcomes."""
+
+Flow: TypeAlias = Generator[Step, Any, T]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +101,12 @@ class Transport(Protocol):
     """
 
     def call(self, call: Call, /) -> Reply: ...
+
+
+class AsyncTransport(Protocol):
+    """The same for asynchronous sessions."""
+
+    async def call(self, call: Call, /) -> Reply: ...
 
 
 class Clock(Protocol):

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from dynaorm.errors import DecodeError
 from dynaorm.flow.call import Clock
 from dynaorm.flow.retry import Retry
 
@@ -16,9 +17,14 @@ class Context:
         retry: how often and how long to repeat.
         clock: time, randomness and identifiers.
         consistent: whether plain reads are strongly consistent; reads that a plan is computed from always are.
+        on_decode_error: called with the error of an item in a list that does not fit its class; without it the list
+            fails.
+        cursor_secret: signs cursors, so that nobody can make one up.
     """
 
     table_name: Callable[[str], str]
     retry: Retry
     clock: Clock
     consistent: bool = False
+    on_decode_error: Callable[[DecodeError], object] | None = None
+    cursor_secret: bytes | None = None

@@ -7,6 +7,7 @@ from dynaorm.entity.mapping import EntityMapping
 from dynaorm.errors import Contention, StoreError, TableNotFound, Throttled, UnexpectedRefusal, Unreachable
 from dynaorm.flow.call import Call, Flow, NoAnswer, Pause, Refusal, Reply
 from dynaorm.flow.context import Context
+from dynaorm.flow.cost import ReadCost
 from dynaorm.flow.retry import conflict_in, is_retryable, throttle_in
 from dynaorm.item.value import Item
 
@@ -35,13 +36,15 @@ def answered(call: Call, context: Context) -> Flow[Reply]:
         attempts += 1
         trouble: Refusal | NoAnswer
         try:
-            return (yield call)
+            reply: Reply = yield call
         except NoAnswer as silence:
             trouble = silence
         except Refusal as refusal:
             if not is_retryable(refusal):
                 raise
             trouble = refusal
+        else:
+            return reply
         pause = next(pauses, None)
         if pause is None:
             raise spent(trouble, call, attempts) from trouble
@@ -88,14 +91,23 @@ def get_item(table: str, key: Item, context: Context, *, consistent: bool) -> Fl
     return reply.get("Item")
 
 
-def get_items(table: str, keys: Sequence[Item], context: Context, *, consistent: bool) -> Flow[list[Item]]:
-    """Up to 100 items of one table by key, in no order, absent ones missing; unprocessed keys are asked for again."""
+def get_items(
+    table: str, keys: Sequence[Item], context: Context, *, consistent: bool, cost: ReadCost | None = None
+) -> Flow[list[Item]]:
+    """Up to 100 items of one table by key, in no order, absent ones missing; unprocessed keys are asked for again.
+
+    ``cost``: counts what it costs, if given.
+    """
     found: list[Item] = []
     waiting: list[Item] = list(keys)
     pauses = context.retry.pauses(context.clock)
     while waiting:
-        request = {"RequestItems": {table: {"Keys": waiting, "ConsistentRead": consistent}}}
+        request: dict[str, Any] = {"RequestItems": {table: {"Keys": waiting, "ConsistentRead": consistent}}}
+        if cost is not None:
+            request["ReturnConsumedCapacity"] = "TOTAL"
         reply = yield from repeat(Call("BatchGetItem", request), context)
+        if cost is not None:
+            cost.add(reply)
         found += reply.get("Responses", {}).get(table, [])
         left = reply.get("UnprocessedKeys", {}).get(table, {}).get("Keys", [])
         if len(left) == len(waiting):

@@ -242,7 +242,8 @@ def _is_committed(plan: Plan, context: Context) -> Flow[bool]:
     """
     missing: list[bool] = []
     for planned in plan.actions:
-        if planned.purpose in GUARDS or planned.purpose is Purpose.CHECK:
+        # Others write guards and totals too: what these hold now says nothing of this plan.
+        if planned.purpose in GUARDS or planned.purpose in (Purpose.CHECK, Purpose.AGGREGATE):
             continue
         item = yield from _stored(plan, planned, context)
         if planned.purpose not in (Purpose.DELETE, Purpose.PURGE) and _is_in_effect(planned, item):

@@ -1,8 +1,10 @@
 """Driving a flow over a transport: the whole difference between a synchronous and an asynchronous session."""
 
-from typing import TypeVar
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from typing import Any, TypeVar
 
-from dynaorm.flow.call import Clock, Flow, Pause, Reply, Transport
+from dynaorm.flow.call import Call, Clock, Flow, Pause, Reply, Together, Transport
 
 T = TypeVar("T")
 
@@ -13,11 +15,13 @@ def drive(flow: Flow[T], transport: Transport, clock: Clock) -> T:
         step = next(flow)
         while True:
             try:
-                reply: Reply = {}
-                if isinstance(step, Pause):
+                reply: Any = {}
+                if isinstance(step, Call):
+                    reply = transport.call(step)
+                elif isinstance(step, Pause):
                     clock.pause(step.seconds)
                 else:
-                    reply = transport.call(step)
+                    reply = _together(step, transport, clock)
             except BaseException as raised:  # noqa: BLE001 - Ctrl-C too: the flow has to know that no answer came
                 step = flow.throw(raised)
             else:
@@ -27,3 +31,42 @@ def drive(flow: Flow[T], transport: Transport, clock: Clock) -> T:
         return result
     finally:
         flow.close()
+
+
+def _together(step: Together, transport: Transport, clock: Clock) -> list[Any]:
+    """The outcome of every flow, in order, each run in a thread. When interrupted, those under way are waited for."""
+    if not step.flows:
+        return []
+    gate = _Gate(transport)
+    with ThreadPoolExecutor(min(step.limit, len(step.flows)), "dynaorm") as pool:
+        try:
+            # The caller's context variables hold in the threads too: validators of the application may read them.
+            futures = [pool.submit(copy_context().run, _outcome, flow, gate, clock) for flow in step.flows]
+            return [future.result() for future in futures]
+        except BaseException:
+            gate.is_closed = True
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _outcome(flow: Flow[Any], gate: "_Gate", clock: Clock) -> Any:
+    try:
+        return drive(flow, gate, clock)
+    except Exception as failure:  # noqa: BLE001 - an outcome like any other, which the flow that asked will judge
+        return failure
+    except BaseException:
+        gate.is_closed = True
+        raise
+
+
+class _Gate:
+    """Lets calls through until somebody is interrupted; after that a flow ends at its next call, unsent."""
+
+    def __init__(self, inner: Transport) -> None:
+        self._inner = inner
+        self.is_closed = False
+
+    def call(self, call: Call, /) -> Reply:
+        if self.is_closed:
+            raise KeyboardInterrupt
+        return self._inner.call(call)

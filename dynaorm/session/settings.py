@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
+from dynaorm.errors import DecodeError
 from dynaorm.flow.call import Clock, Transport
 from dynaorm.flow.context import Context
 from dynaorm.flow.retry import Retry
@@ -13,6 +14,9 @@ def context_of(
     retry: Retry,
     consistent: bool,
     clock: Clock | None,
+    *,
+    on_decode_error: Callable[[DecodeError], object] | None = None,
+    cursor_secret: bytes | None = None,
 ) -> Context:
     """The context of a session; tables without a name of their own keep the declared one."""
     if table_names is None:
@@ -24,7 +28,7 @@ def context_of(
             return names.get(declared, declared)
     else:
         name = table_names
-    return Context(name, retry, clock or SystemClock(), consistent)
+    return Context(name, retry, clock or SystemClock(), consistent, on_decode_error, cursor_secret)
 
 
 def default_transport(region: str | None, endpoint: str | None, profile: str | None) -> Transport:
@@ -32,3 +36,10 @@ def default_transport(region: str | None, endpoint: str | None, profile: str | N
     from dynaorm.transport.pynamodb import PynamoTransport  # noqa: PLC0415 - see above
 
     return PynamoTransport(region=region, endpoint=endpoint, profile=profile)
+
+
+def close_transport(transport: object) -> None:
+    """Close a transport that has something to close."""
+    close = getattr(transport, "close", None)
+    if close is not None:
+        close()

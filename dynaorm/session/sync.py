@@ -10,7 +10,7 @@ from dynaorm.entity.key import Key
 from dynaorm.entity.mapping import mapping_of
 from dynaorm.entity.table import Table
 from dynaorm.entity.version import Version
-from dynaorm.errors import Contention, SessionClosed, StaleEntity
+from dynaorm.errors import Contention, DecodeError, SessionClosed, StaleEntity
 from dynaorm.flow import entity as verbs
 from dynaorm.flow import history
 from dynaorm.flow.call import Clock, Flow, Pause, Transport
@@ -25,8 +25,10 @@ from dynaorm.item.condition import Condition
 from dynaorm.item.update import Change
 from dynaorm.plan.intent import Move, Remove, Save
 from dynaorm.plan.plan import Plan
+from dynaorm.session.asking import Asking
+from dynaorm.session.bulk import Bulk
 from dynaorm.session.drive import drive
-from dynaorm.session.settings import context_of, default_transport
+from dynaorm.session.settings import close_transport, context_of, default_transport
 from dynaorm.session.transaction import (
     Transaction,
     checked_condition,
@@ -40,7 +42,7 @@ E = TypeVar("E")
 T = TypeVar("T")
 
 
-class Session:
+class Session(Asking, Bulk):
     """Loads and stores entities. It holds none of them, and may be shared by threads; an entity may not.
 
     Args:
@@ -51,7 +53,9 @@ class Session:
         table_names: physical table names, as a mapping or function of the declared ones.
         retry: how often and how long calls are repeated on conflicts, throttles and missing answers.
         consistent: make plain reads strongly consistent. Reads a plan is computed from always are.
-        on_decode_error: called with the ``DecodeError`` of an item in a list that does not fit its class.
+        on_decode_error: called with the ``DecodeError`` of an item in a list that does not fit its class, or that no
+            class understands; the list goes on without it. Without a handler the first kind fails the list.
+        cursor_secret: signs the cursors of pages, so that nobody can make one up.
         clock: time, randomness and waiting, for tests.
     """
 
@@ -65,13 +69,20 @@ class Session:
         table_names: Mapping[str, str] | Callable[[str], str] | None = None,
         retry: Retry = DEFAULT_RETRY,
         consistent: bool = False,
-        on_decode_error: Callable[[Any], object] | None = None,
+        on_decode_error: Callable[[DecodeError], object] | None = None,
+        cursor_secret: bytes | None = None,
         clock: Clock | None = None,
     ) -> None:
         self._transport = transport or default_transport(region, endpoint, profile)
         self._owns_transport = transport is None
-        self._context: Context = context_of(table_names, retry, consistent, clock)
-        self._on_decode_error = on_decode_error
+        self._context: Context = context_of(
+            table_names,
+            retry,
+            consistent,
+            clock,
+            on_decode_error=on_decode_error,
+            cursor_secret=cursor_secret,
+        )
         self._closed = False
 
     # -- lifetime --------------------------------------------------------------------------------------------------
@@ -79,9 +90,8 @@ class Session:
     def close(self) -> None:
         """Close the session and its connections. A transport that was given stays open."""
         self._closed = True
-        close = getattr(self._transport, "close", None)
-        if self._owns_transport and close is not None:
-            close()
+        if self._owns_transport:
+            close_transport(self._transport)
 
     def __enter__(self) -> Self:
         return self
@@ -91,7 +101,7 @@ class Session:
     ) -> None:
         self.close()
 
-    def _run(self, flow: Flow[T]) -> T:
+    def _run(self, flow: Flow[T], /) -> T:
         if self._closed:
             raise SessionClosed
         return drive(flow, self._transport, self._context.clock)

@@ -1,8 +1,14 @@
 """Driving a flow: replies are sent into it, what a call raises is thrown into it, and pauses are the clock's."""
 
+import signal
+import threading
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Any
+
 import pytest
 
-from dynaorm.flow.call import Call, Flow, NoAnswer, Pause, Refusal
+from dynaorm.flow.call import Call, Flow, NoAnswer, Pause, Refusal, Together
 from dynaorm.session.drive import drive
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.scripted import ScriptedTransport
@@ -99,3 +105,146 @@ def test_an_error_of_the_flow_is_the_callers() -> None:
 
     with pytest.raises(ValueError, match="of its own"):
         drive(flow(), ScriptedTransport({}), FakeClock())
+
+
+# -- several flows at once ---------------------------------------------------------------------------------------------
+
+
+class Meeting:
+    """A transport whose calls wait until so many are under way at once; it remembers how many ever were."""
+
+    def __init__(self, size: int) -> None:
+        self.most = 0
+        self._under_way = 0
+        self._counting = threading.Lock()
+        self._all_there = threading.Barrier(size)
+
+    def call(self, call: Call, /) -> dict[str, Any]:
+        with self._counting:
+            self._under_way += 1
+            self.most = max(self.most, self._under_way)
+        self._all_there.wait(10)
+        with self._counting:
+            self._under_way -= 1
+        return dict(call.request)
+
+
+def asking(number: int) -> Flow[int]:
+    reply = yield Call("GetItem", {"n": number})
+    result: int = reply["n"]
+    return result
+
+
+def all_of(*flows: Flow[Any], limit: int) -> Flow[list[Any]]:
+    found: list[Any] = yield Together(flows, limit)
+    return found
+
+
+def test_flows_run_at_once_up_to_the_limit_and_their_results_come_in_order() -> None:
+    meeting = Meeting(3)
+    assert drive(all_of(*map(asking, range(9)), limit=3), meeting, FakeClock()) == list(range(9))
+    assert meeting.most == 3
+
+
+def test_flows_may_run_several_flows_themselves() -> None:
+    flow = all_of(*[all_of(*map(asking, range(2)), limit=2) for _ in range(2)], limit=2)
+    meeting = Meeting(4)
+    assert drive(flow, meeting, FakeClock()) == [[0, 1], [0, 1]]
+    assert meeting.most == 4
+
+
+def test_of_no_flows_there_are_no_outcomes() -> None:
+    assert drive(all_of(limit=8), ScriptedTransport(), FakeClock()) == []
+
+
+def test_a_failure_stands_in_the_place_of_its_flow() -> None:
+    def failing() -> Flow[int]:
+        yield Pause(1)
+        raise ValueError("of its own")
+
+    clock = FakeClock()
+    first, second, third = drive(all_of(asking(1), failing(), asking(3), limit=2), Meeting(1), clock)
+    assert (first, str(second), third) == (1, "of its own", 3)
+    assert clock.pauses == [1]
+
+
+def test_the_callers_context_variables_hold_in_every_flow() -> None:
+    tenant = ContextVar("tenant", default="nobody")
+
+    def reading() -> Flow[str]:
+        yield GET
+        return tenant.get()
+
+    mark = tenant.set("acme")
+    try:
+        found = drive(all_of(reading(), reading(), limit=2), ScriptedTransport({}, {}), FakeClock())
+    finally:
+        tenant.reset(mark)
+    assert found == ["acme", "acme"]
+
+
+class Interrupting:
+    """A transport whose call number 0 does something and waits; all others are answered at once, and counted."""
+
+    def __init__(self, interrupt: Callable[[], object]) -> None:
+        self.numbers: list[int] = []
+        self.has_company = threading.Event()
+        self._interrupt = interrupt
+
+    def call(self, call: Call, /) -> dict[str, Any]:
+        number: int = call.request["n"]
+        self.numbers.append(number)
+        if number == 0:
+            assert self.has_company.wait(10)
+            self._interrupt()
+        else:
+            self.has_company.set()
+        return {}
+
+
+def endless(ended: list[type[BaseException]]) -> Flow[None]:
+    try:
+        while True:
+            yield Call("GetItem", {"n": 1})
+    except BaseException as raised:
+        ended.append(type(raised))
+        raise
+
+
+def stopping() -> None:
+    raise KeyboardInterrupt
+
+
+def test_after_an_interruption_no_flow_makes_another_call() -> None:
+    """The first flow is interrupted beside the second, which would go on for ever; the third waits for its turn."""
+    transport, ended = Interrupting(stopping), list[type[BaseException]]()
+    with pytest.raises(KeyboardInterrupt):
+        drive(all_of(asking(0), endless(ended), asking(3), limit=2), transport, FakeClock())
+    assert ended == [KeyboardInterrupt]
+    assert set(transport.numbers) == {0, 1}
+
+
+def test_ctrl_c_reaches_the_flow_that_asked_once_those_under_way_have_ended() -> None:
+    """Ctrl-C is the main thread's, which only waits for the others."""
+
+    def press() -> None:
+        main = threading.main_thread().ident
+        assert main is not None
+        signal.pthread_kill(main, signal.SIGINT)
+
+    transport, ended = Interrupting(press), list[type[BaseException]]()
+
+    def outer() -> Flow[None]:
+        try:
+            yield Together((asking_nothing(), endless(ended), asking(3)), 2)
+        except KeyboardInterrupt:
+            ended.append(KeyboardInterrupt)
+            raise
+
+    with pytest.raises(KeyboardInterrupt):
+        drive(outer(), transport, FakeClock())
+    assert ended == [KeyboardInterrupt] * 2
+
+
+def asking_nothing() -> Flow[None]:
+    yield Call("GetItem", {"n": 0})

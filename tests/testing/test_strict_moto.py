@@ -276,6 +276,21 @@ def test_a_batch_write_names_an_item_once(engine: Engine) -> None:
     assert engine.get("a") is not None
 
 
+def batch_get(engine: Engine, *names: str) -> Reply:
+    request = {"RequestItems": {engine.table: {"Keys": [keys(name) for name in names]}}}
+    return engine.transport.call(Call("BatchGetItem", request))
+
+
+def test_a_batch_get_has_at_most_100_keys(engine: Engine) -> None:
+    names = [str(number) for number in range(101)]
+    assert batch_get(engine, *names[:100])["Responses"] == {engine.table: []}
+    assert refusal_of(lambda: batch_get(engine, *names)).code == "ValidationException"
+
+
+def test_a_batch_get_names_an_item_once(engine: Engine) -> None:
+    assert refusal_of(lambda: batch_get(engine, "a", "b", "a")).code == "ValidationException"
+
+
 def together(count: int, work: Callable[[int], object]) -> list[str]:
     """Do it in that many threads at once: for each, "ok" or the code of its refusal."""
     start = threading.Barrier(count)

@@ -1,0 +1,396 @@
+"""``AsyncSession``: what a service holds to load and store its entities."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from datetime import datetime
+from types import TracebackType
+from typing import Any, Self, TypeVar, overload
+
+from dynaorm.entity.key import Key
+from dynaorm.entity.mapping import mapping_of
+from dynaorm.entity.table import Table
+from dynaorm.entity.version import Version
+from dynaorm.errors import Contention, DecodeError, SessionClosed, StaleEntity
+from dynaorm.flow import entity as verbs
+from dynaorm.flow import history
+from dynaorm.flow.call import AsyncTransport, Clock, Flow, Pause
+from dynaorm.flow.commit import commit, planned
+from dynaorm.flow.context import Context
+from dynaorm.flow.lookup import get_by
+from dynaorm.flow.provision import create_table
+from dynaorm.flow.retry import DEFAULT_RETRY, WINDOW_SECONDS, Retry
+from dynaorm.flow.target import Target, target_of
+from dynaorm.flow.write import resume
+from dynaorm.item.condition import Condition
+from dynaorm.item.update import Change
+from dynaorm.plan.intent import Move, Remove, Save
+from dynaorm.plan.plan import Plan
+from dynaorm.session.asking_async import AsyncAsking
+from dynaorm.session.bulk_async import AsyncBulk
+from dynaorm.session.drive_async import drive_async
+from dynaorm.session.settings_async import async_context_of, close_async_transport, default_async_transport
+from dynaorm.session.transaction import (
+    Transaction,
+    checked_condition,
+    closed,
+    opened,
+    refuse_inside,
+    run_hooks,
+)
+
+E = TypeVar("E")
+T = TypeVar("T")
+
+
+class AsyncSession(AsyncAsking, AsyncBulk):
+    """Loads and stores entities. It holds none of them, and may be shared by threads; an entity may not.
+
+    Args:
+        region: the AWS region; default the environment's.
+        endpoint: another DynamoDB endpoint (``http://127.0.0.1:8000``).
+        profile: a profile of the AWS configuration files.
+        transport: who carries the calls; default pynamodb's Connection, one attempt per call.
+        table_names: physical table names, as a mapping or function of the declared ones.
+        retry: how often and how long calls are repeated on conflicts, throttles and missing answers.
+        consistent: make plain reads strongly consistent. Reads a plan is computed from always are.
+        on_decode_error: called with the ``DecodeError`` of an item in a list that does not fit its class, or that no
+            class understands; the list goes on without it. Without a handler the first kind fails the list.
+        cursor_secret: signs the cursors of pages, so that nobody can make one up.
+        clock: time, randomness and waiting, for tests.
+    """
+
+    def __init__(
+        self,
+        *,
+        region: str | None = None,
+        endpoint: str | None = None,
+        profile: str | None = None,
+        transport: AsyncTransport | None = None,
+        table_names: Mapping[str, str] | Callable[[str], str] | None = None,
+        retry: Retry = DEFAULT_RETRY,
+        consistent: bool = False,
+        on_decode_error: Callable[[DecodeError], object] | None = None,
+        cursor_secret: bytes | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        self._transport = transport or default_async_transport(region, endpoint, profile)
+        self._owns_transport = transport is None
+        self._context: Context = async_context_of(
+            table_names,
+            retry,
+            consistent,
+            clock,
+            on_decode_error=on_decode_error,
+            cursor_secret=cursor_secret,
+        )
+        self._closed = False
+
+    # -- lifetime --------------------------------------------------------------------------------------------------
+
+    async def close(self) -> None:
+        """Close the session and its connections. A transport that was given stays open."""
+        self._closed = True
+        if self._owns_transport:
+            await close_async_transport(self._transport)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, raised: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def _run(self, flow: Flow[T], /) -> T:
+        if self._closed:
+            raise SessionClosed
+        return await drive_async(flow, self._transport, self._context.clock)
+
+    async def _write(self, verb: str, flow: Flow[T]) -> T:
+        refuse_inside(self, verb)
+        return await self._run(flow)
+
+    # -- tables ----------------------------------------------------------------------------------------------------
+
+    async def create_table(self, table: Table, /) -> None:
+        """Create a table (and the one of its guards) on demand billing, and wait until it is active.
+
+        A table that exists is left as it is. TTL is enabled where a class of the table declares ``ExpiresAt()``.
+
+        Raises:
+            UsageError: it exists with other keys, or without a declared index.
+        """
+        await self._run(create_table(table, self._context))
+
+    # -- reading ---------------------------------------------------------------------------------------------------
+
+    @overload
+    async def get(self, target: type[E], /, **fields: Any) -> E | None: ...
+    @overload
+    async def get(
+        self,
+        target: Key[E],
+        /,
+        *,
+        version: int | None = None,
+        as_of: datetime | None = None,
+        consistent: bool | None = None,
+    ) -> E | None: ...
+    async def get(self, target: Any, /, **fields: Any) -> Any:
+        """The entity under a key: ``get(User, user_id="u1")``; None where there is none.
+
+        Options go with the key form: ``get(Key(Audit, equipment_id="1"), version=2)``. An entity read at a version
+        (``version=``, ``as_of=``) is read-only.
+
+        Raises:
+            UnknownField, UsageError, InvalidValue: the key cannot be made.
+            DecodeError: what is stored does not fit the class.
+        """
+        return await self._run(verbs.get(target, fields, self._context))
+
+    @overload
+    async def get_one(self, target: type[E], /, **fields: Any) -> E: ...
+    @overload
+    async def get_one(
+        self,
+        target: Key[E],
+        /,
+        *,
+        version: int | None = None,
+        as_of: datetime | None = None,
+        consistent: bool | None = None,
+    ) -> E: ...
+    async def get_one(self, target: Any, /, **fields: Any) -> Any:
+        """The same as ``get``, raising EntityNotFound where there is none."""
+        return await self._run(verbs.get_one(target, fields, self._context))
+
+    async def get_by(self, entity: type[E], /, **fields: Any) -> E | None:
+        """The entity that holds a unique value: ``get_by(User, email="bobby@example.com")``; None where nobody does.
+
+        Through the guard item, strongly consistent, without an index: two reads.
+
+        Raises:
+            UsageError: no unique constraint is made of exactly these fields.
+            OwnerUnknown: the guard was written by hand and names no owner.
+        """
+        return await self._run(get_by(mapping_of(entity), fields, self._context))
+
+    @overload
+    async def exists(self, target: type[Any], /, **fields: Any) -> bool: ...
+    @overload
+    async def exists(self, target: Key[Any], /, *, consistent: bool | None = None) -> bool: ...
+    async def exists(self, target: Any, /, **fields: Any) -> bool:
+        """Whether ``get`` would find an entity."""
+        return await self._run(verbs.get(target, fields, self._context)) is not None
+
+    async def refresh(self, entity: E, /) -> E:
+        """Read a loaded entity again, strongly consistent: the same object, or another if it is frozen.
+
+        Raises:
+            EntityNotFound: it is gone.
+        """
+        return await self._run(verbs.refresh(entity, self._context))
+
+    # -- writing ---------------------------------------------------------------------------------------------------
+
+    async def save(self, entity: E, /, *, condition: Condition | None = None, overwrite: bool = False) -> E:
+        """Insert a new entity, or write what changed of a loaded one, in one request; returns it.
+
+        ``overwrite`` replaces whatever is stored under its key, keeping guards and versions right.
+
+        Raises:
+            AlreadyExists, UniqueViolation: its key or a unique value is taken.
+            StaleEntity: somebody saved or deleted it since it was loaded.
+            ConditionFailed: the caller's condition does not hold.
+            OutcomeUnknown: no answer came; see ``resume``.
+        """
+        await self._write(
+            "save", commit([Save(entity, checked_condition(entity, condition), overwrite)], self._context)
+        )
+        return entity
+
+    @overload
+    async def update(
+        self,
+        target: Key[E],
+        /,
+        *changes: Change | Mapping[str, Any],
+        condition: Condition | None = None,
+        exactly_once: bool = False,
+    ) -> E: ...
+    @overload
+    async def update(
+        self,
+        target: E,
+        /,
+        *changes: Change | Mapping[str, Any],
+        condition: Condition | None = None,
+        exactly_once: bool = False,
+    ) -> E: ...
+    async def update(
+        self,
+        target: Any,
+        /,
+        *changes: Change | Mapping[str, Any],
+        condition: Condition | None = None,
+        exactly_once: bool = False,
+    ) -> Any:
+        """Change some fields; returns the entity as stored now.
+
+        ``update(Key(User, user_id="u1"), F.visits.add(1))`` or ``update(user, {"full_name": "B"})``. One UpdateItem
+        without reading, unless a key, constraint, version or expiry depends on what is touched. A loaded entity is
+        updated under its revision, in place unless frozen. ``exactly_once`` sends a transaction with a token, so that
+        a lost answer can be repeated.
+
+        Raises:
+            EntityNotFound: nothing is stored under the key.
+            ConditionFailed: the caller's condition does not hold.
+            OutcomeUnknown: no answer came, and the stored item does not show this update.
+        """
+        edit = verbs.edit_of(target, changes, checked_condition(target, condition))
+        return await self._write("update", verbs.update(edit, self._context, exactly_once=exactly_once))
+
+    async def move(self, entity: E, /) -> E:
+        """Store a loaded entity under the primary key its fields now give, with its guards, in one transaction."""
+        await self._write("move", commit([Move(entity)], self._context))
+        return entity
+
+    async def delete(
+        self, target: Key[Any] | Any, /, *, condition: Condition | None = None, exactly_once: bool = False
+    ) -> None:
+        """Delete a loaded entity, or the one under a key, and release its unique values.
+
+        Raises:
+            EntityNotFound: nothing is stored under the key.
+            StaleEntity: somebody saved or deleted the loaded entity since.
+            UsageError: the entity is new.
+        """
+        intent = Remove(target, checked_condition(target, condition))
+        await self._write("delete", commit([intent], self._context, exactly_once=exactly_once))
+
+    @asynccontextmanager
+    async def transaction(self, token: str | None = None) -> AsyncIterator[Transaction]:
+        """A block whose writes are sent as one TransactWriteItems at its end, all or nothing.
+
+        Nothing is sent if the block raises. With a token of the caller's own (1 to 36 characters), an equal block is
+        applied once within ten minutes, in whatever process it runs again.
+
+        Raises:
+            PlanTooLarge: more than 100 actions or 4 MB; nothing was sent.
+            SameItemTwice, UniqueViolation, StaleEntity, ...: as the single writes.
+            TokenReused: the token was used with another content.
+        """
+        tx = Transaction()
+        async with self._block(tx, token):
+            yield tx
+        run_hooks(tx.hooks)
+
+    @asynccontextmanager
+    async def _block(self, tx: Transaction, token: str | None) -> AsyncIterator[None]:
+        mark = opened(self)
+        try:
+            yield
+        finally:
+            closed(mark)
+            intents = tx.end()
+        await self._run(commit(intents, self._context, token))
+
+    async def run(self, work: Callable[[Transaction], Awaitable[T]], /, *, attempts: int = 5) -> T:
+        """Call ``work(tx)`` in a fresh transaction, again after StaleEntity or Contention; returns its result.
+
+        ``work`` has to load what it changes: what it holds from an earlier attempt is stale.
+        """
+        pauses = self._context.retry.pauses(self._context.clock)
+        for attempt in range(1, attempts + 1):
+            tx = Transaction()
+            try:
+                async with self._block(tx, None):
+                    result = await work(tx)
+            except (StaleEntity, Contention):
+                pause = next(pauses, None)
+                if attempt == attempts or pause is None:
+                    raise
+                await self._run(_waiting(pause))
+            else:
+                # Outside of try: what a hook raises comes after the commit, and must not make it happen twice.
+                run_hooks(tx.hooks)
+                return result
+        raise AssertionError("unreachable")
+
+    def plan(self, entity: Any, /, *, condition: Condition | None = None) -> Plan:
+        """What ``save(entity)`` would send, and why each action is there; no request is made."""
+        return planned([Save(entity, checked_condition(entity, condition))], self._context)
+
+    async def resume(self, plan: Plan, /) -> bool:
+        """Settle a plan whose outcome is unknown: True where it is in effect, False where it is not.
+
+        A recent one is sent again, the same token and bytes; one of more than nine minutes is settled by reading.
+
+        Raises:
+            StoreError: DynamoDB refused it now, and nothing of it was written.
+            OutcomeUnknown: there is still no answer.
+        """
+        return await self._write("resume", resume(plan, self._context, WINDOW_SECONDS))
+
+    # -- versions --------------------------------------------------------------------------------------------------
+
+    @overload
+    def history(self, target: Key[E], /) -> AsyncIterator[Version[E]]: ...
+    @overload
+    def history(self, target: E, /) -> AsyncIterator[Version[E]]: ...
+    def history(self, target: Any, /) -> AsyncIterator[Version[Any]]:
+        """Every version of an entity, newest first, read in pages of 100 as the iteration goes on.
+
+        Raises:
+            NotVersioned: its class keeps no versions.
+        """
+        named = target_of(target)
+        history.check_versioned(named.mapping)
+        return self._history(named)
+
+    async def _history(self, target: Target) -> AsyncIterator[Version[Any]]:
+        copy = await self._run(history.latest(target, self._context))
+        if copy is None:
+            return
+        target, upper = target.as_stored(copy), history.newest(copy)
+        while upper > 0:
+            versions, upper = await self._run(history.page(target, upper, self._context))
+            for one in versions:
+                yield one
+
+    async def diff(self, target: Key[Any] | Any, first: int, second: int, /) -> dict[str, tuple[Any, Any]]:
+        """The fields that differ between two versions: name to (value in the first, value in the second)."""
+        return await self._run(verbs.diff(target, first, second, self._context))
+
+    @overload
+    async def restore(self, target: Key[E], /, *, version: int) -> E: ...
+    @overload
+    async def restore(self, target: E, /, *, version: int) -> E: ...
+    async def restore(self, target: Any, /, *, version: int) -> Any:
+        """Save an entity as it was at a version: a new version with the old values. Works on a deleted one too.
+
+        Raises:
+            EntityNotFound: there is no such version.
+            UniqueViolation: a unique value of that version has been taken by somebody else.
+        """
+        return await self._write("restore", verbs.restore(target, version, self._context))
+
+    async def prune(
+        self, target: Key[Any] | Any, /, *, keep: int | None = None, older_than: datetime | None = None
+    ) -> int:
+        """Delete old versions, all but the newest ``keep`` or those ``older_than`` a time; how many were deleted."""
+        flow = history.prune(target_of(target), self._context, keep=keep, older_than=older_than)
+        return await self._write("prune", flow)
+
+    async def purge(self, target: Key[Any] | Any, /) -> int:
+        """Remove a deleted entity's versions, then its tombstone; how many versions. Can be called again if stopped.
+
+        Raises:
+            UsageError: the entity is not deleted.
+            EntityNotFound: nothing is left of it.
+        """
+        return await self._write("purge", history.purge(target_of(target), self._context))
+
+
+def _waiting(seconds: float) -> Flow[None]:
+    yield Pause(seconds)

@@ -1,0 +1,67 @@
+"""Driving a flow over an asynchronous transport: the other half of ``drive``, and the only one that awaits."""
+
+import asyncio
+from typing import Any, Protocol, TypeVar, runtime_checkable
+
+from dynaorm.flow.call import AsyncTransport, Call, Clock, Flow, Pause, Together
+
+T = TypeVar("T")
+
+
+@runtime_checkable
+class AsyncClock(Protocol):
+    """A clock that lets other tasks go on while it waits."""
+
+    async def wait(self, seconds: float) -> None: ...
+
+
+async def drive_async(flow: Flow[T], transport: AsyncTransport, clock: Clock) -> T:
+    """Run a flow to its end, one call at a time. Whatever a call raises is thrown into the flow, cancellation too."""
+    try:
+        step = next(flow)
+        while True:
+            try:
+                reply: Any = {}
+                if isinstance(step, Call):
+                    reply = await transport.call(step)
+                elif isinstance(step, Pause):
+                    await _pause(clock, step.seconds)
+                else:
+                    reply = await _together(step, transport, clock)
+            except BaseException as raised:  # noqa: BLE001 - a cancelled flow has to know that no answer came
+                step = flow.throw(raised)
+            else:
+                step = flow.send(reply)
+    except StopIteration as stop:
+        result: T = stop.value
+        return result
+    finally:
+        flow.close()
+
+
+async def _pause(clock: Clock, seconds: float) -> None:
+    if isinstance(clock, AsyncClock):
+        await clock.wait(seconds)
+    else:
+        await asyncio.to_thread(clock.pause, seconds)
+
+
+async def _together(step: Together, transport: AsyncTransport, clock: Clock) -> list[Any]:
+    """The outcome of every flow, in order. When cancelled, those under way are cancelled too, and waited for."""
+    gate = asyncio.Semaphore(step.limit)
+
+    async def run(flow: Flow[Any]) -> Any:
+        async with gate:
+            try:
+                return await drive_async(flow, transport, clock)
+            except Exception as failure:  # noqa: BLE001 - an outcome like any other, which the flow will judge
+                return failure
+
+    tasks = [asyncio.ensure_future(run(flow)) for flow in step.flows]
+    try:
+        return list(await asyncio.gather(*tasks))
+    except BaseException:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        raise

@@ -1,0 +1,88 @@
+"""Queries: iterated page by page, or asked for at once."""
+
+from collections.abc import AsyncIterator
+from typing import Any, Generic, Protocol, TypeVar
+
+from dynaorm.entity.key import Key
+from dynaorm.flow import query as endings
+from dynaorm.flow.call import Flow
+from dynaorm.flow.context import Context
+from dynaorm.query.question import Question
+from dynaorm.query.results import Page, Results
+from dynaorm.query.strand import keys_alone
+from dynaorm.session.chain import Chain
+
+E = TypeVar("E")
+S = TypeVar("S")
+T = TypeVar("T")
+
+
+class Run(Protocol):
+    """Runs a flow to its end."""
+
+    async def __call__(self, flow: Flow[T], /) -> T: ...
+
+
+class AsyncQuery(Chain[E]):
+    """A query: immutable, lazy, and asked anew each time it is iterated or ended.
+
+    ``async for ticket in session.query(Ticket, project="p1").ge(number=10): ...`` reads page by page as it goes on.
+
+    Raises (when asked, before anything is sent):
+        UsageError: no key of the class serves the fields; it names the index that would.
+        InvalidValue: a value cannot be part of the key.
+    """
+
+    def __init__(self, question: Question, context: Context, run: Run) -> None:
+        self._question = question
+        self._context = context
+        self._run = run
+
+    async def __aiter__(self) -> AsyncIterator[E]:
+        walk = endings.walk_of(self._question, self._context)
+        while not walk.is_over:
+            for one in await self._run(walk.more()):
+                yield one
+
+    async def all(self) -> Results[E]:
+        """Everything that is found, in key order: a list with ``.requests`` and ``.read_units``."""
+        return await self._run(endings.all_of(self._question, self._context))
+
+    async def first(self) -> E | None:
+        """The first; None where nothing is found."""
+        return await self._run(endings.first_of(self._question, self._context))
+
+    async def one(self) -> E:
+        """The only one.
+
+        Raises:
+            EntityNotFound: nothing is found.
+            UsageError: several are found.
+        """
+        return await self._run(endings.one_of(self._question, self._context))
+
+    async def count(self) -> int:
+        """How many are found. Every one of them is read, without its content."""
+        return await self._run(endings.count_of(self._question, self._context))
+
+    async def page(self, size: int, /, *, after: str | None = None) -> Page[E]:
+        """The next ``size`` entities after a cursor, with the cursor of the page that follows.
+
+        Raises:
+            InvalidCursor: it is damaged, or another query's; nothing was sent.
+        """
+        return await self._run(endings.page_of(self._question, self._context, size, after))
+
+    def keys(self) -> "AsyncQuery[Key[E]]":
+        """The same query, giving keys instead of entities; whole items are not fetched for an index that has none."""
+        return AsyncQuery(keys_alone(self._question), self._context, self._run)
+
+
+class AsyncCollection(AsyncQuery[E], Generic[E, S]):
+    """A query over the entities of several classes in one item collection."""
+
+    async def split(self) -> S:
+        """Everything that is found, one list for each class, in the order the classes were named."""
+        found: Any = endings.split(self._question, await self.all())
+        result: S = found
+        return result

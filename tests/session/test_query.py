@@ -1,0 +1,83 @@
+"""The endings of a query on a real engine."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from dynaorm import Entity, GlobalIndex, Index, Key, Session, Table
+from dynaorm.errors import EntityNotFound, SessionClosed, UsageError
+from dynaorm.flow.call import Transport
+
+app = Table("endings", indexes=[GlobalIndex("GSI1")])
+
+
+class Device(Entity, table=app, pk="DEVICE#{device}", sk="DEVICE"):
+    device: str
+
+
+class Reading(Entity, table=app, pk="DEVICE#{device}", sk="#READING#{number:03d}"):
+    device: str
+    number: int
+    kind: str | None = None
+    by_kind = Index("GSI1", pk="KIND#{kind}", sk="{number:03d}")
+
+
+@pytest.fixture
+def session(moto: Transport) -> Iterator[Session]:
+    with Session(transport=moto) as session:
+        session.create_table(app)
+        for number in range(10):
+            session.save(Reading(device="d", number=number, kind="odd" if number % 2 else None))
+        session.save(Device(device="d"))
+        yield session
+
+
+def test_one_is_the_only_one(session: Session) -> None:
+    query = session.query(Reading, device="d")
+    assert query.eq(number=3).one().number == 3
+    with pytest.raises(EntityNotFound, match=r"Key\(Reading, device='d', number=33\)"):
+        query.eq(number=33).one()
+    with pytest.raises(UsageError, match="several"):
+        query.one()
+
+
+def test_a_collection_is_one_request_and_splits_by_class(session: Session) -> None:
+    query = session.collection(Device, Reading, device="d").descending().limit(6)
+    assert query.all().requests == 1
+    devices, readings = query.split()
+    assert devices == [Device(device="d")]
+    assert [reading.number for reading in readings] == [9, 8, 7, 6, 5]
+
+
+def test_an_entity_that_left_the_index_is_not_found_there(session: Session) -> None:
+    query = session.query(Reading.by_kind, kind="odd")
+    assert [reading.number for reading in query] == [1, 3, 5, 7, 9]
+    reading = session.get_one(Reading, device="d", number=3)
+    reading.kind = None
+    session.save(reading)
+    assert [reading.number for reading in query] == [1, 5, 7, 9]
+
+
+def test_what_a_query_finds_is_loaded(session: Session) -> None:
+    reading = session.query(Reading, device="d").eq(number=4).one()
+    reading.kind = "even"
+    session.save(reading)
+    assert session.query(Reading.by_kind, kind="even").keys().all() == [Key(Reading, device="d", number=4)]
+
+
+def test_a_scan_reads_in_segments(session: Session) -> None:
+    assert session.scan(Reading, segments=4).count() == 10
+    assert sorted(reading.number for reading in session.scan(Reading, segments=4)) == list(range(10))
+
+
+@pytest.mark.parametrize("size", [0, -1, True, "5"])
+def test_a_page_has_a_size(session: Session, size: object) -> None:
+    with pytest.raises(UsageError, match="has no size"):
+        session.query(Reading, device="d").page(size)  # type: ignore[arg-type]
+
+
+def test_a_closed_session_answers_no_query(session: Session) -> None:
+    query = session.query(Reading, device="d")
+    session.close()
+    with pytest.raises(SessionClosed):
+        query.all()
