@@ -1,6 +1,6 @@
-"""What the examples print: the raw items of a table, as DynamoDB holds them."""
+"""What the examples print: the raw items of a table, as DynamoDB holds them, and what queries find."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from rich.console import Console
@@ -12,17 +12,24 @@ from dynaorm.testing.strict_moto import strict_moto
 
 console = Console(width=150)
 
-__all__ = ["console", "show", "step", "strict_moto"]
+__all__ = ["console", "found", "listed", "show", "step", "strict_moto"]
 
 
 def step(title: str) -> None:
     console.rule(f"[bold]{escape(title)}", align="left")
 
 
+def found(entities: Iterable[object]) -> None:
+    """Print what a query found, and in how many requests where it says so."""
+    for entity in entities:
+        console.print(f"  {entity!r}", markup=False, soft_wrap=True)
+    if (requests := getattr(entities, "requests", None)) is not None:
+        console.print(f"  ({requests} request{'' if requests == 1 else 's'})", style="dim")
+
+
 def show(client: Any, table: str) -> None:
     """Print every item of a table, keys first."""
-    keys = [key["AttributeName"] for key in client.describe_table(TableName=table)["Table"]["KeySchema"]]
-    items = sorted(client.scan(TableName=table)["Items"], key=lambda item: [str(item[key]) for key in keys])
+    keys, items = _scanned(client, table)
     names = keys + sorted({name for item in items for name in item} - set(keys))
     # Folded, not cut: an item is shown whole.
     columns = [Column(name, overflow="fold") for name in names]
@@ -34,10 +41,29 @@ def show(client: Any, table: str) -> None:
     console.print(grid)
 
 
+def listed(client: Any, table: str) -> None:
+    """Print every item of a table with many attributes, each in a line of its own, keys first."""
+    keys, items = _scanned(client, table)
+    console.print(f"[bold]{escape(table)}: {len(items)} items")
+    for item in items:
+        names = keys + sorted(item.keys() - set(keys))
+        text = "  ".join(f"{name}={_text(item[name])}" for name in names)
+        console.print(f"  {text}", markup=False, highlight=False, soft_wrap=True)
+
+
+def _scanned(client: Any, table: str) -> tuple[list[str], list[Mapping[str, Any]]]:
+    """The names of a table's keys, and its items in their order."""
+    keys = [key["AttributeName"] for key in client.describe_table(TableName=table)["Table"]["KeySchema"]]
+    found = client.scan(TableName=table)["Items"]
+    return keys, sorted(found, key=lambda item: [str(item[key]) for key in keys])
+
+
 def _text(value: Mapping[str, Any] | None) -> str:
     if value is None:
         return ""
     ((kind, content),) = value.items()
+    if kind == "L":
+        return f"[{'; '.join(map(_text, content))}]"
     if kind == "M":
         return ", ".join(f"{name}={_text(part)}" for name, part in content.items())
     return str(content)

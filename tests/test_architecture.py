@@ -33,12 +33,21 @@ LONG_FUNCTIONS: dict[str, int] = {}
 """Functions over the budget ("dynaorm/item/field.py:FieldPath.between": 45). Better: a name for a part of it."""
 
 TESTED_ELSEWHERE: dict[str, str] = {
+    "flow/query.py": "session/test_query.py",
     "flow/write.py": "faults/test_lost_answers.py",
     "plan/intent.py": "plan/test_fold.py",
     "plan/known.py": "plan/test_compiler.py",
     "plan/net.py": "plan/test_compiler.py",
     "plan/planned.py": "plan/test_plan.py",
+    "query/serve.py": "query/test_strand.py",
+    "session/asking.py": "session/test_query.py",
+    "session/asking_async.py": "session/test_aio.py",
+    "session/bulk_async.py": "session/test_aio.py",
+    "session/drive_async.py": "session/test_aio.py",
+    "session/query_async.py": "session/test_aio.py",
+    "session/settings_async.py": "session/test_aio.py",
     "testing/request_rules.py": "testing/test_strict_moto.py",
+    "transport/threaded.py": "session/test_aio.py",
 }
 """Modules without a test file of their own, and where their tests are ("plan/net.py": "plan/test_fold.py")."""
 

@@ -41,6 +41,36 @@ SHOWN = {
         "versions purged",
     ),
     "document_tracking": ("Documents: 5 items", "metadata", "permissions", "v_0", "v_2", "second draft"),
+    "locations": (
+        "Locations: 11 items",
+        "USA-TX-Houston",
+        "region South: Midtown, Heights",
+        "city='Pasadena'",
+    ),
+    "event_log": ("EventLog: 3 items", "1535544000", "['event-3', 'event-1']", "event-2"),
+    "chat": ("ChatMessages: 6 items", "seattle-1", "seattle-2", "amsg#2018-08-29:12:00:00", "(2 requests)"),
+    "people": ("['DeBrie', 'Dean', 'Dern']", "['Dean', 'DeBrie', 'Dern']", "DEBRIE", "Normalised: 3 items"),
+    "orders_ksuid": (
+        "2020-03-07 13:02:30+00:00",
+        "newSampleTable: 5 items",
+        "ORDERID#2S7pOaGwsooZHwQF9Cjb73DksHd",
+        "[1, 2, 3]",
+    ),
+    "devices": ("SampleTable: 7 items", "(1 request)", "['72.9', '72.8', '72.7', '72.6', '72.5']"),
+    "students": (
+        "Students: 6 items",
+        "In the index: 23552, 72442, 98244\n",
+        "In the index: 23512, 23552, 48533, 72442, 98244",
+    ),
+    "tickets_overloaded": ("Project: 6 items", "usuario1@email.com", "YT-81274", "mailbox='usuario1'"),
+    "ticket_status": (
+        "Tickets: 6 items",
+        "STATUS#open#",
+        "(8 requests)",
+        "50 tickets from 2021-07-19 back to 2021-05-31, 3 requests",
+    ),
+    "online_shop": ("OnlineShop: 19 items", "c#12345", "shp#54321", "type='GiftCard'", "name='The Book'"),
+    "device_state_log": ("DeviceStateLog: 11 items", "State#Date", "WARNING4#2020-04-27T16:15:00", "Sara"),
 }
 """What each example has to print, among other things."""
 
@@ -82,8 +112,18 @@ def block(containing: str) -> str:
 
 
 def test_every_python_block_of_the_readme_is_run_by_a_test_here() -> None:
-    run = ("session.create_table(app)", "def dynaorm_tables()", "lost_answer", "unknown.plan")
+    run = ("session.create_table(app)", "any_of(", "def dynaorm_tables()", "lost_answer", "unknown.plan")
     assert [block(containing) for containing in run] == blocks()
+
+
+def test_the_queries_run_on_strict_moto(tmp_path: Path) -> None:
+    before = "from dynaorm import Session\nfrom dynaorm.testing.strict_moto import strict_moto\n\nwith strict_moto():\n"
+    asked = block("any_of(").replace("newest =", "session.create_table(app)\nnewest =")
+    program = tmp_path / "queries.py"
+    lines = f'session = Session(region="eu-west-1")\n{asked}assert newest == page.entities == []\n'
+    program.write_text(before + textwrap.indent(lines, "    "))
+    run = python(str(program))
+    assert run.returncode == 0, run.stderr
 
 
 def test_the_sixty_second_example_runs_on_strict_moto(tmp_path: Path) -> None:

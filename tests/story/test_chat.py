@@ -1,0 +1,153 @@
+"""Chat messages: rooms sharded over partitions, read by user in the table and by time in an inverted index."""
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Any
+
+import pytest
+
+from dynaorm import Attribute, Entity, GlobalIndex, Index, Key, Table
+
+if TYPE_CHECKING:
+    from tests.story.conftest import Engine
+
+chat = Table(
+    "ChatMessages",
+    pk="chatroomID",
+    sk="chatMessageIdentifier",
+    indexes=[GlobalIndex("TimeFirst", pk="chatroomID", sk="timeIdentifier")],
+    type_attribute=None,
+    revision_attribute=None,
+    key_fields="in_key",
+)
+
+
+class Message(
+    Entity, table=chat, pk="{room}-{at:shard2}", sk="{user_name}#{at:%Y-%m-%d:%H:%M:%S}", name="Message"
+):
+    room: str
+    user_name: Annotated[str, Attribute("user")]
+    at: datetime
+    text: str
+    by_time = Index("TimeFirst", sk="{at:%Y-%m-%d:%H:%M:%S}#{user_name}")
+
+
+def time(*parts: int) -> datetime:
+    year, month, day, hour, minute, second = parts
+    return datetime(year, month, day, hour, minute, second, tzinfo=UTC)
+
+
+MESSAGES = [
+    ("amsg", time(2017, 12, 31, 23, 59, 59), "Almost"),
+    ("amsg", time(2018, 7, 29, 21, 12, 5), "Anybody?"),
+    ("liz", time(2018, 8, 1, 9, 30, 0), "Me"),
+    ("amsg", time(2018, 8, 1, 9, 31, 10), "Welcome!"),
+    ("amsg", time(2018, 8, 29, 12, 0, 0), "It rains"),
+    ("ams", time(2018, 8, 30, 12, 0, 0), "A shorter name"),
+    ("liz", time(2018, 9, 4, 1, 0, 0), "Still"),
+]
+
+
+@pytest.fixture
+def room(engine: "Engine") -> "Engine":
+    engine.create(chat)
+    with engine.session() as session:
+        for user_name, at, text in MESSAGES:
+            session.save(Message(room="seattle", user_name=user_name, at=at, text=text))
+        session.save(Message(room="seattle-1", user_name="amsg", at=MESSAGES[3][1], text="Another room"))
+    engine.forget()
+    return engine
+
+
+def partitions(engine: "Engine") -> list[str]:
+    """The partition keys asked for, in order."""
+    found = [
+        value["S"]
+        for call in engine.calls
+        for value in call.request["ExpressionAttributeValues"].values()
+        if value["S"].startswith("seattle")
+    ]
+    return sorted(found)
+
+
+def texts(found: Any) -> list[str]:
+    return [one.text for one in found]
+
+
+def test_a_message_is_stored_under_its_shard_with_the_user_first_and_the_time_first(room: "Engine") -> None:
+    items = {item["text"]["S"]: item for item in room.raw(chat)}
+    assert items["It rains"] == {
+        "chatroomID": items["It rains"]["chatroomID"],
+        "chatMessageIdentifier": {"S": "amsg#2018-08-29:12:00:00"},
+        "timeIdentifier": {"S": "2018-08-29:12:00:00#amsg"},
+        "at": {"S": "2018-08-29T12:00:00.000000Z"},
+        "text": {"S": "It rains"},
+    }
+    rooms = {item["chatroomID"]["S"] for text, item in items.items() if text != "Another room"}
+    assert rooms == {"seattle-1", "seattle-2"}
+    # The separator in a room's own name is escaped, or room "seattle-1" would be a shard of room "seattle".
+    assert items["Another room"]["chatroomID"]["S"] in {"seattle%2D1-1", "seattle%2D1-2"}
+
+
+def test_a_message_is_found_by_its_key_in_the_one_shard_that_its_time_chose(room: "Engine") -> None:
+    with room.session() as session:
+        for user_name, at, text in MESSAGES:
+            assert session.get_one(Key(Message, room="seattle", user_name=user_name, at=at)).text == text
+    assert [call.operation for call in room.calls] == ["GetItem"] * len(MESSAGES)
+
+
+def test_the_messages_of_a_user_come_from_every_shard_merged_in_order(room: "Engine") -> None:
+    found = room.session().query(Message, room="seattle", user_name="amsg").all()
+    assert texts(found) == ["Almost", "Anybody?", "Welcome!", "It rains"]
+    assert found.requests == 2
+    assert partitions(room) == ["seattle-1", "seattle-2"]
+
+
+def test_a_user_and_a_year_or_a_month_are_a_prefix_of_the_sort_key(room: "Engine") -> None:
+    by_user = room.session().query(Message, room="seattle", user_name="amsg")
+    assert texts(by_user.begins_with(at="2018")) == ["Anybody?", "Welcome!", "It rains"]
+    assert texts(by_user.begins_with(at="2018-08")) == ["Welcome!", "It rains"]
+    assert texts(by_user.begins_with(at="2018-08-01:09")) == ["Welcome!"]
+    prefixes = {
+        value["S"]
+        for call in room.calls
+        for value in call.request["ExpressionAttributeValues"].values()
+        if "#" in value["S"]
+    }
+    assert prefixes == {"amsg#2018", "amsg#2018-08", "amsg#2018-08-01:09"}
+
+
+def test_the_beginning_of_a_users_name_is_another_user(room: "Engine") -> None:
+    query = room.session().query(Message, room="seattle", user_name="ams")
+    assert texts(query) == ["A shorter name"]
+    both = room.session().query(Message, room="seattle").begins_with(user_name="ams")
+    assert {one.user_name for one in both} == {"ams", "amsg"}
+
+
+def test_the_index_turned_around_gives_the_room_in_order_of_time(room: "Engine") -> None:
+    by_time = room.session().query(Message.by_time, room="seattle")
+    assert texts(by_time) == [text for _, _, text in MESSAGES]
+    assert texts(by_time.begins_with(at="2018-08")) == ["Me", "Welcome!", "It rains", "A shorter name"]
+    assert texts(by_time.ge(at=time(2018, 8, 29, 12, 0, 0))) == ["It rains", "A shorter name", "Still"]
+    assert texts(by_time.gt(at=time(2018, 8, 29, 12, 0, 0))) == ["A shorter name", "Still"]
+
+
+def test_the_last_messages_of_the_room_are_merged_from_the_ends_of_its_shards(room: "Engine") -> None:
+    found = room.session().query(Message.by_time, room="seattle").descending().limit(3).all()
+    assert texts(found) == ["Still", "A shorter name", "It rains"]
+    assert found.requests == 2
+    assert [call.request["ScanIndexForward"] for call in room.calls] == [False, False]
+    assert all(call.request["Limit"] <= 4 for call in room.calls)
+
+
+def test_a_room_is_read_page_by_page_across_its_shards(room: "Engine") -> None:
+    query = room.session().query(Message.by_time, room="seattle")
+    read: list[str] = []
+    cursor = None
+    while True:
+        page = query.page(2, after=cursor)
+        read += texts(page)
+        cursor = page.cursor
+        if cursor is None:
+            break
+        assert len(page) == 2
+    assert read == [text for _, _, text in MESSAGES]

@@ -1,0 +1,297 @@
+"""The other published form of AWS's "AnOnlineShop": nine facets, with payments as items of their own."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import pytest
+
+from dynaorm import Attribute, Entity, GlobalIndex, Index, InKey, Key, Session, Table, detached
+from tests.story.online_shop import (
+    CUSTOMERS,
+    PRODUCTS,
+    SHIPMENT_ITEMS,
+    WAREHOUSE_ITEMS,
+    WAREHOUSES,
+    Description,
+    Place,
+    address,
+    item,
+    place,
+)
+
+if TYPE_CHECKING:
+    from tests.story.conftest import Engine
+
+shop = Table(
+    "OnlineShop",
+    indexes=[
+        GlobalIndex("GSI1", pk="GSI1-PK", sk="GSI1-SK"),
+        GlobalIndex("GSI2", pk="GSI2-PK", sk="GSI2-SK"),
+    ],
+    type_attribute="EntityType",
+    revision_attribute=None,
+    key_fields="in_key",
+)
+
+
+class Customer(Entity, table=shop, name="customer", pk="c#{customer_id}", sk="c#{customer_id}"):
+    customer_id: str
+    email: Annotated[str, Attribute("Email")]
+    name: Annotated[str, Attribute("Name")]
+
+
+class Product(Entity, table=shop, name="product", pk="p#{product_id}", sk="p#{product_id}"):
+    product_id: str
+    detail: Annotated[Description, Attribute("Detail")]
+    price: Annotated[str, Attribute("Price")]
+
+
+class Warehouse(Entity, table=shop, name="warehouse", pk="w#{warehouse_id}", sk="w#{warehouse_id}"):
+    warehouse_id: str
+    address: Annotated[Place, Attribute("Address")]
+
+
+class WarehouseItem(Entity, table=shop, name="warehouseItem", pk="p#{product_id}", sk="w#{warehouse_id}"):
+    product_id: str
+    warehouse_id: str
+    quantity: Annotated[str, Attribute("Quantity")]
+    by_warehouse = Index("GSI2", pk="w#{warehouse_id}", sk="p#{product_id}")
+
+
+class OrderItem(Entity, table=shop, name="orderItem", pk="o#{order_id}", sk="p#{product_id}"):
+    order_id: str
+    product_id: str
+    customer_id: Annotated[str, InKey()]
+    date: Annotated[str, InKey()]
+    quantity: Annotated[str, Attribute("Quantity")]
+    price: Annotated[str, Attribute("Price")]
+    by_product = Index("GSI1", pk="p#{product_id}", sk="{date}")
+    by_customer = Index("GSI2", pk="c#{customer_id}", sk="p#{date}")
+
+
+class Invoice(Entity, table=shop, name="invoice", pk="o#{order_id}", sk="i#{invoice_id}"):
+    order_id: str
+    invoice_id: str
+    customer_id: Annotated[str, InKey()]
+    date: Annotated[str, InKey()]
+    amount: Annotated[str, Attribute("Amount")]
+    by_invoice = Index("GSI1", pk="i#{invoice_id}", sk="i#{invoice_id}")
+    by_customer = Index("GSI2", pk="c#{customer_id}", sk="i#{date}")
+
+
+class Payment(Entity, table=shop, name="payment", pk="o#{order_id}", sk="pmn#{payment_id}"):
+    order_id: str
+    payment_id: str
+    invoice_id: Annotated[str, InKey()]
+    type: Annotated[str, Attribute("Type")]
+    amount: Annotated[str, Attribute("Amount")]
+    date: Annotated[str, Attribute("Date")]
+    by_invoice = Index("GSI1", pk="i#{invoice_id}", sk="pmn#{payment_id}")
+
+
+class Shipment(Entity, table=shop, name="shipment", pk="o#{order_id}", sk="sh#{shipment_id}"):
+    order_id: str
+    shipment_id: str
+    warehouse_id: Annotated[str, InKey()]
+    address: Annotated[Place, Attribute("Address")]
+    type: Annotated[str, Attribute("Type")]
+    date: Annotated[str, Attribute("Date")]
+    by_shipment = Index("GSI1", pk="sh#{shipment_id}", sk="sh#{shipment_id}")
+    by_warehouse = Index("GSI2", pk="w#{warehouse_id}", sk="sh#{shipment_id}")
+
+
+class ShipmentItem(Entity, table=shop, name="shipmentItem", pk="o#{order_id}", sk="shp#{number}"):
+    order_id: str
+    number: str
+    shipment_id: Annotated[str, InKey()]
+    product_id: Annotated[str, InKey()]
+    quantity: Annotated[str, Attribute("Quantity")]
+    by_shipment = Index("GSI1", pk="sh#{shipment_id}", sk="p#{product_id}")
+
+
+# -- as published ------------------------------------------------------------------------------------------------------
+
+_FIRST, _SECOND, _PAID = "2020-06-21T19:18:00", "2020-06-21T19:20:00", "2020-06-21T20:30:00"
+_SLANBARSVAGEN = place("Goteborg", "Slanbarsvagen", "111", "98765")
+
+PUBLISHED: list[dict[str, Any]] = [
+    *CUSTOMERS,
+    *PRODUCTS,
+    *WAREHOUSES,
+    *WAREHOUSE_ITEMS[:2],
+    item("warehouseItem", ("p#99887", "w#12376", "", "", "w#12376", "p#99887"), Quantity="4"),
+    item(
+        "orderItem",
+        ("o#12345", "p#12345", "p#12345", _FIRST, "c#12345", f"p#{_FIRST}"),
+        Quantity="2",
+        Price="100",
+    ),
+    item(
+        "orderItem",
+        ("o#12345", "p#99887", "p#99887", _SECOND, "c#12345", f"p#{_SECOND}"),
+        Quantity="5",
+        Price="40",
+    ),
+    item(
+        "shipment",
+        ("o#12345", "sh#88899", "sh#88899", "sh#88899", "w#12376", "sh#88899"),
+        Address=_SLANBARSVAGEN,
+        Type="Express",
+        Date="2020-06-22T08:20:00",
+    ),
+    item(
+        "shipment",
+        ("o#12345", "sh#98765", "sh#98765", "sh#98765", "w#12345", "sh#98765"),
+        Address=_SLANBARSVAGEN,
+        Type="Express",
+        Date="2020-06-22T10:20:00",
+    ),
+    *SHIPMENT_ITEMS,
+    item("invoice", ("o#12345", "i#55443", "i#55443", "i#55443", "c#12345", f"i#{_FIRST}"), Amount="400"),
+    item(
+        "payment",
+        ("o#12345", "pmn#33442", "i#55443", "pmn#33442"),
+        Type="GiftCard",
+        Amount="100",
+        Date=_PAID,
+    ),
+    item(
+        "payment",
+        ("o#12345", "pmn#33224", "i#55443", "pmn#33224"),
+        Type="MasterCard",
+        Amount="300",
+        Date=_PAID,
+    ),
+]
+
+_TO = address("Goteborg", "Slanbarsvagen", "111", "98765")
+
+ENTITIES: list[Entity] = [
+    Customer(customer_id="12345", email="samaneh@example.com", name="Samaneh"),
+    Customer(customer_id="23456", email="kathleen@example.com", name="Kathleen"),
+    Customer(customer_id="54321", email="henrik@example.com", name="Henrik"),
+    Product(
+        product_id="12345",
+        detail=Description(name="Options Open", description="The latest album"),
+        price="100",
+    ),
+    Product(
+        product_id="99887", detail=Description(name="The Book", description="The best book ever"), price="40"
+    ),
+    Warehouse(warehouse_id="12345", address=address("Goteborg", "MainStreet", "20", "41111")),
+    Warehouse(warehouse_id="12376", address=address("Boras", "RiverStreet", "20", "11111")),
+    WarehouseItem(product_id="12345", warehouse_id="12345", quantity="50"),
+    WarehouseItem(product_id="99887", warehouse_id="12345", quantity="4"),
+    WarehouseItem(product_id="99887", warehouse_id="12376", quantity="4"),
+    OrderItem(
+        order_id="12345", product_id="12345", customer_id="12345", date=_FIRST, quantity="2", price="100"
+    ),
+    OrderItem(
+        order_id="12345", product_id="99887", customer_id="12345", date=_SECOND, quantity="5", price="40"
+    ),
+    Shipment(
+        order_id="12345",
+        shipment_id="88899",
+        warehouse_id="12376",
+        address=_TO,
+        type="Express",
+        date="2020-06-22T08:20:00",
+    ),
+    Shipment(
+        order_id="12345",
+        shipment_id="98765",
+        warehouse_id="12345",
+        address=_TO,
+        type="Express",
+        date="2020-06-22T10:20:00",
+    ),
+    ShipmentItem(order_id="12345", number="55555", shipment_id="98765", product_id="12345", quantity="2"),
+    ShipmentItem(order_id="12345", number="12345", shipment_id="98765", product_id="99887", quantity="3"),
+    ShipmentItem(order_id="12345", number="54321", shipment_id="88899", product_id="99887", quantity="2"),
+    Invoice(order_id="12345", invoice_id="55443", customer_id="12345", date=_FIRST, amount="400"),
+    Payment(
+        order_id="12345", payment_id="33442", invoice_id="55443", type="GiftCard", amount="100", date=_PAID
+    ),
+    Payment(
+        order_id="12345", payment_id="33224", invoice_id="55443", type="MasterCard", amount="300", date=_PAID
+    ),
+]
+
+
+def in_key_order(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return sorted(items, key=lambda one: (str(one["PK"]), str(one["SK"])))
+
+
+@pytest.fixture
+def published(engine: "Engine") -> Session:
+    """A session on a table that AWS's own client filled with the published items."""
+    engine.create(shop)
+    for one in PUBLISHED:
+        engine.put(shop, **one)
+    return engine.session()
+
+
+def test_the_items_written_equal_the_published_facets_attribute_for_attribute(engine: "Engine") -> None:
+    engine.create(shop)
+    with engine.session() as session:
+        for entity in ENTITIES:
+            session.save(detached(entity))
+    assert engine.raw(shop) == in_key_order(PUBLISHED)
+
+
+def test_the_published_facets_read_as_the_entities_they_stand_for(published: Session) -> None:
+    kinds: list[type[Entity]] = list(dict.fromkeys(map(type, ENTITIES)))
+    assert len(kinds) == 9
+    found = [one for kind in kinds for one in published.scan(kind)]
+    assert len(found) == len(ENTITIES)
+    assert all(entity in found for entity in ENTITIES)
+
+
+def test_get_payment_by_invoice_id(published: Session) -> None:
+    """The invoice itself lies beside its payments in the index."""
+    found = published.query(Payment.by_invoice, invoice_id="55443").all()
+    assert [(one.payment_id, one.type, one.amount) for one in found] == [
+        ("33224", "MasterCard", "300"),
+        ("33442", "GiftCard", "100"),
+    ]
+    assert found.requests == 1
+
+
+def test_get_invoice_by_invoice_id_with_its_payments(published: Session) -> None:
+    both = published.collection(Invoice.by_invoice, Payment.by_invoice, invoice_id="55443")
+    invoices, payments = both.split()
+    assert [one.amount for one in invoices] == ["400"]
+    assert [one.payment_id for one in payments] == ["33224", "33442"]
+    assert published.query(Invoice.by_invoice, invoice_id="55443").one() == invoices[0]
+
+
+def test_get_invoice_by_customer_id_for_date_range(published: Session) -> None:
+    invoices = published.query(Invoice.by_customer, customer_id="12345")
+    found = invoices.between(date=("2020-06-21T00:00:00", "2020-06-21T23:59:59")).all()
+    assert [(one.invoice_id, one.date) for one in found] == [("55443", _FIRST)]
+    assert invoices.lt(date=_FIRST).all() == []
+    assert found.requests == 1
+
+
+def test_get_products_by_customer_id_for_date_range(published: Session) -> None:
+    """``i#`` and ``p#`` keep invoices and products apart in the index, so a range without end stays among products."""
+    bought = published.query(OrderItem.by_customer, customer_id="12345")
+    assert [one.product_id for one in bought.ge(date=_FIRST).all()] == ["12345", "99887"]
+    assert [one.product_id for one in bought.gt(date=_FIRST).lt(date="2020-07").all()] == ["99887"]
+    assert [one.product_id for one in bought.le(date=_FIRST).all()] == ["12345"]
+
+
+def test_get_product_inventory_by_warehouse_id_leaves_out_the_shipments(published: Session) -> None:
+    found = published.query(WarehouseItem.by_warehouse, warehouse_id="12376").all()
+    assert [one.product_id for one in found] == ["99887"]
+    shipments = published.query(Shipment.by_warehouse, warehouse_id="12376").all()
+    assert [one.shipment_id for one in shipments] == ["88899"]
+
+
+def test_get_payment_by_its_key(published: Session) -> None:
+    payment = published.get_one(Key(Payment, order_id="12345", payment_id="33442"))
+    assert (payment.invoice_id, payment.type, payment.amount, payment.date) == (
+        "55443",
+        "GiftCard",
+        "100",
+        _PAID,
+    )

@@ -1,0 +1,164 @@
+"""One attribute, other data in every class: an overloaded sort key and the indexes over it, on the document's items."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import pytest
+
+from dynaorm import Attribute, Entity, GlobalIndex, Index, LocalIndex, Table
+from dynaorm.errors import DeclarationError, UsageError
+
+if TYPE_CHECKING:
+    from tests.story.conftest import Engine
+
+project = Table(
+    "Project",
+    pk="pk",
+    sk="sk",
+    indexes=[GlobalIndex("GSI1", pk="sk", sk="creationDate"), LocalIndex("ByStatus", sk="status")],
+    type_attribute=None,
+    revision_attribute=None,
+    key_fields="in_key",
+)
+
+
+class Item(Entity):
+    """Without a table it only lends its fields and its places in the indexes."""
+
+    project: str
+    status: str
+    creation_date: Annotated[str, Attribute("creationDate")]
+    by_sort_key = Index("GSI1")
+    by_status = Index("ByStatus")
+
+
+class Task(Item, table=project, pk="{project}", sk="{number:05d}"):
+    number: int
+
+
+class Member(Item, table=project, pk="{project}", sk="{mailbox}@{domain}"):
+    mailbox: str
+    domain: str
+
+
+class Admission(Item, table=project, pk="{project}", sk="AD-{number:05d}"):
+    number: int
+
+
+class Transfer(Item, table=project, pk="{project}", sk="YT-{number:05d}"):
+    number: int
+
+
+KINDS: tuple[Any, ...] = (Task, Member, Admission, Transfer)
+ROWS = [
+    ("23123", "open", "2020-03-23"),
+    ("96452", "working", "2020-03-14"),
+    ("usuario1@email.com", "working", "2020-02-06"),
+    ("usuario2@email.com", "open", "2020-05-04"),
+    ("AD-93416", "close", "2020-01-08"),
+    ("YT-81274", "open", "2020-05-09"),
+]
+STORED = [
+    {"pk": {"S": "202"}, "sk": {"S": sk}, "status": {"S": status}, "creationDate": {"S": created}}
+    for sk, status, created in ROWS
+]
+
+
+def items() -> list[Entity]:
+    first, second, third, fourth, fifth, sixth = (
+        {"project": "202", "status": status, "creation_date": created} for _, status, created in ROWS
+    )
+    return [
+        Task(**first, number=23123),
+        Task(**second, number=96452),
+        Member(**third, mailbox="usuario1", domain="email.com"),
+        Member(**fourth, mailbox="usuario2", domain="email.com"),
+        Admission(**fifth, number=93416),
+        Transfer(**sixth, number=81274),
+    ]
+
+
+@pytest.fixture
+def stocked(engine: "Engine") -> "Engine":
+    """The document's six items, put by hand: nothing but their keys says what they are."""
+    engine.create(project)
+    for item in STORED:
+        engine.put(project, **item)
+    return engine
+
+
+def test_the_items_written_are_the_documents(engine: "Engine") -> None:
+    engine.create(project)
+    with engine.session() as session:
+        for item in items():
+            session.save(item)
+    assert engine.raw(project) == sorted(STORED, key=lambda item: item["sk"]["S"])
+
+
+def test_each_class_is_told_by_the_shape_of_its_keys_and_finds_only_its_own(stocked: "Engine") -> None:
+    with stocked.session() as session:
+        for kind in KINDS:
+            found = session.query(kind, project="202").all()
+            assert found == [one for one in items() if type(one) is kind]
+            assert found.requests == 1
+            assert session.scan(kind).all() == found or {*map(repr, session.scan(kind))} == {
+                *map(repr, found)
+            }
+
+
+def test_a_project_is_one_collection_of_four_classes(stocked: "Engine") -> None:
+    found = stocked.session().collection(*KINDS, project="202")
+    assert found.all().requests == 1
+    assert [type(one) for one in found] == [Task, Task, Admission, Transfer, Member, Member]
+    tasks, members, admissions, transfers = found.split()
+    assert [one.number for one in tasks] == [23123, 96452]
+    assert [one.mailbox for one in members] == ["usuario1", "usuario2"]
+    assert [one.number for one in (*admissions, *transfers)] == [93416, 81274]
+
+
+def test_an_index_keyed_by_the_sort_key_finds_a_number_an_address_or_a_code(stocked: "Engine") -> None:
+    with stocked.session() as session:
+        stored = {item["sk"]["S"]: entity for item, entity in zip(STORED, items(), strict=True)}
+        assert session.query(Task.by_sort_key, number=96452).one() == stored["96452"]
+        member = session.query(Member.by_sort_key, mailbox="usuario1", domain="email.com")
+        assert member.one() == stored["usuario1@email.com"]
+        assert session.query(Admission.by_sort_key, number=93416).one() == stored["AD-93416"]
+        assert session.query(Transfer.by_sort_key, number=93416).all() == []
+        assert member.ge(creation_date="2020-02-06").lt(creation_date="2020-02-07").count() == 1
+        assert member.gt(creation_date="2020-02-06").count() == 0
+
+
+def test_a_local_index_gives_the_items_of_a_project_another_order(stocked: "Engine") -> None:
+    table = stocked.client.describe_table(TableName=stocked.name("Project"))["Table"]
+    (local,) = table["LocalSecondaryIndexes"]
+    assert (local["IndexName"], [key["AttributeName"] for key in local["KeySchema"]]) == (
+        "ByStatus",
+        ["pk", "status"],
+    )
+    with stocked.session() as session:
+        found = session.query(Task.by_status, project="202", status="open").all()
+        assert [one.number for one in found] == [23123]
+        assert [one.status for one in session.query(Task.by_status, project="202").descending()] == [
+            "working",
+            "open",
+        ]
+        everything = session.collection(*(kind.by_status for kind in KINDS), project="202")
+        assert [one.status for one in everything] == ["close", "open", "open", "open", "working", "working"]
+        assert everything.all().requests == 1
+
+
+def test_a_local_index_may_be_read_strongly_consistent_and_a_global_one_may_not(stocked: "Engine") -> None:
+    with stocked.session() as session:
+        stocked.forget()
+        session.query(Task.by_status, project="202", status="open").consistent().all()
+        assert stocked.calls[0].request["ConsistentRead"] is True
+        with pytest.raises(UsageError, match="eventually consistent"):
+            session.query(Task.by_sort_key, number=96452).consistent()
+
+
+def test_classes_whose_overloaded_keys_could_not_be_told_apart_are_refused() -> None:
+    with pytest.raises(
+        DeclarationError, match=r"its keys \(\{project\}, \{code\}\) could meet those of Task"
+    ):
+
+        class Anything(Item, table=project, pk="{project}", sk="{code}"):
+            code: str

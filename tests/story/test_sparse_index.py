@@ -1,0 +1,283 @@
+"""A sparse index, on the document's six students: who has no enrollment is not in it, whatever way it was written."""
+
+from collections.abc import Callable
+from datetime import date
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+
+import pytest
+
+from dynaorm import Attribute, Entity, F, GlobalIndex, Index, Key, Session, Table, any_of, detached
+
+if TYPE_CHECKING:
+    from tests.story.conftest import Engine
+
+# As in the document: the index is keyed by the students' own attribute.
+plain = Table(
+    "Students",
+    pk="pk",
+    sk="sk",
+    indexes=[GlobalIndex("GSI-1", pk="enrollment", sk=None)],
+    type_attribute=None,
+    revision_attribute=None,
+)
+# And as usual: by attributes that are made up of several fields.
+app = Table("App", indexes=[GlobalIndex("GSI1")])
+
+
+class Student(Entity, table=plain, pk="{term}", sk="{course}#{student_id}"):
+    term: str
+    course: str
+    student_id: Annotated[str, Attribute("studentId")]
+    creation_date: Annotated[date, Attribute("creationDate")]
+    enrollment: date | None = None
+    by_enrollment = Index("GSI-1")
+
+
+class AppStudent(Entity, table=app, pk="TERM#{term}", sk="STUDENT#{course}#{student_id}"):
+    term: str
+    course: str
+    student_id: Annotated[str, Attribute("studentId")]
+    creation_date: Annotated[date, Attribute("creationDate")]
+    enrollment: date | None = None
+    by_enrollment = Index("GSI1", pk="ENROLLED#{enrollment:%Y-%m}", sk="{enrollment}#{student_id}")
+
+
+ROWS = [
+    ("202#2023", "CourseA", "23552", "2020-03-23", "2020-03-23"),
+    ("202#2023", "CourseA", "48533", "2020-03-14", None),
+    ("202#2025", "CourseB", "98244", "2020-02-06", "2020-03-22"),
+    ("203#2025", "CourseB", "37134", "2020-05-04", None),
+    ("203#2025", "CourseA", "72442", "2020-01-08", "2020-02-12"),
+    ("203#2025", "CourseD", "23512", "2020-05-09", None),
+]
+ENROLLED = ["23552", "72442", "98244"]
+MAY = date(2020, 5, 10)
+
+Layout: TypeAlias = Any
+Way: TypeAlias = Callable[[Session, Any, date | None], object]
+
+
+def student(kind: Layout, row: tuple[str, str, str, str, str | None]) -> Any:
+    term, course, student_id, created, enrolled = row
+    return kind(
+        term=term,
+        course=course,
+        student_id=student_id,
+        creation_date=date.fromisoformat(created),
+        enrollment=None if enrolled is None else date.fromisoformat(enrolled),
+    )
+
+
+def key_of(one: Any) -> Key[Any]:
+    return Key(type(one), term=one.term, course=one.course, student_id=one.student_id)
+
+
+@pytest.fixture(params=[Student, AppStudent])
+def kind(request: pytest.FixtureRequest, engine: "Engine") -> Layout:
+    """Either layout, with the document's students in its table."""
+    found = request.param
+    table = plain if found is Student else app
+    engine.create(table)
+    with engine.session() as session:
+        for row in ROWS:
+            session.save(student(found, row))
+    engine.forget()
+    return found
+
+
+def in_index(engine: "Engine", kind: Layout) -> list[str]:
+    """Who is in the index, asked of DynamoDB itself."""
+    table = plain if kind is Student else app
+    (name,) = table.indexes
+    items = engine.client.scan(TableName=engine.name(table.name), IndexName=name)["Items"]
+    return sorted(item["studentId"]["S"] for item in items)
+
+
+def index_attributes(engine: "Engine", kind: Layout, student_id: str) -> dict[str, str]:
+    """The index keys of one student's item, as stored."""
+    table = plain if kind is Student else app
+    names = {key.name for index in table.indexes.values() for key in (*getattr(index, "pk", ()), *index.sk)}
+    (item,) = [one for one in engine.raw(table) if one["studentId"]["S"] == student_id]
+    return {name: item[name]["S"] for name in sorted(names) if name in item}
+
+
+# -- the document's table ----------------------------------------------------------------------------------------------
+
+
+def test_the_items_are_the_documents_and_an_absent_enrollment_is_no_attribute(engine: "Engine") -> None:
+    engine.create(plain)
+    with engine.session() as session:
+        for row in ROWS:
+            session.save(student(Student, row))
+    expected = [
+        {
+            "pk": {"S": term},
+            "sk": {"S": f"{course}#{student_id}"},
+            "term": {"S": term},
+            "course": {"S": course},
+            "studentId": {"S": student_id},
+            "creationDate": {"S": created},
+            **({"enrollment": {"S": enrolled}} if enrolled else {}),
+        }
+        for term, course, student_id, created, enrolled in ROWS
+    ]
+    assert engine.raw(plain) == sorted(expected, key=lambda item: (item["pk"]["S"], item["sk"]["S"]))
+
+
+def test_of_six_students_three_are_in_the_index(engine: "Engine", kind: Layout) -> None:
+    assert in_index(engine, kind) == ENROLLED
+
+
+@pytest.mark.parametrize("kind", [Student], indirect=True)
+def test_an_index_keyed_by_the_day_is_asked_by_day_or_by_several(engine: "Engine", kind: Layout) -> None:
+    query = engine.session().query(Student.by_enrollment, enrollment=date(2020, 3, 22))
+    assert [one.student_id for one in query] == ["98244"]
+    days = any_of(date(2020, 2, 12), date(2020, 3, 23), date(2020, 5, 10))
+    found = engine.session().query(Student.by_enrollment, enrollment=days).all()
+    assert {one.student_id for one in found} == {"72442", "23552"}
+    assert found.requests == 3
+
+
+@pytest.mark.parametrize("kind", [AppStudent], indirect=True)
+def test_an_index_keyed_by_the_month_is_asked_by_any_day_of_it_and_gives_that_day_alone(
+    engine: "Engine", kind: Layout
+) -> None:
+    for day, expected in [(22, ["98244"]), (23, ["23552"]), (24, [])]:
+        query = engine.session().query(AppStudent.by_enrollment, enrollment=date(2020, 3, day))
+        assert [one.student_id for one in query] == expected
+
+
+def test_a_student_who_is_not_in_the_index_is_found_by_key_all_the_same(
+    engine: "Engine", kind: Layout
+) -> None:
+    with engine.session() as session:
+        for row in ROWS:
+            assert session.get(key_of(student(kind, row))) == student(kind, row)
+        assert len(session.scan(kind).all()) == 6
+
+
+# -- in and out, on every write path -----------------------------------------------------------------------------------
+
+
+def by_save(session: Session, one: Any, day: date | None) -> None:
+    loaded = session.get_one(key_of(one))
+    loaded.enrollment = day
+    session.save(loaded)
+
+
+def by_update_of_a_loaded_one(session: Session, one: Any, day: date | None) -> None:
+    session.update(session.get_one(key_of(one)), {"enrollment": day})
+
+
+def by_update_by_key(session: Session, one: Any, day: date | None) -> None:
+    session.update(key_of(one), {"enrollment": day})
+
+
+def by_change(session: Session, one: Any, day: date | None) -> None:
+    session.update(key_of(one), F.enrollment.remove() if day is None else F.enrollment.set(day))
+
+
+def by_exactly_once(session: Session, one: Any, day: date | None) -> None:
+    session.update(key_of(one), {"enrollment": day}, exactly_once=True)
+
+
+def by_transaction(session: Session, one: Any, day: date | None) -> None:
+    loaded = session.get_one(key_of(one))
+    with session.transaction() as tx:
+        loaded.enrollment = day
+        tx.save(loaded)
+
+
+def by_update_in_a_transaction(session: Session, one: Any, day: date | None) -> None:
+    with session.transaction() as tx:
+        tx.update(key_of(one), {"enrollment": day})
+
+
+def by_overwrite(session: Session, one: Any, day: date | None) -> None:
+    session.save(detached(one, enrollment=day), overwrite=True)
+
+
+def by_deletion_and_insertion(session: Session, one: Any, day: date | None) -> None:
+    session.delete(key_of(one))
+    session.save(detached(one, enrollment=day))
+
+
+def by_replacement_in_a_transaction(session: Session, one: Any, day: date | None) -> None:
+    loaded = session.get_one(key_of(one))
+    with session.transaction() as tx:
+        tx.delete(loaded)
+        tx.save(detached(one, enrollment=day))
+
+
+def by_bulk_load(session: Session, one: Any, day: date | None) -> None:
+    session.bulk_load([detached(one, enrollment=day)])
+
+
+WAYS = [
+    by_save,
+    by_update_of_a_loaded_one,
+    by_update_by_key,
+    by_change,
+    by_exactly_once,
+    by_transaction,
+    by_update_in_a_transaction,
+    by_overwrite,
+    by_deletion_and_insertion,
+    by_replacement_in_a_transaction,
+    by_bulk_load,
+]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_value_set_changed_and_cleared_moves_a_student_into_within_and_out_of_the_index(
+    engine: "Engine", kind: Layout, way: Way
+) -> None:
+    late = student(kind, ROWS[5])
+    assert index_attributes(engine, kind, "23512") == {}
+    with engine.session() as session:
+        for day in (date(2020, 4, 30), MAY):
+            way(session, late, day)
+            assert session.get_one(key_of(late)).enrollment == day
+            found = session.query(kind.by_enrollment, enrollment=day).all()
+            assert [one.student_id for one in found] == ["23512"]
+            assert in_index(engine, kind) == sorted([*ENROLLED, "23512"])
+        assert session.query(kind.by_enrollment, enrollment=date(2020, 4, 30)).all() == []
+        assert index_attributes(engine, kind, "23512") == (
+            {"enrollment": "2020-05-10"}
+            if kind is Student
+            else {"GSI1PK": "ENROLLED#2020-05", "GSI1SK": "2020-05-10#23512"}
+        )
+        way(session, late, None)
+        assert session.get_one(key_of(late)).enrollment is None
+    assert in_index(engine, kind) == ENROLLED
+    assert index_attributes(engine, kind, "23512") == {}
+
+
+def test_a_move_takes_the_index_keys_along(engine: "Engine", kind: Layout) -> None:
+    with engine.session() as session:
+        one = session.get_one(key_of(student(kind, ROWS[0])))
+        one.course = "CourseZ"
+        session.move(one)
+        assert in_index(engine, kind) == ENROLLED
+        assert [each.course for each in session.query(kind.by_enrollment, enrollment=one.enrollment)] == [
+            "CourseZ"
+        ]
+
+
+def test_deletion_takes_a_student_out_of_the_index(engine: "Engine", kind: Layout) -> None:
+    with engine.session() as session:
+        session.delete(key_of(student(kind, ROWS[0])))
+    assert in_index(engine, kind) == ["72442", "98244"]
+
+
+def test_a_change_of_another_field_neither_writes_nor_removes_index_keys(
+    engine: "Engine", kind: Layout
+) -> None:
+    before = index_attributes(engine, kind, "23552")
+    with engine.session() as session:
+        one = session.get_one(key_of(student(kind, ROWS[0])))
+        one.creation_date = date(2020, 3, 24)
+        engine.forget()
+        session.save(one)
+    assert "GSI1" not in str(engine.calls[0].request)
+    assert index_attributes(engine, kind, "23552") == before
