@@ -8,17 +8,20 @@ PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 WORKERS ?= 4
 # Arguments for pytest, as in: make test PYTEST_ARGS="-k version"
 PYTEST_ARGS ?=
+# Arguments for the comparison with peers, as in: make bench-peers PEERS_ARGS="--write"
+PEERS_ARGS ?=
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint format bench clean
+.PHONY: help demo test lint format bench bench-peers clean
 
 help:
-	@echo "make demo     run the examples on an in-memory DynamoDB"
-	@echo "make test     format, lint, types, floors, tests with coverage"
-	@echo "make lint     the same without the tests"
-	@echo "make format   write the formatting and the fixes that ruff knows"
-	@echo "make bench    measure what must be fast"
-	@echo "make clean    remove what the other commands made"
+	@echo "make demo         run the examples on an in-memory DynamoDB"
+	@echo "make test         format, lint, types, floors, tests with coverage"
+	@echo "make lint         the same without the tests"
+	@echo "make format       write the formatting and the fixes that ruff knows"
+	@echo "make bench        measure what must be fast"
+	@echo "make bench-peers  compare with other DynamoDB libraries"
+	@echo "make clean        remove what the other commands made"
 
 demo: .venv/.demo
 	$(BIN)/python examples/bobby_tables.py
@@ -44,8 +47,11 @@ format: .venv/.dev
 bench: .venv/.dev
 	$(BIN)/python benchmarks/run.py
 
+bench-peers: .venv-peers/.installed .venv-peers-aio/.installed
+	.venv-peers/bin/python -m benchmarks.peers.run $(PEERS_ARGS)
+
 clean:
-	rm -rf .venv .venv-ministack .coverage .coverage.* dist
+	rm -rf .venv .venv-ministack .venv-peers .venv-peers-aio .coverage .coverage.* dist
 	rm -rf .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find dynaorm tests examples benchmarks -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
@@ -66,4 +72,15 @@ clean:
 .venv-ministack/.installed:
 	$(PYTHON) -m venv .venv-ministack
 	.venv-ministack/bin/python $(PIP_INSTALL) "ministack>=1.5,<2"
+	@touch $@
+
+# The libraries that dynaorm is compared with. aiobotocore pins botocore, so it lives apart.
+.venv-peers/.installed: benchmarks/peers/requirements.txt pyproject.toml
+	$(PYTHON) -m venv .venv-peers
+	.venv-peers/bin/python $(PIP_INSTALL) --editable . --requirement $<
+	@touch $@
+
+.venv-peers-aio/.installed: benchmarks/peers/requirements-aio.txt
+	$(PYTHON) -m venv .venv-peers-aio
+	.venv-peers-aio/bin/python $(PIP_INSTALL) --requirement $<
 	@touch $@

@@ -1,0 +1,46 @@
+"""aiobotocore's client with attribute values written by hand. It pins a botocore of its own."""
+
+from typing import Any
+
+from aiobotocore.session import get_session
+
+from benchmarks.peers import order
+from benchmarks.peers.client import Client
+from benchmarks.peers.clients import by_hand
+
+
+class Aiobotocore(Client):
+    name = "aiobotocore (by hand)"
+    gives = "attribute values"
+    imports = "import aiobotocore.session"
+    distributions = ("aiobotocore", "botocore", "aiohttp")
+
+    async def setup(self, endpoint: str) -> None:
+        session = get_session()
+        self.context = session.create_client("dynamodb", region_name=order.REGION, endpoint_url=endpoint)
+        self.dynamodb: Any = await self.context.__aenter__()
+
+    async def close(self) -> None:
+        await self.context.__aexit__(None, None, None)
+
+    async def get(self) -> Any:
+        return (await self.dynamodb.get_item(**by_hand.get()))["Item"]
+
+    async def put(self) -> None:
+        await self.dynamodb.put_item(**by_hand.put())
+
+    async def transact3(self) -> None:
+        await self.dynamodb.transact_write_items(**by_hand.transact())
+
+    async def query(self, size: int) -> Any:
+        return (await self.dynamodb.query(**by_hand.query(size)))["Items"]
+
+    async def batch_get100(self) -> Any:
+        reply = await self.dynamodb.batch_get_item(**by_hand.batch_get())
+        return reply["Responses"][by_hand.TABLE]
+
+    async def batch_write25(self) -> None:
+        await self.dynamodb.batch_write_item(**by_hand.batch_write())
+
+
+client = Aiobotocore()

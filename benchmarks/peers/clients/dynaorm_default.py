@@ -1,0 +1,16 @@
+"""dynaorm as it comes: over pynamodb's Connection."""
+
+from benchmarks.peers import order
+from benchmarks.peers.clients.dynaorm_entities import Dynaorm
+from dynaorm import Session
+
+
+class DynaormDefault(Dynaorm):
+    name = "dynaorm"
+    note = "every put is a conditional insert, and stores two attributes more: the type and the revision"
+
+    def setup(self, endpoint: str) -> None:
+        self.session = Session(region=order.REGION, endpoint=endpoint)
+
+
+client = DynaormDefault()

@@ -1,0 +1,78 @@
+"""pydynantic: pydantic entities over boto3's client."""
+
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+import boto3
+from pydantic import BaseModel
+from pydynantic import Entity, Table, attr_not_exists, key, transaction
+
+from benchmarks.peers import order
+from benchmarks.peers.client import Client
+from benchmarks.peers.clients.by_hand import KEYS, MANY, THREE, VALUES
+
+# Without a client the table would make one of its own; setup() gives it the right one.
+table = Table("orders-pydynantic", pk="pk", sk="sk", client="none yet")
+
+
+class Address(BaseModel):
+    street: str
+    city: str
+    zip: str
+    floor: int
+
+
+class Order(Entity, table=table, name="order"):
+    pk: str
+    sk: str
+    title: str
+    email: str
+    status: str
+    quantity: int
+    price: Decimal
+    active: bool
+    version: int
+    tags: list[str]
+    address: Address
+    created_at: datetime
+
+    class Meta:
+        primary = key(pk="{pk}", sk="{sk}")
+
+
+class Pydynantic(Client):
+    name = "pydynantic"
+    gives = "validated"
+    imports = "import pydynantic"
+    distributions = ("pydynantic",)
+    note = "stores one attribute more: the entity's name"
+
+    def setup(self, endpoint: str) -> None:
+        table.client = boto3.client("dynamodb", region_name=order.REGION, endpoint_url=endpoint)
+
+    def fields(self, found: Any) -> Any:
+        return found.model_dump()
+
+    def get(self) -> Any:
+        return Order.get(pk=order.partition(order.PAGE), sk=order.sort(order.ORDER))
+
+    def put(self) -> None:
+        Order.put(Order(**VALUES))
+
+    def transact3(self) -> None:
+        with transaction(table) as unit:
+            for values in THREE:
+                unit.put(Order(**values), condition=attr_not_exists("pk"))
+
+    def query(self, size: int) -> Any:
+        return Order.query.primary(pk=order.partition(size)).all()
+
+    def batch_get100(self) -> Any:
+        return Order.batch_get([{"pk": pk, "sk": sk} for pk, sk in KEYS])
+
+    def batch_write25(self) -> None:
+        Order.batch_write(puts=[Order(**values) for values in MANY])
+
+
+client = Pydynantic()

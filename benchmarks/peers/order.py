@@ -1,0 +1,120 @@
+"""The order that every client reads and writes: its Python values, its item, and the stub's answers about it.
+
+Twelve attributes: five strings (two of them the key), three numbers (one a decimal), a boolean, a list of strings,
+a map and a time. A partition is named after how many orders it holds, so that a query's key says how long its page is.
+"""
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from decimal import Decimal
+from functools import cache
+from typing import Any
+
+REGION = "us-east-1"
+ACCESS_KEY = "AKIABENCHMARKEXAMPLE"
+SECRET_KEY = "benchmark/secret/key/of/forty/characters"
+
+PAGE = 100
+BATCH = 25
+ORDER = 42
+TRANSACTION = (42, 43, 44)
+
+# The one spelling of a time that every peer reads; pynamodb's attribute takes no other.
+_TIME = {"created_at": {"S": "2024-05-17T09:30:15.123456+0000"}}
+
+# The stub answers with items as the client itself would have stored them: by table, what differs from `item_of`.
+TABLES: Mapping[str, Mapping[str, Any]] = {
+    "orders": _TIME,
+    "orders-pydynantic": _TIME | {"__entity__": {"S": "order"}},
+    "orders-dynaorm": {
+        "_type": {"S": "Order"},
+        "_rev": {"S": "3f0d7c1e9a5b4e27b1c68d20f4a97e35"},
+        "created_at": {"S": "2024-05-17T09:30:15.123456Z"},
+    },
+}
+
+
+def partition(size: int) -> str:
+    """The partition key of the customer with this many orders."""
+    return f"CUSTOMER#{size:04d}"
+
+
+def sort(number: int) -> str:
+    return f"ORDER#{number:07d}"
+
+
+def values_of(number: int, size: int = PAGE) -> dict[str, Any]:
+    """An order's Python values, made anew."""
+    return {
+        "pk": partition(size),
+        "sk": sort(number),
+        "title": f"Order number {number} of the benchmark",
+        "email": "bobby.tables@example.com",
+        "status": "SHIPPED",
+        "quantity": 17,
+        "price": Decimal("1249.95"),
+        "active": True,
+        "version": 3,
+        "tags": ["fragile", "priority", "gift-wrap"],
+        "address": {"street": "17 Cherry Tree Lane", "city": "London", "zip": "NW1 6XE", "floor": 2},
+        "created_at": datetime(2024, 5, 17, 9, 30, 15, 123456, tzinfo=UTC),
+    }
+
+
+def item_of(values: Mapping[str, Any]) -> dict[str, Any]:
+    """An order's item, written as somebody without a library writes it."""
+    address = values["address"]
+    return {
+        "pk": {"S": values["pk"]},
+        "sk": {"S": values["sk"]},
+        "title": {"S": values["title"]},
+        "email": {"S": values["email"]},
+        "status": {"S": values["status"]},
+        "quantity": {"N": str(values["quantity"])},
+        "price": {"N": str(values["price"])},
+        "active": {"BOOL": values["active"]},
+        "version": {"N": str(values["version"])},
+        "tags": {"L": [{"S": tag} for tag in values["tags"]]},
+        "address": {
+            "M": {
+                "street": {"S": address["street"]},
+                "city": {"S": address["city"]},
+                "zip": {"S": address["zip"]},
+                "floor": {"N": str(address["floor"])},
+            }
+        },
+        "created_at": {"S": values["created_at"].isoformat()},
+    }
+
+
+def stored(table: str, number: int, size: int = PAGE) -> dict[str, Any]:
+    """The item as the table holds it."""
+    return {**item_of(values_of(number, size)), **TABLES[table]}
+
+
+@cache
+def answer(operation: str, table: str, size: int, counted: bool) -> bytes:
+    """The body of a DynamoDB answer; ``counted``: the request asked for the consumed capacity."""
+    capacity: dict[str, Any] = {"TableName": table, "CapacityUnits": 1.0}
+    one, several = {"ConsumedCapacity": capacity}, {"ConsumedCapacity": [capacity]}
+    reply: dict[str, Any]
+    extra: dict[str, Any]
+    match operation:
+        case "GetItem":
+            reply, extra = {"Item": stored(table, ORDER, size)}, one
+        case "PutItem":
+            reply, extra = {}, one
+        case "TransactWriteItems":
+            reply, extra = {}, several
+        case "Query":
+            items = [stored(table, number, size) for number in range(size)]
+            reply, extra = {"Items": items, "Count": size, "ScannedCount": size}, one
+        case "BatchGetItem":
+            items = [stored(table, number, size) for number in range(PAGE)]
+            reply, extra = {"Responses": {table: items}, "UnprocessedKeys": {}}, several
+        case "BatchWriteItem":
+            reply, extra = {"UnprocessedItems": {}}, several
+        case _:
+            raise ValueError(f"The benchmark has no answer for {operation}; let it ask one of those above.")
+    return json.dumps({**reply, **(extra if counted else {})}, separators=(",", ":")).encode()

@@ -1,0 +1,115 @@
+"""One client in a process of its own. It reads commands from stdin, and answers each with one line of JSON.
+
+    ["verify", operation]         -> {} where it does the whole work
+    ["measure", operation, times] -> {"cpu": seconds} of all the repetitions together
+
+CPU is the whole process's: every thread, user and system, sockets included. The stub's is not in it.
+"""
+
+import asyncio
+import contextlib
+import gc
+import importlib
+import inspect
+import json
+import sys
+import time
+from collections.abc import Iterator
+from importlib.metadata import version
+from typing import Any
+
+from benchmarks.peers.client import OPERATIONS, Client
+from benchmarks.peers.verify import check, overheard
+
+
+class Worker:
+    """A client, with an event loop if it is asynchronous."""
+
+    def __init__(self, module: str, endpoint: str) -> None:
+        self.endpoint = endpoint
+        self.client: Any = importlib.import_module(f"benchmarks.peers.clients.{module}").client
+        self.loop = asyncio.Runner() if inspect.iscoroutinefunction(self.client.get) else None
+        self._finish(self.client.setup(endpoint))
+
+    def _finish(self, result: Any) -> Any:
+        return self.loop.run(result) if self.loop is not None else result
+
+    def _operation(self, name: str) -> tuple[Any, tuple[Any, ...]]:
+        found = self.client.operation(name)
+        if found is None:
+            raise LookupError(f"{self.client.name} has no {name}")
+        method, arguments = found
+        return method, arguments
+
+    def hello(self) -> dict[str, Any]:
+        client: Client = self.client
+        return {
+            "name": client.name,
+            "gives": client.gives,
+            "note": client.note,
+            "imports": client.imports,
+            "awaiting": self.loop is not None,
+            "versions": {name: version(name) for name in client.distributions},
+            "operations": [name for name in OPERATIONS if client.operation(name) is not None],
+        }
+
+    def verify(self, name: str) -> dict[str, Any]:
+        method, arguments = self._operation(name)
+        overheard(self.endpoint)
+        result = self._finish(method(*arguments))
+        check(self.client, name, result, overheard(self.endpoint))
+        return {}
+
+    def measure(self, name: str, times: int) -> dict[str, float]:
+        method, arguments = self._operation(name)
+        self._finish(method(*arguments))  # the connection may have to be made anew
+        gc.collect()
+        if self.loop is not None:
+            return self.loop.run(_repeat_awaiting(method, arguments, times))
+        return _repeat(method, arguments, times)
+
+    def close(self) -> None:
+        if self.loop is not None:
+            self._finish(self.client.close())
+            self.loop.close()
+
+
+def _repeat(method: Any, arguments: tuple[Any, ...], times: int) -> dict[str, float]:
+    began = time.process_time()
+    for _ in range(times):
+        method(*arguments)
+    return {"cpu": time.process_time() - began}
+
+
+async def _repeat_awaiting(method: Any, arguments: tuple[Any, ...], times: int) -> dict[str, float]:
+    began = time.process_time()
+    for _ in range(times):
+        await method(*arguments)
+    return {"cpu": time.process_time() - began}
+
+
+def _answers(module: str, endpoint: str) -> Iterator[dict[str, Any]]:
+    try:
+        worker = Worker(module, endpoint)
+        yield worker.hello()
+    except Exception as error:  # noqa: BLE001 - whatever is wrong with a peer, the others are measured
+        yield {"failed": f"{type(error).__name__}: {error}"}
+        return
+    for line in sys.stdin:
+        command, *arguments = json.loads(line)
+        try:
+            yield worker.verify(*arguments) if command == "verify" else worker.measure(*arguments)
+        except Exception as error:  # noqa: BLE001 - see above
+            yield {"failed": f"{type(error).__name__}: {error}"}
+    worker.close()
+
+
+def main() -> None:
+    answers = sys.stdout
+    with contextlib.redirect_stdout(sys.stderr):
+        for answer in _answers(*sys.argv[1:]):
+            print(json.dumps(answer), file=answers, flush=True)
+
+
+if __name__ == "__main__":
+    main()
