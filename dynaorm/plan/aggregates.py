@@ -30,7 +30,7 @@ from dynaorm.plan.known import Ident, ident_of
 from dynaorm.plan.net import Before, Net, Write
 
 # Exact: two numbers of DynamoDB's together span fewer than 300 digits.
-_EXACT: Final = Context(prec=300, traps=[Inexact])
+EXACT: Final = Context(prec=300, traps=[Inexact])
 _ZERO: Final[AttributeValue] = {"N": "0"}
 
 
@@ -122,8 +122,8 @@ def _dues(nets: Iterable[Net]) -> dict[Ident, Due]:
                     total.mapping = due.mapping
                 total.joined |= sign > 0 and (name, ident) not in before
                 for each, number in due.totals.items():
-                    added = _EXACT.multiply(sign, number)
-                    total.totals[each] = _EXACT.add(total.totals.get(each, Decimal(0)), added)
+                    added = EXACT.multiply(sign, number)
+                    total.totals[each] = EXACT.add(total.totals.get(each, Decimal(0)), added)
     for due in found.values():
         due.totals = {name: total for name, total in due.totals.items() if total}
     return {ident: due for ident, due in found.items() if due.totals}
@@ -270,7 +270,7 @@ def _add(net: Net, due: Due, slot: Slot) -> None:
     for name, total in due.totals.items():
         attribute = net.mapping.fields[name].attribute
         stored = Decimal(net.after.get(attribute, _ZERO)["N"])
-        net.after[attribute] = _number(net.mapping, name, _EXACT.add(stored, total))
+        net.after[attribute] = _number(net.mapping, name, EXACT.add(stored, total))
     net.settled |= due.totals.keys()
     net.changed |= due.totals.keys()
 

@@ -30,8 +30,7 @@ def compile_plan(slots: Iterable[Slot], known: Known, setting: Setting) -> Plan:
     slots = tuple(slots)
     found = (net_of(slot, known, setting) for slot in slots)
     nets = [net for net in found if net is not None]
-    counted = any(net.mapping.table.is_counted for net in nets)
-    dues = settle_totals(nets, slots) if counted else ()
+    dues = settle_totals(nets, slots) if _are_counted(nets) else ()
     revision = stamp(nets, setting)
     actions = tuple(_ordered(nets, guards_of(nets), known, setting))
     if dues:
@@ -45,6 +44,14 @@ def compile_plan(slots: Iterable[Slot], known: Known, setting: Setting) -> Plan:
         wants_item=len(nets) == 1 and nets[0].write is Write.EDIT,
     )
     return check_limits(plan)
+
+
+def _are_counted(nets: list[Net]) -> bool:
+    """Whether a total may depend on any of these; a loop, because every save asks."""
+    for net in nets:  # noqa: SIM110
+        if net.mapping.table.is_counted:
+            return True
+    return False
 
 
 def _ordered(nets: list[Net], guards: Sequence[Guard], known: Known, setting: Setting) -> Iterable[Planned]:

@@ -12,6 +12,7 @@ from typing import Annotated, Any, ClassVar, assert_type
 from pydantic import BaseModel, Field, field_validator
 
 from dynaorm import (
+    Aggregate,
     AsyncSession,
     Attribute,
     BinaryKey,
@@ -95,6 +96,20 @@ class Point(Entity, table=app, pk="POINT#{name}", sk="A", frozen=True):
     x: Decimal
 
 
+class Project(Entity, table=app, pk="PROJECT#{project}", sk="TOTALS"):
+    project: str
+    stars: int = 0
+
+
+class Star(Entity, table=app, pk="STAR#{user}", sk="STAR#{given_to}"):
+    user: str
+    given_to: str
+    weight: int = 1
+    counted = Aggregate(
+        Project, sum={"weight": "stars"}, key={"project": "given_to"}, when=lambda star: star.weight > 0
+    )
+
+
 class TicketOut(Ticket, table=None):
     pass
 
@@ -108,6 +123,8 @@ def declarations() -> None:
     assert_type(user.phone, str | None)
     assert_type(user.expires_at, datetime | None)
     assert_type(Ticket.by_status, IndexOf[Ticket])
+    assert_type(Star.counted, Aggregate)
+    assert_type(Star(user="u", given_to="p").counted, Aggregate)
     assert_type(detached(user, email="x"), User)
     assert_type(user.model_copy(update=UserPatch().model_dump(exclude_unset=True)), User)
     assert_type(Bug(project="p", number=1, slug="s").severity, int)

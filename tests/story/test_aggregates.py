@@ -5,7 +5,7 @@ queries in DynamoDB".
 """
 
 from decimal import Decimal
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import pytest
 
@@ -19,12 +19,20 @@ from dynaorm import (
     InKey,
     Key,
     NumberKey,
+    Plan,
     Session,
     Table,
     inspect,
 )
-from dynaorm.errors import AlreadyExists, ConditionFailed, EntityNotFound, StaleEntity, UsageError
-from dynaorm.testing.faults import conflict, lost_answer
+from dynaorm.errors import (
+    AlreadyExists,
+    ConditionFailed,
+    EntityNotFound,
+    OutcomeUnknown,
+    StaleEntity,
+    UsageError,
+)
+from dynaorm.testing.faults import conflict, lost_answer, lost_request
 
 if TYPE_CHECKING:
     from tests.story.conftest import Engine
@@ -85,7 +93,7 @@ def download(song: str, number: int, month: str = "2018-01") -> Download:
     return Download(song=song, download=f"{number:010d}", time=f"{month}-01T00:00:07", month=month)
 
 
-def top(engine: "Engine", month: str, limit: int) -> list[tuple[str, Decimal]]:
+def top(engine: "Engine", month: str, limit: int) -> list[tuple[str, Any]]:
     """The songs downloaded most in a month, asked of DynamoDB itself."""
     found = engine.client.query(
         TableName=engine.name(music.name),
@@ -99,7 +107,7 @@ def top(engine: "Engine", month: str, limit: int) -> list[tuple[str, Decimal]]:
     return [(item["songID"]["S"], Decimal(item["MonthTotal"]["N"])) for item in found]
 
 
-def counters(engine: "Engine") -> dict[str, Decimal]:
+def counters(engine: "Engine") -> dict[str, Any]:
     """Every stored total of groups and people."""
     found = {}
     for item in [*engine.raw(app), *engine.raw(people)]:
@@ -223,7 +231,7 @@ def test_an_edge_counts_at_both_its_ends_in_two_tables_in_one_transaction(
 def test_every_way_to_write_an_edge_keeps_the_counters(engine: "Engine", session: Session) -> None:
     def now(members: int, hours: str, other: int = 0, liz: int = 1) -> bool:
         found = counters(engine)
-        return (
+        return bool(
             found["GROUP#g.members"] == members
             and found["GROUP#g.hours"] == Decimal(hours)
             and found["GROUP#h.members"] == other
@@ -329,6 +337,23 @@ def test_a_lost_answer_counts_once(engine: "Engine", session: Session) -> None:
     faulty.save(Membership(group_id="g", user_id="liz", hours=Decimal(1)))
     faulty.save(Membership(group_id="g", user_id="bob", hours=Decimal(1)))
     assert (counters(engine)["GROUP#g.members"], counters(engine)["GROUP#g.hours"]) == (2, 2)
+
+
+@pytest.mark.parametrize("made", [True, False])
+def test_a_delete_without_an_answer_is_settled_by_the_edge_and_not_by_what_others_count(
+    engine: "Engine", session: Session, made: bool
+) -> None:
+    liz = session.save(Membership(group_id="g", user_id="liz"))
+    faulty = engine.session(lost_answer(times=99) if made else lost_request(times=99))
+    with pytest.raises(OutcomeUnknown) as caught:
+        faulty.delete(liz)
+    session.save(Membership(group_id="g", user_id="bob"))
+    engine.clock.advance(700)
+    plan = caught.value.plan
+    assert isinstance(plan, Plan)
+    assert session.resume(plan) is made
+    assert inspect(liz).loaded is not made
+    assert counters(engine)["GROUP#g.members"] == (1 if made else 2)
 
 
 def test_an_edge_changed_by_a_rival_between_reading_and_deleting_takes_away_what_is_there(

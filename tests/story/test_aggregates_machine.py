@@ -68,8 +68,11 @@ class Watch(Shift):
 
 GROUPS, USERS = st.sampled_from("gh"), st.sampled_from("uvw")
 DAYS, HOURS = st.sampled_from([None, "mon", "tue"]), st.sampled_from([None, Decimal(1), Decimal("2.5")])
-MEMBERSHIP = {"hours": HOURS, "active": st.booleans(), "day": DAYS}
-WATCH = {"of": st.sampled_from([None, "a", "b"]), "hours": st.sampled_from([Decimal(0), Decimal(3)])}
+MEMBERSHIP: dict[str, st.SearchStrategy[Any]] = {"hours": HOURS, "active": st.booleans(), "day": DAYS}
+WATCH: dict[str, st.SearchStrategy[Any]] = {
+    "of": st.sampled_from([None, "a", "b"]),
+    "hours": st.sampled_from([Decimal(0), Decimal(3)]),
+}
 PICK = st.integers(0, 99)
 FAULTS = st.sampled_from([None, None, None, lost_answer(), lost_request(), conflict(), throttle()])
 
@@ -207,7 +210,7 @@ class Machine(RuleBasedStateMachine):
     def change(self, pick: int, data: st.DataObject, fault: Fault | None, edit: bool) -> None:
         entity = self.picked(pick, Membership, Watch)
         fields = MEMBERSHIP if isinstance(entity, Membership) else WATCH
-        changes = data.draw(st.fixed_dictionaries({}, optional=fields))  # type: ignore[arg-type]  # a mapping of both
+        changes = data.draw(st.fixed_dictionaries({}, optional=fields))
         if not changes or isinstance(entity, Group):
             return
         if edit:
