@@ -3,12 +3,12 @@
 fold (one slot per item) -> nets (what happens to each) -> stamps (revision, version) -> guards -> actions -> limits.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from dynaorm.entity.state import Loaded, state_of
 from dynaorm.plan.emit import actions_of
 from dynaorm.plan.fold import Slot
-from dynaorm.plan.guards import Guard, guard_action, guards_of
+from dynaorm.plan.guards import guard_action, guards_of
 from dynaorm.plan.known import Known, Setting
 from dynaorm.plan.net import Net, Write
 from dynaorm.plan.nets import net_of
@@ -24,14 +24,13 @@ def compile_plan(slots: Iterable[Slot], known: Known, setting: Setting) -> Plan:
         UsageError (and its kinds): it cannot be planned.
         StoreError (and its kinds): what is known already forbids it.
     """
-    found = (net_of(slot, known, setting) for slot in slots)
-    nets = [net for net in found if net is not None]
+    nets = [net for slot in slots if (net := net_of(slot, known, setting)) is not None]
     stamp(nets, setting)
-    actions = tuple(_ordered(nets, guards_of(nets), known, setting))
+    actions = tuple(_ordered(nets, known, setting))
     plan = Plan(
         actions=actions,
         token=_token(nets, actions, setting),
-        effects=tuple(effect for net in nets for effect in _effects(net)),
+        effects=tuple([effect for net in nets for effect in _effects(net)]),
         made_at=setting.now,
         caller_token=setting.token is not None,
         wants_item=len(nets) == 1 and nets[0].write is Write.EDIT,
@@ -39,19 +38,16 @@ def compile_plan(slots: Iterable[Slot], known: Known, setting: Setting) -> Plan:
     return check_limits(plan)
 
 
-def _ordered(nets: list[Net], guards: Sequence[Guard], known: Known, setting: Setting) -> Iterable[Planned]:
+def _ordered(nets: list[Net], known: Known, setting: Setting) -> list[Planned]:
     """Each item's own action, its version, and the guards first met with it: releases before claims as declared."""
-    met: dict[int, list[Guard]] = {}
-    for guard in guards:
-        met.setdefault(id(guard.met), []).append(guard)
-    for net in nets:
-        yield from actions_of(net, setting)
-        mine, order = met.get(id(net), []), list(net.mapping.constraints)
-        mine.sort(key=lambda guard: order.index(guard.constraint) if guard.constraint in order else 0)
-        for guard in mine:
-            planned = guard_action(guard, known, setting)
-            if planned is not None:
-                yield planned
+    actions: list[Planned] = []
+    for net, met in zip(nets, guards_of(nets), strict=True):
+        actions += actions_of(net, setting)
+        if net.before is not None and len(met) > 1:
+            order = list(net.mapping.constraints)
+            met.sort(key=lambda guard: order.index(guard.constraint) if guard.constraint in order else 0)
+        actions += [found for guard in met if (found := guard_action(guard, known, setting)) is not None]
+    return actions
 
 
 def _token(nets: list[Net], actions: tuple[Planned, ...], setting: Setting) -> str | None:

@@ -50,7 +50,8 @@ class Planned(NamedTuple):
         has_condition: the caller's own condition is part of it.
         blind: it was compiled without knowing what is stored.
         from_read: what it expects came from a read of ours, not from the caller's entity.
-        claim: for a guard, the constraint and value.
+        constraint: for a guard, the name of the constraint.
+        value: for a guard, the value as a person would name it.
         number: for a version item, its number.
     """
 
@@ -67,13 +68,22 @@ class Planned(NamedTuple):
     has_condition: bool = False
     blind: bool = False
     from_read: bool = False
-    claim: Violation | None = None
+    constraint: str | None = None
+    value: Any = None
     number: int | None = None
 
     @property
     def subject(self) -> Key[Any]:
         """The entity it is about."""
         return stored_key(self.mapping, self.entity_key)
+
+    @property
+    def claim(self) -> Violation | None:
+        """For a guard, what it would mean if somebody else held it."""
+        if self.constraint is None:
+            return None
+        fields = self.mapping.constraints[self.constraint].fields
+        return Violation(constraint=self.constraint, fields=fields, value=self.value, owner=None)
 
     @property
     def ident(self) -> Ident:
