@@ -30,6 +30,7 @@ class KeyPart:
         limit: how long the rendered key may be, in UTF-8 bytes.
         shape: which keys it can render, versions included.
         text: the template as declared.
+        constant: the key itself, where the template has no fields.
     """
 
     attribute: KeyAttribute
@@ -42,9 +43,12 @@ class KeyPart:
     limit: int
     shape: Shape
     text: str
+    constant: str | None = None
 
     def value(self, values: Mapping[str, Any]) -> AttributeValue | None:
         """The key's attribute value; None where a field is None. Raises KeyValueError."""
+        if self.constant is not None:
+            return {"S": self.constant}
         key = self.render(values)
         if key is None:
             return None
@@ -69,6 +73,7 @@ def key_part(attribute: KeyAttribute, template: KeyTemplate, limit: int, *, made
         limit=limit,
         shape=template.shape,
         text=template.text,
+        constant=_constant(template.render, template.fields, limit),
     )
 
 
@@ -76,18 +81,27 @@ def versioned_key_part(
     attribute: KeyAttribute, template: VersionTemplate, inner: KeyTemplate | None
 ) -> KeyPart:
     """The sort key of a versioned class: the key of its latest copy."""
+    fields, limit = inner.fields if inner else (), SORT_KEY_LIMIT - template.reserve
     return KeyPart(
         attribute=attribute,
         render=template.latest,
         match=template.match,
-        fields=inner.fields if inner else (),
+        fields=fields,
         lossless=inner.lossless if inner else frozenset(),
         bare=False,
         made_up=True,
-        limit=SORT_KEY_LIMIT - template.reserve,
+        limit=limit,
         shape=template.shape,
         text=template.text,
+        constant=_constant(template.latest, fields, limit),
     )
+
+
+def _constant(
+    render: Callable[[Mapping[str, Any]], str | bytes | None], fields: tuple[str, ...], limit: int
+) -> str | None:
+    key = None if fields else render({})
+    return key if isinstance(key, str) and key.isascii() and 0 < len(key) <= limit else None
 
 
 @dataclass(frozen=True, slots=True)

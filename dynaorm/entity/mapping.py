@@ -83,10 +83,14 @@ class EntityMapping:
         return all(one.exact for group in (self.fields, self.constraints) for one in group.values())
 
     @cached_property
+    def primary_parts(self) -> tuple[KeyPart, ...]:
+        """The partition key, then the sort key if there is one."""
+        return (self.partition,) if self.sort is None else (self.partition, self.sort)
+
+    @cached_property
     def key_fields(self) -> tuple[str, ...]:
         """The fields the primary key is made of."""
-        sort = self.sort.fields if self.sort is not None else ()
-        return tuple(dict.fromkeys(self.partition.fields + sort))
+        return tuple(dict.fromkeys(field for part in self.primary_parts for field in part.fields))
 
     @cached_property
     def derived_fields(self) -> frozenset[str]:
@@ -139,13 +143,12 @@ class EntityMapping:
     def primary_key(self, values: Mapping[str, Any]) -> dict[str, AttributeValue]:
         """The main item's primary key. Raises InvalidValue where a part is None or cannot be part of a key."""
         key: dict[str, AttributeValue] = {}
-        for part in (self.partition,) if self.sort is None else (self.partition, self.sort):
+        for part in self.primary_parts:
             value = self._key_value(part, values)
             if value is None:
                 missing = next(name for name in part.fields if values.get(name) is None)
-                raise self.invalid(
-                    missing, None, f"is part of the primary key {part.text!r}", "give it a value"
-                )
+                problem = f"is part of the primary key {part.text!r}"
+                raise self.invalid(missing, None, problem, "give it a value")
             if part.bare and part.attribute.kind == "S":
                 self._refuse_reserved(part, str(value["S"]))
             key[part.attribute.name] = value
@@ -188,24 +191,25 @@ class EntityMapping:
             try:
                 key = constraint.guard_key(values)
             except ValueError as problem:
-                raise self.invalid(
-                    ", ".join(constraint.fields), constraint.value_of(values), str(problem)
-                ) from problem
+                fields, value = ", ".join(constraint.fields), constraint.value_of(values)
+                raise self.invalid(fields, value, str(problem)) from problem
             if key is not None:
                 found[constraint.name] = key
         return found
 
     def validate(self, values: Mapping[str, Any], changed: frozenset[str] | None = None) -> None:
         """Run the validators of the given fields (all by default). Raises InvalidValue; changes nothing."""
-        present = {name: values[name] for name in self.fields if name in values}
+        # An entity's own values may lie beside others: those of a cached_property, say.
+        present = values
+        if values.keys() != self.fields.keys():
+            present = {name: values[name] for name in self.fields if name in values}
         try:
             if changed is None:
                 self.validator.validate_python(present, by_alias=False, by_name=True)
                 return
             for name in changed:
-                self.validator.validate_assignment(
-                    dict(present), name, values[name], by_alias=False, by_name=True
-                )
+                data, value = dict(present), values[name]
+                self.validator.validate_assignment(data, name, value, by_alias=False, by_name=True)
         except ValidationError as problem:
             first = problem.errors(include_url=False)[0]
             field = str(first["loc"][0]) if first["loc"] else ", ".join(changed or self.fields)
@@ -264,17 +268,13 @@ class EntityMapping:
             stored = item.get(part.attribute.name)
             if stored is not None and any(name in part.lossless for name in wanted):
                 matched = part.match(stored[part.attribute.kind]) or {}
-                values.update(
-                    (name, matched[name]) for name in wanted if name in matched and name not in values
-                )
+                values |= {name: matched[name] for name in wanted if name in matched and name not in values}
         for name in wanted:
             values.setdefault(name, None)
 
     def key_parts(self) -> Iterator[KeyPart]:
         """Every key part: the primary key's, then those of the indexes."""
-        yield self.partition
-        if self.sort is not None:
-            yield self.sort
+        yield from self.primary_parts
         for index in self.indexes.values():
             yield from index.parts
 
@@ -289,7 +289,7 @@ class EntityMapping:
             raise self.unreadable(item, (text,)) from problem
 
     def _refuse_other_key(self, item: Item, values: Mapping[str, Any]) -> None:
-        for part in (self.partition,) if self.sort is None else (self.partition, self.sort):
+        for part in self.primary_parts:
             stored = item.get(part.attribute.name)
             rendered = self._key_value(part, values)
             if not same(stored, rendered):
