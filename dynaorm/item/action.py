@@ -1,6 +1,7 @@
 """The four actions of a transaction as values, and what each looks like on the wire.
 
-Equal actions render to equal dictionaries in equal order: a repeated request must be the same bytes.
+Equal actions render to equal dictionaries in equal order: a repeated request must be the same bytes. Nobody changes an
+action; its class is not frozen, because every save makes several, and that would double what they cost.
 """
 
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from dynaorm.item.update import Change, render_update
 from dynaorm.item.value import AttributeValue, Item
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Put:
     """Store the whole item."""
 
@@ -21,7 +22,7 @@ class Put:
     condition: Condition | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Update:
     """Change parts of the item with this key."""
 
@@ -31,7 +32,7 @@ class Update:
     condition: Condition | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Delete:
     """Delete the item with this key."""
 
@@ -40,7 +41,7 @@ class Delete:
     condition: Condition | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ConditionCheck:
     """Write nothing, and refuse the transaction unless the condition holds."""
 
@@ -96,6 +97,21 @@ def _expression_of(condition: Condition) -> _Expression:
         found = render(condition, placeholders), placeholders.names, placeholders.values
         object.__setattr__(condition, "_expression", found)
         return found
+
+
+class Pattern:
+    """The expression of conditions that differ in one value alone, rendered once from any one of them."""
+
+    __slots__ = ("_names", "_slot", "_text")
+
+    def __init__(self, condition: Condition) -> None:
+        self._text, self._names, values = _expression_of(condition)
+        (self._slot,) = values
+
+    def fit(self, condition: Condition, value: AttributeValue) -> Condition:
+        """The condition itself, its expression ready; ``value`` is its own."""
+        object.__setattr__(condition, "_expression", (self._text, self._names, {self._slot: value}))
+        return condition
 
 
 def _update_wire(action: Update) -> dict[str, Any]:

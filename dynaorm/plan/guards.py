@@ -8,6 +8,7 @@ Rule 3. A value that stays with its entity costs nothing.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import islice
 from typing import Any, TypeAlias
 
@@ -16,8 +17,8 @@ from dynaorm.entity.key import stored_key
 from dynaorm.entity.mapping import EntityMapping
 from dynaorm.entity.table import Table
 from dynaorm.errors import UniqueViolation, Violation
-from dynaorm.item.action import Delete, Put
-from dynaorm.item.condition import Attr, Compare, Condition, Or, equals, missing
+from dynaorm.item.action import Delete, Pattern, Put
+from dynaorm.item.condition import Attr, Compare, Condition, Or, missing
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.image import values_of
 from dynaorm.plan.known import Known, Setting, ident_of
@@ -141,12 +142,12 @@ def guard_action(guard: Guard, known: Known, setting: Setting) -> Planned | None
     if new.expiry is not None and new.mapping.expires is not None:
         item[new.mapping.expires.attribute] = {"N": str(new.expiry)}
     return Planned(
-        action=Put(setting.table_name(home.name), item, _free(home, old, new, setting)),
-        purpose=Purpose.CLAIM if old is None or old.owner == new.owner else Purpose.PASS_ON,
-        mapping=new.mapping,
+        Put(setting.table_name(home.name), item, _free(home, old, new, setting)),
+        Purpose.CLAIM if old is None or old.owner == new.owner else Purpose.PASS_ON,
+        new.mapping,
         entity_key=new.net.key,
         item_key=key,
-        before={**key, OWNER: old.owner} if old is not None else None,
+        before=None if old is None else {**key, OWNER: old.owner},
         after=item,
         constraint=guard.constraint,
         value=guard.value,
@@ -158,11 +159,11 @@ def _release(guard: Guard, key: Item, known: Known, setting: Setting) -> Planned
     assert old is not None
     if known.foreign and ident_of(home, key) in known.foreign:
         return None
-    mine = Or((missing(OWNER), equals(OWNER, old.owner)))
+    mine = _RELEASES.fit(Or((_UNOWNED, Compare(_OWNER, "=", old.owner))), old.owner)
     return Planned(
-        action=Delete(setting.table_name(home.name), key, mine),
-        purpose=Purpose.RELEASE,
-        mapping=old.mapping,
+        Delete(setting.table_name(home.name), key, mine),
+        Purpose.RELEASE,
+        old.mapping,
         entity_key=old.net.key,
         item_key=key,
         before={**key, OWNER: old.owner},
@@ -171,17 +172,40 @@ def _release(guard: Guard, key: Item, known: Known, setting: Setting) -> Planned
     )
 
 
+# -- conditions --------------------------------------------------------------------------------------------------------
+
+_OWNER = Attr((OWNER,))
+_UNOWNED = missing(OWNER)
+
+
 def _free(home: Table, old: Holder | None, new: Holder, setting: Setting) -> Condition:
     """The condition under which the new holder takes a guard."""
-    if old is None and new.claim is not None:
-        return new.claim
-    parts = [missing(home.pk.name if old is None else OWNER), equals(OWNER, new.owner)]
-    if old is not None and old.owner != new.owner:
-        parts.append(equals(OWNER, old.owner))
-    if home.ttl_attribute is not None:
-        limit: AttributeValue = {"N": str(int(setting.now) - CLAIM_MARGIN)}
-        parts.append(Compare(Attr((home.ttl_attribute,)), "<", limit))
-    free = Or(tuple(parts))
     if old is None:
-        new.claim = free
-    return free
+        if new.claim is None:
+            new.claim = _claim(home, new.owner, setting)
+        return new.claim
+    owners = [new.owner] if old.owner == new.owner else [new.owner, old.owner]
+    mine = [Compare(_OWNER, "=", owner) for owner in owners]
+    return Or((_UNOWNED, *mine, *_expired(home, setting)))
+
+
+def _claim(home: Table, owner: AttributeValue, setting: Setting) -> Condition:
+    """Nothing is stored, or the guard is the claimer's already, or it has expired."""
+    absent, mine = missing(home.pk.name), Compare(_OWNER, "=", owner)
+    if home.ttl_attribute is None:
+        return _claims(home.pk.name).fit(Or((absent, mine)), owner)
+    return Or((absent, mine, *_expired(home, setting)))
+
+
+def _expired(home: Table, setting: Setting) -> tuple[Condition, ...]:
+    if home.ttl_attribute is None:
+        return ()
+    return (Compare(Attr((home.ttl_attribute,)), "<", {"N": str(int(setting.now) - CLAIM_MARGIN)}),)
+
+
+@cache
+def _claims(pk: str) -> Pattern:
+    return Pattern(Or((missing(pk), Compare(_OWNER, "=", {}))))
+
+
+_RELEASES = Pattern(Or((_UNOWNED, Compare(_OWNER, "=", {}))))
