@@ -168,7 +168,7 @@ def _int(scalar: Scalar) -> Codec:
 
     def encode(value: Any) -> AttributeValue:
         if type(value) is int and -_SHORT_INT < value < _SHORT_INT:
-            return {"N": str(value)}
+            return {"N": f"{value}"}
         return {"N": to_text(value)}
 
     def decode(stored: AttributeValue) -> Any:

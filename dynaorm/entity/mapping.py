@@ -109,24 +109,20 @@ class EntityMapping:
     def encode(self, values: Mapping[str, Any]) -> dict[str, AttributeValue]:
         """The attributes of all fields (keys and index keys not included). Raises InvalidValue."""
         item: dict[str, AttributeValue] = {}
-        for field, name, attribute, encode, plain in self._encoders:
-            value = values.get(name)
-            if value is None or not plain:
-                encoded = self.encode_field(field, values)
-                if encoded is not None:
-                    item[attribute] = encoded
-                continue
+        for name, attribute, encode in self._encoders:
             try:
-                item[attribute] = encode(value)
-            except ValueError as problem:
-                raise self.invalid(name, value, str(problem)) from problem
+                encoded = encode(values[name])
+            except (KeyError, ValueError):
+                encoded = self.encode_field(self.fields[name], values)  # raises it with the field's name
+            if encoded is not None:
+                item[attribute] = encoded
         return item
 
     @cached_property
-    def _encoders(self) -> tuple[tuple[FieldMapping, str, str, Callable[[Any], AttributeValue], bool], ...]:
-        """The stored fields, laid out for the loop every save goes through; last, whether only None is absent."""
+    def _encoders(self) -> tuple[tuple[str, str, Callable[[Any], AttributeValue | None]], ...]:
+        """The stored fields, laid out for the loop every save goes through."""
         return tuple(
-            (field, field.name, field.attribute, field.codec.encode, not field.empty_is_absent)
+            (field.name, field.attribute, field.encode if field.can_be_absent else field.codec.encode)
             for field in self.fields.values()
             if not field.in_key
         )

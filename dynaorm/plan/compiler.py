@@ -4,6 +4,8 @@ fold (one slot per item) -> nets (what happens to each) -> stamps (revision, ver
 """
 
 from collections.abc import Iterable
+from itertools import chain
+from typing import Any
 
 from dynaorm.entity.state import Loaded, state_of
 from dynaorm.plan.emit import actions_of
@@ -30,7 +32,7 @@ def compile_plan(slots: Iterable[Slot], known: Known, setting: Setting) -> Plan:
     plan = Plan(
         actions=actions,
         token=_token(nets, actions, setting),
-        effects=tuple([effect for net in nets for effect in _effects(net)]),
+        effects=tuple(chain.from_iterable(map(_effects, nets))),
         made_at=setting.now,
         caller_token=setting.token is not None,
         wants_item=len(nets) == 1 and nets[0].write is Write.EDIT,
@@ -62,20 +64,28 @@ def _token(nets: list[Net], actions: tuple[Planned, ...], setting: Setting) -> s
     return None if has_revision else setting.write_id
 
 
-def _effects(net: Net) -> Iterable[Effect]:
+def _effects(net: Net) -> list[Effect]:
     """What becomes of the caller's objects: the one that is written is loaded, one that is deleted is new again."""
-    written = net.entities[0] if net.entities and net.write in (Write.PUT, Write.UPDATE) else None
-    for entity in net.entities:
-        if entity is not written:
-            if net.write is not Write.CHECK:
-                yield Effect(entity, None)
-            continue
-        assert net.after is not None
-        state = state_of(entity)
-        kept = state.defaults if state is not None and net.write is Write.UPDATE else {}
-        absent = {name: value for name, value in kept.items() if name not in net.after}
-        values = None
-        if net.is_edit:
-            fresh = vars(net.mapping.hydrate(net.after))
-            values = {name: fresh[name] for name in net.changed}
-        yield Effect(entity, Loaded(net.after, absent), values)
+    if not net.entities or net.write is Write.CHECK:
+        return []
+    if net.write is not Write.PUT and net.write is not Write.UPDATE:
+        return [Effect(entity, None) for entity in net.entities]
+    written, deleted = net.entities[0], net.entities[1:]
+    effects = [_effect(net, written)]
+    if deleted:
+        effects += [Effect(entity, None) for entity in deleted if entity is not written]
+    return effects
+
+
+def _effect(net: Net, entity: Any) -> Effect:
+    assert net.after is not None
+    if net.write is Write.PUT:
+        return Effect(entity, Loaded(net.after))
+    state = state_of(entity)
+    assert state is not None
+    absent = {name: value for name, value in state.defaults.items() if name not in net.after}
+    values = None
+    if net.is_edit:
+        fresh = vars(net.mapping.hydrate(net.after))
+        values = {name: fresh[name] for name in net.changed}
+    return Effect(entity, Loaded(net.after, absent), values)

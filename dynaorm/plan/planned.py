@@ -1,7 +1,6 @@
 """One action of a plan, and why it is there."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any, NamedTuple
 
@@ -92,8 +91,7 @@ class Planned(NamedTuple):
         return ident_of(table, self.item_key)
 
 
-@dataclass(frozen=True, slots=True)
-class Effect:
+class Effect(NamedTuple):
     """What an entity object becomes once the plan is committed.
 
     Attributes:
