@@ -84,7 +84,9 @@ def _action(net: Net, table: str, condition: Condition | None) -> tuple[Action, 
 def difference(before: Item, after: Item) -> tuple[Change, ...]:
     """The changes that lead from one image to another, attribute by attribute."""
     changes: list[Change] = [
-        SetTo((name,), value) for name, value in after.items() if not same(value, before.get(name))
+        SetTo((name,), value)
+        for name, value in after.items()
+        if value != (stored := before.get(name)) and not same(value, stored)
     ]
     changes += [Remove((name,)) for name in before if name not in after]
     return tuple(changes)

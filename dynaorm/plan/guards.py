@@ -108,9 +108,10 @@ def _held(
     owner = net.key if home is mapping.table else {TABLE: {"S": mapping.table.name}, **net.key}
     holder = Holder(net, mapping, {"M": owner}, mapping.expiry_of(item))
     for name, text in mapping.guard_keys(values, lambda: _subject(mapping, item)).items():
-        guard = known.get((home.name, text))
+        ident = home.name, text
+        guard = known.get(ident)
         if guard is None:
-            guard = known[home.name, text] = Guard(name, home, text)
+            guard = known[ident] = Guard(name, home, text)
         yield guard, holder, mapping.constraints[name].value_of(values)
 
 
@@ -145,10 +146,10 @@ def guard_action(guard: Guard, known: Known, setting: Setting) -> Planned | None
         Put(setting.table_name(home.name), item, _free(home, old, new, setting)),
         Purpose.CLAIM if old is None or old.owner == new.owner else Purpose.PASS_ON,
         new.mapping,
-        entity_key=new.net.key,
-        item_key=key,
-        before=None if old is None else {**key, OWNER: old.owner},
-        after=item,
+        new.net.key,
+        key,
+        None if old is None else {**key, OWNER: old.owner},
+        item,
         constraint=guard.constraint,
         value=guard.value,
     )
@@ -164,9 +165,9 @@ def _release(guard: Guard, key: Item, known: Known, setting: Setting) -> Planned
         Delete(setting.table_name(home.name), key, mine),
         Purpose.RELEASE,
         old.mapping,
-        entity_key=old.net.key,
-        item_key=key,
-        before={**key, OWNER: old.owner},
+        old.net.key,
+        key,
+        {**key, OWNER: old.owner},
         constraint=guard.constraint,
         value=guard.value,
     )

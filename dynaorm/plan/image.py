@@ -35,14 +35,14 @@ def changes_of(
         InvalidValue: a field's value cannot be stored.
     """
     found: dict[str, AttributeValue | None] = {}
+    encoded = mapping.encode(values)
     baseline: Mapping[str, Any] | None = None
     for name, field in mapping.fields.items():
         if field.in_key:
             if mapping.subject(state.item)[name] != values.get(name):
                 found[name] = None
             continue
-        now = mapping.encode_field(field, values)
-        stored = field.stored_in(state.item)
+        now, stored = encoded.get(field.attribute), field.stored_in(state.item)
         if same(now, stored) or (stored is None and same(now, state.defaults.get(field.attribute))):
             continue
         if stored is not None:

@@ -63,7 +63,9 @@ def net_of(slot: Slot, known: Known, setting: Setting) -> Net | None:
     read = known.items.get(ident_of(slot.mapping.table, slot.key), _UNREAD) if known.items else _UNREAD
     if read is _UNREAD and slot.checks:
         read = _as_checked(slot)
-    net = _removed(slot, read, setting) if slot.removal is not None else None
+    net: Net | None = None
+    if slot.removal is not None:
+        net = _removed(slot, read, setting)
     if slot.write is not None:
         net = _written(slot, net, read, setting)
     if net is None and slot.checks:
@@ -181,8 +183,8 @@ def _written(slot: Slot, removed: Net | None, read: Any, setting: Setting) -> Ne
 def _inserted(slot: Slot, write: Save, read: Any, setting: Setting) -> Net:
     mapping, values = slot.mapping, vars(write.entity)
     mapping.validate(values)
-    net = Net(mapping, slot.key, Before.ABSENT, Write.PUT, entities=[write.entity])
-    net.after = new_image(mapping, slot.key, values)
+    after = new_image(mapping, slot.key, values)
+    net = Net(mapping, slot.key, Before.ABSENT, Write.PUT, after=after, entities=[write.entity])
     net.values = values if mapping.is_exact else None
     if read is _UNREAD or read is None or mapping.is_expired(read, setting.now):
         net.from_read = write.overwrite
