@@ -3,7 +3,8 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from dynaorm.entity.codec_value import Codec, Misfit, Unstorable, content, inside, mistyped
+from dynaorm.entity.codec_value import TEXT, Codec, Misfit, Unstorable, content, inside, mistyped
+from dynaorm.entity.scalar import STR
 from dynaorm.item.value import AttributeValue
 
 _EMPTY: Final[list[AttributeValue]] = []
@@ -105,15 +106,16 @@ def dict_codec(key: Codec, element: Codec, key_name: str) -> Codec:
             f"the keys of DynamoDB's maps are strings, and {key_name} has no text of its own; "
             f"use dict[str, ...], or a list of pairs"
         )
-    encode_key, decode_key, encode_one, decode_one = key.encode, key.decode, element.encode, element.decode
+    to_name, from_name = _names(key, tag)
+    encode_one, decode_one = element.encode, element.decode
 
     def encode(value: Any) -> AttributeValue:
         if not isinstance(value, dict):
             raise mistyped(value, "dict")
         try:
-            found = {encode_key(name)[tag]: encode_one(held) for name, held in value.items()}
+            found = {to_name(name): encode_one(held) for name, held in value.items()}
         except ValueError:
-            raise _misfit_in_dict(value, lambda name: encode_key(name)[tag], encode_one) from None
+            raise _misfit_in_dict(value, to_name, encode_one) from None
         if len(found) < len(value):
             raise Misfit("has keys with the same text, which could not be told apart")
         return {"M": found}
@@ -121,11 +123,18 @@ def dict_codec(key: Codec, element: Codec, key_name: str) -> Codec:
     def decode(stored: AttributeValue) -> Any:
         found = content(stored, "M")
         try:
-            return {decode_key({tag: name}): decode_one(held) for name, held in found.items()}
+            return {from_name(name): decode_one(held) for name, held in found.items()}
         except ValueError:
-            raise _misfit_in_dict(found, lambda name: decode_key({tag: name}), decode_one) from None
+            raise _misfit_in_dict(found, from_name, decode_one) from None
 
     return Codec(encode, decode, frozenset({"M"}), element=element)
+
+
+def _names(key: Codec, tag: str) -> tuple[Callable[[Any], str], Callable[[str], Any]]:
+    """A dict's keys to the names of a map's members, and back."""
+    if key is TEXT:
+        return STR.to_text, STR.from_text
+    return lambda value: str(key.encode(value)[tag]), lambda name: key.decode({tag: name})
 
 
 def _misfit_in_dict(

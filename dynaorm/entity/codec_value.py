@@ -7,14 +7,14 @@ Rule 2. Messages go on from the field's name: ``is an int, not a str``, ``at add
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime, time
+from datetime import UTC, datetime, time
 from decimal import Decimal
 from reprlib import Repr
 from typing import Any, Final
 
 from pydantic import SecretBytes
 
-from dynaorm.entity.scalar import Scalar, datetime_text, in_utc
+from dynaorm.entity.scalar import STR, Scalar, datetime_text, in_utc
 from dynaorm.item.value import AttributeValue, number_text
 
 NULL: Final[AttributeValue] = {"NULL": True}
@@ -148,19 +148,19 @@ def scalar_codec(scalar: Scalar) -> Codec:
 # -- types that are quicker, or allow more, than as keys ---------------------------------------------------------------
 
 
-def _str(scalar: Scalar) -> Codec:
-    to_text = scalar.to_text
+def _encode_text(value: Any) -> AttributeValue:
+    return {"S": value if type(value) is str and value.isascii() else STR.to_text(value)}
 
-    def encode(value: Any) -> AttributeValue:
-        return {"S": value if type(value) is str and value.isascii() else to_text(value)}
 
-    def decode(stored: AttributeValue) -> Any:
-        try:
-            return stored["S"]
-        except KeyError:
-            return content(stored, "S")
+def _decode_text(stored: AttributeValue) -> Any:
+    try:
+        return stored["S"]
+    except KeyError:
+        return content(stored, "S")
 
-    return Codec(encode, decode, frozenset({"S"}))
+
+TEXT: Final = Codec(_encode_text, _decode_text, frozenset({"S"}))
+"""The codec of every plain str."""
 
 
 def _int(scalar: Scalar) -> Codec:
@@ -168,7 +168,7 @@ def _int(scalar: Scalar) -> Codec:
 
     def encode(value: Any) -> AttributeValue:
         if type(value) is int and -_SHORT_INT < value < _SHORT_INT:
-            return {"N": str(value)}
+            return {"N": f"{value}"}
         return {"N": to_text(value)}
 
     def decode(stored: AttributeValue) -> Any:
@@ -258,6 +258,8 @@ def _datetime(_: Scalar) -> Codec:
     def to_text(value: Any) -> str:
         if not isinstance(value, datetime):
             raise mistyped(value, "datetime")
+        if value.tzinfo is UTC:
+            return value.isoformat("T", "microseconds")[:26] + "Z"
         if value.tzinfo is None or value.utcoffset() is None:
             return value.replace(tzinfo=None).isoformat(timespec="microseconds")
         return datetime_text(value)
@@ -281,7 +283,7 @@ def _time(_: Scalar) -> Codec:
 
 
 _OWN: Final[Mapping[type, Callable[[Scalar], Codec]]] = {
-    str: _str,
+    str: lambda _: TEXT,
     int: _int,
     float: _float,
     Decimal: _decimal,

@@ -55,20 +55,29 @@ class Constraint:
         Raises:
             ValueError: a value is not of its field's type.
         """
-        texts: list[str] = []
-        last = len(self.fields) - 1
-        for position, (name, scalar) in enumerate(zip(self.fields, self.scalars, strict=True)):
-            value = values[name]
-            if position == last and value is not None and self.normalize is not None:
-                value = self.normalize(value)
-            if value is None:
-                return None
-            texts.append(scalar.to_text(value))
-        joined = texts[0] if last == 0 else "#".join(map(_escape, texts))
-        key = f"{self.name}#{joined}"
-        if len(key.encode()) > _LIMIT or joined.startswith(_HASHED):
-            return f"{self.name}#{_HASHED}{sha256(joined.encode()).hexdigest()}"
+        scope = self._scope(values) if len(self.fields) > 1 else ""
+        value = values[self.fields[-1]]
+        if value is not None and self.normalize is not None:
+            value = self.normalize(value)
+        if value is None or scope is None:
+            return None
+        text = self.scalars[-1].to_text(value)
+        if scope:
+            text = scope + _escape(text)
+        key = f"{self.name}#{text}"
+        # A character is at most four bytes.
+        if (len(key) > _LIMIT // 4 and len(key.encode()) > _LIMIT) or text.startswith(_HASHED):
+            return f"{self.name}#{_HASHED}{sha256(text.encode()).hexdigest()}"
         return key
+
+    def _scope(self, values: Mapping[str, Any]) -> str | None:
+        """What stands before the last field's text; None where one of them is None."""
+        texts: list[str] = []
+        for name, scalar in zip(self.fields[:-1], self.scalars, strict=False):
+            if values[name] is None:
+                return None
+            texts.append(_escape(scalar.to_text(values[name])) + "#")
+        return "".join(texts)
 
 
 def _escape(text: str) -> str:

@@ -39,6 +39,11 @@ class FieldMapping:
     versioned: bool = False
     exact: bool = True
 
+    @property
+    def can_be_absent(self) -> bool:
+        """Whether a value may be stored as absence."""
+        return self.none_is_absent or self.empty_is_absent
+
     def encode(self, value: Any) -> AttributeValue | None:
         """The attribute value, None for absence. Raises ValueError where the value is not of the field's type."""
         if value is None and self.none_is_absent:

@@ -93,7 +93,7 @@ def key_fields(mapping: EntityMapping, fields: Mapping[str, Any]) -> dict[str, A
 def stored_key(mapping: EntityMapping, primary_key: Mapping[str, AttributeValue]) -> Key[Any]:
     """The key of an item of this class, its fields as far as the templates give them back."""
     fields: dict[str, Any] = {}
-    for part in (mapping.partition,) if mapping.sort is None else (mapping.partition, mapping.sort):
+    for part in mapping.primary_parts:
         stored = primary_key[part.attribute.name]
         fields.update(part.match(stored[part.attribute.kind]) or {})
     known = {name: fields[name] for name in mapping.key_fields if name in fields}
@@ -103,7 +103,7 @@ def stored_key(mapping: EntityMapping, primary_key: Mapping[str, AttributeValue]
 def found_key(mappings: Mapping[str, EntityMapping], primary_key: Item) -> Key[Any]:
     """The key of an item, with the class whose templates it fits; without one where none does."""
     for mapping in mappings.values():
-        parts = (mapping.partition,) if mapping.sort is None else (mapping.partition, mapping.sort)
+        parts = mapping.primary_parts
         stored = [primary_key.get(part.attribute.name, {}).get(part.attribute.kind) for part in parts]
         if all(
             value is not None and part.match(value) is not None

@@ -32,6 +32,7 @@ class KeyPart:
         text: the template as declared.
         template: the compiled template; of a versioned class, that of its own sort key.
         version: what a versioned class puts around it.
+        constant: the key itself, where the template has no fields.
     """
 
     attribute: KeyAttribute
@@ -46,9 +47,12 @@ class KeyPart:
     text: str
     template: KeyTemplate | None = None
     version: VersionTemplate | None = None
+    constant: str | None = None
 
     def value(self, values: Mapping[str, Any]) -> AttributeValue | None:
         """The key's attribute value; None where a field is None. Raises KeyValueError."""
+        if self.constant is not None:
+            return {"S": self.constant}
         key = self.render(values)
         return None if key is None else self.checked(key)
 
@@ -76,6 +80,7 @@ def key_part(attribute: KeyAttribute, template: KeyTemplate, limit: int, *, made
         shape=template.shape,
         text=template.text,
         template=template,
+        constant=_constant(template.render, template.fields, limit),
     )
 
 
@@ -83,20 +88,29 @@ def versioned_key_part(
     attribute: KeyAttribute, template: VersionTemplate, inner: KeyTemplate | None
 ) -> KeyPart:
     """The sort key of a versioned class: the key of its latest copy."""
+    fields, limit = inner.fields if inner else (), SORT_KEY_LIMIT - template.reserve
     return KeyPart(
         attribute=attribute,
         render=template.latest,
         match=template.match,
-        fields=inner.fields if inner else (),
+        fields=fields,
         lossless=inner.lossless if inner else frozenset(),
         bare=False,
         made_up=True,
-        limit=SORT_KEY_LIMIT - template.reserve,
+        limit=limit,
         shape=template.shape,
         text=template.text,
         template=inner,
         version=template,
+        constant=_constant(template.latest, fields, limit),
     )
+
+
+def _constant(
+    render: Callable[[Mapping[str, Any]], str | bytes | None], fields: tuple[str, ...], limit: int
+) -> str | None:
+    key = None if fields else render({})
+    return key if isinstance(key, str) and key.isascii() and 0 < len(key) <= limit else None
 
 
 @dataclass(frozen=True, slots=True)

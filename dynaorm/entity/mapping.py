@@ -89,10 +89,14 @@ class EntityMapping:
         return all(one.exact for group in (self.fields, self.constraints) for one in group.values())
 
     @cached_property
+    def primary_parts(self) -> tuple[KeyPart, ...]:
+        """The partition key, then the sort key if there is one."""
+        return (self.partition,) if self.sort is None else (self.partition, self.sort)
+
+    @cached_property
     def key_fields(self) -> tuple[str, ...]:
         """The fields the primary key is made of."""
-        sort = self.sort.fields if self.sort is not None else ()
-        return tuple(dict.fromkeys(self.partition.fields + sort))
+        return tuple(dict.fromkeys(field for part in self.primary_parts for field in part.fields))
 
     @property
     def kept(self) -> Mapping[str, str]:
@@ -118,24 +122,20 @@ class EntityMapping:
     def encode(self, values: Mapping[str, Any]) -> dict[str, AttributeValue]:
         """The attributes of all fields (keys and index keys not included). Raises InvalidValue."""
         item: dict[str, AttributeValue] = {}
-        for field, name, attribute, encode, plain in self._encoders:
-            value = values.get(name)
-            if value is None or not plain:
-                encoded = self.encode_field(field, values)
-                if encoded is not None:
-                    item[attribute] = encoded
-                continue
+        for name, attribute, encode in self._encoders:
             try:
-                item[attribute] = encode(value)
-            except ValueError as problem:
-                raise self.invalid(name, value, str(problem)) from problem
+                encoded = encode(values[name])
+            except (KeyError, ValueError):
+                encoded = self.encode_field(self.fields[name], values)  # raises it with the field's name
+            if encoded is not None:
+                item[attribute] = encoded
         return item
 
     @cached_property
-    def _encoders(self) -> tuple[tuple[FieldMapping, str, str, Callable[[Any], AttributeValue], bool], ...]:
-        """The stored fields, laid out for the loop every save goes through; last, whether only None is absent."""
+    def _encoders(self) -> tuple[tuple[str, str, Callable[[Any], AttributeValue | None]], ...]:
+        """The stored fields, laid out for the loop every save goes through."""
         return tuple(
-            (field, field.name, field.attribute, field.codec.encode, not field.empty_is_absent)
+            (field.name, field.attribute, field.encode if field.can_be_absent else field.codec.encode)
             for field in self.fields.values()
             if not field.in_key
         )
@@ -152,13 +152,12 @@ class EntityMapping:
     def primary_key(self, values: Mapping[str, Any]) -> dict[str, AttributeValue]:
         """The main item's primary key. Raises InvalidValue where a part is None or cannot be part of a key."""
         key: dict[str, AttributeValue] = {}
-        for part in (self.partition,) if self.sort is None else (self.partition, self.sort):
+        for part in self.primary_parts:
             value = self._key_value(part, values)
             if value is None:
                 missing = next(name for name in part.fields if values.get(name) is None)
-                raise self.invalid(
-                    missing, None, f"is part of the primary key {part.text!r}", "give it a value"
-                )
+                problem = f"is part of the primary key {part.text!r}"
+                raise self.invalid(missing, None, problem, "give it a value")
             if part.bare and part.attribute.kind == "S":
                 self._refuse_reserved(part, str(value["S"]))
             key[part.attribute.name] = value
@@ -201,24 +200,25 @@ class EntityMapping:
             try:
                 key = constraint.guard_key(values)
             except ValueError as problem:
-                raise self.invalid(
-                    ", ".join(constraint.fields), constraint.value_of(values), str(problem)
-                ) from problem
+                fields, value = ", ".join(constraint.fields), constraint.value_of(values)
+                raise self.invalid(fields, value, str(problem)) from problem
             if key is not None:
                 found[constraint.name] = key
         return found
 
     def validate(self, values: Mapping[str, Any], changed: frozenset[str] | None = None) -> None:
         """Run the validators of the given fields (all by default). Raises InvalidValue; changes nothing."""
-        present = {name: values[name] for name in self.fields if name in values}
+        # An entity's own values may lie beside others: those of a cached_property, say.
+        present = values
+        if values.keys() != self.fields.keys():
+            present = {name: values[name] for name in self.fields if name in values}
         try:
             if changed is None:
                 self.validator.validate_python(present, by_alias=False, by_name=True)
                 return
             for name in changed:
-                self.validator.validate_assignment(
-                    dict(present), name, values[name], by_alias=False, by_name=True
-                )
+                data, value = dict(present), values[name]
+                self.validator.validate_assignment(data, name, value, by_alias=False, by_name=True)
         except ValidationError as problem:
             first = problem.errors(include_url=False)[0]
             field = str(first["loc"][0]) if first["loc"] else ", ".join(changed or self.fields)
@@ -277,17 +277,13 @@ class EntityMapping:
             stored = item.get(part.attribute.name)
             if stored is not None and any(name in part.lossless for name in wanted):
                 matched = part.match(stored[part.attribute.kind]) or {}
-                values.update(
-                    (name, matched[name]) for name in wanted if name in matched and name not in values
-                )
+                values |= {name: matched[name] for name in wanted if name in matched and name not in values}
         for name in wanted:
             values.setdefault(name, None)
 
     def key_parts(self) -> Iterator[KeyPart]:
         """Every key part: the primary key's, then those of the indexes."""
-        yield self.partition
-        if self.sort is not None:
-            yield self.sort
+        yield from self.primary_parts
         for index in self.indexes.values():
             yield from index.parts
 
@@ -302,7 +298,7 @@ class EntityMapping:
             raise self.unreadable(item, (text,)) from problem
 
     def _refuse_other_key(self, item: Item, values: Mapping[str, Any]) -> None:
-        for part in (self.partition,) if self.sort is None else (self.partition, self.sort):
+        for part in self.primary_parts:
             stored = item.get(part.attribute.name)
             rendered = self._key_value(part, values)
             if not same(stored, rendered):

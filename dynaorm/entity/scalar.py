@@ -99,7 +99,7 @@ def datetime_text(value: datetime | float) -> str:
         ValueError: the datetime has no time zone, or no counterpart in UTC between the years 1 and 9999.
     """
     moment = in_utc(value) if isinstance(value, datetime) else datetime.fromtimestamp(value, UTC)
-    return moment.isoformat(timespec="microseconds")[:26] + "Z"
+    return moment.isoformat("T", "microseconds")[:26] + "Z"
 
 
 def in_utc(value: datetime) -> datetime:

@@ -56,22 +56,23 @@ class Unsettled:
 
 def state_of(entity: object) -> Loaded | None:
     """The entity's snapshot; None for a new one."""
-    found = _slot(entity)
+    try:
+        found: Loaded | Unsettled | None = _slot(entity, SLOT)
+    except AttributeError:
+        return None
     return found.state if isinstance(found, Unsettled) else found
 
 
-def _slot(entity: object) -> Loaded | Unsettled | None:
-    try:
-        # Past pydantic's own __getattr__, which takes a microsecond to say that the slot is empty.
-        found: Loaded | Unsettled | None = object.__getattribute__(entity, SLOT)
-    except AttributeError:
-        return None
-    return found
+# Past pydantic's own __getattr__, which takes a microsecond to say that the slot is empty.
+_slot: Final = object.__getattribute__
 
 
 def unsettled_of(entity: object) -> Unsettled | None:
     """The write whose outcome has to be settled before the entity's next one; None where everything is known."""
-    found = _slot(entity)
+    try:
+        found: Loaded | Unsettled | None = _slot(entity, SLOT)
+    except AttributeError:
+        return None
     return found if isinstance(found, Unsettled) else None
 
 

@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Sequence
-from dataclasses import replace
 
 from dynaorm.entity.key import Key
 from dynaorm.entity.mapping import EntityMapping
@@ -117,7 +116,7 @@ def settle(intents: Sequence[Intent], context: Context) -> Flow[None]:
         committed = yield from _is_committed(unsettled, context)
         if unsettled_of(entity) is unsettled:
             # A copy, made while the outcome was not known: the plan knows only the original.
-            effect = replace(unsettled.effect, entity=entity)
+            effect = unsettled.effect._replace(entity=entity)
             effect.apply() if committed else effect.settle_as_before()
 
 

@@ -1,6 +1,7 @@
 """The four actions of a transaction as values, and what each looks like on the wire.
 
-Equal actions render to equal dictionaries in equal order: a repeated request must be the same bytes.
+Equal actions render to equal dictionaries in equal order: a repeated request must be the same bytes. Nobody changes an
+action; its class is not frozen, because every save makes several, and that would double what they cost.
 """
 
 from dataclasses import dataclass
@@ -9,10 +10,10 @@ from typing import Any, Final, TypeAlias
 from dynaorm.item.condition import Condition, render
 from dynaorm.item.placeholder import Placeholders
 from dynaorm.item.update import Change, render_update
-from dynaorm.item.value import Item
+from dynaorm.item.value import AttributeValue, Item
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Put:
     """Store the whole item."""
 
@@ -21,7 +22,7 @@ class Put:
     condition: Condition | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Update:
     """Change parts of the item with this key."""
 
@@ -31,7 +32,7 @@ class Update:
     condition: Condition | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Delete:
     """Delete the item with this key."""
 
@@ -40,7 +41,7 @@ class Delete:
     condition: Condition | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ConditionCheck:
     """Write nothing, and refuse the transaction unless the condition holds."""
 
@@ -60,6 +61,10 @@ _OPERATIONS: Final[dict[type[Action], str]] = {
 }
 
 
+_Expression: TypeAlias = tuple[str, dict[str, str], dict[str, AttributeValue]]
+"""The text of an expression, and the names and values of its placeholders."""
+
+
 def operation_of(action: Action) -> str:
     """The operation that does the action alone; a check has none of its own, and needs a transaction."""
     return _OPERATIONS[type(action)]
@@ -67,13 +72,53 @@ def operation_of(action: Action) -> str:
 
 def to_wire(action: Action) -> dict[str, dict[str, Any]]:
     """The action as TransactWriteItems takes it; what is inside ``Put`` is also the request of a PutItem."""
-    placeholders = Placeholders()
+    if isinstance(action, Update):
+        return {"Update": _update_wire(action)}
     if isinstance(action, Put):
         wire: dict[str, Any] = {"TableName": action.table, "Item": action.item}
     else:
         wire = {"TableName": action.table, "Key": action.key}
-        if isinstance(action, Update) and action.changes:
-            wire["UpdateExpression"] = render_update(action.changes, placeholders)
+    if action.condition is not None:
+        text, names, values = _expression_of(action.condition)
+        wire["ConditionExpression"] = text
+        wire["ExpressionAttributeNames"] = {**names}
+        if values:
+            wire["ExpressionAttributeValues"] = {**values}
+        wire["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
+    return {type(action).__name__: wire}
+
+
+def _expression_of(condition: Condition) -> _Expression:
+    """The expression of a condition that stands alone; made once, because all guards of an entity share one."""
+    try:
+        return condition._expression
+    except AttributeError:
+        placeholders = Placeholders()
+        found = render(condition, placeholders), placeholders.names, placeholders.values
+        object.__setattr__(condition, "_expression", found)
+        return found
+
+
+class Pattern:
+    """The expression of conditions that differ in one value alone, rendered once from any one of them."""
+
+    __slots__ = ("_names", "_slot", "_text")
+
+    def __init__(self, condition: Condition) -> None:
+        self._text, self._names, values = _expression_of(condition)
+        (self._slot,) = values
+
+    def fit(self, condition: Condition, value: AttributeValue) -> Condition:
+        """The condition itself, its expression ready; ``value`` is its own."""
+        object.__setattr__(condition, "_expression", (self._text, self._names, {self._slot: value}))
+        return condition
+
+
+def _update_wire(action: Update) -> dict[str, Any]:
+    placeholders = Placeholders()
+    wire: dict[str, Any] = {"TableName": action.table, "Key": action.key}
+    if action.changes:
+        wire["UpdateExpression"] = render_update(action.changes, placeholders)
     if action.condition is not None:
         wire["ConditionExpression"] = render(action.condition, placeholders)
     if placeholders.names:
@@ -82,4 +127,4 @@ def to_wire(action: Action) -> dict[str, dict[str, Any]]:
         wire["ExpressionAttributeValues"] = placeholders.values
     if action.condition is not None:
         wire["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
-    return {type(action).__name__: wire}
+    return wire

@@ -59,8 +59,8 @@ Operand: TypeAlias = Attr | SizeOf
 class Condition(ABC):
     """What must hold of an item. Combine with ``&``, ``|`` and ``~``."""
 
-    __slots__ = ()
-
+    __slots__ = ("_expression",)
+    _expression: tuple[str, dict[str, str], dict[str, AttributeValue]]  # what item/action.py made of it
     _rank: ClassVar[int] = _ATOM
 
     def __and__(self, other: Condition) -> Condition:

@@ -38,13 +38,20 @@ def item_size(item: Item) -> int:
 
 def size_bound(item: Item) -> int:
     """No fewer bytes than ``item_size``, and told quicker: every save is held against the limit of 400 KB."""
-    bound = 0
-    for name, value in item.items():
-        bound += len(name)
-        for content in value.values():
-            bound += len(content) if type(content) is str else _value_size(value)
-    # A character is at most four bytes; a number may take two more than its text has characters.
-    return 4 * bound + 2 * len(item)
+    characters = len("".join(item))
+    values = [*item.values()]
+    for value in values:  # grows by what maps and lists hold
+        if "S" in value:
+            characters += len(value["S"])
+        elif "M" in value:
+            characters += len("".join(value["M"]))
+            values += value["M"].values()
+        elif "L" in value:
+            values += value["L"]
+        elif "N" not in value and "BOOL" not in value:
+            characters += _value_size(value)
+    # A character is at most four bytes. A value beside its text, or a number as a whole, has no more than 24.
+    return 4 * characters + 24 * len(values)
 
 
 def write_units(bytes: int) -> int:

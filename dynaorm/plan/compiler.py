@@ -4,14 +4,16 @@ fold (one slot per item) -> nets (what happens to each) -> totals -> stamps (rev
 limits.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from itertools import chain
+from typing import Any
 
 from dynaorm.entity.state import Loaded, state_of
 from dynaorm.plan.aggregate_action import total_actions
 from dynaorm.plan.aggregates import settle_totals
 from dynaorm.plan.emit import actions_of
 from dynaorm.plan.fold import Slot
-from dynaorm.plan.guards import Guard, guard_action, guards_of
+from dynaorm.plan.guards import guard_action, guards_of
 from dynaorm.plan.known import Known, Setting
 from dynaorm.plan.net import Net, Write
 from dynaorm.plan.nets import net_of
@@ -28,17 +30,16 @@ def compile_plan(slots: Iterable[Slot], known: Known, setting: Setting) -> Plan:
         StoreError (and its kinds): what is known already forbids it.
     """
     slots = tuple(slots)
-    found = (net_of(slot, known, setting) for slot in slots)
-    nets = [net for net in found if net is not None]
+    nets = [net for slot in slots if (net := net_of(slot, known, setting)) is not None]
     dues = settle_totals(nets, slots) if _are_counted(nets) else ()
     revision = stamp(nets, setting)
-    actions = tuple(_ordered(nets, guards_of(nets), known, setting))
+    actions = tuple(_ordered(nets, known, setting))
     if dues:
         actions += tuple(total_actions(dues, known, revision, setting))
     plan = Plan(
         actions=actions,
         token=_token(nets, actions, setting),
-        effects=tuple(effect for net in nets for effect in _effects(net)),
+        effects=tuple(chain.from_iterable(map(_effects, nets))),
         made_at=setting.now,
         caller_token=setting.token is not None,
         wants_item=len(nets) == 1 and nets[0].write is Write.EDIT,
@@ -54,19 +55,16 @@ def _are_counted(nets: list[Net]) -> bool:
     return False
 
 
-def _ordered(nets: list[Net], guards: Sequence[Guard], known: Known, setting: Setting) -> Iterable[Planned]:
+def _ordered(nets: list[Net], known: Known, setting: Setting) -> list[Planned]:
     """Each item's own action, its version, and the guards first met with it: releases before claims as declared."""
-    met: dict[int, list[Guard]] = {}
-    for guard in guards:
-        met.setdefault(id(guard.met), []).append(guard)
-    for net in nets:
-        yield from actions_of(net, setting)
-        mine, order = met.get(id(net), []), list(net.mapping.constraints)
-        mine.sort(key=lambda guard: order.index(guard.constraint) if guard.constraint in order else 0)
-        for guard in mine:
-            planned = guard_action(guard, known, setting)
-            if planned is not None:
-                yield planned
+    actions: list[Planned] = []
+    for net, met in zip(nets, guards_of(nets), strict=True):
+        actions += actions_of(net, setting)
+        if net.before is not None and len(met) > 1:
+            order = list(net.mapping.constraints)
+            met.sort(key=lambda guard: order.index(guard.constraint) if guard.constraint in order else 0)
+        actions += [found for guard in met if (found := guard_action(guard, known, setting)) is not None]
+    return actions
 
 
 def _token(nets: list[Net], actions: tuple[Planned, ...], setting: Setting) -> str | None:
@@ -81,20 +79,28 @@ def _token(nets: list[Net], actions: tuple[Planned, ...], setting: Setting) -> s
     return None if has_revision else setting.write_id
 
 
-def _effects(net: Net) -> Iterable[Effect]:
+def _effects(net: Net) -> list[Effect]:
     """What becomes of the caller's objects: the one that is written is loaded, one that is deleted is new again."""
-    written = net.entities[0] if net.entities and net.write in (Write.PUT, Write.UPDATE) else None
-    for entity in net.entities:
-        if entity is not written:
-            if net.write is not Write.CHECK:
-                yield Effect(entity, None)
-            continue
-        assert net.after is not None
-        state = state_of(entity)
-        kept = state.defaults if state is not None and net.write is Write.UPDATE else {}
-        absent = {name: value for name, value in kept.items() if name not in net.after}
-        values = None
-        if net.is_edit or net.settled:
-            fresh = vars(net.mapping.hydrate(net.after))
-            values = {name: fresh[name] for name in (net.changed if net.is_edit else net.settled)}
-        yield Effect(entity, Loaded(net.after, absent), values)
+    if not net.entities or net.write is Write.CHECK:
+        return []
+    if net.write is not Write.PUT and net.write is not Write.UPDATE:
+        return [Effect(entity, None) for entity in net.entities]
+    written, deleted = net.entities[0], net.entities[1:]
+    effects = [_effect(net, written)]
+    if deleted:
+        effects += [Effect(entity, None) for entity in deleted if entity is not written]
+    return effects
+
+
+def _effect(net: Net, entity: Any) -> Effect:
+    assert net.after is not None
+    values = None
+    if net.is_edit or net.settled:
+        fresh = vars(net.mapping.hydrate(net.after))
+        values = {name: fresh[name] for name in (net.changed if net.is_edit else net.settled)}
+    if net.write is Write.PUT:
+        return Effect(entity, Loaded(net.after), values)
+    state = state_of(entity)
+    assert state is not None
+    absent = {name: value for name, value in state.defaults.items() if name not in net.after}
+    return Effect(entity, Loaded(net.after, absent), values)

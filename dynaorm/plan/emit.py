@@ -1,7 +1,5 @@
 """A net becomes actions: the main item's, and the version item's where one is due."""
 
-from collections.abc import Iterator
-
 from dynaorm.entity.mapping import DELETED, EntityMapping
 from dynaorm.item.action import Action, ConditionCheck, Delete, Put, Update
 from dynaorm.item.condition import (
@@ -22,41 +20,50 @@ from dynaorm.plan.planned import Planned, Purpose
 from dynaorm.plan.stamp import version_item, version_key
 
 
-def actions_of(net: Net, setting: Setting) -> Iterator[Planned]:
+def actions_of(net: Net, setting: Setting) -> list[Planned]:
     """The main item's action, then the version item's."""
     table = setting.table_name(net.mapping.table.name)
     expected, expected_values = _expectation(net)
-    condition = all_of(_required(net, expected, expected_values, setting), net.condition)
+    condition = _required(net, expected, expected_values, setting)
+    if net.condition is not None:
+        condition = all_of(condition, net.condition)
     action, purpose = _action(net, table, condition)
-    yield Planned(
-        action=action,
-        purpose=purpose,
-        mapping=net.mapping,
-        entity_key=net.key,
-        item_key=net.key,
-        before=net.before,
-        after=net.after,
-        expected=expected,
-        expected_values=expected_values,
-        revision=net.revision,
+    main = Planned(
+        action,
+        purpose,
+        net.mapping,
+        net.key,
+        net.key,
+        net.before,
+        net.after,
+        expected,
+        expected_values,
+        net.revision,
         has_condition=net.condition is not None,
         blind=net.knowledge is Before.UNKNOWN,
         from_read=net.from_read,
     )
-    if net.version is not None:
-        item = version_item(net)
-        yield Planned(
-            action=Put(table, item, missing(net.mapping.table.pk.name)),
-            purpose=Purpose.VERSION,
-            mapping=net.mapping,
-            entity_key=net.key,
-            item_key=version_key(net.mapping, net.key, net.version),
-            after=item,
-            number=net.version,
-        )
+    return [main] if net.version is None else [main, _version(net, table, net.version)]
+
+
+def _version(net: Net, table: str, number: int) -> Planned:
+    item = version_item(net)
+    return Planned(
+        action=Put(table, item, missing(net.mapping.table.pk.name)),
+        purpose=Purpose.VERSION,
+        mapping=net.mapping,
+        entity_key=net.key,
+        item_key=version_key(net.mapping, net.key, number),
+        after=item,
+        number=number,
+    )
 
 
 def _action(net: Net, table: str, condition: Condition | None) -> tuple[Action, Purpose]:
+    if net.write is Write.PUT:
+        assert net.after is not None
+        purpose = Purpose.INSERT if net.knowledge is Before.ABSENT else Purpose.REPLACE
+        return Put(table, net.after, condition), purpose
     if net.write is Write.CHECK:
         there = exists(net.mapping.table.pk.name)
         return ConditionCheck(table, net.key, there if condition is None else condition), Purpose.CHECK
@@ -68,17 +75,18 @@ def _action(net: Net, table: str, condition: Condition | None) -> tuple[Action, 
             changes = (*changes, SetTo((net.mapping.table.revision_attribute,), {"S": net.revision}))
         return Update(table, net.key, changes, condition), Purpose.UPDATE
     assert net.after is not None
-    if net.write is Write.UPDATE:
-        assert net.before is not None
-        return Update(table, net.key, difference(net.before, net.after), condition), Purpose.UPDATE
-    purpose = Purpose.INSERT if net.knowledge is Before.ABSENT else Purpose.REPLACE
-    return Put(table, net.after, condition), Purpose.BURY if net.write is Write.DELETE else purpose
+    if net.write is Write.DELETE:
+        return Put(table, net.after, condition), Purpose.BURY
+    assert net.before is not None
+    return Update(table, net.key, difference(net.before, net.after), condition), Purpose.UPDATE
 
 
 def difference(before: Item, after: Item) -> tuple[Change, ...]:
     """The changes that lead from one image to another, attribute by attribute."""
     changes: list[Change] = [
-        SetTo((name,), value) for name, value in after.items() if not same(value, before.get(name))
+        SetTo((name,), value)
+        for name, value in after.items()
+        if value != (stored := before.get(name)) and not same(value, stored)
     ]
     changes += [Remove((name,)) for name in before if name not in after]
     return tuple(changes)
@@ -131,14 +139,17 @@ def _required(
                 for name, value in expected_values.items()
             ),
         )
-    now: AttributeValue = {"N": str(int(setting.now))}
     expires = mapping.expires.attribute if mapping.expires is not None else None
     if net.knowledge is Before.ABSENT:
         absent = missing(table.pk.name)
-        return absent if expires is None else any_of_conditions(absent, Compare(Attr((expires,)), "<=", now))
+        return absent if expires is None else any_of_conditions(absent, _is(expires, "<=", setting))
     return all_of(
         exists(table.pk.name),
         equals(table.type_attribute, {"S": mapping.name}) if table.type_attribute is not None else None,
         missing(DELETED) if mapping.versioning is not None and table.type_attribute is None else None,
-        None if expires is None else any_of_conditions(missing(expires), Compare(Attr((expires,)), ">", now)),
+        None if expires is None else any_of_conditions(missing(expires), _is(expires, ">", setting)),
     )
+
+
+def _is(expires: str, operator: str, setting: Setting) -> Condition:
+    return Compare(Attr((expires,)), operator, {"N": str(int(setting.now))})

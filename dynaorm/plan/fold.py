@@ -7,13 +7,13 @@ Rule 2. One object saved twice is saved once; edits of one item add up if they t
 Rule 3. Anything else that names an item twice is refused: it would depend on the order of the calls.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from dynaorm.entity.key import Key, stored_key
 from dynaorm.entity.mapping import EntityMapping, mapping_of
-from dynaorm.entity.state import state_of
+from dynaorm.entity.state import Loaded, state_of
 from dynaorm.errors import SameItemTwice, UsageError
 from dynaorm.item.condition import all_of
 from dynaorm.item.update import Change, overlaps
@@ -28,46 +28,66 @@ class Slot:
     """All intents about one item.
 
     ``mapping`` is the class of what is written; of what is removed or checked, where nothing is. Several classes of a
-    family may be named for one item: what was loaded, and the key of its base class.
+    family may be named for one item: what was loaded, and the key of its base class. ``state`` is what the object that
+    is written was loaded as, None for a new one.
     """
 
     mapping: EntityMapping
     key: Item
     removal: Remove | Move | None = None
     write: Save | Edit | Move | None = None
+    state: Loaded | None = None
     checks: list[Check] = field(default_factory=list)
 
     def refuse(self, problem: str) -> SameItemTwice:
         return SameItemTwice(key=stored_key(self.mapping, self.key), problem=problem)
 
 
-def fold(intents: Iterable[Intent], now: float) -> list[Slot]:
+def fold(intents: Sequence[Intent], now: float) -> list[Slot]:
     """One slot per item, in the order items are first named.
 
     Raises:
         SameItemTwice: two intents about one item have no single net effect.
         KeyChanged, StaleEntity, UsageError: an intent cannot be planned whatever is stored.
     """
+    if len(intents) == 1:
+        return _slots_of(intents[0], now)
     slots: dict[Ident, Slot] = {}
-
-    def slot(mapping: EntityMapping, key: Item) -> Slot:
-        return slots.setdefault(ident_of(mapping.table, key), Slot(mapping, key))
-
     for intent in intents:
-        if isinstance(intent, Move):
-            _fold_move(intent, now, slot)
-            continue
-        found = slot(*target_of(intent, now))
-        if isinstance(intent, Check):
-            found.checks.append(intent)
-        elif isinstance(intent, Remove):
-            _add_removal(found, intent)
+        for slot in _slots_of(intent, now):
+            first = slots.setdefault(ident_of(slot.mapping.table, slot.key), slot)
+            if first is not slot:
+                _add(first, slot)
+    return [_legal(slot) for slot in slots.values()]
+
+
+def _slots_of(intent: Intent, now: float) -> list[Slot]:
+    """What an intent is about, as if there were no other: one item; two for a move."""
+    if isinstance(intent, Move):
+        return _slots_of_move(intent, now)
+    named = target(intent)
+    if isinstance(named, Key):
+        slot = Slot(_mapping_of_key(named), named.primary_key)
+    else:
+        mapping, state = mapping_of(type(named)), state_of(named)
+        if isinstance(intent, Save) and (state is None or intent.overwrite):
+            key = mapping.primary_key(vars(named))
         else:
-            _add_write(found, intent)
-    return [_legal(found) for found in slots.values()]
+            state = writable_state(mapping, state, now)
+            if isinstance(intent, Save):
+                check_key_unchanged(mapping, vars(named), state)
+            key = mapping.key_of(state.item)
+        slot = Slot(mapping, key, state=state)
+    if isinstance(intent, Check):
+        slot.checks.append(intent)
+    elif isinstance(intent, Remove):
+        slot.removal = intent
+    else:
+        slot.write = intent
+    return [slot]
 
 
-def _fold_move(intent: Move, now: float, slot: Any) -> None:
+def _slots_of_move(intent: Move, now: float) -> list[Slot]:
     mapping = mapping_of(type(intent.entity))
     if mapping.versioning is not None:
         raise UsageError(
@@ -77,25 +97,8 @@ def _fold_move(intent: Move, now: float, slot: Any) -> None:
     state = writable_state(mapping, state_of(intent.entity), now)
     old, new = mapping.key_of(state.item), mapping.primary_key(vars(intent.entity))
     if ident_of(mapping.table, old) == ident_of(mapping.table, new):
-        _add_write(slot(mapping, old), Save(intent.entity))
-        return
-    _add_removal(slot(mapping, old), intent)
-    _add_write(slot(mapping, new), intent)
-
-
-def target_of(intent: Save | Edit | Remove | Check, now: float) -> tuple[EntityMapping, Item]:
-    """The class and primary key an intent is about."""
-    named = target(intent)
-    if isinstance(named, Key):
-        return _mapping_of_key(named), named.primary_key
-    mapping = mapping_of(type(named))
-    state = state_of(named)
-    if isinstance(intent, Save) and (state is None or intent.overwrite):
-        return mapping, mapping.primary_key(vars(named))
-    state = writable_state(mapping, state, now)
-    if isinstance(intent, Save):
-        check_key_unchanged(mapping, vars(named), state)
-    return mapping, mapping.key_of(state.item)
+        return [Slot(mapping, old, write=Save(intent.entity), state=state)]
+    return [Slot(mapping, old, removal=intent), Slot(mapping, new, write=intent, state=state)]
 
 
 def class_of(intent: Intent) -> EntityMapping:
@@ -112,7 +115,17 @@ def _mapping_of_key(key: Key[Any]) -> EntityMapping:
     return mapping_of(key.entity)
 
 
-def _add_removal(slot: Slot, removal: Remove | Move) -> None:
+def _add(slot: Slot, other: Slot) -> None:
+    """Add what another intent says of the same item."""
+    if other.removal is not None:
+        _add_removal(slot, other.removal, other.mapping)
+    if other.write is not None:
+        slot.mapping, slot.state = other.mapping, other.state
+        _add_write(slot, other.write)
+    slot.checks += other.checks
+
+
+def _add_removal(slot: Slot, removal: Remove | Move, mapping: EntityMapping) -> None:
     before = slot.removal
     if before is not None and not _same_target(before, removal):
         raise slot.refuse("is deleted twice, by two different objects")
@@ -122,12 +135,11 @@ def _add_removal(slot: Slot, removal: Remove | Move) -> None:
         raise slot.refuse("is both deleted and moved")
     slot.removal = removal
     if slot.write is None:
-        slot.mapping = class_of(removal)
+        slot.mapping = mapping
 
 
 def _add_write(slot: Slot, write: Save | Edit | Move) -> None:
     before = slot.write
-    slot.mapping = class_of(write)
     if before is None:
         slot.write = write
     elif isinstance(before, Edit) and isinstance(write, Edit) and _same_target(before, write):

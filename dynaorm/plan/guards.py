@@ -6,20 +6,22 @@ Rule 2. A release passes where the guard is the releaser's, or has no owner (wri
 Rule 3. A value that stays with its entity costs nothing.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cache
+from itertools import islice
+from typing import Any, TypeAlias
 
 from dynaorm.entity.constraint import OWNER, TABLE
 from dynaorm.entity.key import stored_key
 from dynaorm.entity.mapping import EntityMapping
 from dynaorm.entity.table import Table
 from dynaorm.errors import UniqueViolation, Violation
-from dynaorm.item.action import Delete, Put
-from dynaorm.item.condition import Attr, Compare, Or, equals, missing
+from dynaorm.item.action import Delete, Pattern, Put
+from dynaorm.item.condition import Attr, Compare, Condition, Or, missing
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.image import subject_of, values_of
-from dynaorm.plan.known import Ident, Known, Setting, ident_of
+from dynaorm.plan.known import Known, Setting, ident_of
 from dynaorm.plan.net import Net, Write
 from dynaorm.plan.planned import Planned, Purpose
 
@@ -28,81 +30,89 @@ CLAIM_MARGIN = 60
 
 
 @dataclass(slots=True)
-class Side:
-    """Who holds a guard, before or after: the entity's net, its class, its image and when it expires."""
+class Holder:
+    """Who holds guards, before or after: the entity's net, its class, and what its guards say of it.
+
+    ``claim`` is the condition under which it takes a guard that nobody of the unit of work held: one for all of them.
+    """
 
     net: Net
     mapping: EntityMapping
     owner: AttributeValue
     expiry: int | None
-    value: Any
+    claim: Condition | None = None
 
 
 @dataclass(slots=True)
 class Guard:
-    """One guard item that the unit of work may touch; ``met`` is the first item that holds it, before or after."""
+    """One guard item that the unit of work may touch; ``value`` is what it stands for, as a person would name it."""
 
     constraint: str
-    fields: tuple[str, ...]
-    table: Table
-    key: dict[str, AttributeValue]
-    met: Net
-    old: Side | None = None
-    new: Side | None = None
+    home: Table
+    text: str
+    value: Any = None
+    old: Holder | None = None
+    new: Holder | None = None
 
 
-def guards_of(nets: Iterable[Net]) -> list[Guard]:
-    """Every guard held before or after, in the order first met.
+_Guards: TypeAlias = dict[tuple[str, str], Guard]
+"""Those met so far, by table and key."""
+
+
+def guards_of(nets: Sequence[Net]) -> list[list[Guard]]:
+    """For each net the guards first met with it, held before or after.
 
     Raises:
         UniqueViolation: two entities of the unit of work end up with one value.
     """
-    guards: dict[Ident, Guard] = {}
+    known: _Guards = {}
     clashes: list[tuple[Net, Violation]] = []
+    found: list[list[Guard]] = []
     for net in nets:
-        if net.before is not None and net.before_mapping is not None and _may_release(net):
-            for guard, side in _held(net, net.before_mapping, net.before, None):
-                guards.setdefault(ident_of(guard.table, guard.key), guard).old = side
-        if net.after is not None and net.write in (Write.PUT, Write.UPDATE):
-            for guard, side in _held(net, net.mapping, net.after, net.values):
-                found = guards.setdefault(ident_of(guard.table, guard.key), guard)
-                if found.new is not None:
-                    clashes.append(
-                        (net, _violation(found, side, stored_key(found.new.mapping, found.new.net.key)))
-                    )
-                found.new = side
+        start = len(known)
+        _meet(net, known, clashes)
+        found.append([*islice(known.values(), start, None)])
     if clashes:
-        raise UniqueViolation(
-            entity=clashes[0][0].mapping.entity.__name__, violations=tuple(clash for _, clash in clashes)
-        )
-    return list(guards.values())
+        entity = clashes[0][0].mapping.entity.__name__
+        raise UniqueViolation(entity=entity, violations=tuple(clash for _, clash in clashes))
+    return found
 
 
-def _may_release(net: Net) -> bool:
-    assert net.before is not None and net.before_mapping is not None
-    return net.write in (Write.PUT, Write.UPDATE, Write.DELETE) and not net.before_mapping.is_tombstone(
-        net.before
-    )
+def _meet(net: Net, known: _Guards, clashes: list[tuple[Net, Violation]]) -> None:
+    ends_with_values = net.write is Write.PUT or net.write is Write.UPDATE
+    before, mapping = net.before, net.before_mapping
+    if before is not None and mapping is not None and (ends_with_values or net.write is Write.DELETE):
+        for guard, holder, value in _held(net, mapping, before, known):
+            guard.old = holder
+            if guard.new is None:
+                guard.value = value
+    if ends_with_values and net.after is not None:
+        for guard, holder, value in _held(net, net.mapping, net.after, known):
+            if guard.new is not None:
+                clashes.append((net, _clash(guard, net, value)))
+            guard.new, guard.value = holder, value
 
 
 def _held(
-    net: Net, mapping: EntityMapping, item: Item, values: Mapping[str, Any] | None
-) -> Iterable[tuple[Guard, Side]]:
-    if not mapping.constraints:
+    net: Net, mapping: EntityMapping, item: Item, known: _Guards
+) -> Iterator[tuple[Guard, Holder, Any]]:
+    """The guards of one image, with their holder and the value each stands for."""
+    if not mapping.constraints or mapping.is_tombstone(item):
         return
-    values = (
-        values if values is not None else values_of(mapping, item, net.overrides if item is net.after else {})
-    )
+    values: Mapping[str, Any]
+    if item is not net.after:
+        values = values_of(mapping, item, {})
+    else:
+        values = net.values if net.values is not None else values_of(mapping, item, net.overrides)
     home = mapping.table.guards
-    owner: dict[str, AttributeValue] = mapping.key_of(item)
-    if mapping.table.guard_table is not None:
-        owner = {TABLE: {"S": mapping.table.name}, **owner}
-    expiry = mapping.expiry_of(item)
+    owner = net.key if home is mapping.table else {TABLE: {"S": mapping.table.name}, **net.key}
+    holder = Holder(net, mapping, {"M": owner}, mapping.expiry_of(item))
     for name, text in mapping.guard_keys(values, lambda: _subject(mapping, item)).items():
-        constraint = mapping.constraints[name]
-        key: dict[str, AttributeValue] = {part.name: {"S": text} for part in home.keys}
-        side = Side(net, mapping, {"M": owner}, expiry, constraint.value_of(values))
-        yield Guard(name, constraint.fields, home, key, net), side
+        ident = home.name, text
+        guard = known.get(ident)
+        if guard is None:
+            guard = known[ident] = Guard(name, home, text)
+        yield guard, holder, mapping.constraints[name].value_of(values)
 
 
 def _subject(mapping: EntityMapping, item: Item) -> object:
@@ -110,44 +120,93 @@ def _subject(mapping: EntityMapping, item: Item) -> object:
     return subject_of(mapping, item)
 
 
-def _violation(guard: Guard, side: Side, owner: Any) -> Violation:
-    return Violation(constraint=guard.constraint, fields=guard.fields, value=side.value, owner=owner)
+def _clash(guard: Guard, net: Net, value: Any) -> Violation:
+    assert guard.new is not None
+    return Violation(
+        constraint=guard.constraint,
+        fields=net.mapping.constraints[guard.constraint].fields,
+        value=value,
+        owner=stored_key(guard.new.mapping, guard.new.net.key),
+    )
 
 
 def guard_action(guard: Guard, known: Known, setting: Setting) -> Planned | None:
     """The one action a guard needs, None where it stays as it is."""
-    old, new = guard.old, guard.new
-    physical = setting.table_name(guard.table.name)
+    old, new, home = guard.old, guard.new, guard.home
+    text: AttributeValue = {"S": guard.text}
+    key = dict.fromkeys(home.key_names, text)
     if new is None:
-        assert old is not None
-        if ident_of(guard.table, guard.key) in known.foreign:
-            return None
-        mine = Or((missing(OWNER), equals(OWNER, old.owner)))
-        return _planned(Delete(physical, guard.key, mine), Purpose.RELEASE, guard, old)
+        return _release(guard, key, known, setting)
     if old is not None and old.owner == new.owner and old.expiry == new.expiry:
         return None
-    item = {**guard.key, OWNER: new.owner}
-    expires = guard.table.ttl_attribute
+    item = {**key, OWNER: new.owner}
     if new.expiry is not None and new.mapping.expires is not None:
         item[new.mapping.expires.attribute] = {"N": str(new.expiry)}
-    free = [missing(guard.table.pk.name) if old is None else missing(OWNER), equals(OWNER, new.owner)]
-    if old is not None and old.owner != new.owner:
-        free.append(equals(OWNER, old.owner))
-    if expires is not None:
-        limit: AttributeValue = {"N": str(int(setting.now) - CLAIM_MARGIN)}
-        free.append(Compare(Attr((expires,)), "<", limit))
-    purpose = Purpose.CLAIM if old is None or old.owner == new.owner else Purpose.PASS_ON
-    return _planned(Put(physical, item, Or(tuple(free))), purpose, guard, new)
-
-
-def _planned(action: Put | Delete, purpose: Purpose, guard: Guard, side: Side) -> Planned:
     return Planned(
-        action=action,
-        purpose=purpose,
-        mapping=side.mapping,
-        entity_key=side.net.key,
-        item_key=guard.key,
-        before={**guard.key, OWNER: guard.old.owner} if guard.old is not None else None,
-        after=action.item if isinstance(action, Put) else None,
-        claim=_violation(guard, side, None),
+        Put(setting.table_name(home.name), item, _free(home, old, new, setting)),
+        Purpose.CLAIM if old is None or old.owner == new.owner else Purpose.PASS_ON,
+        new.mapping,
+        new.net.key,
+        key,
+        None if old is None else {**key, OWNER: old.owner},
+        item,
+        constraint=guard.constraint,
+        value=guard.value,
     )
+
+
+def _release(guard: Guard, key: Item, known: Known, setting: Setting) -> Planned | None:
+    old, home = guard.old, guard.home
+    assert old is not None
+    if known.foreign and ident_of(home, key) in known.foreign:
+        return None
+    mine = _RELEASES.fit(Or((_UNOWNED, Compare(_OWNER, "=", old.owner))), old.owner)
+    return Planned(
+        Delete(setting.table_name(home.name), key, mine),
+        Purpose.RELEASE,
+        old.mapping,
+        old.net.key,
+        key,
+        {**key, OWNER: old.owner},
+        constraint=guard.constraint,
+        value=guard.value,
+    )
+
+
+# -- conditions --------------------------------------------------------------------------------------------------------
+
+_OWNER = Attr((OWNER,))
+_UNOWNED = missing(OWNER)
+
+
+def _free(home: Table, old: Holder | None, new: Holder, setting: Setting) -> Condition:
+    """The condition under which the new holder takes a guard."""
+    if old is None:
+        if new.claim is None:
+            new.claim = _claim(home, new.owner, setting)
+        return new.claim
+    owners = [new.owner] if old.owner == new.owner else [new.owner, old.owner]
+    mine = [Compare(_OWNER, "=", owner) for owner in owners]
+    return Or((_UNOWNED, *mine, *_expired(home, setting)))
+
+
+def _claim(home: Table, owner: AttributeValue, setting: Setting) -> Condition:
+    """Nothing is stored, or the guard is the claimer's already, or it has expired."""
+    absent, mine = missing(home.pk.name), Compare(_OWNER, "=", owner)
+    if home.ttl_attribute is None:
+        return _claims(home.pk.name).fit(Or((absent, mine)), owner)
+    return Or((absent, mine, *_expired(home, setting)))
+
+
+def _expired(home: Table, setting: Setting) -> tuple[Condition, ...]:
+    if home.ttl_attribute is None:
+        return ()
+    return (Compare(Attr((home.ttl_attribute,)), "<", {"N": str(int(setting.now) - CLAIM_MARGIN)}),)
+
+
+@cache
+def _claims(pk: str) -> Pattern:
+    return Pattern(Or((missing(pk), Compare(_OWNER, "=", {}))))
+
+
+_RELEASES = Pattern(Or((_UNOWNED, Compare(_OWNER, "=", {}))))

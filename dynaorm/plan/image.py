@@ -13,16 +13,14 @@ from dynaorm.item.value import AttributeValue, Item, same
 
 def new_image(mapping: EntityMapping, key: Item, values: Mapping[str, Any]) -> dict[str, AttributeValue]:
     """The item of a new entity under this key: its index keys, type and fields. Raises InvalidValue."""
-    item, fields = dict(key), mapping.encode(values)
+    fields, keys = mapping.encode(values), key
     if mapping.indexes:
         if not mapping.is_exact:
             in_key = {name: values[name] for name, field in mapping.fields.items() if field.in_key}
             values = values_of(mapping, {**key, **fields}, in_key)
-        item.update(mapping.index_keys(values))
-    if mapping.table.type_attribute is not None:
-        item[mapping.table.type_attribute] = {"S": mapping.name}
-    item.update(fields)
-    return item
+        keys = {**key, **mapping.index_keys(values)}
+    kind = mapping.table.type_attribute
+    return {**keys, **fields} if kind is None else {**keys, kind: {"S": mapping.name}, **fields}
 
 
 def changes_of(
@@ -37,14 +35,14 @@ def changes_of(
         InvalidValue: a field's value cannot be stored.
     """
     found: dict[str, AttributeValue | None] = {}
+    encoded = mapping.encode(values)
     baseline: Mapping[str, Any] | None = None
     for name, field in mapping.fields.items():
         if field.in_key:
             if mapping.subject(state.item)[name] != values.get(name):
                 found[name] = None
             continue
-        now = mapping.encode_field(field, values)
-        stored = field.stored_in(state.item)
+        now, stored = encoded.get(field.attribute), field.stored_in(state.item)
         if same(now, stored) or (stored is None and same(now, state.defaults.get(field.attribute))):
             continue
         if stored is not None:

@@ -1,15 +1,13 @@
 """What a caller asked for, before anything is known of what is stored."""
 
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from dynaorm.entity.key import Key
 from dynaorm.item.condition import Condition
 from dynaorm.item.update import Change
 
 
-@dataclass(frozen=True, slots=True)
-class Save:
+class Save(NamedTuple):
     """Insert a new entity, write what changed of a loaded one, or replace whatever is stored."""
 
     entity: Any
@@ -17,8 +15,7 @@ class Save:
     overwrite: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Edit:
+class Edit(NamedTuple):
     """Change some fields of the entity under a key; ``changes`` are in field names and Python values."""
 
     target: Key[Any] | Any
@@ -26,23 +23,20 @@ class Edit:
     condition: Condition | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Remove:
+class Remove(NamedTuple):
     """Delete a loaded entity, or the one under a key."""
 
     target: Key[Any] | Any
     condition: Condition | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Move:
+class Move(NamedTuple):
     """Store a loaded entity under the primary key its fields now render, and nothing under the old one."""
 
     entity: Any
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(NamedTuple):
     """Let everything fail unless a condition holds; without one, unless the entity is unchanged since loaded."""
 
     target: Key[Any] | Any

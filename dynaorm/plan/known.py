@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from dynaorm.entity.table import Table
 from dynaorm.item.value import Item
@@ -39,8 +39,7 @@ class Known:
 NOTHING_KNOWN: Final = Known()
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
+class Setting(NamedTuple):
     """The circumstances of one unit of work.
 
     Attributes:

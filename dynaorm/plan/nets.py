@@ -60,10 +60,12 @@ def net_of(slot: Slot, known: Known, setting: Setting) -> Net | None:
         EntityNotFound, AlreadyExists, StaleEntity: what was read already forbids it.
         UsageError: the intent cannot be planned.
     """
-    read = known.items.get(ident_of(slot.mapping.table, slot.key), _UNREAD)
-    if read is _UNREAD:
+    read = known.items.get(ident_of(slot.mapping.table, slot.key), _UNREAD) if known.items else _UNREAD
+    if read is _UNREAD and slot.checks:
         read = _as_checked(slot)
-    net = _removed(slot, read, setting) if slot.removal is not None else None
+    net: Net | None = None
+    if slot.removal is not None:
+        net = _removed(slot, read, setting)
     if slot.write is not None:
         net = _written(slot, net, read, setting)
     if net is None and slot.checks:
@@ -94,13 +96,10 @@ def _checked(slot: Slot, read: Any, setting: Setting) -> Net:
 
 
 def _add_conditions(slot: Slot, net: Net) -> None:
-    intents = (slot.write, slot.removal, *slot.checks)
-    conditions = [
-        resolve(one.condition, FieldResolver(class_of(one), net.before))
-        for one in intents
-        if isinstance(one, (Save, Edit, Remove, Check)) and one.condition is not None
-    ]
-    net.condition = all_of(*conditions) if conditions else None
+    for one in (slot.write, slot.removal, *slot.checks):
+        if one is not None and not isinstance(one, Move) and one.condition is not None:
+            condition = resolve(one.condition, FieldResolver(class_of(one), net.before))
+            net.condition = all_of(net.condition, condition)
     for check in slot.checks:
         if check.condition is None:
             if net.knowledge is Before.ABSENT:
@@ -164,8 +163,7 @@ def _written(slot: Slot, removed: Net | None, read: Any, setting: Setting) -> Ne
     if isinstance(write, Edit):
         return _edited(slot, write, read, setting)
     assert write is not None
-    state = state_of(write.entity)
-    if isinstance(write, Save) and state is not None and not write.overwrite:
+    if isinstance(write, Save) and slot.state is not None and not write.overwrite:
         return _updated(slot, write)
     if removed is not None:
         # What is stored goes with the removal, so it does not stand in the way.
@@ -185,8 +183,8 @@ def _written(slot: Slot, removed: Net | None, read: Any, setting: Setting) -> Ne
 def _inserted(slot: Slot, write: Save, read: Any, setting: Setting) -> Net:
     mapping, values = slot.mapping, vars(write.entity)
     mapping.validate(values)
-    net = Net(mapping, slot.key, Before.ABSENT, Write.PUT, entities=[write.entity])
-    net.after = new_image(mapping, slot.key, values)
+    after = new_image(mapping, slot.key, values)
+    net = Net(mapping, slot.key, Before.ABSENT, Write.PUT, after=after, entities=[write.entity])
     net.values = values if mapping.is_exact else None
     if read is _UNREAD or read is None or mapping.is_expired(read, setting.now):
         net.from_read = write.overwrite
@@ -204,7 +202,7 @@ def _inserted(slot: Slot, write: Save, read: Any, setting: Setting) -> Net:
 
 
 def _updated(slot: Slot, write: Save) -> Net | None:
-    mapping, values, state = slot.mapping, vars(write.entity), state_of(write.entity)
+    mapping, values, state = slot.mapping, vars(write.entity), slot.state
     assert state is not None
     changes = changes_of(mapping, values, state)
     net = Net(mapping, slot.key, Before.KNOWN, Write.CHECK, state.item, mapping, entities=[write.entity])
@@ -218,7 +216,7 @@ def _updated(slot: Slot, write: Save) -> Net | None:
 
 
 def _moved(slot: Slot, move: Move) -> Net:
-    mapping, values, state = slot.mapping, vars(move.entity), state_of(move.entity)
+    mapping, values, state = slot.mapping, vars(move.entity), slot.state
     assert state is not None
     changes = changes_of(mapping, values, state)
     mapping.validate(values, frozenset(changes))
@@ -236,7 +234,7 @@ def _edited(slot: Slot, edit: Edit, read: Any, setting: Setting) -> Net | None:
     if isinstance(edit.target, Key):
         stored, before, entities = _live(mapping, slot.key, read, setting.now), read, []
     else:
-        state = state_of(edit.target)
+        state = slot.state
         assert state is not None
         stored, before, entities = mapping, state.item, [edit.target]
     after, changed, overrides = edited_image(stored, before, edit.changes)

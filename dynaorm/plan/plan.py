@@ -5,8 +5,7 @@ Rule 2. What is sent is decided here once. Repeating a plan sends the same token
 Rule 3. The limits of TransactWriteItems (100 actions, 4 MB of request, items of 400 KB) are checked before sending.
 """
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from dynaorm.errors import ItemTooLarge, PlanTooLarge
 from dynaorm.item.action import Update, operation_of, to_wire
@@ -15,14 +14,13 @@ from dynaorm.item.update import AddTo, Append, Change, Prepend, SetIfMissing, Se
 from dynaorm.item.value import AttributeValue
 from dynaorm.plan.cost import GUARD_BYTES, image_bytes, index_units, item_units, sent_bytes
 from dynaorm.plan.explain import sentences
-from dynaorm.plan.planned import GUARDS, Effect, Planned
+from dynaorm.plan.planned import Effect, Planned
 
 # What is sent is close to the items that result. It is measured only where it could come near the limit.
 _NEAR_LIMIT = TRANSACTION_LIMIT // 4
 
 
-@dataclass(frozen=True)
-class Plan:
+class Plan(NamedTuple):
     """What one unit of work will send.
 
     Attributes:
@@ -51,7 +49,7 @@ class Plan:
     @property
     def is_transaction(self) -> bool:
         """Whether it is sent as TransactWriteItems, at twice the price of plain writes."""
-        return self.operation == "TransactWriteItems"
+        return self.token is not None or self.operation == "TransactWriteItems"
 
     def to_request(self) -> dict[str, Any]:
         """The request's parameters, exactly as they are sent (low-level form); a fresh dict each time."""
@@ -93,7 +91,7 @@ def check_limits(plan: Plan) -> Plan:
     """The plan itself. Raises PlanTooLarge, ItemTooLarge: nothing is ever split or sent that DynamoDB would refuse."""
     total = 0
     for planned in plan.actions:
-        if planned.purpose in GUARDS:
+        if planned.constraint is not None:
             size = GUARD_BYTES
         elif planned.after is None or (size := size_bound(planned.after)) > ITEM_LIMIT:
             size = _item_bytes(planned)
@@ -102,7 +100,7 @@ def check_limits(plan: Plan) -> Plan:
         total += size
     if total > _NEAR_LIMIT:
         total = sum(sent_bytes(planned.action) for planned in plan.actions)
-    if len(plan.actions) > ACTION_LIMIT or (plan.is_transaction and total > TRANSACTION_LIMIT):
+    if len(plan.actions) > ACTION_LIMIT or (total > TRANSACTION_LIMIT and plan.is_transaction):
         raise PlanTooLarge(actions=len(plan.actions), bytes=total)
     return plan
 

@@ -1,7 +1,6 @@
 """One action of a plan, and why it is there."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any, NamedTuple
 
@@ -51,7 +50,8 @@ class Planned(NamedTuple):
         has_condition: the caller's own condition is part of it.
         blind: it was compiled without knowing what is stored.
         from_read: what it expects came from a read of ours, not from the caller's entity.
-        claim: for a guard, the constraint and value.
+        constraint: for a guard, the name of the constraint.
+        value: for a guard, the value as a person would name it.
         number: for a version item, its number.
     """
 
@@ -68,7 +68,8 @@ class Planned(NamedTuple):
     has_condition: bool = False
     blind: bool = False
     from_read: bool = False
-    claim: Violation | None = None
+    constraint: str | None = None
+    value: Any = None
     number: int | None = None
 
     @property
@@ -77,14 +78,21 @@ class Planned(NamedTuple):
         return stored_key(self.mapping, self.entity_key)
 
     @property
+    def claim(self) -> Violation | None:
+        """For a guard, what it would mean if somebody else held it."""
+        if self.constraint is None:
+            return None
+        fields = self.mapping.constraints[self.constraint].fields
+        return Violation(constraint=self.constraint, fields=fields, value=self.value, owner=None)
+
+    @property
     def ident(self) -> Ident:
         """The identity of the item it writes."""
         table = self.mapping.table.guards if self.purpose in GUARDS else self.mapping.table
         return ident_of(table, self.item_key)
 
 
-@dataclass(frozen=True, slots=True)
-class Effect:
+class Effect(NamedTuple):
     """What an entity object becomes once the plan is committed.
 
     Attributes:

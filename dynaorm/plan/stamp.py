@@ -15,7 +15,11 @@ from dynaorm.plan.net import Net, Write
 def stamp(nets: Sequence[Net], setting: Setting) -> str:
     """Give every net its version where one is due, and its revision: one for the whole unit of work, returned."""
     for net in nets:
-        if net.mapping.versioning is not None and net.write not in (Write.EDIT, Write.CHECK):
+        if (
+            net.mapping.versioning is not None
+            and net.write is not Write.EDIT
+            and net.write is not Write.CHECK
+        ):
             _stamp_version(net, setting)
     written = setting.write_id if setting.token is None else _derived(nets, setting.token)
     for net in nets:

@@ -1,7 +1,7 @@
 """The real clock: the system's time, randomness and sleep."""
 
+import os
 import random
-import secrets
 import time
 
 
@@ -26,7 +26,7 @@ class SystemClock:
 
     def new_id(self) -> str:
         """128 random bits as 32 hexadecimal digits; DynamoDB's ClientRequestToken takes 36 characters."""
-        return secrets.token_hex(16)
+        return os.urandom(16).hex()
 
     def pause(self, seconds: float) -> None:
         """Sleep."""

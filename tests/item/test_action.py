@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynaorm.item.action import Action, ConditionCheck, Delete, Put, Update, operation_of, to_wire
-from dynaorm.item.condition import all_of, equals, exists, missing
+from dynaorm.item.action import Action, ConditionCheck, Delete, Pattern, Put, Update, operation_of, to_wire
+from dynaorm.item.condition import Condition, all_of, equals, exists, missing
 from dynaorm.item.update import AddTo, Remove, SetTo
 
 KEY = {"PK": {"S": "USER#1"}, "SK": {"S": "#"}}
@@ -105,3 +105,22 @@ def test_every_placeholder_is_used_and_every_used_one_is_given(action: Action) -
     assert set(re.findall(r"#n\d+", text)) == set(wire.get("ExpressionAttributeNames", {}))
     assert set(re.findall(r":v\d+", text)) == set(wire.get("ExpressionAttributeValues", {}))
     assert {} not in wire.values() or wire.get("Item") == {}
+
+
+@given(st.text(max_size=3), st.text(max_size=3))
+def test_a_pattern_gives_another_condition_the_expression_it_would_render_to(one: str, other: str) -> None:
+    def mine(owner: str) -> Condition:
+        return missing("PK") | equals("owner", {"S": owner})
+
+    pattern = Pattern(mine(one))
+    fitted = pattern.fit(mine(other), {"S": other})
+    assert to_wire(Delete("app", KEY, fitted)) == to_wire(Delete("app", KEY, mine(other)))
+
+
+def test_what_is_done_to_a_rendered_request_is_not_seen_in_the_next() -> None:
+    action = Put("app", KEY, missing("PK") | equals("owner", {"S": "x"}))
+    wire = to_wire(action)["Put"]
+    wire["ExpressionAttributeNames"].clear()
+    wire["ExpressionAttributeValues"].clear()
+    assert to_wire(action)["Put"]["ExpressionAttributeNames"] == {"#n0": "PK", "#n1": "owner"}
+    assert to_wire(action)["Put"]["ExpressionAttributeValues"] == {":v0": {"S": "x"}}

@@ -1,5 +1,6 @@
 """Which guard items a unit of work claims, passes on and releases, judged on its final state."""
 
+import copy
 import itertools
 from datetime import UTC, datetime
 from typing import Annotated, TypeVar
@@ -310,3 +311,14 @@ def test_an_expiry_taken_away_is_taken_from_the_guards() -> None:
     ((_, _, action),) = guards_in(plan_of(Save(coupon)))
     assert isinstance(action, Put)
     assert "until" not in action.item
+
+
+@given(st.lists(st.sampled_from("abc"), min_size=2, max_size=2), st.booleans())
+def test_the_prepared_expression_of_a_guard_is_the_one_it_renders_to(nicks: list[str], deletes: bool) -> None:
+    member, user = saved(Member(name="m", nick=nicks[0])), saved(User(user_id="1", email=nicks[0]))
+    member.nick, user.email = nicks[1], nicks[1]
+    intents: list[Intent] = [Remove(member), Remove(user)] if deletes else [Save(member), Save(user)]
+    plan = plan_of(*intents, Save(Member(name="n", nick="n")), Save(User(user_id="2", email="n")))
+    for planned in plan.actions:
+        # A copy brings nothing along that was rendered before.
+        assert to_wire(planned.action) == to_wire(copy.deepcopy(planned.action))
