@@ -13,6 +13,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 from dynaorm.entity.interval import EVERYTHING, Interval, successor
 from dynaorm.entity.keys import KeyPart
+from dynaorm.entity.ksuid import Ksuid, KsuidMs
 from dynaorm.entity.template import KeyTemplate, KeyValueError, Piece
 from dynaorm.item.condition import Attr, BeginsWith, Between, Compare, Condition, equals
 from dynaorm.item.value import AttributeValue
@@ -120,8 +121,21 @@ def _of_values(part: KeyPart, bounds: Sequence[Bound]) -> KeyRange:
 
 
 def _value_of(part: KeyPart, value: Any) -> Any:
+    assert part.template is not None
+    value = _spoken(part.template.pieces[0], value)
     ((_, content),) = (part.value({part.fields[0]: value}) or {}).items()
     return content
+
+
+def _spoken(piece: Piece, value: Any) -> Any:
+    """A bound as its field's type: the texts of ``ksuid_range`` bound a Ksuid, too."""
+    scalar = piece.slot.scalar
+    if not isinstance(value, str) or scalar.python not in (Ksuid, KsuidMs):
+        return value
+    try:
+        return scalar.from_text(value)
+    except ValueError as problem:
+        raise KeyValueError(piece.slot.field, value, str(problem)) from problem
 
 
 def _comparable(kind: str, content: Any) -> Any:
@@ -214,7 +228,7 @@ class _Asked:
     def _written(self, value: Any) -> str:
         assert self._piece is not None
         try:
-            return self._piece.write(value)
+            return self._piece.write(_spoken(self._piece, value))
         except ValueError as problem:
             raise KeyValueError(self._piece.slot.field, value, str(problem)) from problem
 

@@ -119,6 +119,11 @@ class VersionTemplate:
             raise KeyValueError(*partial, f"is not in {self.text!r}")
         return head
 
+    def latest_around(self, own: str | bytes) -> str | bytes | None:
+        """The sort key of the latest copy, from the class's own sort key; None for what is no such key."""
+        matches = self.inner is not None and self.inner.match(own) is not None
+        return self._around(_LATEST, own) if matches else None
+
     def _digits(self, number: int) -> str:
         return str(number).zfill(self.padding)
 

@@ -63,6 +63,11 @@ def _combinations(given: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _partition_values(part: KeyPart, equal: Mapping[str, Any]) -> list[AttributeValue]:
+    if (
+        part.version is not None
+    ):  # an index keyed by the table's own sort key: its partitions are of latest copies
+        latest = part.value(equal)
+        return [latest] if latest is not None else []
     assert part.template is not None
     return [part.checked(key) for key in part.template.renders(equal)]
 
@@ -145,7 +150,9 @@ def _needed(source: Source) -> list[str]:
 
 def shard_fields(source: Source) -> set[str]:
     """The fields that only choose a shard of the partition."""
-    templates = [part.template for part in source.partition if part.template is not None]
+    templates = [
+        part.template for part in source.partition if part.template is not None and part.version is None
+    ]
     chosen = {name for template in templates for name in template.shards}
     told = {name for template in templates for name in template.fields if name not in template.shards}
     return chosen - told
@@ -154,6 +161,8 @@ def shard_fields(source: Source) -> set[str]:
 def _other_key(source: Source, names: Sequence[str], given: Mapping[str, Any]) -> str | None:
     """The remedy that names a key which does serve these fields; None where there is none."""
     mapping = source.mapping
+    if not given:
+        return None
     for index in (None, *mapping.indexes.values()):
         other = Source(mapping, index)
         fields = _fields(other.partition) | _fields(other.sort)

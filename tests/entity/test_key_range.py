@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dynaorm import Ksuid, ksuid_range, new_ksuid
 from dynaorm.entity.key_range import Bound, KeyRange, Operator, key_range
 from dynaorm.entity.keys import KeyPart, key_part, versioned_key_part
 from dynaorm.entity.scalar import Scalar, scalar_of
@@ -27,6 +28,7 @@ TYPES: dict[str, type] = {
     "day": date,
     "amount": Decimal,
     "content": bytes,
+    "ksuid": Ksuid,
 }
 
 
@@ -210,6 +212,18 @@ def test_the_closest_condition_is_sent() -> None:
 )
 def test_what_nothing_can_satisfy_is_known_before_anything_is_sent(bounds: tuple[Bound, ...]) -> None:
     assert key_range(part_of("T#{number:03d}"), {}, bounds).is_empty
+
+
+@pytest.mark.parametrize(("text", "kind"), [("{ksuid}", "S"), ("{ksuid}", "B"), ("ORDER#{ksuid}", "S")])
+def test_a_range_of_time_bounds_ksuids(text: str, kind: KeyKind) -> None:
+    start, end = datetime(2020, 3, 7, 13, 2, tzinfo=UTC), datetime(2020, 3, 7, 13, 3, tzinfo=UTC)
+    part = part_of(text, kind)
+    asked = key_range(part, {}, (Bound("ksuid", "between", ksuid_range(start, end)),))
+    inside, outside = Ksuid.from_base62("1YnlHOfSSk3DhX4BR6lMAceAo1V"), Ksuid.from_base62(new_ksuid())
+    assert finds(asked, part.render({"ksuid": inside}), kind)
+    assert not finds(asked, part.render({"ksuid": outside}), kind)
+    with pytest.raises(KeyValueError):
+        key_range(part, {}, (Bound("ksuid", "<", ("not a ksuid",)),))
 
 
 def test_a_bound_on_a_later_field_names_the_one_that_is_missing() -> None:

@@ -46,7 +46,8 @@ VALUES: list[dict[str, Any]] = [
     {"M": {"b": {"S": "a"}, "c": {"L": [{"N": "2"}]}}},
 ]
 SCALARS = [value for value in VALUES if value.keys() & {"S", "N", "B"}]
-ITEMS: list[Item] = [{"PK": {"S": f"{number}"}, "a": value} for number, value in enumerate(VALUES)] + [
+ITEMS: list[Item] = [
+    *({"PK": {"S": f"{number}"}, "a": value} for number, value in enumerate(VALUES)),
     {"PK": {"S": "none"}},
     {"PK": {"S": "two"}, "a": {"S": "a"}, "d": {"S": "a"}},
     {"PK": {"S": "less"}, "a": {"N": "1"}, "d": {"N": "2"}},
