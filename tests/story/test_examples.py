@@ -112,7 +112,14 @@ def block(containing: str) -> str:
 
 
 def test_every_python_block_of_the_readme_is_run_by_a_test_here() -> None:
-    run = ("session.create_table(app)", "any_of(", "def dynaorm_tables()", "lost_answer", "unknown.plan")
+    run = (
+        "session.create_table(app)",
+        "any_of(",
+        "def dynaorm_tables()",
+        "lost_answer",
+        "unknown.plan",
+        "AsyncSession(",
+    )
     assert [block(containing) for containing in run] == blocks()
 
 
@@ -122,6 +129,26 @@ def test_the_queries_run_on_strict_moto(tmp_path: Path) -> None:
     program = tmp_path / "queries.py"
     lines = f'session = Session(region="eu-west-1")\n{asked}assert newest == page.entities == []\n'
     program.write_text(before + textwrap.indent(lines, "    "))
+    run = python(str(program))
+    assert run.returncode == 0, run.stderr
+
+
+def test_the_asynchronous_example_runs_on_strict_moto(tmp_path: Path) -> None:
+    before = (
+        "import asyncio\nfrom dynaorm import Entity, Session, Table\n"
+        "from dynaorm.testing.strict_moto import strict_moto\n\n"
+        'app = Table("app")\n\n'
+        'class User(Entity, table=app, pk="USER#{user_id}", sk="PROFILE"):\n    user_id: str\n\n'
+        'class Ticket(Entity, table=app, pk="PROJECT#{project}", sk="TICKET#{number:06d}"):\n'
+        "    project: str\n    number: int\n\n"
+    )
+    main = "async def main():\n" + textwrap.indent(block("AsyncSession("), "    ")
+    run_it = (
+        "with strict_moto(), Session(region='eu-west-1') as session:\n"
+        "    session.create_table(app)\n    session.save(User(user_id='u1'))\n    asyncio.run(main())\n"
+    )
+    program = tmp_path / "asynchronous.py"
+    program.write_text(f"{before}{main}\n{run_it}")
     run = python(str(program))
     assert run.returncode == 0, run.stderr
 
