@@ -1,31 +1,34 @@
 """dynaorm: declarative entities for single-table design on Amazon DynamoDB.
 
 Table = where. Entity = what. Plan = what a save will do. Session = do it.
+
+A name is imported when it is first asked for: a module of entities does not wait for sessions, nor a synchronous
+program for asyncio.
 """
 
-from typing import TYPE_CHECKING, Any
-
-from dynaorm.entity.aggregate import Aggregate
-from dynaorm.entity.base import Entity, detached
-from dynaorm.entity.index import Index
-from dynaorm.entity.key import Key
-from dynaorm.entity.ksuid import Ksuid, KsuidMs, ksuid_range, new_ksuid
-from dynaorm.entity.marker import Attribute, ExpiresAt, InKey, Unique, Versioned
-from dynaorm.entity.state import LOADING
-from dynaorm.entity.table import BinaryKey, GlobalIndex, LocalIndex, NumberKey, Table
-from dynaorm.entity.version import Version
-from dynaorm.flow.retry import Retry
-from dynaorm.item.field import F
-from dynaorm.plan.inspection import inspect
-from dynaorm.plan.plan import Plan
-from dynaorm.query.question import any_of
-from dynaorm.query.results import Page, Results
-from dynaorm.session.query import Collection, Query
-from dynaorm.session.sync import Session
-from dynaorm.session.transaction import Transaction
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from dynaorm.entity.aggregate import Aggregate
+    from dynaorm.entity.base import Entity, detached
+    from dynaorm.entity.index import Index
+    from dynaorm.entity.key import Key
+    from dynaorm.entity.ksuid import Ksuid, KsuidMs, ksuid_range, new_ksuid
+    from dynaorm.entity.marker import Attribute, ExpiresAt, InKey, Unique, Versioned
+    from dynaorm.entity.state import LOADING
+    from dynaorm.entity.table import BinaryKey, GlobalIndex, LocalIndex, NumberKey, Table
+    from dynaorm.entity.version import Version
+    from dynaorm.flow.retry import Retry
+    from dynaorm.item.field import F
+    from dynaorm.plan.inspection import inspect
+    from dynaorm.plan.plan import Plan
+    from dynaorm.query.question import any_of
+    from dynaorm.query.results import Page, Results
     from dynaorm.session.aio import AsyncSession
+    from dynaorm.session.query import Collection, Query
+    from dynaorm.session.sync import Session
+    from dynaorm.session.transaction import Transaction
 
 __all__ = [
     "LOADING",
@@ -63,11 +66,63 @@ __all__ = [
     "new_ksuid",
 ]
 
+_HOMES: Final = {
+    "dynaorm.entity.aggregate": ("Aggregate",),
+    "dynaorm.entity.base": (
+        "Entity",
+        "detached",
+    ),
+    "dynaorm.entity.index": ("Index",),
+    "dynaorm.entity.key": ("Key",),
+    "dynaorm.entity.ksuid": (
+        "Ksuid",
+        "KsuidMs",
+        "ksuid_range",
+        "new_ksuid",
+    ),
+    "dynaorm.entity.marker": (
+        "Attribute",
+        "ExpiresAt",
+        "InKey",
+        "Unique",
+        "Versioned",
+    ),
+    "dynaorm.entity.state": ("LOADING",),
+    "dynaorm.entity.table": (
+        "BinaryKey",
+        "GlobalIndex",
+        "LocalIndex",
+        "NumberKey",
+        "Table",
+    ),
+    "dynaorm.entity.version": ("Version",),
+    "dynaorm.flow.retry": ("Retry",),
+    "dynaorm.item.field": ("F",),
+    "dynaorm.plan.inspection": ("inspect",),
+    "dynaorm.plan.plan": ("Plan",),
+    "dynaorm.query.question": ("any_of",),
+    "dynaorm.query.results": (
+        "Page",
+        "Results",
+    ),
+    "dynaorm.session.aio": ("AsyncSession",),
+    "dynaorm.session.query": (
+        "Collection",
+        "Query",
+    ),
+    "dynaorm.session.sync": ("Session",),
+    "dynaorm.session.transaction": ("Transaction",),
+}
+_HOME: Final = {name: home for home, names in _HOMES.items() for name in names}
+
 
 def __getattr__(name: str) -> Any:
-    # asyncio takes a while to import, and a synchronous program does without it.
-    if name == "AsyncSession":
-        from dynaorm.session.aio import AsyncSession  # noqa: PLC0415 - see above
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
 
-        return AsyncSession
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -72,6 +72,22 @@ def test_an_import_loads_nothing_heavy(statement: str) -> None:
     assert not loaded, f"`{statement}` loads {sorted(loaded)}; import them where they are first needed"
 
 
+def test_every_public_name_has_a_home_and_every_home_its_names() -> None:
+    homes = {name for names in dynaorm._HOMES.values() for name in names}
+    assert homes == set(dynaorm.__all__)
+    assert set(dynaorm.__all__) <= set(dir(dynaorm))
+    assert all(getattr(dynaorm, name) is not None for name in dynaorm.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'Sesion'"):
+        dynaorm.Sesion  # noqa: B018 - the attribute is what is asked
+
+
+def test_declaring_entities_does_not_import_sessions() -> None:
+    program = (
+        "import sys\nfrom dynaorm import Entity, Table, Unique\nprint('dynaorm.session.sync' in sys.modules)"
+    )
+    assert _run(sys.executable, "-c", program).stdout == "False\n"
+
+
 def test_every_package_is_a_charter_and_nothing_else() -> None:
     """Below the root, ``__init__.py`` says what lives in the package; it re-exports nothing."""
     faults = []
