@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dynaorm import BinaryKey, Entity, GlobalIndex, Index, NumberKey, Query, Session, Table, any_of
@@ -66,6 +66,9 @@ OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
     "ge": operator.ge,
 }
 
+# Each example writes a dozen items and asks for them in a dozen ways.
+FEW = settings(max_examples=40)
+
 _letters = st.text(st.sampled_from("abAB_%#'\"!$ é€\U0001f600"), min_size=1, max_size=4)
 _numbers = st.decimals(-1000, 1000, allow_nan=False, places=2)
 _times = st.datetimes(datetime(1990, 1, 1), datetime(2030, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001 - aware by timezones=
@@ -95,6 +98,7 @@ def values_of(query: Query[Any], field: str) -> list[Any]:
 
 
 @pytest.mark.parametrize(("entity", "field", "strategy"), KINDS)
+@FEW
 @given(data=st.data())
 def test_every_operator_finds_what_python_finds(
     session: Session, entity: type[Entity], field: str, strategy: st.SearchStrategy[Any], data: st.DataObject
@@ -109,6 +113,7 @@ def test_every_operator_finds_what_python_finds(
 
 
 @pytest.mark.parametrize(("entity", "field", "strategy"), KINDS)
+@FEW
 @given(data=st.data())
 def test_ranges_find_what_python_finds(
     session: Session, entity: type[Entity], field: str, strategy: st.SearchStrategy[Any], data: st.DataObject
@@ -124,6 +129,7 @@ def test_ranges_find_what_python_finds(
     assert values_of(open_range, field) == [value for value in ordered if low < value < high]
 
 
+@FEW
 @given(names=st.lists(_letters, unique=True, max_size=10), prefix=_letters)
 def test_a_prefix_finds_the_texts_that_begin_so_and_no_wildcard_counts(
     session: Session, names: list[str], prefix: str
@@ -145,6 +151,7 @@ def opened(session: Session, drawn: Sequence[tuple[str, int]]) -> tuple[str, lis
     return mark, found
 
 
+@FEW
 @given(drawn=_tickets, descending=st.booleans(), limit=st.none() | st.integers(0, 20))
 def test_scatter_gather_is_the_sorted_union(
     session: Session, drawn: list[tuple[str, int]], descending: bool, limit: int | None
@@ -159,6 +166,7 @@ def test_scatter_gather_is_the_sorted_union(
     assert len({ticket.number for ticket in result}) == len(result)
 
 
+@FEW
 @given(
     drawn=_tickets,
     sizes=st.lists(st.integers(1, 5), min_size=1, max_size=6),
@@ -183,6 +191,7 @@ def test_pages_of_any_sizes_are_the_unpaged_result(
     assert paged == whole
 
 
+@FEW
 @given(drawn=_tickets, size=st.integers(1, 4))
 def test_iterating_counting_and_keys_agree_with_all(
     session: Session, drawn: list[tuple[str, int]], size: int
