@@ -206,6 +206,26 @@ class Machine(RuleBasedStateMachine):
         if self.do(lambda session: session.save(entity, overwrite=over), fault):
             self.held.append(entity)
 
+    @rule(
+        group=GROUPS,
+        way=st.sampled_from(["insert", "overwrite", "re-create"]),
+        joined=st.booleans(),
+        fault=FAULTS,
+    )
+    def put_group(self, group: str, way: str, joined: bool, fault: Fault | None) -> None:
+        entity = Group(group_id=group, name=way)
+
+        def work(session: Session) -> None:
+            with session.transaction() as tx:
+                if way == "re-create":
+                    tx.delete(Key(Group, group_id=group))
+                tx.save(entity, overwrite=way == "overwrite")
+                if joined:
+                    tx.save(Membership(group_id=group, user_id="first"), overwrite=True)
+
+        if self.do(work, fault):
+            self.held.append(entity)
+
     @rule(pick=PICK, data=st.data(), fault=FAULTS, edit=st.booleans())
     def change(self, pick: int, data: st.DataObject, fault: Fault | None, edit: bool) -> None:
         entity = self.picked(pick, Membership, Watch)
@@ -231,6 +251,10 @@ class Machine(RuleBasedStateMachine):
     def delete(self, pick: int, by_key: bool, fault: Fault | None) -> None:
         entity = self.picked(pick)
         self.do(lambda session: session.delete(key_of(entity) if by_key else entity), fault)
+
+    @rule(day=st.sampled_from(["mon", "tue"]))
+    def forget(self, day: str) -> None:
+        self.do(lambda session: session.delete(Key(Tally, day=day)))
 
     @rule(pick=PICK, group=GROUPS, user=USERS, fault=FAULTS)
     def move(self, pick: int, group: str, user: str, fault: Fault | None) -> None:
@@ -324,6 +348,6 @@ def test_totals_always_follow_their_sources(credentials: None) -> None:
 
         run_state_machine_as_test(
             OnMoto,
-            settings=settings(max_examples=settings().max_examples // 2, stateful_step_count=30),
+            settings=settings(max_examples=settings().max_examples // 3, stateful_step_count=25),
         )
         engine.close()
