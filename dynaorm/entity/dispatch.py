@@ -1,17 +1,20 @@
 """Whose item is it: the class a stored item belongs to, or why it belongs to none.
 
 Rule 1. The type attribute decides where an item has one; the shape of its key where it has none.
-Rule 2. The classes of a table are looked up by what their keys begin with, so that a hundred classes cost no more
+Rule 2. What looks like a guard item is one: a class whose key is a bare field refuses such values. Only where the class
+        has opted out, with ``{field:raw}``, is it a guard if it holds nothing that a guard does not.
+Rule 3. The classes of a table are looked up by what their keys begin with, so that a hundred classes cost no more
         than one.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import Any, TypeAlias
 
+from dynaorm.entity.constraint import OWNER
 from dynaorm.entity.keys import KeyPart
-from dynaorm.entity.mapping import DELETED, EntityMapping
+from dynaorm.entity.mapping import EntityMapping
 from dynaorm.entity.table import Table
 from dynaorm.item.value import Item
 
@@ -29,102 +32,136 @@ def classify(table: Table, item: Item) -> EntityMapping | Stray:
     """The class of an item of a table, or what else it is. The item's keys (and type attribute) are enough."""
     attribute = table.type_attribute
     tag = item.get(attribute) if attribute is not None else None
-    if tag is not None:
-        found: EntityMapping | None = table.mappings.get(str(tag.get("S")))
-        if found is None:
-            return Stray.UNKNOWN
-        return Stray.TOMBSTONE if found.is_tombstone(item) else found
-    return _by_shape(table, item)
+    if tag is None:
+        return _by_shape(table, item)
+    found: EntityMapping | None = table.mappings.get(str(tag.get("S")))
+    if found is None:
+        return Stray.UNKNOWN
+    return Stray.TOMBSTONE if found.is_tombstone(item) else found
 
 
 def _by_shape(table: Table, item: Item) -> EntityMapping | Stray:
     shapes = _shapes_of(table)
-    for mapping in shapes.candidates(item):
-        if _fits(mapping, item):
-            return Stray.TOMBSTONE if mapping.versioning is not None and DELETED in item else mapping
-    if _is_guard(table, item, shapes):
+    candidates = shapes.candidates(item)
+    found = next((mapping for mapping in candidates if _fits(mapping, item)), None)
+    if shapes.is_like_guard(item) and (found is None or _is_guard(found, item)):
         return Stray.GUARD
-    if any(_is_version(mapping, item) for mapping in shapes.candidates(item)):
-        return Stray.VERSION
-    return Stray.UNKNOWN
-
-
-def _parts(mapping: EntityMapping) -> tuple[KeyPart, ...]:
-    return (mapping.partition,) if mapping.sort is None else (mapping.partition, mapping.sort)
+    if found is not None:
+        return Stray.TOMBSTONE if found.is_tombstone(item) else found
+    return Stray.VERSION if any(_is_version(mapping, item) for mapping in candidates) else Stray.UNKNOWN
 
 
 def _fits(mapping: EntityMapping, item: Item) -> bool:
-    for part in _parts(mapping):
-        stored = item.get(part.attribute.name, {}).get(part.attribute.kind)
-        if stored is None or part.match(stored) is None:
-            return False
-    return True
+    return all(_part_fits(part, item) for part in mapping.primary_parts)
 
 
-def _is_guard(table: Table, item: Item, shapes: "_Shapes") -> bool:
-    texts = {item.get(key.name, {}).get("S") for key in table.keys}
-    if len(texts) != 1:
-        return False
-    (text,) = texts
-    return isinstance(text, str) and text.partition("#")[0] in shapes.constraints and "#" in text
+def _part_fits(part: KeyPart, item: Item) -> bool:
+    stored = _stored(part, item)
+    return stored is not None and part.match(stored) is not None
+
+
+def _is_guard(mapping: EntityMapping, item: Item) -> bool:
+    """Whether what looks like a guard, and has a key of this class, is one."""
+    if any(part.bare for part in mapping.primary_parts):
+        return True
+    return item.keys() <= {*mapping.table.key_names, OWNER, mapping.table.ttl_attribute}
 
 
 def _is_version(mapping: EntityMapping, item: Item) -> bool:
-    if mapping.versioning is None or mapping.sort is None:
+    if mapping.versioning is None or mapping.sort is None or not _part_fits(mapping.partition, item):
         return False
-    template, attribute = mapping.versioning.template, mapping.sort.attribute
-    stored = item.get(attribute.name, {}).get(attribute.kind)
-    if stored is None or template.number_in(stored) is None:
-        return False
-    first = mapping.partition
-    return first.match(item[first.attribute.name][first.attribute.kind]) is not None
+    stored = _stored(mapping.sort, item)
+    return stored is not None and mapping.versioning.template.number_in(stored) is not None
+
+
+def _stored(part: KeyPart, item: Item) -> str | bytes | None:
+    return item.get(part.attribute.name, {}).get(part.attribute.kind)
 
 
 # -- looking up by what a key begins with ------------------------------------------------------------------------------
 
+_Beginning: TypeAlias = tuple[str, ...]
 
-@dataclass(slots=True)
+
+@dataclass(frozen=True, slots=True)
 class _Shapes:
-    """The classes of a table by the literal text their partition keys begin with."""
+    """What tells the items of a table apart; made anew when a class has joined, so ``mappings`` is another dict.
 
-    mappings: dict[str, Any]
-    guarded: dict[object, Any]
-    by_beginning: dict[str, list[EntityMapping]] = field(default_factory=dict)
-    lengths: tuple[int, ...] = ()
-    constraints: frozenset[str] = frozenset()
+    Attributes:
+        mappings, guarded: those of the table it was made of.
+        names: the table's key attributes.
+        by_beginning: its classes by the literal texts that the parts of their primary keys begin with.
+        lengths: how long these texts are.
+        constraints: the names that guard items begin with.
+    """
 
-    def candidates(self, item: Item) -> Iterator[EntityMapping]:
-        """The classes whose keys may be this item's, those with the longest beginning first."""
-        for text in dict.fromkeys(self._texts(item)):
-            yield from self.by_beginning.get(text, ())
+    mappings: Mapping[str, Any]
+    guarded: Mapping[object, Any]
+    names: tuple[str, ...]
+    by_beginning: Mapping[_Beginning, tuple[EntityMapping, ...]]
+    lengths: tuple[tuple[int, ...], ...]
+    constraints: frozenset[str]
 
-    def _texts(self, item: Item) -> Iterator[str]:
-        first = next(iter(self.mappings.values()), None)
-        if first is None:
-            return
-        stored = item.get(first.table.pk.name, {}).get("S", "")
-        for length in self.lengths:
-            yield str(stored)[:length]
+    def candidates(self, item: Item) -> list[EntityMapping]:
+        """The classes whose key may be this item's."""
+        texts = [item.get(name, {}).get("S", "") for name in self.names]
+        beginnings = dict.fromkeys(
+            tuple(text[:length] for text, length in zip(texts, lengths, strict=True))
+            for lengths in self.lengths
+        )
+        return [mapping for one in beginnings for mapping in self.by_beginning.get(one, ())]
+
+    def is_like_guard(self, item: Item) -> bool:
+        """Whether all key attributes are one text, and it begins with a constraint's name."""
+        first, *others = (item.get(name, {}).get("S") for name in self.names)
+        if first is None or any(other != first for other in others):
+            return False
+        name, found, _ = first.partition("#")
+        return bool(found) and name in self.constraints
 
 
 def _shapes_of(table: Table) -> _Shapes:
     found = table.shapes
     if isinstance(found, _Shapes) and found.mappings is table.mappings and found.guarded is table.guarded:
         return found
-    shapes = _Shapes(table.mappings, table.guarded)
-    for mapping in table.mappings.values():
-        if mapping.root is mapping.entity or mapping.root not in {
-            one.entity for one in table.mappings.values()
-        }:
-            shapes.by_beginning.setdefault(_beginning(mapping.partition), []).append(mapping)
-    shapes.lengths = tuple(sorted({len(text) for text in shapes.by_beginning}, reverse=True))
-    shapes.constraints = frozenset(name for guarded in table.guarded.values() for name in guarded.constraints)
-    table.shapes = shapes
+    table.shapes = shapes = _shapes(table)
     return shapes
 
 
+def _shapes(table: Table) -> _Shapes:
+    by_beginning: dict[_Beginning, tuple[EntityMapping, ...]] = {}
+    for mapping in _families(table):
+        beginning = tuple(_beginning(part) for part in mapping.primary_parts)
+        by_beginning[beginning] = (*by_beginning.get(beginning, ()), mapping)
+    lengths = dict.fromkeys(tuple(map(len, beginning)) for beginning in by_beginning)
+    return _Shapes(
+        mappings=table.mappings,
+        guarded=table.guarded,
+        names=table.key_names,
+        by_beginning=by_beginning,
+        lengths=tuple(lengths),
+        constraints=frozenset(name for one in table.guarded.values() for name in one.constraints),
+    )
+
+
+def _families(table: Table) -> Iterable[EntityMapping]:
+    """One class of each family, whose keys are those of all: the root, unless it is yet to be completed."""
+    found: dict[type, EntityMapping] = {}
+    for mapping in table.mappings.values():
+        if mapping.root is mapping.entity or mapping.root not in found:
+            found[mapping.root] = mapping
+    return found.values()
+
+
 def _beginning(part: KeyPart) -> str:
-    template = part.template
-    if template is None or part.attribute.kind != "S":
+    """The literal text that the keys of a class begin with, those of versions included."""
+    if part.attribute.kind != "S":
         return ""
-    return template.pieces[0].before if template.pieces else template.after
+    literal, template = "", part.template
+    if part.version is not None:
+        literal, found, _ = part.version.head.partition("{version}")
+        if found:
+            return literal
+    if template is None:
+        return literal
+    return literal + (template.pieces[0].before if template.pieces else template.after)

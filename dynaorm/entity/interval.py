@@ -64,7 +64,7 @@ class Interval:
         if not head:
             return self
         low = head if self.low is None else head + self.low
-        high = successor(head) if self.high is None else head + self.high
+        high = (successor(head) or None) if self.high is None else head + self.high
         return replace(self, low=low, high=high, has_high=self.has_high and self.high is not None)
 
 

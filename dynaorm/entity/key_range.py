@@ -6,17 +6,20 @@ Rule 2. DynamoDB takes one condition on a sort key, and BETWEEN includes both en
         than was asked for, never less; ``admits`` takes the key apart again and is exact.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any, Final, Literal, TypeAlias
 
+from dynaorm.entity.escape import ALWAYS, pattern
 from dynaorm.entity.interval import EVERYTHING, Interval, successor
 from dynaorm.entity.keys import KeyPart
 from dynaorm.entity.ksuid import Ksuid, KsuidMs
+from dynaorm.entity.scalar import STR
 from dynaorm.entity.template import KeyTemplate, KeyValueError, Piece
 from dynaorm.item.condition import Attr, BeginsWith, Between, Compare, Condition, equals
-from dynaorm.item.value import AttributeValue
+from dynaorm.item.value import AttributeValue, number_text
 
 Operator: TypeAlias = Literal["<", "<=", ">", ">=", "between", "begins_with"]
 
@@ -58,7 +61,7 @@ def key_range(part: KeyPart, equal: Mapping[str, Any], bounds: Sequence[Bound]) 
     Args:
         part: the key attribute.
         equal: field values; those of other keys do not matter.
-        bounds: conditions on one field of the key.
+        bounds: conditions on one field of the key that is not among ``equal``.
 
     Raises:
         KeyValueError: a value cannot be part of the key, or is not given in order.
@@ -67,213 +70,235 @@ def key_range(part: KeyPart, equal: Mapping[str, Any], bounds: Sequence[Bound]) 
         value = part.value(equal)
         assert value is not None
         return KeyRange(equals(part.attribute.name, value), is_equal=True)
-    if part.attribute.kind != "S":
-        return _of_values(part, bounds)
-    return _of_texts(part, equal, bounds)
+    return (
+        _of_numbers(part, bounds) if part.attribute.kind == "N" else _Asked(part, equal, bounds).key_range()
+    )
 
 
-def _comparisons(bounds: Sequence[Bound], *, is_reversed: bool = False) -> list[tuple[str, Any]]:
-    """Every bound as a comparison with one value, in the order of the keys."""
+def _comparisons(piece: Piece, bounds: Sequence[Bound]) -> list[tuple[str, str]]:
+    """Every bound as a comparison with one text, in the order of the keys."""
     found: list[tuple[str, Any]] = []
     for bound in bounds:
         if bound.operator == "between":
             found += [(">=", bound.values[0]), ("<=", bound.values[1])]
         elif bound.operator != "begins_with":
             found.append((bound.operator, bound.values[0]))
-    return [(_REVERSED[sign], value) for sign, value in found] if is_reversed else found
+    signs = _REVERSED if piece.slot.desc else {}
+    return [(signs.get(sign, sign), _written(piece, value)) for sign, value in found]
 
 
-def _ranged(name: str, kind: str, interval: Interval) -> Condition | None:
+def _written(piece: Piece, value: Any) -> str:
+    slot = piece.slot
+    try:
+        # The texts of ksuid_range bound a Ksuid, too.
+        spoken = isinstance(value, str) and slot.scalar.python in (Ksuid, KsuidMs)
+        return piece.write(slot.scalar.from_text(value) if spoken else value)
+    except ValueError as problem:
+        raise KeyValueError(slot.field, value, str(problem)) from problem
+
+
+def _ranged(name: str, interval: Interval, content: Callable[[Any], AttributeValue]) -> Condition | None:
     """The closest condition there is."""
-    # No key is empty, and DynamoDB refuses to compare one with an empty text.
-    low, high = interval.low or None if kind != "N" else interval.low, interval.high
-    operand = Attr((name,))
+    low, high, operand = interval.low, interval.high, Attr((name,))
     if low is not None and high is not None:
-        return Between(operand, {kind: _content(low)}, {kind: _content(high)})
+        return Between(operand, content(low), content(high))
     if low is not None:
-        return Compare(operand, ">=" if interval.has_low else ">", {kind: _content(low)})
+        return Compare(operand, ">=" if interval.has_low else ">", content(low))
     if high is not None:
-        return Compare(operand, "<=" if interval.has_high else "<", {kind: _content(high)})
+        return Compare(operand, "<=" if interval.has_high else "<", content(high))
     return None
 
 
-def _content(bound: Any) -> Any:
-    return f"{bound:f}" if isinstance(bound, Decimal) else bound
-
-
-# -- keys that are numbers or binary: one bare field -------------------------------------------------------------------
-
-
-def _of_values(part: KeyPart, bounds: Sequence[Bound]) -> KeyRange:
-    name, kind = part.attribute.name, part.attribute.kind
+def _of_numbers(part: KeyPart, bounds: Sequence[Bound]) -> KeyRange:
+    assert part.template is not None
     if prefix := next((bound for bound in bounds if bound.operator == "begins_with"), None):
-        return _of_bytes(part, prefix, bounds)
+        raise _no_beginning(part, prefix)
     interval = EVERYTHING
-    for sign, value in _comparisons(bounds):
-        interval = interval.cut(sign, _comparable(kind, _value_of(part, value)))
+    for sign, text in _comparisons(part.template.pieces[0], bounds):
+        interval = interval.cut(sign, Decimal(text))
     if interval.is_empty:
         return _NOTHING
-    is_exact = interval.low is None or interval.high is None or (interval.has_low and interval.has_high)
-    return KeyRange(
-        _ranged(name, kind, interval),
-        None if is_exact else lambda stored: _comparable(kind, stored[kind]) in interval,
-    )
+    condition = _ranged(part.attribute.name, interval, lambda number: {"N": number_text(number)})
+    is_exact = not isinstance(condition, Between) or (interval.has_low and interval.has_high)
+    return KeyRange(condition, None if is_exact else lambda stored: Decimal(stored["N"]) in interval)
 
 
-def _value_of(part: KeyPart, value: Any) -> Any:
-    assert part.template is not None
-    value = _spoken(part.template.pieces[0], value)
-    ((_, content),) = (part.value({part.fields[0]: value}) or {}).items()
-    return content
+def _no_beginning(part: KeyPart, prefix: Bound) -> KeyValueError:
+    value = prefix.values[0]
+    return KeyValueError(prefix.field, value, f"is no beginning of a key {part.text!r}; ask with ge= and lt=")
 
 
-def _spoken(piece: Piece, value: Any) -> Any:
-    """A bound as its field's type: the texts of ``ksuid_range`` bound a Ksuid, too."""
-    scalar = piece.slot.scalar
-    if not isinstance(value, str) or scalar.python not in (Ksuid, KsuidMs):
-        return value
-    try:
-        return scalar.from_text(value)
-    except ValueError as problem:
-        raise KeyValueError(piece.slot.field, value, str(problem)) from problem
-
-
-def _comparable(kind: str, content: Any) -> Any:
-    return Decimal(content) if kind == "N" else content
-
-
-def _of_bytes(part: KeyPart, prefix: Bound, bounds: Sequence[Bound]) -> KeyRange:
-    name, beginning = part.attribute.name, prefix.values[0]
-    if isinstance(beginning, str) and part.template is not None and part.template.pieces[0].slot.open:
-        beginning = beginning.encode()
-    if part.attribute.kind != "B" or not isinstance(beginning, bytes) or len(bounds) > 1:
-        raise KeyValueError(
-            prefix.field, prefix.values[0], f"is no beginning of a key {part.text!r}; ask with ge= and lt="
-        )
-    if not beginning:
-        return EVERY_KEY
-    return KeyRange(
-        BeginsWith((name,), {"B": beginning}), lambda stored: bool(stored["B"].startswith(beginning))
-    )
-
-
-# -- keys that are texts -----------------------------------------------------------------------------------------------
-
-
-def _of_texts(part: KeyPart, equal: Mapping[str, Any], bounds: Sequence[Bound]) -> KeyRange:
-    asked = _Asked(part, equal, bounds)
-    own = asked.interval()
-    if own.is_empty or asked.texts.is_empty or own.high == "":
-        return _NOTHING
-    name = part.attribute.name
-    beginning = asked.head + asked.beginning
-    if asked.is_prefix:
-        condition: Condition | None = BeginsWith((name,), {"S": beginning}) if beginning else None
-    else:
-        condition = _ranged(name, "S", own.shifted(asked.head))
-    if condition is None and asked.is_prefix:
-        return EVERY_KEY
-    return KeyRange(condition, lambda stored: asked.admits(stored["S"]))
+_BYTEWISE: Final = "latin-1"  # one character for each byte, in the same order
 
 
 class _Asked:
-    """What is asked of a key that is a text.
+    """What is asked of a key that is a text, or of a binary one, taken for a text bytewise.
 
     Attributes:
-        beginning: what every key in question begins with.
-        texts: which texts the bounded field may have.
-        head: what a versioned class puts before its own sort key.
-        is_prefix: nothing is asked but the beginning.
+        beginnings: what every key in question begins with, without a version's head: the level, and each prefix.
+        comparisons: what is asked of the bounded field's text.
+        texts: the texts it may have.
     """
 
     def __init__(self, part: KeyPart, equal: Mapping[str, Any], bounds: Sequence[Bound]) -> None:
-        template = part.template
-        self._version = part.version
-        self.head = part.version.latest_head if part.version is not None else ""
-        assert template is not None
-        self._template: KeyTemplate = template
-        self._prefix = template.prefix(equal)
-        self._level = next(
-            (level for level, piece in enumerate(template.pieces) if equal.get(piece.slot.field) is None),
-            len(template.pieces),
-        )
-        self._piece = self._bounded(bounds)
-        prefixes = [(bound.field, bound.values[0]) for bound in bounds if bound.operator == "begins_with"]
-        self._beginnings = [self._prefix, *(template.prefix(equal, prefix) for prefix in prefixes)]
-        self.beginning = max(self._beginnings, key=len)
-        is_reversed = self._piece is not None and self._piece.slot.desc
-        self._comparisons = [
-            (sign, self._written(value)) for sign, value in _comparisons(bounds, is_reversed=is_reversed)
-        ]
-        self.texts = EVERYTHING
-        for sign, text in self._comparisons:
-            self.texts = self.texts.cut(sign, text)
-        # Where the version stands at the end, its digits would be compared, too.
-        self.is_prefix = not self._comparisons or (self._version is not None and bool(self._version.tail))
-
-    def _bounded(self, bounds: Sequence[Bound]) -> Piece | None:
-        if not bounds:
-            return None
+        assert part.template is not None
+        self._part, self._template, self._version = part, part.template, part.version
+        self._is_binary = part.attribute.kind == "B"
+        # A binary key is one field, which is not given here.
+        self._level = "" if self._is_binary else self._template.prefix(equal)
         pieces = self._template.pieces
-        piece = pieces[self._level] if self._level < len(pieces) else None
-        if piece is None or piece.slot.field != bounds[0].field:
-            missing = piece.slot.field if piece is not None else "nothing"
-            raise KeyValueError(
-                bounds[0].field,
-                bounds[0].values[0],
-                f"comes after {missing} in {self._template.text!r}; give {missing} too",
-            )
-        return piece
+        self._place = next(place for place, piece in enumerate(pieces) if equal.get(piece.slot.field) is None)
+        self._piece = pieces[self._place]
+        self._refuse_later(bounds)
+        prefixes = [bound for bound in bounds if bound.operator == "begins_with"]
+        self.beginnings = [self._level, *(self._beginning(equal, prefix) for prefix in prefixes)]
+        self.comparisons = [(sign, self._packed(text)) for sign, text in _comparisons(self._piece, bounds)]
+        self.texts = EVERYTHING
+        for sign, text in self.comparisons:
+            self.texts = self.texts.cut(sign, text)
+        self._check_lengths()
+        text, following = _patterns(self._template, self._place)
+        self._whole, self._text = re.compile(f"({text}){following}"), re.compile(text)
+        self._following = re.compile(following)
 
-    def _written(self, value: Any) -> str:
-        assert self._piece is not None
+    def key_range(self) -> KeyRange:
+        name, head = self._part.attribute.name, self._head
+        keys = self._interval().shifted(head)
+        # No key is empty, and DynamoDB refuses to compare one with nothing.
+        if keys.is_empty or keys.high == "" or self.texts.is_empty:
+            return _NOTHING
+        if self.comparisons:
+            keys = keys if keys.low else replace(keys, low=None)
+            return KeyRange(_ranged(name, keys, self._content), self.admits)
+        if beginning := head + max(self.beginnings, key=len):
+            return KeyRange(BeginsWith((name,), self._content(beginning)), self.admits)
+        return EVERY_KEY
+
+    def admits(self, stored: AttributeValue) -> bool:
+        """Whether a stored key is what is asked."""
+        key: str | bytes | None = stored[self._part.attribute.kind]
+        if self._version is not None and key is not None:
+            key = self._version.inside(key)
+        own = key.decode(_BYTEWISE) if isinstance(key, bytes) else key
+        if own is None or not all(own.startswith(one) for one in self.beginnings):
+            return False
+        return not self.comparisons or any(text in self.texts for text in self._texts_of(own))
+
+    # -- what is asked, as texts
+
+    def _refuse_later(self, bounds: Sequence[Bound]) -> None:
+        missing = self._piece.slot.field
+        for bound in bounds:
+            if bound.field != missing:
+                problem = f"comes after {missing} in {self._template.text!r}; give {missing} too"
+                raise KeyValueError(bound.field, bound.values[0], problem)
+
+    def _beginning(self, equal: Mapping[str, Any], prefix: Bound) -> str:
+        value, python = prefix.values[0], self._piece.slot.scalar.python
+        if self._is_binary and (python not in (str, bytes) or not isinstance(value, python)):
+            raise _no_beginning(self._part, prefix)
+        if isinstance(value, bytes) and self._is_binary:
+            return value.decode(_BYTEWISE)
         try:
-            return self._piece.write(_spoken(self._piece, value))
+            text = STR.to_text(value)
         except ValueError as problem:
-            raise KeyValueError(self._piece.slot.field, value, str(problem)) from problem
+            raise KeyValueError(prefix.field, value, str(problem)) from problem
+        return self._packed(text) if self._is_binary else self._template.prefix(equal, (prefix.field, text))
+
+    def _packed(self, text: str) -> str:
+        packing = self._template.packing
+        return text if packing is None else packing.pack(text).decode(_BYTEWISE)
+
+    def _check_lengths(self) -> None:
+        """No key is as long as what would be asked: DynamoDB refuses the request."""
+        shortest = [*self.beginnings, *(self._level + text + self._after for _, text in self.comparisons)]
+        for one in shortest:
+            if key := self._head + one:
+                self._part.checked(key.encode(_BYTEWISE) if self._is_binary else key)
+
+    def _content(self, text: str) -> AttributeValue:
+        return {"B": text.encode(_BYTEWISE)} if self._is_binary else {"S": text}
+
+    # -- the interval of keys
+
+    @property
+    def _head(self) -> str:
+        return self._beside(self._version.latest_head) if self._version is not None else ""
 
     @property
     def _after(self) -> str:
         """The literal after the bounded field."""
-        pieces, following = self._template.pieces, self._level + 1
-        return pieces[following].before if following < len(pieces) else self._template.after
+        pieces, following = self._template.pieces, self._place + 1
+        if following < len(pieces):
+            return pieces[following].before
+        tail = self._beside(self._version.latest_tail) if self._version is not None else ""
+        return self._template.after + tail
 
-    def interval(self) -> Interval:
+    def _beside(self, literal: str) -> str:
+        return literal.encode().decode(_BYTEWISE) if self._is_binary else literal
+
+    def _interval(self) -> Interval:
         """Keys that may be what is asked, without the head: no fewer than are, and as few as can be said."""
         found = EVERYTHING
-        if self._prefix:
-            found = found.cut(">=", self._prefix)
-        if end := successor(self._prefix):
-            found = found.cut("<", end)
-        for sign, text in self._comparisons:
+        for beginning in self.beginnings:
+            found = found.cut(">=", beginning)
+            if end := successor(beginning):
+                found = found.cut("<", end)
+        for sign, text in self.comparisons:
             found = found.cut(*(self._from(sign, text) if sign in (">", ">=") else self._to(sign, text)))
         return found
 
+    @property
+    def _grows(self) -> bool:
+        """Whether one text of the bounded field can be the beginning of another."""
+        return self._piece.slot.open or bool(self._piece.slot.grows)
+
     def _from(self, sign: str, text: str) -> tuple[str, str]:
-        assert self._piece is not None
-        low, slot = self._prefix + text, self._piece.slot
-        if sign == ">" and not self._after:
-            return ">", low
-        if sign == ">" and not slot.open and not slot.grows:
-            return ">=", low + successor(self._after)
-        return ">=", low
+        low = self._level + text
+        if sign == ">" and self._after and not self._grows:
+            return ">=", successor(low + self._after)
+        return sign if not self._after else ">=", low
 
     def _to(self, sign: str, text: str) -> tuple[str, str]:
+        high = self._level + text
         if not self._after:
-            return sign, self._prefix + text
+            return sign, high
         # A text that is a beginning of this one comes before it, but its key goes on with the literal.
-        shorter = [text[:length] for length in range(len(text) + (sign == "<="))]
-        keys = [self._prefix + one + successor(self._after) for one in shorter]
-        return "<", max([self._prefix + text, *keys])
+        shorter = [text[:length] for length in range(len(text))] if self._grows else []
+        if sign == "<=":
+            shorter.append(text)
+        ends = [successor(self._level + one + self._after) for one in shorter]
+        # Only the last character there is leaves no end, and then none is added to that of the level.
+        return ("<", max([high, *ends])) if all(ends) else (">=", self._level)
 
-    def admits(self, key: str) -> bool:
-        """Whether a stored key is what is asked."""
-        own = key if self._version is None else self._version.inside(key)
-        if not isinstance(own, str) or not all(own.startswith(one) for one in self._beginnings):
-            return False
-        if not self._comparisons:
-            return True
-        if any(piece.slot.raw and piece.slot.open for piece in self._template.pieces[:-1]):
-            return own in self.interval()
-        found = self._template.pattern.fullmatch(own)
-        return found is not None and found.group(self._level + 1) in self.texts
+    # -- a key taken apart
+
+    def _texts_of(self, own: str) -> Iterator[str]:
+        """The texts that the bounded field may have in a key: several only where raw text hides its own end."""
+        rest = own[len(self._level) :]
+        if not self._piece.slot.raw or self._place == len(self._template.pieces) - 1:
+            found = self._whole.fullmatch(rest)
+            return iter(() if found is None else (found[1],))
+        ends = (end for end in range(len(rest) + 1) if self._following.fullmatch(rest, end))
+        return (rest[:end] for end in ends if self._text.fullmatch(rest[:end]))
+
+
+_ANY_TEXT: Final = r"[\s\S]*"
+
+
+def _patterns(template: KeyTemplate, place: int) -> tuple[str, str]:
+    """Regular expressions of a field's text in the key, and of all that follows it."""
+    if template.kind == "B":
+        return _ANY_TEXT, ""
+    literals = [*(piece.before for piece in template.pieces[1:]), template.after]
+    special = ALWAYS | {literal[0] for literal in literals if literal}
+    is_escaped = template.alone is None
+
+    def of(piece: Piece) -> str:
+        if not piece.slot.open:
+            return f"(?:{piece.slot.pattern})"
+        return pattern(special) if is_escaped and not piece.slot.raw else _ANY_TEXT
+
+    own, *later = template.pieces[place:]
+    following = "".join(f"{re.escape(piece.before)}{of(piece)}" for piece in later)
+    return of(own), following + re.escape(template.after)

@@ -143,9 +143,14 @@ class VersionTemplate:
         """What stands before ``{sk}`` in the key of a latest copy."""
         return self.head.replace(_VERSION, _LATEST)
 
+    @property
+    def latest_tail(self) -> str:
+        """What stands after ``{sk}`` in the key of a latest copy."""
+        return self.tail.replace(_VERSION, _LATEST)
+
     def inside(self, key: str | bytes) -> str | bytes | None:
         """What stands for ``{sk}`` in the key of a latest copy; None for any other key."""
-        head, tail = self.latest_head, self.tail.replace(_VERSION, _LATEST)
+        head, tail = self.latest_head, self.latest_tail
         if isinstance(key, str):
             return None if self.kind == "B" else _between(key, head, tail)
         return _between(key, head.encode(), tail.encode()) if self.kind == "B" else None

@@ -1,6 +1,7 @@
 """Cursors: where a walk stands, as text that fits into a URL and works for one query alone.
 
-Rule 1. A cursor is data from outside: whatever is not a cursor of this very query is refused, and never used.
+Rule 1. A cursor is data from outside: whatever is not a cursor of this very query is refused, and never used. There is
+        one text for each position, so what this module would not have written is damaged.
 Rule 2. With a secret it is signed, so that a client can neither make one up nor change one.
 """
 
@@ -9,6 +10,7 @@ import hmac
 import json
 from base64 import b64decode, b64encode, urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final, Literal, TypeAlias
@@ -38,28 +40,39 @@ class Position:
 
 def fingerprint_of(requests: Sequence[Mapping[str, Any]], extra: Sequence[object] = ()) -> str:
     """What tells one query from another; the same in every process."""
-    text = json.dumps([[dict(one) for one in requests], list(extra)], sort_keys=True, default=_spelled)
+    text = json.dumps([list(requests), list(extra)], sort_keys=True, default=_spelled)
     digest = hashlib.sha256(text.encode()).digest()
     return urlsafe_b64encode(digest).decode()[:_FINGERPRINT]
 
 
 def _spelled(value: object) -> object:
-    return {"bytes": value.hex()} if isinstance(value, bytes) else repr(value)
+    """What JSON has no form for. A set's own order is another in every process."""
+    if isinstance(value, bytes):
+        return {"bytes": value.hex()}
+    if isinstance(value, AbstractSet):
+        return {"set": sorted(json.dumps(one, sort_keys=True, default=_spelled) for one in value)}
+    return dict(value) if isinstance(value, Mapping) else repr(value)
 
 
 def encode_cursor(position: Position, fingerprint: str, secret: bytes | None = None) -> str:
     """The cursor of a position."""
+    text = _content(position, fingerprint)
+    return _base64(text if secret is None else _signature(text, secret) + text)
+
+
+def _content(position: Position, fingerprint: str) -> bytes:
     strands = [
         one if one is None or one is True else {name: _written(value) for name, value in one.items()}
         for one in position.strands
     ]
-    text = json.dumps([fingerprint, position.returned, strands], separators=(",", ":")).encode()
-    return _base64(text if secret is None else _signature(text, secret) + text)
+    return json.dumps([fingerprint, position.returned, strands], separators=(",", ":")).encode()
 
 
 def _written(value: Mapping[str, Any]) -> list[str]:
     ((kind, content),) = value.items()
-    return [kind, b64encode(content).decode() if isinstance(content, bytes) else str(content)]
+    if kind == "B":
+        return [kind, b64encode(content).decode()]
+    return [kind, number_text(Decimal(content)) if kind == "N" else content]
 
 
 def _base64(content: bytes) -> str:
@@ -81,27 +94,32 @@ def decode_cursor(
     if not isinstance(text, str):
         raise InvalidCursor(problem=f"a cursor is a text, and {type(text).__name__} is none")
     content = _unpacked(text, secret)
+    kinds = {key.name: key.kind for key in keys}
     try:
         found, returned, strands = json.loads(content)
-        if not isinstance(found, str) or type(returned) is not int or returned < 0:
-            raise ValueError(content)  # noqa: TRY301 - one answer to everything that is not ours
-        kinds = {key.name: key.kind for key in keys}
-        position = Position(tuple(_start(one, kinds) for one in strands), returned)
+        is_ours = found == fingerprint
+        position = Position(tuple(_start(one, kinds) for one in strands), returned) if is_ours else None
     except (ValueError, TypeError, RecursionError) as problem:
-        raise InvalidCursor(problem="the cursor is damaged") from problem
-    if not hmac.compare_digest(found.encode(), fingerprint.encode()):
+        raise _damaged() from problem
+    if position is None:
         raise InvalidCursor(problem="the cursor is that of another query")
+    if type(returned) is not int or returned < 0 or _content(position, fingerprint) != content:
+        raise _damaged()
     return position
+
+
+def _damaged() -> InvalidCursor:
+    return InvalidCursor(problem="the cursor is damaged")
 
 
 def _unpacked(text: str, secret: bytes | None) -> bytes:
     try:
         content = urlsafe_b64decode(text.encode("ascii") + b"=" * (-len(text) % 4))
     except ValueError as problem:
-        raise InvalidCursor(problem="the cursor is damaged") from problem
+        raise _damaged() from problem
     # One text for one cursor: base64 would let others pass.
     if _base64(content) != text:
-        raise InvalidCursor(problem="the cursor is damaged")
+        raise _damaged()
     if secret is None:
         return content
     signature, rest = content[:_SIGNATURE_BYTES], content[_SIGNATURE_BYTES:]

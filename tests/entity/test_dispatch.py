@@ -1,13 +1,14 @@
 """Whose item it is: told by its type, or by the shape of its key where it has none."""
 
 from collections.abc import Callable
+from datetime import datetime
 from typing import Annotated, Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynaorm import BinaryKey, Entity, NumberKey, Table, Unique
+from dynaorm import BinaryKey, Entity, ExpiresAt, NumberKey, Table, Unique
 from dynaorm.entity.dispatch import Stray, classify
 from dynaorm.entity.mapping import mapping_of
 from dynaorm.item.value import Item
@@ -125,13 +126,73 @@ def test_a_class_declared_later_is_found_too() -> None:
     assert classify(table, make("B")) is Stray.UNKNOWN
 
 
-def test_of_a_hundred_classes_only_those_are_tried_whose_keys_begin_so() -> None:
+@pytest.mark.parametrize("pk", ["C{number}#{{key}}", "T#{{key}}"])
+def test_of_a_hundred_classes_only_those_are_tried_whose_keys_begin_so(pk: str) -> None:
     table = Table("hundred", type_attribute=None)
     namespace: dict[str, Any] = {"Entity": Entity, "table": table}
     for number in range(100):
-        source = f'class C{number}(Entity, table=table, pk="C{number}#{{key}}", sk="S"):\n    key: str\n'
-        exec(source, namespace)
+        versioned = number % 2 == 1
+        keys = f'pk="{pk.format(number=number)}", sk="S{number}#{{key}}", versioned={versioned}'
+        # The versions of all classes begin alike, so those of one partition are told apart by matching.
+        keys = keys.replace("versioned=True", f'versioned="S{number}_v{{version}}_{{sk}}"')
+        exec(f"class C{number}(Entity, table=table, {keys}):\n    key: str\n", namespace)
     for number in (0, 5, 50, 99):
-        item: Item = {"PK": {"S": f"C{number}#x"}, "SK": {"S": "S"}}
-        assert classify(table, item) is mapping_of(namespace[f"C{number}"])
-        assert len(list(table.shapes.candidates(item))) == 1
+        entity = namespace[f"C{number}"]
+        item: Item = mapping_of(entity).primary_key({"key": "x"})
+        assert classify(table, item) is mapping_of(entity)
+        assert len(table.shapes.candidates(item)) == 1
+
+
+# -- keys without literal text: what is like a guard -------------------------------------------------------------------
+
+_guard: Item = {"PK": {"S": "email#x"}, "owner": {"M": {"PK": {"S": "1"}}}}
+
+
+@pytest.mark.parametrize("tag", ["_type", None])
+def test_a_guard_is_none_of_a_class_with_a_bare_key(tag: str | None) -> None:
+    table, deep = Table("bare-key", sk=None, type_attribute=tag), Table("bare-keys", type_attribute=tag)
+
+    class Flat(Entity, table=table, pk="{name}"):
+        name: str
+        email: Annotated[str, Unique()]
+
+    class Deep(Entity, table=deep, pk="{name}", sk="{part:raw}"):
+        name: str
+        part: str
+        email: Annotated[str, Unique()]
+
+    # By hand, guards were written without an owner, and with whatever else.
+    for extra in ({}, {"owner": _guard["owner"]}, {"note": {"S": "by hand"}}):
+        assert classify(table, {"PK": _guard["PK"], **extra}) is Stray.GUARD
+        assert classify(deep, {"PK": _guard["PK"], "SK": _guard["PK"], **extra}) is Stray.GUARD
+    assert classify(table, {"PK": {"S": "email"}}) is mapping_of(Flat)
+    assert classify(table, {"PK": {"S": "phone#x"}}) is mapping_of(Flat)
+    assert classify(deep, {"PK": {"S": "me"}, "SK": {"S": "email#x"}}) is mapping_of(Deep)
+    if tag is not None:
+        assert classify(table, {**_guard, tag: {"S": "Flat"}}) is mapping_of(Flat)
+
+
+def test_an_entity_that_opted_out_is_no_guard_though_its_key_is_like_one() -> None:
+    table = Table("raw-key", sk=None, type_attribute=None)
+
+    class Raw(Entity, table=table, pk="{name:raw}"):
+        name: str
+        email: Annotated[str, Unique()]
+        until: Annotated[datetime | None, ExpiresAt()] = None
+
+    assert classify(table, stored(Raw(name="email#x", email="y"))) is mapping_of(Raw)
+    assert classify(table, _guard) is Stray.GUARD
+    assert classify(table, {**_guard, "until": {"N": "1700000000"}}) is Stray.GUARD
+    assert classify(table, {"PK": _guard["PK"]}) is Stray.GUARD
+
+
+@pytest.mark.parametrize("item", [{}, {"SK": {"S": "v2_a"}}, {"PK": {"N": "1"}, "SK": {"S": "v2_a"}}])
+def test_an_item_without_its_partition_key_is_unknown(item: Item) -> None:
+    table = Table("versioned-bare")
+
+    class Loose(Entity, table=table, pk="{name}", sk="{part}", versioned=True):
+        name: str
+        part: str
+
+    assert classify(table, {"PK": {"S": "1"}, "SK": {"S": "v2_a"}}) is Stray.VERSION
+    assert classify(table, item) is Stray.UNKNOWN

@@ -41,3 +41,7 @@ def test_an_interval_is_shifted_by_what_stands_before_every_key() -> None:
     assert Interval("a", "c", has_high=False).shifted("v0_") == Interval("v0_a", "v0_c", has_high=False)
     assert EVERYTHING.shifted("v0_") == Interval("v0_", "v0`", has_high=False)
     assert EVERYTHING.shifted("") is EVERYTHING
+
+
+def test_what_stands_before_every_key_may_be_the_last_character_there_is() -> None:
+    assert EVERYTHING.shifted("\U0010ffff") == Interval("\U0010ffff", None, has_high=False)

@@ -17,7 +17,7 @@ from dynaorm.entity.scalar import Scalar, scalar_of
 from dynaorm.entity.table import KeyAttribute, KeyKind
 from dynaorm.entity.template import KeyValueError, compile_template
 from dynaorm.entity.version_template import versioned
-from dynaorm.item.condition import Between, Compare
+from dynaorm.item.condition import BeginsWith, Between, Compare
 from dynaorm.item.evaluate import holds
 
 TYPES: dict[str, type] = {
@@ -243,3 +243,95 @@ def test_a_value_that_cannot_be_in_the_key_is_refused() -> None:
     assert finds(
         key_range(part_of("{content}", "B"), {}, (Bound("content", "begins_with", (b"a",)),)), b"ab", "B"
     )
+
+
+def test_a_version_at_the_end_keeps_the_bounds_of_the_key_before_it() -> None:
+    inner = compile_template("{name}", scalars(), kind="S", sort=True)
+    part = versioned_key_part(KeyAttribute("SK", "S"), versioned("{sk}_v{version}", inner), inner)
+    asked = key_range(part, {}, (Bound("name", ">=", ("m",)), Bound("name", "<", ("p",))))
+    assert isinstance(asked.condition, Between)
+    assert [finds(asked, key) for key in ("a_v0", "m_v0", "o_v0", "o_v1", "p_v0")] == [
+        *(False, True, True, False, False)
+    ]
+
+
+def test_a_versioned_binary_key_is_asked_with_its_version() -> None:
+    inner = compile_template("{content}", scalars(), kind="B", sort=True)
+    part = versioned_key_part(KeyAttribute("SK", "B"), versioned("v{version}_{sk}", inner), inner)
+    assert key_range(part, {}, ()).condition == BeginsWith(("SK",), {"B": b"v0_"})
+    asked = key_range(part, {}, (Bound("content", "begins_with", (b"a",)),))
+    assert asked.condition == BeginsWith(("SK",), {"B": b"v0_a"})
+    above = key_range(part, {}, (Bound("content", ">", (b"a",)),))
+    assert [finds(above, key, "B") for key in (b"v0_a", b"v0_a\x00", b"v0_b", b"v1_b")] == [
+        *(False, True, True, False)
+    ]
+
+
+@pytest.mark.parametrize("separator", ["_", "|", "~", ":"])
+def test_a_range_of_times_ends_where_it_should_whatever_comes_after_the_time(separator: str) -> None:
+    before = datetime(2020, 3, 7, tzinfo=UTC)
+    asked = key_range(part_of(f"{{at}}{separator}{{name}}"), {}, (Bound("at", "<", (before,)),))
+    assert isinstance(asked.condition, Compare)
+    assert asked.condition.right == {"S": "2020-03-07T00:00:00.000000Z"}
+
+
+def test_raw_text_is_taken_apart_as_far_as_its_key_can_be_told() -> None:
+    after = key_range(part_of("{name:raw}#{other}#{number:03d}"), {}, (Bound("name", ">", ("a",)),))
+    assert not finds(after, "a#x#001")
+    assert finds(after, "a#b#x#001")
+    part = part_of("{name:raw}~{number:03d}~{other}")
+    given_before = key_range(part, {"name": "a"}, (Bound("number", "<=", (5,)),))
+    assert finds(given_before, "a~005~x")
+    assert not finds(given_before, "a~999~x")
+
+
+def test_what_begins_with_nothing_is_everything() -> None:
+    asked = key_range(part_of("{name}"), {}, (Bound("name", "begins_with", ("",)),))
+    assert asked == key_range(part_of("{name}"), {}, ())
+    assert asked.condition is None
+    assert asked.admits is None
+
+
+@pytest.mark.parametrize("kind", ["S", "N", "B"])
+def test_a_bound_that_is_none_is_refused(kind: KeyKind) -> None:
+    field = {"S": "name", "N": "amount", "B": "content"}[kind]
+    with pytest.raises(KeyValueError, match="NoneType"):
+        key_range(part_of(f"{{{field}}}", kind), {}, (Bound(field, "<", (None,)),))
+
+
+@pytest.mark.parametrize("sign", ["<", "begins_with"])
+@pytest.mark.parametrize(("kind", "text"), [("S", "P#{name}"), ("S", "{name}"), ("B", "{name}")])
+def test_a_bound_that_no_key_can_hold_is_refused(kind: KeyKind, text: str, sign: Operator) -> None:
+    """DynamoDB refuses a request whose key condition is longer than a key, or is no UTF-8."""
+    with pytest.raises(KeyValueError, match="1024 allowed"):
+        key_range(part_of(text, kind), {}, (Bound("name", sign, ("é" * 600,)),))
+    with pytest.raises(KeyValueError, match="surrogate"):
+        key_range(part_of(text, kind), {}, (Bound("name", sign, ("\ud800",)),))
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "prefix"),
+    [("{content}", "B", "ab"), ("{name}", "B", b"ab"), ("{ksuid}", "B", b"ab"), ("{name}", "S", b"ab")],
+)
+def test_a_beginning_of_another_type_is_refused(text: str, kind: KeyKind, prefix: object) -> None:
+    with pytest.raises(KeyValueError):
+        key_range(part_of(text, kind), {}, (Bound(text.strip("{}"), "begins_with", (prefix,)),))
+
+
+@pytest.mark.parametrize(
+    "number", ["9.9E+125", "1E-130", "-1E-130", "12345678901234567890.123456789012345678"]
+)
+def test_a_bound_keeps_every_digit_of_a_number(number: str) -> None:
+    asked = key_range(part_of("{amount}", "N"), {}, (Bound("amount", "<=", (Decimal(number),)),))
+    assert isinstance(asked.condition, Compare)
+    assert Decimal(asked.condition.right["N"]) == Decimal(number)
+    assert len(asked.condition.right["N"]) < 50
+
+
+def test_a_level_without_the_one_before_it_is_refused_by_the_template_itself() -> None:
+    template = part_of("P#{name}#{other}#{number:03d}").template
+    assert template is not None
+    with pytest.raises(KeyValueError, match=r"comes after other in .*; give other too") as caught:
+        template.prefix({"name": "a", "number": 3})
+    assert caught.value.field == "number"
+    assert template.prefix({"name": "a"}) == "P#a#"

@@ -1,6 +1,10 @@
 """A cursor comes back from outside: it is the one that was given out, or it is refused."""
 
+import json
 import string
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from types import MappingProxyType
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -8,15 +12,18 @@ from hypothesis import strategies as st
 
 from dynaorm.entity.table import KeyAttribute
 from dynaorm.errors import InvalidCursor
+from dynaorm.item.value import Item
 from dynaorm.query.cursor import Position, decode_cursor, encode_cursor, fingerprint_of
 
 KEYS = (KeyAttribute("PK", "S"), KeyAttribute("at", "N"), KeyAttribute("blob", "B"))
 OWN = fingerprint_of([{"TableName": "app", "v": {"B": b"\x00"}}], ["Ticket", None])
 
+_ALPHABET = string.ascii_uppercase + string.ascii_lowercase + string.digits + "-_"
+
 _key = st.fixed_dictionaries(
     {
-        "PK": st.fixed_dictionaries({"S": st.text(min_size=1).filter(lambda text: text.isprintable())}),
-        "at": st.fixed_dictionaries({"N": st.integers().map(str)}),
+        "PK": st.fixed_dictionaries({"S": st.text(st.characters(codec="utf-8"), min_size=1)}),
+        "at": st.fixed_dictionaries({"N": st.integers(-(10**37), 10**37).map(str)}),
         "blob": st.fixed_dictionaries({"B": st.binary(min_size=1)}),
     }
 )
@@ -24,11 +31,39 @@ _positions = st.builds(
     Position, st.lists(st.none() | st.just(True) | _key, max_size=4).map(tuple), st.integers(0, 10**9)
 )
 
+_json = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text()
+    | st.sampled_from([OWN, "S", "N", "B", "1e400", "sNaN", "\ud800", "====", "PK"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text() | st.just("PK"), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+def cursor(content: object) -> str:
+    """A cursor as somebody else would write it."""
+    written = content if isinstance(content, bytes) else json.dumps(content, separators=(",", ":")).encode()
+    return urlsafe_b64encode(written).decode().rstrip("=")
+
+
+def check_refused_or_whole(text: str) -> None:
+    """Whatever a text is, it is refused as a cursor, or it is the one of the position that it tells of."""
+    try:
+        position = decode_cursor(text, OWN, KEYS)
+    except InvalidCursor:
+        return
+    assert encode_cursor(position, OWN) == text
+    for strand in position.strands:
+        assert strand is None or strand is True or strand.keys() == {key.name for key in KEYS}
+
 
 @given(position=_positions, secret=st.none() | st.binary(min_size=1))
 def test_a_cursor_leads_back_to_its_position(position: Position, secret: bytes | None) -> None:
     text = encode_cursor(position, OWN, secret)
-    assert set(text) <= set(string.ascii_letters + string.digits + "-_")
+    assert set(text) <= set(_ALPHABET)
     assert decode_cursor(text, OWN, KEYS, secret) == position
 
 
@@ -62,21 +97,140 @@ def test_anything_else_is_an_invalid_cursor_and_nothing_worse(text: str, secret:
         decode_cursor(text, OWN, KEYS, secret)
 
 
+@given(content=_json | st.lists(_json, min_size=3, max_size=3) | st.tuples(st.just(OWN), _json, _json))
+def test_anything_written_as_a_cursor_is_refused_or_whole(content: object) -> None:
+    check_refused_or_whole(cursor(content))
+
+
+@given(position=_positions, data=st.data())
+def test_a_cursor_with_a_part_exchanged_is_refused_or_whole(position: Position, data: st.DataObject) -> None:
+    text = encode_cursor(position, OWN)
+    content = json.loads(urlsafe_b64decode(text + "=" * (-len(text) % 4)))
+    node: Any = content
+    while True:
+        place = data.draw(st.sampled_from(sorted(node) if isinstance(node, dict) else range(len(node))))
+        if not isinstance(node[place], list | dict) or not node[place] or data.draw(st.booleans()):
+            break
+        node = node[place]
+    node[place] = data.draw(_json)
+    check_refused_or_whole(cursor(content))
+
+
+@given(position=_positions, place=st.integers(0), change=st.binary(max_size=2), length=st.integers(0, 2))
+def test_a_cursor_with_bytes_exchanged_is_refused_or_whole(
+    position: Position, place: int, change: bytes, length: int
+) -> None:
+    text = encode_cursor(position, OWN)
+    content = urlsafe_b64decode(text + "=" * (-len(text) % 4))
+    place %= len(content)
+    check_refused_or_whole(cursor(content[:place] + change + content[place + length :]))
+
+
+@given(position=_positions, secret=st.none() | st.just(b"s"), place=st.integers(0))
+def test_a_cursor_that_was_cut_off_is_refused(position: Position, secret: bytes | None, place: int) -> None:
+    text = encode_cursor(position, OWN, secret)
+    with pytest.raises(InvalidCursor):
+        decode_cursor(text[: place % len(text)], OWN, KEYS, secret)
+
+
+@pytest.mark.parametrize(("returned", "secret"), [(1, None), (10, b"s")])
+def test_no_other_base64_of_a_cursor_passes(returned: int, secret: bytes | None) -> None:
+    text = encode_cursor(Position((None,), returned), OWN, secret)
+    assert len(text) % 4, "its last character has bits to spare"
+    assert decode_cursor(text, OWN, KEYS, secret) == Position((None,), returned)
+    last = _ALPHABET[_ALPHABET.index(text[-1]) + 1]
+    for other in (
+        text + "=",
+        text + "\n",
+        f"{text[:5]} {text[5:]}",
+        f"{text[:5]}+{text[5:]}",
+        text[:-1] + last,
+    ):
+        with pytest.raises(InvalidCursor, match="damaged"):
+            decode_cursor(other, OWN, KEYS, secret)
+
+
+PK, AT, BLOB = ["S", "a"], ["N", "1"], ["B", "eA=="]
+
+
+def test_the_forged_cursors_below_differ_from_a_true_one() -> None:
+    text = cursor([OWN, 3, [None, True, {"PK": PK, "at": AT, "blob": BLOB}]])
+    key: Item = {"PK": {"S": "a"}, "at": {"N": "1"}, "blob": {"B": b"x"}}
+    assert decode_cursor(text, OWN, KEYS) == Position((None, True, key), 3)
+
+
 @pytest.mark.parametrize(
     "key",
     [
-        {"PK": {"S": "a"}},
-        {"PK": {"S": "a"}, "at": {"S": "1"}, "blob": {"B": b"x"}},
-        {"PK": {"S": "a"}, "at": {"N": "one"}, "blob": {"B": b"x"}},
-        {"PK": {"S": "a"}, "at": {"N": "NaN"}, "blob": {"B": b"x"}},
-        {"PK": {"S": ""}, "at": {"N": "1"}, "blob": {"B": b"x"}},
-        {"PK": {"S": "a"}, "at": {"N": "1"}, "blob": {"B": b"x"}, "more": {"S": "b"}},
+        {"PK": PK},
+        {"PK": PK, "at": AT, "blob": BLOB, "more": ["S", "b"]},
+        {"PK": PK, "at": AT, "BLOB": BLOB},
+        {"PK": PK, "at": ["S", "1"], "blob": BLOB},
+        {"PK": PK, "at": ["N", "one"], "blob": BLOB},
+        {"PK": PK, "at": ["N", "NaN"], "blob": BLOB},
+        {"PK": PK, "at": ["N", "1E+126"], "blob": BLOB},
+        {"PK": PK, "at": ["N", "1.0"], "blob": BLOB},
+        {"PK": PK, "at": ["N", 1], "blob": BLOB},
+        {"PK": ["S", ""], "at": AT, "blob": BLOB},
+        {"PK": ["S", "\ud800"], "at": AT, "blob": BLOB},
+        {"PK": ["S", None], "at": AT, "blob": BLOB},
+        {"PK": ["S", "a", "b"], "at": AT, "blob": BLOB},
+        {"PK": {"S": 1, "a": 2}, "at": AT, "blob": BLOB},
+        {"PK": "Sa", "at": AT, "blob": BLOB},
+        {"PK": PK, "at": AT, "blob": ["B", ""]},
+        {"PK": PK, "at": AT, "blob": ["B", "===="]},
+        {"PK": PK, "at": AT, "blob": ["B", "é"]},
+        {"PK": PK, "at": AT, "blob": ["B", "eB=="]},
+        "PK",
+        1,
+        False,
+        [],
     ],
 )
-def test_a_key_that_is_none_of_the_query_s_is_refused(key: dict[str, dict[str, object]]) -> None:
-    text = encode_cursor(Position((key,)), OWN)
+def test_a_key_that_is_none_of_the_query_s_is_refused(key: object) -> None:
     with pytest.raises(InvalidCursor, match="damaged"):
-        decode_cursor(text, OWN, KEYS)
+        decode_cursor(cursor([OWN, 0, [key]]), OWN, KEYS)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        [OWN, 0],
+        [OWN, 0, None],
+        [OWN, 0, ""],
+        [OWN, 0, {}],
+        [OWN, 0, 5],
+        [OWN, -1, []],
+        [OWN, 0.0, []],
+        [OWN, True, []],
+        [OWN, "0", []],
+        [OWN, 0, [], 0],
+        {"fingerprint": OWN},
+        5,
+        b"",
+        b"[" * 100_000,
+        json.dumps([OWN, 0, []], separators=(",", ":")).encode("utf-16"),
+        json.dumps([OWN, 0, []]).encode(),
+        b'["%s",%s,[]]' % (OWN.encode(), b"9" * 5000),
+        b'["%s",0,[{"PK":["S","a"],"PK":["S","b"],"at":["N","1"],"blob":["B","eA=="]}]]' % OWN.encode(),
+    ],
+)
+def test_there_is_one_text_for_each_position_and_every_other_is_damaged(content: object) -> None:
+    with pytest.raises(InvalidCursor, match="damaged"):
+        decode_cursor(cursor(content), OWN, KEYS)
+
+
+@pytest.mark.parametrize("other", ["", "é", "\ud800", 5, None, [OWN]])
+def test_another_query_is_told_before_its_keys_are_looked_at(other: object) -> None:
+    with pytest.raises(InvalidCursor, match="another query"):
+        decode_cursor(cursor([other, 0, [{"GSI1PK": ["S", "a"]}]]), OWN, KEYS)
+
+
+def test_a_number_in_a_key_is_written_canonically() -> None:
+    spelled = Position(({"PK": {"S": "a"}, "at": {"N": "1.50"}, "blob": {"B": b"x"}},))
+    canonical = Position(({"PK": {"S": "a"}, "at": {"N": "1.5"}, "blob": {"B": b"x"}},))
+    assert encode_cursor(spelled, OWN) == encode_cursor(canonical, OWN)
+    assert decode_cursor(encode_cursor(spelled, OWN), OWN, KEYS) == canonical
 
 
 def test_what_is_no_text_is_refused_by_name() -> None:
@@ -87,3 +241,13 @@ def test_what_is_no_text_is_refused_by_name() -> None:
 def test_a_fingerprint_is_the_same_in_every_process() -> None:
     assert fingerprint_of([{"v": {"B": b"\x00"}, "TableName": "app"}], ["Ticket", None]) == OWN
     assert fingerprint_of([{"a": 1}]) == "SdWgi5vc4UK_N465HY_5Fx"
+    # Sets of texts have another order in every process, mappings may have any.
+    spelled = [{"v": {"BS": {b"b", b"a"}}, "w": {"x", "y", "z", "w", "v"}}]
+    assert fingerprint_of(spelled, [frozenset({("a", 1), ("b", 2), ("c", 3)})]) == "I8lKJcXnB1_Thnzp0bAAM9"
+    assert fingerprint_of([MappingProxyType({"b": 1, "a": 2})]) == fingerprint_of([{"a": 2, "b": 1}])
+
+
+def test_a_fingerprint_tells_bytes_texts_sets_and_lists_apart() -> None:
+    values: list[object] = [b"a", "a", "61", {"a"}, ["a"], {b"a"}, {"a": "a"}, None, 1, "1", True]
+    assert len({fingerprint_of([{"v": value}]) for value in values}) == len(values)
+    assert len({fingerprint_of([], [value]) for value in values}) == len(values)
