@@ -160,9 +160,10 @@ def entities(
     if draw(st.booleans()):
         values |= equal
     asked = [value for bound in bounds if bound.operator != "begins_with" for value in bound.values]
-    if asked and draw(st.booleans()):
-        at_the_edge: st.SearchStrategy[Any] = st.sampled_from(asked)
-        values[bounds[0].field] = draw(at_the_edge)
+    is_at_the_edge: bool = draw(st.booleans())
+    if asked and is_at_the_edge:
+        edge: st.SearchStrategy[Any] = st.sampled_from(asked)
+        values[bounds[0].field] = draw(edge)
     return values
 
 
