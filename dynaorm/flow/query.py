@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from dynaorm.entity.key import sought_key
-from dynaorm.errors import EntityNotFound, UsageError
+from dynaorm.errors import EntityNotFound, InvalidCursor, UsageError
 from dynaorm.flow.call import Flow
 from dynaorm.flow.context import Context
 from dynaorm.flow.walk import Walk
@@ -85,6 +85,8 @@ def page_of(question: Question, context: Context, size: int, after: str | None) 
     secret = context.cursor_secret
     keys = {key.name: key for key in (*question.source.table.keys, *question.source.keys)}
     start = decode_cursor(after, own, tuple(keys.values()), secret) if after is not None else None
+    if start is not None and len(start.strands) != len(strands.strands):
+        raise InvalidCursor(problem="the cursor is damaged")
     walk = Walk(question, strands, context, start)
     found = yield from walk.page(size)
     cursor = None if walk.is_over else encode_cursor(walk.position, own, secret)

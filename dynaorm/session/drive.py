@@ -2,6 +2,7 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
+from threading import Event
 from typing import Any, TypeVar
 
 from dynaorm.flow.call import Call, Clock, Flow, Pause, Reply, Together, Transport
@@ -42,9 +43,11 @@ def _together(step: Together, transport: Transport, clock: Clock) -> list[Any]:
         try:
             # The caller's context variables hold in the threads too: validators of the application may read them.
             futures = [pool.submit(copy_context().run, _outcome, flow, gate, clock) for flow in step.flows]
+            gate.open()
             return [future.result() for future in futures]
         except BaseException:
             gate.is_closed = True
+            gate.open()
             pool.shutdown(wait=False, cancel_futures=True)
             raise
 
@@ -60,13 +63,21 @@ def _outcome(flow: Flow[Any], gate: "_Gate", clock: Clock) -> Any:
 
 
 class _Gate:
-    """Lets calls through until somebody is interrupted; after that a flow ends at its next call, unsent."""
+    """Lets calls through until somebody is interrupted; after that a flow ends at its next call, unsent.
+
+    It opens once every thread is known: one that was interrupted while it started another could not wait for its calls.
+    """
 
     def __init__(self, inner: Transport) -> None:
         self._inner = inner
+        self._is_open = Event()
         self.is_closed = False
 
+    def open(self) -> None:
+        self._is_open.set()
+
     def call(self, call: Call, /) -> Reply:
+        self._is_open.wait()
         if self.is_closed:
             raise KeyboardInterrupt
         return self._inner.call(call)

@@ -8,6 +8,13 @@ import pytest
 from dynaorm import Entity, ExpiresAt, F, GlobalIndex, Index, Session, Table, Unique, any_of
 from dynaorm.errors import DecodeError, InvalidCursor
 from dynaorm.flow.call import Call, Refusal, Reply
+from dynaorm.flow.context import Context
+from dynaorm.flow.query import _fingerprint, page_of
+from dynaorm.flow.retry import DEFAULT_RETRY
+from dynaorm.query.cursor import Position, encode_cursor
+from dynaorm.query.question import queried
+from dynaorm.query.strand import strands_of
+from dynaorm.session.drive import drive
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.scripted import ScriptedTransport
 
@@ -223,6 +230,17 @@ def test_a_cursor_of_another_query_is_refused_and_nothing_is_sent() -> None:
     with pytest.raises(InvalidCursor):
         session.query(Ticket, project="p").page(1, after="?")
     assert len(transport.calls) == 1
+
+
+def test_a_cursor_of_fewer_strands_does_not_begin_the_others_again() -> None:
+    transport = ScriptedTransport()
+    context = Context(str, DEFAULT_RETRY, FakeClock())
+    question = queried(Ticket.by_status, {"status": any_of("open", "closed")})
+    strands = strands_of(question, str, consistent=False)
+    forged = encode_cursor(Position((True,)), _fingerprint(question, strands))
+    with pytest.raises(InvalidCursor):
+        drive(page_of(question, context, 5, forged), transport, FakeClock())
+    assert not transport.calls
 
 
 def test_a_cursor_is_signed_where_the_session_has_a_secret() -> None:

@@ -1,14 +1,16 @@
 """The endings of a query on a real engine."""
 
 from collections.abc import Iterator
+from typing import Annotated
 
 import pytest
 
-from dynaorm import Entity, GlobalIndex, Index, Key, Session, Table
+from dynaorm import Attribute, Entity, GlobalIndex, Index, Key, Session, Table, Unique
 from dynaorm.errors import EntityNotFound, SessionClosed, UsageError
 from dynaorm.flow.call import Transport
 
 app = Table("endings", indexes=[GlobalIndex("GSI1")])
+bare = Table("bare-keys", type_attribute=None)
 
 
 class Device(Entity, table=app, pk="DEVICE#{device}", sk="DEVICE"):
@@ -68,6 +70,22 @@ def test_what_a_query_finds_is_loaded(session: Session) -> None:
 def test_a_scan_reads_in_segments(session: Session) -> None:
     assert session.scan(Reading, segments=4).count() == 10
     assert sorted(reading.number for reading in session.scan(Reading, segments=4)) == list(range(10))
+
+
+class Account(Entity, table=bare):
+    account: Annotated[str, Attribute("PK")]
+    kind: Annotated[str, Attribute("SK")]
+    email: Annotated[str, Unique()]
+
+
+def test_guards_beside_bare_keys_are_no_entities(moto: Transport) -> None:
+    with Session(transport=moto) as session:
+        session.create_table(bare)
+        account = session.save(Account(account="1", kind="main", email="a@x"))
+        assert list(session.scan(Account)) == [account]
+        assert session.query(Account, account="email#a@x").all() == []
+        assert session.scan(Account).count() == 1
+        assert [key.fields["account"] for key in session.scan(Account).keys().all()] == ["1"]
 
 
 @pytest.mark.parametrize("size", [0, -1, True, "5"])
