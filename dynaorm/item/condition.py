@@ -1,6 +1,7 @@
 """Conditions as trees: built on field names, resolved to attribute names and attribute values, then rendered.
 
-Rule 1. A tree is a value. Resolving makes a new one, and only a resolved one can be rendered.
+Rule 1. A tree is a value. Resolving makes a new one, and only a resolved one can be rendered. Nobody changes one; the
+        two that every guard needs are not frozen, because that would double what they cost.
 Rule 2. A condition has no truth value, or ``a and b`` would silently be ``b``.
 Rule 3. Parentheses only where they are needed: DynamoDB refuses redundant ones.
 """
@@ -107,7 +108,7 @@ def paths_of(condition: Condition) -> frozenset[Path]:
     return frozenset(condition._paths())
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Compare(Condition):
     """``operator`` is one of ``= <> < <= > >=``; ``right`` is a value or an operand."""
 
@@ -263,7 +264,7 @@ class And(Condition):
         return (path for part in self.parts for path in part._paths())
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Or(Condition):
     """At least one of the parts holds."""
 
