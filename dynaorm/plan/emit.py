@@ -28,7 +28,7 @@ def actions_of(net: Net, setting: Setting) -> list[Planned]:
     if net.condition is not None:
         condition = all_of(condition, net.condition)
     action, purpose = _action(net, table, condition)
-    main = Planned(
+    main = Planned(  # by position: names would double what a named tuple costs
         action,
         purpose,
         net.mapping,
@@ -36,12 +36,14 @@ def actions_of(net: Net, setting: Setting) -> list[Planned]:
         net.key,
         net.before,
         net.after,
-        expected=expected,
-        expected_values=expected_values,
-        revision=net.revision,
-        has_condition=net.condition is not None,
-        blind=net.knowledge is UNKNOWN,
-        from_read=net.from_read,
+        None,
+        None,
+        expected,
+        expected_values,
+        net.revision,
+        net.condition is not None,
+        net.knowledge is UNKNOWN,
+        net.from_read,
     )
     return [main] if net.version is None else [main, _version(net, table, net.version)]
 
