@@ -22,7 +22,9 @@ _SETS: Final = {"S": "SS", "N": "NS", "B": "BS"}
 
 def list_codec(kind: type[list[Any]] | type[tuple[Any, ...]], element: Codec) -> Codec:
     """``list[X]`` and ``tuple[X, ...]``, as L."""
-    encode_all, decode_one = _encoder_of_all(element), element.decode
+    encode_one, decode_one = element.encode, element.decode
+    # Text is what most lists hold.
+    encode_all = encode_texts if element is TEXT else lambda values: [encode_one(one) for one in values]
 
     def encode(value: Any) -> AttributeValue:
         if not isinstance(value, kind):
@@ -30,7 +32,7 @@ def list_codec(kind: type[list[Any]] | type[tuple[Any, ...]], element: Codec) ->
         try:
             return {"L": encode_all(value)}
         except ValueError:
-            raise _first_misfit(element.encode, enumerate(value)) from None
+            raise _first_misfit(encode_one, enumerate(value)) from None
 
     def decode(stored: AttributeValue) -> Any:
         found = content(stored, "L")
@@ -116,15 +118,15 @@ def dict_codec(key: Codec, element: Codec, key_name: str) -> Codec:
             f"use dict[str, ...], or a list of pairs"
         )
     to_name, from_name = _names(key, tag)
-    encode_all, decode_one = _encoder_of_all(element), element.decode
+    encode_one, decode_one = element.encode, element.decode
 
     def encode(value: Any) -> AttributeValue:
         if not isinstance(value, dict):
             raise mistyped(value, "dict")
         try:
-            found = dict(zip(map(to_name, value), encode_all(value.values()), strict=True))
+            found = {to_name(name): encode_one(held) for name, held in value.items()}
         except ValueError:
-            raise _misfit_in_dict(value, to_name, element.encode) from None
+            raise _misfit_in_dict(value, to_name, encode_one) from None
         if len(found) < len(value):
             raise Misfit("has keys with the same text, which could not be told apart")
         return {"M": found}
@@ -137,13 +139,6 @@ def dict_codec(key: Codec, element: Codec, key_name: str) -> Codec:
             raise _misfit_in_dict(found, from_name, decode_one) from None
 
     return Codec(encode, decode, frozenset({"M"}), element=element)
-
-
-def _encoder_of_all(element: Codec) -> Callable[[Iterable[Any]], list[AttributeValue]]:
-    if element is TEXT:
-        return encode_texts
-    encode_one = element.encode
-    return lambda values: [encode_one(one) for one in values]
 
 
 def _names(key: Codec, tag: str) -> tuple[Callable[[Any], str], Callable[[str], Any]]:

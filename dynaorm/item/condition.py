@@ -1,7 +1,6 @@
 """Conditions as trees: built on field names, resolved to attribute names and attribute values, then rendered.
 
-Rule 1. A tree is a value. Resolving makes a new one, and only a resolved one can be rendered. Nobody changes one; the
-        two that every guard needs are not frozen, because that would double what they cost.
+Rule 1. A tree is a value. Resolving makes a new one, and only a resolved one can be rendered.
 Rule 2. A condition has no truth value, or ``a and b`` would silently be ``b``.
 Rule 3. Parentheses only where they are needed: DynamoDB refuses redundant ones.
 """
@@ -108,7 +107,7 @@ def paths_of(condition: Condition) -> frozenset[Path]:
     return frozenset(condition._paths())
 
 
-@dataclass(slots=True, unsafe_hash=True)
+@dataclass(slots=True, unsafe_hash=True)  # every guard makes one, and frozen it would cost twice that
 class Compare(Condition):
     """``operator`` is one of ``= <> < <= > >=``; ``right`` is a value or an operand."""
 
@@ -264,7 +263,7 @@ class And(Condition):
         return (path for part in self.parts for path in part._paths())
 
 
-@dataclass(slots=True, unsafe_hash=True)
+@dataclass(slots=True, unsafe_hash=True)  # every guard makes one, and frozen it would cost twice that
 class Or(Condition):
     """At least one of the parts holds."""
 
