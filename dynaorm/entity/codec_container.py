@@ -3,7 +3,16 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from dynaorm.entity.codec_value import TEXT, Codec, Misfit, Unstorable, content, inside, mistyped
+from dynaorm.entity.codec_value import (
+    TEXT,
+    Codec,
+    Misfit,
+    Unstorable,
+    content,
+    encode_texts,
+    inside,
+    mistyped,
+)
 from dynaorm.entity.scalar import STR
 from dynaorm.item.value import AttributeValue
 
@@ -14,12 +23,14 @@ _SETS: Final = {"S": "SS", "N": "NS", "B": "BS"}
 def list_codec(kind: type[list[Any]] | type[tuple[Any, ...]], element: Codec) -> Codec:
     """``list[X]`` and ``tuple[X, ...]``, as L."""
     encode_one, decode_one = element.encode, element.decode
+    # Text is what most lists hold.
+    encode_all = encode_texts if element is TEXT else lambda values: [encode_one(one) for one in values]
 
     def encode(value: Any) -> AttributeValue:
         if not isinstance(value, kind):
             raise mistyped(value, kind.__name__)
         try:
-            return {"L": [encode_one(one) for one in value]}
+            return {"L": encode_all(value)}
         except ValueError:
             raise _first_misfit(encode_one, enumerate(value)) from None
 

@@ -8,7 +8,7 @@ Rule 2. Nothing here writes; a mapping is built once per class and never changes
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import SchemaValidator
@@ -121,15 +121,23 @@ class EntityMapping:
 
     def encode(self, values: Mapping[str, Any]) -> dict[str, AttributeValue]:
         """The attributes of all fields (keys and index keys not included). Raises InvalidValue."""
-        item: dict[str, AttributeValue] = {}
-        for name, attribute, encode in self._encoders:
-            try:
-                encoded = encode(values[name])
-            except (KeyError, ValueError):
-                encoded = self.encode_field(self.fields[name], values)  # raises it with the field's name
-            if encoded is not None:
-                item[attribute] = encoded
-        return item
+        try:
+            item = {attribute: encode(values[name]) for name, attribute, encode in self._encoders}
+        except (KeyError, ValueError):
+            # Once more, to raise it with the field's name.
+            item = {
+                field.attribute: self.encode_field(field, values)
+                for field in self.fields.values()
+                if not field.in_key
+            }
+        if self._has_absent and None in item.values():
+            item = {name: value for name, value in item.items() if value is not None}
+        return cast("dict[str, AttributeValue]", item)
+
+    @cached_property
+    def _has_absent(self) -> bool:
+        """Whether any of its fields may be stored as absence."""
+        return any(field.can_be_absent for field in self.fields.values())
 
     @cached_property
     def _encoders(self) -> tuple[tuple[str, str, Callable[[Any], AttributeValue | None]], ...]:

@@ -4,8 +4,8 @@ The snapshot is immutable and shared by copies of the entity; replacing it is th
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
 
 from dynaorm.item.value import AttributeValue, Item
 
@@ -24,8 +24,10 @@ LOADING: Final = _Loading()
 """The validation context while a stored item becomes an entity: ``info.context is LOADING``."""
 
 
-@dataclass(frozen=True, slots=True)
-class Loaded:
+_NO_DEFAULTS: Final[Mapping[str, AttributeValue | None]] = {}
+
+
+class Loaded(NamedTuple):
     """A snapshot.
 
     Attributes:
@@ -35,7 +37,7 @@ class Loaded:
     """
 
     item: Item
-    defaults: Mapping[str, AttributeValue | None] = field(default_factory=dict)
+    defaults: Mapping[str, AttributeValue | None] = _NO_DEFAULTS
     read_only: bool = False
 
 

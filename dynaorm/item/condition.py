@@ -107,7 +107,7 @@ def paths_of(condition: Condition) -> frozenset[Path]:
     return frozenset(condition._paths())
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)  # every guard makes one, and frozen it would cost twice that
 class Compare(Condition):
     """``operator`` is one of ``= <> < <= > >=``; ``right`` is a value or an operand."""
 
@@ -263,7 +263,7 @@ class And(Condition):
         return (path for part in self.parts for path in part._paths())
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)  # every guard makes one, and frozen it would cost twice that
 class Or(Condition):
     """At least one of the parts holds."""
 

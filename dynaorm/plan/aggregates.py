@@ -27,7 +27,7 @@ from dynaorm.plan.fold import Slot
 from dynaorm.plan.image import subject_of, values_of
 from dynaorm.plan.intent import Edit, Save
 from dynaorm.plan.known import Ident, ident_of
-from dynaorm.plan.net import Before, Net, Write
+from dynaorm.plan.net import CHECK, DELETE, EDIT, KNOWN, PUT, UNKNOWN, UPDATE, Net
 
 # Exact: two numbers of DynamoDB's together span fewer than 300 digits.
 EXACT: Final = Context(prec=300, traps=[Inexact])
@@ -133,14 +133,14 @@ def _sides(
     net: Net, mapping: EntityMapping | None, item: Item | None, *, old: bool
 ) -> Iterator[tuple[AggregateMapping, Due]]:
     """What an entity contributes, as it was or as it will be, where that may differ."""
-    writes = (Write.PUT, Write.UPDATE, Write.DELETE) if old else (Write.PUT, Write.UPDATE)
+    writes = (PUT, UPDATE, DELETE) if old else (PUT, UPDATE)
     if mapping is None or item is None or not mapping.aggregates or net.write not in writes:
         return
     if mapping.is_tombstone(item):
         return
     values = values_of(mapping, item, {} if old else net.overrides)
     for one in mapping.aggregates.values():
-        if net.write is Write.UPDATE and not one.depends_on(net.changed):
+        if net.write is UPDATE and not one.depends_on(net.changed):
             continue
         try:
             due = _contribution(mapping, one, item, values)
@@ -206,11 +206,11 @@ def _summed(mapping: EntityMapping, name: str, item: Item, values: Mapping[str, 
 def _refuse_own(net: Net, kept: Mapping[str, str]) -> None:
     """Raises UsageError where a total is written by hand; lets what is put have the totals of what it replaces."""
     attributes = {net.mapping.fields[name].attribute: name for name in kept}
-    if net.write is Write.EDIT:
+    if net.write is EDIT:
         refuse_kept(net.mapping, (attributes.get(str(change.path[0]), "") for change in net.edits))
-    elif net.write is Write.UPDATE:
+    elif net.write is UPDATE:
         refuse_kept(net.mapping, net.changed)
-    elif net.write is Write.PUT:
+    elif net.write is PUT:
         for attribute, name in attributes.items():
             _take_over(net, attribute, name)
 
@@ -245,25 +245,25 @@ def _unchanged(slot: Slot) -> Net | None:
     if state is None:
         return None
     return Net(
-        slot.mapping, slot.key, Before.KNOWN, Write.UPDATE, state.item, slot.mapping, after=dict(state.item),
+        slot.mapping, slot.key, KNOWN, UPDATE, state.item, slot.mapping, after=dict(state.item),
         entities=[entity],
     )  # fmt: skip
 
 
 def _add(net: Net, due: Due, slot: Slot) -> None:
     """Let the write of a target add what is due to it."""
-    if net.write is Write.DELETE:
+    if net.write is DELETE:
         return
     if not is_of(net.mapping, due.mapping):
-        if net.knowledge is Before.UNKNOWN and is_of(due.mapping, net.mapping):
+        if net.knowledge is UNKNOWN and is_of(due.mapping, net.mapping):
             name = due.mapping.entity.__name__
             raise slot.refuse(f"is written as a {net.mapping.entity.__name__} and counted in as a {name}")
         if due.joined:
             raise EntityNotFound(key=stored_key(due.mapping, due.key))
         return
-    if net.write is Write.CHECK:
+    if net.write is CHECK:
         _write_checked(net, slot)
-    if net.write is Write.EDIT:
+    if net.write is EDIT:
         net.edits += due.additions
         return
     assert net.after is not None
@@ -278,9 +278,9 @@ def _add(net: Net, due: Due, slot: Slot) -> None:
 def _write_checked(net: Net, slot: Slot) -> None:
     """A target that is checked becomes one that is written, under the same condition."""
     if net.before is None:
-        net.write = Write.EDIT
+        net.write = EDIT
         return
-    net.write, net.after = Write.UPDATE, dict(net.before)
+    net.write, net.after = UPDATE, dict(net.before)
     # The object that was checked would be stale after this commit, by our own doing.
     loaded = [check.target for check in slot.checks if state_of(check.target) is not None]
     net.entities = net.entities or loaded[:1]

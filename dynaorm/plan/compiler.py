@@ -13,9 +13,9 @@ from dynaorm.plan.aggregate_action import total_actions
 from dynaorm.plan.aggregates import settle_totals
 from dynaorm.plan.emit import actions_of
 from dynaorm.plan.fold import Slot
-from dynaorm.plan.guards import guard_action, guards_of
+from dynaorm.plan.guards import claims_of, guard_action, guards_of
 from dynaorm.plan.known import Known, Setting
-from dynaorm.plan.net import Net, Write
+from dynaorm.plan.net import CHECK, EDIT, PUT, UPDATE, Net
 from dynaorm.plan.nets import net_of
 from dynaorm.plan.plan import Plan, check_limits
 from dynaorm.plan.planned import Effect, Planned
@@ -42,7 +42,7 @@ def compile_plan(slots: Iterable[Slot], known: Known, setting: Setting) -> Plan:
         effects=tuple(chain.from_iterable(map(_effects, nets))),
         made_at=setting.now,
         caller_token=setting.token is not None,
-        wants_item=len(nets) == 1 and nets[0].write is Write.EDIT,
+        wants_item=len(nets) == 1 and nets[0].write is EDIT,
     )
     return check_limits(plan)
 
@@ -57,6 +57,8 @@ def _are_counted(nets: list[Net]) -> bool:
 
 def _ordered(nets: list[Net], known: Known, setting: Setting) -> list[Planned]:
     """Each item's own action, its version, and the guards first met with it: releases before claims as declared."""
+    if len(nets) == 1 and nets[0].before is None and nets[0].write is PUT:
+        return actions_of(nets[0], setting) + claims_of(nets[0], setting)
     actions: list[Planned] = []
     for net, met in zip(nets, guards_of(nets), strict=True):
         actions += actions_of(net, setting)
@@ -72,7 +74,7 @@ def _token(nets: list[Net], actions: tuple[Planned, ...], setting: Setting) -> s
         return setting.token
     if not actions:
         return None
-    if len(actions) > 1 or setting.exactly_once or nets[0].write is Write.CHECK:
+    if len(actions) > 1 or setting.exactly_once or nets[0].write is CHECK:
         return setting.write_id
     # Without a revision a write could not recognise its own commit after a lost answer: the token does it instead.
     has_revision = nets[0].mapping.table.revision_attribute is not None and actions[0].expected_values is None
@@ -81,9 +83,9 @@ def _token(nets: list[Net], actions: tuple[Planned, ...], setting: Setting) -> s
 
 def _effects(net: Net) -> list[Effect]:
     """What becomes of the caller's objects: the one that is written is loaded, one that is deleted is new again."""
-    if not net.entities or net.write is Write.CHECK:
+    if not net.entities or net.write is CHECK:
         return []
-    if net.write is not Write.PUT and net.write is not Write.UPDATE:
+    if net.write is not PUT and net.write is not UPDATE:
         return [Effect(entity, None) for entity in net.entities]
     written, deleted = net.entities[0], net.entities[1:]
     effects = [_effect(net, written)]
@@ -98,7 +100,7 @@ def _effect(net: Net, entity: Any) -> Effect:
     if net.is_edit or net.settled:
         fresh = vars(net.mapping.hydrate(net.after))
         values = {name: fresh[name] for name in (net.changed if net.is_edit else net.settled)}
-    if net.write is Write.PUT:
+    if net.write is PUT:
         return Effect(entity, Loaded(net.after), values)
     state = state_of(entity)
     assert state is not None

@@ -15,7 +15,7 @@ from dynaorm.item.condition import (
 from dynaorm.item.update import Change, Remove, SetTo
 from dynaorm.item.value import AttributeValue, Item, same
 from dynaorm.plan.known import Setting
-from dynaorm.plan.net import Before, Net, Write
+from dynaorm.plan.net import ABSENT, CHECK, DELETE, EDIT, PUT, UNKNOWN, Net
 from dynaorm.plan.planned import Planned, Purpose
 from dynaorm.plan.stamp import version_item, version_key
 
@@ -28,7 +28,7 @@ def actions_of(net: Net, setting: Setting) -> list[Planned]:
     if net.condition is not None:
         condition = all_of(condition, net.condition)
     action, purpose = _action(net, table, condition)
-    main = Planned(
+    main = Planned(  # by position: names would double what a named tuple costs
         action,
         purpose,
         net.mapping,
@@ -36,12 +36,14 @@ def actions_of(net: Net, setting: Setting) -> list[Planned]:
         net.key,
         net.before,
         net.after,
+        None,
+        None,
         expected,
         expected_values,
         net.revision,
-        has_condition=net.condition is not None,
-        blind=net.knowledge is Before.UNKNOWN,
-        from_read=net.from_read,
+        net.condition is not None,
+        net.knowledge is UNKNOWN,
+        net.from_read,
     )
     return [main] if net.version is None else [main, _version(net, table, net.version)]
 
@@ -60,22 +62,22 @@ def _version(net: Net, table: str, number: int) -> Planned:
 
 
 def _action(net: Net, table: str, condition: Condition | None) -> tuple[Action, Purpose]:
-    if net.write is Write.PUT:
+    if net.write is PUT:
         assert net.after is not None
-        purpose = Purpose.INSERT if net.knowledge is Before.ABSENT else Purpose.REPLACE
+        purpose = Purpose.INSERT if net.knowledge is ABSENT else Purpose.REPLACE
         return Put(table, net.after, condition), purpose
-    if net.write is Write.CHECK:
+    if net.write is CHECK:
         there = exists(net.mapping.table.pk.name)
         return ConditionCheck(table, net.key, there if condition is None else condition), Purpose.CHECK
-    if net.write is Write.DELETE and net.after is None:
+    if net.write is DELETE and net.after is None:
         return Delete(table, net.key, condition), Purpose.DELETE
-    if net.write is Write.EDIT:
+    if net.write is EDIT:
         changes = net.edits
         if net.revision is not None and net.mapping.table.revision_attribute is not None:
             changes = (*changes, SetTo((net.mapping.table.revision_attribute,), {"S": net.revision}))
         return Update(table, net.key, changes, condition), Purpose.UPDATE
     assert net.after is not None
-    if net.write is Write.DELETE:
+    if net.write is DELETE:
         return Put(table, net.after, condition), Purpose.BURY
     assert net.before is not None
     return Update(table, net.key, difference(net.before, net.after), condition), Purpose.UPDATE
@@ -105,7 +107,7 @@ def _expectation(net: Net) -> tuple[str | None, dict[str, AttributeValue | None]
 def _attributes_relied_on(net: Net, mapping: EntityMapping) -> list[str]:
     """Without a revision: everything that changes, and everything a key, index, guard or version is made of."""
     assert net.before is not None
-    if net.write is Write.CHECK or net.as_loaded:
+    if net.write is CHECK or net.as_loaded:
         found = {name for field in mapping.fields.values() for name in (field.attribute, *field.formerly)}
         found |= set(net.before)
     else:
@@ -113,7 +115,7 @@ def _attributes_relied_on(net: Net, mapping: EntityMapping) -> list[str]:
         found = {mapping.fields[name].attribute for name in names if not mapping.fields[name].in_key}
         found |= {former for name in names for former in mapping.fields[name].formerly}
         found |= {name for index in mapping.indexes.values() for name in index.made_up}
-        if net.write in (Write.PUT, Write.DELETE) and net.after is not None:
+        if net.write in (PUT, DELETE) and net.after is not None:
             found |= set(net.before)
     if mapping.table.type_attribute is not None:
         found.add(mapping.table.type_attribute)
@@ -140,7 +142,7 @@ def _required(
             ),
         )
     expires = mapping.expires.attribute if mapping.expires is not None else None
-    if net.knowledge is Before.ABSENT:
+    if net.knowledge is ABSENT:
         absent = missing(table.pk.name)
         return absent if expires is None else any_of_conditions(absent, _is(expires, "<=", setting))
     return all_of(

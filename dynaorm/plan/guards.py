@@ -6,7 +6,7 @@ Rule 2. A release passes where the guard is the releaser's, or has no owner (wri
 Rule 3. A value that stays with its entity costs nothing.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import islice
@@ -22,22 +22,25 @@ from dynaorm.item.condition import Attr, Compare, Condition, Or, missing
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.image import subject_of, values_of
 from dynaorm.plan.known import Known, Setting, ident_of
-from dynaorm.plan.net import Net, Write
+from dynaorm.plan.net import DELETE, PUT, UPDATE, Net
 from dynaorm.plan.planned import Planned, Purpose
 
 # How long a guard stays claimed after its entity's expiry, for clocks that differ between writers.
 CLAIM_MARGIN = 60
 
+_CLAIM = Purpose.CLAIM  # looking a member up in its class is no cheaper than making a tuple of ten
+
 
 @dataclass(slots=True)
 class Holder:
-    """Who holds guards, before or after: the entity's net, its class, and what its guards say of it.
+    """Who holds guards, before or after: the entity's net, its class, where its guards are and what they say of it.
 
     ``claim`` is the condition under which it takes a guard that nobody of the unit of work held: one for all of them.
     """
 
     net: Net
     mapping: EntityMapping
+    home: Table
     owner: AttributeValue
     expiry: int | None
     claim: Condition | None = None
@@ -48,7 +51,6 @@ class Guard:
     """One guard item that the unit of work may touch; ``value`` is what it stands for, as a person would name it."""
 
     constraint: str
-    home: Table
     text: str
     value: Any = None
     old: Holder | None = None
@@ -57,6 +59,9 @@ class Guard:
 
 _Guards: TypeAlias = dict[tuple[str, str], Guard]
 """Those met so far, by table and key."""
+
+_Held: TypeAlias = tuple[Holder, str, str, Any]
+"""A guard that an image holds: who by, the constraint, the guard's key and the value it stands for."""
 
 
 def guards_of(nets: Sequence[Net]) -> list[list[Guard]]:
@@ -79,40 +84,40 @@ def guards_of(nets: Sequence[Net]) -> list[list[Guard]]:
 
 
 def _meet(net: Net, known: _Guards, clashes: list[tuple[Net, Violation]]) -> None:
-    ends_with_values = net.write is Write.PUT or net.write is Write.UPDATE
+    ends_with_values = net.write is PUT or net.write is UPDATE
     before, mapping = net.before, net.before_mapping
-    if before is not None and mapping is not None and (ends_with_values or net.write is Write.DELETE):
-        for guard, holder, value in _held(net, mapping, before, known):
+    if before is not None and mapping is not None and (ends_with_values or net.write is DELETE):
+        for holder, name, text, value in _held(net, mapping, before):
+            guard = _known(known, holder, name, text)
             guard.old = holder
             if guard.new is None:
                 guard.value = value
     if ends_with_values and net.after is not None:
-        for guard, holder, value in _held(net, net.mapping, net.after, known):
+        for holder, name, text, value in _held(net, net.mapping, net.after):
+            guard = _known(known, holder, name, text)
             if guard.new is not None:
                 clashes.append((net, _clash(guard, net, value)))
             guard.new, guard.value = holder, value
 
 
-def _held(
-    net: Net, mapping: EntityMapping, item: Item, known: _Guards
-) -> Iterator[tuple[Guard, Holder, Any]]:
-    """The guards of one image, with their holder and the value each stands for."""
+def _known(known: _Guards, holder: Holder, name: str, text: str) -> Guard:
+    return known.setdefault((holder.home.name, text), Guard(name, text))
+
+
+def _held(net: Net, mapping: EntityMapping, item: Item) -> list[_Held]:
+    """The guards of one image."""
     if not mapping.constraints or mapping.is_tombstone(item):
-        return
+        return []
     values: Mapping[str, Any]
     if item is not net.after:
         values = values_of(mapping, item, {})
     else:
         values = net.values if net.values is not None else values_of(mapping, item, net.overrides)
-    home = mapping.table.guards
-    owner = net.key if home is mapping.table else {TABLE: {"S": mapping.table.name}, **net.key}
-    holder = Holder(net, mapping, {"M": owner}, mapping.expiry_of(item))
-    for name, text in mapping.guard_keys(values, lambda: _subject(mapping, item)).items():
-        ident = home.name, text
-        guard = known.get(ident)
-        if guard is None:
-            guard = known[ident] = Guard(name, home, text)
-        yield guard, holder, mapping.constraints[name].value_of(values)
+    table, home = mapping.table, mapping.table.guards
+    owner = net.key if home is table else {TABLE: {"S": table.name}, **net.key}
+    holder = Holder(net, mapping, home, {"M": owner}, mapping.expiry_of(item))
+    keys, constraints = mapping.guard_keys(values, lambda: _subject(mapping, item)), mapping.constraints
+    return [(holder, name, text, constraints[name].value_of(values)) for name, text in keys.items()]
 
 
 def _subject(mapping: EntityMapping, item: Item) -> object:
@@ -130,34 +135,51 @@ def _clash(guard: Guard, net: Net, value: Any) -> Violation:
     )
 
 
+def claims_of(net: Net, setting: Setting) -> list[Planned]:
+    """What the guards of a net need that is the only one of its unit of work, and finds nothing stored.
+
+    Most saves are such a net. All it holds is new, and no two of its guards are one, so there is nothing to compare.
+    """
+    if net.after is None or not net.mapping.constraints:
+        return []
+    return [_claim(held, None, setting) for held in _held(net, net.mapping, net.after)]
+
+
 def guard_action(guard: Guard, known: Known, setting: Setting) -> Planned | None:
     """The one action a guard needs, None where it stays as it is."""
-    old, new, home = guard.old, guard.new, guard.home
-    text: AttributeValue = {"S": guard.text}
-    key = dict.fromkeys(home.key_names, text)
+    old, new = guard.old, guard.new
     if new is None:
-        return _release(guard, key, known, setting)
+        return _release(guard, known, setting)
     if old is not None and old.owner == new.owner and old.expiry == new.expiry:
         return None
+    return _claim((new, guard.constraint, guard.text, guard.value), old, setting)
+
+
+def _claim(held: _Held, old: Holder | None, setting: Setting) -> Planned:
+    new, constraint, text, value = held
+    home, one = new.home, {"S": text}
+    key: dict[str, AttributeValue] = dict.fromkeys(home.key_names, one)
     item = {**key, OWNER: new.owner}
     if new.expiry is not None and new.mapping.expires is not None:
         item[new.mapping.expires.attribute] = {"N": str(new.expiry)}
     return Planned(
         Put(setting.table_name(home.name), item, _free(home, old, new, setting)),
-        Purpose.CLAIM if old is None or old.owner == new.owner else Purpose.PASS_ON,
+        _CLAIM if old is None or old.owner == new.owner else Purpose.PASS_ON,
         new.mapping,
         new.net.key,
         key,
         None if old is None else {**key, OWNER: old.owner},
         item,
-        constraint=guard.constraint,
-        value=guard.value,
+        constraint,
+        value,
     )
 
 
-def _release(guard: Guard, key: Item, known: Known, setting: Setting) -> Planned | None:
-    old, home = guard.old, guard.home
+def _release(guard: Guard, known: Known, setting: Setting) -> Planned | None:
+    old = guard.old
     assert old is not None
+    home, one = old.home, {"S": guard.text}
+    key: dict[str, AttributeValue] = dict.fromkeys(home.key_names, one)
     if known.foreign and ident_of(home, key) in known.foreign:
         return None
     mine = _RELEASES.fit(Or((_UNOWNED, Compare(_OWNER, "=", old.owner))), old.owner)
@@ -168,8 +190,9 @@ def _release(guard: Guard, key: Item, known: Known, setting: Setting) -> Planned
         old.net.key,
         key,
         {**key, OWNER: old.owner},
-        constraint=guard.constraint,
-        value=guard.value,
+        None,
+        guard.constraint,
+        guard.value,
     )
 
 
@@ -183,14 +206,14 @@ def _free(home: Table, old: Holder | None, new: Holder, setting: Setting) -> Con
     """The condition under which the new holder takes a guard."""
     if old is None:
         if new.claim is None:
-            new.claim = _claim(home, new.owner, setting)
+            new.claim = _unclaimed(home, new.owner, setting)
         return new.claim
     owners = [new.owner] if old.owner == new.owner else [new.owner, old.owner]
     mine = [Compare(_OWNER, "=", owner) for owner in owners]
     return Or((_UNOWNED, *mine, *_expired(home, setting)))
 
 
-def _claim(home: Table, owner: AttributeValue, setting: Setting) -> Condition:
+def _unclaimed(home: Table, owner: AttributeValue, setting: Setting) -> Condition:
     """Nothing is stored, or the guard is the claimer's already, or it has expired."""
     absent, mine = missing(home.pk.name), Compare(_OWNER, "=", owner)
     if home.ttl_attribute is None:

@@ -32,6 +32,11 @@ class Write(Enum):
     CHECK = "check"
 
 
+# As names of the module: in Python 3.11 a member costs more to find in its class than a whole comparison.
+PUT, UPDATE, EDIT, DELETE, CHECK = Write
+ABSENT, KNOWN, UNKNOWN = Before
+
+
 @dataclass(slots=True)
 class Net:
     """One main item's change, being worked out.

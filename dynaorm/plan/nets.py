@@ -15,7 +15,7 @@ from dynaorm.plan.fold import Slot, class_of, target
 from dynaorm.plan.image import advance, changes_of, new_image
 from dynaorm.plan.intent import Check, Edit, Move, Remove, Save
 from dynaorm.plan.known import Known, Setting, ident_of
-from dynaorm.plan.net import Before, Net, Write
+from dynaorm.plan.net import ABSENT, CHECK, DELETE, EDIT, KNOWN, PUT, UNKNOWN, UPDATE, Net
 
 _UNREAD: Any = object()
 
@@ -87,12 +87,12 @@ def _as_checked(slot: Slot) -> Any:
 
 def _checked(slot: Slot, read: Any, setting: Setting) -> Net:
     if read is _UNREAD:
-        return Net(slot.mapping, slot.key, Before.UNKNOWN, Write.CHECK)
+        return Net(slot.mapping, slot.key, UNKNOWN, CHECK)
     try:
         stored = _live(slot.mapping, slot.key, read, setting.now)
     except EntityNotFound as absent:
         raise ConditionFailed(key=absent.key) from absent
-    return Net(stored, slot.key, Before.KNOWN, Write.CHECK, read, stored, from_read=True)
+    return Net(stored, slot.key, KNOWN, CHECK, read, stored, from_read=True)
 
 
 def _add_conditions(slot: Slot, net: Net) -> None:
@@ -102,7 +102,7 @@ def _add_conditions(slot: Slot, net: Net) -> None:
             net.condition = all_of(net.condition, condition)
     for check in slot.checks:
         if check.condition is None:
-            if net.knowledge is Before.ABSENT:
+            if net.knowledge is ABSENT:
                 raise slot.refuse("is inserted as new, and checked to be stored already")
             if (state := state_of(check.target)) is not None:
                 _expect_unchanged(net, class_of(check), state.item)
@@ -112,7 +112,7 @@ def _expect_unchanged(net: Net, mapping: EntityMapping, loaded: Item) -> None:
     """Let an item be written only if it is as loaded. Raises StaleEntity where that is known to be otherwise."""
     net.as_loaded = True
     if net.before is None:
-        net.knowledge, net.before, net.before_mapping = Before.KNOWN, loaded, mapping
+        net.knowledge, net.before, net.before_mapping = KNOWN, loaded, mapping
         return
     expected, found = mapping.revision_of(loaded), mapping.revision_of(net.before)
     if expected != found or (expected is None and not _is_same(loaded, net.before)):
@@ -129,11 +129,11 @@ def _removed(slot: Slot, read: Any, setting: Setting) -> Net:
             _check_unchanged(mapping, slot.key, state.item, read)
         # A moved entity lives on under its new key: what becomes of the object is decided there.
         deleted = [] if isinstance(slot.removal, Move) else [named]
-        return Net(mapping, slot.key, Before.KNOWN, Write.DELETE, state.item, mapping, entities=deleted)
+        return Net(mapping, slot.key, KNOWN, DELETE, state.item, mapping, entities=deleted)
     if read is _UNREAD:
-        return Net(mapping, slot.key, Before.UNKNOWN, Write.DELETE)
+        return Net(mapping, slot.key, UNKNOWN, DELETE)
     stored = _live(mapping, slot.key, read, setting.now)
-    return Net(stored, slot.key, Before.KNOWN, Write.DELETE, read, stored, from_read=True)
+    return Net(stored, slot.key, KNOWN, DELETE, read, stored, from_read=True)
 
 
 def _check_unchanged(mapping: EntityMapping, key: Item, loaded: Item, read: Item | None) -> None:
@@ -184,7 +184,7 @@ def _inserted(slot: Slot, write: Save, read: Any, setting: Setting) -> Net:
     mapping, values = slot.mapping, vars(write.entity)
     mapping.validate(values)
     after = new_image(mapping, slot.key, values)
-    net = Net(mapping, slot.key, Before.ABSENT, Write.PUT, after=after, entities=[write.entity])
+    net = Net(mapping, slot.key, ABSENT, PUT, after=after, entities=[write.entity])
     net.values = values if mapping.is_exact else None
     if read is _UNREAD or read is None or mapping.is_expired(read, setting.now):
         net.from_read = write.overwrite
@@ -197,7 +197,7 @@ def _inserted(slot: Slot, write: Save, read: Any, setting: Setting) -> Net:
         stored = None
     if stored is None:
         raise AlreadyExists(key=stored_key(mapping, slot.key), violations=())
-    net.knowledge, net.before, net.before_mapping, net.from_read = Before.KNOWN, read, stored, True
+    net.knowledge, net.before, net.before_mapping, net.from_read = KNOWN, read, stored, True
     return net
 
 
@@ -205,12 +205,12 @@ def _updated(slot: Slot, write: Save) -> Net | None:
     mapping, values, state = slot.mapping, vars(write.entity), slot.state
     assert state is not None
     changes = changes_of(mapping, values, state)
-    net = Net(mapping, slot.key, Before.KNOWN, Write.CHECK, state.item, mapping, entities=[write.entity])
+    net = Net(mapping, slot.key, KNOWN, CHECK, state.item, mapping, entities=[write.entity])
     if not changes:
         return net if write.condition is not None or slot.checks else None
     mapping.validate(values, frozenset(changes))
     net.overrides = {name: values[name] for name in changes if mapping.fields[name].in_key}
-    net.write, net.changed = Write.UPDATE, frozenset(changes)
+    net.write, net.changed = UPDATE, frozenset(changes)
     net.after = advance(mapping, state.item, changes, net.overrides)
     return net
 
@@ -222,7 +222,7 @@ def _moved(slot: Slot, move: Move) -> Net:
     mapping.validate(values, frozenset(changes))
     overrides = {name: values[name] for name in changes if mapping.fields[name].in_key}
     after = {**advance(mapping, state.item, changes, overrides), **slot.key}
-    return Net(mapping, slot.key, Before.ABSENT, Write.PUT, after=after, entities=[move.entity])
+    return Net(mapping, slot.key, ABSENT, PUT, after=after, entities=[move.entity])
 
 
 def _edited(slot: Slot, edit: Edit, read: Any, setting: Setting) -> Net | None:
@@ -230,7 +230,7 @@ def _edited(slot: Slot, edit: Edit, read: Any, setting: Setting) -> Net | None:
     touched(mapping, edit.changes)
     if isinstance(edit.target, Key) and read is _UNREAD:
         edits = stored_changes(mapping, edit.changes)
-        return Net(mapping, slot.key, Before.UNKNOWN, Write.EDIT, edits=edits)
+        return Net(mapping, slot.key, UNKNOWN, EDIT, edits=edits)
     if isinstance(edit.target, Key):
         stored, before, entities = _live(mapping, slot.key, read, setting.now), read, []
     else:
@@ -238,10 +238,10 @@ def _edited(slot: Slot, edit: Edit, read: Any, setting: Setting) -> Net | None:
         assert state is not None
         stored, before, entities = mapping, state.item, [edit.target]
     after, changed, overrides = edited_image(stored, before, edit.changes)
-    write = Write.CHECK if _is_same(before, after) else Write.UPDATE
-    if write is Write.CHECK and edit.condition is None and not slot.checks:
+    write = CHECK if _is_same(before, after) else UPDATE
+    if write is CHECK and edit.condition is None and not slot.checks:
         return None
     return Net(
-        stored, slot.key, Before.KNOWN, write, before, stored, not entities, after,
+        stored, slot.key, KNOWN, write, before, stored, not entities, after,
         entities=entities, changed=changed, overrides=overrides, is_edit=True,
     )  # fmt: skip

@@ -44,14 +44,14 @@ class Planned(NamedTuple):
         item_key: the primary key of the item it writes; differs from ``entity_key`` for guards and versions.
         before: what is believed to be stored; None for nothing, or for not known.
         after: what will be stored; None for nothing, or for not known.
+        constraint: for a guard, the name of the constraint.
+        value: for a guard, the value as a person would name it.
         expected: the revision the stored item must carry.
         expected_values: without a revision, the attribute values that must be stored (None: absent).
         revision: the revision this action writes, by which its own commit is recognised.
         has_condition: the caller's own condition is part of it.
         blind: it was compiled without knowing what is stored.
         from_read: what it expects came from a read of ours, not from the caller's entity.
-        constraint: for a guard, the name of the constraint.
-        value: for a guard, the value as a person would name it.
         number: for a version item, its number.
     """
 
@@ -62,14 +62,14 @@ class Planned(NamedTuple):
     item_key: Item
     before: Item | None = None
     after: Item | None = None
+    constraint: str | None = None
+    value: Any = None
     expected: str | None = None
     expected_values: Mapping[str, AttributeValue | None] | None = None
     revision: str | None = None
     has_condition: bool = False
     blind: bool = False
     from_read: bool = False
-    constraint: str | None = None
-    value: Any = None
     number: int | None = None
 
     @property

@@ -9,17 +9,13 @@ from dynaorm.entity.mapping import DELETED, VERSION, VERSION_AT, EntityMapping
 from dynaorm.entity.scalar import datetime_text
 from dynaorm.item.value import AttributeValue, Item, same
 from dynaorm.plan.known import Setting
-from dynaorm.plan.net import Net, Write
+from dynaorm.plan.net import CHECK, DELETE, EDIT, PUT, Net
 
 
 def stamp(nets: Sequence[Net], setting: Setting) -> str:
     """Give every net its version where one is due, and its revision: one for the whole unit of work, returned."""
     for net in nets:
-        if (
-            net.mapping.versioning is not None
-            and net.write is not Write.EDIT
-            and net.write is not Write.CHECK
-        ):
+        if net.mapping.versioning is not None and net.write is not EDIT and net.write is not CHECK:
             _stamp_version(net, setting)
     written = setting.write_id if setting.token is None else _derived(nets, setting.token)
     for net in nets:
@@ -29,9 +25,9 @@ def stamp(nets: Sequence[Net], setting: Setting) -> str:
 
 def _stamp_revision(net: Net, written: str) -> None:
     revision = net.mapping.table.revision_attribute
-    if revision is None or net.write is Write.CHECK:
+    if revision is None or net.write is CHECK:
         return
-    if net.write is Write.DELETE and net.mapping.versioning is None:
+    if net.write is DELETE and net.mapping.versioning is None:
         return
     net.revision = written
     if net.after is not None:
@@ -41,7 +37,7 @@ def _stamp_revision(net: Net, written: str) -> None:
 def _stamp_version(net: Net, setting: Setting) -> None:
     number = (net.mapping.version_of(net.before) or 0) if net.before is not None else 0
     at: AttributeValue = {"S": datetime_text(setting.now)}
-    if net.write is Write.DELETE:
+    if net.write is DELETE:
         net.after = {
             **net.key, VERSION: {"N": str(number)}, VERSION_AT: at, DELETED: {"BOOL": True}
         }  # fmt: skip
@@ -57,7 +53,7 @@ def _is_due(net: Net) -> bool:
     versioning = net.mapping.versioning
     assert versioning is not None
     assert net.after is not None
-    if net.write is Write.PUT or net.before is None or VERSION not in net.before:
+    if net.write is PUT or net.before is None or VERSION not in net.before:
         return True
     fields = [net.mapping.fields[name] for name in versioning.fields or net.mapping.fields]
     # A renamed attribute is no new content.

@@ -322,3 +322,28 @@ def test_the_prepared_expression_of_a_guard_is_the_one_it_renders_to(nicks: list
     for planned in plan.actions:
         # A copy brings nothing along that was rendered before.
         assert to_wire(planned.action) == to_wire(copy.deepcopy(planned.action))
+
+
+maybe = st.none() | st.text("aB#%é", max_size=3)
+
+
+@given(
+    st.builds(
+        User,
+        user_id=st.just("1"),
+        email=maybe,
+        phone=maybe,
+        badge=st.none() | st.integers(0, 3),
+        handle=maybe,
+        active=st.booleans(),
+        desk=maybe,
+    )
+    | st.builds(Coupon, code=st.just("1"), alias=maybe, until=st.sampled_from([None, epoch(9)]))
+    | st.builds(Member, name=st.just("1"), nick=maybe)
+)
+@settings(max_examples=100)
+def test_a_new_entity_claims_the_same_alone_as_beside_another(entity: Entity) -> None:
+    alone = plan_of(Save(entity)).actions
+    beside = plan_of(Save(entity), Save(Coupon(code="other"))).actions
+    assert beside[:-1] == alone
+    assert [to_wire(one.action) for one in beside[:-1]] == [to_wire(one.action) for one in alone]
