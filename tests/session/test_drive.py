@@ -241,8 +241,13 @@ def test_ctrl_c_reaches_the_flow_that_asked_once_those_under_way_have_ended() ->
             ended.append(KeyboardInterrupt)
             raise
 
-    with pytest.raises(KeyboardInterrupt):
-        drive(outer(), transport, FakeClock())
+    # A process started in the background by a shell ignores Ctrl-C.
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            drive(outer(), transport, FakeClock())
+    finally:
+        signal.signal(signal.SIGINT, handler)
     assert ended == [KeyboardInterrupt] * 2
 
 

@@ -1,0 +1,93 @@
+"""The bodies of DynamoDB's requests and replies: JSON, in which binary values are base64."""
+
+import json
+from base64 import b64decode, b64encode
+from binascii import Error as Base64Error
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+_BINARY = (b'"B"', b'"BS"')
+
+
+class Body(Mapping[str, Any]):
+    """A reply as it came, taken apart when it is first looked into.
+
+    Who can do better with the bytes than take them apart reads ``raw``.
+
+    Args:
+        raw: a JSON object; that it is one is for the caller to know.
+    """
+
+    __slots__ = ("_content", "raw")
+
+    def __init__(self, raw: bytes) -> None:
+        self.raw = raw
+        self._content: dict[str, Any] | None = None
+
+    def __repr__(self) -> str:
+        return f"<Body of {len(self.raw)} bytes>"
+
+    def __getitem__(self, name: str) -> Any:
+        return self.content[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.content)
+
+    def __len__(self) -> int:
+        return len(self.content)
+
+    @property
+    def content(self) -> dict[str, Any]:
+        """What it says, in the low-level form, binary values as bytes. Raises ValueError where it is no JSON."""
+        if self._content is None:
+            self._content = decode_body(self.raw)
+        return self._content
+
+
+def encode_body(request: Mapping[str, Any]) -> bytes:
+    """The body of a request in the low-level form.
+
+    Raises:
+        TypeError: it holds what is neither JSON nor bytes.
+    """
+    return _encode(request).encode("ascii")
+
+
+def decode_body(body: bytes) -> Any:
+    """What a body says, in the low-level form, binary values as bytes.
+
+    Raises:
+        ValueError: it is no JSON, or a binary value no base64.
+    """
+    # A hook is a call for every attribute value, and few tables have binary ones.
+    hook = _with_bytes if any(tag in body for tag in _BINARY) else None
+    try:
+        return json.loads(body, object_hook=hook)
+    except RecursionError:
+        raise ValueError("the JSON is nested too deeply") from None
+    except Base64Error as error:
+        raise ValueError(f"a binary value is no base64: {error}") from None
+
+
+def _plain(value: object) -> Any:
+    if isinstance(value, bytes | bytearray | memoryview):
+        return b64encode(value).decode("ascii")
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"{value!r} of {type(value).__name__} cannot be sent: give its attribute value")
+
+
+# Requests have no cycles, and looking for them costs a fifth.
+_encode = json.JSONEncoder(separators=(",", ":"), check_circular=False, default=_plain).encode
+
+
+def _with_bytes(value: dict[str, Any]) -> dict[str, Any]:
+    """The value, or its bytes. An attribute that is itself named B has a map under its name, not a text."""
+    if len(value) == 1:
+        text = value.get("B")
+        if isinstance(text, str):
+            return {"B": b64decode(text, validate=True)}
+        texts = value.get("BS")
+        if isinstance(texts, list) and all(isinstance(each, str) for each in texts):
+            return {"BS": [b64decode(each, validate=True) for each in texts]}
+    return value

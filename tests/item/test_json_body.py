@@ -1,0 +1,79 @@
+"""Bodies: JSON, in which binary values are base64, and nothing else is taken for one."""
+
+import json
+from types import MappingProxyType
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dynaorm.item.json_body import Body, decode_body, encode_body
+
+names = st.sampled_from(["B", "BS", "S", "M", "L", "a", "é"]) | st.text(max_size=5)
+leaves = (
+    st.builds(lambda value: {"S": value}, st.text(max_size=10))
+    | st.builds(lambda value: {"N": str(value)}, st.integers())
+    | st.builds(lambda value: {"B": value}, st.binary(max_size=20))
+    | st.builds(lambda values: {"BS": values}, st.lists(st.binary(max_size=8), min_size=1, max_size=3))
+    | st.builds(lambda values: {"SS": values}, st.lists(st.sampled_from(["B", "BS"]), min_size=1, max_size=2))
+    | st.just({"NULL": True})
+)
+attribute_values: st.SearchStrategy[Any] = st.recursive(
+    leaves,
+    lambda values: (
+        st.builds(lambda members: {"L": members}, st.lists(values, max_size=3))
+        | st.builds(lambda members: {"M": members}, st.dictionaries(names, values, max_size=3))
+    ),
+    max_leaves=12,
+)
+items = st.dictionaries(names, attribute_values, max_size=5)
+
+
+@given(items)
+def test_an_item_comes_back_as_it_was_sent_whatever_its_attributes_are_called(item: dict[str, Any]) -> None:
+    request = {"TableName": "B", "Item": item, "Items": [item]}
+    assert decode_body(encode_body(request)) == request
+
+
+def test_no_byte_is_spent_on_blanks() -> None:
+    assert encode_body({"a": [1, 2], "b": "é"}) == b'{"a":[1,2],"b":"\\u00e9"}'
+
+
+def test_what_a_request_may_hold_besides_json() -> None:
+    request = MappingProxyType({"Key": MappingProxyType({"b": {"B": bytearray(b"\xff")}}), "L": (1, 2)})
+    assert json.loads(encode_body(request)) == {"Key": {"b": {"B": "/w=="}}, "L": [1, 2]}
+
+
+def test_what_cannot_be_sent_is_named() -> None:
+    with pytest.raises(TypeError, match=r"set.*cannot be sent: give its attribute value"):
+        encode_body({"Key": {"a": {"SS": {"x"}}}})
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"<html>", b'{"Item":', b'{"Item":{"a":{"B":"?"}}}', b"\xff\xfe{}", b"[" * 100_000],
+    ids=["empty", "page", "cut", "base64", "encoding", "deep"],
+)
+def test_what_is_no_body_is_a_value_error(body: bytes) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011 - json's own sentence
+        decode_body(body)
+
+
+@given(items)
+def test_a_reply_in_bytes_is_the_mapping_it_says(item: dict[str, Any]) -> None:
+    raw = encode_body({"Item": item, "Count": 1})
+    body = Body(raw)
+    assert body.raw == raw
+    assert dict(body) == {"Item": item, "Count": 1}
+    assert body.get("Item") == item
+    assert (len(body), body.get("LastEvaluatedKey")) == (2, None)
+
+
+def test_a_reply_in_bytes_does_not_show_what_it_holds() -> None:
+    assert repr(Body(b'{"Item":{"secret":{"S":"s3cret"}}}')) == "<Body of 34 bytes>"
+
+
+def test_a_reply_in_bytes_is_taken_apart_once() -> None:
+    body = Body(b'{"Item":{}}')
+    assert body["Item"] is body["Item"]
