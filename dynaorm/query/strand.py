@@ -27,6 +27,7 @@ from dynaorm.item.condition import (
     render,
     resolve,
 )
+from dynaorm.item.evaluate import holds
 from dynaorm.item.placeholder import Placeholders
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.query.question import Question
@@ -44,12 +45,18 @@ class Strand:
         request: its request, but for where to start and how many items to read.
         checks: key attributes whose values have to pass a check besides.
         held: fields, and the values that the entities must have in them besides.
+        within: the condition that all of its keys fulfil; none for a scan.
     """
 
     operation: str
     request: Mapping[str, Any]
     checks: tuple[tuple[str, Admits], ...] = ()
     held: tuple[tuple[str, Any], ...] = ()
+    within: Condition | None = None
+
+    def passes(self, start: Item) -> bool:
+        """Whether a walk of it can come by a key. DynamoDB refuses to begin after any other."""
+        return self.within is None or holds(self.within, start)
 
     def admits(self, item: Item) -> bool:
         """Whether an item that was read is what was asked for."""
@@ -105,14 +112,15 @@ def _strand(question: Question, request: Mapping[str, Any], ask: Ask, server: Co
         ),
         *(one.condition for one in ask.ranges if one.condition is not None),
     ]
-    key = render(And(tuple(conditions)) if len(conditions) > 1 else conditions[0], names)
+    within = And(tuple(conditions)) if len(conditions) > 1 else conditions[0]
+    key = render(within, names)
     checks = tuple(
         (name, one.admits)
         for name, one in zip(attributes, ask.ranges, strict=False)
         if one.admits is not None
     )
     whole = {**request, "KeyConditionExpression": key, **_expressions(question, names, server)}
-    return Strand("Query", whole, checks, ask.held)
+    return Strand("Query", whole, checks, ask.held, within)
 
 
 def _segments(question: Question, request: Mapping[str, Any], server: Condition | None) -> tuple[Strand, ...]:
