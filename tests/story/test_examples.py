@@ -15,7 +15,7 @@ from dynaorm import Entity, Retry, Session, Table, Unique, inspect
 from dynaorm.errors import OutcomeUnknown
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.faults import Fault, FaultyTransport, lost_answer, lost_request
-from dynaorm.testing.strict_moto import strict_moto
+from dynaorm.testing.moto_engine import strict_moto
 from dynaorm.transport.pynamodb import PynamoTransport
 
 ROOT = Path(__file__).parents[2]
@@ -124,7 +124,7 @@ def test_every_python_block_of_the_readme_is_run_by_a_test_here() -> None:
 
 
 def test_the_queries_run_on_strict_moto(tmp_path: Path) -> None:
-    before = "from dynaorm import Session\nfrom dynaorm.testing.strict_moto import strict_moto\n\nwith strict_moto():\n"
+    before = "from dynaorm import Session\nfrom dynaorm.testing.moto_engine import strict_moto\n\nwith strict_moto():\n"
     asked = block("any_of(").replace("newest =", "session.create_table(app)\nnewest =")
     program = tmp_path / "queries.py"
     lines = f'session = Session(region="eu-west-1")\n{asked}assert newest == page.entities == []\n'
@@ -136,7 +136,7 @@ def test_the_queries_run_on_strict_moto(tmp_path: Path) -> None:
 def test_the_asynchronous_example_runs_on_strict_moto(tmp_path: Path) -> None:
     before = (
         "import asyncio\nfrom dynaorm import Entity, Session, Table\n"
-        "from dynaorm.testing.strict_moto import strict_moto\n\n"
+        "from dynaorm.testing.moto_engine import strict_moto\n\n"
         'app = Table("app")\n\n'
         'class User(Entity, table=app, pk="USER#{user_id}", sk="PROFILE"):\n    user_id: str\n\n'
         'class Ticket(Entity, table=app, pk="PROJECT#{project}", sk="TICKET#{number:06d}"):\n'
@@ -155,7 +155,7 @@ def test_the_asynchronous_example_runs_on_strict_moto(tmp_path: Path) -> None:
 
 def test_the_sixty_second_example_runs_on_strict_moto(tmp_path: Path) -> None:
     program = tmp_path / "sixty_seconds.py"
-    on_moto = "from dynaorm.testing.strict_moto import strict_moto\n\nwith strict_moto():\n"
+    on_moto = "from dynaorm.testing.moto_engine import strict_moto\n\nwith strict_moto():\n"
     program.write_text(on_moto + textwrap.indent(block("session.create_table(app)"), "    "))
     run = python(str(program))
     assert run.returncode == 0, run.stderr
