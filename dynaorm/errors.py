@@ -228,7 +228,7 @@ class EntityNotFound(StoreError, LookupError):
     )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Violation:
     """One constraint that somebody else's item stands for; ``owner`` is None where it is not known."""
 
