@@ -71,7 +71,7 @@ def _made(cls: type[Any], *, frozen: bool, hashed: bool, eq: bool) -> type[Any]:
     made: type[Any] = metaclass(cls.__name__, cls.__bases__, shared | written | kept)
     made.__qualname__ = cls.__qualname__
     if "__init__" not in written:
-        made.__init__ = _constructor(made, fields)
+        made.__init__ = _constructor(made, fields, frozen=frozen)
     return made
 
 
@@ -93,12 +93,13 @@ def _values_of(names: tuple[str, ...]) -> object:
     return staticmethod(lambda one: tuple(getattr(one, name) for name in names))
 
 
-def _constructor(cls: type[Any], fields: Mapping[str, Field[Any]]) -> Any:
-    """``__init__``, compiled. It sets slots directly, for which a frozen record does not refuse."""
+def _constructor(cls: type[Any], fields: Mapping[str, Field[Any]], *, frozen: bool) -> Any:
+    """``__init__``, compiled. That of a frozen record goes past its own refusal, to the slots."""
     known: dict[str, Any] = {"_ABSENT": MISSING}
     parameters, lines = ["self"], []
     for number, (name, one) in enumerate(fields.items()):
-        known[f"_set{number}"] = getattr(cls, name).__set__
+        if frozen:
+            known[f"_set{number}"] = getattr(cls, name).__set__
         value = name
         if one.default is not MISSING:
             known[f"_default{number}"] = one.default
@@ -109,7 +110,7 @@ def _constructor(cls: type[Any], fields: Mapping[str, Field[Any]]) -> Any:
             value = f"_make{number}() if {name} is _ABSENT else {name}"
         else:
             parameters.append(name)
-        lines.append(f" _set{number}(self, {value})")
+        lines.append(f" _set{number}(self, {value})" if frozen else f" self.{name} = {value}")
     if hasattr(cls, "__post_init__"):
         lines.append(" self.__post_init__()")
     exec(f"def __init__({', '.join(parameters)}):\n" + "\n".join(lines or [" pass"]), known)
