@@ -26,6 +26,7 @@ from dynaorm.entity.template import KeyValueError
 from dynaorm.entity.version_template import VersionTemplate
 from dynaorm.errors import DecodeError, InvalidValue, UsageError
 from dynaorm.item.value import AttributeValue, Item, same
+from dynaorm.record import record
 
 # Where a class keeps its mapping, or why it has none.
 MAPPING: Final = "__dynaorm_mapping__"
@@ -41,7 +42,7 @@ Claim: TypeAlias = tuple[str, str, Any]
 """A unique value claimed: the constraint's name, the guard's key, and the value as a person would name it."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Versioning:
     """How a class keeps versions. ``fields``: those whose change writes one; None for all."""
 

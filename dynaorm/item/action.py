@@ -5,16 +5,16 @@ action; its class is not frozen, because every save makes several, and that woul
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from dynaorm.item.condition import Condition, Or, render
 from dynaorm.item.placeholder import Placeholders
 from dynaorm.item.update import Change, render_update
 from dynaorm.item.value import AttributeValue, Item
+from dynaorm.record import record
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class Put:
     """Store the whole item."""
 
@@ -23,7 +23,7 @@ class Put:
     condition: Condition | None = None
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class Update:
     """Change parts of the item with this key."""
 
@@ -33,7 +33,7 @@ class Update:
     condition: Condition | None = None
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class Delete:
     """Delete the item with this key."""
 
@@ -42,7 +42,7 @@ class Delete:
     condition: Condition | None = None
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class ConditionCheck:
     """Write nothing, and refuse the transaction unless the condition holds."""
 
