@@ -102,6 +102,4 @@ def throttle_in(refusal: Refusal) -> str | None:
 
 def is_retryable(refusal: Refusal) -> bool:
     """Whether nothing but time stands against the call: a conflict or throttle anywhere among its reasons."""
-    return (
-        conflict_in(refusal) is not None or throttle_in(refusal) is not None or refusal.code == WRONG_CLOCK
-    )
+    return conflict_in(refusal) is not None or throttle_in(refusal) is not None or refusal.code == WRONG_CLOCK

@@ -10,9 +10,9 @@ from email.utils import parsedate_to_datetime
 
 from dynaorm.flow.call import Call, Refusal, Reply
 from dynaorm.flow.retry import WRONG_CLOCK
+from dynaorm.item.json_body import encode_body
 from dynaorm.transport.answer import reply_of
 from dynaorm.transport.destination import Destination
-from dynaorm.item.json_body import encode_body
 from dynaorm.transport.signed_request import Credentials, SignedRequest, Signer
 
 SKEW_SECONDS = 60.0
