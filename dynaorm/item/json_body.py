@@ -15,7 +15,7 @@ class Body(Mapping[str, Any]):
     Who can do better with the bytes than take them apart reads ``raw``.
 
     Args:
-        raw: a JSON object; that it is one is for the caller to know.
+        raw: a JSON object; whether it is one is seen when it is looked into.
     """
 
     __slots__ = ("_content", "raw")
@@ -38,9 +38,13 @@ class Body(Mapping[str, Any]):
 
     @property
     def content(self) -> dict[str, Any]:
-        """What it says, in the low-level form, binary values as bytes. Raises ValueError where it is no JSON."""
+        """What it says, in the low-level form, binary values as bytes. Raises ValueError where it is no JSON object."""
         if self._content is None:
-            self._content = decode_body(self.raw)
+            content = decode_body(self.raw)
+            # An empty list or null would look like a reply without anything in it.
+            if not isinstance(content, dict):
+                raise ValueError(f"a reply is a JSON object, not {type(content).__name__}")
+            self._content = content
         return self._content
 
 

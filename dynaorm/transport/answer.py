@@ -4,7 +4,8 @@ Rule 1. Only HTTP 4xx with an error of DynamoDB's own is a Refusal: only then it
         "If a request returns an HTTP 500 status code, it may have succeeded or failed" (DynamoDB developer
         guide, Error handling).
 Rule 2. An answer that was damaged, or is somebody else's, is no answer. DynamoDB sends the CRC-32 of each body as
-        ``x-amz-crc32``; an answer without it, as some emulators give, need only be JSON.
+        ``x-amz-crc32``; an answer without it, as some emulators give, is taken apart at once to see that it is JSON.
+Rule 3. A reply that is whole is given as it came: who knows what is in it reads it faster than a parser of all JSON.
 """
 
 from binascii import crc32
@@ -12,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dynaorm.flow.call import NoAnswer, Reason, Refusal, Reply
-from dynaorm.item.json_body import decode_body
+from dynaorm.item.json_body import Body
 
 SERVER_FAULTS = frozenset({"InternalServerError", "InternalFailure", "ServiceUnavailable"})
 DAMAGED = "the reply does not match its checksum (x-amz-crc32)"
@@ -28,14 +29,14 @@ def reply_of(status: int, headers: Mapping[str, str], body: bytes) -> Reply:
     checksum = headers.get("x-amz-crc32")
     if checksum is not None and checksum != str(crc32(body)):
         raise NoAnswer(DAMAGED)
+    if status == 200 and checksum is not None and body.lstrip().startswith(b"{"):
+        return Body(body)
     try:
-        content = decode_body(body)
+        content = (reply := Body(body)).content
     except ValueError:
-        content = None
-    if not isinstance(content, dict):
-        raise NoAnswer(without_json(status))
+        raise NoAnswer(without_json(status)) from None
     if status == 200:
-        return content
+        return reply
     code = str(content.get("__type", "")).rpartition("#")[2].partition(":")[0]
     message = content.get("message") or content.get("Message") or ""
     if status < 400 or (status < 500 and not code):

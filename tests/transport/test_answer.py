@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from dynaorm.flow.call import NoAnswer, Reason, Refusal
+from dynaorm.item.json_body import Body
 from dynaorm.transport.answer import reply_of
 
 
@@ -86,5 +87,27 @@ def test_an_answer_that_does_not_match_its_checksum_is_none(checksum: str) -> No
     assert reason == "the reply does not match its checksum (x-amz-crc32)"
 
 
-def test_an_answer_that_matches_its_checksum_is_one() -> None:
-    assert reply_of(200, {"x-amz-crc32": str(crc32(b"{}"))}, b"{}") == {}
+def test_an_answer_that_matches_its_checksum_is_one_and_is_not_taken_apart_before_it_is_asked() -> None:
+    raw = b'{"Item":{"a":{"B":"/w=="}}}'
+    found = reply_of(200, {"x-amz-crc32": str(crc32(raw))}, raw)
+    assert isinstance(found, Body)
+    assert found.raw is raw
+    assert found == {"Item": {"a": {"B": b"\xff"}}}
+
+
+@pytest.mark.parametrize("body", [b"", b"<html>", b"[]", b"null", b'"text"', b" "])
+def test_what_is_no_object_is_no_answer_even_if_it_matches_its_checksum(body: bytes) -> None:
+    assert "without JSON" in unanswered(200, body, {"x-amz-crc32": str(crc32(body))})
+
+
+@pytest.mark.parametrize("body", [b'{"Item":', b"{]", b'{"Item":{"a":{"B":"?"}}}'])
+def test_a_broken_object_that_matches_its_checksum_is_never_an_empty_reply(body: bytes) -> None:
+    found = reply_of(200, {"x-amz-crc32": str(crc32(body))}, body)
+    for look in (
+        lambda: found.get("Item"),
+        lambda: "Item" in found,
+        lambda: bool(found),
+        lambda: list(found),
+    ):
+        with pytest.raises(ValueError, match=r"JSON|base64|Expecting"):
+            look()
