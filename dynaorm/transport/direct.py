@@ -6,7 +6,7 @@ handlers, and moto's in-process mock does not see its calls.
 
 import threading
 import warnings
-from typing import Protocol
+from typing import Protocol, Self
 
 from dynaorm.errors import UsageError
 from dynaorm.flow.call import Call, Reply
@@ -36,7 +36,7 @@ class DirectTransport:
 
     Example::
 
-        with Session(transport=DirectTransport(region="eu-west-1")) as session: ...
+        with DirectTransport(region="eu-west-1") as transport, Session(transport=transport) as session: ...
     """
 
     def __init__(
@@ -63,6 +63,12 @@ class DirectTransport:
         return (
             f"DirectTransport(region={self.region!r}, endpoint={self.endpoint!r}, profile={self.profile!r})"
         )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def call(self, call: Call, /) -> Reply:
         """Make one attempt, and give DynamoDB's reply in its low-level form, binary values as bytes.

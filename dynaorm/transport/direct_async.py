@@ -7,7 +7,7 @@ import asyncio
 import threading
 from collections.abc import Callable
 from inspect import isawaitable
-from typing import Protocol
+from typing import Protocol, Self
 
 from dynaorm.errors import UsageError
 from dynaorm.flow.call import Call, Reply
@@ -37,7 +37,10 @@ class AsyncDirectTransport:
 
     Example::
 
-        async with AsyncSession(transport=AsyncDirectTransport(region="eu-west-1")) as session: ...
+        async with (
+            AsyncDirectTransport(region="eu-west-1") as transport,
+            AsyncSession(transport=transport) as session,
+        ): ...
     """
 
     def __init__(
@@ -66,6 +69,12 @@ class AsyncDirectTransport:
             f"AsyncDirectTransport(region={self.region!r}, endpoint={self.endpoint!r}, "
             f"profile={self.profile!r})"
         )
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
 
     async def call(self, call: Call, /) -> Reply:
         """Make one attempt, and give DynamoDB's reply in its low-level form, binary values as bytes.

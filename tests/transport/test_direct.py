@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import pytest
 from botocore.exceptions import NoCredentialsError
 
-from dynaorm import Entity, Session, Table, Unique
+from dynaorm import DirectTransport, Entity, Session, Table, Unique
 from dynaorm.errors import (
     OutcomeUnknown,
     StaleEntity,
@@ -28,7 +28,6 @@ from dynaorm.flow.call import Call, NoAnswer, Refusal, Transport
 from dynaorm.flow.retry import Retry
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.faults import FaultyTransport, lost_answer
-from dynaorm.transport.direct import DirectTransport
 from tests.transport.unruly import (
     Behaviour,
     Request,
@@ -227,6 +226,12 @@ def test_a_closed_transport_opens_new_connections_when_called_again(server: Unru
     transport.call(GET)
     transport.close()
     assert (server.connections, len(server.requests)) == (2, 2)
+
+
+def test_a_transport_is_closed_with_its_block(server: Unruly) -> None:
+    with DirectTransport(endpoint=server.endpoint) as transport:
+        transport.call(GET)
+    assert server.closed.wait(10)
 
 
 def test_a_transport_says_where_it_goes() -> None:

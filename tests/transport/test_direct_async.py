@@ -1,4 +1,4 @@
-"""The asynchronous direct transport: every way an attempt can end, and a session's story over it."""
+"""The asynchronous direct transport: every way an attempt can end."""
 
 import asyncio
 import os
@@ -13,11 +13,10 @@ from typing import Annotated, Any, TypeVar
 import pytest
 from botocore.exceptions import NoCredentialsError
 
-from dynaorm import AsyncSession, Entity, Table, Unique
-from dynaorm.errors import StaleEntity, UniqueViolation, UsageError
+from dynaorm import AsyncDirectTransport, AsyncSession, Entity, Table, Unique
+from dynaorm.errors import UsageError
 from dynaorm.flow.call import AsyncTransport, Call, NoAnswer, Refusal, Reply
 from dynaorm.testing.clock import FakeClock
-from dynaorm.transport.direct_async import AsyncDirectTransport
 from tests.transport.unruly import (
     Behaviour,
     Request,
@@ -40,15 +39,21 @@ GET = Call("GetItem", {"TableName": "app", "Key": {"PK": {"S": "a"}}})
 PUT = Call("PutItem", {"TableName": "app", "Item": {"PK": {"S": "a"}, "b": {"B": b"\xff"}}})
 
 
+people = Table("people")
+
+
+class Person(Entity, table=people, pk="PERSON#{person_id}", sk="PROFILE", versioned=True):
+    person_id: str
+    email: Annotated[str, Unique()]
+    photo: bytes = b""
+
+
 def run(server: Unruly, work: Callable[[AsyncDirectTransport], Awaitable[T]], /, **options: Any) -> T:
     """What some work with a transport to this server gives, in an event loop of its own."""
 
     async def main() -> T:
-        transport = AsyncDirectTransport(endpoint=server.endpoint, **options)
-        try:
+        async with AsyncDirectTransport(endpoint=server.endpoint, **options) as transport:
             return await work(transport)
-        finally:
-            await transport.close()
 
     return asyncio.run(main())
 
@@ -302,44 +307,3 @@ def test_a_transport_says_where_it_goes_and_refuses_limits_that_make_no_sense() 
     )
     with pytest.raises(UsageError, match="timeouts above 0"):
         AsyncDirectTransport(timeout=0)
-
-
-# -- the real thing ----------------------------------------------------------------------------------------------------
-
-people = Table("people")
-
-
-class Person(Entity, table=people, pk="PERSON#{person_id}", sk="PROFILE", versioned=True):
-    person_id: str
-    email: Annotated[str, Unique()]
-    photo: bytes = b""
-
-
-def test_a_session_tells_its_story_over_the_direct_road(
-    ministack_endpoint: str, unique_name: Callable[[str], str]
-) -> None:
-    async def story() -> None:
-        transport = AsyncDirectTransport(endpoint=ministack_endpoint)
-        async with AsyncSession(transport=transport, table_names=unique_name) as session:
-            await session.create_table(people)
-            ann = Person(person_id="1", email="ann@example.com", photo=b"\xff\x00")
-            bob = Person(person_id="2", email="bob@example.com")
-            await asyncio.gather(session.save(ann), session.save(bob))
-            assert await session.get_by(Person, email="bob@example.com") == bob
-            bob.email = "ann@example.com"
-            with pytest.raises(UniqueViolation):
-                await session.save(bob)
-            async with session.transaction() as tx:
-                ann.email = "bob@example.com"
-                tx.save(ann)
-                tx.save(bob)
-            assert await session.get_by(Person, email="ann@example.com") == bob
-            stale = await session.get_one(Person, person_id="1")
-            ann.photo = b"new"
-            await session.save(ann)
-            stale.photo = b"old"
-            with pytest.raises(StaleEntity):
-                await session.save(stale)
-        await transport.close()
-
-    asyncio.run(story())
