@@ -6,7 +6,6 @@ Rule 3. A filter on an index that carries only some attributes is judged on the 
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from dynaorm.entity.key_range import KeyRange
@@ -26,11 +25,12 @@ from dynaorm.item.value import AttributeValue, Item
 from dynaorm.query.filter import of_classes, resolved_filter
 from dynaorm.query.question import Question
 from dynaorm.query.serve import Ask, asks_of, shard_fields
+from dynaorm.record import record, replace
 
 Admits: TypeAlias = Callable[[AttributeValue], bool]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Strand:
     """One partition or segment to walk.
 
@@ -57,7 +57,7 @@ class Strand:
         return all(admits(item[name]) for name, admits in self.checks)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Strands:
     """All that answers a question.
 
