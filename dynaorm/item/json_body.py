@@ -1,12 +1,15 @@
 """The bodies of DynamoDB's requests and replies: JSON, in which binary values are base64."""
 
 import json
+import re
 from base64 import b64decode, b64encode
 from binascii import Error as Base64Error
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-_BINARY = (b'"B"', b'"BS"')
+from pydantic_core import PydanticSerializationError, to_json
+
+_BINARY = re.compile(rb'"BS?"')
 
 
 class Body(Mapping[str, Any]):
@@ -54,7 +57,12 @@ def encode_body(request: Mapping[str, Any]) -> bytes:
     Raises:
         TypeError: it holds what is neither JSON nor bytes.
     """
-    return _encode(request).encode("ascii")
+    try:
+        body = to_json(request, bytes_mode="base64")
+    except PydanticSerializationError:
+        return _encode(request).encode("ascii")
+    # It writes base64 in the alphabet of URLs, which is another. Nearly three times as fast, it is worth the try.
+    return _encode(request).encode("ascii") if _BINARY.search(body) else body
 
 
 def decode_body(body: bytes) -> Any:
@@ -64,7 +72,7 @@ def decode_body(body: bytes) -> Any:
         ValueError: it is no JSON, or a binary value no base64.
     """
     # A hook is a call for every attribute value, and few tables have binary ones.
-    hook = _with_bytes if any(tag in body for tag in _BINARY) else None
+    hook = _with_bytes if _BINARY.search(body) else None
     try:
         return json.loads(body, object_hook=hook)
     except RecursionError:
