@@ -10,12 +10,12 @@ import re
 import ssl
 from base64 import b64encode
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, cast
 from urllib.parse import unquote, urlsplit
 
 from dynaorm.errors import UsageError
+from dynaorm.record import record
 from dynaorm.transport.signed_request import Credentials, Endpoint, FixedCredentials, endpoint_of
 
 EMULATOR_REGION = "us-east-1"
@@ -42,7 +42,7 @@ class CredentialSource(Protocol):
     def get_frozen_credentials(self) -> Credentials: ...
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Proxy:
     """A proxy to go through. ``url`` has no password; ``authorization`` is the header's value, "" for none."""
 
@@ -53,7 +53,7 @@ class Proxy:
     authorization: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Destination:
     """Where requests go, who signs them for which region, and how the way there is trusted.
 

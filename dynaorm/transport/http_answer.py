@@ -7,8 +7,9 @@ Source: RFC 9112 (HTTP/1.1), sections 4 to 7.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Protocol
+
+from dynaorm.record import record
 
 HEAD_LIMIT = 65_536
 """The most bytes a status line and its headers may have together; DynamoDB's have some 400."""
@@ -21,7 +22,7 @@ class Malformed(ValueError):
     """What came is no HTTP answer, or not a whole one."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class HttpAnswer:
     """One answer. The names of its headers are in lower case; ``is_reusable``: whether its connection is."""
 

@@ -8,13 +8,13 @@ Source: "Create a signed AWS API request" (AWS Identity and Access Management us
 """
 
 import hmac
-from dataclasses import dataclass
 from hashlib import sha256
 from time import gmtime, strftime
 from typing import NamedTuple, Protocol
 from urllib.parse import quote, urlsplit
 
 from dynaorm.errors import UsageError
+from dynaorm.record import record
 
 SERVICE = "dynamodb"
 CONTENT_TYPE = "application/x-amz-json-1.0"
@@ -50,7 +50,7 @@ class FixedCredentials(NamedTuple):
         return self
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Endpoint:
     """Where requests go.
 
@@ -106,7 +106,7 @@ def endpoint_of(url: str) -> Endpoint:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SignedRequest:
     """One POST, ready to be sent by anybody who adds its length.
 
@@ -124,7 +124,7 @@ class SignedRequest:
         return head.encode("ascii") + self.body
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Scope:
     """What stays the same from one request to the next of a day, under the same credentials."""
 
