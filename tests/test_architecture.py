@@ -53,6 +53,7 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "testing/census_versions.py": "testing/test_consistency.py",
     "testing/request_rules.py": "testing/test_moto_engine.py",
     "testing/store.py": "testing/test_plugin.py",
+    "transport/aiohttp.py": "transport/test_direct_async.py",
     "transport/threaded.py": "session/test_aio.py",
 }
 """Modules without a test file of their own, and where their tests are ("plan/net.py": "plan/test_fold.py")."""

@@ -113,12 +113,12 @@ class Census:
     def _meet(self, one: Stored, mapping: EntityMapping) -> None:
         try:
             mapping.hydrate(one.item)
-            keys = mapping.guard_keys(mapping.subject(one.item), lambda: subject_of(mapping, one.item))
+            claims = mapping.claims(mapping.subject(one.item), lambda: subject_of(mapping, one.item))
         except DynaormError as problem:
             self.unreadable[one.ident] = one.breaks(Broken.UNREADABLE, str(problem))
             return
         home = mapping.table.guards.name
-        self.live[one.ident] = Live(one, mapping, {(home, text): name for name, text in keys.items()})
+        self.live[one.ident] = Live(one, mapping, {(home, text): name for name, text, _ in claims})
 
     @property
     def unknown(self) -> Iterator[Stored]:

@@ -8,6 +8,7 @@ second.
 import os
 import uuid
 from collections.abc import Iterator
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
@@ -87,12 +88,20 @@ def dynaorm_moto() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def dynaorm_transport(dynaorm_endpoint: str | None) -> "Iterator[Transport]":
-    """The way to the engine, for calls in DynamoDB's own words; one for all tests."""
-    from dynaorm.transport.pynamodb import PynamoTransport
+    """The way to the engine, for calls in DynamoDB's own words; one for all tests.
 
-    transport = PynamoTransport(region="us-east-1", endpoint=dynaorm_endpoint)
-    yield transport
-    transport.close()
+    ``DYNAORM_TRANSPORT=direct`` goes to a URL over ``DirectTransport``.
+    """
+    if dynaorm_endpoint is None:
+        from dynaorm.transport.pynamodb import PynamoTransport
+
+        with closing(PynamoTransport(region="us-east-1")) as transport:
+            yield transport
+    else:
+        from dynaorm.testing.road import transport_to
+
+        with closing(transport_to(dynaorm_endpoint)) as transport:
+            yield transport
 
 
 # -- what a test has in it ---------------------------------------------------------------------------------------------

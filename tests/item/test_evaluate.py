@@ -35,6 +35,7 @@ from dynaorm.item.evaluate import holds
 from dynaorm.item.placeholder import Placeholders
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.testing.moto_engine import strict_moto
+from dynaorm.testing.road import transport_to
 from dynaorm.transport.pynamodb import PynamoTransport
 
 VALUES: list[dict[str, Any]] = [
@@ -173,20 +174,20 @@ Asked: TypeAlias = Callable[[Condition], set[str]]
 
 
 @pytest.fixture(scope="module")
-def ministack(ministack_endpoint: str) -> Iterator[PynamoTransport]:
-    transport = PynamoTransport(endpoint=ministack_endpoint)
+def ministack(ministack_endpoint: str) -> Iterator[Transport]:
+    transport = transport_to(ministack_endpoint)
     yield transport
     transport.close()
 
 
 @pytest.fixture(scope="module")
-def engine(ministack: PynamoTransport) -> Iterator[Asked]:
+def engine(ministack: Transport) -> Iterator[Asked]:
     with _asking(ministack, "evaluate", ITEMS) as ask:
         yield ask
 
 
 @pytest.fixture(scope="module")
-def typed_engine(ministack: PynamoTransport) -> Iterator[Asked]:
+def typed_engine(ministack: Transport) -> Iterator[Asked]:
     with _asking(ministack, "evaluate-typed", TYPED) as ask:
         yield ask
 
