@@ -33,6 +33,22 @@ LONG_FUNCTIONS: dict[str, int] = {}
 """Functions over the budget ("dynaorm/item/field.py:FieldPath.between": 45). Better: a name for a part of it."""
 
 TESTED_ELSEWHERE: dict[str, str] = {
+    "cli/__main__.py": "cli/test_commands.py",
+    "cli/output.py": "cli/test_commands.py",
+    "cli/status.py": "cli/test_commands.py",
+    "flow/backfill.py": "integrity/test_run_backfill.py",
+    "flow/finding.py": "integrity/test_run_damage.py",
+    "flow/inquiry.py": "integrity/test_run_writers.py",
+    "flow/mend.py": "integrity/test_run_damage.py",
+    "flow/verify.py": "session/test_verifying.py",
+    "flow/verify_actions.py": "integrity/test_run_damage.py",
+    "flow/verify_guard.py": "integrity/test_run_damage.py",
+    "flow/verify_item.py": "integrity/test_run_damage.py",
+    "flow/verify_ledger.py": "integrity/test_checkpoint.py",
+    "flow/verify_scan.py": "session/test_verifying.py",
+    "flow/verify_scope.py": "session/test_verifying.py",
+    "flow/verify_totals.py": "session/test_verifying.py",
+    "flow/verify_version.py": "integrity/test_run_damage.py",
     "flow/query.py": "session/test_query.py",
     "flow/write.py": "faults/test_lost_answers.py",
     "plan/intent.py": "plan/test_fold.py",
@@ -46,7 +62,9 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "session/drive_async.py": "session/test_aio.py",
     "session/query_async.py": "session/test_aio.py",
     "session/settings_async.py": "session/test_aio.py",
+    "session/verifying_async.py": "session/test_verifying.py",
     "testing/request_rules.py": "testing/test_strict_moto.py",
+    "transport/aiohttp.py": "transport/test_direct_async.py",
     "transport/threaded.py": "session/test_aio.py",
 }
 """Modules without a test file of their own, and where their tests are ("plan/net.py": "plan/test_fold.py")."""

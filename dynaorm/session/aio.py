@@ -37,12 +37,13 @@ from dynaorm.session.transaction import (
     refuse_inside,
     run_hooks,
 )
+from dynaorm.session.verifying_async import AsyncVerifying
 
 E = TypeVar("E")
 T = TypeVar("T")
 
 
-class AsyncSession(AsyncAsking, AsyncBulk):
+class AsyncSession(AsyncAsking, AsyncBulk, AsyncVerifying):
     """Loads and stores entities. It holds none of them, and may be shared by threads; an entity may not.
 
     Args:

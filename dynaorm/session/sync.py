@@ -37,12 +37,13 @@ from dynaorm.session.transaction import (
     refuse_inside,
     run_hooks,
 )
+from dynaorm.session.verifying import Verifying
 
 E = TypeVar("E")
 T = TypeVar("T")
 
 
-class Session(Asking, Bulk):
+class Session(Asking, Bulk, Verifying):
     """Loads and stores entities. It holds none of them, and may be shared by threads; an entity may not.
 
     Args:
