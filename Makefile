@@ -12,7 +12,7 @@ PYTEST_ARGS ?=
 PEERS_ARGS ?=
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint format bench bench-peers clean
+.PHONY: help demo test lint format bench bench-scale bench-peers clean
 
 help:
 	@echo "make demo         run the examples on an in-memory DynamoDB"
@@ -20,6 +20,7 @@ help:
 	@echo "make lint         the same without the tests"
 	@echo "make format       write the formatting and the fixes that ruff knows"
 	@echo "make bench        measure what must be fast"
+	@echo "make bench-scale  measure what must stay flat"
 	@echo "make bench-peers  compare with other DynamoDB libraries"
 	@echo "make clean        remove what the other commands made"
 
@@ -46,6 +47,9 @@ format: .venv/.dev
 
 bench: .venv/.dev
 	$(BIN)/python benchmarks/run.py
+
+bench-scale: .venv/.dev
+	$(BIN)/python benchmarks/scale.py
 
 bench-peers: .venv-peers/.installed .venv-peers-aio/.installed
 	.venv-peers/bin/python -m benchmarks.peers.run $(PEERS_ARGS)

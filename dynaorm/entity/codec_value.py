@@ -6,7 +6,7 @@ Rule 2. Messages go on from the field's name: ``is an int, not a str``, ``at add
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field
 from datetime import UTC, datetime, time
 from decimal import Decimal
 from reprlib import Repr
@@ -16,6 +16,7 @@ from pydantic import SecretBytes
 
 from dynaorm.entity.scalar import STR, Scalar, datetime_text, in_utc
 from dynaorm.item.value import AttributeValue, number_text
+from dynaorm.record import record, replace
 
 NULL: Final[AttributeValue] = {"NULL": True}
 
@@ -45,7 +46,7 @@ def inside(step: str | int, problem: Exception) -> Misfit:
     return Misfit(str(problem), (step,))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Codec:
     """How the values of one type become attribute values and come back.
 

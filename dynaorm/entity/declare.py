@@ -4,7 +4,7 @@ Every problem of a class is collected and raised at once, each with its remedy.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from difflib import get_close_matches
 from typing import Final
 
@@ -31,6 +31,7 @@ from dynaorm.entity.scalar import Scalar, scalar_of
 from dynaorm.entity.table import Table
 from dynaorm.entity.validator import fields_validator
 from dynaorm.errors import DeclarationError
+from dynaorm.record import record
 
 _VERSIONED: Final = {
     VERSION: "the version's number",
@@ -116,7 +117,7 @@ def _family_problems(mapping: EntityMapping) -> Iterator[str]:
         )
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class _Draft:
     """A mapping in the making: each part is worked out in turn, and adds what is wrong with it."""
 

@@ -1,7 +1,7 @@
 """The key templates of a class statement become its primary key and its places in the indexes."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field
 from difflib import get_close_matches
 
 from dynaorm.entity.index import Index, TemplateText
@@ -18,9 +18,10 @@ from dynaorm.entity.scalar import Scalar
 from dynaorm.entity.table import KeyAttribute, LocalIndex, Table
 from dynaorm.entity.template import KeyTemplate, TemplateError, compile_template
 from dynaorm.entity.version_template import VersionTemplate, versioned
+from dynaorm.record import record, replace
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class KeysOf:
     """The keys of a class as far as they could be compiled, and what was wrong with the rest.
 

@@ -6,12 +6,12 @@ brace, so that a placeholder that is not understood can never become literal tex
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import replace
 from difflib import get_close_matches
 from typing import Final
 
 from dynaorm.entity.scalar import Scalar
 from dynaorm.entity.spec import Slot, SpecError, slot_of
+from dynaorm.record import replace
 
 _BRACES: Final = re.compile(r"\{[^{}]*\}|[{}]")
 _PLACEHOLDER: Final = re.compile(r"\{(?P<field>[^\W\d]\w*)(?P<text>!s)?(?::(?P<spec>[^{}]+))?\}")

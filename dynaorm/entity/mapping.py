@@ -25,6 +25,7 @@ from dynaorm.entity.template import KeyValueError
 from dynaorm.entity.version_template import VersionTemplate
 from dynaorm.errors import DecodeError, InvalidValue, UsageError
 from dynaorm.item.value import AttributeValue, Item, same
+from dynaorm.record import record
 
 # Where a class keeps its mapping, or why it has none.
 MAPPING: Final = "__dynaorm_mapping__"
@@ -37,7 +38,7 @@ DELETED = "deleted"
 _NOTHING: Final[Mapping[str, str]] = {}
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Versioning:
     """How a class keeps versions. ``fields``: those whose change writes one; None for all."""
 

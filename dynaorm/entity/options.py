@@ -1,13 +1,14 @@
 """The keywords of a class statement: ``class User(Entity, table=app, pk="USER#{user_id}", sk="PROFILE")``."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field
 from difflib import get_close_matches
 from typing import Any, Final
 
 from pydantic import ConfigDict
 
 from dynaorm.entity.table import UNSET, Table
+from dynaorm.record import record, replace
 
 KEYWORDS: Final = ("table", "pk", "sk", "name", "unique", "versioned", "version_padding")
 OPTIONS: Final = "__dynaorm_options__"
@@ -15,7 +16,7 @@ _KEYS: Final = ("pk", "sk", "versioned", "version_padding")
 _WIDEST: Final = 20
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Options:
     """What a class declares, with what it inherits filled in.
 

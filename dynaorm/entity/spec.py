@@ -7,7 +7,6 @@ Rule 2. Texts of a spec sort as the values do, or in reverse for ``desc``; a bar
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from difflib import get_close_matches
 from typing import Any, Final
@@ -16,13 +15,14 @@ from zlib import crc32
 from dynaorm.entity.date_format import date_format
 from dynaorm.entity.overlap import ANYTHING, DIGITS, Run, Shape, digits, may_meet
 from dynaorm.entity.scalar import Scalar, in_utc
+from dynaorm.record import record, replace
 
 
 class SpecError(ValueError):
     """A spec does not fit its field; the sentence ends with the remedy."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Slot:
     """The place of one field in a template.
 

@@ -5,11 +5,11 @@ Source: AWS Builders' Library, "Timeouts, retries, and backoff with jitter".
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
 from dynaorm.errors import UsageError
 from dynaorm.flow.call import Clock, Refusal
+from dynaorm.record import record
 
 # DynamoDB remembers a client request token for ten minutes after the request completed; past that a repetition would be
 # a new request. One minute is left for the last attempt itself.
@@ -34,7 +34,7 @@ _THROTTLES: Final = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Retry:
     """How a session repeats calls that conflicted, were throttled or got no answer.
 

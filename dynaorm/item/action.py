@@ -4,16 +4,16 @@ Equal actions render to equal dictionaries in equal order: a repeated request mu
 action; its class is not frozen, because every save makes several, and that would double what they cost.
 """
 
-from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from dynaorm.item.condition import Condition, render
 from dynaorm.item.placeholder import Placeholders
 from dynaorm.item.update import Change, render_update
 from dynaorm.item.value import AttributeValue, Item
+from dynaorm.record import record
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class Put:
     """Store the whole item."""
 
@@ -22,7 +22,7 @@ class Put:
     condition: Condition | None = None
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class Update:
     """Change parts of the item with this key."""
 
@@ -32,7 +32,7 @@ class Update:
     condition: Condition | None = None
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class Delete:
     """Delete the item with this key."""
 
@@ -41,7 +41,7 @@ class Delete:
     condition: Condition | None = None
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class ConditionCheck:
     """Write nothing, and refuse the transaction unless the condition holds."""
 

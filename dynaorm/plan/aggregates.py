@@ -11,7 +11,7 @@ Rule 4. Nobody joins a target that does not exist, unless the target can be made
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from decimal import Context, Decimal, Inexact
 from typing import Any, Final
 
@@ -28,13 +28,14 @@ from dynaorm.plan.image import subject_of, values_of
 from dynaorm.plan.intent import Edit, Save
 from dynaorm.plan.known import Ident, ident_of
 from dynaorm.plan.net import CHECK, DELETE, EDIT, KNOWN, PUT, UNKNOWN, UPDATE, Net
+from dynaorm.record import record
 
 # Exact: two numbers of DynamoDB's together span fewer than 300 digits.
 EXACT: Final = Context(prec=300, traps=[Inexact])
 _ZERO: Final[AttributeValue] = {"N": "0"}
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class Due:
     """What a unit of work adds to the totals of one target.
 

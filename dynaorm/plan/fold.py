@@ -8,7 +8,7 @@ Rule 3. Anything else that names an item twice is refused: it would depend on th
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from dynaorm.entity.key import Key, stored_key
@@ -21,9 +21,10 @@ from dynaorm.item.value import Item
 from dynaorm.plan.image import check_key_unchanged, writable_state
 from dynaorm.plan.intent import Check, Edit, Intent, Move, Remove, Save
 from dynaorm.plan.known import Ident, ident_of
+from dynaorm.record import record
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class Slot:
     """All intents about one item.
 

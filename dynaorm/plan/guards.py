@@ -7,7 +7,6 @@ Rule 3. A value that stays with its entity costs nothing.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from itertools import islice
 from typing import Any, TypeAlias
@@ -24,6 +23,7 @@ from dynaorm.plan.image import subject_of, values_of
 from dynaorm.plan.known import Known, Setting, ident_of
 from dynaorm.plan.net import DELETE, PUT, UPDATE, Net
 from dynaorm.plan.planned import Planned, Purpose
+from dynaorm.record import record
 
 # How long a guard stays claimed after its entity's expiry, for clocks that differ between writers.
 CLAIM_MARGIN = 60
@@ -31,7 +31,7 @@ CLAIM_MARGIN = 60
 _CLAIM = Purpose.CLAIM  # looking a member up in its class is no cheaper than making a tuple of ten
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class Holder:
     """Who holds guards, before or after: the entity's net, its class, where its guards are and what they say of it.
 
@@ -46,7 +46,7 @@ class Holder:
     claim: Condition | None = None
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class Guard:
     """One guard item that the unit of work may touch; ``value`` is what it stands for, as a person would name it."""
 

@@ -7,7 +7,6 @@ Rule 2. A Put that got no answer is never sent again later: somebody may have wr
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from dynaorm.entity.key import stored_key
@@ -20,9 +19,10 @@ from dynaorm.item.value import Item
 from dynaorm.plan.image import new_image
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import Effect, Planned, Purpose
+from dynaorm.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Load:
     """One entity to be loaded.
 

@@ -4,7 +4,7 @@ Every intent about an item ends in one ``Net``; guards, versions and actions are
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import Any
 
@@ -12,6 +12,7 @@ from dynaorm.entity.mapping import EntityMapping
 from dynaorm.item.condition import Condition
 from dynaorm.item.update import Change
 from dynaorm.item.value import AttributeValue, Item
+from dynaorm.record import record
 
 
 class Before(Enum):
@@ -37,7 +38,7 @@ PUT, UPDATE, EDIT, DELETE, CHECK = Write
 ABSENT, KNOWN, UNKNOWN = Before
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class Net:
     """One main item's change, being worked out.
 
