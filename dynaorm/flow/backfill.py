@@ -7,7 +7,7 @@ Rule 3. An entity of a class that became versioned moves under its new key, as v
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from dynaorm.entity.constraint import OWNER
@@ -36,6 +36,7 @@ from dynaorm.plan.aggregates import contributions
 from dynaorm.plan.known import Ident
 from dynaorm.plan.planned import Planned
 from dynaorm.plan.stamp import version_key
+from dynaorm.record import record
 
 
 def complete(place: Place, scope: Scope) -> Inquiry[Judgement]:
@@ -76,7 +77,7 @@ def _again(place: Place, scope: Scope) -> Any:
 # -- what is stored ----------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Stored:
     """An entity as it is stored, and as it is under the key that its class has now.
 
@@ -133,7 +134,7 @@ def _under_present_key(mapping: EntityMapping, item: Item) -> dict[str, Attribut
 # -- what is lacking ---------------------------------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class _Lacking:
     """What an entity lacks, being worked out.
 

@@ -5,7 +5,7 @@ exactly what was read, and the question to ask again where that is refused.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import Any
 
@@ -14,6 +14,7 @@ from dynaorm.flow.inquiry import Inquiry, Place
 from dynaorm.item.value import Item
 from dynaorm.plan.known import Ident
 from dynaorm.plan.planned import Planned
+from dynaorm.record import record
 
 
 class Kind(Enum):
@@ -62,7 +63,7 @@ class Kind(Enum):
     """An item that does not fit its class."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Finding:
     """One thing that is wrong.
 
@@ -90,7 +91,7 @@ class Finding:
         return f"{self.kind.value}{of} in {self.table}, {key}: {self.detail}"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Fault:
     """A finding, the one transaction that mends it, and how to look again.
 
@@ -109,7 +110,7 @@ class Fault:
         return self.finding.kind, (self.finding.table, *map(repr, self.finding.key.values()))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Trouble:
     """A guard item that is not as it should be, to be judged once everybody who holds its value is known.
 
@@ -124,7 +125,7 @@ class Trouble:
     unsigned: bool = False
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class Judgement:
     """What is known of one item by now.
 

@@ -5,7 +5,7 @@ at once, by a transaction that reads everything it asks for at one moment, to be
 """
 
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final, TypeAlias, TypeVar
 
 from dynaorm.entity.table import Table
@@ -17,6 +17,7 @@ from dynaorm.flow.read import BATCH_GET_LIMIT, get_items, repeat
 from dynaorm.flow.together import gather
 from dynaorm.item.value import Item
 from dynaorm.plan.known import Ident, ident_of
+from dynaorm.record import record
 
 T = TypeVar("T")
 
@@ -27,7 +28,7 @@ TRANSACT_GET_LIMIT: Final = 100
 _ROUNDS: Final = 12
 
 
-@dataclass(frozen=True)
+@record
 class Place:
     """Where an item is, or would be."""
 
@@ -43,7 +44,7 @@ Inquiry: TypeAlias = Generator[Sequence[Place], Sequence[Item | None], T]
 """Asks for items by their places, is sent them in order (None for none), and ends with what it found out."""
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class _Asking:
     inquiry: Inquiry[Any]
     wanted: Sequence[Place] = ()
@@ -99,7 +100,7 @@ def read_places(places: Iterable[Place], context: Context, cost: ReadCost) -> Fl
     }
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class _Snapshot:
     """What an inquiry may know, and what it asked for."""
 

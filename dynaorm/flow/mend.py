@@ -4,7 +4,6 @@ Rule 1. Whatever was written meanwhile wins: the transaction is refused, and the
 Rule 2. An attempt that got no answer is one more reason to look again. What is mended is not mended twice.
 """
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
@@ -25,6 +24,7 @@ from dynaorm.flow.verify_scan import Pace
 from dynaorm.flow.write import send
 from dynaorm.plan.plan import Plan, check_limits
 from dynaorm.plan.verdict import Committed
+from dynaorm.record import record
 
 _ATTEMPTS: Final = 8
 _HOPELESS: Final = (TableNotFound, Throttled, Unreachable)
@@ -46,7 +46,7 @@ class Outcome(Enum):
     """It is there still: mending it needs a choice, or everything concerned changes all the time."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Mended:
     """A finding, and what became of it.
 

@@ -6,7 +6,7 @@ Rule 3. Nothing is written.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice
 from typing import Any, Final
 
@@ -26,6 +26,7 @@ from dynaorm.flow.verify_ledger import Ledger, MemoryLedger
 from dynaorm.flow.verify_scan import Pace, Page, Strip, read_pages, strips_of
 from dynaorm.flow.verify_scope import Scope, scope_of
 from dynaorm.flow.verify_totals import look_wrong, recount
+from dynaorm.record import record
 
 # How many guard items, or targets, are judged together at the end.
 _WINDOW: Final = 100
@@ -33,7 +34,7 @@ _WINDOW: Final = 100
 _TARGETS: Final = 10_000
 
 
-@dataclass
+@record(frozen=False)
 class Verification:
     """One reading of some tables, step by step.
 

@@ -4,7 +4,6 @@ Nobody holds it: it is an orphan. One does: it must be that one's. Several do: t
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from dynaorm.entity.constraint import OWNER, TABLE
 from dynaorm.entity.dispatch import classify
@@ -20,6 +19,7 @@ from dynaorm.item.value import Item, same
 from dynaorm.plan.image import subject_of
 from dynaorm.plan.known import Setting, ident_of
 from dynaorm.plan.planned import Planned
+from dynaorm.record import record
 
 
 def constraint_in(guard: Place) -> str:
@@ -74,7 +74,7 @@ def holds(place: Place, item: Item | None, guard: Place, now: float) -> bool | N
     return keys.get(constraint_in(guard)) == str(guard.key[guard.table.pk.name]["S"])
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class _Case:
     """A guard item, who holds its value, and who is said to own it.
 

@@ -7,7 +7,6 @@ Rule 3. An expired entity, and an expired guard item, are absent, as they are to
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from dynaorm.entity.constraint import OWNER
@@ -26,6 +25,7 @@ from dynaorm.item.value import AttributeValue, Item, same
 from dynaorm.plan.aggregates import contributions
 from dynaorm.plan.image import subject_of
 from dynaorm.plan.known import Setting
+from dynaorm.record import record
 
 
 def judge(place: Place, scope: Scope) -> Inquiry[Judgement]:
@@ -74,7 +74,7 @@ def _unknown(place: Place, item: Item) -> Fault:
 # -- entities ----------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Subject:
     """A live entity as it is stored."""
 
@@ -107,7 +107,7 @@ def _entity(subject: Subject, scope: Scope, judgement: Judgement) -> Inquiry[Non
         yield from _belongings(subject, wanted, judgement)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Derived:
     """What follows from an entity: its index keys, and the guard of each of its unique values."""
 

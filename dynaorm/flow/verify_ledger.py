@@ -1,7 +1,7 @@
 """What a verification has to remember until the end: guard items in trouble, and one number for each total."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from decimal import Decimal
 from typing import Final, Protocol
 
@@ -10,6 +10,7 @@ from dynaorm.flow.finding import Trouble
 from dynaorm.flow.inquiry import Place
 from dynaorm.plan.aggregates import EXACT, Due
 from dynaorm.plan.known import Ident
+from dynaorm.record import record
 
 MOST_CLAIMANTS: Final = 40
 """How many entities that hold one value are told apart: they are read by one transaction, of 100 items at most."""
@@ -49,7 +50,7 @@ class Ledger(Protocol):
         ...
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class _Guard:
     place: Place
     claimants: dict[Ident, Place] = field(default_factory=dict)

@@ -4,7 +4,7 @@ A strip is a segment of a Scan, or the item collection of one partition key.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from dynaorm.entity.table import Table
@@ -17,9 +17,10 @@ from dynaorm.flow.together import gather
 from dynaorm.item.condition import Attr, Compare, render
 from dynaorm.item.placeholder import Placeholders
 from dynaorm.item.value import AttributeValue, Item
+from dynaorm.record import record
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class Strip:
     """A part of a table that is read page by page.
 
@@ -62,7 +63,7 @@ class Strip:
         return Call("Query", request)
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class Page:
     """One page of a strip."""
 
@@ -81,7 +82,7 @@ def strips_of(tables: Sequence[Table], segments: int, segment: int | None) -> li
     return [Strip(table, one, segments) for table in tables for one in wanted]
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class Pace:
     """How much is read, and how fast.
 

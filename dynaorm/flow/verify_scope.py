@@ -1,7 +1,6 @@
 """What a verification is about: whole tables, or classes; and which tables have to be read for that."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from dynaorm.entity.mapping import EntityMapping, mapping_of
@@ -9,9 +8,10 @@ from dynaorm.entity.registry import is_of
 from dynaorm.entity.table import Table
 from dynaorm.errors import UsageError
 from dynaorm.plan.known import Setting
+from dynaorm.record import record
 
 
-@dataclass(frozen=True)
+@record
 class Scope:
     """What is verified.
 

@@ -8,7 +8,7 @@ Rule 2. Where the entities that name a target share a partition key that follows
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from decimal import Decimal
 from typing import Any, Final
 
@@ -33,12 +33,13 @@ from dynaorm.item.value import AttributeValue, Item, number_text, same
 from dynaorm.plan.aggregate_action import can_be_made, total_actions
 from dynaorm.plan.aggregates import Due, contributions
 from dynaorm.plan.known import NOTHING_KNOWN, Ident, Setting
+from dynaorm.record import record
 
 # How often a target is counted again that changes meanwhile.
 _ATTEMPTS: Final = 4
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class _Count:
     """What entities add up to, and a number that says which entities these were."""
 

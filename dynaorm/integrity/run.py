@@ -6,7 +6,7 @@ Rule 2. Whatever may be decided in two ways is left to people, and reported.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,6 +23,7 @@ from dynaorm.flow.verify import Verification, count_items, verification
 from dynaorm.flow.verify_totals import recount
 from dynaorm.integrity.checkpoint import Checkpoint
 from dynaorm.integrity.report import DuplicatesFile
+from dynaorm.record import replace
 from dynaorm.session.sync import Session
 
 Named = Table | type[Any]
