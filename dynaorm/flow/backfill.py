@@ -182,15 +182,17 @@ class _Lacking:
         if revision is not None and (subject.is_moved or changes or self.numbers):
             item[revision] = {"S": setting.write_id}
         names = [str(change.path[0]) for change in changes]
+        # What a version item repeats has to be as it was read.
+        also = names if self.version is None else [*names, *subject.item]
         if subject.is_moved:
             image = {name: value for name, value in item.items() if name not in names} | dict(self.index_keys)
             yield as_deleted(mapping, subject.item, setting)
             yield as_inserted(mapping, image, setting)
         elif changes or self.numbers:
             numbered = tuple(SetTo((name,), value) for name, value in self.numbers.items())
-            yield update(mapping, subject.item, (*changes, *numbered), setting=setting, also=names)
+            yield update(mapping, subject.item, (*changes, *numbered), setting=setting, also=also)
         else:
-            yield check(mapping, subject.item, subject.item, setting)
+            yield check(mapping, subject.item, subject.item, setting, also=also)
         if self.version is not None:
             yield put_version(mapping, item, self.version, setting)
 

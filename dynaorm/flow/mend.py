@@ -13,6 +13,7 @@ from dynaorm.errors import (
     StoreError,
     TableNotFound,
     Throttled,
+    UnexpectedRefusal,
     Unreachable,
     UsageError,
 )
@@ -28,6 +29,7 @@ from dynaorm.record import record
 
 _ATTEMPTS: Final = 8
 _HOPELESS: Final = (TableNotFound, Throttled, Unreachable)
+_OF_THIS_PLAN: Final = ("TransactionCanceledException", "ValidationException")
 
 
 class Outcome(Enum):
@@ -75,7 +77,7 @@ def mend(fault: Fault, pace: Pace) -> Flow[list[Mended]]:
     What becomes of it; and the duplicate values found while looking again, where somebody else was faster.
 
     Raises:
-        Throttled, Unreachable, TableNotFound: DynamoDB does not let us.
+        Throttled, Unreachable, TableNotFound, UnexpectedRefusal: DynamoDB does not let us.
     """
     pauses = pace.context.retry.pauses(pace.context.clock)
     reason = ""
@@ -104,12 +106,18 @@ def _attempt(fault: Fault, pace: Pace) -> Flow[DynaormError | None]:
     try:
         plan = plan_of(fault, pace)
         yield from pace.keep()
+        # What is refused is paid for, too.
+        pace.written += plan.write_units
         outcome = yield from send(plan, pace.context)
     except _HOPELESS:
         raise
+    except UnexpectedRefusal as refused:
+        # One says something of this plan; any other (no permission, no such account) of all there will be.
+        if refused.code not in _OF_THIS_PLAN:
+            raise
+        return refused
     except (StoreError, UsageError) as refused:
         return refused
-    pace.written += plan.write_units
     if isinstance(outcome, Committed):
         return None
     return Contention(attempts=1, code="ConditionalCheckFailed")

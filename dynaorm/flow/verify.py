@@ -193,14 +193,11 @@ def check_segments(segments: int, segment: int | None) -> None:
         )
 
 
-def count_items(tables: Sequence[Table], context: Context) -> Flow[int | None]:
-    """About how many items there are: DynamoDB counts them every six hours. None where it does not say."""
-    total = 0
+def describe(tables: Sequence[Table], context: Context) -> Flow[list[dict[str, Any]]]:
+    """What DynamoDB says of some tables: which they are, and about how many items they have."""
+    found = []
     for table in tables:
         call = Call("DescribeTable", {"TableName": context.table_name(table.name)})
         reply = yield from repeat(call, context)
-        count = reply["Table"].get("ItemCount")
-        if count is None:
-            return None
-        total += int(count)
-    return total
+        found.append(dict(reply["Table"]))
+    return found

@@ -1,7 +1,8 @@
 """The actions that mend what is wrong, each conditional on exactly what was read.
 
-Rule 1. An entity that a repair relies on is bound by its revision; without one, by the values of all that anything is
-        derived from. One that is not there has to be absent still.
+Rule 1. An entity that a repair relies on is bound by its revision and by the values of all that anything is derived
+        from: what needs repair has often been written by somebody who knows no revisions. What is copied is bound
+        whole. One that is not there has to be absent still.
 Rule 2. A guard item is bound by its owner and its expiry as they were read.
 """
 
@@ -58,10 +59,8 @@ def guard_as_read(table: Table, item: Item | None) -> Condition:
 
 
 def unchanged(mapping: EntityMapping, item: Item, also: Iterable[str] = ()) -> Condition:
-    """That an entity (or its tombstone) is as it was read."""
+    """That an entity (or its tombstone) is as it was read. ``also``: attributes that matter besides."""
     table = mapping.table
-    if mapping.revision_of(item) is not None and table.revision_attribute is not None:
-        return equals(table.revision_attribute, item[table.revision_attribute])
     names = [] if table.revision_attribute is None else [table.revision_attribute]
     if table.type_attribute is not None:
         names.append(table.type_attribute)
@@ -75,10 +74,12 @@ def unchanged(mapping: EntityMapping, item: Item, also: Iterable[str] = ()) -> C
     return found
 
 
-def check(mapping: EntityMapping, key: Item, item: Item | None, setting: Setting) -> Planned:
-    """That an entity is as it was read, or absent still."""
+def check(
+    mapping: EntityMapping, key: Item, item: Item | None, setting: Setting, *, also: Iterable[str] = ()
+) -> Planned:
+    """That an entity is as it was read, or absent still. ``also``: attributes that matter besides."""
     table = mapping.table
-    condition = missing(table.pk.name) if item is None else unchanged(mapping, item)
+    condition = missing(table.pk.name) if item is None else unchanged(mapping, item, also)
     action = ConditionCheck(setting.table_name(table.name), mapping.key_of(key), condition)
     return _planned(action, Purpose.CHECK, mapping, key, expected=_revision(mapping, item))
 
@@ -180,9 +181,9 @@ def _planned(
 
 
 def as_deleted(mapping: EntityMapping, item: Item, setting: Setting) -> Planned:
-    """An entity's item goes, as it was read."""
+    """An entity's item goes, whole as it was read."""
     table = mapping.table
-    action = Delete(setting.table_name(table.name), mapping.key_of(item), unchanged(mapping, item))
+    action = Delete(setting.table_name(table.name), mapping.key_of(item), unchanged(mapping, item, item))
     return _planned(action, Purpose.DELETE, mapping, item, before=item, expected=_revision(mapping, item))
 
 

@@ -5,7 +5,7 @@ A strip is a segment of a Scan, or the item collection of one partition key.
 
 from collections.abc import Sequence
 from dataclasses import field
-from typing import Any
+from typing import Any, Final
 
 from dynaorm.entity.table import Table
 from dynaorm.flow.bulk import CONCURRENCY
@@ -18,6 +18,9 @@ from dynaorm.item.condition import Attr, Compare, render
 from dynaorm.item.placeholder import Placeholders
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.record import record
+
+# How many seconds' worth of units that were not used may be used afterwards.
+_CREDIT: Final = 1.0
 
 
 @record(frozen=False)
@@ -84,7 +87,7 @@ def strips_of(tables: Sequence[Table], segments: int, segment: int | None) -> li
 
 @record(frozen=False)
 class Pace:
-    """How much is read, and how fast.
+    """How much is read and written, and how fast.
 
     Attributes:
         context: the session's settings.
@@ -97,23 +100,25 @@ class Pace:
     rate: float | None = None
     cost: ReadCost = field(default_factory=ReadCost)
     written: float = 0.0
-    _began: float | None = None
+    _paid: float = 0.0
+    _due: float | None = None
 
-    @property
-    def limit(self) -> int | None:
-        """How many items a page may have, so that one page does not take many seconds' worth of units."""
-        return None if self.rate is None else max(10, int(self.rate))
+    def limit(self, strips: int) -> int | None:
+        """How many items a page of one of so many strips may have, so that a step takes no more than some seconds."""
+        return None if self.rate is None else max(5, int(self.rate / strips))
 
     def keep(self) -> Flow[None]:
-        """Wait until what was consumed is no more than the rate allows."""
-        clock = self.context.clock
-        if self._began is None:
-            self._began = clock.monotonic()
+        """Wait until what was consumed is no more than the rate allows. Time that went unused is not made up for."""
         if self.rate is None:
             return
-        ahead = (self.cost.read_units + self.written) / self.rate - (clock.monotonic() - self._began)
-        if ahead > 0:
-            yield Pause(ahead)
+        now = self.context.clock.monotonic()
+        consumed = self.cost.read_units + self.written
+        self._due = (
+            max(now if self._due is None else self._due, now - _CREDIT) + (consumed - self._paid) / self.rate
+        )
+        self._paid = consumed
+        if self._due > now:
+            yield Pause(self._due - now)
 
 
 def read_pages(strips: Sequence[Strip], pace: Pace) -> Flow[list[Page]]:
@@ -122,14 +127,18 @@ def read_pages(strips: Sequence[Strip], pace: Pace) -> Flow[list[Page]]:
     yield from pace.keep()
     costs = [ReadCost() for _ in waiting]
     pages = yield from gather(
-        [_page(strip, pace, cost) for strip, cost in zip(waiting, costs, strict=True)], CONCURRENCY
+        [
+            _page(strip, pace, cost, pace.limit(len(waiting)))
+            for strip, cost in zip(waiting, costs, strict=True)
+        ],
+        CONCURRENCY,
     )
     pace.cost.take(costs)
     return pages
 
 
-def _page(strip: Strip, pace: Pace, cost: ReadCost) -> Flow[Page]:
-    call = strip.request(pace.context.table_name(strip.table.name), pace.limit)
+def _page(strip: Strip, pace: Pace, cost: ReadCost, limit: int | None) -> Flow[Page]:
+    call = strip.request(pace.context.table_name(strip.table.name), limit)
     reply = yield from repeat(call, pace.context)
     cost.add(reply)
     return Page(strip, reply.get("Items", ()), reply.get("LastEvaluatedKey"))

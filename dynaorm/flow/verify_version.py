@@ -61,7 +61,7 @@ def judge_latest(mapping: EntityMapping, item: Item, setting: Setting) -> Inquir
         return [_fault(Kind.VERSION_MISSING, mapping, key, detail, *actions)]
     if version is None:
         detail = f"the latest copy is version {number}, and no item keeps that"
-        actions = (check(mapping, key, item, setting), put_version(mapping, item, number, setting))
+        actions = (check(mapping, key, item, setting, also=item), put_version(mapping, item, number, setting))
         return [_fault(Kind.VERSION_MISSING, mapping, key, detail, *actions)]
     if names := differences(mapping, item, version):
         detail = f"the latest copy and version {number} differ in {', '.join(names)}"
@@ -73,7 +73,7 @@ def _first_version(mapping: EntityMapping, item: Item, setting: Setting) -> tupl
     numbered = {**item, VERSION: {"N": "1"}, VERSION_AT: {"S": datetime_text(setting.now)}}
     changes = [SetTo((name,), numbered[name]) for name in (VERSION, VERSION_AT)]
     return (
-        update(mapping, item, changes, setting=setting),
+        update(mapping, item, changes, setting=setting, also=item),
         put_version(mapping, numbered, 1, setting),
     )
 

@@ -31,6 +31,7 @@ CREATE TABLE IF NOT EXISTS guards (place TEXT PRIMARY KEY, is_wrong INTEGER NOT 
 CREATE TABLE IF NOT EXISTS claimants (guard TEXT, place TEXT, PRIMARY KEY (guard, place));
 CREATE TABLE IF NOT EXISTS targets (place TEXT PRIMARY KEY, totals TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS doubtful (source TEXT PRIMARY KEY);
+CREATE TABLE IF NOT EXISTS told (number INTEGER PRIMARY KEY, line TEXT NOT NULL);
 """
 _WINDOW: Final = 100
 
@@ -54,8 +55,8 @@ class Checkpoint:
             # An empty name is SQLite's for a temporary file.
             self._file = sqlite3.connect("" if path is None else path, isolation_level=None)
             self._file.executescript(_SCHEMA)
-            self._file.execute("BEGIN")
             self._check()
+            self._file.execute("BEGIN")
         except sqlite3.DatabaseError as problem:
             raise UsageError(
                 problem=f"{path} is no checkpoint file ({problem})", remedy="name another file, or delete it"
@@ -109,6 +110,20 @@ class Checkpoint:
         self._file.execute("INSERT OR REPLACE INTO work VALUES ('examined', ?)", (str(work.examined),))
         self._file.execute("COMMIT")
         self._file.execute("BEGIN")
+
+    def tell(self, line: str) -> None:
+        """Remember what was told and is wrong still, so that whoever goes on can tell it again."""
+        # A temporary file is not gone on with.
+        if self._path is not None:
+            self._file.execute("INSERT INTO told (line) VALUES (?)", (line,))
+
+    def told(self) -> Iterator[str]:
+        """What was told of all that is behind us, in order."""
+        last = 0
+        query = "SELECT number, line FROM told WHERE number > ? ORDER BY number LIMIT ?"
+        while rows := self._file.execute(query, (last, _WINDOW)).fetchall():
+            for last, line in rows:  # noqa: B007 - the last number is where the next portion begins
+                yield line
 
     # -- the ledger ------------------------------------------------------------------------------------------------
 

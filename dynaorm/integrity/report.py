@@ -1,14 +1,15 @@
-"""Findings as JSON lines: one object each, keys in a fixed order, binary values in base64."""
+"""Findings as JSON lines, and back: one object each, keys in a fixed order, binary values in base64."""
 
 import json
-from base64 import b64encode
+from base64 import b64decode, b64encode
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
 
-from dynaorm.flow.finding import Finding
+from dynaorm.flow.finding import Finding, Kind
 from dynaorm.flow.mend import Mended, Outcome
+from dynaorm.item.value import Item
 
 
 def as_json(found: Finding | Mended) -> str:
@@ -30,6 +31,33 @@ def as_json(found: Finding | Mended) -> str:
         if found.plan is not None:
             line["plan"] = found.plan.explain()
     return json.dumps(line, default=_text)
+
+
+def finding_in(line: str) -> Finding:
+    """The finding that a line tells of."""
+    found = json.loads(line)
+    return Finding(
+        kind=Kind(found["kind"]),
+        table=found["table"],
+        key=_key(found["key"]),
+        entity=found["entity"],
+        detail=found["detail"],
+        mendable=found["mendable"],
+        owners=tuple(map(_key, found["owners"])),
+    )
+
+
+def mended_in(line: str) -> Mended:
+    """What became of a finding, as a line tells it."""
+    found = json.loads(line)
+    return Mended(finding_in(line), Outcome(found["outcome"]), found.get("reason", ""))
+
+
+def _key(found: Item) -> Item:
+    return {
+        name: {kind: b64decode(content) if kind == "B" else content for kind, content in value.items()}
+        for name, value in found.items()
+    }
 
 
 def _text(value: object) -> str:

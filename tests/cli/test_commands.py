@@ -13,7 +13,7 @@ import pytest
 
 from tests.conftest import ROOT
 from tests.integrity.conftest import raw_on
-from tests.integrity.zoo import TABLES, Raw, app, key_of, member, populate, text
+from tests.integrity.zoo import TABLES, Raw, app, key_of, member, text
 
 TARGETS = [f"tests.integrity.zoo:{name}" for name in ("app", "keepers", "far", "plain")]
 
@@ -21,7 +21,7 @@ TARGETS = [f"tests.integrity.zoo:{name}" for name in ("app", "keepers", "far", "
 @pytest.fixture
 def zoo(ministack_endpoint: str, unique_name: Any) -> Iterator[Raw]:
     for raw in raw_on(ministack_endpoint, unique_name):
-        populate(raw.session)
+        raw.fill()
         yield raw
 
 

@@ -1,7 +1,22 @@
 """Every kind of damage to the zoo, with what must be found of it."""
 
+from collections.abc import Iterable
+
 from dynaorm.flow.finding import Kind
-from tests.integrity.zoo import Raw, app, damage, epoch, far, guard, keepers, key_of, member, plain, text
+from tests.integrity.zoo import (
+    Damage,
+    Raw,
+    app,
+    damage,
+    epoch,
+    far,
+    guard,
+    keepers,
+    key_of,
+    member,
+    plain,
+    text,
+)
 
 _OWNER_ANN = {"M": member("ann")}
 _ODD = {"S": "odd"}
@@ -277,3 +292,21 @@ DAMAGES = [
         on="hall attic",
     ),
 ]
+
+
+def together(damages: Iterable[Damage]) -> list[Damage]:
+    """As many damages as concern no item twice."""
+    chosen: list[Damage] = []
+    for one in damages:
+        if not any(one.touches & other.touches for other in chosen):
+            chosen.append(one)
+    return chosen
+
+
+def portions() -> list[list[Damage]]:
+    """Every damage, as few times as many can be done together."""
+    left, found = list(DAMAGES), []
+    while left:
+        found.append(together(left))
+        left = [one for one in left if one not in found[-1]]
+    return found

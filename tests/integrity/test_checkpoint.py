@@ -114,6 +114,17 @@ def test_what_was_kept_is_there_again_and_nothing_else(tmp_path: Path) -> None:
     assert list(second.targets()) == [(place("x"), {"hours": Decimal(1)})]
 
 
+def test_what_was_told_of_pages_behind_is_told_again(tmp_path: Path) -> None:
+    path = tmp_path / "checkpoint"
+    first, verifying = resumed(path)
+    for number in range(250):
+        first.tell(str(number))
+    first.keep(verifying)
+    first.tell("of the page that was not finished")
+    second, _ = resumed(path)
+    assert list(second.told()) == [str(number) for number in range(250)]
+
+
 def test_many_are_read_in_portions(tmp_path: Path) -> None:
     ledger, _ = resumed(None)
     for number in range(250):

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from tests.conftest import ROOT
-from tests.integrity.damages import DAMAGES
+from tests.integrity.damages import DAMAGES, together
 from tests.integrity.shop import now, store
 from tests.integrity.test_run_damage import found, wanted
-from tests.integrity.zoo import TABLES, Damage, Raw, populate
+from tests.integrity.zoo import TABLES, Raw
 
 WORKER = Path(__file__).with_name("worker.py")
 PATIENCE = 120.0
@@ -61,18 +61,9 @@ def killer(ministack_endpoint: str, ministack: Raw, tmp_path: Path) -> Killer:
     return Killer(ministack_endpoint, ministack, tmp_path)
 
 
-def together(damages: list[Damage]) -> list[Damage]:
-    """As many damages as concern no item twice."""
-    chosen: list[Damage] = []
-    for one in damages:
-        if not any(one.touches & other.touches for other in chosen):
-            chosen.append(one)
-    return chosen
-
-
 @pytest.mark.parametrize("seed", [1, 2])
 def test_a_repair_that_is_killed_comes_to_the_same_end(ministack: Raw, killer: Killer, seed: int) -> None:
-    populate(ministack.session)
+    ministack.fill()
     chance = Random(seed)
     shuffled = chance.sample(DAMAGES, len(DAMAGES))
     damages = together(sorted(shuffled, key=lambda one: not one.mends))

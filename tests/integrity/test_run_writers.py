@@ -14,9 +14,8 @@ from dynaorm.flow.call import Call, Reply, Transport
 from dynaorm.flow.mend import Outcome
 from dynaorm.integrity.run import Options, repair
 from dynaorm.transport.clock import SystemClock
-from tests.integrity.damages import DAMAGES
-from tests.integrity.test_run_killed import together
-from tests.integrity.zoo import TABLES, TODAY, Book, Device, Group, Member, Raw, Voucher, app, clock, populate
+from tests.integrity.damages import DAMAGES, together
+from tests.integrity.zoo import TABLES, TODAY, Book, Device, Group, Member, Raw, Voucher, app, clock
 
 READINGS = 10
 NAMES = [f"n{number}" for number in range(6)]
@@ -86,7 +85,7 @@ def writers(raw: Raw, count: int = 3) -> Iterator[list[int]]:
 
 
 def test_writers_cause_no_false_alarm(ministack: Raw) -> None:
-    populate(ministack.session)
+    ministack.fill()
     # A low rate makes small pages, so that what belongs together is read at different times; this clock waits for free.
     verifier = Session(transport=ministack.transport, table_names=ministack.name, clock=clock())
     with writers(ministack) as done:
@@ -116,7 +115,7 @@ class _Crowded:
 
 @pytest.mark.parametrize("seed", range(2))
 def test_writes_before_every_call_cause_no_false_alarm(moto: Raw, seed: int) -> None:
-    populate(moto.session)
+    moto.fill()
     chance, writer = Random(seed), writing(moto)
     for _ in range(50):
         write(writer, chance)
@@ -128,7 +127,7 @@ def test_writes_before_every_call_cause_no_false_alarm(moto: Raw, seed: int) -> 
 
 
 def test_damage_is_mended_while_writers_run(ministack: Raw) -> None:
-    populate(ministack.session)
+    ministack.fill()
     damages = together([one for one in DAMAGES if one.mends])
     for damage in damages:
         damage.do(ministack)

@@ -20,6 +20,7 @@ from dynaorm import (
     Unique,
     Versioned,
 )
+from dynaorm.flow.bulk import windows
 from dynaorm.flow.call import Call, Reply, Transport
 from dynaorm.flow.finding import Kind
 from dynaorm.item.value import Item
@@ -124,6 +125,9 @@ def populate(session: Session) -> None:
         session.save(Room(house="h", name=name, door=door))
 
 
+_SAVED: dict[str, list[dict[str, Any]]] = {}
+
+
 class _Before:
     """A transport that lets somebody come first, once."""
 
@@ -160,6 +164,23 @@ class Raw:
     def create(self, *tables: Table) -> None:
         for table in tables:
             self.session.create_table(table)
+
+    def fill(self) -> None:
+        """Everything as it should be: saved once, and after that stored as it was saved."""
+        if not _SAVED:
+            populate(self.session)
+            _SAVED.update(self.items(*TABLES))
+            return
+        puts = [
+            (self.name(name), {"PutRequest": {"Item": item}})
+            for name, items in _SAVED.items()
+            for item in items
+        ]
+        for some in windows(puts, 25):
+            requests: dict[str, list[Any]] = {}
+            for name, put in some:
+                requests.setdefault(name, []).append(put)
+            assert not self.client.batch_write_item(RequestItems=requests)["UnprocessedItems"]
 
     def items(self, *tables: Table) -> dict[str, list[dict[str, Any]]]:
         """Every item of some tables exactly as stored, in the order of their keys."""

@@ -21,7 +21,18 @@ PAIRS = {
 """Each synchronous module, and its asynchronous counterpart."""
 
 # Methods that only build are plain in both.
-_PLAIN = {"__init__", "query", "collection", "scan", "keys", "plan", "history", "verify"}
+_PLAIN = {
+    "__init__",
+    "query",
+    "collection",
+    "scan",
+    "keys",
+    "plan",
+    "history",
+    "verify",
+    "repair",
+    "backfill",
+}
 
 _RULES: list[tuple[str, str]] = [
     # What talks to DynamoDB is awaited ...
