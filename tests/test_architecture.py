@@ -50,6 +50,7 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "flow/verify_totals.py": "session/test_verifying.py",
     "flow/verify_version.py": "integrity/test_run_damage.py",
     "flow/query.py": "session/test_query.py",
+    "flow/repair.py": "integrity/test_run_damage.py",
     "flow/write.py": "faults/test_lost_answers.py",
     "plan/intent.py": "plan/test_fold.py",
     "plan/known.py": "plan/test_compiler.py",
