@@ -21,7 +21,7 @@ def closing(session: Session) -> None:
 
 
 def main(path: str) -> None:
-    Session.close = closing  # type: ignore[method-assign] - the example has to be shown unchanged
+    Session.close = closing  # type: ignore[method-assign,assignment]  # the example stays as it is
     sys.path.insert(0, str(Path(path).parent))
     runpy.run_path(path, run_name="__main__")
 
