@@ -3,7 +3,6 @@
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from datetime import datetime
-from types import TracebackType
 from typing import Any, Self, TypeVar, overload
 
 from dynaorm.entity.key import Key
@@ -37,13 +36,14 @@ from dynaorm.session.transaction import (
     refuse_inside,
     run_hooks,
 )
+from dynaorm.session.verifying_async import AsyncVerifying
 from dynaorm.transport.logged import logged_async
 
 E = TypeVar("E")
 T = TypeVar("T")
 
 
-class AsyncSession(AsyncAsking, AsyncBulk):
+class AsyncSession(AsyncAsking, AsyncBulk, AsyncVerifying):
     """Loads and stores entities. It holds none of them, and may be shared by threads; an entity may not.
 
     Args:
@@ -100,9 +100,7 @@ class AsyncSession(AsyncAsking, AsyncBulk):
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, raised: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     async def _run(self, flow: Flow[T], /) -> T:

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
-from types import TracebackType
 from typing import Any, Self, TypeVar, overload
 
 from dynaorm.entity.key import Key
@@ -37,13 +36,14 @@ from dynaorm.session.transaction import (
     refuse_inside,
     run_hooks,
 )
+from dynaorm.session.verifying import Verifying
 from dynaorm.transport.logged import logged
 
 E = TypeVar("E")
 T = TypeVar("T")
 
 
-class Session(Asking, Bulk):
+class Session(Asking, Bulk, Verifying):
     """Loads and stores entities. It holds none of them, and may be shared by threads; an entity may not.
 
     Args:
@@ -100,9 +100,7 @@ class Session(Asking, Bulk):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, raised: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _run(self, flow: Flow[T], /) -> T:

@@ -21,6 +21,7 @@ from dynaorm.transport.pynamodb import PynamoTransport
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
+VERIFIED = Path(__file__).with_name("verified.py")
 
 pytest_plugins = ["pytester"]
 
@@ -84,9 +85,10 @@ def test_every_example_is_known_here() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(SHOWN))
-def test_an_example_runs_and_prints_its_items(name: str) -> None:
-    run = python(str(EXAMPLES / f"{name}.py"))
+def test_an_example_runs_and_prints_its_items_and_leaves_nothing_for_verify_to_find(name: str) -> None:
+    run = python(str(VERIFIED), str(EXAMPLES / f"{name}.py"))
     assert run.returncode == 0, run.stderr
+    assert "\nverified: " in run.stdout
     assert run.stderr == ""
     missing = [text for text in SHOWN[name] if text not in run.stdout]
     assert not missing, f"{name} does not print {missing}:\n{run.stdout}"

@@ -295,6 +295,7 @@ class Machine(Bench):
         self.clock.advance(seconds)
 
     def teardown(self) -> None:
+        assert [str(one) for one in self.calm.verify(app)] == []
         self.held.clear()
 
     @invariant()
