@@ -155,13 +155,12 @@ class Bench:
                     process.wait()
                     is_killed = process.returncode == -signal.SIGKILL
                     break
-        # At its start it imports; what counts is how memory goes on from there.
-        some = [size for seconds, size in memory if size and seconds > 3] or [size for _, size in memory]
+        sizes = [size for seconds, size in memory if size and (seconds > 4 or seconds > memory[-1][0] / 2)]
         told = self._out.read_text().splitlines()
         how = "killed" if is_killed else f"status {process.returncode}"
         print(
             f"{' '.join([verb, *more[:-1]]):<24} {time.monotonic() - began:6.1f} s  {how:<9} {len(told):>6} told  "
-            f"memory {some[0]:.0f} MB after 3 s, {max(some):.0f} MB at most, {some[-1] or some[-2]:.0f} MB at the end"
+            f"MB of memory, by quarters: {' '.join(f'{max(some):.0f}' for some in quarters(sizes))}"
         )
         return None if is_killed else [json.loads(line) for line in told]
 
@@ -179,6 +178,12 @@ class Bench:
 
 def keyed(items: Iterable[dict[str, Any]]) -> Items:
     return {(item["PK"]["S"], item["SK"]["S"]): {**item, "_rev": None} for item in items}
+
+
+def quarters(sizes: list[float]) -> Iterator[list[float]]:
+    """What was measured in each quarter of a run, without its imports."""
+    for number in range(4):
+        yield sizes[len(sizes) * number // 4 : len(sizes) * (number + 1) // 4] or [0]
 
 
 def rss(process: int) -> float:

@@ -9,7 +9,7 @@ from botocore.exceptions import BotoCoreError
 
 from dynaorm.cli.output import Output
 from dynaorm.cli.status import CLEAN, FAILED, FOUND
-from dynaorm.cli.target import importable, load_module, load_target, table_names
+from dynaorm.cli.target import importable, keep_totals, load_module, load_target, table_names
 from dynaorm.errors import DynaormError
 from dynaorm.flow.finding import Finding
 from dynaorm.flow.mend import Mended
@@ -60,14 +60,14 @@ def _commands() -> None:
     """Look after what dynaorm stores. Exit status: 0 all is well, 1 something was found, 2 it could not be done."""
 
 
-@_commands.command("verify")
+@_commands.command("verify", short_help="Find what does not fit together.")
 @_with_options
 def _verify(**given: Any) -> None:
     """Find what does not fit together: guards, versions, index keys, totals, unknown and unreadable items."""
     _work("verify", verify, given)
 
 
-@_commands.command("repair")
+@_commands.command("repair", short_help="Mend what verify finds.")
 @_with_options
 @_DRY_RUN
 def _repair(**given: Any) -> None:
@@ -75,7 +75,7 @@ def _repair(**given: Any) -> None:
     _work("repair", repair, given)
 
 
-@_commands.command("backfill")
+@_commands.command("backfill", short_help="Complete what is older than its declaration.")
 @_with_options
 @_DRY_RUN
 def _backfill(**given: Any) -> None:
@@ -98,6 +98,8 @@ def _work(verb: str, work: Work, given: dict[str, Any]) -> None:
         duplicates=given["duplicates"],
         dry_run=given.get("dry_run", False),
     )
+    if options.segment is not None and keep_totals(targets):
+        click.echo(f"{verb}: totals need all segments, and are left out of one", err=True)
     names = table_names(given["tables"])
     with (
         Session(

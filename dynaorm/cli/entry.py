@@ -1,6 +1,7 @@
 """The entry point: it runs the commands, or says what they need."""
 
 import sys
+import traceback
 from collections.abc import Sequence
 
 from dynaorm.cli.status import FAILED
@@ -19,4 +20,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             'run: pip install "dynaorm[cli]"\n'
         )
         return FAILED
-    return run(sys.argv[1:] if arguments is None else list(arguments))
+    try:
+        return run(sys.argv[1:] if arguments is None else list(arguments))
+    except Exception:  # noqa: BLE001 - Python's own status of a failure would say that something was found
+        traceback.print_exc()
+        return FAILED

@@ -65,13 +65,12 @@ class Output:
     def tell(self, found: Finding | Mended) -> None:
         self._counted[found.outcome.value if isinstance(found, Mended) else found.kind.value] += 1
         text = as_json(found) if self._as_lines else _sentence(found)
-        # Above the bar, where there is one.
-        if self._bar.disable:
-            sys.stdout.write(f"{text}\n")
-        else:
+        # Above the bar, where there is one; and at once, because the process may be killed before the next.
+        if not self._bar.disable:
             self._bar.stop()
-            sys.stdout.write(f"{text}\n")
-            sys.stdout.flush()
+        sys.stdout.write(f"{text}\n")
+        sys.stdout.flush()
+        if not self._bar.disable:
             self._bar.start()
 
 

@@ -1,6 +1,7 @@
 """``module:Name`` on the command line becomes a table or an entity class."""
 
 import sys
+from collections.abc import Iterable
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -52,6 +53,12 @@ def load_target(text: str) -> Table | type[Any]:
     raise UsageError(
         problem=f"{text} is neither a Table nor an entity class", remedy="name a Table or an entity class"
     )
+
+
+def keep_totals(targets: Iterable[Table | type[Any]]) -> bool:
+    """Whether totals are kept in what is named, or of it."""
+    tables = [one if isinstance(one, Table) else mapping_of(one).table for one in targets]
+    return any(one.aggregates or one.kept for table in tables for one in table.mappings.values())
 
 
 def table_names(pairs: tuple[str, ...]) -> dict[str, str]:

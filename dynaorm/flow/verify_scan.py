@@ -21,6 +21,8 @@ from dynaorm.record import record
 
 # How many seconds' worth of units that were not used may be used afterwards.
 _CREDIT: Final = 1.0
+# How many items are read in one step at most, where the rate allows for it.
+_STEP: Final = 2000
 
 
 @record(frozen=False)
@@ -43,15 +45,14 @@ class Strip:
     after: Item | None = None
     is_over: bool = False
 
-    def request(self, name: str, limit: int | None) -> Call:
+    def request(self, name: str, limit: int) -> Call:
         """The call for its next page."""
         request: dict[str, Any] = {
             "TableName": name,
             "ConsistentRead": True,
             "ReturnConsumedCapacity": "TOTAL",
+            "Limit": limit,
         }
-        if limit is not None:
-            request["Limit"] = limit
         if self.after is not None:
             request["ExclusiveStartKey"] = self.after
         if self.partition is None:
@@ -103,9 +104,10 @@ class Pace:
     _paid: float = 0.0
     _due: float | None = None
 
-    def limit(self, strips: int) -> int | None:
-        """How many items a page of one of so many strips may have, so that a step takes no more than some seconds."""
-        return None if self.rate is None else max(5, int(self.rate / strips))
+    def limit(self, strips: int) -> int:
+        """How many items a page of one of so many strips may have: what a step reads is held and paid for at once."""
+        most = _STEP if self.rate is None else min(_STEP, self.rate)
+        return max(5, int(most / strips))
 
     def keep(self) -> Flow[None]:
         """Wait until what was consumed is no more than the rate allows. Time that went unused is not made up for."""
@@ -137,7 +139,7 @@ def read_pages(strips: Sequence[Strip], pace: Pace) -> Flow[list[Page]]:
     return pages
 
 
-def _page(strip: Strip, pace: Pace, cost: ReadCost, limit: int | None) -> Flow[Page]:
+def _page(strip: Strip, pace: Pace, cost: ReadCost, limit: int) -> Flow[Page]:
     call = strip.request(pace.context.table_name(strip.table.name), limit)
     reply = yield from repeat(call, pace.context)
     cost.add(reply)

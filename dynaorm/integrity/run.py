@@ -34,7 +34,7 @@ class Options:
         segments: into how many parts each table is divided, for machines or requests side by side.
         segment: the one part that is read here; None for all of them. Totals need all of them, and are left out.
         rate: capacity units per second, read and written, to keep to.
-        progress: called after each step with how many items were examined, and about how many there are.
+        progress: called after each step of the reading with how many items were examined, and about how many there are.
         checkpoint: a file that remembers how far the work came, so that it goes on there when it is begun again; it is
             gone when all is done. Each process needs its own.
         duplicates: a file for the values that several entities hold, as JSON lines. Each process needs its own.
@@ -160,12 +160,18 @@ class _Job(ExitStack):
 
     def steps(self) -> Iterator[list[Fault]]:
         """The faults of each step, which is behind us when the next is asked for."""
-        for step in self.work.steps(lambda: self._checkpoint.keep(self.work)):
-            yield self.run(step)
-            if self.options.progress is not None:
-                share = 1 if self.options.segment is None else self.options.segments
-                total = None if self._total is None else self._total // share
-                self.options.progress(self.work.examined, total)
+        self._tell()
+        yield from map(self.run, self.work.steps(self._keep))
+
+    def _keep(self) -> None:
+        self._checkpoint.keep(self.work)
+        self._tell()
+
+    def _tell(self) -> None:
+        if self.options.progress is not None:
+            share = 1 if self.options.segment is None else self.options.segments
+            total = None if self._total is None else self._total // share
+            self.options.progress(self.work.examined, total)
 
 
 def _item_count(described: Sequence[dict[str, Any]]) -> int | None:

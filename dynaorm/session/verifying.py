@@ -4,7 +4,7 @@
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from dynaorm.entity.table import Table
@@ -27,8 +27,8 @@ class Verifying(ABC):
 
     Of all three methods: ``segments`` says into how many parts tables are divided, several of which are read side by
     side; ``rate`` how many capacity units per second to keep to, read and written; ``progress(done, total)`` is called
-    after each step with how many items were examined, ``total`` is None. They begin when the iteration does, and go on
-    as it goes on; what was mended before it is broken off stays.
+    after each step of the reading with how many items were examined, ``total`` is None. They begin when the iteration
+    does, and go on as it goes on; what was mended before it is broken off stays.
     """
 
     _context: Context
@@ -106,23 +106,23 @@ class Verifying(ABC):
         return self._mended("backfill", work, progress, dry_run=dry_run)
 
     def _verified(self, work: "Verification", progress: Progress | None) -> "Iterator[Finding]":
-        for step in work.steps():
+        for step in work.steps(_telling(work, progress)):
             for fault in self._run(step):
                 yield fault.finding
-            if progress is not None:
-                progress(work.examined, None)
 
     def _mended(
         self, verb: str, work: "Verification", progress: Progress | None, *, dry_run: bool
     ) -> "Iterator[Mended]":
         from dynaorm.flow.repair import dealing, unsettled  # noqa: PLC0415 - see above
 
-        for step in work.steps():
+        for step in work.steps(_telling(work, progress)):
             faults = self._run(step)
             for some in dealing(faults, work, dry_run=dry_run):
                 for mended in self._write(verb, some):
                     yield mended
-            if progress is not None:
-                progress(work.examined, None)
         for mended in unsettled(work):
             yield mended
+
+
+def _telling(work: "Verification", progress: Progress | None) -> Callable[[], object]:
+    return bool if progress is None else lambda: progress(work.examined, None)

@@ -5,12 +5,14 @@ import os
 import pty
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from dynaorm.cli.entry import main
 from tests.conftest import ROOT
 from tests.integrity.conftest import raw_on
 from tests.integrity.zoo import TABLES, Raw, app, key_of, member, text
@@ -31,25 +33,51 @@ def where(ministack_endpoint: str, zoo: Raw) -> list[str]:
     return ["--endpoint", ministack_endpoint, *(part for name in names for part in ("--table-name", name))]
 
 
-def dynaorm(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "dynaorm.cli", *arguments],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=100,
-        **options,
+@dataclass
+class Run:
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+Command = Callable[..., Run]
+
+
+@pytest.fixture
+def dynaorm(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
+    """Runs a command in this process, from the root of the project."""
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+
+    def run(*arguments: str) -> Run:
+        status = main(arguments)
+        return Run(status, *capfd.readouterr())
+
+    return run
+
+
+def begun(*arguments: str) -> subprocess.Popen[str]:
+    """A command in a process of its own."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "dynaorm.cli", *arguments], cwd=ROOT, stdout=subprocess.PIPE, text=True
     )
 
 
-def test_a_healthy_table_is_clean(where: list[str]) -> None:
+def test_the_command_is_installed_and_ends_with_its_status(where: list[str]) -> None:
+    run = begun("verify", *TARGETS, *where, "--segments", "8")
+    assert run.communicate(timeout=100)[0] == ""
+    assert run.returncode == 0
+
+
+def test_a_healthy_table_is_clean(dynaorm: Command, zoo: Raw, where: list[str]) -> None:
     run = dynaorm("verify", *TARGETS, *where, "--segments", "8")
-    assert (run.returncode, run.stdout) == (0, ""), run.stderr
-    assert run.stderr.endswith("items, nothing found\n")
+    count = sum(map(len, zoo.items(*TABLES).values()))
+    assert run == Run(0, "", f"verify: {count} items, nothing found\n")
 
 
-def test_findings_are_told_repaired_and_gone(zoo: Raw, where: list[str], tmp_path: Path) -> None:
+def test_findings_are_told_repaired_and_gone(
+    dynaorm: Command, zoo: Raw, where: list[str], tmp_path: Path
+) -> None:
     zoo.delete(app, key_of("email#ann@x"))
     zoo.change(app, member("bob"), GSI1PK=text("old"))
     run = dynaorm("verify", TARGETS[0], *where)
@@ -75,7 +103,9 @@ def test_findings_are_told_repaired_and_gone(zoo: Raw, where: list[str], tmp_pat
     assert dynaorm("verify", TARGETS[0], *where).returncode == 0
 
 
-def test_what_needs_a_choice_is_left_and_written_down(zoo: Raw, where: list[str], tmp_path: Path) -> None:
+def test_what_needs_a_choice_is_left_and_written_down(
+    dynaorm: Command, zoo: Raw, where: list[str], tmp_path: Path
+) -> None:
     voucher = key_of("VOUCHER#3", "VOUCHER")
     zoo.put(app, voucher, _type=text("Voucher"), voucher_id=text("3"), code=text("c2"))
     duplicates = tmp_path / "duplicates"
@@ -87,14 +117,58 @@ def test_what_needs_a_choice_is_left_and_written_down(zoo: Raw, where: list[str]
     assert {line["key"]["PK"]["S"] for line in lines} == {"code#c2"}
 
 
-def test_several_machines_share_a_table(zoo: Raw, where: list[str]) -> None:
+def test_several_machines_share_a_table(zoo: Raw, where: list[str], tmp_path: Path) -> None:
     for name in ("ann", "bob", "cyd", "dan"):
         zoo.change(app, member(name), GSI1SK=text("old"))
+        zoo.delete(app, key_of(f"email#{name}@x"))
+    machines = [
+        begun(
+            *("repair", TARGETS[0], *where, "--json", "--segments", "3", "--segment", str(segment)),
+            *("--checkpoint", str(tmp_path / f"checkpoint{segment}")),
+        )
+        for segment in range(3)
+    ]
     found = []
-    for segment in range(3):
-        run = dynaorm("verify", TARGETS[0], *where, "--json", "--segments", "3", "--segment", str(segment))
-        found += [json.loads(line)["key"]["SK"]["S"] for line in run.stdout.splitlines()]
-    assert sorted(found) == [f"MEMBER#{name}" for name in ("ann", "bob", "cyd", "dan")]
+    for machine in machines:
+        found += [json.loads(line) for line in machine.communicate(timeout=100)[0].splitlines()]
+        assert machine.returncode == 0
+    mended = [one["key"]["SK"]["S"] for one in found if one["outcome"] == "mended"]
+    names = ("ann", "bob", "cyd", "dan")
+    assert sorted(mended) == sorted(
+        [f"MEMBER#{name}" for name in names] + [f"email#{name}@x" for name in names]
+    )
+    assert list(zoo.session.verify(app)) == []
+
+
+def test_of_one_segment_it_says_that_totals_are_left_out(
+    dynaorm: Command, zoo: Raw, where: list[str]
+) -> None:
+    zoo.change(app, key_of("GROUP#red", "INFO"), members={"N": "9"})
+    for segment in ("0", "1"):
+        run = dynaorm("verify", TARGETS[0], *where, "--segments", "2", "--segment", segment)
+        assert (run.returncode, run.stdout) == (0, "")
+        assert run.stderr.startswith("verify: totals need all segments, and are left out of one\n")
+    assert dynaorm("verify", TARGETS[0], *where, "--segments", "2").returncode == 1
+    without = dynaorm("verify", TARGETS[2], *where, "--segments", "2", "--segment", "0")
+    assert "totals" not in without.stderr
+
+
+def test_a_run_that_goes_on_ends_with_the_status_of_all_that_was_found(
+    dynaorm: Command, zoo: Raw, where: list[str], tmp_path: Path
+) -> None:
+    zoo.put(app, key_of("JUNK", "JUNK"))
+    checkpoint = tmp_path / "checkpoint"
+    options = ["--checkpoint", str(checkpoint), "--json"]
+    # The findings are told through a pipe that nobody reads to its end.
+    first = begun("verify", TARGETS[0], *where, *options, "--rate", "10")
+    assert first.stdout is not None
+    line = first.stdout.readline()
+    first.kill()
+    first.communicate()
+    assert json.loads(line)["kind"] == "unknown item"
+    assert checkpoint.exists()
+    run = dynaorm("verify", TARGETS[0], *where, *options)
+    assert (run.returncode, run.stdout) == (1, line)
 
 
 @pytest.mark.parametrize(
@@ -114,12 +188,24 @@ def test_several_machines_share_a_table(zoo: Raw, where: list[str]) -> None:
     ],
     ids=lambda one: "-".join(one) or "nothing" if isinstance(one, list) else "",
 )
-def test_what_cannot_be_done_says_why(ministack_endpoint: str, arguments: list[str], says: str) -> None:
+def test_what_cannot_be_done_says_why(
+    dynaorm: Command, ministack_endpoint: str, arguments: list[str], says: str
+) -> None:
     more = ["--endpoint", ministack_endpoint] if arguments and "--endpoint" not in arguments else []
     run = dynaorm(*arguments, *more)
     assert run.returncode == 2
     assert says.lower() in run.stderr.lower()
     assert "Traceback" not in run.stderr
+
+
+def test_a_failure_of_the_users_own_module_is_no_finding(
+    dynaorm: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "broken_entities.py").write_text("1 / 0")
+    monkeypatch.syspath_prepend(tmp_path)
+    run = dynaorm("verify", "broken_entities:app")
+    assert (run.returncode, run.stdout) == (2, "")
+    assert "ZeroDivisionError" in run.stderr
 
 
 def test_a_terminal_shows_a_bar(where: list[str]) -> None:

@@ -6,18 +6,18 @@ from contextlib import contextmanager, suppress
 from decimal import Decimal
 from random import Random
 
-import pytest
-
 from dynaorm import Key, Retry, Session
 from dynaorm.errors import DynaormError
 from dynaorm.flow.call import Call, Reply, Transport
 from dynaorm.flow.mend import Outcome
 from dynaorm.integrity.run import Options, repair
 from dynaorm.transport.clock import SystemClock
+from tests.integrity import shop
 from tests.integrity.damages import DAMAGES, together
+from tests.integrity.shop import User
 from tests.integrity.zoo import TABLES, TODAY, Book, Device, Group, Member, Raw, Voucher, app, clock
 
-READINGS = 10
+READINGS = 6
 NAMES = [f"n{number}" for number in range(6)]
 
 
@@ -62,7 +62,9 @@ class _Standing(SystemClock):
 
 
 @contextmanager
-def writers(raw: Raw, count: int = 3) -> Iterator[list[int]]:
+def writers(
+    raw: Raw, write: Callable[[Session, Random], object] = write, count: int = 3
+) -> Iterator[list[int]]:
     """Writers at work until the block ends; how much each has done."""
     over = threading.Event()
     done = [0] * count
@@ -103,22 +105,19 @@ class _Crowded:
     def __init__(self, inner: Transport, work: Callable[[], object]) -> None:
         self._inner = inner
         self._work = work
-        self._left = 40  # tables that grow faster than they are read are never read
+        self._left = 25  # tables that grow faster than they are read are never read
 
     def call(self, call: Call, /) -> Reply:
         if self._left:
             self._left -= 1
-            for _ in range(8):
+            for _ in range(6):
                 self._work()
         return self._inner.call(call)
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_writes_before_every_call_cause_no_false_alarm(moto: Raw, seed: int) -> None:
+def test_writes_before_every_call_cause_no_false_alarm(moto: Raw) -> None:
     moto.fill()
-    chance, writer = Random(seed), writing(moto)
-    for _ in range(50):
-        write(writer, chance)
+    chance, writer = Random(1), writing(moto)
     for _ in range(2):
         transport = _Crowded(moto.transport, lambda: write(writer, chance))
         session = Session(transport=transport, table_names=moto.name, clock=clock())
@@ -140,3 +139,44 @@ def test_damage_is_mended_while_writers_run(ministack: Raw) -> None:
     left = list(repair(session, *TABLES))
     assert {one.finding.kind.value for one in left} <= {"total"}
     assert [str(one) for one in session.verify(*TABLES)] == []
+
+
+# -- backfill ----------------------------------------------------------------------------------------------------------
+
+
+def shop_write(session: Session, chance: Random) -> None:
+    """Something that a service of the new classes might do."""
+    user, team = chance.choice("1234"), chance.choice("ab")
+    works: list[Callable[[], object]] = [
+        lambda: session.save(User(user_id=user, email=f"{user}@y", team=team), overwrite=True),
+        lambda: session.update(
+            Key(User, user_id=user), {"team": team, "hours": Decimal(chance.randrange(9))}
+        ),
+        lambda: session.update(Key(User, user_id=user), {"nick": chance.choice(["bob", "n"])}),
+        lambda: session.delete(Key(User, user_id=user)),
+        lambda: session.save(shop.Page(number=user, slug=f"slug{user}"), overwrite=True),
+        lambda: session.update(Key(shop.Page, number=user), {"text": team}),
+    ]
+    with suppress(DynaormError):
+        chance.choice(works)()
+
+
+def test_old_entities_are_completed_while_writers_of_the_new_class_run(ministack: Raw) -> None:
+    shop.store(ministack.session)
+    for number in range(20):
+        ministack.session.save(shop.OldUser(user_id=f"old{number}", email=f"old{number}@x", team="a"))
+    session = writing(ministack)
+    with writers(ministack, shop_write):
+        for _ in range(2):
+            told = list(session.backfill(shop.now, segments=2))
+    # Nobody wrote those.
+    kept = [session.get_by(User, email=f"old{number}@x") for number in range(20)]
+    assert [one and one.user_id for one in kept] == [f"old{number}" for number in range(20)]
+    assert {one.finding.kind.value for one in told} <= {"total", "duplicate value", "incomplete"}
+    list(session.backfill(shop.now))
+    left = [str(one) for one in session.verify(shop.now)]
+    # Two may have claimed one nickname before; and a page that was inserted anew under its present key before it was
+    # completed is still under its former one: both are for people to decide.
+    others = [one for one in left if "nick#" not in one and " SK=TEXT: " not in one]
+    assert others == []
+    ministack.client.delete_table(TableName=ministack.name(shop.now.name))
