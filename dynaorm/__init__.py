@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from dynaorm.entity.state import LOADING
     from dynaorm.entity.table import BinaryKey, GlobalIndex, LocalIndex, NumberKey, Table
     from dynaorm.entity.version import Version
+    from dynaorm.flow.iam import iam_policy
     from dynaorm.flow.retry import Retry
     from dynaorm.item.field import F
     from dynaorm.plan.inspection import inspect
@@ -65,6 +66,7 @@ __all__ = [
     "Versioned",
     "any_of",
     "detached",
+    "iam_policy",
     "inspect",
     "ksuid_range",
     "new_ksuid",
@@ -100,6 +102,7 @@ _HOMES: Final = {
         "Table",
     ),
     "dynaorm.entity.version": ("Version",),
+    "dynaorm.flow.iam": ("iam_policy",),
     "dynaorm.flow.retry": ("Retry",),
     "dynaorm.item.field": ("F",),
     "dynaorm.plan.inspection": ("inspect",),

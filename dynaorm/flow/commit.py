@@ -1,5 +1,6 @@
 """A unit of work from intents to commit: settle what is unsettled, read what must be read, compile, send, learn."""
 
+import logging
 from collections.abc import Sequence
 
 from dynaorm.entity.key import Key
@@ -8,7 +9,6 @@ from dynaorm.entity.state import Unsettled, state_of, unsettled_of
 from dynaorm.errors import Contention, OutcomeUnknown, StoreError, UsageError
 from dynaorm.flow.call import Flow, Pause
 from dynaorm.flow.context import Context
-from dynaorm.flow.log import inform, warn
 from dynaorm.flow.read import get_item
 from dynaorm.flow.retry import WINDOW_SECONDS
 from dynaorm.flow.write import resume, send
@@ -21,6 +21,7 @@ from dynaorm.plan.nets import reads_of
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.verdict import Committed, Learned
 
+_logger = logging.getLogger("dynaorm")
 _TOKEN_LIMIT = 36
 
 
@@ -95,7 +96,7 @@ def _learn(known: Known, learned: Learned) -> Known:
     for table, key, *_ in learned.foreign - known.foreign:
         # The value itself may be personal data: the log names the constraint, not what was claimed.
         constraint = str(key).partition("#")[0]
-        warn(
+        _logger.warning(
             "a guard item %s#... in table %s belongs to another entity, and is left alone", constraint, table
         )
     return known.learned(learned.items, learned.foreign)
@@ -126,7 +127,7 @@ def _is_committed(unsettled: Unsettled, context: Context) -> Flow[bool]:
         raise
     except StoreError:
         # Refused for good: nothing of it was written, and the entity is as it was before.
-        inform("a write without an answer turned out not to have been made")
+        _logger.info("a write without an answer turned out not to have been made")
         return False
 
 

@@ -8,6 +8,7 @@ Rule 4. Items of other classes, guard items, versions, tombstones and expired it
         understands is passed over too, and reported.
 """
 
+import logging
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import field
@@ -20,7 +21,6 @@ from dynaorm.errors import DecodeError
 from dynaorm.flow.call import Call, Flow
 from dynaorm.flow.context import Context
 from dynaorm.flow.cost import ReadCost
-from dynaorm.flow.log import warn
 from dynaorm.flow.read import BATCH_GET_LIMIT, get_items, repeat
 from dynaorm.flow.together import gather
 from dynaorm.item.evaluate import holds
@@ -31,6 +31,8 @@ from dynaorm.query.order import place
 from dynaorm.query.question import Question
 from dynaorm.query.strand import Strand, Strands
 from dynaorm.record import record
+
+_logger = logging.getLogger("dynaorm")
 
 CONCURRENCY: Final = 16
 """How many strands are read at once."""
@@ -244,7 +246,7 @@ class Walk:
             return
         # The key may be personal data: without a handler only the fact is told, and once.
         if not self._has_told:
-            warn("items in %r are of no declared class, and are passed over", self._table)
+            _logger.warning("items in %r are of no declared class, and are passed over", self._table)
         self._has_told = True
 
     def _whole(self, entries: Sequence[Item], reading: _Reading) -> Flow[list[Item]]:

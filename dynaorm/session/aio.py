@@ -37,6 +37,7 @@ from dynaorm.session.transaction import (
     refuse_inside,
     run_hooks,
 )
+from dynaorm.transport.logged import logged_async
 
 E = TypeVar("E")
 T = TypeVar("T")
@@ -55,7 +56,8 @@ class AsyncSession(AsyncAsking, AsyncBulk):
         consistent: make plain reads strongly consistent. Reads a plan is computed from always are.
         on_decode_error: called with the ``DecodeError`` of an item in a list that does not fit its class, or that no
             class understands; the list goes on without it. Without a handler the first kind fails the list.
-        cursor_secret: signs the cursors of pages, so that nobody can make one up.
+        cursor_secret: signs the cursors of pages, so that nobody can make one up: at least 16 random bytes.
+        log_values: the logger ``dynaorm`` writes a line for each attempt at DEBUG; with this, all that was sent, too.
         clock: time, randomness and waiting, for tests.
     """
 
@@ -71,6 +73,7 @@ class AsyncSession(AsyncAsking, AsyncBulk):
         consistent: bool = False,
         on_decode_error: Callable[[DecodeError], object] | None = None,
         cursor_secret: bytes | None = None,
+        log_values: bool = False,
         clock: Clock | None = None,
     ) -> None:
         self._transport = transport or default_async_transport(region, endpoint, profile)
@@ -83,6 +86,7 @@ class AsyncSession(AsyncAsking, AsyncBulk):
             on_decode_error=on_decode_error,
             cursor_secret=cursor_secret,
         )
+        self._log_values = log_values
         self._closed = False
 
     # -- lifetime --------------------------------------------------------------------------------------------------
@@ -104,7 +108,7 @@ class AsyncSession(AsyncAsking, AsyncBulk):
     async def _run(self, flow: Flow[T], /) -> T:
         if self._closed:
             raise SessionClosed
-        return await drive_async(flow, self._transport, self._context.clock)
+        return await drive_async(flow, logged_async(self._transport, self._log_values), self._context.clock)
 
     async def _write(self, verb: str, flow: Flow[T]) -> T:
         refuse_inside(self, verb)

@@ -18,8 +18,8 @@ from dynaorm.flow.call import Call, Transport
 from dynaorm.item.condition import And, equals, render
 from dynaorm.item.placeholder import Placeholders
 from dynaorm.item.value import AttributeValue
+from dynaorm.testing.moto_engine import strict_moto
 from dynaorm.testing.road import transport_to
-from dynaorm.testing.strict_moto import strict_moto
 from dynaorm.transport.pynamodb import PynamoTransport
 
 LETTERS = "abAB_%#'\"!$~ é\uffff\U0001f600"

@@ -11,8 +11,8 @@ from dynaorm.errors import OutcomeUnknown
 from dynaorm.flow.call import Call, Reply, Transport
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.faults import Fault, FaultyTransport
+from dynaorm.testing.moto_engine import strict_moto
 from dynaorm.testing.road import transport_to
-from dynaorm.testing.strict_moto import strict_moto
 from dynaorm.transport.pynamodb import PynamoTransport
 
 REGION = "us-east-1"

@@ -13,8 +13,8 @@ from dynaorm import Session, Table
 from dynaorm.flow.call import Call, Refusal, Reply, Transport
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.faults import Fault, FaultyTransport
+from dynaorm.testing.moto_engine import strict_moto
 from dynaorm.testing.road import transport_to
-from dynaorm.testing.strict_moto import strict_moto
 from dynaorm.transport.direct import DirectTransport
 from dynaorm.transport.pynamodb import PynamoTransport
 
