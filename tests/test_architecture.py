@@ -80,6 +80,9 @@ NAMES_THAT_SAY_NOTHING = {"common", "constants", "helpers", "misc", "models", "t
 
 HEAVY = {"aiohttp", "boto3", "botocore", "moto", "pynamodb", "pytest", "requests", "rich"}
 
+# Of the standard library: what takes long to import, and is of no use before the first connection, thread or mistake.
+LATE = {"asyncio", "concurrent", "difflib", "http", "ssl", "subprocess"}
+
 
 def test_every_module_imports_only_from_lower_floors() -> None:
     run = _run(str(Path(sys.executable).with_name("lint-imports")), "--no-logo", "--no-cache")
@@ -98,6 +101,17 @@ def test_an_import_loads_nothing_heavy(statement: str) -> None:
     allowed = {"pytest"} if "plugin" in statement else set()
     loaded = {name.partition(".")[0] for name in json.loads(run.stdout)} & HEAVY - allowed
     assert not loaded, f"`{statement}` loads {sorted(loaded)}; import them where they are first needed"
+
+
+def test_a_session_begins_without_what_only_some_processes_need() -> None:
+    """A process that was started to serve one request waits for every import."""
+    program = (
+        "import json, sys\nfrom dynaorm import Entity, Key, Session, Table\nprint(json.dumps([*sys.modules]))"
+    )
+    run = _run(sys.executable, "-c", program)
+    assert run.returncode == 0, run.stderr
+    loaded = {name.partition(".")[0] for name in json.loads(run.stdout)} & (HEAVY | LATE)
+    assert not loaded, f"a session loads {sorted(loaded)}; import them where they are first needed"
 
 
 @pytest.mark.parametrize("package", [dynaorm, dynaorm.testing], ids=["dynaorm", "dynaorm.testing"])

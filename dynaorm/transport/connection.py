@@ -15,6 +15,7 @@ import ssl
 import time
 import weakref
 from collections import deque
+from typing import Any
 
 from dynaorm.flow.call import NoAnswer
 from dynaorm.transport.destination import Destination, ssl_context
@@ -150,9 +151,10 @@ class ConnectionPool:
     def _open(self) -> socket.socket:
         endpoint, proxy = self._destination.endpoint, self._destination.proxy
         try:
-            opened = socket.create_connection(
-                (proxy.host, proxy.port) if proxy else (endpoint.host, endpoint.port), self._connect_timeout
-            )
+            there = proxy or endpoint
+            # A name as bytes, or Python loads its tables of the world's alphabets to look for other than ASCII in it.
+            host: Any = there.host.encode() if there.host.isascii() else there.host
+            opened = socket.create_connection((host, there.port), self._connect_timeout)
             try:
                 opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 return opened if self._ssl is None else self._secured(opened, self._ssl)
