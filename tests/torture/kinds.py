@@ -53,12 +53,12 @@ def create_user(world: World) -> Operation | None:
 
 
 def save_user(world: World) -> Operation | None:
-    user = world.look(user_name(world))
+    user = world.live(user_name)
     return user and saving(user, some(world, user_values(world)))
 
 
 def update_user(world: World) -> Operation | None:
-    user = world.look(user_name(world))
+    user = world.live(user_name)
     return user and updating(user, some(world, user_values(world)))
 
 
@@ -105,7 +105,7 @@ def count_visit_by_hand(world: World) -> Operation | None:
 
 
 def delete_user(world: World) -> Operation | None:
-    user = world.look(user_name(world))
+    user = world.live(user_name)
     return user and deleting(user)
 
 
@@ -114,9 +114,8 @@ def delete_user_by_key(world: World) -> Operation | None:
 
 
 def two_users(world: World) -> tuple[User, User] | None:
-    ids = world.chance.sample(hot.USERS, 2)
-    one, two = (world.look(name_of("User", {"id": f"{world.epoch}-{each}"})) for each in ids)
-    return (one, two) if one is not None and two is not None else None
+    one, two = world.live(user_name), world.live(user_name)
+    return (one, two) if one is not None and two is not None and one.id != two.id else None
 
 
 def swap_emails(world: World) -> Operation | None:
@@ -168,7 +167,7 @@ def save_beside(world: World) -> Operation | None:
 
 def hand_over(world: World) -> Operation | None:
     """Delete a user, and create one with its values, maybe under the same key."""
-    old = world.look(user_name(world))
+    old = world.live(user_name)
     if old is None:
         return None
     new = detached(old, id=world.id(hot.USERS), visits=0)
@@ -214,7 +213,7 @@ def create_document(world: World) -> Operation | None:
 
 
 def save_document(world: World) -> Operation | None:
-    document = world.look(document_name(world))
+    document = world.live(document_name)
     return document and saving(document, some(world, document_values(world)))
 
 
@@ -230,7 +229,7 @@ def overwrite_document(world: World) -> Operation | None:
 
 
 def delete_document(world: World) -> Operation | None:
-    document = world.look(document_name(world))
+    document = world.live(document_name)
     return document and deleting(document)
 
 
@@ -264,7 +263,7 @@ def find_document(world: World) -> Operation | None:
 
 def sign_document(world: World) -> Operation | None:
     """A user and a document in one block."""
-    user, document = world.look(user_name(world)), world.look(document_name(world))
+    user, document = world.live(user_name), world.live(document_name)
     if user is None or document is None:
         return None
     text = f"signed by {user.id}, {user.visits}"
@@ -281,10 +280,10 @@ def sign_document(world: World) -> Operation | None:
 
 
 KINDS: Final[dict[Kind, int]] = {
-    create_user: 6, save_user: 8, update_user: 3, overwrite_user: 2, rename_user: 3, count_visit: 3,
-    count_visit_once: 2, count_visit_by_hand: 3, delete_user: 2, delete_user_by_key: 2, swap_emails: 8,
+    create_user: 9, save_user: 8, update_user: 3, overwrite_user: 2, rename_user: 3, count_visit: 3,
+    count_visit_once: 2, count_visit_by_hand: 3, delete_user: 2, delete_user_by_key: 2, swap_emails: 12,
     rotate_values: 4, save_beside: 3, hand_over: 4, find_user: 5, read_user: 4,
-    create_document: 5, save_document: 8, write_document: 3, overwrite_document: 1, delete_document: 2,
+    create_document: 6, save_document: 8, write_document: 3, overwrite_document: 1, delete_document: 2,
     delete_document_by_key: 1, restore_document: 5, read_document: 3, read_old_document: 2, find_document: 2,
     sign_document: 3,
     things.create_parcel: 5, things.save_parcel: 3, things.move_parcel: 8, things.swap_parcels: 5,

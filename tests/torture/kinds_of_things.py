@@ -44,18 +44,18 @@ def create_parcel(world: World) -> Operation | None:
 
 
 def save_parcel(world: World) -> Operation | None:
-    parcel = world.look(parcel_name(world))
+    parcel = world.live(parcel_name)
     return parcel and saving(parcel, parcel_values(world))
 
 
 def move_parcel(world: World) -> Operation | None:
-    parcel = world.look(parcel_name(world))
+    parcel = world.live(parcel_name)
     return parcel and moving(parcel, {**parcel_key(world), "weight": world.pick(HOURS)})
 
 
 def swap_parcels(world: World) -> Operation | None:
     """Two parcels change places, in one block: one Put for each key."""
-    one, two = world.look(parcel_name(world)), world.look(parcel_name(world))
+    one, two = world.live(parcel_name), world.live(parcel_name)
     if one is None or two is None or name_of_entity(one) == name_of_entity(two):
         return None
     bases = {name_of_entity(each): effect_of(each, "save").base for each in (one, two)}
@@ -75,7 +75,7 @@ def swap_parcels(world: World) -> Operation | None:
 
 
 def delete_parcel(world: World) -> Operation | None:
-    parcel = world.look(parcel_name(world))
+    parcel = world.live(parcel_name)
     return parcel and deleting(parcel)
 
 
@@ -137,7 +137,7 @@ def join_in_two(world: World) -> Operation | None:
 
 
 def save_membership(world: World) -> Operation | None:
-    member = world.look(membership_name(world))
+    member = world.live(membership_name)
     return member and saving(member, membership_values(world))
 
 
@@ -152,12 +152,12 @@ def overwrite_membership(world: World) -> Operation | None:
 
 
 def change_groups(world: World) -> Operation | None:
-    member = world.look(membership_name(world))
+    member = world.live(membership_name)
     return member and moving(member, {**membership_key(world), "hours": world.pick(HOURS)})
 
 
 def leave(world: World) -> Operation | None:
-    member = world.look(membership_name(world))
+    member = world.live(membership_name)
     return member and deleting(member)
 
 
@@ -173,7 +173,7 @@ def rename_group(world: World) -> Operation | None:
 
 def save_group(world: World) -> Operation | None:
     """Under its revision, which every member changes."""
-    group = world.look(group_name(world))
+    group = world.live(group_name)
     return group and saving(group, {"name": world.pick(hot.NAMES)}, "save group")
 
 
@@ -184,7 +184,7 @@ def overwrite_group(world: World) -> Operation | None:
 
 def rename_and_join(world: World) -> Operation | None:
     """The group and what it counts in one block: one action for both."""
-    group = world.look(group_name(world))
+    group = world.live(group_name)
     if group is None or not changed(group, {"name": world.pick(hot.NAMES)}):
         return None
     key = {**membership_key(world), "group_id": group.group_id}

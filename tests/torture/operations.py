@@ -15,6 +15,9 @@ from tests.torture.journal import Effect
 
 T = TypeVar("T")
 
+FROM_MEMORY = 0.6
+"""How often an entity is taken as it was last seen, if it was."""
+
 Results: TypeAlias = Mapping[str, Any]
 """What was returned: an entity's name to the entity, or None where it is absent."""
 
@@ -40,11 +43,19 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """What a kind of operation decides from: chance, the epoch, and what is stored."""
+    """What a kind of operation decides from: chance, the epoch, and what is stored.
+
+    Attributes:
+        chance: decides.
+        epoch: which keys and values are used.
+        perform: sends an operation; what it returned, None if it failed.
+        held: entities that earlier operations returned, which somebody else may have changed since.
+    """
 
     chance: Random
     epoch: str
     perform: Callable[[Operation], Results | None]
+    held: Mapping[str, Entity]
 
     def pick(self, pool: Sequence[T]) -> T:
         return self.chance.choice(pool)
@@ -62,6 +73,16 @@ class World:
         """The entity of this name, as a strongly consistent read gives it; None also where no answer came."""
         found = self.perform(reading(name))
         return None if found is None else found.get(name)
+
+    def live(self, draw: Callable[["World"], str]) -> Any | None:
+        """One of the entities whose names are drawn, if there is one within three draws; half of them from memory."""
+        for name in dict.fromkeys(draw(self) for _ in range(3)):
+            held = self.held.get(name)
+            if held is not None and self.chance.random() < FROM_MEMORY and not inspect(held).changes:
+                return held
+            if (found := self.look(name)) is not None:
+                return found
+        return None
 
 
 Kind: TypeAlias = Callable[[World], Operation | None]

@@ -8,7 +8,7 @@ from typing import Any, Final
 from tests.torture.checker import Violation
 from tests.torture.entities import family_of, kind_of
 from tests.torture.history import Run
-from tests.torture.journal import ACKNOWLEDGED, UNKNOWN, Effect, Record, Result, sparse
+from tests.torture.journal import ACKNOWLEDGED, UNKNOWN, Effect, Observed, Record, Result, sparse
 from tests.torture.linearizability import NEVER, Answer, Event, linearize
 from tests.torture.model import EMPTY, Step
 from tests.torture.table import Snapshot
@@ -129,5 +129,6 @@ def _evidence(records: Sequence[Record], answer: Answer) -> str:
 
 def _told(record: Record) -> Iterator[str]:
     yield str(record)
-    for one in (*record.effects, *record.results, *record.observed):
+    parts: tuple[Effect | Result | Observed, ...] = (*record.effects, *record.results, *record.observed)
+    for one in parts:
         yield f"    {type(one).__name__} {sparse(asdict(one))}"

@@ -110,10 +110,15 @@ class Worker:
         self._clock = NamedClock()
         self._number = 0
         self._struck: list[str] = []
+        self._held: dict[str, Entity] = {}
+        self._epoch = ""
 
     def draw(self, epoch: str) -> None:
         """Perform an operation of some kind."""
-        world = World(self._chance, epoch, self.perform)
+        if epoch != self._epoch:
+            self._epoch = epoch
+            self._held.clear()
+        world = World(self._chance, epoch, self.perform, self._held)
         (kind,) = self._chance.choices([*KINDS], [*KINDS.values()])
         operation = kind(world)
         if operation is not None:
@@ -125,6 +130,9 @@ class Worker:
         self._struck = []
         self._clock.now_for(f"{self._journal.process}-{self._number}")
         before = _revisions(operation.subjects)
+        for effect in operation.effects:
+            # An object whose write failed, or has no known outcome, is let go of.
+            self._held.pop(effect.on, None)
         self._journal.begin(self._number, operation.name, operation.effects)
         try:
             returned = self._settled(operation)
@@ -139,6 +147,8 @@ class Worker:
             found = operation.subjects if returned is None else returned
             results = [_result(name, entity) for name, entity in found.items()]
             self._end(ACKNOWLEDGED, results=results, unanswered=self._is_unanswered())
+            if operation.name != "read version":
+                self._held |= {name: entity for name, entity in found.items() if entity is not None}
             return found
         return None
 
