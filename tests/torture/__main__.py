@@ -19,8 +19,8 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--seconds", type=float, default=60.0, help="how long the processes work")
     parser.add_argument("--processes", type=int, default=4, help="how many work at a time")
     parser.add_argument("--seed", type=int, help="decides what they draw; default another one each time")
-    parser.add_argument("--epoch", type=float, default=1.5, help="seconds on the same entities")
-    parser.add_argument("--kill-every", type=float, default=5.0, help="seconds between kills, on average")
+    parser.add_argument("--epoch", type=float, default=5.0, help="seconds on the same entities")
+    parser.add_argument("--kill-every", type=float, default=10.0, help="seconds between kills, on average")
     parser.add_argument("--journals", type=Path, help="an empty folder for the journals")
     parser.add_argument(
         "--endpoint",

@@ -45,8 +45,8 @@ class Settings:
     seconds: float = 60.0
     processes: int = 4
     seed: int = 0
-    epoch: float = 1.5
-    kill_every: float = 5.0
+    epoch: float = 5.0
+    kill_every: float = 10.0
     endpoint: str | None = None
 
 
@@ -86,6 +86,8 @@ class Crew:
         self._where = (endpoint, table)
         self._chance = Random(settings.seed)
         self._killed: set[int] = set()
+        # Names become revisions and tokens, which DynamoDB remembers for longer than a run.
+        self._mark = uuid.uuid4().hex[:6]
         self._numbers: Counter[int] = Counter()
         self._working: dict[int, tuple[str, subprocess.Popen[bytes]]] = {}
 
@@ -119,7 +121,7 @@ class Crew:
 
     def _start(self, place: int) -> None:
         self._numbers[place] += 1
-        name = f"{place}.{self._numbers[place]}"
+        name = f"{self._mark}.{place}.{self._numbers[place]}"
         endpoint, table = self._where
         orders = WorkerOrders(
             endpoint=endpoint,

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from dynaorm import Session
+from dynaorm.flow.call import Transport
 from dynaorm.testing.strict_moto import strict_moto
 from dynaorm.transport.pynamodb import PynamoTransport
 from tests.torture.checker import check_table
@@ -62,6 +63,17 @@ class Ground:
         return {(violation.invariant, violation.subject) for violation in check_orders(self.run()).violations}
 
 
+@dataclass(frozen=True)
+class Made:
+    """How a run is made: where its journals and items are, what its process is called, and what decides."""
+
+    folder: Path
+    table: str
+    process: str
+    seed: int = 0
+    faulty: float = 0.0
+
+
 def _operations(perform: Callable[[Operation], object]) -> None:
     def sent(operation: Operation | None) -> None:
         assert operation is not None
@@ -84,22 +96,24 @@ def _operations(perform: Callable[[Operation], object]) -> None:
     sent(reading("User 0-2"))
 
 
-def _grounds(folder: Path, work: Callable[[Worker], None], *, seed: int = 0, faulty: float = 0.0) -> Ground:
-    transport = PynamoTransport(region="us-east-1")
-    with strict_moto(), Session(transport=transport) as session:
+def _ground(transport: Transport, endpoint: str | None, work: Callable[[Worker], None], made: Made) -> Ground:
+    with Session(transport=transport, table_names={app.name: made.table}) as session:
         session.create_table(app)
-        journal = Journal(folder, "1.1")
-        work(Worker(transport, app.name, journal, Random(seed), faulty=faulty, deadly=0.0))
-        journal.close()
-        items = [dict(item) for item in raw_items(None, app.name)]
-    transport.close()
-    return Ground(items, read_journals(folder))
+    journal = Journal(made.folder, made.process)
+    work(Worker(transport, made.table, journal, Random(made.seed), faulty=made.faulty, deadly=0.0))
+    journal.close()
+    items = [dict(item) for item in raw_items(endpoint, made.table)]
+    return Ground(items, read_journals(made.folder))
 
 
 @pytest.fixture(scope="session")
 def _sound(credentials: None, tmp_path_factory: pytest.TempPathFactory) -> Ground:
-    folder = tmp_path_factory.mktemp("journals")
-    return _grounds(folder, lambda worker: _operations(worker.perform))
+    transport = PynamoTransport(region="us-east-1")
+    made = Made(tmp_path_factory.mktemp("journals"), app.name, "1.1")
+    with strict_moto():
+        ground = _ground(transport, None, lambda worker: _operations(worker.perform), made)
+    transport.close()
+    return ground
 
 
 @pytest.fixture
@@ -109,7 +123,9 @@ def ground(_sound: Ground) -> Ground:
 
 
 @pytest.fixture
-def drawn(credentials: None, tmp_path: Path) -> Callable[[int, int], Ground]:
+def drawn(
+    ministack_endpoint: str, tmp_path: Path, unique_name: Callable[[str], str]
+) -> Callable[[int, int], Ground]:
     """Runs one worker in this process for so many operations of a seed, with faults."""
 
     def draw(seed: int, operations: int) -> Ground:
@@ -117,6 +133,10 @@ def drawn(credentials: None, tmp_path: Path) -> Callable[[int, int], Ground]:
             for number in range(operations):
                 worker.draw(str(number // 60))
 
-        return _grounds(tmp_path, work, seed=seed, faulty=0.5)
+        transport = PynamoTransport(endpoint=ministack_endpoint)
+        made = Made(tmp_path, unique_name(app.name), unique_name("1"), seed, faulty=0.5)
+        ground = _ground(transport, ministack_endpoint, work, made)
+        transport.close()
+        return ground
 
     return draw

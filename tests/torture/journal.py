@@ -2,8 +2,8 @@
 
 A line is on its way to the disk (in one ``write``) before the request is on its way to DynamoDB, so that an operation
 whose process is killed is known to have begun. Times are of ``time.monotonic_ns``, which all processes of a machine
-share. The revision of whatever an operation writes names the operation: ``2.1-17-3`` is the third identifier that
-operation 17 of process 2.1 drew.
+share. The revision of whatever an operation writes names the operation: ``a1b2c3.2.1-17-3`` is the third
+identifier that operation 17 of process 2.1 of the run a1b2c3 drew.
 """
 
 import json

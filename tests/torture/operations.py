@@ -15,7 +15,7 @@ from tests.torture.journal import Effect
 
 T = TypeVar("T")
 
-FROM_MEMORY = 0.6
+FROM_MEMORY = 0.75
 """How often an entity is taken as it was last seen, if it was."""
 
 Results: TypeAlias = Mapping[str, Any]

@@ -2,9 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from decimal import Decimal
+from typing import Any
 
 import pytest
 
+from dynaorm.plan import aggregates
 from tests.torture.boss import check
 from tests.torture.conftest import Ground
 from tests.torture.journal import Observed, Record, Result
@@ -121,3 +124,26 @@ def test_a_report_counts_and_ends_with_the_verdict(ground: Ground) -> None:
     told = report(check(ground.run()))
     assert "every value is guarded: User 0-1" in told
     assert told.endswith("1 VIOLATIONS.")
+
+
+def _twice(mapping: Any, name: str, total: Decimal) -> Any:
+    return _number(mapping, name, 2 * total)
+
+
+_number = aggregates._number
+
+
+@pytest.mark.parametrize(
+    ("broken", "how", "found"),
+    [
+        ("dynaorm.plan.guards._free", lambda *_: None, "no value has two owners"),
+        ("dynaorm.plan.aggregates._number", _twice, "totals add up"),
+    ],
+    ids=["claims without a condition", "totals counted twice"],
+)
+def test_a_library_that_is_broken_on_purpose_is_found_out(
+    drawn: Callable[[int, int], Ground], monkeypatch: pytest.MonkeyPatch, broken: str, how: Any, found: str
+) -> None:
+    monkeypatch.setattr(broken, how)
+    violations = check(drawn(3, 120).run()).violations
+    assert found in {violation.invariant for violation in violations}

@@ -35,8 +35,10 @@ from tests.torture.operations import Operation, Results, World
 
 ATTEMPTS = (1, 2, 8, 8)
 RESUMES = 4
-FAULTY = 0.35
-DEADLY = 0.003
+FAULTY = 0.5
+"""How likely a write meets faults; a read does a fifth as often."""
+DEADLY = 0.002
+"""How likely an operation ends its process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +137,7 @@ class Worker:
             self._held.pop(effect.on, None)
         self._journal.begin(self._number, operation.name, operation.effects)
         try:
-            returned = self._settled(operation)
+            returned = self._settled(operation, self._faulty if _writes(operation) else self._faulty / 5)
         except OutcomeUnknown as unknown:
             self._end(UNKNOWN, error=type(unknown).__name__)
         except StoreError as refusal:
@@ -152,15 +154,15 @@ class Worker:
             return found
         return None
 
-    def _settled(self, operation: Operation) -> Results | None:
+    def _settled(self, operation: Operation, faulty: float) -> Results | None:
         """Send it; when nobody knows what came of it, find out."""
         try:
-            return operation.send(self._session())
+            return operation.send(self._session(faulty))
         except OutcomeUnknown as unknown:
             plan: Any = unknown.plan
         for _ in range(RESUMES):
             try:
-                settled = self._session().resume(plan)
+                settled = self._session(faulty).resume(plan)
             except OutcomeUnknown:
                 continue
             if settled:
@@ -174,8 +176,8 @@ class Worker:
     def _is_unanswered(self) -> bool:
         return any(name.startswith("lost") for name in self._struck)
 
-    def _session(self) -> Session:
-        drawn = [replace(fault, strike=self._counted(fault)) for fault in self._faults()]
+    def _session(self, faulty: float) -> Session:
+        drawn = [replace(fault, strike=self._counted(fault)) for fault in self._faults(faulty)]
         return Session(
             transport=FaultyTransport(self._transport, *drawn),
             table_names={app.name: self._table},
@@ -183,14 +185,14 @@ class Worker:
             clock=self._clock,
         )
 
-    def _faults(self) -> Iterable[Fault]:
+    def _faults(self, faulty: float) -> Iterable[Fault]:
         """None, one or two faults for the next calls."""
         chance = self._chance
         if chance.random() < self._deadly:
             yield chance.choice([faults.crash_before, faults.crash_after])(at=chance.randint(1, 2))
-        if chance.random() < self._faulty:
+        if chance.random() < faulty:
             for _ in range(chance.randint(1, 2)):
-                at, times = chance.randint(1, 3), chance.randint(1, 2)
+                at, times = chance.choice((1, 1, 2, 3)), chance.randint(1, 2)
                 yield chance.choice(FAULTS)(at=at, times=times)
 
     def _counted(self, fault: Fault) -> Any:
@@ -231,6 +233,10 @@ FAULTS: tuple[Any, ...] = (
     faults.in_progress,
     delivered_twice,
 )
+
+
+def _writes(operation: Operation) -> bool:
+    return any(effect.writes for effect in operation.effects)
 
 
 def _revisions(subjects: Mapping[str, Entity]) -> dict[str, str | None]:
