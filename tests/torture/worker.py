@@ -23,7 +23,7 @@ from dynaorm.errors import (
     StaleEntity,
     StoreError,
 )
-from dynaorm.flow.call import Call, Reply, Transport
+from dynaorm.flow.call import Call, NoAnswer, Reply, Transport
 from dynaorm.testing import faults
 from dynaorm.testing.faults import Fault, FaultyTransport
 from dynaorm.transport.clock import SystemClock
@@ -104,7 +104,7 @@ class Worker:
         faulty: float = FAULTY,
         deadly: float = DEADLY,
     ) -> None:
-        self._transport = transport
+        self._transport = self._wire = transport
         self._table = table
         self._journal = journal
         self._chance = chance
@@ -112,6 +112,7 @@ class Worker:
         self._clock = NamedClock()
         self._number = 0
         self._struck: list[str] = []
+        self._unanswered = False
         self._held: dict[str, Entity] = {}
         self._epoch = ""
 
@@ -129,7 +130,7 @@ class Worker:
     def perform(self, operation: Operation) -> Results | None:
         """Send one operation, and journal it before and after; what it returned, None if it failed."""
         self._number += 1
-        self._struck = []
+        self._struck, self._unanswered = [], False
         self._clock.now_for(f"{self._journal.process}-{self._number}")
         before = _revisions(operation.subjects)
         for effect in operation.effects:
@@ -148,7 +149,7 @@ class Worker:
         else:
             found = operation.subjects if returned is None else returned
             results = [_result(name, entity) for name, entity in found.items()]
-            self._end(ACKNOWLEDGED, results=results, unanswered=self._is_unanswered())
+            self._end(ACKNOWLEDGED, results=results, unanswered=self._unanswered)
             if operation.name != "read version":
                 self._held |= {name: entity for name, entity in found.items() if entity is not None}
             return found
@@ -173,13 +174,19 @@ class Worker:
     def _end(self, outcome: str, **said: Any) -> None:
         self._journal.end(self._number, outcome, struck=self._struck, **said)
 
-    def _is_unanswered(self) -> bool:
-        return any(name.startswith("lost") for name in self._struck)
+    def call(self, call: Call, /) -> Reply:
+        """Make one attempt (the ``Transport`` protocol): faults strike before, and what goes unanswered is noted."""
+        try:
+            return self._wire.call(call)
+        except NoAnswer as silence:
+            self._unanswered |= silence.sent
+            raise
 
     def _session(self, faulty: float) -> Session:
         drawn = [replace(fault, strike=self._counted(fault)) for fault in self._faults(faulty)]
+        self._wire = FaultyTransport(self._transport, *drawn)
         return Session(
-            transport=FaultyTransport(self._transport, *drawn),
+            transport=self,
             table_names={app.name: self._table},
             retry=Retry(attempts=self._chance.choice(ATTEMPTS), base=0.001, cap=0.01),
             clock=self._clock,
