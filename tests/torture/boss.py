@@ -20,11 +20,13 @@ from tests.torture.history import Run, check_history
 from tests.torture.journal import read_journals
 from tests.torture.orders import Orders, check_orders
 from tests.torture.table import raw_items, snapshot_of
+from tests.torture.worker import STOP
 from tests.torture.worker import Orders as WorkerOrders
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 120.0
-"""Seconds that a process may take to end after its time is over."""
+"""Seconds that a process may take to begin, and to end when it is told to."""
+PAUSE = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +84,6 @@ class Crew:
         self.violations: list[Violation] = []
         self._settings = settings
         self._begins = time.monotonic_ns()
-        self._ends = self._begins + int(settings.seconds * 1e9)
         self._where = (endpoint, table)
         self._chance = Random(settings.seed)
         self._killed: set[int] = set()
@@ -92,26 +93,48 @@ class Crew:
         self._working: dict[int, tuple[str, subprocess.Popen[bytes]]] = {}
 
     def work(self) -> None:
-        """Let all work until the time is over, killing one now and then."""
+        """Let all work until the time is over, killing one now and then. Time counts from when all are at work."""
         for place in range(1, self._settings.processes + 1):
             self._start(place)
-        while (left := (self._ends - time.monotonic_ns()) / 1e9) > 0:
+        for place in sorted(self._working):
+            self._await(place)
+        ends = time.monotonic() + self._settings.seconds
+        while (left := ends - time.monotonic()) > 0:
             place = self._chance.choice(sorted(self._working))
-            pause = min(left, self._settings.kill_every * self._chance.uniform(0.5, 1.5))
-            _, process = self._working[place]
-            try:
-                process.wait(pause)
-            except subprocess.TimeoutExpired:
-                if time.monotonic_ns() < self._ends:
-                    process.kill()
-                    process.wait()
-                    self._killed.add(process.pid)
-            for each in [each for each, (_, one) in self._working.items() if one.poll() is not None]:
-                self._ended(each)
-                self._start(each)
+            pause = self._settings.kill_every * self._chance.uniform(0.5, 1.5)
+            self._watch(place, min(pause, left), kill=pause < left)
+        (self._settings.folder / STOP).touch()
         for place in sorted(self._working):
             self._working[place][1].wait(PATIENCE)
             self._ended(place)
+
+    def _await(self, place: int) -> None:
+        """Wait until a process works: nobody learns anything from the death of one that has not begun."""
+        name, process = self._working[place]
+        journal = self._settings.folder / f"{name}.jsonl"
+        for _ in range(round(PATIENCE / PAUSE)):
+            if (journal.exists() and journal.stat().st_size) or process.poll() is not None:
+                return
+            self._wait(process, PAUSE)
+
+    def _watch(self, place: int, pause: float, *, kill: bool) -> None:
+        """Wait for a process to end, and see to it that it does; then take every place anew that is empty."""
+        _, process = self._working[place]
+        if not self._wait(process, pause) and kill:
+            self._await(place)
+            process.kill()
+            process.wait()
+            self._killed.add(process.pid)
+        for each in [each for each, (_, one) in self._working.items() if one.poll() is not None]:
+            self._ended(each)
+            self._start(each)
+
+    def _wait(self, process: "subprocess.Popen[bytes]", seconds: float) -> bool:
+        try:
+            process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
 
     def close(self) -> None:
         """End whoever still works."""
@@ -130,7 +153,6 @@ class Crew:
             seed=self._settings.seed,
             folder=str(self._settings.folder),
             begins=self._begins,
-            ends=self._ends,
             epoch=int(self._settings.epoch * 1e9),
         )
         with (self._settings.folder / f"{name}.stderr").open("wb") as said:
@@ -139,7 +161,7 @@ class Crew:
 
     def _ended(self, place: int) -> None:
         name, process = self._working.pop(place)
-        if process.pid in self._killed:
+        if process.pid in self._killed and process.returncode < 0:
             self.ends["killed"] += 1
         elif process.returncode == EXIT_STATUS:
             self.ends["crashed on purpose"] += 1

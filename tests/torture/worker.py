@@ -40,6 +40,8 @@ FAULTY = 0.5
 DEADLY = 0.002
 """How likely an operation ends its process."""
 
+STOP = "stop"
+
 
 @dataclass(frozen=True, slots=True)
 class Orders:
@@ -49,8 +51,8 @@ class Orders:
         endpoint, table: where the entities are.
         process: its name, which no other process of the run has.
         seed: with the name, decides what it draws.
-        folder: where its journal goes.
-        begins, ends: of the whole run, as ``time.monotonic_ns`` counts.
+        folder: where its journal goes, and where a file called ``STOP`` ends the work.
+        begins: of the whole run, as ``time.monotonic_ns`` counts.
         epoch: the length of an epoch in nanoseconds.
     """
 
@@ -60,7 +62,6 @@ class Orders:
     seed: int
     folder: str
     begins: int
-    ends: int
     epoch: int
 
     def command(self) -> list[str]:
@@ -284,12 +285,13 @@ def _held(violation: ConstraintViolation) -> Iterable[Observed]:
 
 
 def main(orders: Orders) -> None:
-    """Work until the time is over."""
+    """Work until told to stop."""
+    folder = Path(orders.folder)
     transport = PynamoTransport(endpoint=orders.endpoint)
-    journal = Journal(Path(orders.folder), orders.process)
+    journal = Journal(folder, orders.process)
     worker = Worker(transport, orders.table, journal, Random(f"{orders.seed}/{orders.process}"))
-    while (now := time.monotonic_ns()) < orders.ends:
-        worker.draw(str(max(0, now - orders.begins) // orders.epoch))
+    while not (folder / STOP).exists():
+        worker.draw(str((time.monotonic_ns() - orders.begins) // orders.epoch))
     journal.close()
     transport.close()
 
