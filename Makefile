@@ -14,7 +14,7 @@ TORTURE_ARGS ?=
 PEERS_ARGS ?=
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint format torture bench bench-peers clean
+.PHONY: help demo test lint format torture bench bench-scale bench-peers clean
 
 help:
 	@echo "make demo         run the examples on an in-memory DynamoDB"
@@ -23,6 +23,7 @@ help:
 	@echo "make format       write the formatting and the fixes that ruff knows"
 	@echo "make torture      processes that fight, meet faults and are killed"
 	@echo "make bench        measure what must be fast"
+	@echo "make bench-scale  measure what must stay flat"
 	@echo "make bench-peers  compare with other DynamoDB libraries"
 	@echo "make clean        remove what the other commands made"
 
@@ -52,6 +53,9 @@ torture: .venv/.dev .venv-ministack/.installed
 
 bench: .venv/.dev
 	$(BIN)/python benchmarks/run.py
+
+bench-scale: .venv/.dev
+	$(BIN)/python benchmarks/scale.py
 
 bench-peers: .venv-peers/.installed .venv-peers-aio/.installed
 	.venv-peers/bin/python -m benchmarks.peers.run $(PEERS_ARGS)

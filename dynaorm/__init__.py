@@ -29,14 +29,18 @@ if TYPE_CHECKING:
     from dynaorm.session.query import Collection, Query
     from dynaorm.session.sync import Session
     from dynaorm.session.transaction import Transaction
+    from dynaorm.transport.direct import DirectTransport
+    from dynaorm.transport.direct_async import AsyncDirectTransport
 
 __all__ = [
     "LOADING",
     "Aggregate",
+    "AsyncDirectTransport",
     "AsyncSession",
     "Attribute",
     "BinaryKey",
     "Collection",
+    "DirectTransport",
     "Entity",
     "ExpiresAt",
     "F",
@@ -112,6 +116,8 @@ _HOMES: Final = {
     ),
     "dynaorm.session.sync": ("Session",),
     "dynaorm.session.transaction": ("Transaction",),
+    "dynaorm.transport.direct": ("DirectTransport",),
+    "dynaorm.transport.direct_async": ("AsyncDirectTransport",),
 }
 _HOME: Final = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -47,6 +47,7 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "session/query_async.py": "session/test_aio.py",
     "session/settings_async.py": "session/test_aio.py",
     "testing/request_rules.py": "testing/test_strict_moto.py",
+    "transport/aiohttp.py": "transport/test_direct_async.py",
     "transport/threaded.py": "session/test_aio.py",
 }
 """Modules without a test file of their own, and where their tests are ("plan/net.py": "plan/test_fold.py")."""

@@ -6,7 +6,7 @@ honour, so it is refused rather than ignored.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, is_dataclass
+from dataclasses import is_dataclass
 from types import NoneType, UnionType
 from typing import (
     Annotated,
@@ -24,9 +24,10 @@ from pydantic.fields import FieldInfo
 from typing_extensions import is_typeddict
 
 from dynaorm.entity.marker import MARKERS, Attribute
+from dynaorm.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Marked:
     """A field's type without its markers, the markers, and what is wrong with where they stand."""
 

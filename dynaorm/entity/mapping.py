@@ -8,13 +8,14 @@ Rule 2. Nothing here writes; a mapping is built once per class and never changes
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final, cast
+from typing import Any, Final, TypeAlias, cast
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import SchemaValidator
 
 from dynaorm.entity.aggregate import AggregateMapping
 from dynaorm.entity.constraint import Constraint
+from dynaorm.entity.encoder import Encoder, encoder_of
 from dynaorm.entity.expiry import seconds_of
 from dynaorm.entity.field import FieldMapping
 from dynaorm.entity.keys import IndexMapping, KeyPart
@@ -25,6 +26,7 @@ from dynaorm.entity.template import KeyValueError
 from dynaorm.entity.version_template import VersionTemplate
 from dynaorm.errors import DecodeError, InvalidValue, UsageError
 from dynaorm.item.value import AttributeValue, Item, same
+from dynaorm.record import record
 
 # Where a class keeps its mapping, or why it has none.
 MAPPING: Final = "__dynaorm_mapping__"
@@ -36,8 +38,11 @@ DELETED = "deleted"
 
 _NOTHING: Final[Mapping[str, str]] = {}
 
+Claim: TypeAlias = tuple[str, str, Any]
+"""A unique value claimed: the constraint's name, the guard's key, and the value as a person would name it."""
 
-@dataclass(frozen=True, slots=True)
+
+@record
 class Versioning:
     """How a class keeps versions. ``fields``: those whose change writes one; None for all."""
 
@@ -122,7 +127,7 @@ class EntityMapping:
     def encode(self, values: Mapping[str, Any]) -> dict[str, AttributeValue]:
         """The attributes of all fields (keys and index keys not included). Raises InvalidValue."""
         try:
-            item = {attribute: encode(values[name]) for name, attribute, encode in self._encoders}
+            item = self._encoder(values)
         except (KeyError, ValueError):
             # Once more, to raise it with the field's name.
             item = {
@@ -140,13 +145,8 @@ class EntityMapping:
         return any(field.can_be_absent for field in self.fields.values())
 
     @cached_property
-    def _encoders(self) -> tuple[tuple[str, str, Callable[[Any], AttributeValue | None]], ...]:
-        """The stored fields, laid out for the loop every save goes through."""
-        return tuple(
-            (field.name, field.attribute, field.encode if field.can_be_absent else field.codec.encode)
-            for field in self.fields.values()
-            if not field.in_key
-        )
+    def _encoder(self) -> Encoder:
+        return encoder_of(field for field in self.fields.values() if not field.in_key)
 
     def encode_field(self, field: FieldMapping, values: Mapping[str, Any]) -> AttributeValue | None:
         """One field's attribute value, None for absence. Raises InvalidValue."""
@@ -199,10 +199,10 @@ class EntityMapping:
         except KeyValueError as problem:
             raise self.invalid(problem.field, problem.value, problem.problem) from problem
 
-    def guard_keys(self, values: Mapping[str, Any], subject: Callable[[], object]) -> dict[str, str]:
-        """Constraint name to guard key, for every value claimed. ``subject`` gives the entity ``when=`` looks at."""
-        found: dict[str, str] = {}
-        for constraint in self.constraints.values():
+    def claims(self, values: Mapping[str, Any], subject: Callable[[], object]) -> list[Claim]:
+        """Every unique value claimed. ``subject`` gives the entity ``when=`` looks at."""
+        found: list[Claim] = []
+        for name, constraint in self.constraints.items():
             if constraint.when is not None and not constraint.when(subject()):
                 continue
             try:
@@ -211,14 +211,14 @@ class EntityMapping:
                 fields, value = ", ".join(constraint.fields), constraint.value_of(values)
                 raise self.invalid(fields, value, str(problem)) from problem
             if key is not None:
-                found[constraint.name] = key
+                found.append((name, key, constraint.value_of(values)))
         return found
 
     def validate(self, values: Mapping[str, Any], changed: frozenset[str] | None = None) -> None:
         """Run the validators of the given fields (all by default). Raises InvalidValue; changes nothing."""
         # An entity's own values may lie beside others: those of a cached_property, say.
         present = values
-        if values.keys() != self.fields.keys():
+        if len(values) != len(self.fields):
             present = {name: values[name] for name in self.fields if name in values}
         try:
             if changed is None:

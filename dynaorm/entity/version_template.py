@@ -7,12 +7,12 @@ Rule 2. The digits can always be told from what stands beside them, so no versio
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, AnyStr, Final
 
 from dynaorm.entity.overlap import Run, Shape, digits
 from dynaorm.entity.template import KeyTemplate, KeyValueError, TemplateError
 from dynaorm.entity.template_rules import Kind
+from dynaorm.record import record
 
 _VERSION: Final = "{version}"
 _SORT: Final = "{sk}"
@@ -22,7 +22,7 @@ _BYTEWISE: Final = "latin-1"  # one character for each byte
 _MOST_PADDING: Final = 38  # digits of a DynamoDB number, which the attribute version is
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class VersionTemplate:
     """The compiled template of a versioned class.
 

@@ -8,10 +8,10 @@ GetItem, Query or Scan with it), and ``in_progress`` only TransactWriteItems.
 import os
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from dynaorm.flow.call import Call, NoAnswer, Reason, Refusal, Reply, Transport
+from dynaorm.record import record
 
 Strike: TypeAlias = Callable[[Call, Transport], Reply]
 """What a fault does instead of passing the call on; it is given the transport behind."""
@@ -22,7 +22,7 @@ EXIT_STATUS = 70
 """The status ``crash_before`` and ``crash_after`` exit with, to be told from other deaths."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Fault:
     """One failure: its name, which calls it strikes, and what it does then.
 

@@ -8,12 +8,14 @@ second.
 import os
 import uuid
 from collections.abc import Iterator
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
     from dynaorm.entity.table import Table
+    from dynaorm.flow.call import Transport
     from dynaorm.session.sync import Session
 
 ENDPOINT_VARIABLE = "DYNAORM_ENDPOINT"
@@ -41,7 +43,8 @@ def dynaorm_session(
     """A session on an empty DynamoDB in which the tables of ``dynaorm_tables`` exist.
 
     The DynamoDB is ``dynaorm_moto``, or, where the environment has ``DYNAORM_ENDPOINT``, the one at that URL:
-    there the tables get names of this test's own, and are deleted after it.
+    there the tables get names of this test's own, and are deleted after it. ``DYNAORM_TRANSPORT=direct`` goes
+    there over ``DirectTransport``.
     """
     from dynaorm.session.sync import Session
 
@@ -54,20 +57,23 @@ def dynaorm_session(
             yield session
         return
 
+    from dynaorm.testing.road import transport_to
+
     _give_credentials(request.getfixturevalue("monkeypatch"))
+    transport = transport_to(endpoint)
     mark = uuid.uuid4().hex[:12]
     names: dict[str, str] = {}
 
     def name_of(declared: str) -> str:
         return names.setdefault(declared, f"{declared}-{mark}")
 
-    with Session(endpoint=endpoint, table_names=name_of) as session:
+    with closing(transport), Session(transport=transport, table_names=name_of) as session:
         try:
             for table in dynaorm_tables:
                 session.create_table(table)
             yield session
         finally:
-            _delete_tables(endpoint, tuple(names.values()))
+            _delete_tables(transport, tuple(names.values()))
 
 
 def _give_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -77,11 +83,9 @@ def _give_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "testing")
 
 
-def _delete_tables(endpoint: str, names: tuple[str, ...]) -> None:
+def _delete_tables(transport: "Transport", names: tuple[str, ...]) -> None:
     from dynaorm.flow.call import Call, Refusal
-    from dynaorm.transport.pynamodb import PynamoTransport
 
-    transport = PynamoTransport(endpoint=endpoint)
     for name in names:
         try:
             transport.call(Call("DeleteTable", {"TableName": name}))
@@ -89,4 +93,3 @@ def _delete_tables(endpoint: str, names: tuple[str, ...]) -> None:
             # A table the test itself deleted, or that could not be created.
             if refusal.code != "ResourceNotFoundException":
                 raise
-    transport.close()

@@ -11,6 +11,7 @@ from dynaorm.flow.call import Call, Refusal, Reply
 from dynaorm.flow.context import Context
 from dynaorm.flow.query import _fingerprint, page_of
 from dynaorm.flow.retry import DEFAULT_RETRY
+from dynaorm.item.value import Item
 from dynaorm.query.cursor import Position, encode_cursor
 from dynaorm.query.question import queried
 from dynaorm.query.strand import strands_of
@@ -239,6 +240,26 @@ def test_a_cursor_of_fewer_strands_does_not_begin_the_others_again() -> None:
     strands = strands_of(question, str, consistent=False)
     forged = encode_cursor(Position((True,)), _fingerprint(question, strands))
     with pytest.raises(InvalidCursor):
+        drive(page_of(question, context, 5, forged), transport, FakeClock())
+    assert not transport.calls
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        {"PK": {"S": "PROJECT#other"}, "SK": {"S": "TICKET#005"}},
+        {"PK": {"S": "PROJECT#p"}, "SK": {"S": "TICKET#001"}},
+        {"PK": {"S": "PROJECT#p"}, "SK": {"S": "ZEBRA"}},
+    ],
+    ids=["other partition", "before the range", "after the range"],
+)
+def test_a_cursor_made_up_of_a_key_outside_the_query_is_refused_and_nothing_is_sent(start: Item) -> None:
+    transport = ScriptedTransport()
+    context = Context(str, DEFAULT_RETRY, FakeClock())
+    question = session_on(transport).query(Ticket, project="p").ge(number=4)._question
+    strands = strands_of(question, str, consistent=False)
+    forged = encode_cursor(Position((start,)), _fingerprint(question, strands))
+    with pytest.raises(InvalidCursor, match="damaged"):
         drive(page_of(question, context, 5, forged), transport, FakeClock())
     assert not transport.calls
 

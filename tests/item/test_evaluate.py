@@ -27,7 +27,7 @@ from dynaorm.item.condition import (
 from dynaorm.item.evaluate import holds
 from dynaorm.item.placeholder import Placeholders
 from dynaorm.item.value import Item
-from dynaorm.transport.pynamodb import PynamoTransport
+from dynaorm.testing.road import transport_to
 
 VALUES: list[dict[str, Any]] = [
     {"S": "a"},
@@ -97,7 +97,7 @@ TABLE = {
 @pytest.fixture(scope="module")
 def engine(ministack_endpoint: str) -> Iterator[Callable[[Condition], set[str]]]:
     """Asks ministack which of the items a condition holds of."""
-    transport = PynamoTransport(endpoint=ministack_endpoint)
+    transport = transport_to(ministack_endpoint)
     yield from _asking(transport, "evaluate")
     transport.close()
 

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -119,6 +120,7 @@ def test_every_python_block_of_the_readme_is_run_by_a_test_here() -> None:
         "lost_answer",
         "unknown.plan",
         "AsyncSession(",
+        "DirectTransport(",
     )
     assert [block(containing) for containing in run] == blocks()
 
@@ -204,6 +206,18 @@ def test_the_answer_that_the_readme_loses_is_survived() -> None:
         assert len(names["session"]._transport.calls) == 2
         assert plain.get_by(Order, email="bobby@tables.com") == order()
         transport.close()
+
+
+def test_the_direct_transport_of_the_readme_stores_and_loads(
+    ministack_endpoint: str, unique_name: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL_DYNAMODB", ministack_endpoint)
+    names: dict[str, Any] = {"Session": partial(Session, table_names=unique_name)}
+    exec(block("DirectTransport("), names)
+    with names["session"] as session:
+        session.create_table(orders)
+        assert session.get_one(Order, number=session.save(order()).number) == order()
+    session._transport.close()
 
 
 @pytest.mark.parametrize("lost", [lost_request, lost_answer])
