@@ -8,7 +8,7 @@ import json
 import sys
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -25,7 +25,7 @@ from dynaorm.errors import (
 )
 from dynaorm.flow.call import Call, NoAnswer, Reply, Transport
 from dynaorm.testing import faults
-from dynaorm.testing.faults import Fault, FaultyTransport
+from dynaorm.testing.faults import Fault, FaultyTransport, Strike
 from dynaorm.transport.clock import SystemClock
 from dynaorm.transport.pynamodb import PynamoTransport
 from tests.torture.entities import app, claims, name_of_key, shown
@@ -184,7 +184,7 @@ class Worker:
             raise
 
     def _session(self, faulty: float) -> Session:
-        drawn = [replace(fault, strike=self._counted(fault)) for fault in self._faults(faulty)]
+        drawn = [_renamed(fault, fault.name, self._counted(fault)) for fault in self._faults(faulty)]
         self._wire = FaultyTransport(self._transport, *drawn)
         return Session(
             transport=self,
@@ -203,7 +203,7 @@ class Worker:
                 at, times = chance.choice((1, 1, 2, 3)), chance.randint(1, 2)
                 yield chance.choice(FAULTS)(at=at, times=times)
 
-    def _counted(self, fault: Fault) -> Any:
+    def _counted(self, fault: Fault) -> Strike:
         def strike(call: Call, inner: Transport) -> Reply:
             self._struck.append(fault.name)
             return fault.strike(call, inner)
@@ -218,7 +218,12 @@ class NotInEffect(StoreError):
 
 
 def refused_connection(*, at: int, times: int) -> Fault:
-    return replace(faults.lost_request(at, times, sent=False), name="refused_connection")
+    fault = faults.lost_request(at, times, sent=False)
+    return _renamed(fault, "refused_connection", fault.strike)
+
+
+def _renamed(fault: Fault, name: str, strike: Strike) -> Fault:
+    return Fault(name, strike, fault.at, fault.times, fault.operations)
 
 
 def delivered_twice(*, at: int, times: int) -> Fault:
