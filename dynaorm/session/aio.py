@@ -247,7 +247,8 @@ class AsyncSession(AsyncAsking, AsyncBulk, AsyncVerifying):
         Raises:
             EntityNotFound: nothing is stored under the key.
             ConditionFailed: the caller's condition does not hold.
-            OutcomeUnknown: no answer came, and the stored item does not show this update.
+            OutcomeUnknown: no answer came, and the stored item does not show this update; or it was made
+                (``exactly_once``) and cannot be read back. ``error.problem`` says which.
         """
         edit = verbs.edit_of(target, changes, checked_condition(target, condition))
         return await self._write("update", verbs.update(edit, self._context, exactly_once=exactly_once))
