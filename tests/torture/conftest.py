@@ -11,7 +11,7 @@ import pytest
 
 from dynaorm import Session
 from dynaorm.flow.call import Transport
-from dynaorm.testing.strict_moto import strict_moto
+from dynaorm.testing.moto_engine import strict_moto
 from dynaorm.transport.pynamodb import PynamoTransport
 from tests.torture.checker import check_table
 from tests.torture.entities import Document, Group, Membership, Parcel, User, app
