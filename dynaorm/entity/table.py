@@ -189,6 +189,8 @@ class Table:
 
     def reserved_for(self, key: KeyAttribute, text: str) -> str | None:
         """What a key with this text would be taken for: a guard item or a version; None for neither."""
+        if not self.reserved:
+            return None
         return next(
             (what for name, begins, what in self.reserved if name == key.name and begins.match(text)), None
         )

@@ -72,7 +72,8 @@ class Wire:
         self, table: Table, models: Sequence[WireModel], operation: str, names: tuple[str, ...] | None
     ) -> None:
         self._models = {model.mapping.entity: model for model in models}
-        self._counts = {model.mapping.entity: len(model.fields) for model in models}
+        # The classes that need no more than to have all their fields, and how many these are.
+        self._easy = {model.mapping.entity: len(model.fields) for model in models if not model.needs_head}
         self._operation = operation
         self._is_binary = "B" in table.kinds.values()
         self._has_heads = names is not None or any(model.needs_head for model in models)
@@ -107,22 +108,22 @@ class Wire:
         return found if isinstance(found, list) else [item for items in found.values() for item in items]
 
     def _settled(self, reading: Reading, page: Page, now: float | None) -> Reading:
-        found, counts, is_easy = reading.found, self._counts, not self._has_heads
+        found, easy, models = reading.found, self._easy, self._models
         has_expired = False
         put, new = object.__setattr__, OnPage._make
         for place, entity in enumerate(found):
-            count = counts.get(type(entity))
-            if count is None:
-                # Of an entity, a validator of the application's has made something else.
-                found[place] = page[place] if is_entity(entity) else with_bytes(entity)
-            elif is_easy and len(entity.__pydantic_fields_set__) == count:
+            kind = type(entity)
+            if (count := easy.get(kind)) is not None and len(entity.__pydantic_fields_set__) == count:
                 put(
                     entity, SLOT, new((page, place, NO_DEFAULTS))
                 )  # at the cost of a line, a sixth of the loop
-            else:
+            elif kind in models:
                 head = reading.heads[place] if self._has_heads else _NO_HEAD
                 found[place] = self._examined(entity, head, OnPage(page, place), now)
                 has_expired = has_expired or found[place] is None
+            else:
+                # Of an entity, a validator of the application's has made something else.
+                found[place] = with_bytes(entity) if kind is dict else page[place]
         if not has_expired:
             return reading
         left = [place for place, one in enumerate(found) if one is not None]
@@ -133,17 +134,14 @@ class Wire:
     def _examined(self, entity: Any, head: Item, at: OnPage, now: float | None) -> Any | None:
         """The entity with its state, or its item where it is not in order; None where it has expired."""
         model = self._models[type(entity)]
-        mapping = model.mapping
         try:
-            if now is not None and mapping.is_expired(head, now):
+            if now is not None and model.mapping.expires is not None and model.mapping.is_expired(head, now):
                 return None
-            if mapping.is_tombstone(head):
+            if model.needs_head and not model.is_in_order(entity, head):
                 return at.item
-            if model.needs_head:
-                mapping.refuse_other_key(head, entity.__dict__)
             if len(entity.__pydantic_fields_set__) != len(model.fields):
                 at = at._replace(defaults=model.complete(entity, head))
-        except ValueError:  # what the compiled decoder will say of the item, if it comes to that
+        except (KeyError, ValueError):  # what the compiled decoder will say of the item, if it comes to that
             return at.item
         set_state(entity, at)
         return entity

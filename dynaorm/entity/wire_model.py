@@ -33,7 +33,7 @@ class WireModel:
         definitions: schemas that it refers to.
         fields: its fields, by name.
         filled: fields whose absence is a value of its own, and not a default.
-        needs_head: whether an entity cannot be told to be in order without its item's key (and a few attributes).
+        keys: the parts of its key that an entity might render differently than they are stored.
     """
 
     mapping: EntityMapping
@@ -41,7 +41,23 @@ class WireModel:
     definitions: Mapping[str, Node]
     fields: Mapping[str, FieldMapping]
     filled: frozenset[str]
-    needs_head: bool
+    keys: tuple[KeyPart, ...]
+
+    @property
+    def needs_head(self) -> bool:
+        """Whether an entity cannot be told to be in order without its item's key (and a few attributes)."""
+        return bool(self.keys or self.mapping.versioning or self.mapping.expires)
+
+    def is_in_order(self, entity: Any, head: Item) -> bool:
+        """Whether an entity is no tombstone and renders the key that its item has. Raises ValueError: no key at all."""
+        if self.mapping.is_tombstone(head):
+            return False
+        values = entity.__dict__
+        for part in self.keys:
+            stored = head[part.attribute.name][part.attribute.kind]
+            if stored != (part.constant or part.render(values)):
+                return False
+        return True
 
     def complete(self, entity: Any, head: Item) -> Defaults:
         """What fields absent from the item took, encoded; afterwards those that it ``filled`` count as given.
@@ -88,7 +104,7 @@ def _model(mapping: EntityMapping, schema: Node, definitions: Mapping[str, Node]
         definitions={reference: by_name(one) for reference, one in definitions.items()},
         fields=mapping.fields,
         filled=frozenset(name for name, one in stored.items() if one.absent is not None),
-        needs_head=_needs_head(mapping, declared),
+        keys=tuple(part for part in mapping.primary_parts if not _is_itself(part, mapping, declared)),
     )
 
 
@@ -114,12 +130,6 @@ def _asks_for_info(node: Node) -> bool:
 def _stored(field: FieldMapping) -> Stored:
     absent = _EMPTY if field.empty_is_absent else _NULL if field.none_is_absent and field.required else None
     return Stored(field.attribute, field.codec, field.required, field.formerly, absent)
-
-
-def _needs_head(mapping: EntityMapping, declared: Mapping[str, Node]) -> bool:
-    if mapping.versioning is not None or mapping.expires is not None:
-        return True
-    return not all(_is_itself(part, mapping, declared) for part in mapping.primary_parts)
 
 
 def _is_itself(part: KeyPart, mapping: EntityMapping, declared: Mapping[str, Node]) -> bool:

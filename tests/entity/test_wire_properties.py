@@ -17,7 +17,7 @@ from dynaorm.item.value import Item
 from tests.entity.kinds import KINDS, Kind
 
 calm = settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
 
 STRANGE: Final[list[Any]] = [
