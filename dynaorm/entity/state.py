@@ -3,7 +3,7 @@
 The snapshot is immutable and shared by copies of the entity; replacing it is the only way to change it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -50,16 +50,21 @@ class OnPage(NamedTuple):
     Attributes:
         page: the items of an answer.
         place: which of them it is.
-        defaults: as a snapshot's.
+        defaults: a snapshot's, or what finds them in the item.
     """
 
     page: Page
     place: int
-    defaults: Defaults = NO_DEFAULTS
+    defaults: Defaults | Callable[[Item], Defaults] = NO_DEFAULTS
 
     @property
     def item(self) -> Item:
         return self.page[self.place]
+
+    def loaded(self) -> Loaded:
+        """The snapshot."""
+        item = self.item
+        return Loaded(item, self.defaults(item) if callable(self.defaults) else self.defaults)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +102,7 @@ def slot_of(entity: object) -> Loaded | Unsettled | None:
     """What the entity carries, taken off its page: from then on the entity keeps its own item alone alive."""
     found = carried_by(entity)
     if isinstance(found, OnPage):
-        found = Loaded(found.item, found.defaults)
+        found = found.loaded()
         set_state(entity, found)
     return found
 

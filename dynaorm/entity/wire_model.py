@@ -8,6 +8,8 @@ Rule 2. Validators run once per entity, with ``info.context is LOADING``. Those 
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal
+from types import NoneType
 from typing import Any, Final
 
 from dynaorm.entity.core_schema import Node, by_name, definitions_of, nodes
@@ -20,6 +22,8 @@ from dynaorm.item.value import AttributeValue, Item
 
 _NULL: Final[AttributeValue] = {"NULL": True}
 _EMPTY: Final[AttributeValue] = {"L": []}
+# What pydantic gives every entity a copy of, or what does not change.
+_CONSTANT: Final = frozenset({NoneType, bool, int, float, Decimal, str, list, dict, set, tuple, frozenset})
 _OUTER: Final = frozenset({"function-after"})
 
 
@@ -34,6 +38,7 @@ class WireModel:
         fields: its fields, by name.
         filled: fields whose absence is a value of its own, and not a default.
         keys: the parts of its key that an entity might render differently than they are stored.
+        defaults: of the fields that can be absent, what they take then, encoded; None where it is not always the same.
     """
 
     mapping: EntityMapping
@@ -42,11 +47,21 @@ class WireModel:
     fields: Mapping[str, FieldMapping]
     filled: frozenset[str]
     keys: tuple[KeyPart, ...]
+    defaults: Mapping[str, AttributeValue | None] | None
 
     @property
     def needs_head(self) -> bool:
         """Whether an entity cannot be told to be in order without its item's key (and a few attributes)."""
         return bool(self.keys or self.mapping.versioning or self.mapping.expires)
+
+    def defaults_in(self, item: Item) -> Defaults:
+        """What fields absent from an item took, where that is always the same."""
+        assert self.defaults is not None
+        return {
+            field.attribute: self.defaults[name]
+            for name, field in self.fields.items()
+            if name in self.defaults and field.stored_in(item) is None
+        }
 
     def is_in_order(self, entity: Any, head: Item) -> bool:
         """Whether an entity is no tombstone and renders the key that its item has. Raises ValueError: no key at all."""
@@ -60,7 +75,7 @@ class WireModel:
         return True
 
     def complete(self, entity: Any, head: Item) -> Defaults:
-        """What fields absent from the item took, encoded; afterwards those that it ``filled`` count as given.
+        """What fields absent from the item took, encoded; afterwards those that were ``filled`` count as given.
 
         Raises:
             DecodeError: a default cannot be stored.
@@ -104,6 +119,7 @@ def _model(mapping: EntityMapping, schema: Node, definitions: Mapping[str, Node]
         definitions={reference: by_name(one) for reference, one in definitions.items()},
         fields=mapping.fields,
         filled=frozenset(name for name, one in stored.items() if one.absent is not None),
+        defaults=_constants(mapping, model),
         keys=tuple(part for part in mapping.primary_parts if not _is_itself(part, mapping, declared)),
     )
 
@@ -130,6 +146,25 @@ def _asks_for_info(node: Node) -> bool:
 def _stored(field: FieldMapping) -> Stored:
     absent = _EMPTY if field.empty_is_absent else _NULL if field.none_is_absent and field.required else None
     return Stored(field.attribute, field.codec, field.required, field.formerly, absent)
+
+
+def _constants(mapping: EntityMapping, model: Node) -> Mapping[str, AttributeValue | None] | None:
+    """What fields that can be absent take, encoded; None where it depends on more than the class."""
+    found: dict[str, AttributeValue | None] = {}
+    for name, field in mapping.fields.items():
+        default = model["schema"]["fields"][name]["schema"]
+        validated = default.get("validate_default", model.get("config", {}).get("validate_default"))
+        if field.empty_is_absent or (field.none_is_absent and field.required):
+            return None
+        if field.required:
+            continue
+        if validated or "default" not in default or type(default["default"]) not in _CONSTANT:
+            return None
+        try:
+            found[name] = field.encode(default["default"])
+        except ValueError:
+            return None
+    return found
 
 
 def _is_itself(part: KeyPart, mapping: EntityMapping, declared: Mapping[str, Node]) -> bool:

@@ -136,3 +136,25 @@ def _needs_head(entity: type[Entity]) -> bool:
     model = wire_model(mapping_of(entity))
     assert model is not None
     return model.needs_head
+
+
+class Defaulting(Entity, table=Table("app"), pk="D#{slug}", sk="A"):
+    slug: str
+    level: int = 5
+    nick: str | None = None
+    mood: str | None = "fine"
+    tags: list[str] = Field(default=["new"])
+
+
+class Counting(Entity, table=Table("app"), pk="D#{slug}", sk="A"):
+    slug: str
+    number: int = Field(default_factory=lambda: 1)
+
+
+def test_defaults_that_are_always_the_same_are_known_before_an_item_lacks_them() -> None:
+    constant, made = wire_model(mapping_of(Defaulting)), wire_model(mapping_of(Counting))
+    assert constant is not None
+    assert made is not None
+    assert made.defaults is None
+    item = {"slug": {"S": "a"}, "level": {"N": "5"}}
+    assert constant.defaults_in(item) == {"nick": None, "mood": {"S": "fine"}, "tags": {"L": [{"S": "new"}]}}

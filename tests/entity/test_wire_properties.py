@@ -73,10 +73,12 @@ def declared(draw: st.DrawFn) -> Declared:
 @st.composite
 def _fields(draw: st.DrawFn, kind: Kind, stored: str) -> tuple[Any, "st.SearchStrategy[Any]"]:
     annotation, values = kind
-    how = draw(st.sampled_from(["required", "default", "optional", "nullable", "renamed"]))
+    how = draw(st.sampled_from(["required", "constant", "default", "optional", "nullable", "renamed"]))
     match how:
         case "required":
             return (annotation, ...), values
+        case "constant":
+            return (annotation, draw(values)), values
         case "default":
             default = draw(values)
             return (annotation, Field(default_factory=lambda: default, alias="Shown")), values
