@@ -13,7 +13,7 @@ from typing_extensions import Unpack
 from dynaorm.entity.declare import declare
 from dynaorm.entity.mapping import FAILURE, MAPPING, mapping_of
 from dynaorm.entity.options import OPTIONS, declared_options, options_of
-from dynaorm.entity.state import SLOT, set_state
+from dynaorm.entity.state import SLOT, carried_by, set_state, slot_of
 from dynaorm.entity.table import UNSET, Table, _Unset
 from dynaorm.errors import DeclarationError, UnknownField
 
@@ -90,7 +90,7 @@ class Entity(BaseModel, metaclass=ModelMetaclass):
         return _carry(self, super().__deepcopy__(memo))
 
     def __getstate__(self) -> dict[Any, Any]:
-        return {**super().__getstate__(), SLOT: getattr(self, SLOT, None)}
+        return {**super().__getstate__(), SLOT: slot_of(self)}
 
     def __setstate__(self, state: dict[Any, Any]) -> None:
         set_state(self, state.pop(SLOT, None))
@@ -102,7 +102,7 @@ E = TypeVar("E", bound=Entity)
 
 def _carry(source: Entity, copy: E) -> E:
     # The snapshot is immutable, so copies share it.
-    if (state := getattr(source, SLOT, None)) is not None:
+    if (state := carried_by(source)) is not None:
         set_state(copy, state)
     return copy
 

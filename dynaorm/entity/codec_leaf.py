@@ -73,4 +73,4 @@ def secret_codec(annotation: Any, inner: Codec) -> Codec:
 
 
 def _made(kind: Callable[[Any], Any], codec: Codec) -> Codec:
-    return replace(codec, decode=lambda stored: kind(codec.decode(stored)))
+    return replace(codec, decode=lambda stored: kind(codec.decode(stored)), from_text=None)

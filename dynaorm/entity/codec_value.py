@@ -61,6 +61,7 @@ class Codec:
         is_text: every str is one of the values, and is stored as it is.
         element: the codec of what a list, tuple, set or dict holds; None where the parts differ.
         members: the fields of a model, dataclass, TypedDict or NamedTuple: name to (attribute name or index, codec).
+        from_text: what ``decode`` makes of the text under the only tag; None where that is not all it does.
     """
 
     encode: Callable[[Any], AttributeValue] = field(repr=False)
@@ -71,6 +72,7 @@ class Codec:
     is_text: bool = False
     element: "Codec | None" = field(default=None, repr=False)
     members: Mapping[str, tuple[str | int, "Codec"]] | None = field(default=None, repr=False)
+    from_text: Callable[[str], Any] | None = field(default=None, repr=False)
 
 
 def shown(value: object) -> str:
@@ -127,7 +129,7 @@ def text_codec(name: str, tag: str, to_text: Callable[[Any], str], from_text: Ca
         except (ValueError, ArithmeticError) as problem:
             raise Misfit(f"is stored as {shown(text)}, which is no {name}") from problem
 
-    return Codec(encode, decode, frozenset({tag}))
+    return Codec(encode, decode, frozenset({tag}), from_text=from_text)
 
 
 def printed_codec(name: str, kinds: tuple[type, ...], from_text: Callable[[str], Any]) -> Codec:

@@ -5,7 +5,7 @@ Rule 1. Derived things (index keys, guards) are computed from the stored image o
 Rule 2. Nothing here writes; a mapping is built once per class and never changes.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, TypeAlias, cast
@@ -20,7 +20,7 @@ from dynaorm.entity.expiry import seconds_of
 from dynaorm.entity.field import FieldMapping
 from dynaorm.entity.keys import IndexMapping, KeyPart
 from dynaorm.entity.secret import is_secret, masked, problems_of, unsaid
-from dynaorm.entity.state import LOADING, Loaded, set_state
+from dynaorm.entity.state import LOADING, Defaults, Loaded, set_state
 from dynaorm.entity.stored import StoredValues
 from dynaorm.entity.table import Table
 from dynaorm.entity.template import KeyValueError
@@ -262,8 +262,11 @@ class EntityMapping:
         except ValidationError as problem:
             problems, cause = problems_of(self.entity, problem, values)
             raise self.unreadable(item, problems) from cause
-        self._refuse_other_key(item, entity.__dict__)
-        set_state(entity, Loaded(item, self._defaults(item, entity.__dict__), read_only))
+        self.refuse_other_key(item, entity.__dict__)
+        absent = [
+            field for field in self.fields.values() if not field.in_key and field.stored_in(item) is None
+        ]
+        set_state(entity, Loaded(item, self.defaults_of(absent, item, entity.__dict__), read_only))
         return entity
 
     def decode(self, item: Item) -> dict[str, Any]:
@@ -303,20 +306,22 @@ class EntityMapping:
         for index in self.indexes.values():
             yield from index.parts
 
-    def _defaults(self, item: Item, values: Mapping[str, Any]) -> Mapping[str, AttributeValue | None]:
-        absent = [
-            field for field in self.fields.values() if not field.in_key and field.stored_in(item) is None
-        ]
+    def defaults_of(self, absent: Sequence[FieldMapping], item: Item, values: Mapping[str, Any]) -> Defaults:
+        """What fields that an item lacks took when it was loaded, encoded. Raises DecodeError."""
         try:
             return {field.attribute: self.encode_field(field, values) for field in absent}
         except InvalidValue as problem:
             text = f"{problem.field}: is absent, and its default {problem.value!r} {problem.problem}"
             raise self.unreadable(item, (text,)) from problem
 
-    def _refuse_other_key(self, item: Item, values: Mapping[str, Any]) -> None:
+    def refuse_other_key(self, item: Item, values: Mapping[str, Any]) -> None:
+        """Raise DecodeError where an item's key is another than the one its values render."""
         for part in self.primary_parts:
             stored = item.get(part.attribute.name)
-            rendered = self._key_value(part, values)
+            try:
+                rendered = self._key_value(part, values)
+            except InvalidValue as invalid:
+                raise self.unreadable(item, (f"{invalid.field}: {invalid.problem}",)) from invalid
             if not same(stored, rendered):
                 fields = ", ".join(f"{{{name}:raw}}" for name in part.fields) or "another literal"
                 was, now = (next(iter(key.values())) if key else None for key in (stored, rendered))

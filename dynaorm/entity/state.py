@@ -3,9 +3,10 @@
 The snapshot is immutable and shared by copies of the entity; replacing it is the only way to change it.
 """
 
-from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple, TypeAlias
 
+from dynaorm.entity.page import Page
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.record import record
 
@@ -24,7 +25,9 @@ LOADING: Final = _Loading()
 """The validation context while a stored item becomes an entity: ``info.context is LOADING``."""
 
 
-_NO_DEFAULTS: Final[Mapping[str, AttributeValue | None]] = {}
+Defaults: TypeAlias = Mapping[str, AttributeValue | None]
+
+NO_DEFAULTS: Final[Defaults] = {}
 
 
 class Loaded(NamedTuple):
@@ -37,8 +40,31 @@ class Loaded(NamedTuple):
     """
 
     item: Item
-    defaults: Mapping[str, AttributeValue | None] = _NO_DEFAULTS
+    defaults: Defaults = NO_DEFAULTS
     read_only: bool = False
+
+
+class OnPage(NamedTuple):
+    """A snapshot yet to be taken out of the page it came on.
+
+    Attributes:
+        page: the items of an answer.
+        place: which of them it is.
+        defaults: a snapshot's, or what finds them in the item.
+    """
+
+    page: Page
+    place: int
+    defaults: Defaults | Callable[[Item], Defaults] = NO_DEFAULTS
+
+    @property
+    def item(self) -> Item:
+        return self.page[self.place]
+
+    def loaded(self) -> Loaded:
+        """The snapshot."""
+        item = self.item
+        return Loaded(item, self.defaults(item) if callable(self.defaults) else self.defaults)
 
 
 @record
@@ -58,10 +84,7 @@ class Unsettled:
 
 def state_of(entity: object) -> Loaded | None:
     """The entity's snapshot; None for a new one."""
-    try:
-        found: Loaded | Unsettled | None = _slot(entity, SLOT)
-    except AttributeError:
-        return None
+    found = slot_of(entity)
     return found.state if isinstance(found, Unsettled) else found
 
 
@@ -71,12 +94,32 @@ _slot: Final = object.__getattribute__
 
 def unsettled_of(entity: object) -> Unsettled | None:
     """The write whose outcome has to be settled before the entity's next one; None where everything is known."""
-    try:
-        found: Loaded | Unsettled | None = _slot(entity, SLOT)
-    except AttributeError:
-        return None
+    found = carried_by(entity)
     return found if isinstance(found, Unsettled) else None
 
 
-def set_state(entity: object, state: Loaded | Unsettled | None) -> None:
+def slot_of(entity: object) -> Loaded | Unsettled | None:
+    """What the entity carries, taken off its page: from then on the entity keeps its own item alone alive."""
+    found = carried_by(entity)
+    if isinstance(found, OnPage):
+        found = found.loaded()
+        set_state(entity, found)
+    return found
+
+
+def place_of(entity: object) -> OnPage:
+    """Where an entity that was just read came from."""
+    found: OnPage = _slot(entity, SLOT)
+    return found
+
+
+def carried_by(entity: object) -> Loaded | OnPage | Unsettled | None:
+    try:
+        found: Loaded | OnPage | Unsettled | None = _slot(entity, SLOT)
+    except AttributeError:
+        return None
+    return found
+
+
+def set_state(entity: object, state: Loaded | OnPage | Unsettled | None) -> None:
     object.__setattr__(entity, SLOT, state)

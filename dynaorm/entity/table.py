@@ -150,14 +150,15 @@ class Table:
         self.key_fields = key_fields
         # Kept by the registry: the classes stored here by name, those whose guards are here, those that keep totals
         # here, and what follows from them: the TTL attribute, what a bare key must not begin with, the fields that
-        # hold totals (class name -> field -> whose), whether any total depends on what is stored here, and by what
-        # shapes a key finds its class.
+        # hold totals (class name -> field -> whose), whether any total depends on what is stored here, by what shapes
+        # a key finds its class, and what reads answers without taking them apart.
         self.mappings: dict[str, Any] = {}
         self.guarded: dict[object, Any] = {}
         self.counted: dict[object, Any] = {}
         self.kept: dict[str, dict[str, str]] = {}
         self.is_counted = False
         self.shapes: Any = None
+        self.wire: Any = None
         self.ttl_attribute: str | None = None
         self.reserved: tuple[tuple[str, re.Pattern[str], str], ...] = ()
         if problems := tuple(dict.fromkeys(_problems(self, indexes))):
@@ -188,6 +189,8 @@ class Table:
 
     def reserved_for(self, key: KeyAttribute, text: str) -> str | None:
         """What a key with this text would be taken for: a guard item or a version; None for neither."""
+        if not self.reserved:
+            return None
         return next(
             (what for name, begins, what in self.reserved if name == key.name and begins.match(text)), None
         )

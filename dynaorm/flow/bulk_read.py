@@ -1,16 +1,17 @@
 """Reading many entities by key: batches of 100 keys, several at once, and the answers in the order of the keys."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from dynaorm.entity.key import Key
 from dynaorm.entity.mapping import EntityMapping
 from dynaorm.entity.table import Table
+from dynaorm.entity.wire import Wire, is_entity, wire_of
 from dynaorm.errors import DecodeError, UsageError
 from dynaorm.flow.bulk import CONCURRENCY, check_concurrency, windows
-from dynaorm.flow.call import Flow
+from dynaorm.flow.call import Flow, Reply
 from dynaorm.flow.context import Context
-from dynaorm.flow.read import BATCH_GET_LIMIT, get_items, visible
+from dynaorm.flow.read import BATCH_GET_LIMIT, batch_get, visible
 from dynaorm.flow.target import Target, target_of
 from dynaorm.flow.together import gather
 from dynaorm.item.value import Item
@@ -32,26 +33,51 @@ def get_many(
     """
     check_concurrency(concurrency)
     targets = [_target(key) for key in keys]
-    wanted: dict[str, tuple[Table, dict[Ident, Item]]] = {}
-    for target in targets:
-        table = target.mapping.table
-        _, of_table = wanted.setdefault(context.table_name(table.name), (table, {}))
-        of_table[_place(target.mapping.table, target.key)] = target.key
+    places = [_place_of(target, context) for target in targets]
+    asked: dict[str, dict[Ident, Target]] = {}
+    for target, (name, ident) in zip(targets, places, strict=True):
+        asked.setdefault(name, {})[ident] = target
     consistent = context.consistent if consistent is None else consistent
     batches = [
-        (name, table, batch)
-        for name, (table, of_table) in wanted.items()
+        (name, batch)
+        for name, of_table in asked.items()
         for batch in windows(of_table.values(), BATCH_GET_LIMIT)
     ]
     read = yield from gather(
-        [get_items(name, batch, context, consistent=consistent) for name, _, batch in batches], concurrency
+        [_read(name, batch, context, consistent=consistent) for name, batch in batches], concurrency
     )
     stored = {
-        (name, _place(table, item)): item
-        for (name, table, _), items in zip(batches, read, strict=True)
-        for item in items
+        (name, ident): found for (name, _), pairs in zip(batches, read, strict=True) for ident, found in pairs
     }
-    return _hydrated(targets, stored, context)
+    return _entities(targets, places, stored, context)
+
+
+def _read(
+    name: str, targets: Sequence[Target], context: Context, *, consistent: bool
+) -> Flow[list[tuple[Ident, Any]]]:
+    """What is stored under the keys: entities, and items that are left to the compiled decoder."""
+    table = targets[0].mapping.table
+    wire = _wire(table, targets)
+    now = context.clock.now()
+
+    def taken(reply: Reply) -> tuple[list[tuple[Ident, Any]], Reply]:
+        reading = wire.read(reply, now) if wire is not None else None
+        if reading is None:
+            items = reply.get("Responses", {}).get(name, [])
+            return [(_ident(table, item), dict(item)) for item in items], reply
+        idents = [_ident(table, head) for head in reading.heads]
+        return list(zip(idents, reading.found, strict=True)), reading.rest
+
+    keys = [target.key for target in targets]
+    return batch_get(name, keys, context, taken, consistent=consistent)
+
+
+def _wire(table: Table, targets: Sequence[Target]) -> Wire | None:
+    """What reads all that is asked for; two declared tables may be one where it counts, and none then."""
+    if any(target.mapping.table is not table for target in targets):
+        return None
+    wanted = {target.mapping.entity: None for target in targets}
+    return wire_of(table, tuple(sorted(wanted, key=id)), "BatchGetItem", ())
 
 
 def _target(key: object) -> Target:
@@ -60,29 +86,38 @@ def _target(key: object) -> Target:
     return target_of(key)
 
 
-def _place(table: Table, key: Item) -> Ident:
+def _place_of(target: Target, context: Context) -> tuple[str, Ident]:
+    table = target.mapping.table
+    return context.table_name(table.name), _ident(table, target.key)
+
+
+def _ident(table: Table, key: Item) -> Ident:
     """The identity of an item within its table: two declared tables may be one where it counts."""
     return ident_of(table, key)[1:]
 
 
-def _hydrated(
-    targets: list[Target], stored: dict[tuple[str, Ident], Item], context: Context
+def _entities(
+    targets: Sequence[Target],
+    places: Sequence[tuple[str, Ident]],
+    stored: Mapping[tuple[str, Ident], Any],
+    context: Context,
 ) -> list[Any | None]:
     now = context.clock.now()
     made: dict[tuple[str, Ident], Any | None] = {}
-    found: list[Any | None] = []
-    for target in targets:
-        table = target.mapping.table
-        place = context.table_name(table.name), _place(table, target.key)
-        item = stored.get(place)
-        mapping = visible(target.mapping, item, now)
-        if mapping is None or item is None:
-            found.append(None)
+    entities: list[Any | None] = []
+    for target, place in zip(targets, places, strict=True):
+        found = stored.get(place)
+        if found is not None and is_entity(found):
+            entities.append(found if isinstance(found, target.mapping.entity) else None)
+            continue
+        mapping = visible(target.mapping, found, now)
+        if mapping is None or found is None:
+            entities.append(None)
             continue
         if place not in made:
-            made[place] = _entity(mapping, item, context)
-        found.append(made[place])
-    return found
+            made[place] = _entity(mapping, found, context)
+        entities.append(made[place])
+    return entities
 
 
 def _entity(mapping: EntityMapping, item: Item, context: Context) -> Any | None:

@@ -1,15 +1,18 @@
 """Reading items by key, and repeating a read until it is answered."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from dynaorm.entity.mapping import EntityMapping
+from dynaorm.entity.wire import is_entity, wire_of
 from dynaorm.errors import Contention, StoreError, TableNotFound, Throttled, UnexpectedRefusal, Unreachable
 from dynaorm.flow.call import Call, Flow, NoAnswer, Pause, Refusal, Reply
 from dynaorm.flow.context import Context
 from dynaorm.flow.cost import ReadCost
 from dynaorm.flow.retry import conflict_in, is_retryable, throttle_in
 from dynaorm.item.value import Item
+
+T = TypeVar("T")
 
 # BatchGetItem takes at most 100 keys (Amazon DynamoDB API Reference).
 BATCH_GET_LIMIT = 100
@@ -87,10 +90,13 @@ def tables_in(request: Mapping[str, Any]) -> list[str]:
 
 def get_item(table: str, key: Item, context: Context, *, consistent: bool) -> Flow[Item | None]:
     """The item under a key, as stored; None for none."""
-    reply = yield from repeat(
-        Call("GetItem", {"TableName": table, "Key": dict(key), "ConsistentRead": consistent}), context
-    )
+    reply = yield from _get(table, key, context, consistent=consistent)
     return reply.get("Item")
+
+
+def _get(table: str, key: Item, context: Context, *, consistent: bool) -> Flow[Reply]:
+    request = {"TableName": table, "Key": dict(key), "ConsistentRead": consistent}
+    return repeat(Call("GetItem", request), context)
 
 
 def get_items(
@@ -100,18 +106,35 @@ def get_items(
 
     ``cost``: counts what it costs, if given.
     """
-    found: list[Item] = []
+
+    def items(reply: Reply) -> tuple[list[Item], Reply]:
+        return reply.get("Responses", {}).get(table, []), reply
+
+    return batch_get(table, keys, context, items, consistent=consistent, cost=cost)
+
+
+def batch_get(
+    table: str,
+    keys: Sequence[Item],
+    context: Context,
+    taken: Callable[[Reply], tuple[list[T], Reply]],
+    *,
+    consistent: bool,
+    cost: ReadCost | None = None,
+) -> Flow[list[T]]:
+    """The same, as something else: ``taken`` makes of a reply what is returned, and gives what else it says."""
+    found: list[T] = []
     waiting: list[Item] = list(keys)
     pauses = context.retry.pauses(context.clock)
     while waiting:
         request: dict[str, Any] = {"RequestItems": {table: {"Keys": waiting, "ConsistentRead": consistent}}}
         if cost is not None:
             request["ReturnConsumedCapacity"] = "TOTAL"
-        reply = yield from repeat(Call("BatchGetItem", request), context)
+        some, rest = taken((yield from repeat(Call("BatchGetItem", request), context)))
         if cost is not None:
-            cost.add(reply)
-        found += reply.get("Responses", {}).get(table, [])
-        left = reply.get("UnprocessedKeys", {}).get(table, {}).get("Keys", [])
+            cost.add(rest)
+        found += some
+        left = rest.get("UnprocessedKeys", {}).get(table, {}).get("Keys", [])
         if len(left) == len(waiting):
             pause = next(pauses, None)
             if pause is None:
@@ -138,6 +161,17 @@ def visible(mapping: EntityMapping, item: Item | None, now: float) -> EntityMapp
 
 def load(mapping: EntityMapping, key: Item, context: Context, *, consistent: bool) -> Flow[Any | None]:
     """The entity under a key; None where none is visible. Raises DecodeError."""
-    item = yield from get_item(context.table_name(mapping.table.name), key, context, consistent=consistent)
-    stored = visible(mapping, item, context.clock.now())
+    reply = yield from _get(context.table_name(mapping.table.name), key, context, consistent=consistent)
+    now = context.clock.now()
+    wire = wire_of(mapping.table, (mapping.entity,), "GetItem")
+    reading = wire.read(reply, now) if wire is not None else None
+    item: Item | None
+    if reading is None:
+        item = reply.get("Item")
+    else:
+        found = next(iter(reading.found), None)
+        if found is None or is_entity(found):
+            return found
+        item = found
+    stored = visible(mapping, item, now)
     return stored.hydrate(item) if stored is not None and item is not None else None

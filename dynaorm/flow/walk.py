@@ -17,11 +17,13 @@ from typing import Any, Final, Literal, TypeGuard
 from dynaorm.entity.dispatch import Stray, classify
 from dynaorm.entity.key import stored_key
 from dynaorm.entity.mapping import EntityMapping
+from dynaorm.entity.wire import is_entity
 from dynaorm.errors import DecodeError
-from dynaorm.flow.call import Call, Flow
+from dynaorm.flow.call import Call, Flow, Reply
 from dynaorm.flow.context import Context
 from dynaorm.flow.cost import ReadCost
 from dynaorm.flow.read import BATCH_GET_LIMIT, get_items, repeat
+from dynaorm.flow.sighting import Place, Seen, admitted, key_at, place_in, wire_for
 from dynaorm.flow.together import gather
 from dynaorm.item.evaluate import holds
 from dynaorm.item.value import Item
@@ -48,21 +50,21 @@ class _Reading:
 
     Attributes:
         strand: what is walked.
-        after: the key of the last item returned from it, or passed over with nothing in hand; None at its beginning.
+        after: where the last of it was that was returned; None at its beginning.
         read_to: the key its next page begins after.
         is_read: its last page has been read.
         pages: how many pages were read.
-        in_hand: visible items that were read and not returned yet, each with its class.
+        in_hand: what was read and not returned yet: entities, and visible items (``Seen``).
         unknown: items that no class understands, to be reported.
         cost: what reading it has cost.
     """
 
     strand: Strand
-    after: Item | None = None
+    after: Place | None = None
     read_to: Item | None = None
     is_read: bool = False
     pages: int = 0
-    in_hand: deque[tuple[EntityMapping, Item]] = field(default_factory=deque)
+    in_hand: deque[Any] = field(default_factory=deque)
     unknown: list[Item] = field(default_factory=list)
     cost: ReadCost = field(default_factory=ReadCost)
 
@@ -74,11 +76,27 @@ class _Reading:
     def is_waiting(self) -> bool:
         return not self.is_read and not self.in_hand
 
-    @property
-    def position(self) -> Item | Literal[True] | None:
+    def advance(self, reply: Reply) -> None:
+        """A page was read."""
+        self.cost.add(reply)
+        self.pages += 1
+        self.read_to = reply.get("LastEvaluatedKey")
+        self.is_read = self.read_to is None
+
+    def all_entities(self, most: int | None) -> list[Any]:
+        """All that is in hand, and out of it, if that is entities, and ``most`` at most; else nothing."""
+        if (most is not None and len(self.in_hand) > most) or Seen in map(type, self.in_hand):
+            return []
+        found = list(self.in_hand)
+        if found:
+            self.after = place_in(found[-1])
+            self.in_hand.clear()
+        return found
+
+    def position(self, names: tuple[str, ...]) -> Item | Literal[True] | None:
         if self.is_over:
             return True
-        return self.read_to if not self.in_hand else self.after
+        return key_at(self.after, names) if self.in_hand else self.read_to
 
 
 class Walk:
@@ -105,6 +123,7 @@ class Walk:
         table, source = question.source.table, question.source
         self._table = table
         self._wanted = tuple(one.mapping.entity for one in question.sources)
+        self._wire = wire_for(question, strands, self._wanted)
         self._key_names = tuple(dict.fromkeys([*table.key_names, *(key.name for key in source.keys)]))
         self._sort = tuple(part.attribute for part in source.sort) if question.segments is None else ()
 
@@ -115,7 +134,8 @@ class Walk:
 
     @property
     def position(self) -> Position:
-        return Position(tuple(reading.position for reading in self._readings), self._returned)
+        stand = tuple(reading.position(self._key_names) for reading in self._readings)
+        return Position(stand, self._returned)
 
     @property
     def cost(self) -> ReadCost:
@@ -138,12 +158,14 @@ class Walk:
         while not found and not self.is_over:
             most = _least(most, self._left)
             yield from self._refill(most)
-            for reading, mapping, item in self._merged():
+            if len(self._readings) == 1 and (found := self._readings[0].all_entities(most)):
+                break
+            for reading, sighted in self._merged():
                 if most is not None and len(found) >= most:
-                    reading.in_hand.appendleft((mapping, item))
+                    reading.in_hand.appendleft(sighted)
                     break
-                reading.after = {name: item[name] for name in self._key_names}
-                if (entity := self._taken(mapping, item)) is not None:
+                reading.after = place_in(sighted)
+                if (entity := self._taken(sighted)) is not None:
                     found.append(entity)
         self._returned += len(found)
         return found
@@ -157,12 +179,12 @@ class Walk:
 
     # -- merging ---------------------------------------------------------------------------------------------------
 
-    def _merged(self) -> Iterator[tuple[_Reading, EntityMapping, Item]]:
+    def _merged(self) -> Iterator[tuple[_Reading, Any]]:
         """What is in hand, in order, until a strand that has more to read has nothing in hand."""
         if not self._sort or len(self._readings) == 1:
             for reading in self._readings:
                 while reading.in_hand:
-                    yield reading, *reading.in_hand.popleft()
+                    yield reading, reading.in_hand.popleft()
             return
         while not any(reading.is_waiting for reading in self._readings):
             ready = [reading for reading in self._readings if reading.in_hand]
@@ -170,11 +192,14 @@ class Walk:
                 return
             # Of equals the strand declared first comes first, whichever way the keys run.
             chosen = (max if self.question.descending else min)(
-                ready, key=lambda reading: place(reading.in_hand[0][1], self._sort)
+                ready, key=lambda reading: place(reading.in_hand[0].item, self._sort)
             )
-            yield chosen, *chosen.in_hand.popleft()
+            yield chosen, chosen.in_hand.popleft()
 
-    def _taken(self, mapping: EntityMapping, item: Item) -> Any | None:
+    def _taken(self, sighted: Any) -> Any | None:
+        if not isinstance(sighted, Seen):
+            return sighted
+        mapping, item = sighted
         if self.question.keys_only:
             return stored_key(mapping, mapping.key_of(item))
         try:
@@ -205,20 +230,30 @@ class Walk:
             if (size := self._page_size(reading, most)) is not None:
                 request["Limit"] = size
             reply = yield from repeat(Call(reading.strand.operation, request), self._context)
-            reading.cost.add(reply)
-            reading.pages += 1
-            reading.read_to = reply.get("LastEvaluatedKey")
-            reading.is_read = reading.read_to is None
-            seen = [item for item in reply.get("Items", ()) if reading.strand.admits(item)]
+            now = self._context.clock.now()
+            page = self._wire and self._wire.read(reply, None if self.question.expired else now)
+            reading.advance(page.rest if page else reply)
+            strand = reading.strand
+            seen = admitted(page, strand) if page else list(filter(strand.admits, reply.get("Items", ())))
             if self._is_fetching:
                 seen = yield from self._whole(seen, reading)
-            now = self._context.clock.now()
-            for item in seen:
-                mapping = classify(self._table, item)
-                if mapping is Stray.UNKNOWN:
-                    reading.unknown.append(item)
-                elif self._is_wanted(mapping, item, now) and _holds_fields(reading.strand, mapping, item):
-                    reading.in_hand.append((mapping, item))
+                now = self._context.clock.now()
+            if page and page.is_of_entities:
+                reading.in_hand.extend(seen)
+                continue
+            for one in seen:
+                if page and is_entity(one):
+                    reading.in_hand.append(one)
+                else:
+                    self._sort_out(reading, one, now)
+
+    def _sort_out(self, reading: _Reading, item: Item, now: float) -> None:
+        """Keep an item that is wanted in hand, and one that no class understands to be reported."""
+        mapping = classify(self._table, item)
+        if mapping is Stray.UNKNOWN:
+            reading.unknown.append(item)
+        elif self._is_wanted(mapping, item, now) and _holds_fields(reading.strand, mapping, item):
+            reading.in_hand.append(Seen(mapping, item))
 
     def _page_size(self, reading: _Reading, most: int | None) -> int | None:
         if most is None:

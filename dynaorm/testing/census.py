@@ -13,6 +13,7 @@ from dynaorm.errors import DynaormError
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.image import subject_of
 from dynaorm.plan.known import Ident, ident_of
+from dynaorm.record import record
 
 
 class Broken(StrEnum):
@@ -34,7 +35,7 @@ class Broken(StrEnum):
     TOTAL = "a total is not what its sources add up to"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Inconsistency:
     """One rule broken by one item.
 
@@ -79,7 +80,7 @@ class Stored:
         return Inconsistency(broken, self.table.name, self.key, problem)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Live:
     """An entity that reads would give, and the guards it must have: by table and key, the name of the constraint."""
 

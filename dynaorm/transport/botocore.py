@@ -6,7 +6,9 @@ Rule 1. Only HTTP 4xx with DynamoDB's JSON is a Refusal: only then it is sure th
 Rule 2. A reply that was damaged, or is somebody else's, is no answer. botocore looks at the checksum only to
         repeat, and reads what is no JSON as an empty reply: a cut GetItem would be an absent item, and a web
         server's page a successful write.
-Rule 3. An error that is neither (no credentials, no such profile, a value botocore cannot serialise) is the
+Rule 3. botocore walks every attribute value of a reply through its shapes, which costs several times what JSON does. So
+        its parser is given none of a successful reply: the bytes themselves are. Errors are left to it.
+Rule 4. An error that is neither (no credentials, no such profile, a value botocore cannot serialise) is the
         caller's, and passes as it is.
 """
 
@@ -26,13 +28,17 @@ from botocore.exceptions import (
 )
 from botocore.exceptions import ConnectionError as BotocoreConnectionError
 
-from dynaorm.flow.call import NoAnswer, Refusal
+from dynaorm.flow.call import NoAnswer, Refusal, Reply
+from dynaorm.item.json_body import Body
 from dynaorm.transport.answer import DAMAGED, failure, without_json
 
 CONNECTION_ERRORS = (BotocoreConnectionError, HTTPClientError, IncompleteReadError)
 """What botocore raises when the network, not DynamoDB, ended the attempt."""
 
 NOT_CONNECTED = (EndpointConnectionError, ConnectTimeoutError, ProxyConnectionError)
+
+# Where the bytes of a reply lie in what botocore makes of it.
+_BODY = "dynaorm.body"
 
 
 def failure_of(error: ClientError) -> Refusal | NoAnswer:
@@ -79,6 +85,25 @@ def _is_json(body: bytes) -> bool:
     except ValueError:
         return False
     return True
+
+
+def keep_body(**received: Any) -> None:
+    """Keep the body of a successful reply from botocore's parser; for botocore's ``before-parse`` event.
+
+    What does not look like a JSON object is left to it.
+    """
+    response: dict[str, Any] = received["response_dict"]
+    kept: dict[str, Any] = received["customized_response_dict"]
+    body = response["body"]
+    if response["status_code"] < 300 and isinstance(body, bytes) and body.startswith(b"{"):
+        kept[_BODY] = body
+        response["body"] = b""
+
+
+def reply_of(parsed: Mapping[str, Any]) -> Reply:
+    """The reply: the body that was kept, or, of a botocore before 1.35, which has no such event, what it parsed."""
+    body: bytes | None = parsed.get(_BODY)
+    return parsed if body is None else Body(body)
 
 
 def _certificate_refused(error: BaseException) -> bool:

@@ -11,13 +11,21 @@ import os
 import threading
 from typing import Any
 
+from botocore.config import Config
 from botocore.exceptions import ClientError
 from botocore.session import Session as BotocoreSession
 from pynamodb.connection import Connection
 
 from dynaorm.errors import UsageError
 from dynaorm.flow.call import Call, Reply
-from dynaorm.transport.botocore import CONNECTION_ERRORS, check_reply, failure_of, no_answer_of
+from dynaorm.transport.botocore import (
+    CONNECTION_ERRORS,
+    check_reply,
+    failure_of,
+    keep_body,
+    no_answer_of,
+    reply_of,
+)
 
 EMULATOR_REGION = "us-east-1"
 """The region where only an endpoint is given: an emulator does not care, botocore insists."""
@@ -75,14 +83,14 @@ class PynamoTransport:
         connection = self._connection or self._open()
         try:
             # A copy, because pynamodb and botocore may add to what they are given, and a call is repeated.
-            reply: Reply = connection.dispatch(call.operation, dict(call.request))
+            parsed = connection.dispatch(call.operation, dict(call.request))
         except ClientError as error:
             # pynamodb's VerboseClientError keeps only code and message; the item is in botocore's own error.
             original = error.__cause__ if isinstance(error.__cause__, ClientError) else error
             raise failure_of(original) from error
         except CONNECTION_ERRORS as error:
             raise no_answer_of(error) from error
-        return reply
+        return reply_of(parsed)
 
     def close(self) -> None:
         """Close the pooled connections. A later call opens new ones."""
@@ -96,6 +104,8 @@ class PynamoTransport:
             if self._connection is None:
                 session = BotocoreSession(profile=self.profile)
                 session.register("response-received.dynamodb", check_reply)
+                session.register("before-parse.dynamodb", keep_body)
+                session.set_default_client_config(Config(user_agent=_user_agent(session)))
                 self._connection = _OneClient(
                     session,
                     region=self._region(session),
@@ -118,6 +128,12 @@ class PynamoTransport:
                 remedy="give region=, set AWS_REGION, or set a region in the AWS profile",
             )
         return found or EMULATOR_REGION
+
+
+def _user_agent(session: BotocoreSession) -> str:
+    """The User-Agent header. botocore composes one twice per request unless it is told, a tenth of a small call."""
+    application = session.get_config_variable("user_agent_appid")
+    return f"{session.user_agent()} lib/dynaorm" + (f" app/{application}" if application else "")
 
 
 class _OneClient(Connection):

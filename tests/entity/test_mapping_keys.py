@@ -160,6 +160,12 @@ def test_a_stored_key_that_its_template_renders_differently_is_refused_with_the_
     )
 
 
+def test_an_item_whose_fields_render_no_key_at_all_is_refused_as_unreadable() -> None:
+    item: Item = {"PK": {"S": "PERSON#p1"}, "SK": {"S": "A"}, "person_id": {"S": "x" * 3000}}
+    with pytest.raises(DecodeError, match=r"person_id: .* a key of 3007 bytes, more than the 2048 allowed"):
+        mapping_of(Person).hydrate(item)
+
+
 def test_an_item_that_does_not_fit_is_refused_with_every_problem(session: Session) -> None:
     put(APP, {**PERSON_KEY, "person_id": {"S": "p1"}, "level": {"S": "high"}, "tags": {"N": "1"}})
     with pytest.raises(DecodeError) as caught:

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
+from typing import Any
 
 import pytest
 from botocore.exceptions import (
@@ -23,7 +24,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from dynaorm.flow.call import Call, NoAnswer
-from dynaorm.transport.botocore import CONNECTION_ERRORS, check_reply, no_answer_of
+from dynaorm.item.json_body import Body
+from dynaorm.transport.botocore import CONNECTION_ERRORS, check_reply, keep_body, no_answer_of, reply_of
 from dynaorm.transport.pynamodb import PynamoTransport
 
 URL = "http://127.0.0.1:1"
@@ -55,6 +57,30 @@ def test_a_reply_without_a_checksum_need_only_be_json() -> None:
 
 def test_no_reply_at_all_is_left_to_the_error_that_came_instead() -> None:
     check_reply(response_dict=None)
+
+
+def parsed_by_botocore(status: int, body: object) -> tuple[object, dict[str, Any]]:
+    """What botocore's parser is left of a body, and what its result is completed with."""
+    response, kept = {"status_code": status, "body": body}, dict[str, Any]()
+    keep_body(response_dict=response, customized_response_dict=kept)
+    return response["body"], kept
+
+
+def test_botocore_parses_nothing_of_a_successful_reply() -> None:
+    left, kept = parsed_by_botocore(200, b'{"Item":{"PK":{"S":"a"}}}')
+    reply = reply_of({"ResponseMetadata": {}, **kept})
+    assert left == b""
+    assert isinstance(reply, Body)
+    assert (reply.raw, dict(reply)) == (b'{"Item":{"PK":{"S":"a"}}}', {"Item": {"PK": {"S": "a"}}})
+
+
+@pytest.mark.parametrize(("status", "body"), [(400, b"{}"), (500, b"{}"), (200, b"<html>"), (200, b"")])
+def test_errors_and_what_is_no_object_are_left_to_botocore(status: int, body: bytes) -> None:
+    assert parsed_by_botocore(status, body) == (body, {})
+
+
+def test_a_botocore_that_says_nothing_before_it_parses_gives_what_it_parsed() -> None:
+    assert reply_of({"Item": {"PK": {"S": "a"}}}) == {"Item": {"PK": {"S": "a"}}}
 
 
 @pytest.fixture

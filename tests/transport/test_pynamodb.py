@@ -18,6 +18,7 @@ from moto import mock_aws
 
 from dynaorm.errors import UsageError
 from dynaorm.flow.call import Call, NoAnswer, Reason, Refusal, Reply, Transport
+from dynaorm.item.json_body import Body
 from dynaorm.transport.pynamodb import PynamoTransport
 
 GET = Call("GetItem", {"TableName": "app", "Key": {"PK": {"S": "a"}}})
@@ -105,6 +106,23 @@ def test_a_reply_is_given_in_the_low_level_form_with_bytes_for_binary_values(ser
     server.behave = answer(200, {"Item": {"PK": {"S": "a"}, "b": {"B": "/w=="}}})
     transport: Transport = PynamoTransport(endpoint=server.endpoint)
     assert transport.call(GET)["Item"] == {"PK": {"S": "a"}, "b": {"B": b"\xff"}}
+
+
+def test_a_reply_is_the_very_bytes_that_came(server: Misbehaving) -> None:
+    server.behave = answer(200, {"Item": {"PK": {"S": "a"}}})
+    reply = PynamoTransport(endpoint=server.endpoint).call(GET)
+    assert isinstance(reply, Body)
+    assert reply.raw == b'{"Item": {"PK": {"S": "a"}}}'
+
+
+def test_a_request_says_what_sent_it(server: Misbehaving, monkeypatch: pytest.MonkeyPatch) -> None:
+    PynamoTransport(endpoint=server.endpoint).call(GET)
+    agent = server.headers[0]["User-Agent"]
+    assert agent.startswith("Botocore/")
+    assert agent.endswith(" lib/dynaorm")
+    monkeypatch.setenv("AWS_SDK_UA_APP_ID", "shop")
+    PynamoTransport(endpoint=server.endpoint).call(GET)
+    assert server.headers[1]["User-Agent"] == f"{agent} app/shop"
 
 
 def test_a_request_is_sent_as_it_is_and_left_as_it_was(server: Misbehaving) -> None:

@@ -1,0 +1,114 @@
+"""pydantic's core schemas, walked: what they hold, and the same schema for values that are called by field names.
+
+Rule 1. A schema is a tree of dicts. Only what is known to lead to more of it is followed, so that a default or a
+    choice that happens to be a dict is left alone.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from threading import RLock
+from typing import Any, Final, TypeAlias
+
+from pydantic_core import CoreSchema, SchemaValidator
+
+Node: TypeAlias = dict[str, Any]
+
+_BRANCHES: Final = frozenset(
+    {
+        "arguments_schema",
+        "choices",
+        "definitions",
+        "extras_schema",
+        "fields",
+        "items_schema",
+        "json_schema",
+        "keys_schema",
+        "lax_schema",
+        "python_schema",
+        "schema",
+        "steps",
+        "strict_schema",
+        "values_schema",
+        "var_args_schema",
+        "var_kwargs_schema",
+    }
+)
+# Where these lead to, names are those of fields and choices.
+_NAMED: Final = frozenset({"choices", "fields"})
+
+
+def nodes(schema: Any) -> Iterator[Node]:
+    """Every part of a schema that is a dict of its own, itself first."""
+    if isinstance(schema, list | tuple):
+        for one in schema:
+            yield from nodes(one)
+    elif isinstance(schema, dict):
+        yield schema
+        for name, branch in schema.items():
+            if name in _BRANCHES:
+                named = name in _NAMED and isinstance(branch, dict)
+                yield from nodes(list(branch.values()) if named else branch)
+
+
+def changed(schema: Any, change: Callable[[Node], Node]) -> Any:
+    """The schema with every part changed, the innermost first."""
+    if isinstance(schema, list | tuple):
+        return type(schema)(changed(one, change) for one in schema)
+    if not isinstance(schema, dict):
+        return schema
+    return change({name: _branch(name, held, change) for name, held in schema.items()})
+
+
+def _branch(name: str, held: Any, change: Callable[[Node], Node]) -> Any:
+    if name not in _BRANCHES:
+        return held
+    if name in _NAMED and isinstance(held, dict):
+        return {key: changed(one, change) for key, one in held.items()}
+    return changed(held, change)
+
+
+def by_name(schema: Any) -> Any:
+    """The same for Python values given by field names, to stand within a schema that is given JSON by aliases."""
+    return changed(schema, _by_name)
+
+
+def _by_name(node: Node) -> Node:
+    if node.get("type") == "json-or-python":
+        named = {"ref": node["ref"]} if "ref" in node else {}
+        return {**node["python_schema"], **named}
+    return {name: held for name, held in node.items() if name not in ("alias", "validation_alias")}
+
+
+def definitions_of(schema: Node) -> tuple[Node, Mapping[str, Node]]:
+    """A schema without the definitions around it, and these by their references."""
+    if schema["type"] != "definitions":
+        return schema, {}
+    return schema["schema"], {one["ref"]: one for one in schema["definitions"]}
+
+
+_building: Final = RLock()
+
+
+def validator_of(schema: Node) -> SchemaValidator:
+    """The validator of a schema as it stands. Raises SchemaError where it does not hold together.
+
+    pydantic-core puts the validators that complete classes have already in the place of their schemas, which may be
+    others here. So for the while of building they say that they are not.
+    """
+    classes = {node["cls"] for node in nodes(schema) if node.get("type") in ("model", "dataclass")}
+    with _building, _incomplete(classes):
+        given: Any = schema
+        checked: CoreSchema = given
+        return SchemaValidator(checked)
+
+
+@contextmanager
+def _incomplete(classes: Collection[type]) -> Iterator[None]:
+    complete = [one for one in classes if vars(one).get("__pydantic_complete__") is True]
+    try:
+        for one in complete:
+            setattr(one, "__pydantic_complete__", False)  # noqa: B010 - not every class declares it
+        yield
+    finally:
+        for one in complete:
+            setattr(one, "__pydantic_complete__", True)  # noqa: B010 - see above
