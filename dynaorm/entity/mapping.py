@@ -22,7 +22,7 @@ from dynaorm.entity.state import LOADING, Loaded, set_state
 from dynaorm.entity.stored import StoredValues
 from dynaorm.entity.table import Table
 from dynaorm.entity.template import KeyValueError
-from dynaorm.entity.version_template import VersionTemplate
+from dynaorm.entity.version_template import VersionTemplate, version_number
 from dynaorm.errors import DecodeError, InvalidValue, UsageError
 from dynaorm.item.value import AttributeValue, Item, same
 
@@ -243,6 +243,8 @@ class EntityMapping:
             DecodeError: the item does not fit the class; every problem is named.
         """
         values = self.decode(item)
+        if self.versioning is not None:
+            self.version_of(item)
         try:
             # Codecs give the declared types, but nested dataclasses as dicts, which a strict model would refuse.
             entity = self.entity.__pydantic_validator__.validate_python(
@@ -308,7 +310,12 @@ class EntityMapping:
     def _refuse_other_key(self, item: Item, values: Mapping[str, Any]) -> None:
         for part in self.primary_parts:
             stored = item.get(part.attribute.name)
-            rendered = self._key_value(part, values)
+            try:
+                rendered = self._key_value(part, values)
+            except InvalidValue as wrong:
+                raise self.unreadable(
+                    item, (f"{wrong.field}: is {wrong.value!r}, which {wrong.problem}",)
+                ) from wrong
             if not same(stored, rendered):
                 fields = ", ".join(f"{{{name}:raw}}" for name in part.fields) or "another literal"
                 was, now = (next(iter(key.values())) if key else None for key in (stored, rendered))
@@ -331,8 +338,12 @@ class EntityMapping:
         return str(found["S"]) if found is not None and "S" in found else None
 
     def version_of(self, item: Item) -> int | None:
+        """The number of a latest copy's newest version, or of a version item. Raises DecodeError."""
         found = item.get(VERSION) if self.versioning is not None else None
-        return int(found["N"]) if found is not None else None
+        try:
+            return version_number(found) if found is not None else None
+        except ValueError as problem:
+            raise self.unreadable(item, (f"{VERSION}: {problem}",)) from problem
 
     def expiry_of(self, item: Item) -> int | None:
         """When an item expires, in epoch seconds; None for never."""
@@ -359,7 +370,7 @@ class EntityMapping:
         tag = item.get(attribute) if attribute is not None else None
         if tag is None:
             return self
-        found: EntityMapping | None = self.table.mappings.get(str(tag.get("S")))
+        found: EntityMapping | None = self.table.mappings.get(tag.get("S", ""))
         return found if found is not None and issubclass(found.entity, self.root) else None
 
 

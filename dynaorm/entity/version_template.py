@@ -8,11 +8,13 @@ Rule 2. The digits can always be told from what stands beside them, so no versio
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, AnyStr, Final
 
 from dynaorm.entity.overlap import Run, Shape, digits
 from dynaorm.entity.template import KeyTemplate, KeyValueError, TemplateError
 from dynaorm.entity.template_rules import Kind
+from dynaorm.item.value import AttributeValue
 
 _VERSION: Final = "{version}"
 _SORT: Final = "{sk}"
@@ -20,6 +22,15 @@ _LATEST: Final = "0"
 _MOST_DIGITS: Final = 10  # ten versions a second for thirty years
 _BYTEWISE: Final = "latin-1"  # one character for each byte
 _MOST_PADDING: Final = 38  # digits of a DynamoDB number, which the attribute version is
+
+
+def version_number(stored: AttributeValue) -> int:
+    """The number that an item's ``version`` is. Raises ValueError."""
+    number = Decimal(stored.get("N", "NaN"))
+    # The number after it has to have a place among DynamoDB's 38 digits, too.
+    if number != number.to_integral_value() or not 0 <= number < 10 ** (_MOST_PADDING - 1):
+        raise ValueError(f"is stored as {dict(stored)}, not as a version's number")
+    return int(number)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dynaorm.entity.constraint import OWNER, TABLE, Constraint
+from dynaorm.entity.expiry import seconds_of
 from dynaorm.entity.mapping import EntityMapping
 from dynaorm.errors import OwnerUnknown, UnknownField, UsageError
 from dynaorm.flow.call import Flow
@@ -32,7 +33,7 @@ def get_by(mapping: EntityMapping, fields: Mapping[str, Any], context: Context) 
         guard = yield from _guard(mapping, text, context)
         if guard is None:
             return None
-        if OWNER not in guard:
+        if not _names_an_owner(mapping, guard):
             raise OwnerUnknown(constraint=constraint.name, value=constraint.value_of(fields))
         owner = _owner(mapping, guard)
         if owner is None:
@@ -62,16 +63,22 @@ def _guard(mapping: EntityMapping, text: str, context: Context) -> Flow[Item | N
     return guard
 
 
+def _names_an_owner(mapping: EntityMapping, guard: Item) -> bool:
+    """Whether a guard's ``owner`` is a primary key: guards written by hand may hold anything there, or nothing."""
+    owner = guard.get(OWNER, {}).get("M", {})
+    return all(owner.get(key.name, {}).get(key.kind) for key in mapping.table.keys)
+
+
 def _owner(mapping: EntityMapping, guard: Item) -> Item | None:
     """The primary key a guard names; None where it is that of an entity in another table."""
-    owner = dict(guard[OWNER]["M"])
-    table = owner.pop(TABLE, None) if mapping.table.guard_table is not None else None
-    return owner if table is None or table == {"S": mapping.table.name} else None
+    owner = guard[OWNER]["M"]
+    table = owner.get(TABLE) if mapping.table.guard_table is not None else None
+    return mapping.key_of(owner) if table is None or table == {"S": mapping.table.name} else None
 
 
 def _is_expired(guard: Item, attribute: str | None, now: float) -> bool:
     expiry = guard.get(attribute) if attribute is not None else None
-    return expiry is not None and int(expiry["N"]) <= now
+    return expiry is not None and "N" in expiry and seconds_of(expiry) <= now
 
 
 def constraint_of(mapping: EntityMapping, fields: Mapping[str, Any]) -> Constraint:

@@ -39,6 +39,11 @@ class Reading(Entity, table=KEYED, pk="DEVICE#{device}", sk="READING#{at}#{numbe
     value: float = 0.0
 
 
+class Seat(Entity, table=APP, pk="ROW#{row}", sk="SEAT#{number:04d}"):
+    row: str
+    number: int
+
+
 @pytest.fixture
 def session() -> Iterator[Session]:
     with strict_moto(), Session(region="us-east-1") as session:
@@ -158,6 +163,12 @@ def test_a_stored_key_that_its_template_renders_differently_is_refused_with_the_
         "where the stored key is right, write {person_id:raw} in the template\n"
         "Correct the item or the class; Session(on_decode_error=...) decides what reads do with such items"
     )
+
+
+def test_a_stored_value_that_no_key_can_hold_makes_its_item_unreadable() -> None:
+    item = {"PK": {"S": "ROW#r"}, "SK": {"S": "SEAT#0007"}, "row": {"S": "r"}, "number": {"N": "-7"}}
+    with pytest.raises(DecodeError, match="number: is -7, which is negative"):
+        mapping_of(Seat).hydrate(item)
 
 
 def test_an_item_that_does_not_fit_is_refused_with_every_problem(session: Session) -> None:

@@ -119,6 +119,34 @@ def test_a_guard_without_owner_is_unknown() -> None:
     assert (raised.value.constraint, raised.value.value) == ("email", "x")
 
 
+@pytest.mark.parametrize(
+    "owner",
+    [
+        {"S": "USER#1"},
+        {"M": {}},
+        {"M": {"PK": {"S": "USER#1"}}},
+        {"M": {"PK": {"S": "USER#1"}, "SK": {"S": ""}}},
+        {"M": {"PK": {"S": "USER#1"}, "SK": {"N": "1"}}},
+    ],
+)
+def test_a_guard_whose_owner_is_no_primary_key_is_unknown(owner: Any) -> None:
+    with pytest.raises(OwnerUnknown):
+        lookup(User, [{"Item": {"owner": owner}}], email="x")
+
+
+def test_of_an_owner_only_its_key_is_asked_for() -> None:
+    guard = owner("1")
+    guard["Item"]["owner"]["M"]["since"] = {"S": "monday"}
+    found, requests = lookup(User, [guard, user("1", email={"S": "bob@x"})], email="bob@x")
+    assert found == User(user_id="1", email="bob@x")
+    assert requests[1]["Key"] == {"PK": {"S": "USER#1"}, "SK": {"S": "U"}}
+
+
+def test_a_guard_whose_expiry_is_no_time_never_expires() -> None:
+    guard: Item = {"owner": {"M": {"PK": {"S": "COUPON#c"}, "SK": {"S": "C"}}}, "until": {"S": "1"}}
+    assert len(lookup(Coupon, [{"Item": guard}, {}] * 2, alias="a")[1]) == 4
+
+
 def test_an_expired_guard_holds_nothing() -> None:
     guard: Item = {"owner": {"M": {"PK": {"S": "COUPON#c"}, "SK": {"S": "C"}}}, "until": {"N": str(NOW)}}
     assert lookup(Coupon, [{"Item": guard}], alias="a")[0] is None
