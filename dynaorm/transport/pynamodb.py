@@ -95,7 +95,7 @@ class PynamoTransport:
         with self._opening:
             if self._connection is None:
                 session = BotocoreSession(profile=self.profile)
-                session.register("response-received.dynamodb", check_reply)
+                session.register("before-parse.dynamodb", check_reply)
                 self._connection = _OneClient(
                     session,
                     region=self._region(session),
