@@ -112,7 +112,11 @@ MAILS = st.one_of(st.none(), TEXTS)
 ENTITIES = st.one_of(
     *(st.builds(kind, one=TEXTS, other=TEXTS, mail=MAILS) for kind in (Pair, Paper, Bare, Lone)),
     *(st.builds(kind, one=TEXTS, other=TEXTS) for kind in (Tree, Log)),
-    st.builds(Count, one=TEXTS, number=st.one_of(st.integers(), st.sampled_from([0, 10**38, -(10**38) + 1]))),
+    st.builds(
+        Count,
+        one=TEXTS,
+        number=st.one_of(st.integers(-(10**30), 10**30), st.sampled_from([0, 10**38 - 1, 1 - 10**38])),
+    ),
     st.builds(Blob, one=st.binary(max_size=3), other=TEXTS),
     st.builds(
         When,
