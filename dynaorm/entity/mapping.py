@@ -205,14 +205,17 @@ class EntityMapping:
         for constraint in self.constraints.values():
             if constraint.when is not None and not constraint.when(subject()):
                 continue
-            try:
-                key = constraint.guard_key(values)
-            except ValueError as problem:
-                fields, value = ", ".join(constraint.fields), constraint.value_of(values)
-                raise self.invalid(fields, value, str(problem)) from problem
-            if key is not None:
+            if (key := self.guard_key_of(constraint, values)) is not None:
                 found[constraint.name] = key
         return found
+
+    def guard_key_of(self, constraint: Constraint, values: Mapping[str, Any]) -> str | None:
+        """The guard key of one constraint; None where nothing is claimed. Raises InvalidValue."""
+        try:
+            return constraint.guard_key(values)
+        except ValueError as problem:
+            fields, value = ", ".join(constraint.fields), constraint.value_of(values)
+            raise self.invalid(fields, value, str(problem)) from problem
 
     def validate(self, values: Mapping[str, Any], changed: frozenset[str] | None = None) -> None:
         """Run the validators of the given fields (all by default). Raises InvalidValue; changes nothing."""

@@ -6,7 +6,7 @@ from typing import Any
 from dynaorm.entity.constraint import OWNER, TABLE, Constraint
 from dynaorm.entity.expiry import seconds_of
 from dynaorm.entity.mapping import EntityMapping
-from dynaorm.errors import OwnerUnknown, UnknownField, UsageError
+from dynaorm.errors import InvalidValue, OwnerUnknown, UnknownField, UsageError
 from dynaorm.flow.call import Flow
 from dynaorm.flow.context import Context
 from dynaorm.flow.read import get_item, visible
@@ -22,11 +22,13 @@ def get_by(mapping: EntityMapping, fields: Mapping[str, Any], context: Context) 
     Raises:
         UnknownField: a keyword is no field.
         UsageError: no unique constraint is made of exactly these fields.
+        InvalidValue: the constraint cannot normalise the value.
         OwnerUnknown: the guard was written by hand and names no owner.
+        DecodeError: the owner's item does not fit its class, or its constraints.
     """
     constraint = constraint_of(mapping, fields)
     _check_types(mapping, fields)
-    text = constraint.guard_key(fields)
+    text = mapping.guard_key_of(constraint, fields)
     if text is None:
         return None
     for _ in range(2):
@@ -42,7 +44,7 @@ def get_by(mapping: EntityMapping, fields: Mapping[str, Any], context: Context) 
         stored = visible(mapping, item, context.clock.now())
         if stored is not None and item is not None:
             entity = stored.hydrate(item)
-            if stored.guard_keys(stored.subject(item), lambda: entity).get(constraint.name) == text:  # noqa: B023 - called at once
+            if _guard_keys(stored, item, entity).get(constraint.name) == text:
                 return entity
     return None
 
@@ -52,6 +54,14 @@ def _check_types(mapping: EntityMapping, fields: Mapping[str, Any]) -> None:
     for name, value in fields.items():
         if value is not None:
             mapping.encode_field(mapping.fields[name], {name: value})
+
+
+def _guard_keys(mapping: EntityMapping, item: Item, entity: Any) -> Mapping[str, str]:
+    """The guards a stored entity holds. Raises DecodeError where a constraint cannot take its value."""
+    try:
+        return mapping.guard_keys(mapping.subject(item), lambda: entity)
+    except InvalidValue as problem:
+        raise mapping.unreadable(item, (str(problem),)) from problem
 
 
 def _guard(mapping: EntityMapping, text: str, context: Context) -> Flow[Item | None]:
