@@ -1,6 +1,6 @@
 """Whatever is stored, a write on it is refused with nothing changed, or leaves behind what it says."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Any, NamedTuple
 
 import pytest
@@ -156,11 +156,12 @@ def encoded(loaded: Any, values: dict[str, Any] | None) -> dict[str, Any] | None
     return {field.name: mapping.encode_field(field, values) for field in fields}
 
 
-def found_in(raw: list[tuple[str, Item]], loaded: Any, names: Iterable[str]) -> dict[str, Any] | None:
+def found_in(raw: list[tuple[str, Item]], loaded: Any, names: Collection[str]) -> dict[str, Any] | None:
     """The attributes of these fields as stored under the key of an entity, and None for absence."""
     mapping, key = mapping_of(type(loaded)), key_of(loaded).primary_key
     for name, item in raw:
-        if name == mapping.table.name and mapping.key_of(item) == key and not mapping.is_tombstone(item):
+        is_it = name == mapping.table.name and mapping.key_of(item) == key
+        if is_it and (names or not mapping.is_tombstone(item)):
             return {one: item.get(mapping.fields[one].attribute) for one in names}
     return None
 
