@@ -10,11 +10,16 @@ WORKERS ?= 4
 PYTEST_ARGS ?=
 # Arguments for the torture test, as in: make torture TORTURE_ARGS="--seconds 60 --processes 4 --seed 7"
 TORTURE_ARGS ?=
+# Arguments for the fuzzing machines, as in: make fuzz FUZZ_EXAMPLES=10000 FUZZ_ARGS="-k keys"
+FUZZ_ARGS ?=
+FUZZ_EXAMPLES ?= 2000
+# Which mutants, as in: make mutate MUTATE_ARGS="dynaorm.plan.fold*", or make mutate-entity MUTATE_ARGS="template keys"
+MUTATE_ARGS ?=
 # Arguments for the comparison with peers, as in: make bench-peers PEERS_ARGS="--write"
 PEERS_ARGS ?=
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint format torture bench bench-scale bench-peers clean
+.PHONY: help demo test lint format torture fuzz mutate mutate-entity bench bench-scale bench-peers clean
 
 help:
 	@echo "make demo         run the examples on an in-memory DynamoDB"
@@ -22,6 +27,8 @@ help:
 	@echo "make lint         the same without the tests"
 	@echo "make format       write the formatting and the fixes that ruff knows"
 	@echo "make torture      processes that fight, meet faults and are killed"
+	@echo "make fuzz         the properties and state machines of tests/fuzz and tests/story, for long"
+	@echo "make mutate       change the code of plan/ in every way, and see that a test notices (mutate-entity: of entity/)"
 	@echo "make bench        measure what must be fast"
 	@echo "make bench-scale  measure what must stay flat"
 	@echo "make bench-peers  compare with other DynamoDB libraries"
@@ -51,6 +58,19 @@ format: .venv/.dev
 torture: .venv/.dev .venv-ministack/.installed
 	$(BIN)/python -m tests.torture $(TORTURE_ARGS)
 
+# What hangs is a fault here too, but a long run is none.
+fuzz: .venv/.dev
+	HYPOTHESIS_PROFILE=fuzz FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) $(BIN)/pytest -o faulthandler_timeout=0 \
+		tests/fuzz tests/story/test_state_machine.py tests/story/test_aggregates_machine.py $(FUZZ_ARGS)
+
+mutate: .venv-mutation/.installed
+	.venv-mutation/bin/mutmut run $(MUTATE_ARGS)
+	.venv-mutation/bin/mutmut results
+
+# Classes are compiled while test modules are imported, before mutmut chooses a mutant: a process for each.
+mutate-entity: .venv-mutation/.installed
+	.venv-mutation/bin/python tests/mutate_entity.py $(MUTATE_ARGS)
+
 bench: .venv/.dev
 	$(BIN)/python benchmarks/run.py
 
@@ -61,7 +81,7 @@ bench-peers: .venv-peers/.installed .venv-peers-aio/.installed
 	.venv-peers/bin/python -m benchmarks.peers.run $(PEERS_ARGS)
 
 clean:
-	rm -rf .venv .venv-ministack .venv-peers .venv-peers-aio .coverage .coverage.* dist
+	rm -rf .venv .venv-ministack .venv-mutation .venv-peers .venv-peers-aio .coverage .coverage.* dist mutants
 	rm -rf .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find dynaorm tests examples benchmarks -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
@@ -82,6 +102,12 @@ clean:
 .venv-ministack/.installed:
 	$(PYTHON) -m venv .venv-ministack
 	.venv-ministack/bin/python $(PIP_INSTALL) "ministack>=1.5,<2"
+	@touch $@
+
+# Two tools for mutation testing, and everything the tests need.
+.venv-mutation/.installed: pyproject.toml
+	$(PYTHON) -m venv .venv-mutation
+	.venv-mutation/bin/python $(PIP_INSTALL) --editable ".[mutation]"
 	@touch $@
 
 # The libraries that dynaorm is compared with. aiobotocore pins botocore, so it lives apart.

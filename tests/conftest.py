@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import Phase, settings
 
 from dynaorm.testing.ministack import Ministack, find_ministack
 
@@ -14,6 +14,14 @@ ROOT = Path(__file__).parents[1]
 
 settings.register_profile("dev", max_examples=50, deadline=None)
 settings.register_profile("ci", max_examples=200, deadline=None, print_blob=True, derandomize=True)
+# make fuzz: as long as it takes, and no time spent on explaining what fails.
+settings.register_profile(
+    "fuzz",
+    max_examples=int(os.environ.get("FUZZ_EXAMPLES", "2000")),
+    deadline=None,
+    print_blob=True,
+    phases=set(Phase) - {Phase.explain},
+)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "dev"))
 
 

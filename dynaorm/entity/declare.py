@@ -22,13 +22,14 @@ from dynaorm.entity.encoded import encoded_scalar
 from dynaorm.entity.expiry import EXPIRY, is_expiry
 from dynaorm.entity.field import FieldMapping
 from dynaorm.entity.index import Index
-from dynaorm.entity.mapping import DELETED, VERSION, VERSION_AT, EntityMapping, Versioning
+from dynaorm.entity.mapping import DELETED, VERSION, VERSION_AT, EntityMapping
 from dynaorm.entity.marker import MARKERS, Attribute, ExpiresAt, InKey, Unique, Versioned
 from dynaorm.entity.options import Options
 from dynaorm.entity.registry import conflicts, register
 from dynaorm.entity.scalar import Scalar, scalar_of
 from dynaorm.entity.table import Table
 from dynaorm.entity.validator import fields_validator
+from dynaorm.entity.version_template import Versioning
 from dynaorm.errors import DeclarationError
 from dynaorm.failure import nearest
 from dynaorm.record import record

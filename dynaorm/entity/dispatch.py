@@ -34,7 +34,7 @@ def classify(table: Table, item: Item) -> EntityMapping | Stray:
     tag = item.get(attribute) if attribute is not None else None
     if tag is None:
         return _by_shape(table, item)
-    found: EntityMapping | None = table.mappings.get(str(tag.get("S")))
+    found: EntityMapping | None = table.mappings.get(tag.get("S", ""))
     if found is None:
         return Stray.UNKNOWN
     return Stray.TOMBSTONE if found.is_tombstone(item) else found

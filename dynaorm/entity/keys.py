@@ -147,3 +147,13 @@ class IndexMapping:
             elif part.made_up:
                 found[part.attribute.name] = value
         return found if is_in else None
+
+
+def differs(part: KeyPart, stored: AttributeValue | None, rendered: AttributeValue | None) -> str:
+    """What is to be said of a stored key that its template renders differently."""
+    fields = ", ".join(f"{{{name}:raw}}" for name in part.fields) or "another literal"
+    was, now = (next(iter(key.values())) if key else None for key in (stored, rendered))
+    return (
+        f"{part.attribute.name} is {was!r}, but {part.text!r} renders {now!r}; "
+        f"where the stored key is right, write {fields} in the template"
+    )

@@ -18,16 +18,16 @@ from dynaorm.entity.constraint import Constraint
 from dynaorm.entity.encoder import Encoder, encoder_of
 from dynaorm.entity.expiry import seconds_of
 from dynaorm.entity.field import FieldMapping
-from dynaorm.entity.keys import IndexMapping, KeyPart
+from dynaorm.entity.keys import IndexMapping, KeyPart, differs
 from dynaorm.entity.secret import is_secret, masked, problems_of, unsaid
 from dynaorm.entity.state import LOADING, Defaults, Loaded, set_state
 from dynaorm.entity.stored import StoredValues
 from dynaorm.entity.table import Table
 from dynaorm.entity.template import KeyValueError
-from dynaorm.entity.version_template import VersionTemplate
+from dynaorm.entity.version_template import Versioning, version_number
 from dynaorm.errors import DecodeError, InvalidValue, UsageError
+from dynaorm.failure import shown
 from dynaorm.item.value import AttributeValue, Item, same
-from dynaorm.record import record
 
 # Where a class keeps its mapping, or why it has none.
 MAPPING: Final = "__dynaorm_mapping__"
@@ -41,14 +41,6 @@ _NOTHING: Final[Mapping[str, str]] = {}
 
 Claim: TypeAlias = tuple[str, str, Any]
 """A unique value claimed: the constraint's name, the guard's key, and the value as a person would name it."""
-
-
-@record
-class Versioning:
-    """How a class keeps versions. ``fields``: those whose change writes one; None for all."""
-
-    template: VersionTemplate
-    fields: frozenset[str] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,14 +201,17 @@ class EntityMapping:
         for name, constraint in self.constraints.items():
             if constraint.when is not None and not constraint.when(subject()):
                 continue
-            try:
-                key = constraint.guard_key(values)
-            except ValueError as problem:
-                fields, value = ", ".join(constraint.fields), constraint.value_of(values)
-                raise self.invalid(fields, value, str(problem)) from self.told(fields, problem)
-            if key is not None:
+            if (key := self.guard_key_of(constraint, values)) is not None:
                 found.append((name, key, constraint.value_of(values)))
         return found
+
+    def guard_key_of(self, constraint: Constraint, values: Mapping[str, Any]) -> str | None:
+        """The guard key of one constraint; None where nothing is claimed. Raises InvalidValue."""
+        try:
+            return constraint.guard_key(values)
+        except ValueError as problem:
+            fields, value = ", ".join(constraint.fields), constraint.value_of(values)
+            raise self.invalid(fields, value, str(problem)) from self.told(fields, problem)
 
     def validate(self, values: Mapping[str, Any], changed: frozenset[str] | None = None) -> None:
         """Run the validators of the given fields (all by default). Raises InvalidValue; changes nothing."""
@@ -254,6 +249,8 @@ class EntityMapping:
             DecodeError: the item does not fit the class; every problem is named.
         """
         values = self.decode(item)
+        if self.versioning is not None:
+            self.version_of(item)
         try:
             # Codecs give the declared types, but nested dataclasses as dicts, which a strict model would refuse.
             entity = self.entity.__pydantic_validator__.validate_python(
@@ -320,16 +317,11 @@ class EntityMapping:
             stored = item.get(part.attribute.name)
             try:
                 rendered = self._key_value(part, values)
-            except InvalidValue as invalid:
-                raise self.unreadable(item, (f"{invalid.field}: {invalid.problem}",)) from invalid
+            except InvalidValue as wrong:
+                problem = f"{wrong.field}: is {shown(wrong.value)}, which {wrong.problem}"
+                raise self.unreadable(item, (problem,)) from wrong
             if not same(stored, rendered):
-                fields = ", ".join(f"{{{name}:raw}}" for name in part.fields) or "another literal"
-                was, now = (next(iter(key.values())) if key else None for key in (stored, rendered))
-                problem = (
-                    f"{part.attribute.name} is {was!r}, but {part.text!r} renders {now!r}; "
-                    f"where the stored key is right, write {fields} in the template"
-                )
-                raise self.unreadable(item, (problem,))
+                raise self.unreadable(item, (differs(part, stored, rendered),))
 
     def unreadable(self, item: Item, problems: tuple[str, ...]) -> DecodeError:
         return DecodeError(entity=self.entity.__name__, key=self.key_of(item), problems=problems)
@@ -344,8 +336,12 @@ class EntityMapping:
         return str(found["S"]) if found is not None and "S" in found else None
 
     def version_of(self, item: Item) -> int | None:
+        """The number of a latest copy's newest version, or of a version item. Raises DecodeError."""
         found = item.get(VERSION) if self.versioning is not None else None
-        return int(found["N"]) if found is not None else None
+        try:
+            return version_number(found) if found is not None else None
+        except ValueError as problem:
+            raise self.unreadable(item, (f"{VERSION}: {problem}",)) from problem
 
     def expiry_of(self, item: Item) -> int | None:
         """When an item expires, in epoch seconds; None for never."""
@@ -372,7 +368,7 @@ class EntityMapping:
         tag = item.get(attribute) if attribute is not None else None
         if tag is None:
             return self
-        found: EntityMapping | None = self.table.mappings.get(str(tag.get("S")))
+        found: EntityMapping | None = self.table.mappings.get(tag.get("S", ""))
         return found if found is not None and issubclass(found.entity, self.root) else None
 
 

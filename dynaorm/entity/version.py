@@ -29,16 +29,28 @@ class Version(Generic[E]):
     entity: E | None
 
 
-def version_of(mapping: EntityMapping, main_key: Item, item: Item) -> Version[Any]:
-    """The version a version item holds; ``main_key`` is the primary key of the latest copy.
+def time_of(mapping: EntityMapping, item: Item) -> datetime:
+    """When a version was saved, or a tombstone left. Raises DecodeError."""
+    stored = item.get(VERSION_AT, {})
+    try:
+        return parse_datetime(stored["S"])
+    except (KeyError, ValueError):
+        problem = f"{VERSION_AT}: is stored as {dict(stored)}, not as the time of a version"
+        raise mapping.unreadable(item, (problem,)) from None
+
+
+def version_of(mapping: EntityMapping, main_key: Item, number: int, item: Item) -> Version[Any]:
+    """A version as its item holds it; ``main_key`` is the primary key of the latest copy.
 
     Raises:
-        DecodeError: the item does not fit the class.
+        DecodeError: the item does not fit the class, or is another version's.
     """
     assert mapping.versioning is not None
     image = {**item, **main_key}
-    number = int(item[VERSION]["N"])
-    at = parse_datetime(item[VERSION_AT]["S"])
+    at = time_of(mapping, item)
+    if mapping.version_of(item) != number:
+        problem = f"{VERSION}: is stored as {dict(item.get(VERSION, {}))} under the key of version {number}"
+        raise mapping.unreadable(item, (problem,))
     if mapping.versioning.fields is None:
         entity = mapping.hydrate(image, read_only=True)
         return Version(number, at, dict(vars(entity)), entity)

@@ -7,11 +7,13 @@ Rule 2. The digits can always be told from what stands beside them, so no versio
 
 import re
 from collections.abc import Iterator, Mapping
+from decimal import Decimal
 from typing import Any, AnyStr, Final
 
 from dynaorm.entity.overlap import Run, Shape, digits
 from dynaorm.entity.template import KeyTemplate, KeyValueError, TemplateError
 from dynaorm.entity.template_rules import Kind
+from dynaorm.item.value import AttributeValue
 from dynaorm.record import record
 
 _VERSION: Final = "{version}"
@@ -20,6 +22,15 @@ _LATEST: Final = "0"
 _MOST_DIGITS: Final = 10  # ten versions a second for thirty years
 _BYTEWISE: Final = "latin-1"  # one character for each byte
 _MOST_PADDING: Final = 38  # digits of a DynamoDB number, which the attribute version is
+
+
+def version_number(stored: AttributeValue) -> int:
+    """The number that an item's ``version`` is. Raises ValueError."""
+    number = Decimal(stored.get("N", "NaN"))
+    # The number after it has to have a place among DynamoDB's 38 digits, too.
+    if number != number.to_integral_value() or not 0 <= number < 10 ** (_MOST_PADDING - 1):
+        raise ValueError(f"is stored as {dict(stored)}, not as a version's number")
+    return int(number)
 
 
 @record(eq=False)
@@ -206,3 +217,11 @@ def _problems(text: str, inner: KeyTemplate | None, padding: int) -> Iterator[st
         yield "the version's digits cannot be told from what stands beside them; write v{version}_{sk}"
     if not 0 <= padding <= _MOST_PADDING:
         yield f"version_padding={padding} is not between 0 and {_MOST_PADDING}; choose a number of digits, such as 4"
+
+
+@record
+class Versioning:
+    """How a class keeps versions. ``fields``: those whose change writes one; None for all."""
+
+    template: VersionTemplate
+    fields: frozenset[str] | None

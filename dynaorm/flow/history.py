@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from dynaorm.entity.key import identity
 from dynaorm.entity.mapping import DELETED, VERSION, VERSION_AT, EntityMapping
-from dynaorm.entity.scalar import parse_datetime
-from dynaorm.entity.version import Version, version_of
+from dynaorm.entity.version import Version, time_of, version_of
 from dynaorm.errors import EntityNotFound, NotVersioned, UsageError
 from dynaorm.flow.call import Call, Flow, Refusal
 from dynaorm.flow.commit import setting_of
@@ -19,7 +19,7 @@ from dynaorm.flow.read import BATCH_GET_LIMIT, answered, get_item, get_items, re
 from dynaorm.flow.target import Target
 from dynaorm.flow.write import send
 from dynaorm.item.action import ConditionCheck, Delete, to_wire
-from dynaorm.item.condition import And, Condition, equals
+from dynaorm.item.condition import And, Condition, equals, missing
 from dynaorm.item.size import ACTION_LIMIT
 from dynaorm.item.value import Item
 from dynaorm.plan.plan import Plan
@@ -40,9 +40,9 @@ def latest(target: Target, context: Context) -> Flow[Item | None]:
     return (yield from get_item(table, target.key, context, consistent=True))
 
 
-def newest(copy: Item | None) -> int:
-    """The number of the newest version a latest copy knows of; 0 for none."""
-    return int(copy[VERSION]["N"]) if copy is not None and VERSION in copy else 0
+def newest(target: Target, copy: Item) -> int:
+    """The number of the newest version a latest copy knows of; 0 for none. Raises DecodeError."""
+    return target.mapping.version_of(copy) or 0
 
 
 def at_version(target: Target, number: int, context: Context) -> Flow[Version[Any] | None]:
@@ -56,16 +56,16 @@ def at_version(target: Target, number: int, context: Context) -> Flow[Version[An
         )
     table = context.table_name(mapping.table.name)
     item = yield from get_item(table, version_key(mapping, target.key, number), context, consistent=True)
-    return version_of(mapping, target.key, item) if item is not None else None
+    return version_of(mapping, target.key, number, item) if item is not None else None
 
 
 def as_of(target: Target, at: datetime, context: Context) -> Flow[Version[Any] | None]:
     """The version that was the newest at a time; None before the first, and once it was deleted."""
     check_aware(at, "as_of")
     copy = yield from latest(target, context)
-    if copy is None or (DELETED in copy and parse_datetime(copy[VERSION_AT]["S"]) <= at):
+    if copy is None or (DELETED in copy and time_of(target.mapping, copy) <= at):
         return None
-    target, number = target.as_stored(copy), newest(copy)
+    target, number = target.as_stored(copy), newest(target, copy)
     while number > 0:
         versions, number = yield from page(target, number, context)
         for version in versions:
@@ -84,7 +84,7 @@ def page(target: Target, upper: int, context: Context) -> Flow[tuple[list[Versio
     """Up to 100 versions from number ``upper`` down, newest first, and where to go on; 0 at the end."""
     numbers = _downwards(upper)
     items = yield from _version_items(target, numbers, context)
-    versions = [version_of(target.mapping, target.key, items[one]) for one in numbers if one in items]
+    versions = [version_of(target.mapping, target.key, one, items[one]) for one in numbers if one in items]
     # Versions are pruned from the oldest up, so a page without any has nothing below it.
     return versions, (numbers[-1] - 1 if versions else 0)
 
@@ -95,18 +95,20 @@ def _downwards(upper: int) -> range:
 
 def _version_items(target: Target, numbers: Sequence[int], context: Context) -> Flow[Mapping[int, Item]]:
     table = context.table_name(target.mapping.table.name)
-    keys = [version_key(target.mapping, target.key, number) for number in numbers]
-    items = yield from get_items(table, keys, context, consistent=True)
-    return {int(item[VERSION]["N"]): item for item in items}
+    keys = {number: version_key(target.mapping, target.key, number) for number in numbers}
+    items = yield from get_items(table, [*keys.values()], context, consistent=True)
+    stored = {identity(target.mapping.key_of(item)): item for item in items}
+    found = {number: stored.get(identity(key)) for number, key in keys.items()}
+    return {number: item for number, item in found.items() if item is not None}
 
 
-def _stored_versions(target: Target, upper: int, context: Context) -> Flow[dict[int, str]]:
-    """Number and time of every stored version, oldest first."""
-    found: dict[int, str] = {}
+def _stored_versions(target: Target, upper: int, context: Context) -> Flow[dict[int, Item]]:
+    """The items of every stored version by number, oldest first."""
+    found: dict[int, Item] = {}
     while upper > 0:
         numbers = _downwards(upper)
         items = yield from _version_items(target, numbers, context)
-        found.update((number, item[VERSION_AT]["S"]) for number, item in items.items())
+        found.update(items)
         upper = numbers[-1] - 1 if items else 0
     return dict(sorted(found.items()))
 
@@ -130,17 +132,18 @@ def prune(target: Target, context: Context, *, keep: int | None, older_than: dat
     copy = yield from latest(target, context)
     if copy is None:
         raise EntityNotFound(key=target.name)
-    last = newest(copy)
+    last = newest(target, copy)
     stored = yield from _stored_versions(target, last, context)
     kept = last - (keep or 0)
     deleted = 0
-    for number, at in stored.items():
-        doomed = number <= kept if older_than is None else parse_datetime(at) < older_than
+    for number, item in stored.items():
+        doomed = number <= kept if older_than is None else time_of(target.mapping, item) < older_than
         if not doomed or number == last:
             # Clocks differ, so a later version may bear an earlier time: only the beginning of a history goes.
             break
         # The time ties the deletion to this very version: after a purge, numbers begin anew.
-        action = _deletion(target, number, equals(VERSION_AT, {"S": at}), context)
+        unchanged = equals(VERSION_AT, item[VERSION_AT]) if VERSION_AT in item else missing(VERSION_AT)
+        action = _deletion(target, number, unchanged, context)
         deleted += yield from _delete(action, context)
     return deleted
 
@@ -181,7 +184,7 @@ def purge(target: Target, context: Context) -> Flow[int]:
             problem=f"{target.name!r} is not deleted",
             remedy="delete it first; to thin out the history of a live entity use session.prune",
         )
-    stored = yield from _stored_versions(target, newest(copy), context)
+    stored = yield from _stored_versions(target, newest(target, copy), context)
     numbers = list(stored)
     while True:
         step, numbers = numbers[: ACTION_LIMIT - 1], numbers[ACTION_LIMIT - 1 :]
@@ -200,7 +203,7 @@ def _watch(target: Target, tombstone: Item, context: Context, *, last: bool) -> 
     if revision is not None and attribute is not None:
         values = {attribute: tombstone[attribute]}
     else:
-        values = {name: tombstone[name] for name in (VERSION, VERSION_AT, DELETED)}
+        values = {name: tombstone[name] for name in (VERSION, VERSION_AT, DELETED) if name in tombstone}
     condition = And(tuple(equals(name, value) for name, value in values.items()))
     return Planned(
         action=Delete(table, target.key, condition) if last else ConditionCheck(table, target.key, condition),

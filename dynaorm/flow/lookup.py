@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from dynaorm.entity.constraint import OWNER, TABLE, Constraint
-from dynaorm.entity.mapping import EntityMapping
-from dynaorm.errors import OwnerUnknown, UnknownField, UsageError
+from dynaorm.entity.expiry import seconds_of
+from dynaorm.entity.mapping import Claim, EntityMapping
+from dynaorm.errors import InvalidValue, OwnerUnknown, UnknownField, UsageError
 from dynaorm.flow.call import Flow
 from dynaorm.flow.context import Context
 from dynaorm.flow.read import get_item, visible
@@ -21,18 +22,20 @@ def get_by(mapping: EntityMapping, fields: Mapping[str, Any], context: Context) 
     Raises:
         UnknownField: a keyword is no field.
         UsageError: no unique constraint is made of exactly these fields.
+        InvalidValue: the constraint cannot normalise the value.
         OwnerUnknown: the guard was written by hand and names no owner.
+        DecodeError: the owner's item does not fit its class, or its constraints.
     """
     constraint = constraint_of(mapping, fields)
     _check_types(mapping, fields)
-    text = constraint.guard_key(fields)
+    text = mapping.guard_key_of(constraint, fields)
     if text is None:
         return None
     for _ in range(2):
         guard = yield from _guard(mapping, text, context)
         if guard is None:
             return None
-        if OWNER not in guard:
+        if not _names_an_owner(mapping, guard):
             raise OwnerUnknown(constraint=constraint.name, value=constraint.value_of(fields))
         owner = _owner(mapping, guard)
         if owner is None:
@@ -41,8 +44,8 @@ def get_by(mapping: EntityMapping, fields: Mapping[str, Any], context: Context) 
         stored = visible(mapping, item, context.clock.now())
         if stored is not None and item is not None:
             entity = stored.hydrate(item)
-            claims = stored.claims(stored.subject(item), lambda: entity)  # noqa: B023 - called at once
-            if any(key == text for _, key, _ in claims):
+            claims = _claims(stored, item, entity)
+            if any((name, key) == (constraint.name, text) for name, key, _ in claims):
                 return entity
     return None
 
@@ -54,6 +57,14 @@ def _check_types(mapping: EntityMapping, fields: Mapping[str, Any]) -> None:
             mapping.encode_field(mapping.fields[name], {name: value})
 
 
+def _claims(mapping: EntityMapping, item: Item, entity: Any) -> list[Claim]:
+    """The unique values a stored entity claims. Raises DecodeError where a constraint cannot take its value."""
+    try:
+        return mapping.claims(mapping.subject(item), lambda: entity)
+    except InvalidValue as problem:
+        raise mapping.unreadable(item, (str(problem),)) from problem
+
+
 def _guard(mapping: EntityMapping, text: str, context: Context) -> Flow[Item | None]:
     home = mapping.table.guards
     key = {part.name: {"S": text} for part in home.keys}
@@ -63,16 +74,22 @@ def _guard(mapping: EntityMapping, text: str, context: Context) -> Flow[Item | N
     return guard
 
 
+def _names_an_owner(mapping: EntityMapping, guard: Item) -> bool:
+    """Whether a guard's ``owner`` is a primary key: guards written by hand may hold anything there, or nothing."""
+    owner = guard.get(OWNER, {}).get("M", {})
+    return all(owner.get(key.name, {}).get(key.kind) for key in mapping.table.keys)
+
+
 def _owner(mapping: EntityMapping, guard: Item) -> Item | None:
     """The primary key a guard names; None where it is that of an entity in another table."""
-    owner = dict(guard[OWNER]["M"])
-    table = owner.pop(TABLE, None) if mapping.table.guard_table is not None else None
-    return owner if table is None or table == {"S": mapping.table.name} else None
+    owner = guard[OWNER]["M"]
+    table = owner.get(TABLE) if mapping.table.guard_table is not None else None
+    return mapping.key_of(owner) if table is None or table == {"S": mapping.table.name} else None
 
 
 def _is_expired(guard: Item, attribute: str | None, now: float) -> bool:
     expiry = guard.get(attribute) if attribute is not None else None
-    return expiry is not None and int(expiry["N"]) <= now
+    return expiry is not None and "N" in expiry and seconds_of(expiry) <= now
 
 
 def constraint_of(mapping: EntityMapping, fields: Mapping[str, Any]) -> Constraint:

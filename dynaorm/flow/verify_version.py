@@ -179,12 +179,8 @@ def _number_in_key(mapping: EntityMapping, item: Item) -> int:
 
 
 def _unreadable(mapping: EntityMapping, item: Item, latest: Item, number: int) -> str:
-    if _number(item) != number:
-        return f"it is version {number} by its key, and says it is {_number(item)}"
     try:
-        version_of(mapping, latest, item)
+        version_of(mapping, latest, number, item)
     except DecodeError as problem:
         return "; ".join(problem.problems)
-    except (KeyError, ValueError):
-        return f"it has no {VERSION_AT}, or none that is a time"
     return ""

@@ -316,7 +316,10 @@ def _holds_fields(strand: Strand, mapping: EntityMapping, item: Item) -> bool:
     if not strand.held:
         return True
     values = mapping.subject(item)
-    return all(values[name] == value for name, value in strand.held)
+    try:
+        return all(values[name] == value for name, value in strand.held)
+    except DecodeError:
+        return True  # it is told when the item is taken
 
 
 def _least(first: int | None, second: int | None) -> int | None:

@@ -355,7 +355,7 @@ class AsyncSession(AsyncAsking, AsyncBulk, AsyncVerifying):
         copy = await self._run(history.latest(target, self._context))
         if copy is None:
             return
-        target, upper = target.as_stored(copy), history.newest(copy)
+        target, upper = target.as_stored(copy), history.newest(target, copy)
         while upper > 0:
             versions, upper = await self._run(history.page(target, upper, self._context))
             for one in versions:

@@ -355,7 +355,7 @@ class Session(Asking, Bulk, Verifying):
         copy = self._run(history.latest(target, self._context))
         if copy is None:
             return
-        target, upper = target.as_stored(copy), history.newest(copy)
+        target, upper = target.as_stored(copy), history.newest(target, copy)
         while upper > 0:
             versions, upper = self._run(history.page(target, upper, self._context))
             yield from versions

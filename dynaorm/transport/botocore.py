@@ -5,7 +5,7 @@ Rule 1. Only HTTP 4xx with DynamoDB's JSON is a Refusal: only then it is sure th
         guide, Error handling).
 Rule 2. A reply that was damaged, or is somebody else's, is no answer. botocore looks at the checksum only to
         repeat, and reads what is no JSON as an empty reply: a cut GetItem would be an absent item, and a web
-        server's page a successful write.
+        server's page a successful write. So bytes are looked at before botocore takes them apart.
 Rule 3. botocore walks every attribute value of a reply through its shapes, which costs several times what JSON does. So
         its parser is given none of a successful reply: the bytes themselves are. Errors are left to it.
 Rule 4. An error that is neither (no credentials, no such profile, a value botocore cannot serialise) is the
@@ -63,28 +63,25 @@ def no_answer_of(error: Exception) -> NoAnswer:
 
 
 def check_reply(**received: Any) -> None:
-    """Raise NoAnswer for a reply that is not DynamoDB's, whole; for botocore's ``response-received`` event.
+    """Raise NoAnswer for a reply that is not DynamoDB's, whole; for botocore's ``before-parse`` event.
 
     DynamoDB sends the CRC-32 of each body as ``x-amz-crc32``. A reply without it, as some emulators give,
-    need only be JSON.
+    need only be a JSON object.
     """
-    response: Mapping[str, Any] | None = received["response_dict"]
-    if response is None:
-        return
+    response: Mapping[str, Any] = received["response_dict"]
     checksum = response["headers"].get("x-amz-crc32")
     if checksum is None:
-        if not _is_json(response["body"]):
+        if not _is_object(response["body"]):
             raise NoAnswer(without_json(response["status_code"]))
-    elif int(checksum) != binascii.crc32(response["body"]):
+    elif checksum != str(binascii.crc32(response["body"])):
         raise NoAnswer(DAMAGED)
 
 
-def _is_json(body: bytes) -> bool:
+def _is_object(body: bytes) -> bool:
     try:
-        json.loads(body)
-    except ValueError:
+        return isinstance(json.loads(body), dict)
+    except (ValueError, RecursionError):
         return False
-    return True
 
 
 def keep_body(**received: Any) -> None:

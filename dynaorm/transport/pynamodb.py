@@ -103,7 +103,7 @@ class PynamoTransport:
         with self._opening:
             if self._connection is None:
                 session = BotocoreSession(profile=self.profile)
-                session.register("response-received.dynamodb", check_reply)
+                session.register("before-parse.dynamodb", check_reply)
                 session.register("before-parse.dynamodb", keep_body)
                 session.set_default_client_config(Config(user_agent=_user_agent(session)))
                 self._connection = _OneClient(

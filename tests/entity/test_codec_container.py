@@ -84,6 +84,7 @@ def test_a_problem_says_where_it_is(annotation: Any, value: Any, problem: str) -
     [
         (list[int], {"L": [{"N": "1"}, {"S": "a"}]}, r"at \[1\]: is stored as S, not as N"),
         (tuple[int, str], {"L": []}, "has 0 members, not 2"),
+        (tuple[int, str], {"L": [{"N": "1"}, {"S": "a"}, {"S": "b"}]}, "has 3 members, not 2"),
         (set[int], {"L": [{"N": "1"}]}, "is stored as L, not as NS"),
         (dict[str, int], {"M": {"a": {"S": ""}}}, "at a: is stored as S"),
         (dict[UUID, int], {"M": {"a": {"N": "1"}}}, "has a key that is stored as 'a', which is no UUID"),

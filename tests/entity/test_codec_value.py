@@ -130,3 +130,13 @@ def test_none_is_kept_from_the_codec_of_an_optional_type() -> None:
     assert codec.encode("a") == {"S": "A"}
     assert codec.nullable
     assert optional(NONE) is NONE
+
+
+@pytest.mark.parametrize("digits", [10**37 + 1, 10**38 - 1])
+def test_an_int_has_38_digits_at_most_whatever_its_sign(digits: int) -> None:
+    codec = codec_of(int)
+    for value in (digits, -digits):
+        assert codec.encode(value) == {"N": str(value)}
+    for value in (10**38 + 1, -(10**38) - 1):
+        with pytest.raises(ValueError, match="39 significant digits"):
+            codec.encode(value)

@@ -102,6 +102,7 @@ def test_versions_tombstones_and_guards_are_no_entities(name: str, part: str, nu
         {"PK": {"S": "phone#1"}, "SK": {"S": "phone#1"}},
         {"PK": {"S": "email#1"}, "SK": {"S": "email#2"}},
         {"PK": {"S": "EQUIPMENT#1"}, "SK": {"S": "v2_Report"}},
+        {"PK": {"S": "USER#1"}, "SK": {"S": "PROFILE"}, "_type": {"NULL": True}},
         {"PK": {"N": "1"}, "SK": {"S": "PROFILE"}},
         {},
     ],

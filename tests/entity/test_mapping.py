@@ -24,6 +24,7 @@ from dynaorm import (
     Entity,
     Session,
     Table,
+    Unique,
     inspect,
 )
 from dynaorm.errors import InvalidValue
@@ -244,3 +245,21 @@ class Strict(Entity, table=APP, pk="STRICT#{slug}", sk="A", strict=True):
 def test_strict_models_load_what_they_saved(session: Session) -> None:
     strict = session.save(Strict(slug="x", size=Size(1), sizes={"a": Size(2)}))
     assert session.get_one(Strict, slug="x") == strict
+
+
+def digits_of(text: str) -> str:
+    if not text.isdecimal():
+        raise ValueError("has something else than digits")
+    return text
+
+
+class Line(Entity, table=APP, pk="LINE#{name}", sk="A"):
+    name: str
+    phone: Annotated[str | None, Unique(normalize=digits_of)] = None
+
+
+def test_a_value_that_its_constraint_cannot_normalise_is_refused_by_name(session: Session) -> None:
+    assert session.save(Line(name="a", phone="12")).phone == "12"
+    with pytest.raises(InvalidValue, match="has something else than digits") as refusal:
+        session.save(Line(name="b", phone="1-2"))
+    assert (refusal.value.entity, refusal.value.field, refusal.value.value) == ("Line", "phone", "1-2")

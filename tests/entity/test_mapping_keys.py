@@ -39,6 +39,11 @@ class Reading(Entity, table=KEYED, pk="DEVICE#{device}", sk="READING#{at}#{numbe
     value: float = 0.0
 
 
+class Seat(Entity, table=APP, pk="ROW#{row}", sk="SEAT#{number:04d}"):
+    row: str
+    number: int
+
+
 @pytest.fixture
 def session() -> Iterator[Session]:
     with strict_moto(), Session(region="us-east-1") as session:
@@ -164,6 +169,12 @@ def test_an_item_whose_fields_render_no_key_at_all_is_refused_as_unreadable() ->
     item: Item = {"PK": {"S": "PERSON#p1"}, "SK": {"S": "A"}, "person_id": {"S": "x" * 3000}}
     with pytest.raises(DecodeError, match=r"person_id: .* a key of 3007 bytes, more than the 2048 allowed"):
         mapping_of(Person).hydrate(item)
+
+
+def test_a_stored_value_that_no_key_can_hold_makes_its_item_unreadable() -> None:
+    item = {"PK": {"S": "ROW#r"}, "SK": {"S": "SEAT#0007"}, "row": {"S": "r"}, "number": {"N": "-7"}}
+    with pytest.raises(DecodeError, match="number: is -7, which is negative"):
+        mapping_of(Seat).hydrate(item)
 
 
 def test_an_item_that_does_not_fit_is_refused_with_every_problem(session: Session) -> None:

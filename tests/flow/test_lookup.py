@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import pytest
 
 from dynaorm import Entity, ExpiresAt, Key, Session, Table, Unique
-from dynaorm.errors import InvalidValue, OwnerUnknown, UnknownField, UsageError
+from dynaorm.errors import DecodeError, InvalidValue, OwnerUnknown, UnknownField, UsageError
 from dynaorm.item.value import Item
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.scripted import Answer, ScriptedTransport
@@ -35,6 +35,17 @@ class Coupon(Entity, table=app, pk="COUPON#{code}", sk="C"):
 class Member(Entity, table=away, pk="MEMBER#{name}", sk="M"):
     name: str
     nick: Annotated[str, Unique()]
+
+
+def digits_of(text: str) -> str:
+    if not text.isdecimal():
+        raise ValueError("has something else than digits")
+    return text
+
+
+class Line(Entity, table=app, pk="LINE#{name}", sk="L"):
+    name: str
+    phone: Annotated[str | None, Unique(normalize=digits_of)] = None
 
 
 class Plain(Entity, table=app, pk="PLAIN#{name}", sk="P"):
@@ -117,6 +128,47 @@ def test_a_guard_without_owner_is_unknown() -> None:
     with pytest.raises(OwnerUnknown) as raised:
         lookup(User, [{"Item": {"PK": {"S": "email#x"}}}], email="x")
     assert (raised.value.constraint, raised.value.value) == ("email", "x")
+
+
+@pytest.mark.parametrize(
+    "owner",
+    [
+        {"S": "USER#1"},
+        {"M": {}},
+        {"M": {"PK": {"S": "USER#1"}}},
+        {"M": {"PK": {"S": "USER#1"}, "SK": {"S": ""}}},
+        {"M": {"PK": {"S": "USER#1"}, "SK": {"N": "1"}}},
+    ],
+)
+def test_a_guard_whose_owner_is_no_primary_key_is_unknown(owner: Any) -> None:
+    with pytest.raises(OwnerUnknown):
+        lookup(User, [{"Item": {"owner": owner}}], email="x")
+
+
+def test_of_an_owner_only_its_key_is_asked_for() -> None:
+    guard = owner("1")
+    guard["Item"]["owner"]["M"]["since"] = {"S": "monday"}
+    found, requests = lookup(User, [guard, user("1", email={"S": "bob@x"})], email="bob@x")
+    assert found == User(user_id="1", email="bob@x")
+    assert requests[1]["Key"] == {"PK": {"S": "USER#1"}, "SK": {"S": "U"}}
+
+
+def test_a_guard_whose_expiry_is_no_time_never_expires() -> None:
+    guard: Item = {"owner": {"M": {"PK": {"S": "COUPON#c"}, "SK": {"S": "C"}}}, "until": {"S": "1"}}
+    assert len(lookup(Coupon, [{"Item": guard}, {}] * 2, alias="a")[1]) == 4
+
+
+def test_a_value_that_cannot_be_normalised_is_refused_and_nothing_is_sent() -> None:
+    with pytest.raises(InvalidValue, match="has something else than digits") as refusal:
+        lookup(Line, [], phone="1-2")
+    assert (refusal.value.entity, refusal.value.field, refusal.value.value) == ("Line", "phone", "1-2")
+
+
+def test_a_stored_value_that_cannot_be_normalised_makes_its_item_unreadable() -> None:
+    key: Item = {"PK": {"S": "LINE#a"}, "SK": {"S": "L"}}
+    stored = {"Item": {**key, "_type": {"S": "Line"}, "name": {"S": "a"}, "phone": {"S": "1-2"}}}
+    with pytest.raises(DecodeError, match="has something else than digits"):
+        lookup(Line, [{"Item": {"owner": {"M": key}}}, stored], phone="12")
 
 
 def test_an_expired_guard_holds_nothing() -> None:

@@ -32,6 +32,12 @@ class Ticket(Entity, table=app, pk="PROJECT#{project}", sk="TICKET#{number:03d}"
     by_key = Index("Keys", pk="STATUS#{status}", sk="{number:03d}")
 
 
+class Sensor(Entity, table=app, pk="SENSOR#{name}", sk="S"):
+    name: str
+    room: str
+    by_room = Index("GSI1", pk="ROOM#{room}#{name:shard2}", sk="{name}")
+
+
 class Audit(Entity, table=app, pk="EQUIPMENT#{equipment}", sk="Audit", versioned=True):
     equipment: str
 
@@ -277,3 +283,14 @@ def test_throttles_are_waited_for_and_the_page_is_read_again() -> None:
     throttled = Refusal("ProvisionedThroughputExceededException")
     transport = ScriptedTransport(throttled, page(item(1)))
     assert len(session_on(transport).query(Ticket, project="p").all()) == 1
+
+
+def test_an_item_that_does_not_tell_its_shard_is_reported_as_any_other() -> None:
+    sensor = {"PK": {"S": "SENSOR#a"}, "SK": {"S": "S"}, "_type": {"S": "Sensor"}, "room": {"S": "r"}}
+    broken = page({**sensor, "name": {"N": "1"}, "GSI1PK": {"S": "ROOM#r#1"}, "GSI1SK": {"S": "a"}})
+    with pytest.raises(DecodeError, match="name: is stored as N"):
+        session_on(ScriptedTransport(broken)).query(Sensor.by_room, room="r", name="a").all()
+    told: list[DecodeError] = []
+    lenient = session_on(ScriptedTransport(broken), on_decode_error=told.append)
+    assert lenient.query(Sensor.by_room, room="r", name="a").all() == []
+    assert [one.entity for one in told] == ["Sensor"]

@@ -343,3 +343,28 @@ def test_re_creation_replaces_the_tombstone_and_continues_the_numbers() -> None:
     assert "deleted" not in main.action.item
     assert main.action.item["version"] == version.action.item["version"] == {"N": "10"}
     assert version.action.item["SK"] == {"S": "v10_D"}
+
+
+def test_what_is_deleted_is_new_again_each_object_of_it() -> None:
+    stock = saved(Stock(sku="a"))
+    assert [(effect.entity, effect.state) for effect in plan_of(intent.Remove(stock)).effects] == [
+        (stock, None)
+    ]
+
+
+def test_two_actions_are_one_transaction() -> None:
+    assert plan_of(Save(User(user_id="1", email="a"))).token == "w2"
+    assert plan_of(Save(Stock(sku="a"))).token is None
+
+
+def test_a_default_that_is_not_stored_is_no_change_after_a_save_either() -> None:
+    stored = {name: value for name, value in stock_item().items() if name != "left"}
+    stock = mapping_of(Stock).hydrate(stored)
+    stock.shelf = "x"
+    for effect in plan_of(Save(stock), write_id="w3").effects:
+        effect.apply()
+    assert plan_of(Save(stock)).actions == ()
+    stock.left = 5
+    (action,) = plan_of(Save(stock)).actions
+    assert isinstance(action.action, Update)
+    assert SetTo(("left",), {"N": "5"}) in action.action.changes

@@ -8,6 +8,7 @@ from dynaorm import Entity, F, GlobalIndex, Index, Key, LocalIndex, Table, Uniqu
 from dynaorm.item.size import item_size
 from dynaorm.item.update import SetTo
 from dynaorm.plan.compiler import compile_plan
+from dynaorm.plan.cost import sent_bytes
 from dynaorm.plan.fold import fold
 from dynaorm.plan.intent import Check, Edit, Intent, Move, Remove, Save
 from dynaorm.plan.known import NOTHING_KNOWN, Setting
@@ -67,6 +68,26 @@ class Article(Entity, table=app, pk="ARTICLE#{name}", sk="A", versioned=True):
 class Node(Entity, table=graph, pk="NODE#{name}", sk="N", versioned=True):
     name: str
     label: Annotated[str | None, Unique()] = None
+
+
+locks = Table("cost-locks", indexes=[GlobalIndex("Inverted", pk="SK", sk="PK", projection="KEYS_ONLY")])
+away = Table("cost-away", guard_table=locks)
+plain_locks = Table("cost-plain-locks")
+near = Table(
+    "cost-near",
+    indexes=[GlobalIndex("Inverted", pk="SK", sk="PK", projection="KEYS_ONLY")],
+    guard_table=plain_locks,
+)
+
+
+class Away(Entity, table=away, pk="AWAY#{name}", sk="A"):
+    name: str
+    nick: Annotated[str | None, Unique()] = None
+
+
+class Near(Entity, table=near, pk="NEAR#{name}", sk="N"):
+    name: str
+    nick: Annotated[str | None, Unique()] = None
 
 
 def plan_of(*intents: Intent, **setting: Any) -> Plan:
@@ -205,3 +226,22 @@ def test_an_index_on_the_tables_own_keys_holds_guards_and_versions_too() -> None
     assert units(Save(Node(name="n", label="l"))) == 2 * 3 + 3
     assert units(Save(changed(Node(name="n", label="l"), label="m"))) == 2 * 4 + 3
     assert units(Remove(saved(Node(name="n", label="l")))) == 2 * 2 + 1
+
+
+def test_a_guard_is_in_the_indexes_of_the_table_it_lives_in() -> None:
+    assert units(Save(Away(name="a", nick="n"))) == 2 + 2 + 1
+    assert units(Save(Near(name="a", nick="n"))) == 2 + 2 + 1
+    assert units(Save(Away(name="a"))) == 1
+    assert units(Save(Near(name="a"))) == 1 + 1
+
+
+def test_a_check_writes_no_index_entry() -> None:
+    ticket = saved(Ticket(name="a", status="open"))
+    assert units(Check(ticket)) == 2
+    assert units(Check(Key(Ticket, name="a"), F.note == "x")) == 2
+
+
+def test_what_is_sent_counts_keys_values_and_items() -> None:
+    removal = plan_of(Remove(Key(Plain, name="n" * 1000))).actions[0].action
+    assert sent_bytes(removal) >= 1000
+    assert sent_bytes(plan_of(Save(Plain(name="n", text="t" * 1000))).actions[0].action) >= 1000

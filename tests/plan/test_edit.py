@@ -13,7 +13,7 @@ from dynaorm.item.update import AddTo, Change, Remove, SetTo
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.edit import edited_image, needs_reading, stored_changes, touched
 
-app = Table("edit-app", indexes=[GlobalIndex("GSI1")])
+app = Table("edit-app", indexes=[GlobalIndex("GSI1"), GlobalIndex("GSI2")])
 NOON = datetime(2024, 1, 1, 12, tzinfo=UTC)
 
 
@@ -71,6 +71,28 @@ class Audit(Entity, table=app, pk="AUDIT#{name}", sk="A", versioned=True):
     name: str
     result: Annotated[str, Versioned()] = ""
     note: str = ""
+
+
+class Twofold(Entity, table=app, pk="TWOFOLD#{name}", sk="T"):
+    name: str
+    one: str | None = None
+    other: str | None = None
+    size: int = 0
+    note: Annotated[str, Attribute("note", formerly=("remark",))] = ""
+    by_one = Index("GSI1", pk="ONE#{one}", sk="{one}")
+    by_other = Index("GSI2", pk="OTHER#{other}", sk="{other}")
+
+
+class Needy(Entity, table=app, pk="NEEDY#{name}", sk="N"):
+    name: str
+    status: str | None
+    tags: set[str]
+    name_of_it: str
+
+
+class Encoded(Entity, table=app, pk="ENCODED#{name}", sk="E"):
+    name: str
+    parts: Annotated[list[str], Attribute(encode=list, decode=list)] = Field(default_factory=list)
 
 
 BLIND, READS = False, True
@@ -226,3 +248,57 @@ def test_the_stored_image_is_not_touched() -> None:
     before = repr(TICKET)
     edited_image(mapping_of(Ticket), TICKET, (F.parts.append("x"), F.address.city.set("y")))
     assert repr(TICKET) == before
+
+
+def test_every_change_of_an_edit_is_made_also_after_one_that_is_none_of_an_attribute() -> None:
+    account = stored_changes(mapping_of(Account), (F.email.set(None), F.note.set("x")))
+    assert account == (Remove(("email",)), SetTo(("note",), {"S": "x"}))
+    sticky = stored_changes(mapping_of(Sticky), (F.place.set("there"), F.note.set("x")))
+    assert sticky == (SetTo(("note",), {"S": "x"}),)
+
+
+def test_the_keys_of_all_indexes_that_an_edit_fixes_come_along() -> None:
+    changes = stored_changes(mapping_of(Twofold), (F.one.set("a"), F.other.set(None)))
+    assert changes[1:] == (
+        Remove(("other",)), SetTo(("GSI1PK",), {"S": "ONE#a"}), SetTo(("GSI1SK",), {"S": "a"}),
+        Remove(("GSI2PK",)), Remove(("GSI2SK",)),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("change", [F.tags.remove(), F.status.remove()])
+def test_a_required_field_whose_absence_has_a_meaning_can_be_removed(change: Change) -> None:
+    assert touched(mapping_of(Needy), (change,))
+    with pytest.raises(InvalidValue) as refusal:
+        touched(mapping_of(Needy), (F.name_of_it.remove(),))
+    assert (refusal.value.field, refusal.value.value) == ("name_of_it", None)
+    assert refusal.value.problem == "cannot be removed, because the class requires it"
+    assert refusal.value.remedy == "set F.name_of_it to a value"
+
+
+@pytest.mark.parametrize(
+    ("change", "remedy"),
+    [
+        (F.number.set(1), "load the entity, change the field and session.move(entity)"),
+        (F.tags.append("x"), "write F.field.add({...}) for a set, F.field.set(...) for anything else"),
+        (F.parts.discard({"x"}), "write F.field.set(...), or F.field[0].remove() for an element of a list"),
+    ],
+)
+def test_a_change_that_cannot_be_made_comes_with_the_one_that_can(change: Change, remedy: str) -> None:
+    with pytest.raises(UsageError) as refusal:
+        touched(mapping_of(Ticket), (change,))
+    assert refusal.value.remedy == remedy
+
+
+def test_a_list_of_an_application_s_own_encoding_can_be_appended_to() -> None:
+    assert touched(mapping_of(Encoded), (F.parts.append("x"),))
+
+
+def test_a_field_that_may_be_stored_under_a_former_name_needs_reading() -> None:
+    assert needs_reading(mapping_of(Twofold), (F.note.set("x"),))
+    assert not needs_reading(mapping_of(Twofold), (F.size.add(1),))
+
+
+def test_an_edit_dynamodb_could_not_make_comes_with_a_remedy() -> None:
+    with pytest.raises(UsageError) as refusal:
+        edited_image(mapping_of(Ticket), {**TICKET, "parts": {"S": "no list"}}, (F.parts.append("x"),))
+    assert refusal.value.remedy == "set the whole field"

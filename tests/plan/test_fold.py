@@ -301,3 +301,55 @@ def test_an_expired_entity_is_stale() -> None:
     assert len(fold([Save(session)], NOW + 9)) == 1
     with pytest.raises(StaleEntity):
         fold([Save(session)], NOW + 10)
+
+
+def test_what_has_expired_since_it_was_loaded_is_stale_beside_others_and_when_moved_too() -> None:
+    login = saved(Login(token="t", until=datetime.fromtimestamp(NOW + 5, UTC)))
+    other = Save(Stock(sku="a"))
+    blocks: list[list[Intent]] = [[Save(login), other], [Move(login)], [Move(login), other]]
+    for intents in blocks:
+        assert fold(intents, NOW + 4)
+        with pytest.raises(StaleEntity):
+            fold(intents, NOW + 5)
+
+
+def test_a_move_that_changes_no_key_is_a_save_under_it() -> None:
+    stock = saved(Stock(sku="a"))
+    slot = slot_of(Move(stock))
+    assert (slot.key, slot.write, slot.removal) == (Key(Stock, sku="a").primary_key, Save(stock), None)
+
+
+def test_an_object_moved_twice_is_moved_once_and_another_one_under_its_new_key_is_refused() -> None:
+    stock, other = saved(Stock(sku="a")), saved(Stock(sku="b"))
+    stock.sku = "c"
+    old, new = fold([Move(stock), Move(stock)], NOW)
+    assert (old.removal, new.write) == (Move(stock), Move(stock))
+    other.sku = "c"
+    assert refused(Move(stock), Move(other)).problem == (
+        "is written twice, and the outcome would depend on the order"
+    )
+    assert refused(Move(stock), Save(Stock(sku="c"))).key == Key(Stock, sku="c")
+
+
+def test_a_refusal_says_what_is_said_twice() -> None:
+    one, other = saved(Stock(sku="a")), saved(Stock(sku="a"))
+    assert refused(Remove(one), Remove(other)).problem == "is deleted twice, by two different objects"
+    assert refused(Remove(one), Save(other)).problem == "is both deleted and changed"
+    nested = SetTo(("address", "city"), "x")
+    key = Key(Stock, sku="a")
+    assert refused(Edit(key, (nested,)), Edit(key, (nested,))).problem == "has address.city changed twice"
+    moved = saved(Stock(sku="b"))
+    moved.sku = "c"
+    assert refused(Remove(moved), Move(moved)).problem == "is both deleted and moved"
+
+
+def test_what_cannot_be_planned_comes_with_its_remedy() -> None:
+    document = saved(Document(doc_id="d"))
+    with pytest.raises(UsageError) as versioned:
+        fold([Move(document)], NOW)
+    assert versioned.value.remedy == "save detached(entity) as a new one, and delete the old one"
+    nameless: Key[Stock] = Key(Stock, sku="a")
+    nameless.entity = None
+    with pytest.raises(UsageError) as classless:
+        fold([Remove(nameless)], NOW)
+    assert classless.value.remedy == "name the class: Key(Class, ...)"

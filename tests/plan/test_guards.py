@@ -347,3 +347,16 @@ def test_a_new_entity_claims_the_same_alone_as_beside_another(entity: Entity) ->
     beside = plan_of(Save(entity), Save(Coupon(code="other"))).actions
     assert beside[:-1] == alone
     assert [to_wire(one.action) for one in beside[:-1]] == [to_wire(one.action) for one in alone]
+
+
+def test_only_the_guard_that_is_somebody_else_s_is_left_alone() -> None:
+    user = saved(User(user_id="1", email="a", phone="5"))
+    foreign = frozenset({ident_of(app, key("email#a"))})
+    plan = plan_of(Remove(user), known=Known({}, foreign))
+    assert keys_in(plan) == [("release", "tel#5")]
+
+
+def test_a_clash_names_the_class_and_the_owner() -> None:
+    with pytest.raises(UniqueViolation) as clash:
+        plan_of(Save(User(user_id="1", phone="5")), Save(User(user_id="2", phone="5")))
+    assert (clash.value.entity, clash.value.owner) == ("User", Key(User, user_id="1"))

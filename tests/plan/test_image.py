@@ -242,3 +242,30 @@ def test_a_changed_primary_key_is_refused_with_both_keys() -> None:
     error = raised.value
     assert (error.before, error.after) == (Key(Ticket, number=7), Key(Ticket, number=8))
     assert error.fields == ("number",)
+
+
+def test_every_field_that_changed_is_found_also_after_one_that_a_validator_has_changed() -> None:
+    shout = mapping_of(Shout).hydrate(
+        {"PK": {"S": "SHOUT#a"}, "SK": {"S": "S"}, "name": {"S": "a"}, "text": {"S": "low"}}
+    )
+    shout.level = 4
+    assert changes(shout) == {"level": {"N": "4"}}
+
+
+def test_the_index_keys_of_a_new_entity_follow_from_what_is_stored_of_it() -> None:
+    hidden = Hidden(name="n", place="x")
+    key = mapping_of(Hidden).primary_key(vars(hidden))
+    image = new_image(mapping_of(Hidden), key, vars(hidden))
+    assert (image["GSI1PK"], image["GSI1SK"]) == ({"S": "PLACE#x"}, {"S": "n"})
+
+
+def test_refusals_name_the_class() -> None:
+    with pytest.raises(UsageError, match="this Ticket is new"):
+        writable_state(mapping_of(Ticket), None, NOW)
+    loaded = ticket()
+    loaded.number = 8
+    state = state_of(loaded)
+    assert state is not None
+    with pytest.raises(KeyChanged) as refusal:
+        check_key_unchanged(mapping_of(Ticket), vars(loaded), state)
+    assert refusal.value.entity == "Ticket"

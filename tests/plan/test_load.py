@@ -7,6 +7,7 @@ import pytest
 
 from dynaorm import Aggregate, Entity, ExpiresAt, GlobalIndex, Index, Table, Unique, Versioned
 from dynaorm.errors import InvalidValue, ItemTooLarge, UsageError
+from dynaorm.item.size import ITEM_LIMIT, item_size
 from dynaorm.plan.load import check_loadable, load_of, plan_of
 from dynaorm.plan.planned import Purpose
 
@@ -37,6 +38,12 @@ class Staff(User):
 
 class Audit(Entity, table=app, pk="AUDIT#{audit_id}", sk="A", versioned=True):
     audit_id: str
+
+
+class Twice(Entity, table=app, pk="TWICE#{name}", sk="T"):
+    name: str
+    one: Annotated[str | None, Unique()] = None
+    other: Annotated[str | None, Unique()] = None
 
 
 class Page(Entity, table=app, pk="PAGE#{page_id}", sk="P"):
@@ -131,3 +138,36 @@ def test_the_plan_says_that_it_replaces_and_is_too_old_to_be_sent_again() -> Non
     assert [effect.entity for effect in plan.effects] == [first.entity, last.entity]
     assert plan.made_at == float("-inf")
     assert "Put real-table PK=EVENT#1 SK=E: replace Event(event_id='1'), whatever is stored" in plan.explain()
+
+
+@pytest.mark.parametrize(
+    ("entity", "kept"),
+    [
+        (Staff, "has unique values (email), and bulk_load checks and writes no guards"),
+        (Note, "is versioned, and bulk_load writes no versions"),
+        (Twice, "has unique values (one, other), and bulk_load checks and writes no guards"),
+    ],
+)
+def test_a_refused_class_is_told_what_would_be_missing(entity: type, kept: str) -> None:
+    with pytest.raises(UsageError) as refusal:
+        check_loadable(entity)
+    assert refusal.value.problem == f"{entity.__name__} {kept}"
+    remedy = "use session.save_many(...), which saves each with everything that belongs to it"
+    assert refusal.value.remedy == remedy
+
+
+def test_of_three_entities_under_one_key_the_last_one_is_in_the_plan() -> None:
+    loads = [load_of(Event(event_id="1", size=size), f"r{size}") for size in (1, 2, 3)]
+    (planned,) = plan_of(loads, "real-table").actions
+    assert planned.after == loads[2].item
+
+
+@pytest.mark.parametrize("too_many", [0, 1])
+def test_an_item_may_be_as_large_as_dynamodb_allows_and_no_larger(too_many: int) -> None:
+    room = ITEM_LIMIT - item_size(load_of(Page(page_id="1"), "r").item)
+    page = Page(page_id="1", text="x" * (room + too_many))
+    if too_many:
+        with pytest.raises(ItemTooLarge):
+            load_of(page, "r")
+    else:
+        assert load_of(page, "r").entity is page

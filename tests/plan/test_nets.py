@@ -4,9 +4,12 @@ from datetime import UTC, datetime
 from typing import Annotated, TypeVar
 
 import pytest
+from pydantic import Field
 
-from dynaorm import Entity, ExpiresAt, F, Key, Table, Unique
+from dynaorm import Attribute, Entity, ExpiresAt, F, GlobalIndex, Index, InKey, Key, Table, Unique
 from dynaorm.entity.mapping import mapping_of
+from dynaorm.entity.state import Loaded
+from dynaorm.entity.state import state_of as _state_of
 from dynaorm.errors import (
     AlreadyExists,
     ConditionFailed,
@@ -16,6 +19,7 @@ from dynaorm.errors import (
     StaleEntity,
     UnknownField,
 )
+from dynaorm.item.condition import And, Condition, equals
 from dynaorm.item.update import SetTo
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.compiler import compile_plan
@@ -26,10 +30,18 @@ from dynaorm.plan.net import Before, Net, Write
 from dynaorm.plan.nets import net_of, reads_of
 
 E = TypeVar("E")
+
+
+def state_of(entity: object) -> Loaded:
+    found = _state_of(entity)
+    assert found is not None
+    return found
+
+
 NOW = 1_700_000_000.0
 SETTING = Setting(NOW, "w2", str)
 
-app = Table("nets-app")
+app = Table("nets-app", indexes=[GlobalIndex("GSI1")])
 loose = Table("nets-loose", revision_attribute=None)
 
 
@@ -55,6 +67,30 @@ class Document(Entity, table=app, pk="DOC#{doc_id}", sk="D", versioned=True):
 class Loose(Entity, table=loose, pk="LOOSE#{name}", sk="L"):
     name: str
     left: int = 0
+
+
+class Renamed(Entity, table=app, pk="RENAMED#{name}", sk="R"):
+    name: str
+    left: int = 0
+    kind: Annotated[str, Attribute("sort_of", formerly=("category",))] = ""
+
+
+class Measured(Entity, table=app, pk="MEASURED#{name}", sk="M"):
+    name: str
+    size: Annotated[int, Field(ge=0)] = 0
+    note: str = ""
+
+
+class Held(Entity, table=app, pk="HELD#{name}", sk="H"):
+    name: str
+    place: Annotated[str | None, InKey()] = None
+    by_place = Index("GSI1", pk="PLACE#{place}", sk="{name}")
+
+
+MEASURED: Item = {
+    "PK": {"S": "MEASURED#a"}, "SK": {"S": "M"}, "_type": {"S": "Measured"}, "_rev": {"S": "w1"},
+    "name": {"S": "a"}, "size": {"N": "1"},
+}  # fmt: skip
 
 
 def saved(entity: E, write_id: str = "w1") -> E:
@@ -273,3 +309,86 @@ def test_a_new_entity_is_validated_as_a_whole_and_a_loaded_one_where_it_changed(
     old.left = None  # type: ignore[assignment]  # likewise
     with pytest.raises(InvalidValue, match=r"Stock\.left"):
         net(Save(old))
+
+
+# -- conditions --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("place", ["write", "removal", "check beside a write"])
+def test_a_condition_on_a_renamed_field_is_planned_from_what_is_stored(place: str) -> None:
+    key = Key(Renamed, name="a")
+    one, blind = F.kind == "x", F.left == 1
+
+    def intents(condition: Condition) -> list[Intent]:
+        edit = (SetTo(("left",), 2),)
+        if place == "write":
+            return [Edit(key, edit, condition)]
+        return [Remove(key, condition)] if place == "removal" else [Edit(key, edit), Check(key, condition)]
+
+    assert reads_of(fold(intents(one), NOW)) == [(mapping_of(Renamed), key.primary_key)]
+    assert reads_of(fold(intents(F.kind.exists() & blind), NOW))
+    assert not reads_of(fold(intents(blind), NOW))
+    former: Item = {**key.primary_key, "_type": {"S": "Renamed"}, "name": {"S": "a"}, "category": {"S": "x"}}
+    assert fine(*intents(one), stored=former).condition == equals("category", {"S": "x"})
+
+
+def test_every_condition_of_one_item_has_to_hold() -> None:
+    found = fine(Edit(KEY, EDIT.changes, F.left < 9), Check(KEY, F.left > 1), Check(KEY, F.left != 5))
+    assert isinstance(found.condition, And)
+    assert len(found.condition.parts) == 3
+
+
+def test_an_edit_and_a_deletion_by_key_are_made_of_the_class_their_check_was_loaded_as() -> None:
+    fragile = mapping_of(Fragile).hydrate(stock_item("Fragile"))
+    for intent in (EDIT, Remove(KEY)):
+        found = fine(intent, Check(fragile))
+        assert (found.mapping, found.before) == (mapping_of(Fragile), state_of(fragile).item)
+
+
+def test_a_check_of_what_was_read_knows_it() -> None:
+    found = fine(Check(KEY, F.left > 0), stored=stock_item("Fragile"))
+    assert (found.write, found.knowledge) == (Write.CHECK, Before.KNOWN)
+    assert (found.key, found.mapping, found.before_mapping) == (
+        KEY.primary_key, mapping_of(Fragile), mapping_of(Fragile),
+    )  # fmt: skip
+    assert found.before == stock_item("Fragile")
+    with pytest.raises(ConditionFailed) as absent:
+        net(Check(KEY, F.left > 0), stored=None)
+    assert absent.value.key == KEY
+
+
+def test_what_changed_since_a_check_was_loaded_is_stale_and_says_which() -> None:
+    loaded = mapping_of(Stock).hydrate(stock_item())
+    with pytest.raises(StaleEntity) as stale:
+        net(Check(loaded), Edit(KEY, EDIT.changes), stored=stock_item(_rev={"S": "w10"}))
+    assert (stale.value.key, stale.value.expected, stale.value.found) == (KEY, "w9", "w10")
+    same = fine(Check(loaded), Edit(KEY, EDIT.changes), stored=stock_item(legacy={"S": "x"}))
+    assert same.as_loaded
+
+
+def test_an_update_validates_what_changed_and_nothing_else() -> None:
+    stock = mapping_of(Measured).hydrate(MEASURED)
+    vars(stock)["size"] = -1
+    stock.note = "n"
+    with pytest.raises(InvalidValue, match="size"):
+        net(Save(stock))
+    old = mapping_of(Measured).hydrate(MEASURED)
+    vars(old)["note"] = "n"
+    assert fine(Save(old)).changed == {"note"}
+
+
+def test_a_field_that_lives_in_an_index_key_alone_is_known_to_the_new_image() -> None:
+    held = saved(Held(name="h", place="x"))
+    held.place = "y"
+    found = fine(Save(held))
+    assert found.after is not None
+    assert found.after["GSI1PK"] == {"S": "PLACE#y"}
+    held.name = "i"
+    _, new = fold([Move(held)], NOW)
+    moved = net_of(new, NOTHING_KNOWN, SETTING)
+    assert moved is not None
+    assert moved.after is not None
+    assert moved.after["GSI1PK"] == {"S": "PLACE#y"}
+    edited = fine(Edit(Key(Held, name="h"), (SetTo(("place",), "z"),)), stored=dict(state_of(held).item))
+    assert edited.after is not None
+    assert edited.after["GSI1PK"] == {"S": "PLACE#z"}

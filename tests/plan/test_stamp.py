@@ -4,7 +4,7 @@ from typing import Annotated, Any, TypeVar
 
 import pytest
 
-from dynaorm import Entity, GlobalIndex, Index, Key, Table, Versioned
+from dynaorm import Entity, F, GlobalIndex, Index, Key, Table, Versioned
 from dynaorm.entity.mapping import mapping_of
 from dynaorm.item.update import AddTo
 from dynaorm.item.value import AttributeValue, Item
@@ -52,6 +52,16 @@ class Padded(
 class Loose(Entity, table=loose, pk="LOOSE#{name}", sk="L", versioned=True):
     name: str
     text: str = ""
+
+
+class Map(Entity, table=app, pk="MAP#{name}", sk="M"):
+    name: str
+    parts: dict[str, int]
+
+
+class Blob(Entity, table=app, pk="BLOB#{name}", sk="B"):
+    name: str
+    raw: bytes
 
 
 def plan_of(*intents: Intent, known: Known = NOTHING_KNOWN, write_id: str = "w2", **setting: Any) -> Plan:
@@ -202,3 +212,39 @@ def test_padding_is_for_numbers_never_for_the_latest_copy(number: int, expected:
     latest = {"PK": {"S": "PADDED#p"}, "SK": {"S": "rev_0_P"}}
     assert dict(Key(Padded, name="p").primary_key) == latest
     assert version_key(mapping_of(Padded), latest, number) == {"PK": {"S": "PADDED#p"}, "SK": {"S": expected}}
+
+
+def test_a_revision_under_a_token_says_all_of_the_block_and_nothing_else() -> None:
+    key = Key(Stock, sku="a")
+
+    def revision(*intents: Intent, token: str = "T") -> str:
+        return plan_of(*intents, token=token).actions[0].revision or ""
+
+    edit = Edit(key, (AddTo(("left",), 1),))
+    told = revision(edit)
+    assert len(told) == 32
+    assert told == revision(Edit(Key(Stock, sku="a"), (AddTo(("left",), 1),)))
+    different = {
+        told,
+        revision(edit, token="U"),
+        revision(Edit(key, (AddTo(("left",), 2),))),
+        revision(Edit(key, edit.changes, F.left < 5)),
+        revision(Edit(key, edit.changes, F.left < 6)),
+        revision(edit, Save(Stock(sku="b"))),
+    }
+    assert len(different) == 6
+
+
+def test_a_revision_under_a_token_does_not_depend_on_the_order_of_attributes() -> None:
+    one, other = Map(name="m", parts={"a": 1, "b": 2}), Map(name="m", parts={"b": 2, "a": 1})
+    assert (
+        plan_of(Save(one), token="T").actions[0].revision
+        == plan_of(Save(other), token="T").actions[0].revision
+    )
+
+
+def test_binary_values_have_a_revision_under_a_token_too() -> None:
+    revisions = {
+        plan_of(Save(Blob(name="b", raw=raw)), token="T").actions[0].revision for raw in (b"\x00", b"\xff")
+    }
+    assert len(revisions) == 2

@@ -6,7 +6,7 @@ from typing import Annotated, Any, TypeVar
 
 import pytest
 
-from dynaorm import Entity, ExpiresAt, F, Key, Table, Unique
+from dynaorm import Entity, ExpiresAt, F, Key, Table, Unique, Versioned
 from dynaorm.errors import (
     AlreadyExists,
     ConditionFailed,
@@ -17,7 +17,7 @@ from dynaorm.errors import (
     UnexpectedRefusal,
     UniqueViolation,
 )
-from dynaorm.item.update import AddTo
+from dynaorm.item.update import AddTo, SetTo
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.compiler import compile_plan
 from dynaorm.plan.fold import fold
@@ -55,6 +55,12 @@ class Fragile(Stock):
 class Document(Entity, table=app, pk="DOC#{doc_id}", sk="D", versioned=True):
     doc_id: str
     text: str = ""
+
+
+class Audit(Entity, table=app, pk="AUDIT#{name}", sk="A", versioned=True):
+    name: str
+    result: Annotated[str, Versioned()] = ""
+    note: str = ""
 
 
 class Member(Entity, table=away, pk="MEMBER#{name}", sk="M"):
@@ -222,7 +228,8 @@ def test_a_tombstone_under_an_insert_is_learned() -> None:
 
 def test_an_insert_refused_over_nothing_failed_the_callers_condition() -> None:
     plan = plan_of(Save(Stock(sku="a"), F.left == 1))
-    assert type(judged(plan, {Purpose.INSERT: None})) is ConditionFailed
+    error = raised(judged(plan, {Purpose.INSERT: None}))
+    assert (type(error), error.key) == (ConditionFailed, Key(Stock, sku="a"))
 
 
 def test_a_release_of_somebody_elses_guard_is_learned_as_foreign() -> None:
@@ -257,12 +264,14 @@ def test_a_blind_write_that_meets_an_item_without_type_learns_the_item() -> None
 
 
 def test_a_blind_write_that_meets_its_entity_failed_the_callers_condition() -> None:
-    assert type(judged(BLIND, {Purpose.UPDATE: item("Stock", left={"N": "9"})})) is ConditionFailed
+    error = raised(judged(BLIND, {Purpose.UPDATE: item("Stock", left={"N": "9"})}))
+    assert (type(error), error.key) == (ConditionFailed, Key(Stock, sku="a"))
 
 
 @pytest.mark.parametrize("stored", [None, item("Stock")])
 def test_a_failed_check_is_a_failed_condition(stored: Item | None) -> None:
-    assert type(judged(CHECK, {Purpose.CHECK: stored})) is ConditionFailed
+    error = raised(judged(CHECK, {Purpose.CHECK: stored}))
+    assert (type(error), error.key) == (ConditionFailed, Key(Stock, sku="a"))
 
 
 def test_a_version_that_exists_already_is_unexpected() -> None:
@@ -271,6 +280,8 @@ def test_a_version_that_exists_already_is_unexpected() -> None:
     error = raised(judged(plan_of(Save(document)), {Purpose.VERSION: {}}))
     assert isinstance(error, UnexpectedRefusal)
     assert "version 2 is already stored" in error.message
+    assert (error.code, error.request_id, error.reasons) == ("ConditionalCheckFailed", "", ())
+    assert "keep version 2 of Document(doc_id='d')" in error.action
 
 
 def test_a_version_that_exists_beside_a_stale_entity_says_nothing_more() -> None:
@@ -287,6 +298,34 @@ def test_another_reason_names_the_action_it_speaks_of(code: str) -> None:
     assert isinstance(error, UnexpectedRefusal)
     assert error.code == ("ValidationException" if code == "ValidationError" else code)
     assert "insert User(user_id='1')" in error.action
+
+
+def test_a_refusal_that_no_plan_explains_is_handed_on_whole() -> None:
+    insert, claim = INSERT.actions[:2]
+    failures = [
+        Found(insert, "ConditionalCheckFailed", "", None),
+        Found(claim, "ItemCollectionSizeLimitExceeded", "too much", None),
+    ]
+    error = raised(verdict(failures, NOW, "R1"))
+    assert (error.message, error.request_id) == ("too much", "R1")
+    assert error.reasons == ("ConditionalCheckFailed", "ItemCollectionSizeLimitExceeded")
+    assert raised(verdict(failures, NOW)).request_id == ""
+
+
+def test_all_foreign_guards_are_learned_at_once() -> None:
+    user = saved(User(user_id="1", email="a@x", phone="5"))
+    plan = plan_of(Remove(user))
+    releases = [one for one in plan.actions if one.purpose is Purpose.RELEASE]
+    assert len(releases) == 2
+    failures = [Found(one, "ConditionalCheckFailed", "", guard_of("9")) for one in releases]
+    assert verdict(failures, NOW) == Learned(foreign=frozenset(one.ident for one in releases))
+
+
+def test_a_tombstone_under_a_blind_write_is_nothing() -> None:
+    plan = plan_of(Edit(Key(Audit, name="a"), (SetTo(("note",), "n"),)))
+    tombstone = item("Audit", deleted={"BOOL": True})
+    error = raised(judged(plan, {Purpose.UPDATE: tombstone}))
+    assert (type(error), error.key) == (EntityNotFound, Key(Audit, name="a"))
 
 
 STALE, TAKEN, UNMET = "stale", "taken", "unmet"

@@ -1,6 +1,7 @@
 """Connection errors told apart by whether a request can have left."""
 
 import ssl
+from binascii import crc32
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -51,12 +52,28 @@ def test_a_connection_error_was_sent_unless_no_connection_was_made(error: Except
     assert missing.reason.startswith(type(error).__name__)
 
 
-def test_a_reply_without_a_checksum_need_only_be_json() -> None:
-    check_reply(response_dict={"headers": {}, "body": b"{}", "status_code": 200})
+def received(body: bytes, checksum: str | None = None) -> dict[str, Any]:
+    headers = {} if checksum is None else {"x-amz-crc32": checksum}
+    return {"headers": headers, "body": body, "status_code": 200}
 
 
-def test_no_reply_at_all_is_left_to_the_error_that_came_instead() -> None:
-    check_reply(response_dict=None)
+def test_a_reply_without_a_checksum_need_only_be_a_json_object() -> None:
+    check_reply(response_dict=received(b"{}"))
+    check_reply(response_dict=received(b'{"Item":{}}', str(crc32(b'{"Item":{}}'))))
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"null", b"[]", b"5", b'"x"', b"\x80", b'{"Item":', b"<html></html>", b"[" * 100_000]
+)
+def test_a_reply_that_is_no_json_object_is_no_answer(body: bytes) -> None:
+    with pytest.raises(NoAnswer, match="HTTP 200 without JSON"):
+        check_reply(response_dict=received(body))
+
+
+@pytest.mark.parametrize("checksum", ["0", "", "x", "-1", "2745614147.0"])
+def test_a_reply_that_does_not_match_its_checksum_is_no_answer(checksum: str) -> None:
+    with pytest.raises(NoAnswer, match="x-amz-crc32"):
+        check_reply(response_dict=received(b"{}", checksum))
 
 
 def parsed_by_botocore(status: int, body: object) -> tuple[object, dict[str, Any]]:

@@ -1,0 +1,76 @@
+"""Mutates a sample of each module of entity/ with cosmic-ray, and names the mutants that no test noticed.
+
+``python tests/mutate_entity.py [--sample N] [module ...]``. Every mutant is tested in its own process, first by the
+tests of its module, then by those of entity/ and plan/; it is written into a copy of the tree.
+"""
+
+import argparse
+import json
+import os
+import random
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+from contextlib import closing
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+ENTITY = Path("dynaorm/entity")
+PYTEST = f"{sys.executable} -m pytest -q -x -p no:randomly -p no:cacheprovider -k 'not ministack'"
+SEED = 7
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sample", type=int, default=12, help="mutants of each module")
+    parser.add_argument("modules", nargs="*", help="default: all")
+    given = parser.parse_args()
+    names = given.modules or sorted(path.stem for path in (ROOT / ENTITY).glob("[!_]*.py"))
+    with tempfile.TemporaryDirectory() as folder:
+        tree = Path(folder, "tree")
+        for name in ("dynaorm", "tests", "examples"):
+            shutil.copytree(ROOT / name, tree / name)
+        for name in ("pyproject.toml", "README.md", "CHANGELOG.md"):
+            shutil.copy(ROOT / name, tree)
+        for name in names:
+            sys.stdout.write(f"{name}: {mutate(tree, name, given.sample)}\n")
+            sys.stdout.flush()
+
+
+def mutate(tree: Path, name: str, sample: int) -> str:
+    """Runs a sample of one module's mutants: how many were killed, and the others."""
+    settings, session = tree.parent / f"{name}.toml", tree.parent / f"{name}.sqlite"
+    own = sorted((tree / "tests/entity").glob(f"test_{name}*.py")) or [tree / "tests/entity"]
+    tests = " ".join(str(path.relative_to(tree)) for path in own)
+    command = f'sh -c "{PYTEST} {tests} && {PYTEST} tests/entity tests/plan"'
+    settings.write_text(
+        f'[cosmic-ray]\nmodule-path = "{ENTITY / name}.py"\ntimeout = 300.0\nexcluded-modules = []\n'
+        f'test-command = {json.dumps(command)}\n[cosmic-ray.distributor]\nname = "local"\n'
+    )
+    tool = [str(Path(sys.executable).with_name("cosmic-ray"))]
+    environment = {**os.environ, "PYTHONPATH": str(tree)}
+    subprocess.run([*tool, "init", str(settings), str(session)], cwd=tree, env=environment, check=True)
+    with closing(sqlite3.connect(session)) as database:
+        _keep(database, sample)
+    subprocess.run([*tool, "exec", str(settings), str(session)], cwd=tree, env=environment, check=True)
+    with closing(sqlite3.connect(session)) as database:
+        found = database.execute("SELECT test_outcome, diff FROM work_results").fetchall()
+    survived = [diff for outcome, diff in found if outcome == "SURVIVED"]
+    return f"{len(found) - len(survived)} of {len(found)} killed\n" + "\n".join(survived)
+
+
+def _keep(database: sqlite3.Connection, sample: int) -> None:
+    """Leaves a sample of the mutants, the same one each time."""
+    jobs = sorted(job for (job,) in database.execute("SELECT job_id FROM work_items"))
+    kept = {jobs[place] for place in random.Random(SEED).sample(range(len(jobs)), min(sample, len(jobs)))}
+    for table in ("mutation_specs", "work_items"):
+        database.executemany(
+            f"DELETE FROM {table} WHERE job_id = ?", [(job,) for job in jobs if job not in kept]
+        )
+    database.commit()
+
+
+if __name__ == "__main__":
+    main()

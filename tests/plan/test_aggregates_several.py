@@ -1,0 +1,148 @@
+"""Classes that keep several totals in several entities: each is added to for what changed of it, and told apart."""
+
+from decimal import Decimal
+from typing import Annotated, Any, TypeVar
+
+import pytest
+
+from dynaorm import Aggregate, Entity, F, GlobalIndex, Index, InKey, Key, Table
+from dynaorm.entity.mapping import mapping_of
+from dynaorm.errors import InvalidValue, UsageError
+from dynaorm.item.action import Update
+from dynaorm.item.update import AddTo
+from dynaorm.plan.aggregates import contributions
+from dynaorm.plan.compiler import compile_plan
+from dynaorm.plan.fold import fold
+from dynaorm.plan.intent import Edit, Intent, Save
+from dynaorm.plan.known import NOTHING_KNOWN, Setting
+from dynaorm.plan.plan import Plan
+
+E = TypeVar("E")
+NOW = 1_700_000_000.0
+
+app = Table("several", indexes=[GlobalIndex("GSI1")])
+
+
+class Room(Entity, table=app, pk="ROOM#{room}", sk="R"):
+    room: str
+    desks: int = 0
+    width: Decimal = Decimal(0)
+
+
+class Team(Entity, table=app, pk="TEAM#{team}", sk="T"):
+    team: str
+    desks: int = 0
+    cost: Decimal = Decimal(0)
+
+
+class Desk(Entity, table=app, pk="DESK#{name}", sk="D"):
+    name: str
+    room: str | None = None
+    team: str | None = None
+    width: Annotated[Decimal | None, InKey()] = None
+    cost: Decimal | None = None
+    in_room = Aggregate(Room, count="desks", sum={"width": "width"})
+    in_team = Aggregate(Team, count="desks", sum={"cost": "cost"})
+    by_width = Index("GSI1", pk="WIDTH#{width}", sk="{name}")
+
+
+def plan_of(*intents: Intent) -> Plan:
+    return compile_plan(fold(intents, NOW), NOTHING_KNOWN, Setting(NOW, "w2", str))
+
+
+def saved(entity: E) -> E:
+    for effect in plan_of(Save(entity)).effects:
+        effect.apply()
+    return entity
+
+
+def added(plan: Plan) -> dict[str, dict[str, str]]:
+    """What is added to each target: its partition key, the attribute and the number."""
+    found: dict[str, dict[str, str]] = {}
+    for planned in plan.actions:
+        if isinstance(planned.action, Update):
+            adds = [change for change in planned.action.changes if isinstance(change, AddTo)]
+            if adds:
+                numbers = {str(change.path[0]): change.value["N"] for change in adds}
+                found[planned.item_key["PK"]["S"]] = numbers
+    return found
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"cost": Decimal(5)}, {"TEAM#t": {"cost": "2"}}),
+        ({"width": Decimal(5)}, {"ROOM#r": {"width": "4"}}),
+        ({"team": None}, {"TEAM#t": {"desks": "-1", "cost": "-3"}}),
+        (
+            {"room": None, "team": "u"},
+            {
+                "ROOM#r": {"desks": "-1", "width": "-1"},
+                "TEAM#t": {"desks": "-1", "cost": "-3"},
+                "TEAM#u": {"desks": "1", "cost": "3"},
+            },
+        ),
+    ],
+)
+def test_each_total_follows_what_it_is_made_of(
+    changes: dict[str, Any], expected: dict[str, dict[str, str]]
+) -> None:
+    desk = saved(Desk(name="d", room="r", team="t", width=Decimal(1), cost=Decimal(3)))
+    vars(desk).update(changes)
+    assert added(plan_of(Save(desk))) == expected
+
+
+def test_one_that_belongs_nowhere_may_belong_elsewhere() -> None:
+    assert added(plan_of(Save(Desk(name="d", team="t", cost=Decimal(1))))) == {
+        "TEAM#t": {"desks": "1", "cost": "1"}
+    }
+
+
+def test_what_a_stored_entity_contributes_is_told_without_a_plan() -> None:
+    item = {
+        "PK": {"S": "DESK#d"}, "SK": {"S": "D"}, "name": {"S": "d"}, "team": {"S": "t"}, "cost": {"N": "3.10"},
+        "GSI1PK": {"S": "WIDTH#2"}, "GSI1SK": {"S": "d"},
+    }  # fmt: skip
+    dues = list(contributions(mapping_of(Desk), item))
+    assert [(due.mapping.entity, due.totals) for due in dues] == [
+        (Team, {"desks": Decimal(1), "cost": Decimal("3.10")})
+    ]
+    (room, team) = contributions(mapping_of(Desk), {**item, "room": {"S": "r"}})
+    assert (room.key, room.totals) == (
+        Key(Room, room="r").primary_key,
+        {"desks": Decimal(1), "width": Decimal(2)},
+    )
+    assert team.key == Key(Team, team="t").primary_key
+    (only,) = contributions(mapping_of(Desk), {**item, "room": {"S": "r" * 3000}})
+    assert only.mapping.entity is Team
+
+
+def test_all_totals_of_a_target_that_is_saved_beside_are_its_own() -> None:
+    room = saved(Room(room="r"))
+    plan = plan_of(
+        Save(room),
+        Save(Desk(name="d", room="r", width=Decimal(2))),
+        Save(Desk(name="e", room="r", width=Decimal(3))),
+    )
+    for effect in plan.effects:
+        effect.apply()
+    assert (room.desks, room.width) == (2, Decimal(5))
+
+
+def test_no_total_is_written_by_hand_in_an_edit_of_several_fields() -> None:
+    with pytest.raises(UsageError, match=r"Room\.width is kept by Desk\.in_room"):
+        plan_of(Edit(Key(Room, room="r"), (F.width.add(1),)))
+
+
+def test_a_sum_that_no_number_holds_is_refused_with_the_total() -> None:
+    wide = saved(Room(room="r"))
+    blocks = [
+        Save(wide),
+        Save(Desk(name="d", room="r", width=Decimal("1E+30"))),
+        Save(Desk(name="e", room="r", width=Decimal("1E-30"))),
+    ]
+    with pytest.raises(InvalidValue, match="significant digits") as refusal:
+        plan_of(*blocks)
+    assert (refusal.value.entity, refusal.value.field) == ("Room", "width")
+    assert str(refusal.value.value).startswith("1000000000000000000000000000000.00000")
+    assert refusal.value.remedy == "sum numbers that end alike, or fewer"
