@@ -61,67 +61,67 @@ def test_everything_that_is_declared_is_added_and_what_two_hold_is_reported(raw:
     drop(raw)
 
 
-def test_a_class_alone_is_completed(raw: Raw) -> None:
-    store(raw.session)
-    assert outcomes(raw.session, Page) == [
+def test_a_class_alone_is_completed(moto: Raw) -> None:
+    store(moto.session)
+    assert outcomes(moto.session, Page) == [
         ("incomplete", "PAGE#1", Outcome.MENDED),
         ("incomplete", "PAGE#2", Outcome.MENDED),
     ]
-    assert list(raw.session.verify(Page)) == []
-    drop(raw)
+    assert list(moto.session.verify(Page)) == []
+    drop(moto)
 
 
-def test_items_without_type_and_revision_become_versioned(raw: Raw) -> None:
-    session = raw.session
+def test_items_without_type_and_revision_become_versioned(moto: Raw) -> None:
+    session = moto.session
     session.create_table(untyped_before)
     session.save(OldNote(number="1", text="a"))
     assert outcomes(session, untyped) == [("incomplete", "NOTE#1", Outcome.MENDED)]
-    (latest, first) = raw.items(untyped)["shop"]
+    (latest, first) = moto.items(untyped)["shop"]
     assert {**latest, "SK": first["SK"]} == first
     assert session.get_one(Note, number="1").text == "a"
     assert list(session.verify(untyped)) == []
-    drop(raw)
+    drop(moto)
 
 
-def test_an_entity_that_was_inserted_anew_under_its_present_key_is_reported(raw: Raw) -> None:
-    store(raw.session)
-    raw.session.save(Page(number="1", slug="other"))
-    stored = raw.get(now, key_of("PAGE#1", "TEXT"))
-    assert outcomes(raw.session, Page) == [
+def test_an_entity_that_was_inserted_anew_under_its_present_key_is_reported(moto: Raw) -> None:
+    store(moto.session)
+    moto.session.save(Page(number="1", slug="other"))
+    stored = moto.get(now, key_of("PAGE#1", "TEXT"))
+    assert outcomes(moto.session, Page) == [
         ("duplicate value", "PAGE#1", Outcome.LEFT),
         ("incomplete", "PAGE#2", Outcome.MENDED),
     ]
-    assert raw.get(now, key_of("PAGE#1", "TEXT")) == stored
-    drop(raw)
+    assert moto.get(now, key_of("PAGE#1", "TEXT")) == stored
+    drop(moto)
 
 
-def test_guards_written_by_hand_are_signed(raw: Raw) -> None:
-    store(raw.session)
-    raw.put(now, key_of("email#ann@x"))
-    outcomes(raw.session, User)
-    assert raw.get(now, key_of("email#ann@x"))["owner"] == {"M": key_of("USER#1", "PROFILE")}
-    drop(raw)
+def test_guards_written_by_hand_are_signed(moto: Raw) -> None:
+    store(moto.session)
+    moto.put(now, key_of("email#ann@x"))
+    outcomes(moto.session, User)
+    assert moto.get(now, key_of("email#ann@x"))["owner"] == {"M": key_of("USER#1", "PROFILE")}
+    drop(moto)
 
 
-def test_a_dry_run_shows_plans_and_writes_nothing(raw: Raw) -> None:
-    store(raw.session)
-    stored = raw.items(now)
-    plans = [one.plan for one in backfill(raw.session, now, options=Options(dry_run=True))]
+def test_a_dry_run_shows_plans_and_writes_nothing(moto: Raw) -> None:
+    store(moto.session)
+    stored = moto.items(now)
+    plans = [one.plan for one in backfill(moto.session, now, options=Options(dry_run=True))]
     assert "claim email = 'Ann@x' for User(user_id='1')" in "\n".join(map(str, plans))
-    assert raw.items(now) == stored
-    drop(raw)
+    assert moto.items(now) == stored
+    drop(moto)
 
 
-def test_a_writer_that_comes_between_wins(raw: Raw) -> None:
+def test_a_writer_that_comes_between_wins(moto: Raw) -> None:
     """The entity is saved after it was read: what it holds then is completed."""
-    store(raw.session)
+    store(moto.session)
 
     def write() -> None:
-        raw.session.update(Key(User, user_id="1"), {"email": "eve@x", "team": "b"})
+        moto.session.update(Key(User, user_id="1"), {"email": "eve@x", "team": "b"})
 
-    outcomes(raw.session_before("TransactWriteItems", write), User)
-    found = raw.session.get_by(User, email="eve@x")
+    outcomes(moto.session_before("TransactWriteItems", write), User)
+    found = moto.session.get_by(User, email="eve@x")
     assert found is not None
-    assert [one.user_id for one in raw.session.query(User.by_team, team="b")] == ["1"]
-    assert raw.session.get_by(User, email="ann@x") is None
-    drop(raw)
+    assert [one.user_id for one in moto.session.query(User.by_team, team="b")] == ["1"]
+    assert moto.session.get_by(User, email="ann@x") is None
+    drop(moto)

@@ -1,21 +1,21 @@
 """Work that is killed anywhere goes on where it was, and comes to the same end."""
 
-import json
 import os
 import signal
 import subprocess
 import sys
 from pathlib import Path
 from random import Random
-from typing import Any
 
 import pytest
 
+from dynaorm.flow.finding import Finding
+from dynaorm.integrity.report import finding_in
 from tests.conftest import ROOT
 from tests.integrity.damages import DAMAGES, together
 from tests.integrity.shop import now, store
 from tests.integrity.test_run_damage import found, wanted
-from tests.integrity.zoo import TABLES, Raw
+from tests.integrity.zoo import TABLES, Damage, Raw
 
 WORKER = Path(__file__).with_name("worker.py")
 PATIENCE = 120.0
@@ -29,8 +29,8 @@ class Killer:
         self._mark = raw.name("").removeprefix("-")
         self._folder = folder
 
-    def work(self, verb: str, calls: float) -> Any:
-        """What came of one process; None where it was killed."""
+    def work(self, verb: str, calls: float) -> list[Finding] | None:
+        """What one process told of; None where it was killed."""
         arguments = [self._endpoint, self._mark, str(self._folder), verb, str(calls)]
         run = subprocess.run(
             [sys.executable, str(WORKER), *arguments],
@@ -44,16 +44,17 @@ class Killer:
         if run.returncode == -signal.SIGKILL:
             return None
         assert run.returncode == 0, run.stderr
-        return json.loads(run.stdout)
+        return [finding_in(line) for line in run.stdout.splitlines()]
 
-    def work_on(self, verb: str, chance: Random, most: int) -> int:
-        """Let processes be killed until one comes to its end; how many were."""
+    def work_on(self, verb: str, chance: Random, most: int) -> list[Finding]:
+        """Let processes be killed until one comes to its end; what that told of. Two were killed at least."""
         killed = 0
         # A process that is killed at its first calls makes no headway: later ones live longer.
-        while self.work(verb, chance.uniform(1, most) + 2 * killed) is None:
+        while (told := self.work(verb, chance.uniform(most / 4, most) + 3 * killed)) is None:
             killed += 1
             assert killed < 40
-        return killed
+        assert killed > 1
+        return told
 
 
 @pytest.fixture
@@ -61,25 +62,38 @@ def killer(ministack_endpoint: str, ministack: Raw, tmp_path: Path) -> Killer:
     return Killer(ministack_endpoint, ministack, tmp_path)
 
 
-@pytest.mark.parametrize("seed", [1, 2])
-def test_a_repair_that_is_killed_comes_to_the_same_end(ministack: Raw, killer: Killer, seed: int) -> None:
+def damaged(ministack: Raw, chance: Random) -> list[Damage]:
+    """As much damage at once as can be, most of it such that it can be mended."""
     ministack.fill()
-    chance = Random(seed)
     shuffled = chance.sample(DAMAGES, len(DAMAGES))
     damages = together(sorted(shuffled, key=lambda one: not one.mends))
     for damage in damages:
         damage.do(ministack)
-    assert found(ministack.session.verify(*TABLES)) == wanted(*damages)
-    assert killer.work_on("repair", chance, 40) > 2
-    left = [damage for damage in damages if not damage.mends]
-    assert found(ministack.session.verify(*TABLES)) == wanted(*left)
+    return damages
+
+
+def test_a_repair_that_is_killed_comes_to_the_same_end(ministack: Raw, killer: Killer) -> None:
+    chance = Random(1)
+    damages = damaged(ministack, chance)
+    told = killer.work_on("repair", chance, 40)
+    left = wanted(*(damage for damage in damages if not damage.mends))
+    assert found(one for one in told if not one.mendable) == left
+    assert found(ministack.session.verify(*TABLES)) == left
+
+
+def test_verifying_that_is_killed_finds_everything_at_its_end(ministack: Raw, killer: Killer) -> None:
+    chance = Random(2)
+    damages = damaged(ministack, chance)
+    stored = ministack.items(*TABLES)
+    assert found(killer.work_on("verify", chance, 30)) == wanted(*damages)
+    assert ministack.items(*TABLES) == stored
 
 
 def test_a_backfill_that_is_killed_comes_to_the_same_end(
     ministack: Raw, killer: Killer, tmp_path: Path
 ) -> None:
     store(ministack.session)
-    assert killer.work_on("backfill", Random(3), 8) > 2
+    killer.work_on("backfill", Random(3), 16)
     findings = list(ministack.session.verify(now))
     assert [one.kind.value for one in findings] == ["duplicate value"]
     lines = (tmp_path / "duplicates").read_text().splitlines()

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from decimal import Decimal
 from typing import Any
 
 from hypothesis import event, given, settings
@@ -179,7 +178,7 @@ def fill(raw: Raw, herd: Any) -> None:
         session.save(Voucher(voucher_id=code, code=code, ends=TOMORROW if ends else None))
 
 
-@settings(max_examples=12)
+@settings(max_examples=5)
 @given(herd=st.tuples(members, books, vouchers), chosen=damages, segments=st.integers(1, 3))
 def test_exactly_the_damage_is_found(herd: Any, chosen: Any, segments: int) -> None:
     with strict_moto():
@@ -203,8 +202,3 @@ def test_exactly_the_damage_is_found(herd: Any, chosen: Any, segments: int) -> N
             stored = raw.items(app)
             assert found(one.finding for one in repair(raw.session, app)) == found(left)
             assert raw.items(app) == stored
-
-
-def test_decimals_add_up_exactly() -> None:
-    """What the property above relies on: a float would not."""
-    assert sum([Decimal("0.1")] * 3) == Decimal("0.3")

@@ -17,7 +17,7 @@ from tests.integrity.damages import DAMAGES, together
 from tests.integrity.shop import User
 from tests.integrity.zoo import TABLES, TODAY, Book, Device, Group, Member, Raw, Voucher, app, clock
 
-READINGS = 6
+READINGS = 4
 NAMES = [f"n{number}" for number in range(6)]
 
 
@@ -105,7 +105,7 @@ class _Crowded:
     def __init__(self, inner: Transport, work: Callable[[], object]) -> None:
         self._inner = inner
         self._work = work
-        self._left = 25  # tables that grow faster than they are read are never read
+        self._left = 15  # tables that grow faster than they are read are never read
 
     def call(self, call: Call, /) -> Reply:
         if self._left:

@@ -1,10 +1,10 @@
 """A process of its own: ``worker.py ENDPOINT MARK FOLDER WORK CALLS``.
 
-It repairs the zoo, or completes the shop, with a checkpoint in a folder, and is killed by the operating system at its
-call of this number, before it is sent or, where half a call is added, after it was answered; 0 lets it end.
+It verifies or repairs the zoo, or completes the shop, with a checkpoint in a folder, and is killed by the operating
+system at its call of this number, before it is sent or, where half a call is added, after it was
+answered; 0 lets it end.
 """
 
-import json
 import os
 import signal
 import sys
@@ -13,13 +13,16 @@ from pathlib import Path
 
 from dynaorm import Session, Table
 from dynaorm.flow.call import Call, Reply
+from dynaorm.flow.finding import Finding
 from dynaorm.flow.mend import Mended
-from dynaorm.integrity.run import Options, backfill, repair
+from dynaorm.integrity.report import as_json
+from dynaorm.integrity.run import Options, backfill, repair, verify
 from dynaorm.transport.pynamodb import PynamoTransport
 from tests.integrity.shop import now
 from tests.integrity.zoo import TABLES, clock
 
-WORKS: dict[str, tuple[Callable[..., Iterable[Mended]], tuple[Table, ...]]] = {
+WORKS: dict[str, tuple[Callable[..., Iterable[Finding | Mended]], tuple[Table, ...]]] = {
+    "verify": (verify, TABLES),
     "repair": (repair, TABLES),
     "backfill": (backfill, (now,)),
 }
@@ -55,8 +58,8 @@ def main(endpoint: str, mark: str, folder: str, verb: str, calls: str) -> None:
     options = Options(
         rate=10, checkpoint=Path(folder, "checkpoint"), duplicates=Path(folder, "duplicates"), segments=2
     )
-    found = [(one.finding.kind.value, one.outcome.value) for one in work(session, *tables, options=options)]
-    sys.stdout.write(json.dumps(found))
+    for found in work(session, *tables, options=options):
+        sys.stdout.write(f"{as_json(found)}\n")
 
 
 if __name__ == "__main__":

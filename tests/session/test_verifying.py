@@ -184,15 +184,15 @@ def test_nothing_is_repaired_inside_a_block_of_the_same_session(raw: Raw, verb: 
 
 
 @pytest.mark.parametrize("named", [(), ("app",), (app, 5)])
-def test_nothing_else_can_be_verified(raw: Raw, named: Any) -> None:
-    with pytest.raises(UsageError, match="name"):
-        raw.session.verify(*named)
+def test_nothing_else_can_be_verified(named: Any) -> None:
+    with Session(region=REGION) as session, pytest.raises(UsageError, match="name"):
+        session.verify(*named)
 
 
 @pytest.mark.parametrize("options", [{"segments": 0}, {"rate": 0}, {"rate": -1}])
-def test_a_division_or_rate_that_makes_no_sense_is_refused(raw: Raw, options: Any) -> None:
-    with pytest.raises(UsageError, match="give"):
-        raw.session.verify(app, **options)
+def test_a_division_or_rate_that_makes_no_sense_is_refused(options: Any) -> None:
+    with Session(region=REGION) as session, pytest.raises(UsageError, match="give"):
+        session.verify(app, **options)
 
 
 def test_an_asynchronous_session_finds_the_same(raw: Raw) -> None:
