@@ -8,17 +8,20 @@ PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 WORKERS ?= 4
 # Arguments for pytest, as in: make test PYTEST_ARGS="-k version"
 PYTEST_ARGS ?=
+# Arguments for the torture test, as in: make torture TORTURE_ARGS="--seconds 60 --processes 4 --seed 7"
+TORTURE_ARGS ?=
 # Arguments for the comparison with peers, as in: make bench-peers PEERS_ARGS="--write"
 PEERS_ARGS ?=
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint format bench bench-scale bench-peers clean
+.PHONY: help demo test lint format torture bench bench-scale bench-peers clean
 
 help:
 	@echo "make demo         run the examples on an in-memory DynamoDB"
 	@echo "make test         format, lint, types, floors, tests with coverage"
 	@echo "make lint         the same without the tests"
 	@echo "make format       write the formatting and the fixes that ruff knows"
+	@echo "make torture      processes that fight, meet faults and are killed"
 	@echo "make bench        measure what must be fast"
 	@echo "make bench-scale  measure what must stay flat"
 	@echo "make bench-peers  compare with other DynamoDB libraries"
@@ -44,6 +47,9 @@ lint: .venv/.dev
 format: .venv/.dev
 	$(BIN)/ruff format
 	$(BIN)/ruff check --fix
+
+torture: .venv/.dev .venv-ministack/.installed
+	$(BIN)/python -m tests.torture $(TORTURE_ARGS)
 
 bench: .venv/.dev
 	$(BIN)/python benchmarks/run.py

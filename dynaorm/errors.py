@@ -21,12 +21,11 @@ DynaormError
 
 from collections.abc import Mapping
 from dataclasses import field
-from difflib import get_close_matches
 from typing import Any
 
 from dynaorm.failure import Address as Address  # noqa: PLC0414 - a name that others take from here
 from dynaorm.failure import DynaormError as DynaormError  # noqa: PLC0414 - see above
-from dynaorm.failure import shown
+from dynaorm.failure import nearest, shown
 from dynaorm.record import record
 
 _LISTED = 5
@@ -121,8 +120,8 @@ class UnknownField(UsageError):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if nearest := get_close_matches(self.field, self.known, n=1):
-            self.remedy = f"did you mean {nearest[0]!r}?"
+        if found := nearest(self.field, self.known):
+            self.remedy = f"did you mean {found!r}?"
         elif self.known:
             self.remedy = f"use one of {', '.join(self.known)}"
 

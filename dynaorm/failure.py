@@ -4,7 +4,7 @@ Every error has fields, given by keyword. Its message is ``problem`` and ``remed
 braces, filled in when the error is made. Given by the caller, they are taken as they are.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, Field, field
 from typing import Any, ClassVar, Protocol, dataclass_transform
 
@@ -65,6 +65,14 @@ def shown(value: object) -> str:
     """A value for a message, shortened."""
     text = repr(value)
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """The known word that was probably meant; None for none."""
+    # Imported here because it takes long, and only a mistake needs it.
+    from difflib import get_close_matches  # noqa: PLC0415
+
+    return next(iter(get_close_matches(word, known, n=1)), None)
 
 
 def _declared(error: type[Any], name: str) -> Field[Any]:

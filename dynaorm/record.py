@@ -1,7 +1,8 @@
 """Values with named fields: what ``dataclass(frozen=True, slots=True)`` gives, in a fraction of the time to make it.
 
 dynaorm has about a hundred such classes, and a process that was started to serve one request waits for all of them. The
-standard library compiles up to eight methods for each; here one is compiled, and the others are shared by all classes.
+standard library compiles up to eight methods for each. Here one is compiled, once it is needed, and the others are
+shared by all classes.
 """
 
 from collections.abc import Callable, Mapping
@@ -59,7 +60,12 @@ def _made(cls: type[Any], *, frozen: bool, hashed: bool, eq: bool) -> type[Any]:
         fields |= vars(base).get(FIELDS, {})
     fields |= own
     names = tuple(fields)
-    shared: dict[str, Any] = {"__repr__": _repr, "__getstate__": _state, "__setstate__": _set_state}
+    shared: dict[str, Any] = {
+        "__repr__": _repr,
+        "__getstate__": _state,
+        "__setstate__": _set_state,
+        "__signature__": _CompileForSignature(),
+    }
     if frozen:
         shared |= {"__setattr__": _refuse_to_set, "__delattr__": _refuse_to_delete}
     if eq:
@@ -71,7 +77,7 @@ def _made(cls: type[Any], *, frozen: bool, hashed: bool, eq: bool) -> type[Any]:
     made: type[Any] = metaclass(cls.__name__, cls.__bases__, shared | written | kept)
     made.__qualname__ = cls.__qualname__
     if "__init__" not in written:
-        made.__init__ = _constructor(made, fields, frozen=frozen)
+        made.__init__ = _compiled_when_called(made, lambda: _constructor(made, fields, frozen=frozen))
     return made
 
 
@@ -91,6 +97,29 @@ def _values_of(names: tuple[str, ...]) -> object:
     if len(names) > 1:
         return staticmethod(attrgetter(*names))
     return staticmethod(lambda one: tuple(getattr(one, name) for name in names))
+
+
+def _compiled_when_called(cls: type[Any], compiled: Callable[[], Any]) -> Any:
+    """An ``__init__`` that puts the compiled one into its place: of most classes a short process makes no object."""
+
+    def first(self: Any, *values: Any, **named: Any) -> None:
+        settle()
+        cls.__init__(self, *values, **named)
+
+    def settle() -> None:
+        cls.__init__ = compiled()
+
+    first.settle = settle  # type: ignore[attr-defined]
+    return first
+
+
+class _CompileForSignature:
+    """What ``inspect.signature`` asks for first: None, so that it looks at the constructor, compiled by then."""
+
+    def __get__(self, one: Any, cls: type[Any]) -> None:
+        settle = getattr(cls.__init__, "settle", None)
+        if settle is not None:
+            settle()
 
 
 def _constructor(cls: type[Any], fields: Mapping[str, Field[Any]], *, frozen: bool) -> Any:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from dynaorm.failure import DynaormError, shown
+from dynaorm.failure import DynaormError, nearest, shown
 
 
 class TooHigh(DynaormError):
@@ -35,3 +35,9 @@ def test_a_field_too_few_or_too_many_is_a_type_error(given: dict[str, Any]) -> N
 def test_a_value_in_a_message_is_shortened() -> None:
     assert shown("x") == "'x'"
     assert len(shown("x" * 1000)) == 200
+
+
+def test_the_word_that_was_probably_meant() -> None:
+    assert nearest("emial", ["phone", "email", "e"]) == "email"
+    assert nearest("emial", ["phone"]) is None
+    assert nearest("emial", []) is None

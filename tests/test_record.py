@@ -197,5 +197,43 @@ def test_an_error_in_a_constructor_names_the_class() -> None:
         Point()  # type: ignore[call-arg]
 
 
+def made_now() -> Any:
+    @record
+    class Pair:
+        one: int
+        other: int = 2
+
+    return Pair
+
+
+def test_a_constructor_is_compiled_when_the_first_object_is_made() -> None:
+    pair = made_now()
+    assert "one" not in vars(pair)["__init__"].__code__.co_varnames
+    assert pair(1) == pair(1, other=2)
+    assert vars(pair)["__init__"].__code__.co_varnames == ("self", "one", "other")
+
+
+def test_a_constructor_is_compiled_by_the_first_object_of_a_subclass() -> None:
+    pair = made_now()
+
+    class Twins(pair):  # type: ignore[misc, valid-type]
+        __slots__ = ()
+
+        def __init__(self, number: int) -> None:
+            super().__init__(number, number)
+
+    assert (Twins(3).one, Twins(3).other) == (3, 3)
+    assert [*inspect.signature(Twins).parameters] == ["number"]
+
+
+def test_a_signature_is_known_before_the_first_object_is_made() -> None:
+    assert str(inspect.signature(made_now())) == "(one, other=2)"
+
+
+def test_the_first_object_may_be_refused_like_any_other() -> None:
+    with pytest.raises(TypeError, match=r"Pair\.__init__\(\) missing 1 required positional argument: 'one'"):
+        made_now()()
+
+
 def test_a_record_is_no_dataclass() -> None:
     assert not dataclasses.is_dataclass(Point)

@@ -5,7 +5,6 @@ Every problem of a class is collected and raised at once, each with its remedy.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import field
-from difflib import get_close_matches
 from typing import Final
 
 from pydantic import BaseModel
@@ -31,6 +30,7 @@ from dynaorm.entity.scalar import Scalar, scalar_of
 from dynaorm.entity.table import Table
 from dynaorm.entity.validator import fields_validator
 from dynaorm.errors import DeclarationError
+from dynaorm.failure import nearest
 from dynaorm.record import record
 
 _VERSIONED: Final = {
@@ -332,8 +332,8 @@ class _Draft:
             yield f"unique constraint {name!r}: a field stands in it twice; name each once"
         for member in members:
             if member not in self.marks:
-                close = get_close_matches(member, self.marks, n=1)
-                remedy = f"did you mean {close[0]!r}?" if close else f"name one of {', '.join(self.marks)}"
+                close = nearest(member, self.marks)
+                remedy = f"did you mean {close!r}?" if close else f"name one of {', '.join(self.marks)}"
                 yield f"unique constraint {name!r}: {member!r} is not a field; {remedy}"
             elif member not in self.keys.scalars:
                 yield (

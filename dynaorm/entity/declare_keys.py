@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import field
-from difflib import get_close_matches
 
 from dynaorm.entity.index import Index, TemplateText
 from dynaorm.entity.keys import (
@@ -18,6 +17,7 @@ from dynaorm.entity.scalar import Scalar
 from dynaorm.entity.table import KeyAttribute, LocalIndex, Table
 from dynaorm.entity.template import KeyTemplate, TemplateError, compile_template
 from dynaorm.entity.version_template import VersionTemplate, versioned
+from dynaorm.failure import nearest
 from dynaorm.record import record, replace
 
 
@@ -160,9 +160,9 @@ def _declared_indexes(entity: type) -> Iterator[tuple[str, Index]]:
 def _index(keys: KeysOf, name: str, declared: Index) -> None:
     index = keys.table.indexes.get(declared.index_name)
     if index is None:
-        close = get_close_matches(declared.index_name, keys.table.indexes, n=1)
+        close = nearest(declared.index_name, keys.table.indexes)
         remedy = (
-            f"did you mean {close[0]!r}?"
+            f"did you mean {close!r}?"
             if close
             else f"declare it: Table(..., indexes=[GlobalIndex({declared.index_name!r})])"
         )

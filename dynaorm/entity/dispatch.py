@@ -131,7 +131,7 @@ def _shapes_of(table: Table) -> _Shapes:
 def _shapes(table: Table) -> _Shapes:
     by_beginning: dict[_Beginning, tuple[EntityMapping, ...]] = {}
     for mapping in _families(table):
-        beginning = tuple(_beginning(part) for part in mapping.primary_parts)
+        beginning = tuple(literal_beginning(part) for part in mapping.primary_parts)
         by_beginning[beginning] = (*by_beginning.get(beginning, ()), mapping)
     lengths = dict.fromkeys(tuple(map(len, beginning)) for beginning in by_beginning)
     return _Shapes(
@@ -153,7 +153,7 @@ def _families(table: Table) -> Iterable[EntityMapping]:
     return found.values()
 
 
-def _beginning(part: KeyPart) -> str:
+def literal_beginning(part: KeyPart) -> str:
     """The literal text that the keys of a class begin with, those of versions included."""
     if part.attribute.kind != "S":
         return ""

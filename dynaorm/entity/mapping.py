@@ -8,16 +8,18 @@ Rule 2. Nothing here writes; a mapping is built once per class and never changes
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final, cast
+from typing import Any, Final, TypeAlias, cast
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import SchemaValidator
 
 from dynaorm.entity.aggregate import AggregateMapping
 from dynaorm.entity.constraint import Constraint
+from dynaorm.entity.encoder import Encoder, encoder_of
 from dynaorm.entity.expiry import seconds_of
 from dynaorm.entity.field import FieldMapping
 from dynaorm.entity.keys import IndexMapping, KeyPart
+from dynaorm.entity.secret import is_secret, masked, problems_of, unsaid
 from dynaorm.entity.state import LOADING, Loaded, set_state
 from dynaorm.entity.stored import StoredValues
 from dynaorm.entity.table import Table
@@ -36,6 +38,9 @@ VERSION_AT = "version_at"
 DELETED = "deleted"
 
 _NOTHING: Final[Mapping[str, str]] = {}
+
+Claim: TypeAlias = tuple[str, str, Any]
+"""A unique value claimed: the constraint's name, the guard's key, and the value as a person would name it."""
 
 
 @record
@@ -123,7 +128,7 @@ class EntityMapping:
     def encode(self, values: Mapping[str, Any]) -> dict[str, AttributeValue]:
         """The attributes of all fields (keys and index keys not included). Raises InvalidValue."""
         try:
-            item = {attribute: encode(values[name]) for name, attribute, encode in self._encoders}
+            item = self._encoder(values)
         except (KeyError, ValueError):
             # Once more, to raise it with the field's name.
             item = {
@@ -141,13 +146,8 @@ class EntityMapping:
         return any(field.can_be_absent for field in self.fields.values())
 
     @cached_property
-    def _encoders(self) -> tuple[tuple[str, str, Callable[[Any], AttributeValue | None]], ...]:
-        """The stored fields, laid out for the loop every save goes through."""
-        return tuple(
-            (field.name, field.attribute, field.encode if field.can_be_absent else field.codec.encode)
-            for field in self.fields.values()
-            if not field.in_key
-        )
+    def _encoder(self) -> Encoder:
+        return encoder_of(field for field in self.fields.values() if not field.in_key)
 
     def encode_field(self, field: FieldMapping, values: Mapping[str, Any]) -> AttributeValue | None:
         """One field's attribute value, None for absence. Raises InvalidValue."""
@@ -156,7 +156,8 @@ class EntityMapping:
         except KeyError:
             raise self.invalid(field.name, None, "has no value", "give it one") from None
         except ValueError as problem:
-            raise self.invalid(field.name, values[field.name], str(problem)) from problem
+            invalid = self.invalid(field.name, values[field.name], str(problem))
+            raise invalid from self.told(field.name, problem)
 
     def primary_key(self, values: Mapping[str, Any]) -> dict[str, AttributeValue]:
         """The main item's primary key. Raises InvalidValue where a part is None or cannot be part of a key."""
@@ -176,7 +177,8 @@ class EntityMapping:
         try:
             return part.value(values)
         except KeyValueError as problem:
-            raise self.invalid(problem.field, problem.value, problem.problem) from problem
+            invalid = self.invalid(problem.field, problem.value, problem.problem)
+            raise invalid from self.told(problem.field, problem)
 
     def _refuse_reserved(self, part: KeyPart, text: str) -> None:
         if reserved := self.table.reserved_for(part.attribute, text):
@@ -198,28 +200,29 @@ class EntityMapping:
         try:
             return index.keys(values)
         except KeyValueError as problem:
-            raise self.invalid(problem.field, problem.value, problem.problem) from problem
+            invalid = self.invalid(problem.field, problem.value, problem.problem)
+            raise invalid from self.told(problem.field, problem)
 
-    def guard_keys(self, values: Mapping[str, Any], subject: Callable[[], object]) -> dict[str, str]:
-        """Constraint name to guard key, for every value claimed. ``subject`` gives the entity ``when=`` looks at."""
-        found: dict[str, str] = {}
-        for constraint in self.constraints.values():
+    def claims(self, values: Mapping[str, Any], subject: Callable[[], object]) -> list[Claim]:
+        """Every unique value claimed. ``subject`` gives the entity ``when=`` looks at."""
+        found: list[Claim] = []
+        for name, constraint in self.constraints.items():
             if constraint.when is not None and not constraint.when(subject()):
                 continue
             try:
                 key = constraint.guard_key(values)
             except ValueError as problem:
                 fields, value = ", ".join(constraint.fields), constraint.value_of(values)
-                raise self.invalid(fields, value, str(problem)) from problem
+                raise self.invalid(fields, value, str(problem)) from self.told(fields, problem)
             if key is not None:
-                found[constraint.name] = key
+                found.append((name, key, constraint.value_of(values)))
         return found
 
     def validate(self, values: Mapping[str, Any], changed: frozenset[str] | None = None) -> None:
         """Run the validators of the given fields (all by default). Raises InvalidValue; changes nothing."""
         # An entity's own values may lie beside others: those of a cached_property, say.
         present = values
-        if values.keys() != self.fields.keys():
+        if len(values) != len(self.fields):
             present = {name: values[name] for name in self.fields if name in values}
         try:
             if changed is None:
@@ -231,11 +234,18 @@ class EntityMapping:
         except ValidationError as problem:
             first = problem.errors(include_url=False)[0]
             field = str(first["loc"][0]) if first["loc"] else ", ".join(changed or self.fields)
-            raise self.invalid(field, values.get(field), first["msg"]) from problem
+            raise self.invalid(field, values.get(field), first["msg"]) from self.told(field, problem)
 
     def invalid(self, field: str, value: object, problem: str, remedy: str = "") -> InvalidValue:
+        """The error of a value; that of a secret is masked, ``error.value.get_secret_value()`` still gives it."""
         given = {"remedy": remedy} if remedy else {}
+        if is_secret(self.entity, field):
+            problem, value = unsaid(problem, value), masked(value)
         return InvalidValue(entity=self.entity.__name__, field=field, value=value, problem=problem, **given)
+
+    def told(self, field: str, cause: Exception) -> Exception | None:
+        """What an error of this field may give as its cause: that of a secret would show it in the traceback."""
+        return None if is_secret(self.entity, field) else cause
 
     def hydrate(self, item: Item, *, read_only: bool = False) -> Any:
         """The entity an item holds, fully validated, with the item as its snapshot.
@@ -250,11 +260,8 @@ class EntityMapping:
                 values, strict=False, context=LOADING, by_alias=False, by_name=True
             )
         except ValidationError as problem:
-            problems = tuple(
-                f"{'.'.join(map(str, error['loc'])) or 'the entity'}: {error['msg']}"
-                for error in problem.errors(include_url=False)
-            )
-            raise self.unreadable(item, problems) from problem
+            problems, cause = problems_of(self.entity, problem, values)
+            raise self.unreadable(item, problems) from cause
         self._refuse_other_key(item, entity.__dict__)
         set_state(entity, Loaded(item, self._defaults(item, entity.__dict__), read_only))
         return entity

@@ -93,7 +93,7 @@ def _load(window: list[Any], context: Context, concurrency: int, tally: Tally) -
     batches = [
         _Batch(name, dict(portion), context)
         for name, of_table in tables.items()
-        for portion in packed(of_table.items(), lambda entry: entry[1][-1].item)
+        for portion in packed(of_table.items(), lambda entry: (entry[1][-1].item, entry[1][-1].bound))
     ]
     ended = yield from outcomes([batch.sent() for batch in batches], concurrency)
     for batch in batches:

@@ -41,7 +41,8 @@ def get_by(mapping: EntityMapping, fields: Mapping[str, Any], context: Context) 
         stored = visible(mapping, item, context.clock.now())
         if stored is not None and item is not None:
             entity = stored.hydrate(item)
-            if stored.guard_keys(stored.subject(item), lambda: entity).get(constraint.name) == text:  # noqa: B023 - called at once
+            claims = stored.claims(stored.subject(item), lambda: entity)  # noqa: B023 - called at once
+            if any(key == text for _, key, _ in claims):
                 return entity
     return None
 

@@ -33,6 +33,9 @@ _THROTTLES: Final = frozenset(
     }
 )
 
+# What a transport makes of a signature refused for its time, once it knows DynamoDB's: signed anew, it will do.
+WRONG_CLOCK: Final = "RequestTimeTooSkewed"
+
 
 @record
 class Retry:
@@ -99,4 +102,4 @@ def throttle_in(refusal: Refusal) -> str | None:
 
 def is_retryable(refusal: Refusal) -> bool:
     """Whether nothing but time stands against the call: a conflict or throttle anywhere among its reasons."""
-    return conflict_in(refusal) is not None or throttle_in(refusal) is not None
+    return conflict_in(refusal) is not None or throttle_in(refusal) is not None or refusal.code == WRONG_CLOCK

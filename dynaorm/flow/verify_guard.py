@@ -68,10 +68,11 @@ def holds(place: Place, item: Item | None, guard: Place, now: float) -> bool | N
         return False
     try:
         found.hydrate(item)
-        keys = found.guard_keys(found.subject(item), lambda: subject_of(found, item))
+        claims = found.claims(found.subject(item), lambda: subject_of(found, item))
     except DynaormError:
         return None
-    return keys.get(constraint_in(guard)) == str(guard.key[guard.table.pk.name]["S"])
+    wanted = constraint_in(guard), str(guard.key[guard.table.pk.name]["S"])
+    return any((name, key) == wanted for name, key, _ in claims)
 
 
 @record(frozen=False)

@@ -122,8 +122,8 @@ def derived(subject: Subject) -> Derived:
     guards: dict[str, Place] = {}
     if mapping.constraints:
         home = mapping.table.guards
-        texts = mapping.guard_keys(mapping.subject(item), lambda: subject_of(mapping, item))
-        guards = {name: guard_place(home, text) for name, text in texts.items()}
+        claims = mapping.claims(mapping.subject(item), lambda: subject_of(mapping, item))
+        guards = {name: guard_place(home, key) for name, key, _ in claims}
     return Derived(mapping.index_keys(mapping.subject(item)), guards)
 
 

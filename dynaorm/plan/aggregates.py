@@ -139,7 +139,7 @@ def _sides(
         return
     if mapping.is_tombstone(item):
         return
-    values = values_of(mapping, item, {} if old else net.overrides)
+    values = values_of(mapping, item, None if old else net.overrides)
     for one in mapping.aggregates.values():
         if net.write is UPDATE and not one.depends_on(net.changed):
             continue
@@ -247,7 +247,7 @@ def _unchanged(slot: Slot) -> Net | None:
         return None
     return Net(
         slot.mapping, slot.key, KNOWN, UPDATE, state.item, slot.mapping, after=dict(state.item),
-        entities=[entity],
+        entities=(entity,),
     )  # fmt: skip
 
 
@@ -283,7 +283,7 @@ def _write_checked(net: Net, slot: Slot) -> None:
         return
     net.write, net.after = UPDATE, dict(net.before)
     # The object that was checked would be stale after this commit, by our own doing.
-    loaded = [check.target for check in slot.checks if state_of(check.target) is not None]
+    loaded = tuple(check.target for check in slot.checks if state_of(check.target) is not None)
     net.entities = net.entities or loaded[:1]
 
 

@@ -31,12 +31,14 @@ class Load:
         mapping: its class.
         key: its primary key.
         item: all of what will be stored.
+        bound: its ``size_bound``.
     """
 
     entity: Any
     mapping: EntityMapping
     key: Item
     item: Item
+    bound: int
 
     @property
     def effect(self) -> Effect:
@@ -76,9 +78,9 @@ def load_of(entity: Any, revision: str) -> Load:
     item = new_image(mapping, key, values)
     if mapping.table.revision_attribute is not None:
         item[mapping.table.revision_attribute] = {"S": revision}
-    if size_bound(item) > ITEM_LIMIT and (size := item_size(item)) > ITEM_LIMIT:
+    if (bound := size_bound(item)) > ITEM_LIMIT and (size := item_size(item)) > ITEM_LIMIT:
         raise ItemTooLarge(key=stored_key(mapping, key), bytes=size)
-    return Load(entity, mapping, key, item)
+    return Load(entity, mapping, key, item, bound)
 
 
 def check_loadable(entity: type[Any]) -> None:

@@ -4,7 +4,6 @@ Every intent about an item ends in one ``Net``; guards, versions and actions are
 """
 
 from collections.abc import Mapping
-from dataclasses import field
 from enum import Enum
 from typing import Any
 
@@ -75,9 +74,9 @@ class Net:
     values: Mapping[str, Any] | None = None
     edits: tuple[Change, ...] = ()
     condition: Condition | None = None
-    entities: list[Any] = field(default_factory=list)
+    entities: tuple[Any, ...] = ()
     changed: frozenset[str] = frozenset()
-    overrides: dict[str, Any] = field(default_factory=dict)
+    overrides: Mapping[str, Any] | None = None
     is_edit: bool = False
     as_loaded: bool = False
     version: int | None = None

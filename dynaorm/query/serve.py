@@ -53,7 +53,8 @@ def asks_of(question: Question, source: Source) -> Iterator[Ask]:
             for partition in product(*(_partition_values(part, equal) for part in source.partition)):
                 yield Ask(partition, ranges, held)
         except KeyValueError as problem:
-            raise source.mapping.invalid(problem.field, problem.value, problem.problem) from problem
+            invalid = source.mapping.invalid(problem.field, problem.value, problem.problem)
+            raise invalid from source.mapping.told(problem.field, problem)
 
 
 def _combinations(given: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

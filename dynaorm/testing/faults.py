@@ -41,6 +41,9 @@ class Fault:
                 f"{self.name}(at={self.at}, times={self.times}): both count from 1, give at least 1"
             )
 
+    def __str__(self) -> str:
+        return f"{self.name}(at={self.at}, times={self.times})"
+
     def counts(self, call: Call) -> bool:
         """Whether this fault counts the call at all."""
         return self.operations is None or call.operation in self.operations
@@ -143,7 +146,7 @@ class FaultyTransport:
     """Passes calls on to another transport, except where a fault strikes (the ``Transport`` protocol).
 
     Each fault counts on its own, also calls that another one struck; where several would strike, the first
-    given does. ``calls`` holds every call made. It may be shared by threads.
+    given does. ``calls`` holds every call made since the last ``inject``. It may be shared by threads.
 
     Example:
         >>> from dynaorm.testing.scripted import ScriptedTransport
@@ -159,6 +162,19 @@ class FaultyTransport:
         self._faults = faults
         self._counts = [0] * len(faults)
         self._counting = threading.Lock()
+
+    def inject(self, *faults: Fault) -> None:
+        """Let these faults strike from now on, in place of those before: the next call is number 1."""
+        with self._counting:
+            self.calls.clear()
+            self._faults, self._counts = faults, [0] * len(faults)
+
+    @property
+    def pending(self) -> tuple[Fault, ...]:
+        """The faults that have not struck yet, because too few calls were made."""
+        with self._counting:
+            counted = zip(self._faults, self._counts, strict=True)
+            return tuple(fault for fault, count in counted if count < fault.at)
 
     def call(self, call: Call, /) -> Reply:
         """Make the call, or fail as the first fault that strikes says.

@@ -24,9 +24,9 @@ def test_nothing_else_is(name: str) -> None:
 
 def test_an_error_of_the_module_itself_is_let_through(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "moto", None)
-    monkeypatch.delitem(sys.modules, "dynaorm.testing.strict_moto", raising=False)
+    monkeypatch.delitem(sys.modules, "dynaorm.testing.moto_engine", raising=False)
     with pytest.raises(ModuleNotFoundError, match="moto"):
-        load_target("dynaorm.testing.strict_moto:strict_moto")
+        load_target("dynaorm.testing.moto_engine:strict_moto")
 
 
 def test_the_working_directory_is_importable_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -268,9 +268,9 @@ def test_a_cursor_is_signed_where_the_session_has_a_secret() -> None:
     open_session = session_on(ScriptedTransport(page(item(1), more=key(1))))
     cursor = open_session.query(Ticket, project="p").page(1).cursor
     with pytest.raises(InvalidCursor):
-        session_on(ScriptedTransport(), cursor_secret=b"secret").query(Ticket, project="p").page(
-            1, after=cursor
-        )
+        session_on(ScriptedTransport(), cursor_secret=b"sixteen or more bytes").query(
+            Ticket, project="p"
+        ).page(1, after=cursor)
 
 
 def test_throttles_are_waited_for_and_the_page_is_read_again() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import botocore.session
 import pytest
 
-from dynaorm.testing.strict_moto import strict_moto
+from dynaorm.testing.moto_engine import strict_moto
 from dynaorm.transport.pynamodb import PynamoTransport
 from tests.integrity.zoo import TABLES, Raw
 

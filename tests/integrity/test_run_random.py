@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from dynaorm.flow.finding import Kind
 from dynaorm.flow.mend import Outcome
 from dynaorm.integrity.run import Options, repair, verify
-from dynaorm.testing.strict_moto import strict_moto
+from dynaorm.testing.moto_engine import strict_moto
 from tests.integrity.conftest import raw_on
 from tests.integrity.test_run_damage import found
 from tests.integrity.zoo import TOMORROW, Book, Found, Group, Member, Raw, Voucher, app, key_of, text

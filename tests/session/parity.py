@@ -54,6 +54,8 @@ _RULES: list[tuple[str, str]] = [
     (r"\bcontext_of\b", "async_context_of"),
     (r"\bdynaorm\.session\.(asking|query|bulk|verifying|settings|drive)\b", r"dynaorm.session.\1_async"),
     (r"import drive\b", "import drive_async"),
+    (r"import logged$", "import logged_async"),
+    (r"\blogged\(", "logged_async("),
     (r"``for (\w+) in session", r"``async for \1 in session"),
 ]
 

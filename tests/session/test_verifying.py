@@ -12,7 +12,7 @@ from dynaorm.flow.call import Call, Reply, Transport
 from dynaorm.flow.finding import Kind
 from dynaorm.flow.mend import Outcome
 from dynaorm.testing.clock import FakeClock
-from dynaorm.testing.strict_moto import strict_moto
+from dynaorm.testing.moto_engine import strict_moto
 from tests.integrity.conftest import REGION, raw_on
 from tests.integrity.zoo import (
     TABLES,

@@ -22,7 +22,7 @@ from dynaorm.flow.finding import Kind
 from dynaorm.item.value import Item
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.faults import Fault, FaultyTransport, conflict, lost_answer, lost_request, throttle
-from dynaorm.testing.strict_moto import strict_moto
+from dynaorm.testing.moto_engine import strict_moto
 from dynaorm.transport.pynamodb import PynamoTransport
 
 app, tallies = Table("machine"), Table("machine-tallies", sk=None)
