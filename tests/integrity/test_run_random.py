@@ -178,7 +178,7 @@ def fill(raw: Raw, herd: Any) -> None:
         session.save(Voucher(voucher_id=code, code=code, ends=TOMORROW if ends else None))
 
 
-@settings(max_examples=5)
+@settings(max_examples=4)
 @given(herd=st.tuples(members, books, vouchers), chosen=damages, segments=st.integers(1, 3))
 def test_exactly_the_damage_is_found(herd: Any, chosen: Any, segments: int) -> None:
     with strict_moto():
