@@ -13,11 +13,13 @@ FUZZ_ARGS ?=
 FUZZ_EXAMPLES ?= 2000
 # Which mutants, as in: make mutate MUTATE_ARGS="dynaorm.plan.fold*", or make mutate-entity MUTATE_ARGS="template keys"
 MUTATE_ARGS ?=
+# Arguments for the torture test, as in: make torture TORTURE_ARGS="--seconds 60 --processes 4 --seed 7"
+TORTURE_ARGS ?=
 # Arguments for the comparison with peers, as in: make bench-peers PEERS_ARGS="--write"
 PEERS_ARGS ?=
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint format fuzz mutate mutate-entity bench bench-peers clean
+.PHONY: help demo test lint format torture fuzz mutate mutate-entity bench bench-scale bench-peers clean
 
 help:
 	@echo "make demo         run the examples on an in-memory DynamoDB"
@@ -26,7 +28,9 @@ help:
 	@echo "make format       write the formatting and the fixes that ruff knows"
 	@echo "make fuzz         the properties and state machines of tests/fuzz and tests/story, for long"
 	@echo "make mutate       change the code of plan/ in every way, and see that a test notices (mutate-entity: of entity/)"
+	@echo "make torture      processes that fight, meet faults and are killed"
 	@echo "make bench        measure what must be fast"
+	@echo "make bench-scale  measure what must stay flat"
 	@echo "make bench-peers  compare with other DynamoDB libraries"
 	@echo "make clean        remove what the other commands made"
 
@@ -64,8 +68,14 @@ mutate: .venv-mutation/.installed
 mutate-entity: .venv-mutation/.installed
 	.venv-mutation/bin/python tests/mutate_entity.py $(MUTATE_ARGS)
 
+torture: .venv/.dev .venv-ministack/.installed
+	$(BIN)/python -m tests.torture $(TORTURE_ARGS)
+
 bench: .venv/.dev
 	$(BIN)/python benchmarks/run.py
+
+bench-scale: .venv/.dev
+	$(BIN)/python benchmarks/scale.py
 
 bench-peers: .venv-peers/.installed .venv-peers-aio/.installed
 	.venv-peers/bin/python -m benchmarks.peers.run $(PEERS_ARGS)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from dynaorm.entity.state import LOADING
     from dynaorm.entity.table import BinaryKey, GlobalIndex, LocalIndex, NumberKey, Table
     from dynaorm.entity.version import Version
+    from dynaorm.flow.iam import iam_policy
     from dynaorm.flow.retry import Retry
     from dynaorm.item.field import F
     from dynaorm.plan.inspection import inspect
@@ -29,14 +30,18 @@ if TYPE_CHECKING:
     from dynaorm.session.query import Collection, Query
     from dynaorm.session.sync import Session
     from dynaorm.session.transaction import Transaction
+    from dynaorm.transport.direct import DirectTransport
+    from dynaorm.transport.direct_async import AsyncDirectTransport
 
 __all__ = [
     "LOADING",
     "Aggregate",
+    "AsyncDirectTransport",
     "AsyncSession",
     "Attribute",
     "BinaryKey",
     "Collection",
+    "DirectTransport",
     "Entity",
     "ExpiresAt",
     "F",
@@ -61,6 +66,7 @@ __all__ = [
     "Versioned",
     "any_of",
     "detached",
+    "iam_policy",
     "inspect",
     "ksuid_range",
     "new_ksuid",
@@ -96,6 +102,7 @@ _HOMES: Final = {
         "Table",
     ),
     "dynaorm.entity.version": ("Version",),
+    "dynaorm.flow.iam": ("iam_policy",),
     "dynaorm.flow.retry": ("Retry",),
     "dynaorm.item.field": ("F",),
     "dynaorm.plan.inspection": ("inspect",),
@@ -112,6 +119,8 @@ _HOMES: Final = {
     ),
     "dynaorm.session.sync": ("Session",),
     "dynaorm.session.transaction": ("Transaction",),
+    "dynaorm.transport.direct": ("DirectTransport",),
+    "dynaorm.transport.direct_async": ("AsyncDirectTransport",),
 }
 _HOME: Final = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -1,76 +1,34 @@
 """Every way dynaorm can fail: each error has fields, pickles, and its message ends with what to do.
 
-    DynaormError
-    ├── DeclarationError(TypeError)      the class cannot be mapped
-    ├── UsageError(RuntimeError)         the call cannot be planned; nothing was sent
-    │   ├── InvalidValue(ValueError)     a value cannot be stored or be part of a key
-    │   ├── PlanTooLarge · ItemTooLarge · SameItemTwice · KeyChanged · UnknownField · NotVersioned · SessionClosed
-    │   └── InvalidCursor(ValueError)    the cursor of another query
-    ├── DecodeError(ValueError)          a stored item cannot become an entity
-    └── StoreError                       DynamoDB said no, or nothing
-        ├── EntityNotFound(LookupError)
-        ├── ConstraintViolation          somebody else has it: .violations
-        │   ├── AlreadyExists            the entity's own key is taken
-        │   └── UniqueViolation          .constraint .fields .value .owner of the first
-        ├── StaleEntity                  someone saved or deleted it since
-        ├── ConditionFailed              the caller's own condition
-        ├── Contention · Throttled       retryable, retries spent
-        ├── OutcomeUnknown · Unreachable · TokenReused · OwnerUnknown · TableNotFound · BulkError
-        └── UnexpectedRefusal            anything else DynamoDB said
-
-Every error is a dataclass with keywords only. Its message is ``problem`` and ``remedy``; their defaults name
-other fields in braces, filled in when the error is made. Given by the caller, they are taken as they are.
+DynaormError
+├── DeclarationError(TypeError)      the class cannot be mapped
+├── UsageError(RuntimeError)         the call cannot be planned; nothing was sent
+│   ├── InvalidValue(ValueError)     a value cannot be stored or be part of a key
+│   ├── PlanTooLarge · ItemTooLarge · SameItemTwice · KeyChanged · UnknownField · NotVersioned · SessionClosed
+│   └── InvalidCursor(ValueError)    the cursor of another query
+├── DecodeError(ValueError)          a stored item cannot become an entity
+└── StoreError                       DynamoDB said no, or nothing
+├── EntityNotFound(LookupError)
+├── ConstraintViolation          somebody else has it: .violations
+│   ├── AlreadyExists            the entity's own key is taken
+│   └── UniqueViolation          .constraint .fields .value .owner of the first
+├── StaleEntity                  someone saved or deleted it since
+├── ConditionFailed              the caller's own condition
+├── Contention · Throttled       retryable, retries spent
+├── OutcomeUnknown · Unreachable · TokenReused · OwnerUnknown · TableNotFound · BulkError
+└── UnexpectedRefusal            anything else DynamoDB said
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from difflib import get_close_matches
-from typing import Any, Protocol, dataclass_transform
+from dataclasses import field
+from typing import Any
 
-_SHOWN, _LISTED = 200, 5
+from dynaorm.failure import Address as Address  # noqa: PLC0414 - a name that others take from here
+from dynaorm.failure import DynaormError as DynaormError  # noqa: PLC0414 - see above
+from dynaorm.failure import nearest, shown
+from dynaorm.record import record
 
-
-class Address(Protocol):
-    """What an error knows of an entity's key: its class, its key fields, the raw key. ``repr`` shows it."""
-
-    @property
-    def entity(self) -> type[Any] | None: ...
-    @property
-    def fields(self) -> Mapping[str, Any]: ...
-    @property
-    def primary_key(self) -> Mapping[str, Mapping[str, Any]]: ...
-
-
-def _shown(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
-
-
-def _blank(error: type[BaseException]) -> BaseException:
-    return error.__new__(error)
-
-
-@dataclass_transform(eq_default=False, kw_only_default=True, field_specifiers=(field,))
-class DynaormError(Exception):
-    """Base of all errors. ``problem``: what is wrong; ``remedy``: what to do about it."""
-
-    problem: str
-    remedy: str
-
-    def __init_subclass__(cls) -> None:
-        dataclass(eq=False, kw_only=True)(cls)
-
-    def __post_init__(self) -> None:
-        for name, words in (("problem", self.problem), ("remedy", self.remedy)):
-            if words is getattr(type(self), name, None):
-                setattr(self, name, words.format_map(vars(self)))
-
-    def __str__(self) -> str:
-        return f"{self.problem}; {self.remedy}"
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        # Made blank and filled afterwards, because an error may be among its own causes.
-        return _blank, (type(self),), vars(self)
+_LISTED = 5
 
 
 class DeclarationError(DynaormError, TypeError):
@@ -101,7 +59,7 @@ class InvalidValue(UsageError, ValueError):
     remedy: str = "give the field a value that its declaration allows"
 
     def __str__(self) -> str:
-        return f"{self.entity}.{self.field} = {_shown(self.value)}: {self.problem}; {self.remedy}"
+        return f"{self.entity}.{self.field} = {shown(self.value)}: {self.problem}; {self.remedy}"
 
 
 class PlanTooLarge(UsageError):
@@ -162,8 +120,8 @@ class UnknownField(UsageError):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if nearest := get_close_matches(self.field, self.known, n=1):
-            self.remedy = f"did you mean {nearest[0]!r}?"
+        if found := nearest(self.field, self.known):
+            self.remedy = f"did you mean {found!r}?"
         elif self.known:
             self.remedy = f"use one of {', '.join(self.known)}"
 
@@ -201,7 +159,7 @@ class DecodeError(DynaormError, ValueError):
     )
 
     def __str__(self) -> str:
-        key = ", ".join(f"{name}={_shown(*value.values())}" for name, value in self.key.items())
+        key = ", ".join(f"{name}={shown(*value.values())}" for name, value in self.key.items())
         return "\n  - ".join([f"{self.problem} from the item {key}:", *self.problems]) + f"\n{self.remedy}"
 
 
@@ -228,7 +186,7 @@ class EntityNotFound(StoreError, LookupError):
     )
 
 
-@dataclass(frozen=True)
+@record
 class Violation:
     """One constraint that somebody else's item stands for; ``owner`` is None where it is not known."""
 
@@ -240,7 +198,7 @@ class Violation:
     def __str__(self) -> str:
         of = "" if self.fields in ((), (self.constraint,)) else f" ({', '.join(self.fields)})"
         by = "is already taken" if self.owner is None else f"is taken by {self.owner!r}"
-        return f"{self.constraint}{of} {_shown(self.value)} {by}"
+        return f"{self.constraint}{of} {shown(self.value)} {by}"
 
 
 class ConstraintViolation(StoreError):
@@ -376,7 +334,7 @@ class BulkError(StoreError):
     remedy: str = "The others are done: correct what .failures says, and repeat only those"
 
     def __str__(self) -> str:
-        said = [f"{_shown(subject)}: {error}" for subject, error in self.failures[:_LISTED]]
+        said = [f"{shown(subject)}: {error}" for subject, error in self.failures[:_LISTED]]
         more = [f"and {len(self.failures) - _LISTED:,} more"] if len(self.failures) > _LISTED else []
         return "\n  - ".join([f"{len(self.failures):,} failed:", *said, *more]) + f"\n{self.remedy}"
 

@@ -15,6 +15,7 @@ from types import ModuleType
 import pytest
 
 import dynaorm
+import dynaorm.testing
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "dynaorm"
@@ -33,7 +34,24 @@ LONG_FUNCTIONS: dict[str, int] = {}
 """Functions over the budget ("dynaorm/item/field.py:FieldPath.between": 45). Better: a name for a part of it."""
 
 TESTED_ELSEWHERE: dict[str, str] = {
+    "cli/__main__.py": "cli/test_commands.py",
+    "cli/output.py": "cli/test_commands.py",
+    "cli/status.py": "cli/test_commands.py",
+    "flow/backfill.py": "integrity/test_run_backfill.py",
+    "flow/finding.py": "integrity/test_run_damage.py",
+    "flow/inquiry.py": "integrity/test_run_writers.py",
+    "flow/mend.py": "integrity/test_run_damage.py",
+    "flow/verify.py": "session/test_verifying.py",
+    "flow/verify_actions.py": "integrity/test_run_damage.py",
+    "flow/verify_guard.py": "integrity/test_run_damage.py",
+    "flow/verify_item.py": "integrity/test_run_damage.py",
+    "flow/verify_ledger.py": "integrity/test_checkpoint.py",
+    "flow/verify_scan.py": "session/test_verifying.py",
+    "flow/verify_scope.py": "session/test_verifying.py",
+    "flow/verify_totals.py": "session/test_verifying.py",
+    "flow/verify_version.py": "integrity/test_run_damage.py",
     "flow/query.py": "session/test_query.py",
+    "flow/repair.py": "integrity/test_run_damage.py",
     "flow/write.py": "faults/test_lost_answers.py",
     "plan/intent.py": "plan/test_fold.py",
     "plan/known.py": "plan/test_compiler.py",
@@ -46,7 +64,14 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "session/drive_async.py": "session/test_aio.py",
     "session/query_async.py": "session/test_aio.py",
     "session/settings_async.py": "session/test_aio.py",
-    "testing/request_rules.py": "testing/test_strict_moto.py",
+    "session/verifying_async.py": "session/test_verifying.py",
+    "testing/census.py": "testing/test_consistency.py",
+    "testing/census_guards.py": "testing/test_consistency.py",
+    "testing/census_totals.py": "testing/test_consistency.py",
+    "testing/census_versions.py": "testing/test_consistency.py",
+    "testing/request_rules.py": "testing/test_moto_engine.py",
+    "testing/store.py": "testing/test_plugin.py",
+    "transport/aiohttp.py": "transport/test_direct_async.py",
     "transport/threaded.py": "session/test_aio.py",
 }
 """Modules without a test file of their own, and where their tests are ("plan/net.py": "plan/test_fold.py")."""
@@ -55,13 +80,19 @@ NAMES_THAT_SAY_NOTHING = {"common", "constants", "helpers", "misc", "models", "t
 
 HEAVY = {"aiohttp", "boto3", "botocore", "moto", "pynamodb", "pytest", "requests", "rich"}
 
+# Of the standard library: what takes long to import, and is of no use before the first connection, thread or mistake.
+LATE = {"asyncio", "concurrent", "difflib", "http", "ssl", "subprocess"}
+
 
 def test_every_module_imports_only_from_lower_floors() -> None:
     run = _run(str(Path(sys.executable).with_name("lint-imports")), "--no-logo", "--no-cache")
     assert run.returncode == 0, f"{run.stdout}\n{run.stderr}"
 
 
-@pytest.mark.parametrize("statement", ["import dynaorm", "import dynaorm.testing.plugin"])
+@pytest.mark.parametrize(
+    "statement",
+    ["import dynaorm", "import dynaorm.testing.plugin", "from dynaorm.testing import FakeClock, lost_answer"],
+)
 def test_an_import_loads_nothing_heavy(statement: str) -> None:
     """The plugin is imported by pytest in every project where dynaorm is installed, hence the second one."""
     program = f"import json, sys\n{statement}\nprint(json.dumps(sorted(sys.modules)))"
@@ -72,13 +103,30 @@ def test_an_import_loads_nothing_heavy(statement: str) -> None:
     assert not loaded, f"`{statement}` loads {sorted(loaded)}; import them where they are first needed"
 
 
-def test_every_public_name_has_a_home_and_every_home_its_names() -> None:
-    homes = {name for names in dynaorm._HOMES.values() for name in names}
-    assert homes == set(dynaorm.__all__)
-    assert set(dynaorm.__all__) <= set(dir(dynaorm))
-    assert all(getattr(dynaorm, name) is not None for name in dynaorm.__all__)
+def test_a_session_begins_without_what_only_some_processes_need() -> None:
+    """A process that was started to serve one request waits for every import."""
+    program = (
+        "import json, sys\nfrom dynaorm import Entity, Key, Session, Table\nprint(json.dumps([*sys.modules]))"
+    )
+    run = _run(sys.executable, "-c", program)
+    assert run.returncode == 0, run.stderr
+    loaded = {name.partition(".")[0] for name in json.loads(run.stdout)} & (HEAVY | LATE)
+    assert not loaded, f"a session loads {sorted(loaded)}; import them where they are first needed"
+
+
+@pytest.mark.parametrize("package", [dynaorm, dynaorm.testing], ids=["dynaorm", "dynaorm.testing"])
+def test_every_public_name_has_a_home_and_every_home_its_names(package: ModuleType) -> None:
+    homes = {name for names in package._HOMES.values() for name in names}
+    assert homes == set(package.__all__)
+    assert set(package.__all__) <= set(dir(package))
+    assert not any(isinstance(getattr(package, name), ModuleType | None) for name in package.__all__)
     with pytest.raises(AttributeError, match="no attribute 'Sesion'"):
-        dynaorm.Sesion  # noqa: B018 - the attribute is what is asked
+        package.Sesion  # noqa: B018 - the attribute is what is asked
+
+
+def test_no_public_name_of_testing_is_that_of_a_module() -> None:
+    """Importing the module would put it in the place of the name."""
+    assert not {path.stem for path in (PACKAGE / "testing").glob("*.py")} & set(dynaorm.testing.__all__)
 
 
 def test_declaring_entities_does_not_import_sessions() -> None:
@@ -89,9 +137,9 @@ def test_declaring_entities_does_not_import_sessions() -> None:
 
 
 def test_every_package_is_a_charter_and_nothing_else() -> None:
-    """Below the root, ``__init__.py`` says what lives in the package; it re-exports nothing."""
+    """Below the root, ``__init__.py`` says what lives in the package; only ``testing`` names what is public in it."""
     faults = []
-    for folder in sorted({path.parent for path in MODULES} - {PACKAGE}):
+    for folder in sorted({path.parent for path in MODULES} - {PACKAGE, PACKAGE / "testing"}):
         init = folder / "__init__.py"
         if not init.exists():
             faults.append(f"{_name(init)} does not exist")
@@ -114,14 +162,14 @@ def test_every_module_opens_with_a_sentence_that_says_what_it_is() -> None:
 
 def test_every_public_name_is_documented() -> None:
     faults = []
-    for name in dynaorm.__all__:
-        public = getattr(dynaorm, name)
+    for package, name in [(each, name) for each in (dynaorm, dynaorm.testing) for name in each.__all__]:
+        public, label = getattr(package, name), f"{package.__name__}.{name}"
         if isinstance(public, ModuleType) or not (inspect.isclass(public) or inspect.isroutine(public)):
             continue
         if not inspect.getdoc(public):
-            faults.append(f"dynaorm.{name} has no docstring")
+            faults.append(f"{label} has no docstring")
         if inspect.isclass(public):
-            faults += [f"dynaorm.{name}.{method} has no docstring" for method in _undocumented(public)]
+            faults += [f"{label}.{method} has no docstring" for method in _undocumented(public)]
     _report(faults)
 
 

@@ -24,6 +24,7 @@ CLIENTS: Mapping[str, str] = {
     "dynaorm_default": ".venv-peers",
     "dynaorm_direct": ".venv-peers",
     "dynaorm_async": ".venv-peers",
+    "dynaorm_async_direct": ".venv-peers",
 }
 REFERENCE = next(iter(CLIENTS))
 

@@ -6,7 +6,7 @@ honour, so it is refused rather than ignored.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, is_dataclass
+from dataclasses import is_dataclass
 from types import NoneType, UnionType
 from typing import (
     Annotated,
@@ -19,14 +19,17 @@ from typing import (
     get_type_hints,
 )
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Secret, SecretBytes, SecretStr
 from pydantic.fields import FieldInfo
 from typing_extensions import is_typeddict
 
 from dynaorm.entity.marker import MARKERS, Attribute
+from dynaorm.record import record
+
+_SECRETS = (Secret, SecretStr, SecretBytes)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Marked:
     """A field's type without its markers, the markers, and what is wrong with where they stand."""
 
@@ -77,6 +80,26 @@ def accepts_none(annotation: Any) -> bool:
     return annotation in (None, NoneType) or (
         origin in (Union, UnionType) and any(map(accepts_none, members))
     )
+
+
+def holds_secret(annotation: Any) -> bool:
+    """Whether a type is a pydantic secret, or has one anywhere inside: a member, a field of a nested record."""
+    return _holds_secret(annotation, frozenset())
+
+
+def _holds_secret(annotation: Any, seen: frozenset[Any]) -> bool:
+    named = _named(annotation)
+    if named is not None:
+        return annotation not in seen and _holds_secret(named, seen | {annotation})
+    if get_origin(annotation) is Annotated:
+        return _holds_secret(get_args(annotation)[0], seen)
+    kind = get_origin(annotation) or annotation
+    if isinstance(kind, type):
+        if issubclass(kind, _SECRETS):
+            return True
+        if kind not in seen and any(_holds_secret(one, seen | {kind}) for one, _ in _record_fields(kind)):
+            return True
+    return any(_holds_secret(member, seen) for member in get_args(annotation))
 
 
 def _is_marker(one: object) -> bool:

@@ -9,6 +9,7 @@ from dynaorm.entity.codec_value import (
     Misfit,
     Unstorable,
     content,
+    encode_text_map,
     encode_texts,
     inside,
     mistyped,
@@ -119,12 +120,13 @@ def dict_codec(key: Codec, element: Codec, key_name: str) -> Codec:
         )
     to_name, from_name = _names(key, tag)
     encode_one, decode_one = element.encode, element.decode
+    encode_all = encode_text_map if key is TEXT and element is TEXT else _each_member(to_name, encode_one)
 
     def encode(value: Any) -> AttributeValue:
         if not isinstance(value, dict):
             raise mistyped(value, "dict")
         try:
-            found = {to_name(name): encode_one(held) for name, held in value.items()}
+            found = encode_all(value)
         except ValueError:
             raise _misfit_in_dict(value, to_name, encode_one) from None
         if len(found) < len(value):
@@ -139,6 +141,12 @@ def dict_codec(key: Codec, element: Codec, key_name: str) -> Codec:
             raise _misfit_in_dict(found, from_name, decode_one) from None
 
     return Codec(encode, decode, frozenset({"M"}), element=element)
+
+
+def _each_member(
+    to_name: Callable[[Any], str], encode_one: Callable[[Any], AttributeValue]
+) -> Callable[[Mapping[Any, Any]], dict[str, AttributeValue]]:
+    return lambda values: {to_name(name): encode_one(held) for name, held in values.items()}
 
 
 def _names(key: Codec, tag: str) -> tuple[Callable[[Any], str], Callable[[str], Any]]:

@@ -1,7 +1,6 @@
 """The codecs of classes that hold nothing but themselves: scalars, enums, secrets, URLs, addresses, paths."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from decimal import Decimal
 from enum import Enum
 from ipaddress import (
@@ -26,6 +25,7 @@ from dynaorm.entity.codec_choice import enum_codec
 from dynaorm.entity.codec_value import NONE, SECRET_BYTES, Codec, mistyped, printed_codec, scalar_codec
 from dynaorm.entity.scalar import scalar_of
 from dynaorm.item.value import AttributeValue
+from dynaorm.record import replace
 
 _ADDRESSES: Final = (IPv4Address, IPv4Interface, IPv4Network, IPv6Address, IPv6Interface, IPv6Network)
 _ANY_ADDRESS: Final[Mapping[Any, tuple[tuple[type, ...], Callable[[str], Any]]]] = {

@@ -9,7 +9,6 @@ Rule 3. A field absent from the map is left out, so that its default applies; bu
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from pydantic import TypeAdapter, ValidationError
@@ -26,11 +25,12 @@ from dynaorm.entity.codec_value import (
 )
 from dynaorm.entity.state import LOADING
 from dynaorm.item.value import AttributeValue
+from dynaorm.record import record, replace
 
 _EMPTY: Final[AttributeValue] = {"L": []}
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Member:
     """A field as it is stored in a map.
 
@@ -94,7 +94,7 @@ def check_names(owner: str, members: Sequence[Member]) -> None:
             taken[attribute] = member.name
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Plan:
     """How fields become a map and come back."""
 

@@ -8,7 +8,6 @@ import dataclasses
 import inspect
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from types import UnionType
 from typing import Annotated, Any, NotRequired, Required, TypeVar, Union, get_args, get_origin
 
@@ -24,13 +23,14 @@ from dynaorm.entity.annotation import marked
 from dynaorm.entity.codec_value import Unstorable
 from dynaorm.entity.marker import Attribute
 from dynaorm.entity.scalar import ALIASES
+from dynaorm.record import record
 
 # To type checkers, Json[X] is X, and JsonValue a union.
 _JSON: Any = pydantic.Json
 _ANY_JSON: Any = JsonValue
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Meta:
     """What ``Annotated`` says of a type that bears on how it is stored.
 
@@ -77,7 +77,7 @@ def meta_of(metadata: Sequence[object]) -> Meta:
     return found
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FieldOf:
     """A field as declared: its type, and what is said of it."""
 

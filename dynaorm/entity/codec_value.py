@@ -6,7 +6,7 @@ Rule 2. Messages go on from the field's name: ``is an int, not a str``, ``at add
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field
 from datetime import UTC, datetime, time
 from decimal import Decimal
 from reprlib import Repr
@@ -16,10 +16,12 @@ from pydantic import SecretBytes
 
 from dynaorm.entity.scalar import STR, Scalar, datetime_text, in_utc
 from dynaorm.item.value import AttributeValue, number_text
+from dynaorm.record import record, replace
 
 NULL: Final[AttributeValue] = {"NULL": True}
 
-_SHORT_INT: Final = 10**38
+_LARGEST_INT: Final = 10**38 - 1
+_SMALLEST_INT: Final = -_LARGEST_INT
 _REPR: Final = Repr()
 _REPR.maxstring = _REPR.maxother = _REPR.maxlong = 80
 
@@ -45,7 +47,7 @@ def inside(step: str | int, problem: Exception) -> Misfit:
     return Misfit(str(problem), (step,))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Codec:
     """How the values of one type become attribute values and come back.
 
@@ -56,6 +58,7 @@ class Codec:
         tags: the types of attribute value encode makes: ``{"S"}``. Empty where an application's own encode is used.
         nullable: None is one of the values.
         is_set: the values are sets. An empty one is encoded as ``{"L": []}``, because DynamoDB has no empty sets.
+        is_text: every str is one of the values, and is stored as it is.
         element: the codec of what a list, tuple, set or dict holds; None where the parts differ.
         members: the fields of a model, dataclass, TypedDict or NamedTuple: name to (attribute name or index, codec).
     """
@@ -65,6 +68,7 @@ class Codec:
     tags: frozenset[str]
     nullable: bool = False
     is_set: bool = False
+    is_text: bool = False
     element: "Codec | None" = field(default=None, repr=False)
     members: Mapping[str, tuple[str | int, "Codec"]] | None = field(default=None, repr=False)
 
@@ -157,6 +161,15 @@ def encode_texts(values: Iterable[Any]) -> list[AttributeValue]:
     return [{"S": one} if type(one) is str and one.isascii() else _encode_text(one) for one in values]
 
 
+def encode_text_map(values: Mapping[Any, Any]) -> dict[str, AttributeValue]:
+    """The members of a map of texts, named by texts, again without a call for each."""
+    return {
+        (name if type(name) is str and name.isascii() else STR.to_text(name)):
+        ({"S": one} if type(one) is str and one.isascii() else _encode_text(one))
+        for name, one in values.items()
+    }  # fmt: skip
+
+
 def _decode_text(stored: AttributeValue) -> Any:
     try:
         return stored["S"]
@@ -164,7 +177,7 @@ def _decode_text(stored: AttributeValue) -> Any:
         return content(stored, "S")
 
 
-TEXT: Final = Codec(_encode_text, _decode_text, frozenset({"S"}))
+TEXT: Final = Codec(_encode_text, _decode_text, frozenset({"S"}), is_text=True)
 """The codec of every plain str."""
 
 
@@ -172,7 +185,7 @@ def _int(scalar: Scalar) -> Codec:
     to_text, slow = scalar.to_text, text_codec("int", "N", scalar.to_text, scalar.from_text).decode
 
     def encode(value: Any) -> AttributeValue:
-        if type(value) is int and -_SHORT_INT < value < _SHORT_INT:
+        if type(value) is int and _SMALLEST_INT <= value <= _LARGEST_INT:
             return {"N": f"{value}"}
         return {"N": to_text(value)}
 
@@ -265,7 +278,7 @@ def _datetime(_: Scalar) -> Codec:
             raise mistyped(value, "datetime")
         if value.tzinfo is UTC:
             # The zone is the slow part of a text, and of this one it is known.
-            return datetime.combine(value, value.time()).isoformat("T", "microseconds") + "Z"
+            return f"{value.date().isoformat()}T{value.time().isoformat('microseconds')}Z"
         if value.tzinfo is None or value.utcoffset() is None:
             return value.replace(tzinfo=None).isoformat(timespec="microseconds")
         return datetime_text(value)

@@ -6,11 +6,11 @@ sort key, which repeats it), or a value that itself begins with ``sha256:``, bec
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Final
 
 from dynaorm.entity.scalar import Scalar
+from dynaorm.record import record
 
 OWNER: Final = "owner"
 TABLE: Final = "table"
@@ -18,7 +18,7 @@ _LIMIT: Final = 1024
 _HASHED: Final = "sha256:"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Constraint:
     """A named tuple of fields whose values no two live entities share.
 

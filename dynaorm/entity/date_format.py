@@ -5,15 +5,15 @@ Names of days and months differ by locale and do not sort, so there are none. Da
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from typing import Any, Final
 
 from dynaorm.entity.overlap import Shape, digits
 from dynaorm.entity.scalar import in_utc
+from dynaorm.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DateFormat:
     """A compiled format.
 

@@ -4,8 +4,7 @@ Every problem of a class is collected and raised at once, each with its remedy.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from difflib import get_close_matches
+from dataclasses import field
 from typing import Final
 
 from pydantic import BaseModel
@@ -31,6 +30,8 @@ from dynaorm.entity.scalar import Scalar, scalar_of
 from dynaorm.entity.table import Table
 from dynaorm.entity.validator import fields_validator
 from dynaorm.errors import DeclarationError
+from dynaorm.failure import nearest
+from dynaorm.record import record
 
 _VERSIONED: Final = {
     VERSION: "the version's number",
@@ -116,7 +117,7 @@ def _family_problems(mapping: EntityMapping) -> Iterator[str]:
         )
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class _Draft:
     """A mapping in the making: each part is worked out in turn, and adds what is wrong with it."""
 
@@ -331,8 +332,8 @@ class _Draft:
             yield f"unique constraint {name!r}: a field stands in it twice; name each once"
         for member in members:
             if member not in self.marks:
-                close = get_close_matches(member, self.marks, n=1)
-                remedy = f"did you mean {close[0]!r}?" if close else f"name one of {', '.join(self.marks)}"
+                close = nearest(member, self.marks)
+                remedy = f"did you mean {close!r}?" if close else f"name one of {', '.join(self.marks)}"
                 yield f"unique constraint {name!r}: {member!r} is not a field; {remedy}"
             elif member not in self.keys.scalars:
                 yield (

@@ -7,7 +7,6 @@ Rule 2. A total may be kept in a class, and of a class, that is declared later: 
 
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
-from difflib import get_close_matches
 from typing import Any, Final
 
 from dynaorm.entity.aggregate import Aggregate, AggregateMapping
@@ -17,6 +16,7 @@ from dynaorm.entity.mapping import EntityMapping, mapping_of
 from dynaorm.entity.registry import is_of, kept_fields, replaces
 from dynaorm.entity.scalar import Scalar, scalar_of
 from dynaorm.errors import DeclarationError, UsageError
+from dynaorm.failure import nearest
 
 _NUMBERS: Final = ("int", "Decimal", "float")
 
@@ -130,8 +130,8 @@ def _key_problems(declared: Aggregate, target: EntityMapping, keys: KeysOf) -> I
 
 
 def _nearest(name: str, known: Mapping[str, object]) -> str:
-    close = get_close_matches(name, known, n=1)
-    return f"did you mean {close[0]!r}?" if close else f"name one of {', '.join(known)}"
+    close = nearest(name, known)
+    return f"did you mean {close!r}?" if close else f"name one of {', '.join(known)}"
 
 
 # -- what has to hold between classes ----------------------------------------------------------------------------------

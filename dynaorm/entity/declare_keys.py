@@ -1,8 +1,7 @@
 """The key templates of a class statement become its primary key and its places in the indexes."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
+from dataclasses import field
 
 from dynaorm.entity.index import Index, TemplateText
 from dynaorm.entity.keys import (
@@ -18,9 +17,11 @@ from dynaorm.entity.scalar import Scalar
 from dynaorm.entity.table import KeyAttribute, LocalIndex, Table
 from dynaorm.entity.template import KeyTemplate, TemplateError, compile_template
 from dynaorm.entity.version_template import VersionTemplate, versioned
+from dynaorm.failure import nearest
+from dynaorm.record import record, replace
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class KeysOf:
     """The keys of a class as far as they could be compiled, and what was wrong with the rest.
 
@@ -159,9 +160,9 @@ def _declared_indexes(entity: type) -> Iterator[tuple[str, Index]]:
 def _index(keys: KeysOf, name: str, declared: Index) -> None:
     index = keys.table.indexes.get(declared.index_name)
     if index is None:
-        close = get_close_matches(declared.index_name, keys.table.indexes, n=1)
+        close = nearest(declared.index_name, keys.table.indexes)
         remedy = (
-            f"did you mean {close[0]!r}?"
+            f"did you mean {close!r}?"
             if close
             else f"declare it: Table(..., indexes=[GlobalIndex({declared.index_name!r})])"
         )

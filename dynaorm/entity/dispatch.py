@@ -8,7 +8,6 @@ Rule 3. The classes of a table are looked up by what their keys begin with, so t
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any, TypeAlias
 
@@ -17,6 +16,7 @@ from dynaorm.entity.keys import KeyPart
 from dynaorm.entity.mapping import EntityMapping
 from dynaorm.entity.table import Table
 from dynaorm.item.value import Item
+from dynaorm.record import record
 
 
 class Stray(Enum):
@@ -83,7 +83,7 @@ def _stored(part: KeyPart, item: Item) -> str | bytes | None:
 _Beginning: TypeAlias = tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Shapes:
     """What tells the items of a table apart; made anew when a class has joined, so ``mappings`` is another dict.
 
@@ -131,7 +131,7 @@ def _shapes_of(table: Table) -> _Shapes:
 def _shapes(table: Table) -> _Shapes:
     by_beginning: dict[_Beginning, tuple[EntityMapping, ...]] = {}
     for mapping in _families(table):
-        beginning = tuple(_beginning(part) for part in mapping.primary_parts)
+        beginning = tuple(literal_beginning(part) for part in mapping.primary_parts)
         by_beginning[beginning] = (*by_beginning.get(beginning, ()), mapping)
     lengths = dict.fromkeys(tuple(map(len, beginning)) for beginning in by_beginning)
     return _Shapes(
@@ -153,7 +153,7 @@ def _families(table: Table) -> Iterable[EntityMapping]:
     return found.values()
 
 
-def _beginning(part: KeyPart) -> str:
+def literal_beginning(part: KeyPart) -> str:
     """The literal text that the keys of a class begin with, those of versions included."""
     if part.attribute.kind != "S":
         return ""

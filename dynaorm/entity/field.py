@@ -1,15 +1,15 @@
 """One field of an entity: where it is stored, and how a value becomes an attribute value and comes back."""
 
-from dataclasses import dataclass
 from typing import Any
 
 from dynaorm.entity.codec import Codec
 from dynaorm.item.value import AttributeValue, Item
+from dynaorm.record import record
 
 _EMPTY: AttributeValue = {"L": []}
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FieldMapping:
     """A field as stored.
 

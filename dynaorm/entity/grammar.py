@@ -6,12 +6,12 @@ brace, so that a placeholder that is not understood can never become literal tex
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import replace
-from difflib import get_close_matches
 from typing import Final
 
 from dynaorm.entity.scalar import Scalar
 from dynaorm.entity.spec import Slot, SpecError, slot_of
+from dynaorm.failure import nearest
+from dynaorm.record import replace
 
 _BRACES: Final = re.compile(r"\{[^{}]*\}|[{}]")
 _PLACEHOLDER: Final = re.compile(r"\{(?P<field>[^\W\d]\w*)(?P<text>!s)?(?::(?P<spec>[^{}]+))?\}")
@@ -67,8 +67,8 @@ def _not_understood(source: str, scalars: Mapping[str, Scalar]) -> str:
     if source in ("{", "}"):
         return f"a {source!r} stands alone, and braces cannot be part of a key's text; write {{field}}"
     names = re.findall(r"[^\W\d]\w*", source)
-    close = [found for name in names for found in get_close_matches(name, scalars, n=1)]
-    remedy = f"did you mean {{{close[0]}}}?" if close else "write {field} or {field:spec}"
+    close = next((found for name in names if (found := nearest(name, scalars))), None)
+    remedy = f"did you mean {{{close}}}?" if close else "write {field} or {field:spec}"
     return f"{source} is not understood; {remedy}"
 
 
@@ -78,7 +78,7 @@ def _no_text(source: str, field: str, scalars: Mapping[str, Scalar], known: Coll
             f"{source}: a value of this field's type has no single text; "
             f"use a field of type str, int, bool, datetime, date, UUID, Ksuid, Enum or the like"
         )
-    close = get_close_matches(field, scalars, n=1)
-    remedy = f"did you mean {{{close[0]}}}?" if close else f"use one of {', '.join(scalars) or 'its fields'}"
+    close = nearest(field, scalars)
+    remedy = f"did you mean {{{close}}}?" if close else f"use one of {', '.join(scalars) or 'its fields'}"
     unless = "" if known else " with a single text"
     return f"{source} names no field{unless}; {remedy}"

@@ -44,7 +44,9 @@ class Index(property):
         return f"Index({self.index_name!r}, pk={self.pk_text!r}, sk={self.sk_text!r})"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(
+    frozen=True, slots=True
+)  # no record: type checkers would take ``index`` for a descriptor of the class
 class IndexOf(Generic[E]):
     """A class's place in an index, as a query names it: ``Ticket.by_status``. A subclass has its own."""
 

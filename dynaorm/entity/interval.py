@@ -1,7 +1,8 @@
 """Ranges of keys, in the order of their texts, bytes or numbers."""
 
-from dataclasses import dataclass, replace
 from typing import Any, Final
+
+from dynaorm.record import record, replace
 
 _LAST: Final = 0x10FFFF
 _SURROGATES: Final = range(0xD800, 0xE000)
@@ -19,7 +20,7 @@ def successor(text: str) -> str:
     return text[:-1] + chr(_SURROGATES.stop if following in _SURROGATES else following)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Interval:
     """Everything from one key to another.
 

@@ -8,7 +8,6 @@ Rule 2. DynamoDB takes one condition on a sort key, and BETWEEN includes both en
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any, Final, Literal, TypeAlias
 
@@ -20,11 +19,12 @@ from dynaorm.entity.scalar import STR
 from dynaorm.entity.template import KeyTemplate, KeyValueError, Piece
 from dynaorm.item.condition import Attr, BeginsWith, Between, Compare, Condition, equals
 from dynaorm.item.value import AttributeValue, number_text
+from dynaorm.record import record, replace
 
 Operator: TypeAlias = Literal["<", "<=", ">", ">=", "between", "begins_with"]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Bound:
     """A condition on one field of a key; ``between`` has two values, both included."""
 
@@ -33,7 +33,7 @@ class Bound:
     values: tuple[Any, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class KeyRange:
     """What is asked of a key attribute.
 

@@ -1,7 +1,6 @@
 """Keys of one class: its primary key, and its keys in the table's indexes."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 from dynaorm.entity.overlap import Shape
@@ -9,13 +8,14 @@ from dynaorm.entity.table import KeyAttribute
 from dynaorm.entity.template import KeyTemplate, KeyValueError
 from dynaorm.entity.version_template import VersionTemplate
 from dynaorm.item.value import AttributeValue
+from dynaorm.record import record
 
 # Length limits in UTF-8 bytes, on the table and on indexes alike (Developer Guide, "Quotas": partition and sort key).
 PARTITION_KEY_LIMIT: Final = 2048
 SORT_KEY_LIMIT: Final = 1024
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class KeyPart:
     """One key attribute of a class.
 
@@ -113,7 +113,7 @@ def _constant(
     return key if isinstance(key, str) and key.isascii() and 0 < len(key) <= limit else None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class IndexMapping:
     """A class's place in one index: the parts of its key, partition key first."""
 

@@ -8,16 +8,18 @@ Rule 2. Nothing here writes; a mapping is built once per class and never changes
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final, cast
+from typing import Any, Final, TypeAlias, cast
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import SchemaValidator
 
 from dynaorm.entity.aggregate import AggregateMapping
 from dynaorm.entity.constraint import Constraint
+from dynaorm.entity.encoder import Encoder, encoder_of
 from dynaorm.entity.expiry import seconds_of
 from dynaorm.entity.field import FieldMapping
 from dynaorm.entity.keys import IndexMapping, KeyPart
+from dynaorm.entity.secret import is_secret, masked, problems_of, unsaid
 from dynaorm.entity.state import LOADING, Loaded, set_state
 from dynaorm.entity.stored import StoredValues
 from dynaorm.entity.table import Table
@@ -25,6 +27,7 @@ from dynaorm.entity.template import KeyValueError
 from dynaorm.entity.version_template import VersionTemplate, version_number
 from dynaorm.errors import DecodeError, InvalidValue, UsageError
 from dynaorm.item.value import AttributeValue, Item, same
+from dynaorm.record import record
 
 # Where a class keeps its mapping, or why it has none.
 MAPPING: Final = "__dynaorm_mapping__"
@@ -36,8 +39,11 @@ DELETED = "deleted"
 
 _NOTHING: Final[Mapping[str, str]] = {}
 
+Claim: TypeAlias = tuple[str, str, Any]
+"""A unique value claimed: the constraint's name, the guard's key, and the value as a person would name it."""
 
-@dataclass(frozen=True, slots=True)
+
+@record
 class Versioning:
     """How a class keeps versions. ``fields``: those whose change writes one; None for all."""
 
@@ -122,7 +128,7 @@ class EntityMapping:
     def encode(self, values: Mapping[str, Any]) -> dict[str, AttributeValue]:
         """The attributes of all fields (keys and index keys not included). Raises InvalidValue."""
         try:
-            item = {attribute: encode(values[name]) for name, attribute, encode in self._encoders}
+            item = self._encoder(values)
         except (KeyError, ValueError):
             # Once more, to raise it with the field's name.
             item = {
@@ -140,13 +146,8 @@ class EntityMapping:
         return any(field.can_be_absent for field in self.fields.values())
 
     @cached_property
-    def _encoders(self) -> tuple[tuple[str, str, Callable[[Any], AttributeValue | None]], ...]:
-        """The stored fields, laid out for the loop every save goes through."""
-        return tuple(
-            (field.name, field.attribute, field.encode if field.can_be_absent else field.codec.encode)
-            for field in self.fields.values()
-            if not field.in_key
-        )
+    def _encoder(self) -> Encoder:
+        return encoder_of(field for field in self.fields.values() if not field.in_key)
 
     def encode_field(self, field: FieldMapping, values: Mapping[str, Any]) -> AttributeValue | None:
         """One field's attribute value, None for absence. Raises InvalidValue."""
@@ -155,7 +156,8 @@ class EntityMapping:
         except KeyError:
             raise self.invalid(field.name, None, "has no value", "give it one") from None
         except ValueError as problem:
-            raise self.invalid(field.name, values[field.name], str(problem)) from problem
+            invalid = self.invalid(field.name, values[field.name], str(problem))
+            raise invalid from self.told(field.name, problem)
 
     def primary_key(self, values: Mapping[str, Any]) -> dict[str, AttributeValue]:
         """The main item's primary key. Raises InvalidValue where a part is None or cannot be part of a key."""
@@ -175,7 +177,8 @@ class EntityMapping:
         try:
             return part.value(values)
         except KeyValueError as problem:
-            raise self.invalid(problem.field, problem.value, problem.problem) from problem
+            invalid = self.invalid(problem.field, problem.value, problem.problem)
+            raise invalid from self.told(problem.field, problem)
 
     def _refuse_reserved(self, part: KeyPart, text: str) -> None:
         if reserved := self.table.reserved_for(part.attribute, text):
@@ -197,31 +200,29 @@ class EntityMapping:
         try:
             return index.keys(values)
         except KeyValueError as problem:
-            raise self.invalid(problem.field, problem.value, problem.problem) from problem
+            invalid = self.invalid(problem.field, problem.value, problem.problem)
+            raise invalid from self.told(problem.field, problem)
 
-    def guard_keys(self, values: Mapping[str, Any], subject: Callable[[], object]) -> dict[str, str]:
-        """Constraint name to guard key, for every value claimed. ``subject`` gives the entity ``when=`` looks at."""
-        found: dict[str, str] = {}
-        for constraint in self.constraints.values():
+    def claims(self, values: Mapping[str, Any], subject: Callable[[], object]) -> list[Claim]:
+        """Every unique value claimed. ``subject`` gives the entity ``when=`` looks at."""
+        found: list[Claim] = []
+        for name, constraint in self.constraints.items():
             if constraint.when is not None and not constraint.when(subject()):
                 continue
-            if (key := self.guard_key_of(constraint, values)) is not None:
-                found[constraint.name] = key
+            try:
+                key = constraint.guard_key(values)
+            except ValueError as problem:
+                fields, value = ", ".join(constraint.fields), constraint.value_of(values)
+                raise self.invalid(fields, value, str(problem)) from self.told(fields, problem)
+            if key is not None:
+                found.append((name, key, constraint.value_of(values)))
         return found
-
-    def guard_key_of(self, constraint: Constraint, values: Mapping[str, Any]) -> str | None:
-        """The guard key of one constraint; None where nothing is claimed. Raises InvalidValue."""
-        try:
-            return constraint.guard_key(values)
-        except ValueError as problem:
-            fields, value = ", ".join(constraint.fields), constraint.value_of(values)
-            raise self.invalid(fields, value, str(problem)) from problem
 
     def validate(self, values: Mapping[str, Any], changed: frozenset[str] | None = None) -> None:
         """Run the validators of the given fields (all by default). Raises InvalidValue; changes nothing."""
         # An entity's own values may lie beside others: those of a cached_property, say.
         present = values
-        if values.keys() != self.fields.keys():
+        if len(values) != len(self.fields):
             present = {name: values[name] for name in self.fields if name in values}
         try:
             if changed is None:
@@ -233,11 +234,18 @@ class EntityMapping:
         except ValidationError as problem:
             first = problem.errors(include_url=False)[0]
             field = str(first["loc"][0]) if first["loc"] else ", ".join(changed or self.fields)
-            raise self.invalid(field, values.get(field), first["msg"]) from problem
+            raise self.invalid(field, values.get(field), first["msg"]) from self.told(field, problem)
 
     def invalid(self, field: str, value: object, problem: str, remedy: str = "") -> InvalidValue:
+        """The error of a value; that of a secret is masked, ``error.value.get_secret_value()`` still gives it."""
         given = {"remedy": remedy} if remedy else {}
+        if is_secret(self.entity, field):
+            problem, value = unsaid(problem, value), masked(value)
         return InvalidValue(entity=self.entity.__name__, field=field, value=value, problem=problem, **given)
+
+    def told(self, field: str, cause: Exception) -> Exception | None:
+        """What an error of this field may give as its cause: that of a secret would show it in the traceback."""
+        return None if is_secret(self.entity, field) else cause
 
     def hydrate(self, item: Item, *, read_only: bool = False) -> Any:
         """The entity an item holds, fully validated, with the item as its snapshot.
@@ -254,11 +262,8 @@ class EntityMapping:
                 values, strict=False, context=LOADING, by_alias=False, by_name=True
             )
         except ValidationError as problem:
-            problems = tuple(
-                f"{'.'.join(map(str, error['loc'])) or 'the entity'}: {error['msg']}"
-                for error in problem.errors(include_url=False)
-            )
-            raise self.unreadable(item, problems) from problem
+            problems, cause = problems_of(self.entity, problem, values)
+            raise self.unreadable(item, problems) from cause
         self._refuse_other_key(item, entity.__dict__)
         set_state(entity, Loaded(item, self._defaults(item, entity.__dict__), read_only))
         return entity
@@ -301,9 +306,7 @@ class EntityMapping:
             yield from index.parts
 
     def _defaults(self, item: Item, values: Mapping[str, Any]) -> Mapping[str, AttributeValue | None]:
-        absent = [
-            field for field in self.fields.values() if not field.in_key and field.stored_in(item) is None
-        ]
+        absent = [one for one in self.fields.values() if not one.in_key and one.stored_in(item) is None]
         try:
             return {field.attribute: self.encode_field(field, values) for field in absent}
         except InvalidValue as problem:
@@ -316,9 +319,8 @@ class EntityMapping:
             try:
                 rendered = self._key_value(part, values)
             except InvalidValue as wrong:
-                raise self.unreadable(
-                    item, (f"{wrong.field}: is {wrong.value!r}, which {wrong.problem}",)
-                ) from wrong
+                text = f"{wrong.field}: is {wrong.value!r}, which {wrong.problem}"
+                raise self.unreadable(item, (text,)) from wrong
             if not same(stored, rendered):
                 fields = ", ".join(f"{{{name}:raw}}" for name in part.fields) or "another literal"
                 was, now = (next(iter(key.values())) if key else None for key in (stored, rendered))
@@ -365,10 +367,8 @@ class EntityMapping:
         return StoredValues(self, item)
 
     def stored_class(self, item: Item) -> "EntityMapping | None":
-        """The mapping of an item under a key of this class: its own, a subclass's; None for a stranger.
-
-        An item without a type attribute is told by its key alone.
-        """
+        """The mapping of an item under a key of this class: its own, a subclass's; None for a stranger."""
+        # An item without a type attribute is told by its key alone.
         attribute = self.table.type_attribute
         tag = item.get(attribute) if attribute is not None else None
         if tag is None:

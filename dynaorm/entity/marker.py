@@ -1,13 +1,13 @@
 """What a user writes inside ``Annotated`` to say how a field is stored."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from dynaorm.item.value import AttributeValue
+from dynaorm.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Unique:
     """No two live entities hold the same value of this field.
 
@@ -41,22 +41,22 @@ class Unique:
         object.__setattr__(self, "shared", shared)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Versioned:
     """A change of this field writes a new version; unmarked fields of the class do not."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class InKey:
     """The field lives in the key alone: it is not stored again, but read back by matching the key."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ExpiresAt:
     """The time at which DynamoDB may delete the item, stored as epoch seconds in the table's TTL attribute."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Attribute:
     """How a field is called and written in the stored item.
 

@@ -1,13 +1,14 @@
 """The keywords of a class statement: ``class User(Entity, table=app, pk="USER#{user_id}", sk="PROFILE")``."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
+from dataclasses import field
 from typing import Any, Final
 
 from pydantic import ConfigDict
 
 from dynaorm.entity.table import UNSET, Table
+from dynaorm.failure import nearest
+from dynaorm.record import record, replace
 
 KEYWORDS: Final = ("table", "pk", "sk", "name", "unique", "versioned", "version_padding")
 OPTIONS: Final = "__dynaorm_options__"
@@ -15,7 +16,7 @@ _KEYS: Final = ("pk", "sk", "versioned", "version_padding")
 _WIDEST: Final = 20
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Options:
     """What a class declares, with what it inherits filled in.
 
@@ -119,8 +120,8 @@ def _names(fields: Any) -> tuple[str, ...] | None:
 def _keyword_problems(own: Mapping[str, Any], unknown: list[str]) -> Iterator[str]:
     known = [*KEYWORDS, *ConfigDict.__annotations__]
     for name in unknown:
-        close = get_close_matches(name, known, n=1)
-        remedy = f"did you mean {close[0]}=?" if close else f"the keywords are {', '.join(KEYWORDS)}"
+        close = nearest(name, known)
+        remedy = f"did you mean {close}=?" if close else f"the keywords are {', '.join(KEYWORDS)}"
         yield f"unknown keyword {name}=; {remedy}"
     for name in ("pk", "sk"):
         if name in own and not _is_key_option(name, own[name]):

@@ -5,11 +5,12 @@ stand for (they know no alternatives), so ``may_meet`` may err towards True; Fal
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias
 
+from dynaorm.record import record
 
-@dataclass(frozen=True, slots=True)
+
+@record
 class Run:
     """``least`` to ``most`` characters, each one of ``chars``, or each one not of ``chars``.
 

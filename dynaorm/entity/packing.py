@@ -4,14 +4,14 @@ Both sort as the texts do.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
 
 from dynaorm.entity.ksuid import Ksuid, KsuidMs
+from dynaorm.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Packing:
     """``pack`` takes a text of the type, ``unpack`` raises ValueError for bytes that stand for none."""
 

@@ -57,7 +57,7 @@ class FieldResolver:
         try:
             return wanted.encode(value)
         except ValueError as problem:
-            raise self._mapping.invalid(name, value, str(problem)) from problem
+            raise self._mapping.invalid(name, value, str(problem)) from self._mapping.told(name, problem)
 
     def codec(self, path: Path) -> Codec:
         """The codec of what a path leads to."""

@@ -8,7 +8,6 @@ Rule 3. Texts of dates and times have one width, so they sort as the times do.
 import re
 import typing
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal, InvalidOperation
 from enum import Enum
@@ -23,9 +22,10 @@ from typing_extensions import TypeAliasType
 from dynaorm.entity.ksuid import Ksuid, KsuidMs
 from dynaorm.entity.overlap import ANYTHING, DIGITS, Run, Shape, digits
 from dynaorm.item.value import number_text
+from dynaorm.record import record, replace
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Scalar:
     """A type with one text.
 

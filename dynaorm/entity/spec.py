@@ -7,22 +7,22 @@ Rule 2. Texts of a spec sort as the values do, or in reverse for ``desc``; a bar
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
-from difflib import get_close_matches
 from typing import Any, Final
 from zlib import crc32
 
 from dynaorm.entity.date_format import date_format
 from dynaorm.entity.overlap import ANYTHING, DIGITS, Run, Shape, digits, may_meet
 from dynaorm.entity.scalar import Scalar, in_utc
+from dynaorm.failure import nearest
+from dynaorm.record import record, replace
 
 
 class SpecError(ValueError):
     """A spec does not fit its field; the sentence ends with the remedy."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Slot:
     """The place of one field in a template.
 
@@ -128,8 +128,8 @@ def _with(slot: Slot, word: str, *, desc: bool) -> Slot:
         return _sharded(slot, int(shard[1]))
     if word in _EPOCHS:
         return _counted(slot, _EPOCHS[word])
-    close = get_close_matches(word, _KNOWN, n=1)
-    remedy = f"did you mean {close[0]!r}?" if close else f"use one of {', '.join(_KNOWN)}"
+    close = nearest(word, _KNOWN)
+    remedy = f"did you mean {close!r}?" if close else f"use one of {', '.join(_KNOWN)}"
     raise SpecError(f"{slot.source} has an unknown spec {word!r}; {remedy}")
 
 

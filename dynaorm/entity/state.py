@@ -4,10 +4,10 @@ The snapshot is immutable and shared by copies of the entity; replacing it is th
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from dynaorm.item.value import AttributeValue, Item
+from dynaorm.record import record
 
 SLOT: Final = "__dynaorm_state__"
 
@@ -41,7 +41,7 @@ class Loaded(NamedTuple):
     read_only: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Unsettled:
     """A write was sent for the entity and its outcome is not known.
 

@@ -6,25 +6,25 @@ mapped to it, which is how a stored item finds its class and how two classes who
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 from typing import Any, Final, Literal, TypeAlias
 
 from dynaorm.errors import DeclarationError
+from dynaorm.record import record
 
 KeyKind: TypeAlias = Literal["S", "N", "B"]
 Projection: TypeAlias = str | tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class NumberKey:
     """A key attribute of type Number."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class BinaryKey:
     """A key attribute of type Binary."""
 
@@ -34,7 +34,7 @@ class BinaryKey:
 KeySpec: TypeAlias = str | NumberKey | BinaryKey
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class KeyAttribute:
     """A key attribute's name and DynamoDB type (``S``, ``N`` or ``B``)."""
 

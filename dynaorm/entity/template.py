@@ -10,7 +10,6 @@ Rule 3. Nothing is a constant by accident: what stands in braces is a field, or 
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import product
 from typing import Any, Final
 
@@ -21,6 +20,7 @@ from dynaorm.entity.packing import PACKINGS, Packing
 from dynaorm.entity.scalar import Scalar
 from dynaorm.entity.spec import Slot, beginning
 from dynaorm.entity.template_rules import Kind, ambiguous, not_one_field, unordered
+from dynaorm.record import record
 
 
 class TemplateError(ValueError):
@@ -41,7 +41,7 @@ class KeyValueError(ValueError):
         self.problem = problem
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Piece:
     """A slot in its template: the literal before it, and how its text is written there and read again."""
 
@@ -52,7 +52,7 @@ class Piece:
     read: Callable[[str], Any] | None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class KeyTemplate:
     """A compiled template.
 

@@ -1,18 +1,18 @@
 """One version of an entity, as history gives it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Generic, TypeVar
 
 from dynaorm.entity.mapping import VERSION, VERSION_AT, EntityMapping
 from dynaorm.entity.scalar import parse_datetime
 from dynaorm.item.value import Item
+from dynaorm.record import record
 
 E = TypeVar("E")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Version(Generic[E]):
     """What was saved as one version.
 

@@ -7,7 +7,6 @@ Rule 2. The digits can always be told from what stands beside them, so no versio
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, AnyStr, Final
 
@@ -15,6 +14,7 @@ from dynaorm.entity.overlap import Run, Shape, digits
 from dynaorm.entity.template import KeyTemplate, KeyValueError, TemplateError
 from dynaorm.entity.template_rules import Kind
 from dynaorm.item.value import AttributeValue
+from dynaorm.record import record
 
 _VERSION: Final = "{version}"
 _SORT: Final = "{sk}"
@@ -33,7 +33,7 @@ def version_number(stored: AttributeValue) -> int:
     return int(number)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class VersionTemplate:
     """The compiled template of a versioned class.
 

@@ -7,7 +7,7 @@ Rule 3. A request that is refused because of one of its items is taken apart: on
 """
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final, TypeAlias
 
 from dynaorm.entity.state import unsettled_of
@@ -24,6 +24,7 @@ from dynaorm.plan.explain import reason
 from dynaorm.plan.intent import Save
 from dynaorm.plan.known import Ident, ident_of
 from dynaorm.plan.load import Load, check_loadable, load_of, plan_of
+from dynaorm.record import record
 
 # A window ends when its slowest request does: the more requests a window has for each place, the less that weighs.
 _REQUESTS_PER_PLACE: Final = 2
@@ -92,7 +93,7 @@ def _load(window: list[Any], context: Context, concurrency: int, tally: Tally) -
     batches = [
         _Batch(name, dict(portion), context)
         for name, of_table in tables.items()
-        for portion in packed(of_table.items(), lambda entry: entry[1][-1].item)
+        for portion in packed(of_table.items(), lambda entry: (entry[1][-1].item, entry[1][-1].bound))
     ]
     ended = yield from outcomes([batch.sent() for batch in batches], concurrency)
     for batch in batches:
@@ -117,7 +118,7 @@ def _settled(entities: list[Any], context: Context, concurrency: int, tally: Tal
     return [entity for entity in entities if id(entity) not in failed]
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class _Batch:
     """The items of one request, and how far they are.
 

@@ -7,17 +7,17 @@ Rule 3. Time, randomness and new identifiers come from a ``Clock``, so that a te
 """
 
 from collections.abc import Generator, Mapping
-from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 from dynaorm.item.value import Item
+from dynaorm.record import record
 
 T = TypeVar("T")
 
 Reply: TypeAlias = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Call:
     """One request: an operation's name (``TransactWriteItems``) and its parameters in the low-level form."""
 
@@ -25,14 +25,14 @@ class Call:
     request: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Pause:
     """Wait this many seconds before going on."""
 
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Together:
     """Run several flows at once, at most ``limit`` at a time.
 
@@ -50,7 +50,7 @@ Step: TypeAlias = Call | Pause | Together
 Flow: TypeAlias = Generator[Step, Any, T]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Reason:
     """Why one action of a cancelled transaction failed; ``item`` is what was stored under its key, if anything."""
 

@@ -145,7 +145,26 @@ def updated(edit: Edit, context: Context, *, exactly_once: bool = False) -> Flow
     if item is None:
         item = plan.actions[0].after
     if item is None:
-        first = plan.actions[0]
-        item = yield from get_item(first.action.table, first.item_key, context, consistent=True)
-    assert item is not None
+        item = yield from _read_back(plan, context)
     return mapping.stored_class(item) or mapping, item
+
+
+def _read_back(plan: Plan, context: Context) -> Flow[Item]:
+    """What a transaction wrote, and does not return. Raises OutcomeUnknown: whatever it meets, the update was made."""
+    first = plan.actions[0]
+    try:
+        item = yield from get_item(first.action.table, first.item_key, context, consistent=True)
+    except StoreError as trouble:
+        raise _unread(plan, trouble.problem) from trouble
+    if item is None:
+        raise _unread(plan, "it has been deleted since")
+    return item
+
+
+def _unread(plan: Plan, reason: str) -> OutcomeUnknown:
+    return OutcomeUnknown(
+        plan=plan,
+        reason=reason,
+        problem=f"the update was made, but what is stored now cannot be returned ({reason})",
+        remedy="get it to see what is stored; session.resume(error.plan) confirms the update",
+    )

@@ -1,14 +1,14 @@
 """What every flow of a session shares."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from dynaorm.errors import DecodeError
 from dynaorm.flow.call import Clock
 from dynaorm.flow.retry import Retry
+from dynaorm.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Context:
     """A session's settings.
 

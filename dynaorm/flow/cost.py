@@ -1,13 +1,13 @@
 """What reading has cost, so that a query can show it."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Self
 
 from dynaorm.flow.call import Reply
+from dynaorm.record import record
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class ReadCost:
     """Requests that were answered, and the read capacity units DynamoDB says they consumed."""
 

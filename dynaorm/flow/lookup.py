@@ -28,7 +28,7 @@ def get_by(mapping: EntityMapping, fields: Mapping[str, Any], context: Context) 
     """
     constraint = constraint_of(mapping, fields)
     _check_types(mapping, fields)
-    text = mapping.guard_key_of(constraint, fields)
+    text = _text(mapping, constraint, fields)
     if text is None:
         return None
     for _ in range(2):
@@ -44,7 +44,7 @@ def get_by(mapping: EntityMapping, fields: Mapping[str, Any], context: Context) 
         stored = visible(mapping, item, context.clock.now())
         if stored is not None and item is not None:
             entity = stored.hydrate(item)
-            if _guard_keys(stored, item, entity).get(constraint.name) == text:
+            if text in _held(stored, item, entity):
                 return entity
     return None
 
@@ -56,10 +56,19 @@ def _check_types(mapping: EntityMapping, fields: Mapping[str, Any]) -> None:
             mapping.encode_field(mapping.fields[name], {name: value})
 
 
-def _guard_keys(mapping: EntityMapping, item: Item, entity: Any) -> Mapping[str, str]:
-    """The guards a stored entity holds. Raises DecodeError where a constraint cannot take its value."""
+def _text(mapping: EntityMapping, constraint: Constraint, fields: Mapping[str, Any]) -> str | None:
+    """The guard key of a value; None where nothing is claimed. Raises InvalidValue."""
     try:
-        return mapping.guard_keys(mapping.subject(item), lambda: entity)
+        return constraint.guard_key(fields)
+    except ValueError as problem:
+        names, value = ", ".join(constraint.fields), constraint.value_of(fields)
+        raise mapping.invalid(names, value, str(problem)) from mapping.told(names, problem)
+
+
+def _held(mapping: EntityMapping, item: Item, entity: Any) -> set[str]:
+    """The keys of the guards a stored entity holds. Raises DecodeError where a constraint cannot take its value."""
+    try:
+        return {key for _, key, _ in mapping.claims(mapping.subject(item), lambda: entity)}
     except InvalidValue as problem:
         raise mapping.unreadable(item, (str(problem),)) from problem
 

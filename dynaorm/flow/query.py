@@ -7,7 +7,7 @@ from dynaorm.errors import EntityNotFound, InvalidCursor, UsageError
 from dynaorm.flow.call import Flow
 from dynaorm.flow.context import Context
 from dynaorm.flow.walk import Walk
-from dynaorm.query.cursor import decode_cursor, encode_cursor, fingerprint_of
+from dynaorm.query.cursor import Position, decode_cursor, encode_cursor, fingerprint_of
 from dynaorm.query.question import Question
 from dynaorm.query.results import Page, Results
 from dynaorm.query.strand import Strands, keys_alone, strands_of
@@ -85,13 +85,21 @@ def page_of(question: Question, context: Context, size: int, after: str | None) 
     secret = context.cursor_secret
     keys = {key.name: key for key in (*question.source.table.keys, *question.source.keys)}
     start = decode_cursor(after, own, tuple(keys.values()), secret) if after is not None else None
-    if start is not None and len(start.strands) != len(strands.strands):
+    if start is not None and not _can_start(strands, start):
         raise InvalidCursor(problem="the cursor is damaged")
     walk = Walk(question, strands, context, start)
     found = yield from walk.page(size)
     cursor = None if walk.is_over else encode_cursor(walk.position, own, secret)
     cost = walk.cost
     return Page(found, cursor, cost.requests, cost.read_units)
+
+
+def _can_start(strands: Strands, start: Position) -> bool:
+    """Whether a position can be one of these strands' walk: what is not signed may have been made up."""
+    if len(start.strands) != len(strands.strands):
+        return False
+    each = zip(strands.strands, start.strands, strict=True)
+    return all(after is None or after is True or strand.passes(after) for strand, after in each)
 
 
 def _fingerprint(question: Question, strands: Strands) -> str:

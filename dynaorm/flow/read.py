@@ -57,7 +57,9 @@ def spent(trouble: Refusal | NoAnswer, call: Call, attempts: int) -> StoreError:
         return Unreachable(operation=call.operation, attempts=attempts, reason=trouble.reason)
     if (code := throttle_in(trouble)) is not None:
         return Throttled(attempts=attempts, code=code)
-    return Contention(attempts=attempts, code=conflict_in(trouble) or trouble.code)
+    if (code := conflict_in(trouble)) is not None:
+        return Contention(attempts=attempts, code=code)
+    return refused(trouble, call)
 
 
 def refused(refusal: Refusal, call: Call, action: str = "") -> StoreError:

@@ -5,11 +5,11 @@ Source: AWS Builders' Library, "Timeouts, retries, and backoff with jitter".
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
 from dynaorm.errors import UsageError
 from dynaorm.flow.call import Clock, Refusal
+from dynaorm.record import record
 
 # DynamoDB remembers a client request token for ten minutes after the request completed; past that a repetition would be
 # a new request. One minute is left for the last attempt itself.
@@ -33,8 +33,11 @@ _THROTTLES: Final = frozenset(
     }
 )
 
+# What a transport makes of a signature refused for its time, once it knows DynamoDB's: signed anew, it will do.
+WRONG_CLOCK: Final = "RequestTimeTooSkewed"
 
-@dataclass(frozen=True, slots=True)
+
+@record
 class Retry:
     """How a session repeats calls that conflicted, were throttled or got no answer.
 
@@ -99,4 +102,4 @@ def throttle_in(refusal: Refusal) -> str | None:
 
 def is_retryable(refusal: Refusal) -> bool:
     """Whether nothing but time stands against the call: a conflict or throttle anywhere among its reasons."""
-    return conflict_in(refusal) is not None or throttle_in(refusal) is not None
+    return conflict_in(refusal) is not None or throttle_in(refusal) is not None or refusal.code == WRONG_CLOCK

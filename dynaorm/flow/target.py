@@ -1,7 +1,6 @@
 """What a call is about: the class, and the primary key it is stored under."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from dynaorm.entity.key import Key, stored_key
@@ -9,9 +8,10 @@ from dynaorm.entity.mapping import EntityMapping, mapping_of
 from dynaorm.entity.state import Loaded, state_of
 from dynaorm.errors import UsageError
 from dynaorm.item.value import Item
+from dynaorm.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Target:
     """A class and a rendered primary key.
 

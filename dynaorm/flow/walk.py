@@ -11,7 +11,7 @@ Rule 4. Items of other classes, guard items, versions, tombstones and expired it
 import logging
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final, Literal, TypeGuard
 
 from dynaorm.entity.dispatch import Stray, classify
@@ -30,6 +30,7 @@ from dynaorm.query.cursor import Position
 from dynaorm.query.order import place
 from dynaorm.query.question import Question
 from dynaorm.query.strand import Strand, Strands
+from dynaorm.record import record
 
 _logger = logging.getLogger("dynaorm")
 
@@ -41,7 +42,7 @@ _GROWTH: Final = 4
 _LARGEST: Final = 10_000
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class _Reading:
     """How the walk of one strand stands.
 

@@ -7,7 +7,6 @@ Rule 3. An update that is not bound to a revision is never sent again after an u
 Rule 4. No entity changes before the plan is committed. An entity whose plan's outcome is not known keeps the plan.
 """
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from dynaorm.errors import DynaormError, OutcomeUnknown, StoreError, TokenReused
@@ -22,9 +21,10 @@ from dynaorm.plan.explain import reason
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import GUARDS, Effect, Planned, Purpose
 from dynaorm.plan.verdict import Committed, Found, Learned, verdict
+from dynaorm.record import record
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class _Sending:
     """How the sending of one plan stands.
 

@@ -4,16 +4,17 @@ Equal actions render to equal dictionaries in equal order: a repeated request mu
 action; its class is not frozen, because every save makes several, and that would double what they cost.
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
-from dynaorm.item.condition import Condition, render
+from dynaorm.item.condition import Condition, Or, render
 from dynaorm.item.placeholder import Placeholders
 from dynaorm.item.update import Change, render_update
 from dynaorm.item.value import AttributeValue, Item
+from dynaorm.record import record
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class Put:
     """Store the whole item."""
 
@@ -22,7 +23,7 @@ class Put:
     condition: Condition | None = None
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class Update:
     """Change parts of the item with this key."""
 
@@ -32,7 +33,7 @@ class Update:
     condition: Condition | None = None
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class Delete:
     """Delete the item with this key."""
 
@@ -41,7 +42,7 @@ class Delete:
     condition: Condition | None = None
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class ConditionCheck:
     """Write nothing, and refuse the transaction unless the condition holds."""
 
@@ -72,10 +73,10 @@ def operation_of(action: Action) -> str:
 
 def to_wire(action: Action) -> dict[str, dict[str, Any]]:
     """The action as TransactWriteItems takes it; what is inside ``Put`` is also the request of a PutItem."""
-    if isinstance(action, Update):
-        return {"Update": _update_wire(action)}
     if isinstance(action, Put):
         wire: dict[str, Any] = {"TableName": action.table, "Item": action.item}
+    elif isinstance(action, Update):
+        return {"Update": _update_wire(action)}
     else:
         wire = {"TableName": action.table, "Key": action.key}
     if action.condition is not None:
@@ -100,17 +101,19 @@ def _expression_of(condition: Condition) -> _Expression:
 
 
 class Pattern:
-    """The expression of conditions that differ in one value alone, rendered once from any one of them."""
+    """Conditions that differ in one value alone: ``make`` makes them of it, and they are rendered once for all."""
 
-    __slots__ = ("_names", "_slot", "_text")
+    __slots__ = ("_make", "_names", "_slot", "_text")
 
-    def __init__(self, condition: Condition) -> None:
-        self._text, self._names, values = _expression_of(condition)
+    def __init__(self, make: Callable[[AttributeValue], Or]) -> None:
+        self._make = make
+        self._text, self._names, values = _expression_of(make({}))
         (self._slot,) = values
 
-    def fit(self, condition: Condition, value: AttributeValue) -> Condition:
-        """The condition itself, its expression ready; ``value`` is its own."""
-        object.__setattr__(condition, "_expression", (self._text, self._names, {self._slot: value}))
+    def of(self, value: AttributeValue) -> Condition:
+        """The condition of this value, its expression ready."""
+        condition: Condition = self._make(value)
+        condition._expression = self._text, self._names, {self._slot: value}
         return condition
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache
 from typing import Any, ClassVar, Final, Literal, NoReturn, Protocol, TypeAlias
@@ -17,6 +16,7 @@ from typing import Any, ClassVar, Final, Literal, NoReturn, Protocol, TypeAlias
 from dynaorm.errors import UsageError
 from dynaorm.item.placeholder import Placeholders
 from dynaorm.item.value import AttributeValue, number_text
+from dynaorm.record import record
 
 Path: TypeAlias = tuple[str | int, ...]
 """A document path: a name, then names of members and indexes of elements."""
@@ -39,14 +39,14 @@ class Resolver(Protocol):
         """A value as the path's attribute value."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Attr:
     """The attribute at a path, as an operand."""
 
     path: Path
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SizeOf:
     """The size of the attribute at a path: characters, bytes or elements."""
 
@@ -107,7 +107,7 @@ def paths_of(condition: Condition) -> frozenset[Path]:
     return frozenset(condition._paths())
 
 
-@dataclass(slots=True, unsafe_hash=True)  # every guard makes one, and frozen it would cost twice that
+@record(frozen=False, unsafe_hash=True)  # every guard makes one, and frozen it would cost twice that
 class Compare(Condition):
     """``operator`` is one of ``= <> < <= > >=``; ``right`` is a value or an operand."""
 
@@ -129,7 +129,7 @@ class Compare(Condition):
         return _operand_paths(self.left, self.right)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Between(Condition):
     """Both bounds included. Bounds the wrong way round hold for nothing, where DynamoDB would refuse them."""
 
@@ -153,7 +153,7 @@ class Between(Condition):
         return _operand_paths(self.operand, self.low, self.high)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class IsIn(Condition):
     """One of some values: of none, it holds for nothing; more than DynamoDB takes at once are given in portions."""
 
@@ -177,7 +177,7 @@ class IsIn(Condition):
         return _operand_paths(self.operand, *self.values)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class BeginsWith(Condition):
     """The text or binary begins so."""
 
@@ -195,7 +195,7 @@ class BeginsWith(Condition):
         return _operand_paths(Attr(self.path), self.prefix)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Contains(Condition):
     """The list or set has this element, the text this piece."""
 
@@ -213,7 +213,7 @@ class Contains(Condition):
         return _operand_paths(Attr(self.path), self.value)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Exists(Condition):
     """There is an attribute at the path, be it NULL."""
 
@@ -229,7 +229,7 @@ class Exists(Condition):
         return (self.path,)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Missing(Condition):
     """There is no attribute at the path."""
 
@@ -245,7 +245,7 @@ class Missing(Condition):
         return (self.path,)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class And(Condition):
     """All of the parts hold."""
 
@@ -263,7 +263,7 @@ class And(Condition):
         return (path for part in self.parts for path in part._paths())
 
 
-@dataclass(slots=True, unsafe_hash=True)  # every guard makes one, and frozen it would cost twice that
+@record(frozen=False, unsafe_hash=True)  # every guard makes one, and frozen it would cost twice that
 class Or(Condition):
     """At least one of the parts holds."""
 
@@ -281,7 +281,7 @@ class Or(Condition):
         return (path for part in self.parts for path in part._paths())
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Not(Condition):
     """The part does not hold."""
 

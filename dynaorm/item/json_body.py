@@ -1,12 +1,15 @@
 """The bodies of DynamoDB's requests and replies: JSON, in which binary values are base64."""
 
 import json
+import re
 from base64 import b64decode, b64encode
 from binascii import Error as Base64Error
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-_BINARY = (b'"B"', b'"BS"')
+from pydantic_core import PydanticSerializationError, to_json
+
+_BINARY = re.compile(rb'"BS?"')
 
 
 class Body(Mapping[str, Any]):
@@ -15,7 +18,7 @@ class Body(Mapping[str, Any]):
     Who can do better with the bytes than take them apart reads ``raw``.
 
     Args:
-        raw: a JSON object; that it is one is for the caller to know.
+        raw: a JSON object; whether it is one is seen when it is looked into.
     """
 
     __slots__ = ("_content", "raw")
@@ -38,9 +41,13 @@ class Body(Mapping[str, Any]):
 
     @property
     def content(self) -> dict[str, Any]:
-        """What it says, in the low-level form, binary values as bytes. Raises ValueError where it is no JSON."""
+        """What it says, in the low-level form, binary values as bytes. Raises ValueError where it is no JSON object."""
         if self._content is None:
-            self._content = decode_body(self.raw)
+            content = decode_body(self.raw)
+            # An empty list or null would look like a reply without anything in it.
+            if not isinstance(content, dict):
+                raise ValueError(f"a reply is a JSON object, not {type(content).__name__}")
+            self._content = content
         return self._content
 
 
@@ -50,7 +57,12 @@ def encode_body(request: Mapping[str, Any]) -> bytes:
     Raises:
         TypeError: it holds what is neither JSON nor bytes.
     """
-    return _encode(request).encode("ascii")
+    try:
+        body = to_json(request, bytes_mode="base64")
+    except PydanticSerializationError:
+        return _encode(request).encode("ascii")
+    # It writes base64 in the alphabet of URLs, which is another. Nearly three times as fast, it is worth the try.
+    return _encode(request).encode("ascii") if _BINARY.search(body) else body
 
 
 def decode_body(body: bytes) -> Any:
@@ -60,7 +72,7 @@ def decode_body(body: bytes) -> Any:
         ValueError: it is no JSON, or a binary value no base64.
     """
     # A hook is a call for every attribute value, and few tables have binary ones.
-    hook = _with_bytes if any(tag in body for tag in _BINARY) else None
+    hook = _with_bytes if _BINARY.search(body) else None
     try:
         return json.loads(body, object_hook=hook)
     except RecursionError:

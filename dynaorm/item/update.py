@@ -8,7 +8,6 @@ Rule 3. DynamoDB's ADD and DELETE know top-level attributes only. A nested numbe
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
 from decimal import Context, Decimal, Inexact
 from typing import Any, Final
 
@@ -16,6 +15,7 @@ from dynaorm.errors import UsageError
 from dynaorm.item.condition import Path, Resolver
 from dynaorm.item.placeholder import Placeholders
 from dynaorm.item.value import AttributeValue, Item, number_text
+from dynaorm.record import record, replace
 
 _SETS: Final = frozenset({"SS", "NS", "BS"})
 _ELEMENTS: Final = frozenset({"S", "N", "B"})
@@ -23,56 +23,56 @@ _ZERO: Final[AttributeValue] = {"N": "0"}
 _EMPTY_LIST: Final[AttributeValue] = {"L": []}
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Change:
     """A change of what is stored at a path."""
 
     path: Path
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SetTo(Change):
     """Store this value."""
 
     value: Any
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SetIfMissing(Change):
     """Store this value if there is none."""
 
     value: Any
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AddTo(Change):
     """Add to a number, or add elements to a set."""
 
     value: Any
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Append(Change):
     """Put these at the end of a list."""
 
     values: tuple[Any, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Prepend(Change):
     """Put these at the start of a list, in this order."""
 
     values: tuple[Any, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Discard(Change):
     """Take these out of a set; a set without elements is no longer stored."""
 
     values: tuple[Any, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Remove(Change):
     """Store nothing."""
 

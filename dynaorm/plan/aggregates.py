@@ -11,7 +11,7 @@ Rule 4. Nobody joins a target that does not exist, unless the target can be made
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from decimal import Context, Decimal, Inexact
 from typing import Any, Final
 
@@ -28,13 +28,14 @@ from dynaorm.plan.image import subject_of, values_of
 from dynaorm.plan.intent import Edit, Save
 from dynaorm.plan.known import Ident, ident_of
 from dynaorm.plan.net import CHECK, DELETE, EDIT, KNOWN, PUT, UNKNOWN, UPDATE, Net
+from dynaorm.record import record
 
 # Exact: two numbers of DynamoDB's together span fewer than 300 digits.
 EXACT: Final = Context(prec=300, traps=[Inexact])
 _ZERO: Final[AttributeValue] = {"N": "0"}
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class Due:
     """What a unit of work adds to the totals of one target.
 
@@ -138,7 +139,7 @@ def _sides(
         return
     if mapping.is_tombstone(item):
         return
-    values = values_of(mapping, item, {} if old else net.overrides)
+    values = values_of(mapping, item, None if old else net.overrides)
     for one in mapping.aggregates.values():
         if net.write is UPDATE and not one.depends_on(net.changed):
             continue
@@ -246,7 +247,7 @@ def _unchanged(slot: Slot) -> Net | None:
         return None
     return Net(
         slot.mapping, slot.key, KNOWN, UPDATE, state.item, slot.mapping, after=dict(state.item),
-        entities=[entity],
+        entities=(entity,),
     )  # fmt: skip
 
 
@@ -282,7 +283,7 @@ def _write_checked(net: Net, slot: Slot) -> None:
         return
     net.write, net.after = UPDATE, dict(net.before)
     # The object that was checked would be stale after this commit, by our own doing.
-    loaded = [check.target for check in slot.checks if state_of(check.target) is not None]
+    loaded = tuple(check.target for check in slot.checks if state_of(check.target) is not None)
     net.entities = net.entities or loaded[:1]
 
 

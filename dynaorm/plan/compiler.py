@@ -5,7 +5,6 @@ limits.
 """
 
 from collections.abc import Iterable
-from itertools import chain
 from typing import Any
 
 from dynaorm.entity.state import Loaded, state_of
@@ -33,16 +32,19 @@ def compile_plan(slots: Iterable[Slot], known: Known, setting: Setting) -> Plan:
     nets = [net for slot in slots if (net := net_of(slot, known, setting)) is not None]
     dues = settle_totals(nets, slots) if _are_counted(nets) else ()
     revision = stamp(nets, setting)
-    actions = tuple(_ordered(nets, known, setting))
+    actions = _ordered(nets, known, setting)
     if dues:
-        actions += tuple(total_actions(dues, known, revision, setting))
+        actions += total_actions(dues, known, revision, setting)
+    effects: list[Effect] = []
+    for net in nets:
+        effects += _effects(net)
     plan = Plan(
-        actions=actions,
-        token=_token(nets, actions, setting),
-        effects=tuple(chain.from_iterable(map(_effects, nets))),
-        made_at=setting.now,
-        caller_token=setting.token is not None,
-        wants_item=len(nets) == 1 and nets[0].write is EDIT,
+        tuple(actions),
+        _token(nets, actions, setting),
+        tuple(effects),
+        setting.now,
+        setting.token is not None,
+        len(nets) == 1 and nets[0].write is EDIT,
     )
     return check_limits(plan)
 
@@ -69,7 +71,7 @@ def _ordered(nets: list[Net], known: Known, setting: Setting) -> list[Planned]:
     return actions
 
 
-def _token(nets: list[Net], actions: tuple[Planned, ...], setting: Setting) -> str | None:
+def _token(nets: list[Net], actions: list[Planned], setting: Setting) -> str | None:
     if setting.token is not None:
         return setting.token
     if not actions:

@@ -28,7 +28,8 @@ def actions_of(net: Net, setting: Setting) -> list[Planned]:
     if net.condition is not None:
         condition = all_of(condition, net.condition)
     action, purpose = _action(net, table, condition)
-    main = Planned(  # by position: names would double what a named tuple costs
+    main = Planned.__new__(
+        Planned,
         action,
         purpose,
         net.mapping,
@@ -130,6 +131,10 @@ def _required(
 ) -> Condition | None:
     mapping = net.before_mapping or net.mapping
     table = mapping.table
+    expires = mapping.expires.attribute if mapping.expires is not None else None
+    if net.knowledge is ABSENT:
+        absent = missing(table.pk.name)
+        return absent if expires is None else any_of_conditions(absent, _is(expires, "<=", setting))
     if expected is not None:
         assert table.revision_attribute is not None
         return equals(table.revision_attribute, {"S": expected})
@@ -141,10 +146,6 @@ def _required(
                 for name, value in expected_values.items()
             ),
         )
-    expires = mapping.expires.attribute if mapping.expires is not None else None
-    if net.knowledge is ABSENT:
-        absent = missing(table.pk.name)
-        return absent if expires is None else any_of_conditions(absent, _is(expires, "<=", setting))
     return all_of(
         exists(table.pk.name),
         equals(table.type_attribute, {"S": mapping.name}) if table.type_attribute is not None else None,

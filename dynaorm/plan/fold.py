@@ -8,7 +8,6 @@ Rule 3. Anything else that names an item twice is refused: it would depend on th
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from dynaorm.entity.key import Key, stored_key
@@ -21,9 +20,10 @@ from dynaorm.item.value import Item
 from dynaorm.plan.image import check_key_unchanged, writable_state
 from dynaorm.plan.intent import Check, Edit, Intent, Move, Remove, Save
 from dynaorm.plan.known import Ident, ident_of
+from dynaorm.record import record
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class Slot:
     """All intents about one item.
 
@@ -37,7 +37,7 @@ class Slot:
     removal: Remove | Move | None = None
     write: Save | Edit | Move | None = None
     state: Loaded | None = None
-    checks: list[Check] = field(default_factory=list)
+    checks: tuple[Check, ...] = ()
 
     def refuse(self, problem: str) -> SameItemTwice:
         return SameItemTwice(key=stored_key(self.mapping, self.key), problem=problem)
@@ -63,28 +63,34 @@ def fold(intents: Sequence[Intent], now: float) -> list[Slot]:
 
 def _slots_of(intent: Intent, now: float) -> list[Slot]:
     """What an intent is about, as if there were no other: one item; two for a move."""
+    if isinstance(intent, Save):
+        return [_slot_of_save(intent, now)]
     if isinstance(intent, Move):
         return _slots_of_move(intent, now)
-    named = target(intent)
+    named = intent.target
     if isinstance(named, Key):
         slot = Slot(_mapping_of_key(named), named.primary_key)
     else:
-        mapping, state = mapping_of(type(named)), state_of(named)
-        if isinstance(intent, Save) and (state is None or intent.overwrite):
-            key = mapping.primary_key(vars(named))
-        else:
-            state = writable_state(mapping, state, now)
-            if isinstance(intent, Save):
-                check_key_unchanged(mapping, vars(named), state)
-            key = mapping.key_of(state.item)
-        slot = Slot(mapping, key, state=state)
+        mapping = mapping_of(type(named))
+        state = writable_state(mapping, state_of(named), now)
+        slot = Slot(mapping, mapping.key_of(state.item), state=state)
     if isinstance(intent, Check):
-        slot.checks.append(intent)
+        slot.checks = (intent,)
     elif isinstance(intent, Remove):
         slot.removal = intent
     else:
         slot.write = intent
     return [slot]
+
+
+def _slot_of_save(intent: Save, now: float) -> Slot:
+    entity = intent.entity
+    mapping, state = mapping_of(type(entity)), state_of(entity)
+    if state is None or intent.overwrite:
+        return Slot(mapping, mapping.primary_key(vars(entity)), None, intent, state)
+    state = writable_state(mapping, state, now)
+    check_key_unchanged(mapping, vars(entity), state)
+    return Slot(mapping, mapping.key_of(state.item), None, intent, state)
 
 
 def _slots_of_move(intent: Move, now: float) -> list[Slot]:

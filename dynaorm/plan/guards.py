@@ -7,14 +7,13 @@ Rule 3. A value that stays with its entity costs nothing.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from itertools import islice
 from typing import Any, TypeAlias
 
 from dynaorm.entity.constraint import OWNER, TABLE
 from dynaorm.entity.key import stored_key
-from dynaorm.entity.mapping import EntityMapping
+from dynaorm.entity.mapping import Claim, EntityMapping
 from dynaorm.entity.table import Table
 from dynaorm.errors import UniqueViolation, Violation
 from dynaorm.item.action import Delete, Pattern, Put
@@ -24,6 +23,7 @@ from dynaorm.plan.image import subject_of, values_of
 from dynaorm.plan.known import Known, Setting, ident_of
 from dynaorm.plan.net import DELETE, PUT, UPDATE, Net
 from dynaorm.plan.planned import Planned, Purpose
+from dynaorm.record import record
 
 # How long a guard stays claimed after its entity's expiry, for clocks that differ between writers.
 CLAIM_MARGIN = 60
@@ -31,7 +31,7 @@ CLAIM_MARGIN = 60
 _CLAIM = Purpose.CLAIM  # looking a member up in its class is no cheaper than making a tuple of ten
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class Holder:
     """Who holds guards, before or after: the entity's net, its class, where its guards are and what they say of it.
 
@@ -46,7 +46,7 @@ class Holder:
     claim: Condition | None = None
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class Guard:
     """One guard item that the unit of work may touch; ``value`` is what it stands for, as a person would name it."""
 
@@ -59,9 +59,6 @@ class Guard:
 
 _Guards: TypeAlias = dict[tuple[str, str], Guard]
 """Those met so far, by table and key."""
-
-_Held: TypeAlias = tuple[Holder, str, str, Any]
-"""A guard that an image holds: who by, the constraint, the guard's key and the value it stands for."""
 
 
 def guards_of(nets: Sequence[Net]) -> list[list[Guard]]:
@@ -87,13 +84,13 @@ def _meet(net: Net, known: _Guards, clashes: list[tuple[Net, Violation]]) -> Non
     ends_with_values = net.write is PUT or net.write is UPDATE
     before, mapping = net.before, net.before_mapping
     if before is not None and mapping is not None and (ends_with_values or net.write is DELETE):
-        for holder, name, text, value in _held(net, mapping, before):
+        for holder, (name, text, value) in _held_by(net, mapping, before):
             guard = _known(known, holder, name, text)
             guard.old = holder
             if guard.new is None:
                 guard.value = value
     if ends_with_values and net.after is not None:
-        for holder, name, text, value in _held(net, net.mapping, net.after):
+        for holder, (name, text, value) in _held_by(net, net.mapping, net.after):
             guard = _known(known, holder, name, text)
             if guard.new is not None:
                 clashes.append((net, _clash(guard, net, value)))
@@ -104,25 +101,31 @@ def _known(known: _Guards, holder: Holder, name: str, text: str) -> Guard:
     return known.setdefault((holder.home.name, text), Guard(name, text))
 
 
-def _held(net: Net, mapping: EntityMapping, item: Item) -> list[_Held]:
+def _held_by(net: Net, mapping: EntityMapping, item: Item) -> list[tuple[Holder, Claim]]:
+    claims = _held(net, mapping, item)
+    if not claims:
+        return []
+    holder = _holder(net, mapping, item)
+    return [(holder, claim) for claim in claims]
+
+
+def _holder(net: Net, mapping: EntityMapping, item: Item) -> Holder:
+    """Who holds the guards of one image."""
+    table, home = mapping.table, mapping.table.guards
+    owner = net.key if home is table else {TABLE: {"S": table.name}, **net.key}
+    return Holder(net, mapping, home, {"M": owner}, mapping.expiry_of(item))
+
+
+def _held(net: Net, mapping: EntityMapping, item: Item) -> list[Claim]:
     """The guards of one image."""
     if not mapping.constraints or mapping.is_tombstone(item):
         return []
     values: Mapping[str, Any]
     if item is not net.after:
-        values = values_of(mapping, item, {})
+        values = values_of(mapping, item)
     else:
         values = net.values if net.values is not None else values_of(mapping, item, net.overrides)
-    table, home = mapping.table, mapping.table.guards
-    owner = net.key if home is table else {TABLE: {"S": table.name}, **net.key}
-    holder = Holder(net, mapping, home, {"M": owner}, mapping.expiry_of(item))
-    keys, constraints = mapping.guard_keys(values, lambda: _subject(mapping, item)), mapping.constraints
-    return [(holder, name, text, constraints[name].value_of(values)) for name, text in keys.items()]
-
-
-def _subject(mapping: EntityMapping, item: Item) -> object:
-    # Only ``when=`` asks for it. The version item check is off: the image may not have its final key yet.
-    return subject_of(mapping, item)
+    return mapping.claims(values, lambda: subject_of(mapping, item))
 
 
 def _clash(guard: Guard, net: Net, value: Any) -> Violation:
@@ -142,7 +145,9 @@ def claims_of(net: Net, setting: Setting) -> list[Planned]:
     """
     if net.after is None or not net.mapping.constraints:
         return []
-    return [_claim(held, None, setting) for held in _held(net, net.mapping, net.after)]
+    new = _holder(net, net.mapping, net.after)
+    free = _free(None, new, setting)
+    return [_claim(new, claim, free, setting) for claim in _held(net, net.mapping, net.after)]
 
 
 def guard_action(guard: Guard, known: Known, setting: Setting) -> Planned | None:
@@ -152,39 +157,48 @@ def guard_action(guard: Guard, known: Known, setting: Setting) -> Planned | None
         return _release(guard, known, setting)
     if old is not None and old.owner == new.owner and old.expiry == new.expiry:
         return None
-    return _claim((new, guard.constraint, guard.text, guard.value), old, setting)
+    claim = (guard.constraint, guard.text, guard.value)
+    taken = _claim(new, claim, _free(old, new, setting), setting)
+    if old is None:
+        return taken
+    purpose = _CLAIM if old.owner == new.owner else Purpose.PASS_ON
+    return taken._replace(purpose=purpose, before={**taken.item_key, OWNER: old.owner})
 
 
-def _claim(held: _Held, old: Holder | None, setting: Setting) -> Planned:
-    new, constraint, text, value = held
-    home, one = new.home, {"S": text}
-    key: dict[str, AttributeValue] = dict.fromkeys(home.key_names, one)
+def _claim(new: Holder, claim: Claim, free: Condition, setting: Setting) -> Planned:
+    constraint, text, value = claim
+    home, key = new.home, _key_of(new.home, text)
     item = {**key, OWNER: new.owner}
     if new.expiry is not None and new.mapping.expires is not None:
         item[new.mapping.expires.attribute] = {"N": str(new.expiry)}
-    return Planned(
-        Put(setting.table_name(home.name), item, _free(home, old, new, setting)),
-        _CLAIM if old is None or old.owner == new.owner else Purpose.PASS_ON,
+    return Planned.__new__(
+        Planned,
+        Put(setting.table_name(home.name), item, free),
+        _CLAIM,
         new.mapping,
         new.net.key,
         key,
-        None if old is None else {**key, OWNER: old.owner},
+        None,
         item,
         constraint,
         value,
     )
 
 
+def _key_of(home: Table, text: str) -> dict[str, AttributeValue]:
+    one = {"S": text}
+    return {home.pk.name: one} if home.sk is None else {home.pk.name: one, home.sk.name: one}
+
+
 def _release(guard: Guard, known: Known, setting: Setting) -> Planned | None:
     old = guard.old
     assert old is not None
-    home, one = old.home, {"S": guard.text}
-    key: dict[str, AttributeValue] = dict.fromkeys(home.key_names, one)
+    home, key = old.home, _key_of(old.home, guard.text)
     if known.foreign and ident_of(home, key) in known.foreign:
         return None
-    mine = _RELEASES.fit(Or((_UNOWNED, Compare(_OWNER, "=", old.owner))), old.owner)
-    return Planned(
-        Delete(setting.table_name(home.name), key, mine),
+    return Planned.__new__(
+        Planned,
+        Delete(setting.table_name(home.name), key, _RELEASES.of(old.owner)),
         Purpose.RELEASE,
         old.mapping,
         old.net.key,
@@ -202,8 +216,9 @@ _OWNER = Attr((OWNER,))
 _UNOWNED = missing(OWNER)
 
 
-def _free(home: Table, old: Holder | None, new: Holder, setting: Setting) -> Condition:
+def _free(old: Holder | None, new: Holder, setting: Setting) -> Condition:
     """The condition under which the new holder takes a guard."""
+    home = new.home
     if old is None:
         if new.claim is None:
             new.claim = _unclaimed(home, new.owner, setting)
@@ -215,10 +230,9 @@ def _free(home: Table, old: Holder | None, new: Holder, setting: Setting) -> Con
 
 def _unclaimed(home: Table, owner: AttributeValue, setting: Setting) -> Condition:
     """Nothing is stored, or the guard is the claimer's already, or it has expired."""
-    absent, mine = missing(home.pk.name), Compare(_OWNER, "=", owner)
     if home.ttl_attribute is None:
-        return _claims(home.pk.name).fit(Or((absent, mine)), owner)
-    return Or((absent, mine, *_expired(home, setting)))
+        return _claims(home.pk.name).of(owner)
+    return Or((missing(home.pk.name), Compare(_OWNER, "=", owner), *_expired(home, setting)))
 
 
 def _expired(home: Table, setting: Setting) -> tuple[Condition, ...]:
@@ -229,7 +243,8 @@ def _expired(home: Table, setting: Setting) -> tuple[Condition, ...]:
 
 @cache
 def _claims(pk: str) -> Pattern:
-    return Pattern(Or((missing(pk), Compare(_OWNER, "=", {}))))
+    absent = missing(pk)
+    return Pattern(lambda owner: Or((absent, Compare(_OWNER, "=", owner))))
 
 
-_RELEASES = Pattern(Or((_UNOWNED, Compare(_OWNER, "=", {}))))
+_RELEASES = Pattern(lambda owner: Or((_UNOWNED, Compare(_OWNER, "=", owner))))

@@ -99,7 +99,9 @@ def under_present_names(mapping: EntityMapping, item: Item) -> dict[str, Attribu
     return found
 
 
-def values_of(mapping: EntityMapping, item: Item, overrides: Mapping[str, Any]) -> Mapping[str, Any]:
+def values_of(
+    mapping: EntityMapping, item: Item, overrides: Mapping[str, Any] | None = None
+) -> Mapping[str, Any]:
     """The field values of an image; ``overrides`` are those of fields whose key is yet to be rendered."""
     stored = mapping.subject(item)
     return ChainMap(dict(overrides), stored) if overrides else stored  # type: ignore[arg-type]  # it is only read

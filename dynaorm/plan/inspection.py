@@ -1,16 +1,16 @@
 """What dynaorm knows of an entity object."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from dynaorm.entity.key import Key, stored_key
 from dynaorm.entity.mapping import mapping_of
 from dynaorm.entity.state import state_of
 from dynaorm.plan.image import changes_of
+from dynaorm.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Inspection:
     """The loaded state of an entity.
 

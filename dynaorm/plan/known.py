@@ -1,11 +1,12 @@
 """What compiling a plan may rely on besides the entities themselves: what was read, and the setting of the call."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field
 from typing import Final, NamedTuple, TypeAlias
 
 from dynaorm.entity.table import Table
 from dynaorm.item.value import Item
+from dynaorm.record import record, replace
 
 Ident: TypeAlias = tuple[object, ...]
 
@@ -22,7 +23,7 @@ def ident_of(table: Table, key: Item) -> Ident:
     return table.name, *key[partition].values(), *key[sort].values()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Known:
     """Items read consistently, or seen in a refusal; and guards found to belong to somebody else.
 

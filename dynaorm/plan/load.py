@@ -7,7 +7,6 @@ Rule 2. A Put that got no answer is never sent again later: somebody may have wr
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from dynaorm.entity.key import stored_key
@@ -20,9 +19,10 @@ from dynaorm.item.value import Item
 from dynaorm.plan.image import new_image
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import Effect, Planned, Purpose
+from dynaorm.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Load:
     """One entity to be loaded.
 
@@ -31,12 +31,14 @@ class Load:
         mapping: its class.
         key: its primary key.
         item: all of what will be stored.
+        bound: its ``size_bound``.
     """
 
     entity: Any
     mapping: EntityMapping
     key: Item
     item: Item
+    bound: int
 
     @property
     def effect(self) -> Effect:
@@ -76,9 +78,9 @@ def load_of(entity: Any, revision: str) -> Load:
     item = new_image(mapping, key, values)
     if mapping.table.revision_attribute is not None:
         item[mapping.table.revision_attribute] = {"S": revision}
-    if size_bound(item) > ITEM_LIMIT and (size := item_size(item)) > ITEM_LIMIT:
+    if (bound := size_bound(item)) > ITEM_LIMIT and (size := item_size(item)) > ITEM_LIMIT:
         raise ItemTooLarge(key=stored_key(mapping, key), bytes=size)
-    return Load(entity, mapping, key, item)
+    return Load(entity, mapping, key, item, bound)
 
 
 def check_loadable(entity: type[Any]) -> None:

@@ -4,7 +4,6 @@ Every intent about an item ends in one ``Net``; guards, versions and actions are
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
@@ -12,6 +11,7 @@ from dynaorm.entity.mapping import EntityMapping
 from dynaorm.item.condition import Condition
 from dynaorm.item.update import Change
 from dynaorm.item.value import AttributeValue, Item
+from dynaorm.record import record
 
 
 class Before(Enum):
@@ -37,7 +37,7 @@ PUT, UPDATE, EDIT, DELETE, CHECK = Write
 ABSENT, KNOWN, UNKNOWN = Before
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class Net:
     """One main item's change, being worked out.
 
@@ -74,9 +74,9 @@ class Net:
     values: Mapping[str, Any] | None = None
     edits: tuple[Change, ...] = ()
     condition: Condition | None = None
-    entities: list[Any] = field(default_factory=list)
+    entities: tuple[Any, ...] = ()
     changed: frozenset[str] = frozenset()
-    overrides: dict[str, Any] = field(default_factory=dict)
+    overrides: Mapping[str, Any] | None = None
     is_edit: bool = False
     as_loaded: bool = False
     version: int | None = None

@@ -27,8 +27,8 @@ def reads_of(slots: Iterable[Slot]) -> list[tuple[EntityMapping, Item]]:
 
 def _needs_reading(slot: Slot) -> bool:
     mapping, write, removal = slot.mapping, slot.write, slot.removal
-    if isinstance(write, Save) and write.overwrite and removal is None:
-        return True
+    if isinstance(write, Save) and removal is None:
+        return write.overwrite
     if isinstance(write, Edit) and isinstance(write.target, Key):
         return needs_reading(mapping, write.changes) or _names_renamed(slot)
     if isinstance(removal, Remove) and isinstance(removal.target, Key):
@@ -128,7 +128,7 @@ def _removed(slot: Slot, read: Any, setting: Setting) -> Net:
         if isinstance(slot.removal, Move) and read is not _UNREAD:
             _check_unchanged(mapping, slot.key, state.item, read)
         # A moved entity lives on under its new key: what becomes of the object is decided there.
-        deleted = [] if isinstance(slot.removal, Move) else [named]
+        deleted = () if isinstance(slot.removal, Move) else (named,)
         return Net(mapping, slot.key, KNOWN, DELETE, state.item, mapping, entities=deleted)
     if read is _UNREAD:
         return Net(mapping, slot.key, UNKNOWN, DELETE)
@@ -160,10 +160,10 @@ def _live(mapping: EntityMapping, key: Item, read: Item | None, now: float) -> E
 
 def _written(slot: Slot, removed: Net | None, read: Any, setting: Setting) -> Net | None:
     write = slot.write
+    assert write is not None
     if isinstance(write, Edit):
         return _edited(slot, write, read, setting)
-    assert write is not None
-    if isinstance(write, Save) and slot.state is not None and not write.overwrite:
+    if slot.state is not None and isinstance(write, Save) and not write.overwrite:
         return _updated(slot, write)
     if removed is not None:
         # What is stored goes with the removal, so it does not stand in the way.
@@ -184,7 +184,7 @@ def _inserted(slot: Slot, write: Save, read: Any, setting: Setting) -> Net:
     mapping, values = slot.mapping, vars(write.entity)
     mapping.validate(values)
     after = new_image(mapping, slot.key, values)
-    net = Net(mapping, slot.key, ABSENT, PUT, after=after, entities=[write.entity])
+    net = Net(mapping, slot.key, ABSENT, PUT, after=after, entities=(write.entity,))
     net.values = values if mapping.is_exact else None
     if read is _UNREAD or read is None or mapping.is_expired(read, setting.now):
         net.from_read = write.overwrite
@@ -205,7 +205,7 @@ def _updated(slot: Slot, write: Save) -> Net | None:
     mapping, values, state = slot.mapping, vars(write.entity), slot.state
     assert state is not None
     changes = changes_of(mapping, values, state)
-    net = Net(mapping, slot.key, KNOWN, CHECK, state.item, mapping, entities=[write.entity])
+    net = Net(mapping, slot.key, KNOWN, CHECK, state.item, mapping, entities=(write.entity,))
     if not changes:
         return net if write.condition is not None or slot.checks else None
     mapping.validate(values, frozenset(changes))
@@ -222,21 +222,22 @@ def _moved(slot: Slot, move: Move) -> Net:
     mapping.validate(values, frozenset(changes))
     overrides = {name: values[name] for name in changes if mapping.fields[name].in_key}
     after = {**advance(mapping, state.item, changes, overrides), **slot.key}
-    return Net(mapping, slot.key, ABSENT, PUT, after=after, entities=[move.entity])
+    return Net(mapping, slot.key, ABSENT, PUT, after=after, entities=(move.entity,))
 
 
 def _edited(slot: Slot, edit: Edit, read: Any, setting: Setting) -> Net | None:
     mapping = slot.mapping
     touched(mapping, edit.changes)
+    entities: tuple[Any, ...] = ()
     if isinstance(edit.target, Key) and read is _UNREAD:
         edits = stored_changes(mapping, edit.changes)
         return Net(mapping, slot.key, UNKNOWN, EDIT, edits=edits)
     if isinstance(edit.target, Key):
-        stored, before, entities = _live(mapping, slot.key, read, setting.now), read, []
+        stored, before = _live(mapping, slot.key, read, setting.now), read
     else:
         state = slot.state
         assert state is not None
-        stored, before, entities = mapping, state.item, [edit.target]
+        stored, before, entities = mapping, state.item, (edit.target,)
     after, changed, overrides = edited_image(stored, before, edit.changes)
     write = CHECK if _is_same(before, after) else UPDATE
     if write is CHECK and edit.condition is None and not slot.checks:

@@ -36,6 +36,8 @@ GUARDS = (Purpose.CLAIM, Purpose.PASS_ON, Purpose.RELEASE)
 class Planned(NamedTuple):
     """One action and its reason: a named tuple, because every save makes several and that is the fastest to make.
 
+    Fastest by position, and by ``Planned.__new__``: Python is quicker to call a function than a class.
+
     Attributes:
         action: what is sent.
         purpose: why.

@@ -8,7 +8,7 @@ Rule 3. StaleEntity comes before AlreadyExists and UniqueViolation, those before
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, TypeAlias
 
 from dynaorm.entity.constraint import OWNER, TABLE
@@ -30,20 +30,21 @@ from dynaorm.plan.aggregate_action import is_target
 from dynaorm.plan.explain import reason
 from dynaorm.plan.known import Ident
 from dynaorm.plan.planned import Planned, Purpose
+from dynaorm.record import record
 
 _FAILED = "ConditionalCheckFailed"
 # A validation error has one name as a reason and another as an error of its own.
 _SAME = {"ValidationError": "ValidationException"}
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Committed:
     """The plan was already committed; ``item`` is a written item as stored."""
 
     item: Item | None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Learned:
     """The plan rested on something that is not so: compile it again with these items and foreign guards known."""
 
@@ -51,7 +52,7 @@ class Learned:
     foreign: frozenset[Ident] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Found:
     """One failed action: DynamoDB's code and message, and the item its condition met."""
 

@@ -11,13 +11,13 @@ import json
 from base64 import b64decode, b64encode, urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final, Literal, TypeAlias
 
 from dynaorm.entity.table import KeyAttribute
 from dynaorm.errors import InvalidCursor
 from dynaorm.item.value import Item, number_text
+from dynaorm.record import record
 
 Start: TypeAlias = Item | Literal[True] | None
 
@@ -25,7 +25,7 @@ _SIGNATURE_BYTES: Final = 16
 _FINGERPRINT: Final = 22  # characters: 128 bits
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Position:
     """Where a walk stands.
 

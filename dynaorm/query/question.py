@@ -5,7 +5,7 @@ Rule 2. Fields a query is called with are equal to a value, or to any of several
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -13,11 +13,12 @@ from dynaorm.entity.key_range import Bound, Operator
 from dynaorm.errors import UnknownField, UsageError
 from dynaorm.item.condition import Condition
 from dynaorm.query.source import Source, source_of
+from dynaorm.record import record, replace
 
 _NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AnyOf:
     """Several values a field may have."""
 
@@ -36,7 +37,7 @@ def any_of(*values: Any) -> Any:
     return AnyOf(values)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Question:
     """A query as asked for.
 

@@ -1,8 +1,9 @@
 """What a query gives: a list, or a page with a cursor; both say what they cost."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Generic, TypeVar
+
+from dynaorm.record import record
 
 E = TypeVar("E")
 
@@ -21,7 +22,7 @@ class Results(list[E]):
         self.read_units = read_units
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Page(Generic[E]):
     """One page of a query.
 

@@ -5,7 +5,6 @@ Rule 2. The partition key is given whole, but for a field that only chooses a sh
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
@@ -16,9 +15,10 @@ from dynaorm.errors import UsageError
 from dynaorm.item.value import AttributeValue
 from dynaorm.query.question import AnyOf, Question
 from dynaorm.query.source import Source
+from dynaorm.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Ask:
     """One partition of a table or index, and what is wanted of it.
 
@@ -53,7 +53,8 @@ def asks_of(question: Question, source: Source) -> Iterator[Ask]:
             for partition in product(*(_partition_values(part, equal) for part in source.partition)):
                 yield Ask(partition, ranges, held)
         except KeyValueError as problem:
-            raise source.mapping.invalid(problem.field, problem.value, problem.problem) from problem
+            invalid = source.mapping.invalid(problem.field, problem.value, problem.problem)
+            raise invalid from source.mapping.told(problem.field, problem)
 
 
 def _combinations(given: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

@@ -1,6 +1,5 @@
 """Where a query looks: one class, under its primary key or in an index of its table."""
 
-from dataclasses import dataclass
 from typing import Any
 
 from dynaorm.entity.index import IndexOf
@@ -8,9 +7,10 @@ from dynaorm.entity.keys import IndexMapping, KeyPart
 from dynaorm.entity.mapping import EntityMapping, mapping_of
 from dynaorm.entity.table import GlobalIndex, KeyAttribute, LocalIndex, Table
 from dynaorm.errors import UsageError
+from dynaorm.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Source:
     """A class, and the key it is looked for by.
 

@@ -6,36 +6,31 @@ Rule 3. A filter on an index that carries only some attributes is judged on the 
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from dynaorm.entity.key_range import KeyRange
 from dynaorm.entity.mapping import DELETED
-from dynaorm.entity.resolve import FieldResolver
 from dynaorm.errors import UsageError
 from dynaorm.item.condition import (
     And,
-    Attr,
     BeginsWith,
     Condition,
-    IsIn,
-    Missing,
-    Or,
     all_of,
     equals,
-    paths_of,
     render,
-    resolve,
 )
+from dynaorm.item.evaluate import holds
 from dynaorm.item.placeholder import Placeholders
 from dynaorm.item.value import AttributeValue, Item
+from dynaorm.query.filter import of_classes, resolved_filter
 from dynaorm.query.question import Question
 from dynaorm.query.serve import Ask, asks_of, shard_fields
+from dynaorm.record import record, replace
 
 Admits: TypeAlias = Callable[[AttributeValue], bool]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Strand:
     """One partition or segment to walk.
 
@@ -44,19 +39,25 @@ class Strand:
         request: its request, but for where to start and how many items to read.
         checks: key attributes whose values have to pass a check besides.
         held: fields, and the values that the entities must have in them besides.
+        within: the condition that all of its keys fulfil; none for a scan.
     """
 
     operation: str
     request: Mapping[str, Any]
     checks: tuple[tuple[str, Admits], ...] = ()
     held: tuple[tuple[str, Any], ...] = ()
+    within: Condition | None = None
+
+    def passes(self, start: Item) -> bool:
+        """Whether a walk of it can come by a key. DynamoDB refuses to begin after any other."""
+        return self.within is None or holds(self.within, start)
 
     def admits(self, item: Item) -> bool:
         """Whether an item that was read is what was asked for."""
         return all(admits(item[name]) for name, admits in self.checks)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Strands:
     """All that answers a question.
 
@@ -89,7 +90,7 @@ def strands_of(question: Question, table_name: Callable[[str], str], *, consiste
     request["ReturnConsumedCapacity"] = "TOTAL"
     server = condition if source.is_whole else None
     if question.segments is not None:
-        return Strands(_segments(question, request, all_of(_of_class(question), server)), local)
+        return Strands(_segments(question, request, all_of(of_classes(question), server)), local)
     asked = [ask for ask in _asks(question) if not ask.is_empty]
     found = [_strand(question, request, ask, server) for ask in asked]
     return Strands(tuple({repr(one.request): one for one in found}.values()), local)
@@ -105,14 +106,15 @@ def _strand(question: Question, request: Mapping[str, Any], ask: Ask, server: Co
         ),
         *(one.condition for one in ask.ranges if one.condition is not None),
     ]
-    key = render(And(tuple(conditions)) if len(conditions) > 1 else conditions[0], names)
+    within = And(tuple(conditions)) if len(conditions) > 1 else conditions[0]
+    key = render(within, names)
     checks = tuple(
         (name, one.admits)
         for name, one in zip(attributes, ask.ranges, strict=False)
         if one.admits is not None
     )
     whole = {**request, "KeyConditionExpression": key, **_expressions(question, names, server)}
-    return Strand("Query", whole, checks, ask.held)
+    return Strand("Query", whole, checks, ask.held, within)
 
 
 def _segments(question: Question, request: Mapping[str, Any], server: Condition | None) -> tuple[Strand, ...]:
@@ -200,48 +202,6 @@ def _beginning(asked: KeyRange) -> str:
     found = asked.condition
     value = found.prefix if isinstance(found, BeginsWith) else getattr(found, "right", {})
     return str(value.get("S", ""))
-
-
-# -- filters -----------------------------------------------------------------------------------------------------------
-
-
-def resolved_filter(question: Question) -> Condition | None:
-    """The filter in stored names, the same for all classes.
-
-    Raises:
-        UnknownField, InvalidValue: a field or value is not a class's.
-        UsageError: a field is a key of what is asked, or stored differently by two of the classes.
-    """
-    if not question.filters:
-        return None
-    found = [
-        all_of(*(resolve(one, FieldResolver(source.mapping)) for one in question.filters))
-        for source in question.sources
-    ]
-    if any(other != found[0] for other in found):
-        raise UsageError(
-            problem=f"the filter means something else in each of {question}: they store its fields differently",
-            remedy="query the classes one by one",
-        )
-    keys = {key.name for key in question.source.keys} if question.segments is None else set[str]()
-    if found[0] is not None and question.source.is_whole:
-        for path in sorted(paths_of(found[0]), key=str):
-            if path[0] in keys:
-                raise UsageError(
-                    problem=f"the filter names {path[0]!r}, a key of what is asked, and DynamoDB refuses that",
-                    remedy="ask for it in the call, or with .ge(...), .between(...), .begins_with(...)",
-                )
-    return found[0]
-
-
-def _of_class(question: Question) -> Condition | None:
-    """What tells the items of the classes from others, as far as the table has a type attribute."""
-    attribute = question.source.table.type_attribute
-    if attribute is None or not question.source.is_whole:
-        return None
-    wanted = tuple(source.mapping.entity for source in question.sources)
-    names = [name for name, one in question.source.table.mappings.items() if issubclass(one.entity, wanted)]
-    return Or((IsIn(Attr((attribute,)), tuple({"S": name} for name in names)), Missing((attribute,))))
 
 
 def keys_alone(question: Question) -> Question:

@@ -6,8 +6,8 @@ from typing import Any, Generic, NoReturn, Self, TypeVar
 from dynaorm.errors import UsageError
 from dynaorm.flow.context import Context
 from dynaorm.item.condition import Condition
+from dynaorm.query.filter import resolved_filter
 from dynaorm.query.question import Question
-from dynaorm.query.strand import resolved_filter
 
 E = TypeVar("E")
 

@@ -1,6 +1,5 @@
 """Driving a flow over a transport: the whole difference between a synchronous and an asynchronous session."""
 
-from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from threading import Event
 from typing import Any, TypeVar
@@ -38,6 +37,9 @@ def _together(step: Together, transport: Transport, clock: Clock) -> list[Any]:
     """The outcome of every flow, in order, each run in a thread. When interrupted, those under way are waited for."""
     if not step.flows:
         return []
+    # Imported here because it takes long, and what asks one thing at a time needs no threads.
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415
+
     gate = _Gate(transport)
     with ThreadPoolExecutor(min(step.limit, len(step.flows)), "dynaorm") as pool:
         try:

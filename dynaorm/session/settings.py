@@ -1,12 +1,16 @@
 """From a session's keywords to the context its flows share, and to its default transport."""
 
 from collections.abc import Callable, Mapping
+from typing import Final
 
-from dynaorm.errors import DecodeError
+from dynaorm.errors import DecodeError, UsageError
 from dynaorm.flow.call import Clock, Transport
 from dynaorm.flow.context import Context
 from dynaorm.flow.retry import Retry
 from dynaorm.transport.clock import SystemClock
+
+_SECRET_BYTES: Final = 16
+"""As many as the signature has: a shorter secret would be the easier one to guess."""
 
 
 def context_of(
@@ -18,7 +22,8 @@ def context_of(
     on_decode_error: Callable[[DecodeError], object] | None = None,
     cursor_secret: bytes | None = None,
 ) -> Context:
-    """The context of a session; tables without a name of their own keep the declared one."""
+    """The context of a session; tables without a name of their own keep the declared one. Raises UsageError."""
+    _check_secret(cursor_secret)
     if table_names is None:
         name: Callable[[str], str] = str
     elif isinstance(table_names, Mapping):
@@ -29,6 +34,23 @@ def context_of(
     else:
         name = table_names
     return Context(name, retry, clock or SystemClock(), consistent, on_decode_error, cursor_secret)
+
+
+def _check_secret(secret: object) -> None:
+    """A secret that can be guessed, or is none, signs nothing: better no session than one that seems safe."""
+    if secret is None:
+        return
+    if not isinstance(secret, bytes):
+        found = f"cursor_secret= is a {type(secret).__name__}, not bytes"
+    elif len(secret) < _SECRET_BYTES:
+        found = f"cursor_secret= has {len(secret)} bytes, which can be guessed"
+    else:
+        return
+    raise UsageError(
+        problem=found,
+        remedy=f"give at least {_SECRET_BYTES} random bytes, the same in every process: secrets.token_bytes(32), kept "
+        "where you keep passwords; or None for cursors without a signature",
+    )
 
 
 def default_transport(region: str | None, endpoint: str | None, profile: str | None) -> Transport:

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
-from types import TracebackType
 from typing import Any, Self, TypeVar, overload
 
 from dynaorm.entity.key import Key
@@ -37,12 +36,14 @@ from dynaorm.session.transaction import (
     refuse_inside,
     run_hooks,
 )
+from dynaorm.session.verifying import Verifying
+from dynaorm.transport.logged import logged
 
 E = TypeVar("E")
 T = TypeVar("T")
 
 
-class Session(Asking, Bulk):
+class Session(Asking, Bulk, Verifying):
     """Loads and stores entities. It holds none of them, and may be shared by threads; an entity may not.
 
     Args:
@@ -55,7 +56,8 @@ class Session(Asking, Bulk):
         consistent: make plain reads strongly consistent. Reads a plan is computed from always are.
         on_decode_error: called with the ``DecodeError`` of an item in a list that does not fit its class, or that no
             class understands; the list goes on without it. Without a handler the first kind fails the list.
-        cursor_secret: signs the cursors of pages, so that nobody can make one up.
+        cursor_secret: signs the cursors of pages, so that nobody can make one up: at least 16 random bytes.
+        log_values: the logger ``dynaorm`` writes a line for each attempt at DEBUG; with this, all that was sent, too.
         clock: time, randomness and waiting, for tests.
     """
 
@@ -71,6 +73,7 @@ class Session(Asking, Bulk):
         consistent: bool = False,
         on_decode_error: Callable[[DecodeError], object] | None = None,
         cursor_secret: bytes | None = None,
+        log_values: bool = False,
         clock: Clock | None = None,
     ) -> None:
         self._transport = transport or default_transport(region, endpoint, profile)
@@ -83,6 +86,7 @@ class Session(Asking, Bulk):
             on_decode_error=on_decode_error,
             cursor_secret=cursor_secret,
         )
+        self._log_values = log_values
         self._closed = False
 
     # -- lifetime --------------------------------------------------------------------------------------------------
@@ -96,15 +100,13 @@ class Session(Asking, Bulk):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, raised: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _run(self, flow: Flow[T], /) -> T:
         if self._closed:
             raise SessionClosed
-        return drive(flow, self._transport, self._context.clock)
+        return drive(flow, logged(self._transport, self._log_values), self._context.clock)
 
     def _write(self, verb: str, flow: Flow[T]) -> T:
         refuse_inside(self, verb)
@@ -245,7 +247,8 @@ class Session(Asking, Bulk):
         Raises:
             EntityNotFound: nothing is stored under the key.
             ConditionFailed: the caller's condition does not hold.
-            OutcomeUnknown: no answer came, and the stored item does not show this update.
+            OutcomeUnknown: no answer came, and the stored item does not show this update; or it was made
+                (``exactly_once``) and cannot be read back. ``error.problem`` says which.
         """
         edit = verbs.edit_of(target, changes, checked_condition(target, condition))
         return self._write("update", verbs.update(edit, self._context, exactly_once=exactly_once))

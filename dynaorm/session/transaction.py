@@ -118,10 +118,16 @@ def refuse_inside(session: object, verb: str) -> None:
     if any(one is session for one in _OPEN.get()):
         raise UsageError(
             problem=f"session.{verb}() inside this session's open transaction() block would not be part of it",
-            remedy=f"write tx.{verb}(...) on the block's tx"
-            if verb != "transaction"
-            else "use the open block's tx",
+            remedy=_remedy_inside(verb),
         )
+
+
+def _remedy_inside(verb: str) -> str:
+    if verb == "transaction":
+        return "use the open block's tx"
+    if hasattr(Transaction, verb):
+        return f"write tx.{verb}(...) on the block's tx"
+    return "call it before or after the block"
 
 
 def run_hooks(hooks: Iterable[Callable[[], object]]) -> None:

@@ -1,5 +1,89 @@
-"""For the tests of those who use dynaorm: engines, faults, a scripted transport, a clock to decide.
+"""For the tests of those who use dynaorm: engines, faults, a check of what is stored, snapshots, a clock to decide.
 
-Import from the module that has it: ``from dynaorm.testing.faults import lost_answer``.
 Nothing here is imported by the rest of the library. No DynamoDB is written anew: engines are other people's.
+As at the root, a name is imported when it is first asked for: who injects a fault does not wait for moto.
 """
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from dynaorm.testing.census import Broken, Inconsistency
+    from dynaorm.testing.clock import FakeClock
+    from dynaorm.testing.consistency import assert_consistent, assert_consistent_async, inconsistencies
+    from dynaorm.testing.faults import (
+        Fault,
+        FaultyTransport,
+        conflict,
+        crash_after,
+        crash_before,
+        in_progress,
+        lost_answer,
+        lost_request,
+        throttle,
+    )
+    from dynaorm.testing.ministack import Ministack
+    from dynaorm.testing.moto_engine import strict_moto
+    from dynaorm.testing.scripted import ScriptedTransport
+    from dynaorm.testing.snapshots import snapshot
+    from dynaorm.testing.store import Store
+    from dynaorm.testing.tables import tables_of
+
+__all__ = [
+    "Broken",
+    "FakeClock",
+    "Fault",
+    "FaultyTransport",
+    "Inconsistency",
+    "Ministack",
+    "ScriptedTransport",
+    "Store",
+    "assert_consistent",
+    "assert_consistent_async",
+    "conflict",
+    "crash_after",
+    "crash_before",
+    "in_progress",
+    "inconsistencies",
+    "lost_answer",
+    "lost_request",
+    "snapshot",
+    "strict_moto",
+    "tables_of",
+    "throttle",
+]
+
+_FAULTS: Final = (
+    "Fault",
+    "FaultyTransport",
+    "conflict",
+    "crash_after",
+    "crash_before",
+    "in_progress",
+    "lost_answer",
+    "lost_request",
+    "throttle",
+)
+_HOMES: Final = {
+    "census": ("Broken", "Inconsistency"),
+    "clock": ("FakeClock",),
+    "consistency": ("assert_consistent", "assert_consistent_async", "inconsistencies"),
+    "faults": _FAULTS,
+    "ministack": ("Ministack",),
+    "scripted": ("ScriptedTransport",),
+    "snapshots": ("snapshot",),
+    "store": ("Store",),
+    "moto_engine": ("strict_moto",),
+    "tables": ("tables_of",),
+}
+_HOME: Final = {name: home for home, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

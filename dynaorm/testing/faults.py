@@ -8,10 +8,10 @@ GetItem, Query or Scan with it), and ``in_progress`` only TransactWriteItems.
 import os
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from dynaorm.flow.call import Call, NoAnswer, Reason, Refusal, Reply, Transport
+from dynaorm.record import record
 
 Strike: TypeAlias = Callable[[Call, Transport], Reply]
 """What a fault does instead of passing the call on; it is given the transport behind."""
@@ -22,7 +22,7 @@ EXIT_STATUS = 70
 """The status ``crash_before`` and ``crash_after`` exit with, to be told from other deaths."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Fault:
     """One failure: its name, which calls it strikes, and what it does then.
 
@@ -40,6 +40,9 @@ class Fault:
             raise ValueError(
                 f"{self.name}(at={self.at}, times={self.times}): both count from 1, give at least 1"
             )
+
+    def __str__(self) -> str:
+        return f"{self.name}(at={self.at}, times={self.times})"
 
     def counts(self, call: Call) -> bool:
         """Whether this fault counts the call at all."""
@@ -143,7 +146,7 @@ class FaultyTransport:
     """Passes calls on to another transport, except where a fault strikes (the ``Transport`` protocol).
 
     Each fault counts on its own, also calls that another one struck; where several would strike, the first
-    given does. ``calls`` holds every call made. It may be shared by threads.
+    given does. ``calls`` holds every call made since the last ``inject``. It may be shared by threads.
 
     Example:
         >>> from dynaorm.testing.scripted import ScriptedTransport
@@ -159,6 +162,19 @@ class FaultyTransport:
         self._faults = faults
         self._counts = [0] * len(faults)
         self._counting = threading.Lock()
+
+    def inject(self, *faults: Fault) -> None:
+        """Let these faults strike from now on, in place of those before: the next call is number 1."""
+        with self._counting:
+            self.calls.clear()
+            self._faults, self._counts = faults, [0] * len(faults)
+
+    @property
+    def pending(self) -> tuple[Fault, ...]:
+        """The faults that have not struck yet, because too few calls were made."""
+        with self._counting:
+            counted = zip(self._faults, self._counts, strict=True)
+            return tuple(fault for fault, count in counted if count < fault.at)
 
     def call(self, call: Call, /) -> Reply:
         """Make the call, or fail as the first fault that strikes says.

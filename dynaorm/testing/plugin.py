@@ -1,4 +1,4 @@
-"""pytest fixtures for projects that use dynaorm: a strict moto, and a session with the project's tables.
+"""pytest fixtures for projects that use dynaorm: sessions with the project's tables, on the engine that is named.
 
 pytest loads this module in every run of every project where dynaorm is installed, also in those that never
 ask for a fixture. Hence moto and the session are imported inside the fixtures: together they take most of a
@@ -8,66 +8,190 @@ second.
 import os
 import uuid
 from collections.abc import Iterator
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
     from dynaorm.entity.table import Table
+    from dynaorm.flow.call import Clock, Transport
+    from dynaorm.session.aio import AsyncSession
     from dynaorm.session.sync import Session
+    from dynaorm.testing.faults import FaultyTransport
+    from dynaorm.testing.store import Store
 
 ENDPOINT_VARIABLE = "DYNAORM_ENDPOINT"
+MOTO, MINISTACK = "moto", "ministack"
+UNCHECKED = "dynaorm_unchecked"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The options, in the command line and in the configuration file."""
+    engines = "moto (in this process), ministack (a server of this run), or the URL of a DynamoDB"
+    group = parser.getgroup("dynaorm", "dynaorm: a DynamoDB for tests")
+    group.addoption("--dynaorm-endpoint", metavar="ENGINE", help=engines)
+    parser.addini("dynaorm_endpoint", f"{engines}; moto by default", default=MOTO)
+    parser.addini(
+        "dynaorm_tables", "modules, or module:name, whose tables dynaorm_session has", type="args", default=[]
+    )
+    parser.addini("dynaorm_check", "look for inconsistent items after each test", type="bool", default=True)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """The markers, so that a strict project knows them."""
+    for marker in (
+        "dynaorm_tables(*tables): more tables for dynaorm_session: tables, entity classes, modules, names of these",
+        f"{UNCHECKED}: the test leaves items behind that no session would: do not look for inconsistent ones",
+    ):
+        config.addinivalue_line("markers", marker)
+
+
+# -- the engine --------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="session")
+def dynaorm_endpoint(pytestconfig: pytest.Config) -> Iterator[str | None]:
+    """The URL of the DynamoDB to test against; None for moto in this process.
+
+    ``--dynaorm-endpoint``, or ``DYNAORM_ENDPOINT`` in the environment, or ``dynaorm_endpoint`` in pytest's
+    configuration: a URL, ``moto`` or ``ministack``.
+    """
+    named = (
+        pytestconfig.getoption("--dynaorm-endpoint")
+        or os.environ.get(ENDPOINT_VARIABLE)
+        or pytestconfig.getini("dynaorm_endpoint")
+    )
+    if named == MOTO:
+        yield None
+    elif named == MINISTACK:
+        from dynaorm.testing.ministack import Ministack
+
+        with Ministack() as server:
+            yield server.endpoint
+    elif "://" in named:
+        yield named
+    else:
+        raise pytest.UsageError(
+            f"dynaorm: {named!r} names no engine: give {MOTO}, {MINISTACK}, or a URL such as http://127.0.0.1:8000"
+        )
 
 
 @pytest.fixture
 def dynaorm_moto() -> Iterator[None]:
-    """DynamoDB in this process's memory for the time of one test: ``dynaorm.testing.strict_moto``."""
-    from dynaorm.testing.strict_moto import strict_moto
+    """DynamoDB in this process's memory for the time of one test: ``dynaorm.testing.moto_engine``."""
+    from dynaorm.testing.moto_engine import strict_moto
 
     with strict_moto():
         yield
 
 
-@pytest.fixture
-def dynaorm_tables() -> "tuple[Table, ...]":
-    """The tables ``dynaorm_session`` creates. Override it in your conftest.py and return yours."""
-    return ()
+@pytest.fixture(scope="session")
+def dynaorm_transport(dynaorm_endpoint: str | None) -> "Iterator[Transport]":
+    """The way to the engine, for calls in DynamoDB's own words; one for all tests.
 
-
-@pytest.fixture
-def dynaorm_session(
-    request: pytest.FixtureRequest, dynaorm_tables: "tuple[Table, ...]"
-) -> "Iterator[Session]":
-    """A session on an empty DynamoDB in which the tables of ``dynaorm_tables`` exist.
-
-    The DynamoDB is ``dynaorm_moto``, or, where the environment has ``DYNAORM_ENDPOINT``, the one at that URL:
-    there the tables get names of this test's own, and are deleted after it.
+    ``DYNAORM_TRANSPORT=direct`` goes to a URL over ``DirectTransport``.
     """
-    from dynaorm.session.sync import Session
+    if dynaorm_endpoint is None:
+        from dynaorm.transport.pynamodb import PynamoTransport
 
-    endpoint = os.environ.get(ENDPOINT_VARIABLE)
-    if endpoint is None:
+        with closing(PynamoTransport(region="us-east-1")) as transport:
+            yield transport
+    else:
+        from dynaorm.testing.road import transport_to
+
+        with closing(transport_to(dynaorm_endpoint)) as transport:
+            yield transport
+
+
+# -- what a test has in it ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def dynaorm_tables(pytestconfig: pytest.Config) -> "tuple[Table, ...]":
+    """The tables ``dynaorm_session`` has: those of ``dynaorm_tables`` in pytest's configuration.
+
+    Override it in your conftest.py to return others.
+    """
+    from dynaorm.testing.tables import tables_of
+
+    return tables_of(*pytestconfig.getini("dynaorm_tables"))
+
+
+@pytest.fixture
+def dynaorm_clock() -> "Clock | None":
+    """The clock of the sessions; None is the system's. With a ``FakeClock`` in its place no pause takes time."""
+    return None
+
+
+@pytest.fixture
+def dynaorm_store(
+    request: pytest.FixtureRequest,
+    dynaorm_endpoint: str | None,
+    dynaorm_tables: "tuple[Table, ...]",
+    dynaorm_clock: "Clock | None",
+) -> "Iterator[Store]":
+    """An empty DynamoDB in which the tables exist, for as many sessions as a test needs.
+
+    At a URL the tables have names of this test's own, and are deleted after it. What the test leaves is looked
+    through with ``assert_consistent``, unless it is marked ``dynaorm_unchecked`` or ``dynaorm_check = false``.
+    """
+    from dynaorm.testing.store import Store
+    from dynaorm.testing.tables import tables_of
+
+    if dynaorm_endpoint is None:
         request.getfixturevalue("dynaorm_moto")
-        with Session(region="us-east-1") as session:
-            for table in dynaorm_tables:
-                session.create_table(table)
-            yield session
-        return
+    else:
+        _give_credentials(request.getfixturevalue("monkeypatch"))
+    marked = [source for marker in request.node.iter_markers("dynaorm_tables") for source in marker.args]
+    store = Store(
+        request.getfixturevalue("dynaorm_transport"),
+        mark=None if dynaorm_endpoint is None else uuid.uuid4().hex[:12],
+        clock=dynaorm_clock,
+    )
+    try:
+        store.create(*tables_of(*dynaorm_tables, *marked))
+        yield store
+        if request.config.getini("dynaorm_check") and request.node.get_closest_marker(UNCHECKED) is None:
+            _check(store)
+    finally:
+        if dynaorm_endpoint is not None:
+            store.drop()
 
-    _give_credentials(request.getfixturevalue("monkeypatch"))
-    mark = uuid.uuid4().hex[:12]
-    names: dict[str, str] = {}
 
-    def name_of(declared: str) -> str:
-        return names.setdefault(declared, f"{declared}-{mark}")
+@pytest.fixture
+def dynaorm_session(dynaorm_store: "Store") -> "Iterator[Session]":
+    """A session on an empty DynamoDB with the tables of ``dynaorm_tables``: see ``dynaorm_store``."""
+    with dynaorm_store.session() as session:
+        yield session
 
-    with Session(endpoint=endpoint, table_names=name_of) as session:
-        try:
-            for table in dynaorm_tables:
-                session.create_table(table)
-            yield session
-        finally:
-            _delete_tables(endpoint, tuple(names.values()))
+
+@pytest.fixture
+def dynaorm_async_session(dynaorm_store: "Store") -> "AsyncSession":
+    """An asynchronous session on the same; it works with whatever plugin runs asynchronous tests."""
+    return dynaorm_store.async_session()
+
+
+@pytest.fixture
+def dynaorm_faults(dynaorm_store: "Store") -> "Iterator[FaultyTransport]":
+    """What every session of the test sends through: ``dynaorm_faults.inject(lost_answer(at=2))``.
+
+    A fault that never struck fails the test: what it was to show was not shown.
+    """
+    yield dynaorm_store.wire
+    if left := dynaorm_store.wire.pending:
+        pytest.fail(
+            f"never struck: {', '.join(map(str, left))}; {len(dynaorm_store.wire.calls)} calls were made since "
+            "the injection: correct at= or operation=, or inject() nothing at the end of the test",
+            pytrace=False,
+        )
+
+
+def _check(store: "Store") -> None:
+    try:
+        store.check()
+    except AssertionError as found:
+        pytest.fail(str(found), pytrace=False)
 
 
 def _give_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,18 +199,3 @@ def _give_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
     if not {"AWS_ACCESS_KEY_ID", "AWS_PROFILE"} & set(os.environ):
         monkeypatch.setenv("AWS_ACCESS_KEY_ID", "testing")
         monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "testing")
-
-
-def _delete_tables(endpoint: str, names: tuple[str, ...]) -> None:
-    from dynaorm.flow.call import Call, Refusal
-    from dynaorm.transport.pynamodb import PynamoTransport
-
-    transport = PynamoTransport(endpoint=endpoint)
-    for name in names:
-        try:
-            transport.call(Call("DeleteTable", {"TableName": name}))
-        except Refusal as refusal:
-            # A table the test itself deleted, or that could not be created.
-            if refusal.code != "ResourceNotFoundException":
-                raise
-    transport.close()

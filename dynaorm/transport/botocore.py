@@ -26,13 +26,13 @@ from botocore.exceptions import (
 )
 from botocore.exceptions import ConnectionError as BotocoreConnectionError
 
-from dynaorm.flow.call import NoAnswer, Reason, Refusal
+from dynaorm.flow.call import NoAnswer, Refusal
+from dynaorm.transport.answer import DAMAGED, failure, without_json
 
 CONNECTION_ERRORS = (BotocoreConnectionError, HTTPClientError, IncompleteReadError)
 """What botocore raises when the network, not DynamoDB, ended the attempt."""
 
 NOT_CONNECTED = (EndpointConnectionError, ConnectTimeoutError, ProxyConnectionError)
-SERVER_FAULTS = frozenset({"InternalServerError", "InternalFailure", "ServiceUnavailable"})
 
 
 def failure_of(error: ClientError) -> Refusal | NoAnswer:
@@ -41,14 +41,11 @@ def failure_of(error: ClientError) -> Refusal | NoAnswer:
     code = response.get("Error", {}).get("Code", "")
     message = response.get("Error", {}).get("Message", "")
     metadata = response.get("ResponseMetadata", {})
-    status = metadata.get("HTTPStatusCode", 400)
-    if status >= 500 or code in SERVER_FAULTS:
-        return NoAnswer(f"HTTP {status} {code}: {message}")
-    return Refusal(
+    return failure(
+        metadata.get("HTTPStatusCode", 400),
         code,
         message,
-        reasons=tuple(_reason(reason) for reason in response.get("CancellationReasons", ())),
-        item=response.get("Item"),
+        response,
         request_id=metadata.get("RequestId", ""),
     )
 
@@ -68,24 +65,17 @@ def check_reply(**received: Any) -> None:
     response: Mapping[str, Any] = received["response_dict"]
     checksum = response["headers"].get("x-amz-crc32")
     if checksum is None:
-        if not _is_object(response["body"]):
-            raise NoAnswer(f"HTTP {response['status_code']} without JSON: is the endpoint a DynamoDB?")
+        if not is_object(response["body"]):
+            raise NoAnswer(without_json(response["status_code"]))
     elif checksum != str(binascii.crc32(response["body"])):
-        raise NoAnswer("the reply does not match its checksum (x-amz-crc32)")
+        raise NoAnswer(DAMAGED)
 
 
-def _is_object(body: bytes) -> bool:
+def is_object(body: bytes) -> bool:
     try:
         return isinstance(json.loads(body), dict)
     except (ValueError, RecursionError):
         return False
-
-
-def _reason(reason: Mapping[str, Any]) -> Reason | None:
-    code = reason.get("Code", "None")
-    if code == "None":
-        return None
-    return Reason(code, reason.get("Message") or "", reason.get("Item"))
 
 
 def _certificate_refused(error: BaseException) -> bool:

@@ -14,7 +14,7 @@ from dynaorm.entity.state import state_of
 from dynaorm.errors import AlreadyExists, InvalidValue, StaleEntity, UniqueViolation, UnknownField, UsageError
 from dynaorm.flow.call import Call
 from dynaorm.item.value import Item
-from dynaorm.testing.strict_moto import strict_moto
+from dynaorm.testing.moto_engine import strict_moto
 from dynaorm.transport.pynamodb import PynamoTransport
 
 APP = Table("app")

@@ -98,7 +98,7 @@ def test_an_alias_is_what_it_stands_for_whoever_made_it(kind: Any) -> None:
     fields: dict[str, Any] = {"email": email, "name": only[str], "others": list[other]}
     mapping = mapping_of(create_model("User", __base__=Entity, __cls_kwargs__=keys, **fields))
     values = {"email": "x", "name": "Bo", "others": ["y", None]}
-    assert mapping.guard_keys(values, dict) == {"email": "email#x"}
+    assert mapping.claims(values, dict) == [("email", "email#x", "x")]
     assert mapping.primary_key(values)["PK"] == {"S": "USER#x"}
     assert mapping.encode(values)["others"] == {"L": [{"S": "y"}, {"NULL": True}]}
     assert mapping.fields["name"].versioned

@@ -17,7 +17,7 @@ from dynaorm.entity.scalar import Scalar, scalar_of
 from dynaorm.entity.table import KeyAttribute, KeyKind
 from dynaorm.entity.template import KeyValueError, compile_template
 from dynaorm.entity.version_template import versioned
-from dynaorm.item.condition import BeginsWith, Between, Compare
+from dynaorm.item.condition import Attr, BeginsWith, Between, Compare
 from dynaorm.item.evaluate import holds
 
 TYPES: dict[str, type] = {
@@ -283,6 +283,35 @@ def test_raw_text_is_taken_apart_as_far_as_its_key_can_be_told() -> None:
     given_before = key_range(part, {"name": "a"}, (Bound("number", "<=", (5,)),))
     assert finds(given_before, "a~005~x")
     assert not finds(given_before, "a~999~x")
+
+
+def test_raw_text_whose_end_cannot_be_told_is_found_if_it_may_be_meant() -> None:
+    asked = key_range(part_of("{name:raw}#{other:raw}"), {}, (Bound("name", "<=", ("a",)),))
+    assert finds(asked, "a#b#c")
+    assert not finds(asked, "b#c#d")
+
+
+@pytest.mark.parametrize(("text", "kind", "empty"), [("{name}", "S", ""), ("{content}", "B", b"")])
+def test_nothing_is_asked_for_keys_up_to_the_empty_one(text: str, kind: KeyKind, empty: object) -> None:
+    """No key is empty, and DynamoDB refuses a condition with an empty value."""
+    field = text.strip("{}")
+    assert key_range(part_of(text, kind), {}, (Bound(field, "<=", (empty,)),)).is_empty
+    assert key_range(part_of(text, kind), {}, (Bound(field, ">=", (empty,)),)).condition is None
+
+
+def test_a_literal_of_the_last_character_ends_no_range() -> None:
+    part = part_of("{name}\U0010ffff{number:03d}")
+    asked = key_range(part, {}, (Bound("name", "<=", ("",)),))
+    assert finds(asked, "\U0010ffff001")
+    assert not finds(asked, "a\U0010ffff001")
+
+
+def test_a_beginning_and_a_comparison_are_one_range() -> None:
+    bounds = (Bound("name", "begins_with", ("b",)), Bound("name", "<", ("bm",)))
+    asked = key_range(part_of("{name}"), {}, bounds)
+    assert asked.condition == Between(Attr(("SK",)), {"S": "b"}, {"S": "bm"})
+    assert [finds(asked, key) for key in ("a", "b", "bl", "bm", "c")] == [False, True, True, False, False]
+    assert key_range(part_of("{name}"), {}, (bounds[0], Bound("name", ">", ("c",)))).is_empty
 
 
 def test_what_begins_with_nothing_is_everything() -> None:

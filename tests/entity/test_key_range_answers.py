@@ -18,7 +18,8 @@ from dynaorm.flow.call import Call, Transport
 from dynaorm.item.condition import And, equals, render
 from dynaorm.item.placeholder import Placeholders
 from dynaorm.item.value import AttributeValue
-from dynaorm.testing.strict_moto import strict_moto
+from dynaorm.testing.moto_engine import strict_moto
+from dynaorm.testing.road import transport_to
 from dynaorm.transport.pynamodb import PynamoTransport
 
 LETTERS = "abAB_%#'\"!$~ é\uffff\U0001f600"
@@ -127,7 +128,7 @@ def is_wanted(
 @pytest.fixture(scope="module", params=["moto", "ministack"])
 def transport(request: pytest.FixtureRequest) -> Iterator[Transport]:
     if request.param == "ministack":
-        found = PynamoTransport(endpoint=request.getfixturevalue("ministack_endpoint"))
+        found = transport_to(request.getfixturevalue("ministack_endpoint"))
         yield found
         found.close()
         return

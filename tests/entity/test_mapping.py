@@ -30,7 +30,7 @@ from dynaorm import (
 from dynaorm.errors import InvalidValue
 from dynaorm.flow.call import Call
 from dynaorm.item.value import Item
-from dynaorm.testing.strict_moto import strict_moto
+from dynaorm.testing.moto_engine import strict_moto
 from dynaorm.transport.pynamodb import PynamoTransport
 
 APP = Table("app")

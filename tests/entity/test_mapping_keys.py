@@ -12,7 +12,7 @@ from dynaorm.entity.mapping import mapping_of
 from dynaorm.errors import DecodeError, InvalidValue, KeyChanged, UsageError
 from dynaorm.flow.call import Call
 from dynaorm.item.value import Item
-from dynaorm.testing.strict_moto import strict_moto
+from dynaorm.testing.moto_engine import strict_moto
 from dynaorm.transport.pynamodb import PynamoTransport
 
 APP = Table("app", indexes=[GlobalIndex("GSI1")])

@@ -11,7 +11,8 @@ from dynaorm.errors import OutcomeUnknown
 from dynaorm.flow.call import Call, Reply, Transport
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.faults import Fault, FaultyTransport
-from dynaorm.testing.strict_moto import strict_moto
+from dynaorm.testing.moto_engine import strict_moto
+from dynaorm.testing.road import transport_to
 from dynaorm.transport.pynamodb import PynamoTransport
 
 REGION = "us-east-1"
@@ -109,7 +110,7 @@ def moto_line(credentials: None) -> Iterator[tuple[Transport, Any]]:
 
 @pytest.fixture(scope="session")
 def ministack_line(ministack_endpoint: str) -> Iterator[tuple[Transport, Any]]:
-    transport, client = PynamoTransport(endpoint=ministack_endpoint), aws_client(ministack_endpoint)
+    transport, client = transport_to(ministack_endpoint), aws_client(ministack_endpoint)
     yield transport, client
     transport.close()
     client.close()

@@ -15,7 +15,7 @@ from dynaorm import Entity, F, Key, Retry, Session, Table, Transaction, Unique, 
 from dynaorm.errors import ConditionFailed, OutcomeUnknown, StaleEntity, UniqueViolation
 from dynaorm.testing import faults
 from dynaorm.testing.faults import Fault, FaultyTransport
-from dynaorm.transport.pynamodb import PynamoTransport
+from dynaorm.testing.road import transport_to
 
 app = Table("app")
 
@@ -46,7 +46,7 @@ class Racer:
     """What the works have in common."""
 
     def __init__(self, endpoint: str, table: str) -> None:
-        self._transport = PynamoTransport(endpoint=endpoint)
+        self._transport = transport_to(endpoint)
         self._names = {app.name: table}
         self.session = self.with_faults()
 

@@ -267,6 +267,25 @@ def test_an_update_exactly_once_is_a_transaction_that_may_be_sent_again(store: "
     assert [item["visits"] for item in store.items(app)] == [{"N": "1"}]
 
 
+def test_an_update_exactly_once_that_cannot_be_read_back_is_no_unanswered_read(store: "Store") -> None:
+    """It was made: Unreachable would say that it was not."""
+    store.line().session.save(Account(name="liz"))
+    session, _ = store.line(lost_answer(times=FOREVER, operation="GetItem"))
+    with pytest.raises(OutcomeUnknown, match="the update was made") as caught:
+        session.update(LIZ, F.visits.add(1), exactly_once=True)
+    assert store.line().session.resume(caught.value.plan) is True  # type: ignore[arg-type]
+    assert [item["visits"] for item in store.items(app)] == [{"N": "1"}]
+
+
+def test_an_update_exactly_once_of_what_is_deleted_before_it_is_read_back_says_so(store: "Store") -> None:
+    store.line().session.save(Account(name="liz"))
+    session, _ = store.line(store.meanwhile(lambda: store.line().session.delete(LIZ), "GetItem"))
+    with pytest.raises(OutcomeUnknown, match="the update was made") as caught:
+        session.update(LIZ, F.visits.add(1), exactly_once=True)
+    assert store.line().session.resume(caught.value.plan) is True  # type: ignore[arg-type]
+    assert store.items(app) == []
+
+
 def test_a_delete_exactly_once_does_not_delete_what_was_created_meanwhile(store: "Store") -> None:
     def create_anew() -> None:
         store.line().session.save(Account(name="liz", city="Chur"))

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from dynaorm.errors import UsageError
 from dynaorm.flow.call import Reason, Refusal
-from dynaorm.flow.retry import WINDOW_SECONDS, Retry, conflict_in, is_retryable, throttle_in
+from dynaorm.flow.retry import WINDOW_SECONDS, WRONG_CLOCK, Retry, conflict_in, is_retryable, throttle_in
 from dynaorm.testing.clock import FakeClock
 
 
@@ -54,6 +54,13 @@ def test_throttles_are_repeated(refusal: Refusal) -> None:
     assert is_retryable(refusal)
     assert throttle_in(refusal) is not None
     assert conflict_in(refusal) is None
+
+
+def test_a_signature_of_another_time_is_repeated_once_the_clock_is_set() -> None:
+    refusal = Refusal(WRONG_CLOCK)
+    assert is_retryable(refusal)
+    assert conflict_in(refusal) is throttle_in(refusal) is None
+    assert not is_retryable(Refusal("InvalidSignatureException"))
 
 
 @pytest.mark.parametrize("refusal", FINAL)

@@ -11,6 +11,7 @@ from dynaorm.flow.call import Call, Refusal, Reply
 from dynaorm.flow.context import Context
 from dynaorm.flow.query import _fingerprint, page_of
 from dynaorm.flow.retry import DEFAULT_RETRY
+from dynaorm.item.value import Item
 from dynaorm.query.cursor import Position, encode_cursor
 from dynaorm.query.question import queried
 from dynaorm.query.strand import strands_of
@@ -249,13 +250,33 @@ def test_a_cursor_of_fewer_strands_does_not_begin_the_others_again() -> None:
     assert not transport.calls
 
 
+@pytest.mark.parametrize(
+    "start",
+    [
+        {"PK": {"S": "PROJECT#other"}, "SK": {"S": "TICKET#005"}},
+        {"PK": {"S": "PROJECT#p"}, "SK": {"S": "TICKET#001"}},
+        {"PK": {"S": "PROJECT#p"}, "SK": {"S": "ZEBRA"}},
+    ],
+    ids=["other partition", "before the range", "after the range"],
+)
+def test_a_cursor_made_up_of_a_key_outside_the_query_is_refused_and_nothing_is_sent(start: Item) -> None:
+    transport = ScriptedTransport()
+    context = Context(str, DEFAULT_RETRY, FakeClock())
+    question = session_on(transport).query(Ticket, project="p").ge(number=4)._question
+    strands = strands_of(question, str, consistent=False)
+    forged = encode_cursor(Position((start,)), _fingerprint(question, strands))
+    with pytest.raises(InvalidCursor, match="damaged"):
+        drive(page_of(question, context, 5, forged), transport, FakeClock())
+    assert not transport.calls
+
+
 def test_a_cursor_is_signed_where_the_session_has_a_secret() -> None:
     open_session = session_on(ScriptedTransport(page(item(1), more=key(1))))
     cursor = open_session.query(Ticket, project="p").page(1).cursor
     with pytest.raises(InvalidCursor):
-        session_on(ScriptedTransport(), cursor_secret=b"secret").query(Ticket, project="p").page(
-            1, after=cursor
-        )
+        session_on(ScriptedTransport(), cursor_secret=b"sixteen or more bytes").query(
+            Ticket, project="p"
+        ).page(1, after=cursor)
 
 
 def test_throttles_are_waited_for_and_the_page_is_read_again() -> None:

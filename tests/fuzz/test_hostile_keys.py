@@ -18,7 +18,7 @@ from dynaorm.errors import DynaormError, InvalidValue
 from dynaorm.flow.call import Call
 from dynaorm.item.size import item_size
 from dynaorm.testing.clock import FakeClock
-from dynaorm.testing.strict_moto import strict_moto
+from dynaorm.testing.moto_engine import strict_moto
 from dynaorm.transport.pynamodb import PynamoTransport
 
 app = Table("keys-app", indexes=[GlobalIndex("GSI1")])

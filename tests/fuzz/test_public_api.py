@@ -27,7 +27,7 @@ from dynaorm.errors import (
 )
 from dynaorm.flow.call import Call, Transport
 from dynaorm.testing.clock import FakeClock
-from dynaorm.testing.strict_moto import strict_moto
+from dynaorm.testing.moto_engine import strict_moto
 from dynaorm.transport.pynamodb import PynamoTransport
 from tests.fuzz.api_model import (
     KEYS,

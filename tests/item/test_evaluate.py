@@ -1,7 +1,13 @@
-"""A condition judged here is judged as DynamoDB judges it."""
+"""A condition judged here is judged as DynamoDB judges it.
 
-from collections.abc import Callable, Iterator
-from typing import Any
+ministack is asked about values of every type, except where it departs from what DynamoDB documents: it gives a number a
+size, refuses begins_with where any item stores no text, and finds no bytes within bytes. moto raises TypeError where
+types differ, so both are asked about items whose attributes have one type each.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from typing import Any, TypeAlias
 
 import pytest
 from hypothesis import given
@@ -21,12 +27,15 @@ from dynaorm.item.condition import (
     Missing,
     Not,
     Or,
+    Path,
     SizeOf,
     render,
 )
 from dynaorm.item.evaluate import holds
 from dynaorm.item.placeholder import Placeholders
-from dynaorm.item.value import Item
+from dynaorm.item.value import AttributeValue, Item
+from dynaorm.testing.moto_engine import strict_moto
+from dynaorm.testing.road import transport_to
 from dynaorm.transport.pynamodb import PynamoTransport
 
 VALUES: list[dict[str, Any]] = [
@@ -36,13 +45,18 @@ VALUES: list[dict[str, Any]] = [
     {"N": "1"},
     {"N": "1.0"},
     {"N": "-5"},
+    {"N": "100"},
+    {"N": "20"},
     {"B": b"a"},
     {"B": b"\xff"},
     {"BOOL": True},
+    {"BOOL": False},
     {"NULL": True},
     {"SS": ["a", "ab"]},
     {"NS": ["1", "2"]},
     {"L": [{"S": "a"}, {"N": "1"}]},
+    {"L": []},
+    {"M": {}},
     {"M": {"b": {"S": "a"}, "c": {"L": [{"N": "2"}]}}},
 ]
 SCALARS = [value for value in VALUES if value.keys() & {"S", "N", "B"}]
@@ -52,13 +66,10 @@ ITEMS: list[Item] = [
     {"PK": {"S": "two"}, "a": {"S": "a"}, "d": {"S": "a"}},
     {"PK": {"S": "less"}, "a": {"N": "1"}, "d": {"N": "2"}},
 ]
-PATHS: list[tuple[str | int, ...]] = [("a",), ("d",), ("a", "b"), ("a", "c", 0), ("a", 1), ("a", 7)]
+PATHS: list[Path] = [("a",), ("d",), ("a", "b"), ("a", "c", 0), ("a", 1), ("a", 7)]
 
 _paths = st.sampled_from(PATHS)
 _operands = _paths.map(Attr)
-_sizes = _paths.map(
-    SizeOf
-)  # asked with = and >= alone: for ministack a number has the size 0, for DynamoDB none
 _simple = st.one_of(
     st.builds(Compare, _operands, st.sampled_from(["=", "<>"]), st.sampled_from(VALUES)),
     st.builds(
@@ -94,17 +105,98 @@ TABLE = {
 }
 
 
+# -- items whose attributes have one type each -------------------------------------------------------------------------
+
+_TEXTS: list[dict[str, Any]] = [
+    {"S": text} for text in ("a", "ab", "abc", "b", "B", "é", "_", "a%", "10", "9")
+]
+_NUMBERS: list[dict[str, Any]] = [{"N": text} for text in ("-10", "-9", "0", "1.5", "9", "10", "1E+20")]
+_SETS: list[dict[str, Any]] = [{"SS": ["a"]}, {"SS": ["a", "b"]}, {"SS": ["b", "a", "é"]}]
+_LISTS: list[dict[str, Any]] = [{"L": [{"S": "a"}]}, {"L": [{"S": "b"}, {"S": "a"}]}, {"L": [{"S": "é"}]}]
+TYPED: list[Item] = [
+    {
+        "PK": {"S": f"{number}"},
+        "text": _TEXTS[number % 10],
+        "number": _NUMBERS[number % 7],
+        "set": _SETS[number % 3],
+        "list": _LISTS[number % 3],
+        "map": {"M": {"text": _TEXTS[number * 3 % 10], "number": _NUMBERS[number * 2 % 7]}},
+        **({"seldom": _TEXTS[number % 4]} if number % 3 else {}),
+    }
+    for number in range(14)
+]
+_SIGNS = ["=", "<>", "<", "<=", ">", ">="]
+
+
+def _about(paths: list[Path], values: list[dict[str, Any]]) -> st.SearchStrategy[Condition]:
+    """Conditions on attributes of one type."""
+    attributes = st.sampled_from(paths).map(Attr)
+    value = st.sampled_from(values)
+    pairs = st.tuples(value, value).filter(
+        lambda pair: holds(Compare(Attr(("a",)), "<=", pair[1]), {"a": pair[0]})
+    )
+    return st.one_of(
+        st.builds(Compare, attributes, st.sampled_from(_SIGNS), value),
+        st.builds(IsIn, attributes, st.lists(value, min_size=1, max_size=4).map(tuple)),
+        st.builds(lambda operand, pair: Between(operand, *pair), attributes, pairs),
+    )
+
+
+_some_texts: list[Path] = [("text",), ("map", "text"), ("list", 0), ("seldom",)]
+_typed: st.SearchStrategy[Condition] = st.recursive(
+    st.one_of(
+        _about(_some_texts, _TEXTS),
+        _about([("number",), ("map", "number")], _NUMBERS),
+        _about([("map", "number")], _NUMBERS).map(Not),
+        st.builds(Compare, st.just(Attr(("text",))), st.sampled_from(_SIGNS), st.just(Attr(("map", "text")))),
+        st.builds(
+            Compare, st.just(Attr(("number",))), st.sampled_from(_SIGNS), st.just(Attr(("map", "number")))
+        ),
+        st.builds(BeginsWith, st.sampled_from(_some_texts[:3]), st.sampled_from(_TEXTS)),
+        st.builds(Contains, st.sampled_from([("text",), ("set",), ("list",)]), st.sampled_from(_TEXTS)),
+        st.builds(
+            Compare,
+            st.sampled_from(["text", "set", "list", "map"]).map(lambda name: SizeOf((name,))),
+            st.sampled_from(_SIGNS),
+            st.sampled_from([{"N": "1"}, {"N": "2"}]),
+        ),
+        st.builds(Exists, st.sampled_from([*_some_texts, ("list", 1), ("map", "none")])),
+        st.builds(Missing, st.sampled_from([*_some_texts, ("list", 1), ("map", "none")])),
+    ),
+    _combined,
+    max_leaves=5,
+)
+
+
+# -- asking an engine --------------------------------------------------------------------------------------------------
+
+Asked: TypeAlias = Callable[[Condition], set[str]]
+
+
 @pytest.fixture(scope="module")
-def engine(ministack_endpoint: str) -> Iterator[Callable[[Condition], set[str]]]:
-    """Asks ministack which of the items a condition holds of."""
-    transport = PynamoTransport(endpoint=ministack_endpoint)
-    yield from _asking(transport, "evaluate")
+def ministack(ministack_endpoint: str) -> Iterator[Transport]:
+    transport = transport_to(ministack_endpoint)
+    yield transport
     transport.close()
 
 
-def _asking(transport: Transport, table: str) -> Iterator[Callable[[Condition], set[str]]]:
+@pytest.fixture(scope="module")
+def engine(ministack: Transport) -> Iterator[Asked]:
+    with _asking(ministack, "evaluate", ITEMS) as ask:
+        yield ask
+
+
+@pytest.fixture(scope="module")
+def typed_engine(ministack: Transport) -> Iterator[Asked]:
+    with _asking(ministack, "evaluate-typed", TYPED) as ask:
+        yield ask
+
+
+@contextmanager
+def _asking(transport: Transport, table: str, items: Sequence[Item]) -> Iterator[Asked]:
+    """Asks an engine which of the items a condition holds of."""
     transport.call(Call("CreateTable", {"TableName": table, **TABLE}))
-    for item in ITEMS:
+    for item in items:
         transport.call(Call("PutItem", {"TableName": table, "Item": item}))
 
     def ask(condition: Condition) -> set[str]:
@@ -119,13 +211,87 @@ def _asking(transport: Transport, table: str) -> Iterator[Callable[[Condition], 
     transport.call(Call("DeleteTable", {"TableName": table}))
 
 
-def here(condition: Condition) -> set[str]:
-    return {item["PK"]["S"] for item in ITEMS if holds(condition, item)}
+def here(condition: Condition, items: Sequence[Item] = ITEMS) -> set[str]:
+    return {item["PK"]["S"] for item in items if holds(condition, item)}
 
 
 @given(condition=_conditions)
-def test_ministack_judges_alike(engine: Callable[[Condition], set[str]], condition: Condition) -> None:
+def test_ministack_judges_alike(engine: Asked, condition: Condition) -> None:
     assert here(condition) == engine(condition)
+
+
+@given(condition=_typed)
+def test_ministack_judges_items_of_one_type_alike(typed_engine: Asked, condition: Condition) -> None:
+    assert here(condition, TYPED) == typed_engine(condition)
+
+
+def test_moto_judges_items_of_one_type_alike() -> None:
+    with (
+        strict_moto(),
+        closing(PynamoTransport(region="us-east-1")) as transport,
+        _asking(transport, "evaluate-typed", TYPED) as moto,
+    ):
+
+        @given(condition=_typed)
+        def check(condition: Condition) -> None:
+            assert here(condition, TYPED) == moto(condition)
+
+        check()
+
+
+def test_conditions_that_can_hold_of_nothing_hold_of_nothing(engine: Asked) -> None:
+    for condition in (IsIn(Attr(("a",)), ()), Between(Attr(("a",)), {"N": "10"}, {"N": "9"})):
+        assert here(condition) == engine(condition) == set()
+        assert here(Not(condition)) == engine(Not(condition)) == {item["PK"]["S"] for item in ITEMS}
+
+
+# -- what DynamoDB documents, and the emulators do not all do ----------------------------------------------------------
+
+
+def test_sizes_are_counted_in_characters_bytes_and_elements_and_a_number_has_none() -> None:
+    sizes: list[tuple[AttributeValue, str]] = [
+        ({"S": "né"}, "2"),
+        ({"B": b"\xff\x00"}, "2"),
+        ({"SS": ["a"]}, "1"),
+        ({"BS": [b"a", b"b"]}, "2"),
+        ({"NS": ["1"]}, "1"),
+        ({"L": []}, "0"),
+        ({"M": {"a": {"S": "b"}}}, "1"),
+    ]
+    for value, size in sizes:
+        assert holds(Compare(SizeOf(("a",)), "=", {"N": size}), {"a": value})
+    for value in ({"N": "0"}, {"BOOL": False}, {"NULL": True}):
+        assert not any(
+            holds(Compare(SizeOf(("a",)), sign, {"N": "0"}), {"a": value}) for sign in ("=", "<", ">=")
+        )
+    assert not holds(Compare(SizeOf(("b",)), ">=", {"N": "0"}), {"a": {"S": ""}})
+
+
+def test_bytes_are_found_within_bytes_and_numbers_in_sets_by_value() -> None:
+    assert holds(Contains(("a",), {"B": b"bc"}), {"a": {"B": b"abcd"}})
+    assert not holds(Contains(("a",), {"S": "bc"}), {"a": {"B": b"abcd"}})
+    assert holds(Contains(("a",), {"N": "1.0"}), {"a": {"NS": ["2", "1"]}})
+    assert holds(Contains(("a",), {"N": "1.0"}), {"a": {"L": [{"S": "1"}, {"N": "1"}]}})
+    assert not holds(Contains(("a",), {"S": "1"}), {"a": {"NS": ["1"]}})
+    assert not holds(Contains(("a",), {"S": "b"}), {"a": {"M": {"b": {"S": "b"}}}})
+    assert not holds(Contains(("a",), {"N": "1"}), {"a": {"N": "1"}})
+
+
+def test_a_path_through_what_is_no_map_or_list_leads_nowhere() -> None:
+    item: Item = {"a": {"L": [{"M": {"b": {"S": "x"}}}]}, "text": {"S": "abc"}, "nothing": {"NULL": True}}
+    assert holds(Exists(("a", 0, "b")), item)
+    astray: list[Path] = [
+        ("a", 1),
+        ("a", "b"),
+        ("a", 0, "c"),
+        ("a", 0, "b", "c"),
+        ("text", 0),
+        ("nothing", "b"),
+    ]
+    for path in [*astray, ("b", 0)]:
+        assert holds(Missing(path), item)
+        assert not holds(Exists(path), item)
+    assert holds(Exists(("nothing",)), item)
 
 
 def test_what_is_not_stored_is_unequal_to_everything_and_less_than_nothing() -> None:
@@ -149,6 +315,15 @@ def test_a_text_or_binary_begins_with_one_of_its_kind() -> None:
     found = [name for name in item if holds(BeginsWith((name,), {"S": "a"}), item)]
     assert found == ["text"]
     assert [name for name in item if holds(BeginsWith((name,), {"B": b"a"}), item)] == ["blob"]
+
+
+@pytest.mark.parametrize(
+    "value", [{"BOOL": True}, {"NULL": True}, {"SS": ["a"]}, {"NS": ["1"]}, {"L": [{"N": "1"}]}, {"M": {}}]
+)
+def test_only_texts_numbers_and_bytes_have_an_order(value: AttributeValue) -> None:
+    item: Item = {"a": value, "b": value}
+    assert holds(Compare(Attr(("a",)), "=", Attr(("b",))), item)
+    assert not any(holds(Compare(Attr(("a",)), sign, Attr(("b",))), item) for sign in ("<", "<=", ">", ">="))
 
 
 def test_what_is_no_condition_is_refused() -> None:

@@ -1,6 +1,7 @@
 """Bodies: JSON, in which binary values are base64, and nothing else is taken for one."""
 
 import json
+from base64 import b64encode
 from types import MappingProxyType
 from typing import Any
 
@@ -37,7 +38,27 @@ def test_an_item_comes_back_as_it_was_sent_whatever_its_attributes_are_called(it
 
 
 def test_no_byte_is_spent_on_blanks() -> None:
-    assert encode_body({"a": [1, 2], "b": "é"}) == b'{"a":[1,2],"b":"\\u00e9"}'
+    assert encode_body({"a": [1, 2], "b": "é"}) == '{"a":[1,2],"b":"é"}'.encode()
+    assert encode_body({"a": [1, 2], "b": {"B": b"\xff"}}) == b'{"a":[1,2],"b":{"B":"/w=="}}'
+
+
+@pytest.mark.parametrize("binary", [b"\xff", b"", bytearray(b"\xfb\xff"), memoryview(b"\xfb\xff\xfe")])
+def test_binary_values_are_in_the_alphabet_that_dynamodb_reads(binary: bytes) -> None:
+    for value in ({"B": binary}, {"BS": [binary]}, {"L": [{"M": {"x": {"B": binary}}}]}):
+        body = encode_body({"Item": {"a": value, "b": {"S": "text"}}})
+        assert b64encode(binary) in body
+        assert not {*b"-_"} & {*body}
+
+
+def test_half_of_a_surrogate_pair_is_sent_for_dynamodb_to_refuse() -> None:
+    assert encode_body({"a": {"S": "\ud800"}}) == b'{"a":{"S":"\\ud800"}}'
+
+
+def test_a_value_is_sent_however_deeply_it_is_nested() -> None:
+    value: Any = {"S": "core"}
+    for _ in range(400):
+        value = {"L": [value]}
+    assert decode_body(encode_body({"Item": {"a": value}})) == {"Item": {"a": value}}
 
 
 def test_what_a_request_may_hold_besides_json() -> None:
@@ -46,8 +67,8 @@ def test_what_a_request_may_hold_besides_json() -> None:
 
 
 def test_what_cannot_be_sent_is_named() -> None:
-    with pytest.raises(TypeError, match=r"set.*cannot be sent: give its attribute value"):
-        encode_body({"Key": {"a": {"SS": {"x"}}}})
+    with pytest.raises(TypeError, match=r"object.*cannot be sent: give its attribute value"):
+        encode_body({"Key": {"a": {"S": object()}}})
 
 
 @pytest.mark.parametrize(
@@ -77,3 +98,10 @@ def test_a_reply_in_bytes_does_not_show_what_it_holds() -> None:
 def test_a_reply_in_bytes_is_taken_apart_once() -> None:
     body = Body(b'{"Item":{}}')
     assert body["Item"] is body["Item"]
+
+
+@pytest.mark.parametrize("raw", [b"[]", b"null", b"0", b'""', b""])
+def test_bytes_that_are_no_object_never_look_like_an_empty_reply(raw: bytes) -> None:
+    for look in (len, list, bool, lambda body: body.get("Item")):
+        with pytest.raises(ValueError):  # noqa: PT011 - json's own sentence
+            look(Body(raw))

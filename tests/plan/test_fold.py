@@ -187,7 +187,7 @@ def test_checks_stand_beside_the_write_of_their_item() -> None:
     condition = F.left == 1
     slot = slot_of(Check(stock), Save(stock), Check(KEY, condition))
     assert slot.write == Save(stock)
-    assert slot.checks == [Check(stock), Check(KEY, condition)]
+    assert slot.checks == (Check(stock), Check(KEY, condition))
 
 
 def test_a_move_is_a_removal_here_and_a_write_there() -> None:

@@ -231,7 +231,7 @@ def test_an_unchanged_entity_has_no_net() -> None:
 def test_an_unchanged_entity_that_is_checked_is_a_check() -> None:
     stock = saved(Stock(sku="a"))
     found = fine(Save(stock), Check(stock))
-    assert (found.write, found.entities) == (Write.CHECK, [stock])
+    assert (found.write, found.entities) == (Write.CHECK, (stock,))
 
 
 def test_a_key_deleted_and_created_anew_takes_over_what_was_read() -> None:
@@ -242,7 +242,7 @@ def test_a_key_deleted_and_created_anew_takes_over_what_was_read() -> None:
         mapping_of(Fragile),
         mapping_of(Stock),
     )
-    assert (found.knowledge, found.from_read, found.entities) == (Before.KNOWN, True, [new])
+    assert (found.knowledge, found.from_read, found.entities) == (Before.KNOWN, True, (new,))
 
 
 def test_a_check_without_condition_binds_a_blind_write_to_the_loaded_revision() -> None:

@@ -11,11 +11,28 @@ from pathlib import Path
 
 SESSION = Path(__file__).parents[2] / "dynaorm" / "session"
 
-PAIRS = {"sync": "aio", "asking": "asking_async", "query": "query_async", "bulk": "bulk_async"}
+PAIRS = {
+    "sync": "aio",
+    "asking": "asking_async",
+    "query": "query_async",
+    "bulk": "bulk_async",
+    "verifying": "verifying_async",
+}
 """Each synchronous module, and its asynchronous counterpart."""
 
 # Methods that only build are plain in both.
-_PLAIN = {"__init__", "query", "collection", "scan", "keys", "plan", "history"}
+_PLAIN = {
+    "__init__",
+    "query",
+    "collection",
+    "scan",
+    "keys",
+    "plan",
+    "history",
+    "verify",
+    "repair",
+    "backfill",
+}
 
 _RULES: list[tuple[str, str]] = [
     # What talks to DynamoDB is awaited ...
@@ -32,11 +49,13 @@ _RULES: list[tuple[str, str]] = [
     (r"\bcontextmanager\b", "asynccontextmanager"),
     (r"\bIterator\b", "AsyncIterator"),
     (r"\b__(enter|exit|iter)__\b", r"__a\1__"),
-    (r"\b(Session|Asking|Bulk|Query|Collection|Transport)\b", r"Async\1"),
+    (r"\b(Session|Asking|Bulk|Verifying|Query|Collection|Transport)\b", r"Async\1"),
     (r"\b(default|close)_transport\b", r"\1_async_transport"),
     (r"\bcontext_of\b", "async_context_of"),
-    (r"\bdynaorm\.session\.(asking|query|bulk|settings|drive)\b", r"dynaorm.session.\1_async"),
+    (r"\bdynaorm\.session\.(asking|query|bulk|verifying|settings|drive)\b", r"dynaorm.session.\1_async"),
     (r"import drive\b", "import drive_async"),
+    (r"import logged$", "import logged_async"),
+    (r"\blogged\(", "logged_async("),
     (r"``for (\w+) in session", r"``async for \1 in session"),
 ]
 

@@ -15,9 +15,10 @@ from dynaorm import AsyncSession, Entity, F, GlobalIndex, Index, Key, Session, T
 from dynaorm import inspect as look
 from dynaorm.errors import BulkError, OutcomeUnknown, SessionClosed, StaleEntity, UniqueViolation, UsageError
 from dynaorm.flow.call import AsyncTransport, Call, NoAnswer, Reply
+from dynaorm.session.settings_async import close_async_transport
 from dynaorm.testing.clock import FakeClock
-from dynaorm.transport.pynamodb import PynamoTransport
-from dynaorm.transport.threaded import ThreadedTransport
+from dynaorm.testing.road import async_transport_to
+from dynaorm.transport.direct_async import AsyncDirectTransport
 from tests.session.parity import expected
 
 app = Table("aio-app", indexes=[GlobalIndex("GSI1")])
@@ -36,19 +37,25 @@ class Audit(Entity, table=app, pk="EQUIPMENT#{equipment}", sk="Audit", versioned
     result: str
 
 
-@pytest.fixture
-def opened(ministack_endpoint: str, unique_name: Callable[[str], str]) -> Callable[..., Any]:
-    """An asynchronous session on ministack, with its table; ``opened(wrap)`` puts something around its transport."""
+@pytest.fixture(params=["default", "direct"])
+def opened(
+    request: pytest.FixtureRequest, ministack_endpoint: str, unique_name: Callable[[str], str]
+) -> Callable[..., Any]:
+    """An asynchronous session on ministack over either transport, with its table.
+
+    ``opened(wrap)`` puts something around the transport.
+    """
+    open_transport = AsyncDirectTransport if request.param == "direct" else async_transport_to
 
     @asynccontextmanager
     async def session(
         wrap: Callable[[AsyncTransport], AsyncTransport] = lambda it: it,
     ) -> AsyncIterator[AsyncSession]:
-        inner = ThreadedTransport(PynamoTransport(endpoint=ministack_endpoint))
+        inner = open_transport(endpoint=ministack_endpoint)
         async with AsyncSession(transport=wrap(inner), table_names=unique_name, clock=FakeClock()) as found:
             await found.create_table(app)
             yield found
-        inner.close()
+        await close_async_transport(inner)
 
     return session
 

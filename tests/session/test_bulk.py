@@ -38,7 +38,8 @@ from dynaorm.flow.call import Call, Transport
 from dynaorm.item.value import Item
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.faults import FaultyTransport, lost_answer, lost_request, throttle
-from dynaorm.transport.pynamodb import PynamoTransport
+from dynaorm.testing.road import transport_to
+from dynaorm.transport.direct import DirectTransport
 
 app = Table("bulk-app", indexes=[GlobalIndex("GSI1")])
 log = Table("bulk-log", pk="source", sk=NumberKey("at"))
@@ -80,13 +81,14 @@ class Elsewhere(Entity, table=apart, pk="E#{name}", sk="E"):
     name: str
 
 
-@pytest.fixture(params=["moto", "ministack"])
+@pytest.fixture(params=["moto", "ministack", "direct"])
 def engine(request: pytest.FixtureRequest) -> Iterator[Transport]:
-    """Either engine."""
+    """Either engine, ministack over both transports."""
     if request.param == "moto":
         yield request.getfixturevalue("moto")
         return
-    transport = PynamoTransport(endpoint=request.getfixturevalue("ministack_endpoint"))
+    endpoint = request.getfixturevalue("ministack_endpoint")
+    transport = DirectTransport(endpoint=endpoint) if request.param == "direct" else transport_to(endpoint)
     yield transport
     transport.close()
 

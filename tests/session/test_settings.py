@@ -1,10 +1,18 @@
 """From a session's keywords to what its flows share."""
 
+from typing import Any
+
+import pytest
+
+from dynaorm import AsyncSession, Session
+from dynaorm.errors import UsageError
 from dynaorm.flow.retry import Retry
 from dynaorm.session.settings import context_of, default_transport
 from dynaorm.testing.clock import FakeClock
+from dynaorm.testing.scripted import ScriptedTransport
 from dynaorm.transport.clock import SystemClock
 from dynaorm.transport.pynamodb import PynamoTransport
+from dynaorm.transport.threaded import ThreadedTransport
 
 
 def test_tables_keep_their_declared_names_unless_told() -> None:
@@ -38,3 +46,18 @@ def test_the_default_transport_is_pynamodbs_connection() -> None:
     transport = default_transport("eu-west-1", None, None)
     assert isinstance(transport, PynamoTransport)
     transport.close()
+
+
+@pytest.mark.parametrize(
+    ("secret", "problem"),
+    [
+        (b"", "has 0 bytes"),
+        (b"x" * 15, "has 15 bytes, which can be guessed"),
+        ("x" * 32, "is a str, not bytes"),
+    ],
+)
+def test_a_cursor_secret_that_protects_nothing_is_refused(secret: Any, problem: str) -> None:
+    with pytest.raises(UsageError, match=rf"{problem}.*at least 16 random bytes"):
+        Session(transport=ScriptedTransport(), cursor_secret=secret)
+    with pytest.raises(UsageError, match=problem):
+        AsyncSession(transport=ThreadedTransport(ScriptedTransport()), cursor_secret=secret)

@@ -9,7 +9,7 @@ from random import Random
 from dynaorm import Aggregate, Entity, F, Key, Retry, Session, Table
 from dynaorm.errors import Contention
 from dynaorm.testing.faults import FaultyTransport, lost_answer
-from dynaorm.transport.pynamodb import PynamoTransport
+from dynaorm.testing.road import transport_to
 
 app = Table("contended")
 
@@ -49,7 +49,7 @@ def work(session: Session, me: str, rounds: int) -> int:
 def connected(endpoint: str, table: str) -> Session:
     """A session that does not hear the answer of its first transaction."""
     fault = lost_answer(operation="TransactWriteItems")
-    transport = FaultyTransport(PynamoTransport(endpoint=endpoint), fault)
+    transport = FaultyTransport(transport_to(endpoint), fault)
     return Session(
         transport=transport,
         table_names={app.name: table},

@@ -13,7 +13,9 @@ from dynaorm import Session, Table
 from dynaorm.flow.call import Call, Refusal, Reply, Transport
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.faults import Fault, FaultyTransport
-from dynaorm.testing.strict_moto import strict_moto
+from dynaorm.testing.moto_engine import strict_moto
+from dynaorm.testing.road import transport_to
+from dynaorm.transport.direct import DirectTransport
 from dynaorm.transport.pynamodb import PynamoTransport
 
 REGION = "us-east-1"
@@ -166,15 +168,46 @@ def ministack(
     ministack_endpoint: str, clock: FakeClock, unique_name: Callable[[str], str]
 ) -> Iterator[Engine]:
     """Ministack in another process, shared with other tests: tables and tokens have names of this test's own."""
-    transport = PynamoTransport(endpoint=ministack_endpoint)
-    engine = Engine(transport, _client(ministack_endpoint), clock, unique_name)
+    yield from _on_ministack(transport_to(ministack_endpoint), ministack_endpoint, clock, unique_name)
+
+
+@pytest.fixture
+def direct(ministack_endpoint: str, clock: FakeClock, unique_name: Callable[[str], str]) -> Iterator[Engine]:
+    """The same over the direct transport."""
+    transport = DirectTransport(endpoint=ministack_endpoint)
+    yield from _on_ministack(transport, ministack_endpoint, clock, unique_name)
+
+
+def _on_ministack(
+    transport: DirectTransport | PynamoTransport,
+    endpoint: str,
+    clock: FakeClock,
+    name: Callable[[str], str],
+) -> Iterator[Engine]:
+    engine = Engine(transport, _client(endpoint), clock, name)
     yield engine
     engine.drop()
     transport.close()
 
 
-@pytest.fixture(params=["moto", "ministack"])
+# What is told over both transports in every run; with DYNAORM_TRANSPORT=direct, everything on ministack is.
+_OVER_BOTH = {
+    "test_people",
+    "test_sort_key_conditions",
+    "test_unique_constraints",
+    "test_versions",
+}
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Tell a story on either engine."""
+    if "engine" in metafunc.fixturenames:
+        direct = ["direct"] if metafunc.module.__name__.rpartition(".")[2] in _OVER_BOTH else []
+        metafunc.parametrize("engine", ["moto", "ministack", *direct], indirect=True)
+
+
+@pytest.fixture
 def engine(request: pytest.FixtureRequest) -> Engine:
-    """Either engine."""
+    """One of them."""
     found: Engine = request.getfixturevalue(request.param)
     return found

@@ -18,10 +18,11 @@ from dynaorm import Aggregate, Entity, F, Key, Session, Table, Transaction, insp
 from dynaorm.entity.mapping import mapping_of
 from dynaorm.errors import DynaormError, OutcomeUnknown
 from dynaorm.flow.call import Call, Transport
+from dynaorm.flow.finding import Kind
 from dynaorm.item.value import Item
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.faults import Fault, FaultyTransport, conflict, lost_answer, lost_request, throttle
-from dynaorm.testing.strict_moto import strict_moto
+from dynaorm.testing.moto_engine import strict_moto
 from dynaorm.transport.pynamodb import PynamoTransport
 
 app, tallies = Table("machine"), Table("machine-tallies", sk=None)
@@ -329,6 +330,15 @@ class Machine(RuleBasedStateMachine):
         assert not self.do(lambda session: session.update(Key(Group, group_id=group), F.members.add(1)))
 
     def teardown(self) -> None:
+        # A target that is deleted while it is named takes its totals along: that, and nothing else, verify finds.
+        items = [*self.items(app), *self.items(tallies)]
+        due = sums(items)
+        wrong = {
+            target for (target, name), number in totals(items).items() if number != due.get((target, name), 0)
+        }
+        findings = list(self.calm.verify(app, tallies))
+        assert {one.key["PK"]["S"] for one in findings if one.kind is Kind.TOTAL} == wrong
+        assert len(findings) == len(wrong)
         self.held.clear()
 
 

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,11 +16,12 @@ from dynaorm import Entity, Retry, Session, Table, Unique, inspect
 from dynaorm.errors import OutcomeUnknown
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.faults import Fault, FaultyTransport, lost_answer, lost_request
-from dynaorm.testing.strict_moto import strict_moto
+from dynaorm.testing.moto_engine import strict_moto
 from dynaorm.transport.pynamodb import PynamoTransport
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
+VERIFIED = Path(__file__).with_name("verified.py")
 
 pytest_plugins = ["pytester"]
 
@@ -83,9 +85,10 @@ def test_every_example_is_known_here() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(SHOWN))
-def test_an_example_runs_and_prints_its_items(name: str) -> None:
-    run = python(str(EXAMPLES / f"{name}.py"))
+def test_an_example_runs_and_prints_its_items_and_leaves_nothing_for_verify_to_find(name: str) -> None:
+    run = python(str(VERIFIED), str(EXAMPLES / f"{name}.py"))
     assert run.returncode == 0, run.stderr
+    assert "\nverified: " in run.stdout
     assert run.stderr == ""
     missing = [text for text in SHOWN[name] if text not in run.stdout]
     assert not missing, f"{name} does not print {missing}:\n{run.stdout}"
@@ -115,16 +118,16 @@ def test_every_python_block_of_the_readme_is_run_by_a_test_here() -> None:
     run = (
         "session.create_table(app)",
         "any_of(",
-        "def dynaorm_tables()",
-        "lost_answer",
+        "dynaorm_faults.inject",
         "unknown.plan",
         "AsyncSession(",
+        "DirectTransport(",
     )
     assert [block(containing) for containing in run] == blocks()
 
 
 def test_the_queries_run_on_strict_moto(tmp_path: Path) -> None:
-    before = "from dynaorm import Session\nfrom dynaorm.testing.strict_moto import strict_moto\n\nwith strict_moto():\n"
+    before = "from dynaorm import Session\nfrom dynaorm.testing.moto_engine import strict_moto\n\nwith strict_moto():\n"
     asked = block("any_of(").replace("newest =", "session.create_table(app)\nnewest =")
     program = tmp_path / "queries.py"
     lines = f'session = Session(region="eu-west-1")\n{asked}assert newest == page.entities == []\n'
@@ -136,7 +139,7 @@ def test_the_queries_run_on_strict_moto(tmp_path: Path) -> None:
 def test_the_asynchronous_example_runs_on_strict_moto(tmp_path: Path) -> None:
     before = (
         "import asyncio\nfrom dynaorm import Entity, Session, Table\n"
-        "from dynaorm.testing.strict_moto import strict_moto\n\n"
+        "from dynaorm.testing.moto_engine import strict_moto\n\n"
         'app = Table("app")\n\n'
         'class User(Entity, table=app, pk="USER#{user_id}", sk="PROFILE"):\n    user_id: str\n\n'
         'class Ticket(Entity, table=app, pk="PROJECT#{project}", sk="TICKET#{number:06d}"):\n'
@@ -155,7 +158,7 @@ def test_the_asynchronous_example_runs_on_strict_moto(tmp_path: Path) -> None:
 
 def test_the_sixty_second_example_runs_on_strict_moto(tmp_path: Path) -> None:
     program = tmp_path / "sixty_seconds.py"
-    on_moto = "from dynaorm.testing.strict_moto import strict_moto\n\nwith strict_moto():\n"
+    on_moto = "from dynaorm.testing.moto_engine import strict_moto\n\nwith strict_moto():\n"
     program.write_text(on_moto + textwrap.indent(block("session.create_table(app)"), "    "))
     run = python(str(program))
     assert run.returncode == 0, run.stderr
@@ -166,17 +169,15 @@ def test_the_sixty_second_example_runs_on_strict_moto(tmp_path: Path) -> None:
     assert "claim email = 'bobby@tables.com'" in explained[3]
 
 
-def test_the_fixture_of_the_readme_gives_a_session_in_a_project_with_such_entities(
+def test_the_test_of_the_readme_passes_in_a_project_with_such_entities(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("DYNAORM_ENDPOINT", raising=False)
     package = pytester.mkpydir("myservice")
     entities = block("session.create_table(app)").partition("session = Session(")[0]
     (package / "entities.py").write_text(entities)
-    saves = block("def dynaorm_tables()").replace(
-        "    ...\n", '    assert dynaorm_session.save(User(email="a@b.c", full_name="A")).visits == 0\n'
-    )
-    pytester.makepyfile(saves)
+    pytester.makepyfile(block("dynaorm_faults.inject"))
+    pytester.makeini("[pytest]\ndynaorm_tables = myservice.entities")
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), str(pytester.path)]))
     run = pytester.runpytest_subprocess("-p", "no:randomly")
     run.assert_outcomes(passed=1)
@@ -194,16 +195,16 @@ def order() -> Order:
     return Order(number=7, email="bobby@tables.com")
 
 
-def test_the_answer_that_the_readme_loses_is_survived() -> None:
-    with strict_moto(), Session(region="us-east-1") as plain:
-        plain.create_table(orders)
-        transport = PynamoTransport(region="us-east-1")
-        names: dict[str, Any] = {"transport": transport}
-        exec(block("lost_answer"), names)
-        names["session"].save(order())
-        assert len(names["session"]._transport.calls) == 2
-        assert plain.get_by(Order, email="bobby@tables.com") == order()
-        transport.close()
+def test_the_direct_transport_of_the_readme_stores_and_loads(
+    ministack_endpoint: str, unique_name: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL_DYNAMODB", ministack_endpoint)
+    names: dict[str, Any] = {"Session": partial(Session, table_names=unique_name)}
+    exec(block("DirectTransport("), names)
+    with names["session"] as session:
+        session.create_table(orders)
+        assert session.get_one(Order, number=session.save(order()).number) == order()
+    session._transport.close()
 
 
 @pytest.mark.parametrize("lost", [lost_request, lost_answer])

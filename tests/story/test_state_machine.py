@@ -21,7 +21,7 @@ from dynaorm.testing.faults import (
     lost_request,
     throttle,
 )
-from dynaorm.testing.strict_moto import strict_moto
+from dynaorm.testing.moto_engine import strict_moto
 from dynaorm.transport.pynamodb import PynamoTransport
 from tests.story.machine_bench import Bench, Held
 from tests.story.machine_model import (
@@ -295,6 +295,7 @@ class Machine(Bench):
         self.clock.advance(seconds)
 
     def teardown(self) -> None:
+        assert [str(one) for one in self.calm.verify(app)] == []
         self.held.clear()
 
     @invariant()

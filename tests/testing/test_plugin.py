@@ -2,6 +2,10 @@
 
 import subprocess
 import sys
+import textwrap
+import uuid
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -36,6 +40,7 @@ def test_a_session_on_moto_has_the_projects_tables_and_nothing_of_the_test_befor
         from dynaorm.flow.call import Call
         from dynaorm.transport.pynamodb import PynamoTransport
 
+        @pytest.mark.dynaorm_unchecked
         @pytest.mark.parametrize("round", [1, 2])
         def test_tables(dynaorm_session, tables, round):
             assert tables(region="us-east-1") == ["app"]
@@ -94,6 +99,231 @@ def test_an_endpoint_given_is_used_with_tables_of_the_tests_own_which_are_delete
         """
     )
     pytester.runpytest_inprocess("-p", "no:randomly").assert_outcomes(passed=2)
+
+
+ENTITIES = """
+from typing import Annotated
+from dynaorm import Entity, Table, Unique
+
+app, notes = Table("plugin-app"), Table("plugin-notes", sk=None)
+
+class User(Entity, table=app, pk="USER#{user_id}", sk="PROFILE"):
+    user_id: str
+    email: Annotated[str, Unique()]
+
+class Note(Entity, table=notes, pk="NOTE#{text}"):
+    text: str
+"""
+
+
+@pytest.fixture
+def service(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Makes a project with two tables, and tests of it. On its configuration alone depends what they run on."""
+    monkeypatch.delenv("DYNAORM_ENDPOINT", raising=False)
+    # A name of this project's own: modules of other tests in this process stay imported.
+    module = f"entities_{uuid.uuid4().hex}"
+    pytester.syspathinsert()
+    pytester.path.joinpath(f"{module}.py").write_text(ENTITIES)
+
+    def make(tests: str) -> None:
+        pytester.path.joinpath("test_service.py").write_text(
+            f"from {module} import *\nimport asyncio, pytest\nfrom dynaorm import F, Key\n{textwrap.dedent(tests)}"
+        )
+        pytester.makeini(f"[pytest]\ndynaorm_tables = {module}")
+
+    return make
+
+
+def ran(pytester: pytest.Pytester, *arguments: str) -> pytest.RunResult:
+    return pytester.runpytest_inprocess("-p", "no:randomly", *arguments)
+
+
+@pytest.fixture(params=["moto", "url"])
+def engine(request: pytest.FixtureRequest) -> str:
+    """What to give as ``--dynaorm-endpoint``."""
+    return "moto" if request.param == "moto" else str(request.getfixturevalue("ministack_endpoint"))
+
+
+def test_the_tables_of_the_modules_named_are_there_in_both_kinds_of_session_on_either_engine(
+    pytester: pytest.Pytester, service: Callable[[str], None], engine: str
+) -> None:
+    service(
+        """
+        def test_both(dynaorm_session, dynaorm_async_session):
+            dynaorm_session.save(User(user_id="u", email="a@x"))
+
+            async def find():
+                await dynaorm_async_session.save(Note(text="n"))
+                return await dynaorm_async_session.get_by(User, email="a@x")
+
+            assert asyncio.run(find()).user_id == "u"
+            assert dynaorm_session.exists(Note, text="n")
+
+        def test_nothing_of_it_is_left(dynaorm_session):
+            assert dynaorm_session.scan(User).count() == dynaorm_session.scan(Note).count() == 0
+        """
+    )
+    ran(pytester, "--dynaorm-endpoint", engine).assert_outcomes(passed=2)
+
+
+def test_a_marker_names_tables_for_one_test(
+    pytester: pytest.Pytester, service: Callable[[str], None]
+) -> None:
+    service(
+        """
+        @pytest.mark.dynaorm_tables(Note, app)
+        def test_marked(dynaorm_session, dynaorm_store):
+            assert dynaorm_store.tables == (notes, app)
+
+        def test_not_marked(dynaorm_store):
+            assert dynaorm_store.tables == ()
+        """
+    )
+    pytester.makeini("[pytest]")
+    ran(pytester, "--strict-markers").assert_outcomes(passed=2)
+
+
+@pytest.mark.parametrize("name", ["ini", "environment", "option"])
+def test_an_option_comes_before_the_environment_and_that_before_the_configuration(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.delenv("DYNAORM_ENDPOINT", raising=False)
+    pytester.makeini("[pytest]\ndynaorm_endpoint = http://ini:1")
+    arguments = []
+    if name != "ini":
+        monkeypatch.setenv("DYNAORM_ENDPOINT", "http://environment:1")
+    if name == "option":
+        arguments = ["--dynaorm-endpoint", "http://option:1"]
+    pytester.makepyfile(f"def test_it(dynaorm_endpoint): assert dynaorm_endpoint == 'http://{name}:1'")
+    ran(pytester, *arguments).assert_outcomes(passed=1)
+
+
+def test_moto_by_option_overrides_an_endpoint_of_the_environment(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DYNAORM_ENDPOINT", "http://environment:1")
+    pytester.makepyfile("def test_it(dynaorm_endpoint): assert dynaorm_endpoint is None")
+    ran(pytester, "--dynaorm-endpoint=moto").assert_outcomes(passed=1)
+
+
+def test_ministack_by_option_is_a_server_of_this_run(
+    pytester: pytest.Pytester, service: Callable[[str], None], ministack_executable: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setenv("DYNAORM_MINISTACK", str(ministack_executable))
+    service(
+        """
+        def test_it(dynaorm_session, dynaorm_endpoint):
+            assert dynaorm_endpoint.startswith("http://127.0.0.1:")
+            dynaorm_session.save(Note(text="n"))
+        """
+    )
+    ran(pytester, "--dynaorm-endpoint=ministack").assert_outcomes(passed=1)
+
+
+def test_an_engine_nobody_knows_is_an_error_that_names_those_there_are(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("def test_it(dynaorm_session): ...")
+    result = ran(pytester, "--dynaorm-endpoint=mota")
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*'mota' names no engine: give moto, ministack, or a URL*"])
+
+
+def test_what_no_session_would_leave_behind_fails_the_test_unless_it_is_marked(
+    pytester: pytest.Pytester, service: Callable[[str], None], engine: str
+) -> None:
+    service(
+        """
+        from dynaorm.flow.call import Call
+
+        def damage(store):
+            store.session().save(User(user_id="u", email="a@x"))
+            key = {"PK": {"S": "email#a@x"}, "SK": {"S": "email#a@x"}}
+            store.wire.call(Call("DeleteItem", {"TableName": store.name("plugin-app"), "Key": key}))
+
+        def test_damage(dynaorm_store):
+            damage(dynaorm_store)
+
+        @pytest.mark.dynaorm_unchecked
+        def test_on_purpose(dynaorm_store):
+            damage(dynaorm_store)
+        """
+    )
+    result = ran(pytester, "--dynaorm-endpoint", engine)
+    result.assert_outcomes(passed=2, errors=1)
+    result.stdout.fnmatch_lines(
+        ["*USER#u SK=PROFILE: a live value has no guard: email: there is no item 'email#a@x'*"]
+    )
+    ran(pytester, "--dynaorm-endpoint", engine, "-o", "dynaorm_check=false").assert_outcomes(passed=2)
+
+
+def test_a_table_that_the_test_deleted_is_not_looked_for(
+    pytester: pytest.Pytester, service: Callable[[str], None], engine: str
+) -> None:
+    service(
+        """
+        from dynaorm.flow.call import Call
+
+        def test_it(dynaorm_store, dynaorm_session):
+            dynaorm_store.wire.call(Call("DeleteTable", {"TableName": dynaorm_store.name("plugin-app")}))
+        """
+    )
+    ran(pytester, "--dynaorm-endpoint", engine).assert_outcomes(passed=1)
+
+
+def test_faults_strike_sessions_of_both_kinds_on_either_engine(
+    pytester: pytest.Pytester, service: Callable[[str], None], engine: str
+) -> None:
+    service(
+        """
+        from dynaorm.errors import OutcomeUnknown, Throttled
+        from dynaorm import Retry
+        from dynaorm.testing import FakeClock, lost_answer, lost_request, throttle
+
+        @pytest.fixture
+        def dynaorm_clock():
+            return FakeClock()
+
+        def test_survived(dynaorm_session, dynaorm_faults):
+            dynaorm_faults.inject(lost_answer(), throttle(at=2))
+            dynaorm_session.save(User(user_id="u", email="a@x"))
+            assert [call.operation for call in dynaorm_faults.calls] == ["TransactWriteItems"] * 3
+            assert dynaorm_session.exists(User, user_id="u")
+
+        def test_survived_asynchronously(dynaorm_async_session, dynaorm_faults):
+            dynaorm_faults.inject(lost_answer(times=2))
+            asyncio.run(dynaorm_async_session.save(User(user_id="u", email="a@x")))
+            assert len(dynaorm_faults.calls) == 3
+
+        def test_not_survived(dynaorm_store, dynaorm_faults):
+            hasty = dynaorm_store.session(retry=Retry(attempts=1))
+            dynaorm_faults.inject(throttle(operation="PutItem"))
+            with pytest.raises(Throttled):
+                hasty.save(Note(text="n"))
+        """
+    )
+    ran(pytester, "--dynaorm-endpoint", engine).assert_outcomes(passed=3)
+
+
+def test_a_fault_that_never_struck_fails_the_test(
+    pytester: pytest.Pytester, service: Callable[[str], None]
+) -> None:
+    service(
+        """
+        from dynaorm.testing.faults import lost_answer
+
+        def test_too_late(dynaorm_session, dynaorm_faults):
+            dynaorm_faults.inject(lost_answer(at=3))
+            dynaorm_session.save(Note(text="n"))
+
+        def test_taken_back(dynaorm_session, dynaorm_faults):
+            dynaorm_faults.inject(lost_answer(at=3))
+            dynaorm_session.save(Note(text="n"))
+            dynaorm_faults.inject()
+        """
+    )
+    result = ran(pytester)
+    result.assert_outcomes(passed=2, errors=1)
+    result.stdout.fnmatch_lines(["*never struck: lost_answer(at=3, times=1); 1 calls were made*"])
 
 
 def test_a_run_that_asks_for_no_fixture_does_not_pay_for_moto() -> None:

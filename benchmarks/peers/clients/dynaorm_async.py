@@ -19,7 +19,7 @@ class DynaormAsync(Client):
         self.session = AsyncSession(region=order.REGION, endpoint=endpoint)
 
     async def close(self) -> None:
-        await self.session.__aexit__(None, None, None)
+        await self.session.close()
 
     def fields(self, found: Any) -> Any:
         return found.model_dump()

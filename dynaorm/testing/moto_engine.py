@@ -15,7 +15,6 @@ import json
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from moto import mock_aws
@@ -28,6 +27,7 @@ from moto.dynamodb.responses import DynamoHandler
 from dynaorm.flow.call import Clock
 from dynaorm.item.size import ITEM_LIMIT, item_size
 from dynaorm.item.value import Item
+from dynaorm.record import record
 from dynaorm.testing import request_rules
 from dynaorm.testing.request_rules import Unacceptable, UnacceptableAction
 from dynaorm.transport.clock import SystemClock
@@ -85,7 +85,7 @@ def strict_moto(*, clock: Clock | None = None) -> Iterator[None]:
         setattr(LimitedSizeDict, "__setitem__", original_set)  # noqa: B010 - mypy refuses to assign a method
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Completed:
     """A transaction that succeeded under a token."""
 

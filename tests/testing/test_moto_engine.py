@@ -14,7 +14,8 @@ from moto.dynamodb.responses import DynamoHandler
 
 from dynaorm.flow.call import Call, NoAnswer, Refusal, Reply, Transport
 from dynaorm.testing.clock import FakeClock
-from dynaorm.testing.strict_moto import strict_moto
+from dynaorm.testing.moto_engine import strict_moto
+from dynaorm.testing.road import transport_to
 from dynaorm.transport.pynamodb import PynamoTransport
 
 ABSENT = {"ConditionExpression": "attribute_not_exists(PK)"}
@@ -92,7 +93,7 @@ def engine(request: pytest.FixtureRequest, unique_name: Callable[[str], str]) ->
     if request.param == "moto":
         yield request.getfixturevalue("strict")
         return
-    transport = PynamoTransport(endpoint=request.getfixturevalue("ministack_endpoint"))
+    transport = transport_to(request.getfixturevalue("ministack_endpoint"))
     engine = Engine(transport, unique_name("app"))
     yield engine
     engine.call("DeleteTable")

@@ -1,0 +1,22 @@
+"""dynaorm in an event loop, over its own transport."""
+
+from benchmarks.peers import order
+from benchmarks.peers.clients.dynaorm_async import DynaormAsync
+from dynaorm import AsyncDirectTransport, AsyncSession
+
+
+class DynaormAsyncDirect(DynaormAsync):
+    name = "dynaorm-async-direct"
+    imports = "from dynaorm import AsyncDirectTransport"
+    distributions = ("dynaorm", "pydantic", "aiohttp")
+
+    async def setup(self, endpoint: str) -> None:
+        self.transport = AsyncDirectTransport(region=order.REGION, endpoint=endpoint)
+        self.session = AsyncSession(transport=self.transport)
+
+    async def close(self) -> None:
+        await super().close()
+        await self.transport.close()
+
+
+client = DynaormAsyncDirect()

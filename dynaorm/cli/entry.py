@@ -1,0 +1,27 @@
+"""The entry point: it runs the commands, or says what they need."""
+
+import sys
+import traceback
+from collections.abc import Sequence
+
+from dynaorm.cli.status import FAILED
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit status: 0 all is well, 1 something was found, 2 it could not be done."""
+    try:
+        # The commands need libraries that the rest of dynaorm does without.
+        from dynaorm.cli.commands import run  # noqa: PLC0415 - see above
+    except ModuleNotFoundError as missing:
+        if missing.name is None or missing.name.partition(".")[0] not in ("click", "rich"):
+            raise
+        sys.stderr.write(
+            f"dynaorm: the command line needs {missing.name}, which is not installed; "
+            'run: pip install "dynaorm[cli]"\n'
+        )
+        return FAILED
+    try:
+        return run(sys.argv[1:] if arguments is None else list(arguments))
+    except Exception:  # noqa: BLE001 - Python's own status of a failure would say that something was found
+        traceback.print_exc()
+        return FAILED

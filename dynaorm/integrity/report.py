@@ -1,0 +1,113 @@
+"""Findings as JSON lines, and back: one object each, keys in a fixed order, binary values in base64."""
+
+import json
+from base64 import b64decode, b64encode
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any, Self
+
+from dynaorm.flow.finding import Finding, Kind
+from dynaorm.flow.mend import Mended, Outcome
+from dynaorm.item.value import Item
+
+
+def as_json(found: Finding | Mended) -> str:
+    """One line for a finding, or for what became of one."""
+    finding = found.finding if isinstance(found, Mended) else found
+    line: dict[str, Any] = {
+        "kind": finding.kind.value,
+        "table": finding.table,
+        "key": finding.key,
+        "entity": finding.entity,
+        "detail": finding.detail,
+        "mendable": finding.mendable,
+        "owners": list(finding.owners),
+    }
+    if isinstance(found, Mended):
+        line["outcome"] = found.outcome.value
+        if found.outcome is Outcome.LEFT:
+            line["reason"] = found.reason
+        if found.plan is not None:
+            line["plan"] = found.plan.explain()
+    return json.dumps(line, default=_text)
+
+
+def finding_in(line: str) -> Finding:
+    """The finding that a line tells of."""
+    found = json.loads(line)
+    return Finding(
+        kind=Kind(found["kind"]),
+        table=found["table"],
+        key=_key(found["key"]),
+        entity=found["entity"],
+        detail=found["detail"],
+        mendable=found["mendable"],
+        owners=tuple(map(_key, found["owners"])),
+    )
+
+
+def mended_in(line: str) -> Mended:
+    """What became of a finding, as a line tells it."""
+    found = json.loads(line)
+    return Mended(finding_in(line), Outcome(found["outcome"]), found.get("reason", ""))
+
+
+def _key(found: Item) -> Item:
+    return {
+        name: {kind: b64decode(content) if kind == "B" else content for kind, content in value.items()}
+        for name, value in found.items()
+    }
+
+
+def _text(value: object) -> str:
+    assert isinstance(value, bytes)
+    return b64encode(value).decode()
+
+
+class DuplicatesFile:
+    """The values that several entities hold, appended to a file as JSON lines, each once, also after a crash.
+
+    Args:
+        path: the file; it is made if it is not there. A line that a crash cut off is taken away.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file: IO[str] | None = None
+        self._written: set[str] = set()
+
+    def __enter__(self) -> Self:
+        kept = list(_whole_lines(self._path))
+        self._written = {_identity(line) for line in kept}
+        if self._path.exists():
+            self._path.write_text("".join(kept))
+        self._file = self._path.open("a")
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, raised: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self._file is not None
+        self._file.close()
+
+    def add(self, finding: Finding) -> None:
+        """Write a finding down, if it is not there yet."""
+        assert self._file is not None
+        line = f"{as_json(finding)}\n"
+        if (identity := _identity(line)) not in self._written:
+            self._written.add(identity)
+            self._file.write(line)
+            self._file.flush()
+
+
+def _whole_lines(path: Path) -> Iterator[str]:
+    if not path.exists():
+        return
+    with path.open() as lines:
+        yield from (line for line in lines if line.endswith("\n") and line.startswith("{"))
+
+
+def _identity(line: str) -> str:
+    found = json.loads(line)
+    return json.dumps([found["table"], found["key"], found["owners"]])

@@ -1,0 +1,188 @@
+"""Values with named fields: what ``dataclass(frozen=True, slots=True)`` gives, in a fraction of the time to make it.
+
+dynaorm has about a hundred such classes, and a process that was started to serve one request waits for all of them. The
+standard library compiles up to eight methods for each. Here one is compiled, once it is needed, and the others are
+shared by all classes.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, Field, FrozenInstanceError, field
+from operator import attrgetter
+from typing import Any, ClassVar, Final, TypeVar, dataclass_transform, get_origin, overload
+
+T = TypeVar("T")
+
+FIELDS: Final = "__record_fields__"
+"""The attribute of a record class that holds its fields, those of its bases first: name -> ``dataclasses.Field``."""
+
+_VALUES: Final = "__record_values__"
+
+
+@overload
+def record(cls: type[T], /) -> type[T]: ...
+@overload
+def record(
+    *, frozen: bool = True, unsafe_hash: bool = False, eq: bool = True
+) -> Callable[[type[T]], type[T]]: ...
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
+def record(
+    cls: type[Any] | None = None, /, *, frozen: bool = True, unsafe_hash: bool = False, eq: bool = True
+) -> Any:
+    """Give a class with annotated fields a constructor, equality, a hash and a ``repr`` made of them.
+
+    Defaults, ``field(default=, default_factory=, repr=)``, ``__post_init__``, bases that are records, patterns, copies
+    and pickles work as with a dataclass. Objects have slots and no ``__dict__``.
+
+    Args:
+        cls: the class. Another one is returned, because only a new class can have slots.
+        frozen: refuse to set fields. Objects that can change have no hash.
+        unsafe_hash: give them one nevertheless.
+        eq: compare by the values of the fields; without it each object is equal to itself alone.
+    """
+    if cls is None:
+        return lambda one: _made(one, frozen=frozen, hashed=frozen or unsafe_hash, eq=eq)
+    return _made(cls, frozen=frozen, hashed=frozen or unsafe_hash, eq=eq)
+
+
+def replace(one: T, /, **changes: Any) -> T:
+    """A copy of a record with other values in some of its fields. Raises TypeError for what is no field."""
+    return type(one)(**{**{name: getattr(one, name) for name in getattr(one, FIELDS)}, **changes})
+
+
+def _made(cls: type[Any], *, frozen: bool, hashed: bool, eq: bool) -> type[Any]:
+    own = {
+        name: _field(cls, name)
+        for name, kind in vars(cls).get("__annotations__", {}).items()
+        if _is_own(kind)
+    }
+    fields: dict[str, Field[Any]] = {}
+    for base in reversed(cls.__mro__[1:]):
+        fields |= vars(base).get(FIELDS, {})
+    fields |= own
+    names = tuple(fields)
+    shared: dict[str, Any] = {
+        "__repr__": _repr,
+        "__getstate__": _state,
+        "__setstate__": _set_state,
+        "__signature__": _CompileForSignature(),
+    }
+    if frozen:
+        shared |= {"__setattr__": _refuse_to_set, "__delattr__": _refuse_to_delete}
+    if eq:
+        shared |= {"__eq__": _equal, "__hash__": _hash if hashed else None}
+    left_behind = {*own, "__dict__", "__weakref__"}
+    written = {name: value for name, value in vars(cls).items() if name not in left_behind}
+    kept = {"__slots__": tuple(own), "__match_args__": names, FIELDS: fields, _VALUES: _values_of(names)}
+    metaclass: Any = type(cls)
+    made: type[Any] = metaclass(cls.__name__, cls.__bases__, shared | written | kept)
+    made.__qualname__ = cls.__qualname__
+    if "__init__" not in written:
+        made.__init__ = _compiled_when_called(made, lambda: _constructor(made, fields, frozen=frozen))
+    return made
+
+
+def _is_own(kind: object) -> bool:
+    """Whether an annotation is that of a field, not of the class."""
+    if isinstance(kind, str):
+        return not kind.startswith("ClassVar")
+    return kind is not ClassVar and get_origin(kind) is not ClassVar
+
+
+def _field(cls: type[Any], name: str) -> Field[Any]:
+    default = vars(cls).get(name, MISSING)
+    return default if isinstance(default, Field) else field(default=default)
+
+
+def _values_of(names: tuple[str, ...]) -> object:
+    if len(names) > 1:
+        return staticmethod(attrgetter(*names))
+    return staticmethod(lambda one: tuple(getattr(one, name) for name in names))
+
+
+def _compiled_when_called(cls: type[Any], compiled: Callable[[], Any]) -> Any:
+    """An ``__init__`` that puts the compiled one into its place: of most classes a short process makes no object."""
+
+    def first(self: Any, *values: Any, **named: Any) -> None:
+        settle()
+        cls.__init__(self, *values, **named)
+
+    def settle() -> None:
+        cls.__init__ = compiled()
+
+    first.settle = settle  # type: ignore[attr-defined]
+    return first
+
+
+class _CompileForSignature:
+    """What ``inspect.signature`` asks for first: None, so that it looks at the constructor, compiled by then."""
+
+    def __get__(self, one: Any, cls: type[Any]) -> None:
+        settle = getattr(cls.__init__, "settle", None)
+        if settle is not None:
+            settle()
+
+
+def _constructor(cls: type[Any], fields: Mapping[str, Field[Any]], *, frozen: bool) -> Any:
+    """``__init__``, compiled. That of a frozen record goes past its own refusal, to the slots."""
+    known: dict[str, Any] = {"_ABSENT": MISSING}
+    parameters, lines = ["self"], []
+    for number, (name, one) in enumerate(fields.items()):
+        if frozen:
+            known[f"_set{number}"] = getattr(cls, name).__set__
+        value = name
+        if one.default is not MISSING:
+            known[f"_default{number}"] = one.default
+            parameters.append(f"{name}=_default{number}")
+        elif one.default_factory is not MISSING:
+            known[f"_make{number}"] = one.default_factory
+            parameters.append(f"{name}=_ABSENT")
+            value = f"_make{number}() if {name} is _ABSENT else {name}"
+        else:
+            parameters.append(name)
+        lines.append(f" _set{number}(self, {value})" if frozen else f" self.{name} = {value}")
+    if hasattr(cls, "__post_init__"):
+        lines.append(" self.__post_init__()")
+    exec(f"def __init__({', '.join(parameters)}):\n" + "\n".join(lines or [" pass"]), known)
+    constructor = known["__init__"]
+    constructor.__qualname__ = f"{cls.__qualname__}.__init__"
+    constructor.__module__ = cls.__module__
+    return constructor
+
+
+# -- what all records share --------------------------------------------------------------------------------------------
+
+
+def _equal(self: Any, other: Any) -> Any:
+    if other.__class__ is not self.__class__:
+        return NotImplemented
+    values = self.__record_values__
+    return values(self) == values(other)
+
+
+def _hash(self: Any) -> int:
+    return hash(self.__record_values__(self))
+
+
+def _repr(self: Any) -> str:
+    shown = (f"{name}={getattr(self, name)!r}" for name, one in getattr(self, FIELDS).items() if one.repr)
+    return f"{type(self).__qualname__}({', '.join(shown)})"
+
+
+def _state(self: Any) -> tuple[Any, ...]:
+    values: tuple[Any, ...] = self.__record_values__(self)
+    return values
+
+
+def _set_state(self: Any, state: tuple[Any, ...]) -> None:
+    for name, value in zip(getattr(self, FIELDS), state, strict=True):
+        object.__setattr__(self, name, value)
+
+
+def _refuse_to_set(self: Any, name: str, value: object) -> None:  # noqa: ARG001 - Python's signature
+    raise FrozenInstanceError(
+        f"{type(self).__name__}.{name} cannot be set; make another one with replace(...)"
+    )
+
+
+def _refuse_to_delete(self: Any, name: str) -> None:
+    raise FrozenInstanceError(f"{type(self).__name__}.{name} cannot be deleted")

@@ -1,0 +1,100 @@
+"""A plan as text that is the same in every run, to be compared with one that somebody has looked at."""
+
+import json
+import re
+from base64 import b64encode
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from dynaorm.entity.mapping import VERSION_AT
+from dynaorm.entity.scalar import datetime_text
+from dynaorm.plan.guards import CLAIM_MARGIN
+from dynaorm.plan.plan import Plan
+
+EXPECTED: Final = "<expected revision>"
+WRITTEN: Final = "<new revision>"
+TOKEN: Final = "<token>"
+NOW: Final = "<now>"
+EARLIER: Final = f"<now - {CLAIM_MARGIN} s>"
+BEFORE: Final = "<time of the version before>"
+
+
+def snapshot(plan: Plan) -> str:
+    """What a plan says and what it sends, with what differs from run to run named instead of shown.
+
+    First ``plan.explain()``, then ``plan.to_request()`` as JSON. Revisions, the token and the times that come from the
+    clock are ``<new revision>``, ``<expected revision>``, ``<token>``, ``<now>``; bytes are ``{"base64": "..."}``.
+    Everything else is as it is sent: what is random in an entity (a ``new_ksuid()`` key) has to be given by the test.
+
+    Example:
+        >>> from dynaorm import Entity, Session, Table
+        >>> class Song(Entity, table=Table("songs", sk=None), pk="SONG#{song_id}"):
+        ...     song_id: str
+        >>> print(snapshot(Session(region="us-east-1").plan(Song(song_id="s"))))
+        PutItem, 1 action, 1 write capacity units
+        1. Put songs PK=SONG#s: insert Song(song_id='s'), if nothing is stored under its key
+        <BLANKLINE>
+        {
+          "ConditionExpression": "attribute_not_exists(#n0)",
+          "ExpressionAttributeNames": {
+            "#n0": "PK"
+          },
+          "Item": {
+            "PK": {
+              "S": "SONG#s"
+            },
+            "_rev": {
+              "S": "<new revision>"
+            },
+            "_type": {
+              "S": "Song"
+            },
+            "song_id": {
+              "S": "s"
+            }
+          },
+          "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+          "TableName": "songs"
+        }
+        <BLANKLINE>
+    """
+    words = dict(_volatile(plan))
+    request = _named(plan.to_request(), words)
+    if plan.is_transaction:
+        request["ClientRequestToken"] = TOKEN
+    text = json.dumps(request, indent=2, sort_keys=True, ensure_ascii=False)
+    return f"{_explained(plan, words)}\n\n{text}\n"
+
+
+def _volatile(plan: Plan) -> Iterator[tuple[str, str]]:
+    """The texts that differ from run to run, and the words for them."""
+    for planned in plan.actions:
+        before = (planned.before or {}).get(VERSION_AT, {}).get("S")
+        if before is not None:
+            yield str(before), BEFORE
+        if planned.expected is not None:
+            yield planned.expected, EXPECTED
+        if planned.revision is not None:
+            yield planned.revision, WRITTEN
+    yield datetime_text(plan.made_at), NOW
+    yield str(int(plan.made_at)), NOW
+    yield str(int(plan.made_at) - CLAIM_MARGIN), EARLIER
+
+
+def _named(part: Any, words: Mapping[str, str]) -> Any:
+    if isinstance(part, str):
+        return words.get(part, part)
+    if isinstance(part, bytes):
+        return {"base64": b64encode(part).decode()}
+    if isinstance(part, Mapping):
+        return {name: _named(one, words) for name, one in part.items()}
+    return [_named(one, words) for one in part] if isinstance(part, list | tuple) else part
+
+
+def _explained(plan: Plan, words: Mapping[str, str]) -> str:
+    text = plan.explain()
+    for revision in (found for found, word in words.items() if word == EXPECTED):
+        text = re.sub(
+            rf"(?<=its revision is still ){re.escape(revision)}(?=$|,)", EXPECTED, text, flags=re.MULTILINE
+        )
+    return text

@@ -1,0 +1,109 @@
+"""Which tables a test needs: those of the modules, entity classes and tables that it names."""
+
+from collections.abc import Iterable, Iterator
+from importlib import import_module
+from types import ModuleType
+from typing import TypeAlias
+
+from dynaorm.entity.aggregate import AggregateMapping
+from dynaorm.entity.base import Entity
+from dynaorm.entity.mapping import EntityMapping, mapping_of
+from dynaorm.entity.table import Table
+from dynaorm.errors import UsageError
+
+Source: TypeAlias = Table | type | ModuleType | str
+"""A table, an entity class, a module, or the name of one: ``"myservice.entities"``, ``"myservice.entities:User"``."""
+
+
+def tables_of(*sources: Source) -> tuple[Table, ...]:
+    """The tables that these name, each once, in order; of a module those of its entity classes, too.
+
+    Tables in which their classes keep totals are among them. Guard tables are not: ``create_table`` makes those.
+
+    Raises:
+        UsageError: something names no table.
+        ImportError: a module cannot be imported.
+    """
+    found = dict.fromkeys(table for source in sources for table in _tables_in(source))
+    waiting = list(found)
+    while waiting:
+        for one in _targets(waiting.pop()):
+            if one not in found:
+                found[one] = None
+                waiting.append(one)
+    return tuple(found)
+
+
+def related(tables: Iterable[Table]) -> tuple[Table, ...]:
+    """These tables, and every table that has to agree with one of them: of guards, of totals, of what is counted."""
+    found = dict.fromkeys(tables)
+    waiting = list(found)
+    while waiting:
+        for one in _neighbours(waiting.pop()):
+            if one not in found:
+                found[one] = None
+                waiting.append(one)
+    return tuple(found)
+
+
+def _tables_in(source: Source) -> Iterator[Table]:
+    if isinstance(source, str):
+        yield from _tables_in(_named(source))
+    elif isinstance(source, Table):
+        yield source
+    elif isinstance(source, ModuleType):
+        yield from _tables_of_module(source)
+    else:
+        yield mapping_of(source).table
+
+
+def _named(name: str) -> Source:
+    module, colon, attribute = name.partition(":")
+    found: Source = import_module(module)
+    if colon:
+        found = getattr(found, attribute, None)  # type: ignore[assignment]  # judged below
+        if not isinstance(found, Table | type):
+            raise UsageError(
+                problem=f"{name!r} is {found!r}, no table and no entity class",
+                remedy='name one, or the whole module: "myservice.entities"',
+            )
+    return found
+
+
+def _tables_of_module(module: ModuleType) -> Iterator[Table]:
+    declared = list(vars(module).values())
+    found = [one for one in declared if isinstance(one, Table)]
+    found += [mapping_of(one).table for one in declared if _is_mapped(one)]
+    if not found:
+        raise UsageError(
+            problem=f"the module {module.__name__!r} has no table and no entity class",
+            remedy="name the module that declares them",
+        )
+    # A table that only holds guards comes with the tables whose guards they are.
+    homes = {one.guard_table for one in found}
+    yield from (one for one in found if one not in homes)
+
+
+def _is_mapped(one: object) -> bool:
+    if not (isinstance(one, type) and issubclass(one, Entity) and one is not Entity):
+        return False
+    try:
+        mapping_of(one)
+    except UsageError:  # a base that lends fields, or a plain model
+        return False
+    return True
+
+
+def _aggregates(mappings: Iterable[EntityMapping]) -> Iterator[AggregateMapping]:
+    return (one for mapping in mappings for one in mapping.aggregates.values())
+
+
+def _targets(table: Table) -> Iterator[Table]:
+    return (mapping_of(one.target).table for one in _aggregates(table.mappings.values()))
+
+
+def _neighbours(table: Table) -> Iterator[Table]:
+    yield table.guards
+    yield from _targets(table)
+    for mapping in (*table.guarded.values(), *table.counted.values()):
+        yield mapping.table

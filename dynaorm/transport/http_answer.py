@@ -1,0 +1,227 @@
+"""Reading one HTTP/1.1 answer out of bytes as they arrive; no socket, so that every way it can be cut is tested.
+
+Rule 1. Whatever is not plainly an answer is ``Malformed``: half a reply must never pass for a whole one.
+Rule 2. A connection is used again only where the end of the answer is certain and nothing came after it.
+
+Source: RFC 9112 (HTTP/1.1), sections 4 to 7.
+"""
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from dynaorm.record import record
+
+HEAD_LIMIT = 65_536
+"""The most bytes a status line and its headers may have together; DynamoDB's have some 400."""
+
+_FRAMING = frozenset({"content-length", "transfer-encoding"})
+_HEX = frozenset(b"0123456789abcdefABCDEF")
+
+
+class Malformed(ValueError):
+    """What came is no HTTP answer, or not a whole one."""
+
+
+@record
+class HttpAnswer:
+    """One answer. The names of its headers are in lower case; ``is_reusable``: whether its connection is."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+    is_reusable: bool
+
+
+class AnswerReader:
+    """Takes bytes until an answer is complete; one reader per answer.
+
+    ``to_connect``: the answer is a proxy's to CONNECT, which has no body if the tunnel stands.
+    """
+
+    def __init__(self, *, to_connect: bool = False) -> None:
+        self._to_connect = to_connect
+        self._head = b""
+        self._status = 0
+        self._headers: Mapping[str, str] = {}
+        self._keeps_alive = False
+        self._body: _Body | None = None
+
+    def feed(self, data: bytes) -> HttpAnswer | None:
+        """Take what arrived: the answer once it is complete. Raises Malformed."""
+        if self._body is None:
+            self._head += data
+            if not self._begin():
+                return None
+            data, self._head = self._head, b""
+        assert self._body is not None
+        rest = self._body.feed(data)
+        return None if rest is None else self._answer(self._body, is_reusable=not rest)
+
+    def end(self) -> HttpAnswer:
+        """The answer that the end of the connection completes. Raises Malformed where it cuts one short."""
+        if isinstance(self._body, _Endless):
+            return self._answer(self._body, is_reusable=False)
+        raise Malformed("the connection was closed before the whole answer came")
+
+    def _answer(self, body: "_Body", *, is_reusable: bool) -> HttpAnswer:
+        return HttpAnswer(self._status, self._headers, body.content(), is_reusable and self._keeps_alive)
+
+    def _begin(self) -> bool:
+        """Read the head if it is there; what follows it stays."""
+        while True:
+            end = self._head.find(b"\r\n\r\n")
+            if end > HEAD_LIMIT or (end < 0 and len(self._head) > HEAD_LIMIT):
+                raise Malformed(f"the head of the answer has more than {HEAD_LIMIT} bytes")
+            if end < 0:
+                return False
+            first, *lines = self._head[:end].decode("latin-1").split("\r\n")
+            self._head = self._head[end + 4 :]
+            version, self._status = _status_of(first)
+            if self._status >= 200:
+                break
+        self._headers = headers = _headers_of(lines)
+        self._body = self._body_of(headers)
+        connection = headers.get("connection", "").lower()
+        self._keeps_alive = (
+            version == "HTTP/1.1" and "close" not in connection and not headers.keys() >= _FRAMING
+        )
+        return True
+
+    def _body_of(self, headers: Mapping[str, str]) -> "_Body":
+        if self._status in (204, 304) or (self._to_connect and self._status < 300):
+            return _Sized(0)
+        coding, length = headers.get("transfer-encoding"), headers.get("content-length")
+        if coding is not None:
+            if coding.lower() != "chunked":
+                raise Malformed(f"the answer is encoded as {coding!r}")
+            return _Chunked()
+        if length is None:
+            return _Endless()
+        if not length.isdecimal() or len(length) > 15:
+            raise Malformed(f"the answer's length is {length!r}")
+        return _Sized(int(length))
+
+
+def _status_of(line: str) -> tuple[str, int]:
+    version, _, rest = line.partition(" ")
+    code, after = rest[:3], rest[3:4]
+    if version not in ("HTTP/1.1", "HTTP/1.0") or len(code) < 3 or not code.isdecimal() or after.strip():
+        raise Malformed(f"an answer cannot begin with {line[:100]!r}")
+    status = int(code)
+    if status < 100 or status == 101:
+        raise Malformed(f"nobody asked for HTTP {status}")
+    return version, status
+
+
+def _headers_of(lines: list[str]) -> dict[str, str]:
+    headers: dict[str, str] = {}
+    for line in lines:
+        name, colon, value = line.partition(":")
+        if not colon or not name or name != name.strip() or "\n" in line or "\0" in line:
+            raise Malformed(f"an answer's header cannot be {line[:100]!r}")
+        name, value = name.lower(), value.strip()
+        if name in headers and headers[name] != value:
+            if name in _FRAMING:
+                raise Malformed(f"the answer has two headers {name}: {headers[name]!r} and {value!r}")
+            value = f"{headers[name]}, {value}"
+        headers[name] = value
+    return headers
+
+
+class _Body(Protocol):
+    def feed(self, data: bytes) -> bytes | None:
+        """Take what arrived; once the body is complete, what came after it."""
+        ...
+
+    def content(self) -> bytes: ...
+
+
+class _Sized:
+    """A body of so many bytes."""
+
+    def __init__(self, length: int) -> None:
+        self._missing = length
+        self._parts: list[bytes] = []
+
+    def feed(self, data: bytes) -> bytes | None:
+        missing = self._missing
+        if len(data) > missing:
+            self._parts.append(data[:missing])
+            return data[missing:]
+        if data:
+            self._parts.append(data)
+        self._missing = missing - len(data)
+        return None if self._missing else b""
+
+    def content(self) -> bytes:
+        return self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
+
+
+class _Endless:
+    """A body that ends with its connection."""
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+
+    def feed(self, data: bytes) -> bytes | None:
+        self._parts.append(data)
+        return None
+
+    def content(self) -> bytes:
+        return b"".join(self._parts)
+
+
+class _Chunked:
+    """A body of chunks, each led by its length and followed by a line end; after the last come trailers."""
+
+    def __init__(self) -> None:
+        self._waiting = bytearray()
+        self._content = bytearray()
+        self._missing = 0
+        self._in_trailers = False
+
+    def feed(self, data: bytes) -> bytes | None:
+        waiting, at = self._waiting, 0
+        waiting += data
+        while True:
+            if self._missing:
+                taken = waiting[at : at + self._missing]
+                at += len(taken)
+                if not self._take(taken):
+                    break
+            end = waiting.find(b"\r\n", at)
+            if end < 0:
+                break
+            line, at = bytes(waiting[at:end]), end + 2
+            if not self._in_trailers:
+                self._begin(line)
+            elif not line:
+                return bytes(waiting[at:])
+        del waiting[:at]
+        if len(waiting) > HEAD_LIMIT:
+            raise Malformed(f"a line between chunks has more than {HEAD_LIMIT} bytes")
+        return None
+
+    def content(self) -> bytes:
+        return bytes(self._content)
+
+    def _take(self, part: bytearray) -> bool:
+        """Take a part of a chunk, whose line end counts as its last two bytes: whether it is complete."""
+        self._content += part
+        self._missing -= len(part)
+        if self._missing:
+            return False
+        if not self._content.endswith(b"\r\n"):
+            raise Malformed("a chunk does not end where its length says")
+        del self._content[-2:]
+        return True
+
+    def _begin(self, line: bytes) -> None:
+        digits = line.partition(b";")[0].strip()
+        if not digits or len(digits) > 12 or not _HEX.issuperset(digits):
+            raise Malformed(f"a chunk's length cannot be {line[:100]!r}")
+        length = int(digits, 16)
+        if length:
+            self._missing = length + 2
+        else:
+            self._in_trailers = True

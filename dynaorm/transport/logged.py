@@ -1,0 +1,130 @@
+"""Attempts in the log: one line each at DEBUG, with what was sent where and how it ended; values only when asked for.
+
+Rule 1. A line names the operation, the tables, how many actions, units, the outcome's codes and the time: never a key,
+        a value, an expression or a message of DynamoDB's, all of which may hold somebody's data.
+Rule 2. While DEBUG is off nothing is between a session and its transport.
+"""
+
+import logging
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from dynaorm.flow.call import AsyncTransport, Call, NoAnswer, Refusal, Reply, Transport
+from dynaorm.flow.cost import ReadCost
+from dynaorm.flow.read import tables_in
+from dynaorm.flow.retry import codes_of
+from dynaorm.item.size import item_size, write_units
+
+_logger = logging.getLogger("dynaorm")
+
+
+def logged(transport: Transport, log_values: bool) -> Transport:
+    """The transport itself; while the logger ``dynaorm`` is at DEBUG, one that writes a line for each attempt."""
+    return _Logged(transport, log_values) if _logger.isEnabledFor(logging.DEBUG) else transport
+
+
+def logged_async(transport: AsyncTransport, log_values: bool) -> AsyncTransport:
+    """The same for an asynchronous session."""
+    return _AsyncLogged(transport, log_values) if _logger.isEnabledFor(logging.DEBUG) else transport
+
+
+class _Logged:
+    def __init__(self, inner: Transport, log_values: bool) -> None:
+        self._inner = inner
+        self._log_values = log_values
+
+    def call(self, call: Call, /) -> Reply:
+        line = _Line(call, self._log_values)
+        try:
+            reply = self._inner.call(call)
+        except BaseException as raised:
+            line.failed(raised)
+            raise
+        return line.answered(reply)
+
+
+class _AsyncLogged:
+    def __init__(self, inner: AsyncTransport, log_values: bool) -> None:
+        self._inner = inner
+        self._log_values = log_values
+
+    async def call(self, call: Call, /) -> Reply:
+        line = _Line(call, self._log_values)
+        try:
+            reply = await self._inner.call(call)
+        except BaseException as raised:
+            line.failed(raised)
+            raise
+        return line.answered(reply)
+
+
+class _Line:
+    """What is written of one attempt."""
+
+    def __init__(self, call: Call, log_values: bool) -> None:
+        self._call = call
+        self._log_values = log_values
+        self._began = time.perf_counter()
+
+    def answered(self, reply: Reply) -> Reply:
+        self._write("ok", reply, reply)
+        return reply
+
+    def failed(self, raised: BaseException) -> None:
+        if isinstance(raised, Refusal):
+            codes = "" if codes_of(raised) == [raised.code] else f" ({', '.join(codes_of(raised))})"
+            self._write(
+                f"refused with {raised.code}{codes}", {}, [raised.message, raised.reasons, raised.item]
+            )
+        elif isinstance(raised, NoAnswer):
+            self._write("no answer" if raised.sent else "not sent", {}, raised.reason)
+        else:
+            self._write(f"ended by {type(raised).__name__}", {}, raised)
+
+    def _write(self, outcome: str, reply: Reply, told: object) -> None:
+        call, took = self._call, (time.perf_counter() - self._began) * 1000
+        line = (
+            f"{call.operation} {', '.join(tables_in(call.request)) or '-'}: {_actions(call.request)} actions, "
+            f"{_units(call, reply)} units, {outcome} in {took:.1f} ms"
+        )
+        if self._log_values:
+            _logger.debug("%s; request %r; told %r", line, call.request, told)
+        else:
+            _logger.debug("%s", line)
+
+
+def _actions(request: Mapping[str, Any]) -> int:
+    """How many items an attempt is about, as far as the request says."""
+    return max(1, len(_writes(request)) or sum(len(one.get("Keys", ())) for one in _gets(request)))
+
+
+def _gets(request: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return [one for one in request.get("RequestItems", {}).values() if isinstance(one, Mapping)]
+
+
+def _writes(request: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """What a transaction or a batch writes, action by action."""
+    batches = (one for one in request.get("RequestItems", {}).values() if not isinstance(one, Mapping))
+    wrapped = [*request.get("TransactItems", ()), *(each for batch in batches for each in batch)]
+    return [next(iter(one.values())) for one in wrapped]
+
+
+_WRITES = frozenset({"PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems"})
+
+
+def _units(call: Call, reply: Reply) -> str:
+    """What DynamoDB says it consumed; of a write, which does not ask for that, the least that it can be."""
+    cost = ReadCost()
+    cost.add(reply)
+    if cost.read_units:
+        return f"{cost.read_units:g}"
+    if call.operation not in _WRITES:
+        return "?"
+    factor = 2 if call.operation == "TransactWriteItems" else 1
+    written = (item_size(_item(one)) for one in _writes(call.request) or [call.request])
+    return f">={sum(factor * write_units(size) for size in written)}"
+
+
+def _item(write: Mapping[str, Any]) -> Mapping[str, Any]:
+    return write.get("Item") or {}

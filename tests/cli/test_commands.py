@@ -1,0 +1,227 @@
+"""The commands, on ministack in another process: what they say, and how they end."""
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dynaorm.cli.entry import main
+from tests.conftest import ROOT
+from tests.integrity.conftest import raw_on
+from tests.integrity.zoo import TABLES, Raw, app, key_of, member, text
+
+TARGETS = [f"tests.integrity.zoo:{name}" for name in ("app", "keepers", "far", "plain")]
+
+
+@pytest.fixture
+def zoo(ministack_endpoint: str, unique_name: Any) -> Iterator[Raw]:
+    for raw in raw_on(ministack_endpoint, unique_name):
+        raw.fill()
+        yield raw
+
+
+@pytest.fixture
+def where(ministack_endpoint: str, zoo: Raw) -> list[str]:
+    names = [f"{table.name}={zoo.name(table.name)}" for table in TABLES]
+    return ["--endpoint", ministack_endpoint, *(part for name in names for part in ("--table-name", name))]
+
+
+@dataclass
+class Run:
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+Command = Callable[..., Run]
+
+
+@pytest.fixture
+def dynaorm(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
+    """Runs a command in this process, from the root of the project."""
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+
+    def run(*arguments: str) -> Run:
+        status = main(arguments)
+        return Run(status, *capfd.readouterr())
+
+    return run
+
+
+def begun(*arguments: str) -> subprocess.Popen[str]:
+    """A command in a process of its own."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "dynaorm.cli", *arguments], cwd=ROOT, stdout=subprocess.PIPE, text=True
+    )
+
+
+def test_the_command_is_installed_and_ends_with_its_status(where: list[str]) -> None:
+    run = begun("verify", *TARGETS, *where, "--segments", "8")
+    assert run.communicate(timeout=100)[0] == ""
+    assert run.returncode == 0
+
+
+def test_a_healthy_table_is_clean(dynaorm: Command, zoo: Raw, where: list[str]) -> None:
+    run = dynaorm("verify", *TARGETS, *where, "--segments", "8")
+    count = sum(map(len, zoo.items(*TABLES).values()))
+    assert run == Run(0, "", f"verify: {count} items, nothing found\n")
+
+
+def test_findings_are_told_repaired_and_gone(
+    dynaorm: Command, zoo: Raw, where: list[str], tmp_path: Path
+) -> None:
+    zoo.delete(app, key_of("email#ann@x"))
+    zoo.change(app, member("bob"), GSI1PK=text("old"))
+    run = dynaorm("verify", TARGETS[0], *where)
+    assert run.returncode == 1
+    assert (
+        "missing guard of Member in zoo, PK=email#ann@x SK=email#ann@x: nothing guards the value"
+        in run.stdout
+    )
+    assert "1 index keys, 1 missing guard" in run.stderr
+
+    run = dynaorm("verify", "tests.integrity.zoo:Member", *where, "--json")
+    assert [json.loads(line)["kind"] for line in run.stdout.splitlines()] == ["index keys", "missing guard"]
+
+    run = dynaorm("repair", TARGETS[0], *where, "--dry-run")
+    assert run.returncode == 1
+    assert "claim email = 'Ann@x' for Member(group_id='red', name='ann')" in run.stdout
+
+    checkpoint = tmp_path / "checkpoint"
+    run = dynaorm("repair", TARGETS[0], *where, "--json", "--checkpoint", str(checkpoint), "--rate", "10000")
+    assert run.returncode == 0, run.stderr
+    assert [json.loads(line)["outcome"] for line in run.stdout.splitlines()] == ["mended", "mended"]
+    assert not checkpoint.exists()
+    assert dynaorm("verify", TARGETS[0], *where).returncode == 0
+
+
+def test_what_needs_a_choice_is_left_and_written_down(
+    dynaorm: Command, zoo: Raw, where: list[str], tmp_path: Path
+) -> None:
+    voucher = key_of("VOUCHER#3", "VOUCHER")
+    zoo.put(app, voucher, _type=text("Voucher"), voucher_id=text("3"), code=text("c2"))
+    duplicates = tmp_path / "duplicates"
+    for command in ("repair", "backfill"):
+        run = dynaorm(command, TARGETS[0], *where, "--duplicates", str(duplicates))
+        assert run.returncode == 1
+        assert run.stdout.startswith("left: duplicate value of Voucher in zoo, PK=code#c2")
+    lines = [json.loads(line) for line in duplicates.read_text().splitlines()]
+    assert {line["key"]["PK"]["S"] for line in lines} == {"code#c2"}
+
+
+def test_several_machines_share_a_table(zoo: Raw, where: list[str], tmp_path: Path) -> None:
+    for name in ("ann", "bob", "cyd", "dan"):
+        zoo.change(app, member(name), GSI1SK=text("old"))
+        zoo.delete(app, key_of(f"email#{name}@x"))
+    machines = [
+        begun(
+            *("repair", TARGETS[0], *where, "--json", "--segments", "3", "--segment", str(segment)),
+            *("--checkpoint", str(tmp_path / f"checkpoint{segment}")),
+        )
+        for segment in range(3)
+    ]
+    found = []
+    for machine in machines:
+        found += [json.loads(line) for line in machine.communicate(timeout=100)[0].splitlines()]
+        assert machine.returncode == 0
+    mended = [one["key"]["SK"]["S"] for one in found if one["outcome"] == "mended"]
+    names = ("ann", "bob", "cyd", "dan")
+    assert sorted(mended) == sorted(
+        [f"MEMBER#{name}" for name in names] + [f"email#{name}@x" for name in names]
+    )
+    assert list(zoo.session.verify(app)) == []
+
+
+def test_of_one_segment_it_says_that_totals_are_left_out(
+    dynaorm: Command, zoo: Raw, where: list[str]
+) -> None:
+    zoo.change(app, key_of("GROUP#red", "INFO"), members={"N": "9"})
+    for segment in ("0", "1"):
+        run = dynaorm("verify", TARGETS[0], *where, "--segments", "2", "--segment", segment)
+        assert (run.returncode, run.stdout) == (0, "")
+        assert run.stderr.startswith("verify: totals need all segments, and are left out of one\n")
+    assert dynaorm("verify", TARGETS[0], *where, "--segments", "2").returncode == 1
+    without = dynaorm("verify", TARGETS[2], *where, "--segments", "2", "--segment", "0")
+    assert "totals" not in without.stderr
+
+
+def test_a_run_that_goes_on_ends_with_the_status_of_all_that_was_found(
+    dynaorm: Command, zoo: Raw, where: list[str], tmp_path: Path
+) -> None:
+    zoo.put(app, key_of("JUNK", "JUNK"))
+    checkpoint = tmp_path / "checkpoint"
+    options = ["--checkpoint", str(checkpoint), "--json"]
+    # The findings are told through a pipe that nobody reads to its end.
+    first = begun("verify", TARGETS[0], *where, *options, "--rate", "10")
+    assert first.stdout is not None
+    line = first.stdout.readline()
+    first.kill()
+    first.communicate()
+    assert json.loads(line)["kind"] == "unknown item"
+    assert checkpoint.exists()
+    run = dynaorm("verify", TARGETS[0], *where, *options)
+    assert (run.returncode, run.stdout) == (1, line)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ([], "Usage: "),
+        (["verify"], "Missing argument"),
+        (["verify", "tests.integrity.zoo"], "write module:Table or module:Class"),
+        (["verify", "tests.nowhere:app"], "there is no module 'tests.nowhere'"),
+        (["verify", "tests.integrity.zoo:nothing"], "there is no 'nothing' in tests.integrity.zoo"),
+        (["verify", "tests.integrity.zoo:TABLES"], "is neither a Table nor an entity class"),
+        (["verify", TARGETS[0], "--table-name", "zoo"], "write --table-name declared=physical"),
+        (["verify", TARGETS[0], "--segments", "2", "--segment", "2"], "there is no segment 2 of 2 segments"),
+        (["verify", TARGETS[0], "--rate", "0"], "rate=0.0 lets nothing happen"),
+        (["verify", TARGETS[0], "--table-name", "zoo=not-there"], "There is no table 'not-there'"),
+        (["verify", TARGETS[0], "--endpoint", "http://127.0.0.1:9"], "127.0.0.1:9"),
+    ],
+    ids=lambda one: "-".join(one) or "nothing" if isinstance(one, list) else "",
+)
+def test_what_cannot_be_done_says_why(
+    dynaorm: Command, ministack_endpoint: str, arguments: list[str], says: str
+) -> None:
+    more = ["--endpoint", ministack_endpoint] if arguments and "--endpoint" not in arguments else []
+    run = dynaorm(*arguments, *more)
+    assert run.returncode == 2
+    assert says.lower() in run.stderr.lower()
+    assert "Traceback" not in run.stderr
+
+
+def test_a_failure_of_the_users_own_module_is_no_finding(
+    dynaorm: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "broken_entities.py").write_text("1 / 0")
+    monkeypatch.syspath_prepend(tmp_path)
+    run = dynaorm("verify", "broken_entities:app")
+    assert (run.returncode, run.stdout) == (2, "")
+    assert "ZeroDivisionError" in run.stderr
+
+
+def test_a_terminal_shows_a_bar(where: list[str]) -> None:
+    ours, theirs = pty.openpty()
+    run = subprocess.run(
+        [sys.executable, "-m", "dynaorm.cli", "verify", TARGETS[0], *where],
+        cwd=ROOT,
+        env={**os.environ, "TERM": "xterm", "COLUMNS": "100"},
+        stdout=subprocess.PIPE,
+        stderr=theirs,
+        check=False,
+        timeout=100,
+    )
+    os.close(theirs)
+    shown = os.read(ours, 100_000).decode()
+    os.close(ours)
+    assert run.returncode == 0
+    assert "━" in shown
+    assert run.stdout == b""

@@ -1,0 +1,37 @@
+"""The entry point, and what it says where the extra is missing."""
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.conftest import ROOT
+
+_WITHOUT = """
+import sys
+sys.modules[{name!r}] = None
+from dynaorm.cli.entry import main
+sys.exit(main(["verify"]))
+"""
+
+
+@pytest.mark.parametrize("name", ["click", "rich"])
+def test_without_the_extra_it_is_named(name: str) -> None:
+    run = subprocess.run(
+        [sys.executable, "-c", _WITHOUT.format(name=name)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 2
+    assert run.stderr.startswith(f"dynaorm: the command line needs {name}")
+    assert run.stderr.endswith('run: pip install "dynaorm[cli]"\n')
+
+
+def test_help_names_the_commands() -> None:
+    run = subprocess.run(
+        [sys.executable, "-m", "dynaorm.cli", "--help"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 0
+    assert all(command in run.stdout for command in ("verify", "repair", "backfill"))

@@ -1,0 +1,158 @@
+"""What a checkpoint keeps, and what it forgets: all of one page, or nothing of it."""
+
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dynaorm import Aggregate, BinaryKey, Entity, Table
+from dynaorm.entity.mapping import mapping_of
+from dynaorm.errors import UsageError
+from dynaorm.flow.context import Context
+from dynaorm.flow.finding import Trouble
+from dynaorm.flow.inquiry import Place
+from dynaorm.flow.retry import DEFAULT_RETRY
+from dynaorm.flow.verify import Verification, verification
+from dynaorm.flow.verify_ledger import Ledger, MemoryLedger
+from dynaorm.integrity.checkpoint import Checkpoint
+from dynaorm.plan.aggregates import Due
+from dynaorm.testing.clock import FakeClock
+
+app = Table("ledger", sk=BinaryKey("SK"))
+
+
+class Group(Entity, table=app, pk="GROUP#{name}", sk="{raw}"):
+    name: str
+    raw: bytes = b"\x00"
+    hours: Decimal = Decimal(0)
+
+
+class Member(Entity, table=app, pk="MEMBER#{name}", sk="{raw}"):
+    name: str
+    raw: bytes = b"\x00"
+    hours: Decimal = Decimal(0)
+    in_group = Aggregate(Group, sum={"hours": "hours"})
+
+
+WORK = {"work": "test"}
+
+
+def key(name: str) -> dict[str, Any]:
+    return {"PK": {"S": name}, "SK": {"B": b"\x00"}}
+
+
+def place(name: str) -> Place:
+    return Place(app, key(name))
+
+
+def work() -> Verification:
+    return verification([app], Context(str, DEFAULT_RETRY, FakeClock()), segments=2)
+
+
+def due(name: str, hours: str) -> Due:
+    return Due(mapping_of(Group), key(name), {"name": name}, {"hours": Decimal(hours)})
+
+
+def resumed(path: Path | None) -> tuple[Checkpoint, Verification]:
+    found, verifying = Checkpoint(path, WORK), work()
+    found.resume(verifying)
+    return found, verifying
+
+
+def in_memory(tmp_path: Path) -> Ledger:
+    return MemoryLedger()
+
+
+def in_a_temporary_file(tmp_path: Path) -> Ledger:
+    return resumed(None)[0]
+
+
+def in_a_file(tmp_path: Path) -> Ledger:
+    return resumed(tmp_path / "checkpoint")[0]
+
+
+@pytest.mark.parametrize("ledger_in", [in_memory, in_a_temporary_file, in_a_file])
+def test_every_ledger_remembers_the_same(ledger_in: Callable[[Path], Ledger], tmp_path: Path) -> None:
+    ledger = ledger_in(tmp_path)
+    ledger.trouble(Trouble(place("a")))
+    ledger.trouble(Trouble(place("a"), place("b")))
+    ledger.trouble(Trouble(place("a"), place("b")))
+    ledger.trouble(Trouble(place("c"), place("d"), unsigned=True))
+    ledger.trouble(Trouble(place("e"), place("f"), unsigned=True))
+    ledger.trouble(Trouble(place("e"), place("g"), unsigned=True))
+    assert sorted(ledger.troubled(), key=repr) == [
+        (place("a"), (place("b"),)),
+        (place("e"), (place("f"), place("g"))),
+    ]
+    ledger.target(place("x"))
+    ledger.add([due("x", "0.1"), due("y", "1E+30")])
+    ledger.add([due("x", "0.2"), due("y", "1E-9")])
+    ledger.target(place("x"))
+    assert sorted(ledger.targets(), key=repr) == [
+        (place("x"), {"hours": Decimal("0.3")}),
+        (place("y"), {"hours": Decimal("1000000000000000000000000000000.000000001")}),
+    ]
+    ledger.doubt(mapping_of(Member))
+    assert ledger.is_doubtful(mapping_of(Member))
+    assert not ledger.is_doubtful(mapping_of(Group))
+
+
+def test_what_was_kept_is_there_again_and_nothing_else(tmp_path: Path) -> None:
+    path = tmp_path / "checkpoint"
+    first, verifying = resumed(path)
+    verifying.strips[0].after = key("a")
+    verifying.examined = 5
+    first.add([due("x", "1")])
+    first.keep(verifying)
+    verifying.strips[1].is_over = True
+    first.add([due("x", "10")])
+    second, again = resumed(path)
+    assert [(one.after, one.is_over) for one in again.strips] == [(key("a"), False), (None, False)]
+    assert again.examined == 5
+    assert list(second.targets()) == [(place("x"), {"hours": Decimal(1)})]
+
+
+def test_what_was_told_of_pages_behind_is_told_again(tmp_path: Path) -> None:
+    path = tmp_path / "checkpoint"
+    first, verifying = resumed(path)
+    for number in range(250):
+        first.tell(str(number))
+    first.keep(verifying)
+    first.tell("of the page that was not finished")
+    second, _ = resumed(path)
+    assert list(second.told()) == [str(number) for number in range(250)]
+
+
+def test_many_are_read_in_portions(tmp_path: Path) -> None:
+    ledger, _ = resumed(None)
+    for number in range(250):
+        ledger.trouble(Trouble(place(str(number))))
+    assert len({guard.ident for guard, _ in ledger.troubled()}) == 250
+
+
+def test_the_checkpoint_of_other_work_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "checkpoint"
+    first, verifying = resumed(path)
+    first.keep(verifying)
+    with pytest.raises(UsageError, match="is the checkpoint of other work"):
+        Checkpoint(path, {"work": "another"})
+
+
+def test_a_file_that_is_none_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "notes"
+    path.write_text("these are my notes, and no database at all" * 100)
+    with pytest.raises(UsageError, match="is no checkpoint file"):
+        Checkpoint(path, WORK)
+    assert path.read_text().startswith("these are my notes")
+
+
+def test_the_file_goes_when_the_work_is_done_and_stays_when_it_fails(tmp_path: Path) -> None:
+    path = tmp_path / "checkpoint"
+    with pytest.raises(KeyboardInterrupt), Checkpoint(path, WORK):
+        raise KeyboardInterrupt
+    assert path.exists()
+    with Checkpoint(path, WORK):
+        pass
+    assert not path.exists()

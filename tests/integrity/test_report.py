@@ -1,0 +1,54 @@
+"""Findings as JSON lines, and the file of duplicate values."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from dynaorm.flow.finding import Finding, Kind
+from dynaorm.flow.mend import Mended, Outcome
+from dynaorm.integrity.report import DuplicatesFile, as_json, finding_in, mended_in
+from dynaorm.item.value import Item
+
+KEY: Item = {"PK": {"S": "email#a"}, "SK": {"B": b"\x00\x01"}}
+FINDING = Finding(Kind.DUPLICATE, "app", KEY, "User", "two hold it", mendable=False, owners=(KEY,))
+
+
+def test_a_finding_is_one_line() -> None:
+    key = {"PK": {"S": "email#a"}, "SK": {"B": "AAE="}}
+    assert json.loads(as_json(FINDING)) == {
+        "kind": "duplicate value",
+        "table": "app",
+        "key": key,
+        "entity": "User",
+        "detail": "two hold it",
+        "mendable": False,
+        "owners": [key],
+    }
+    assert "\n" not in as_json(FINDING)
+
+
+def test_what_was_left_says_why() -> None:
+    line = json.loads(as_json(Mended(FINDING, Outcome.LEFT, "it needs a choice")))
+    assert (line["outcome"], line["reason"]) == ("left", "it needs a choice")
+
+
+@pytest.mark.parametrize("owners", [(), (KEY, KEY)])
+def test_a_line_can_be_read_back(owners: tuple[Item, ...]) -> None:
+    finding = Finding(Kind.DUPLICATE, "app", KEY, None, "é", mendable=True, owners=owners)
+    assert finding_in(as_json(finding)) == finding
+    for mended in (Mended(finding, Outcome.MENDED), Mended(finding, Outcome.LEFT, "why")):
+        assert mended_in(as_json(mended)) == mended
+
+
+def test_a_duplicate_is_written_down_once_and_a_torn_line_is_taken_away(tmp_path: Path) -> None:
+    path = tmp_path / "duplicates"
+    for _ in range(2):
+        with DuplicatesFile(path) as file:
+            file.add(FINDING)
+            file.add(FINDING)
+        with path.open("a") as torn:
+            torn.write('{"kind": "dupl')
+    with DuplicatesFile(path):
+        pass
+    assert path.read_text() == f"{as_json(FINDING)}\n"

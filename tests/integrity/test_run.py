@@ -1,0 +1,142 @@
+"""Files of a piece of work: interrupted work goes on where it was, tells all that is wrong, and is not mistaken."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dynaorm import Session
+from dynaorm.errors import UsageError
+from dynaorm.flow.call import Call, Reply, Transport
+from dynaorm.flow.mend import Outcome
+from dynaorm.integrity.run import Options, backfill, repair, verify
+from tests.integrity.shop import User, now, store
+from tests.integrity.zoo import Raw, app, clock, key_of, member, text
+
+
+class Interrupted(Exception):
+    """What ends a process, for a test."""
+
+
+class _Short:
+    """A transport that ends the process after some calls."""
+
+    def __init__(self, inner: Transport, calls: int) -> None:
+        self._inner = inner
+        self._left = calls
+
+    def call(self, call: Call, /) -> Reply:
+        self._left -= 1
+        if self._left < 0:
+            raise Interrupted
+        return self._inner.call(call)
+
+
+def short(raw: Raw, calls: int) -> Session:
+    return Session(transport=_Short(raw.transport, calls), table_names=raw.name, clock=clock())
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Options:
+    """Small pages, and a checkpoint."""
+    return Options(rate=5, checkpoint=tmp_path / "checkpoint")
+
+
+def test_verifying_goes_on_and_tells_again_what_was_found(moto: Raw, small: Options) -> None:
+    moto.fill()
+    moto.delete(app, key_of("email#dan@x"))
+    for name in ("ann", "bob", "dan"):
+        moto.change(app, member(name), GSI1SK=text("old"))
+    whole = [str(one) for one in verify(moto.session, app)]
+    assert len(whole) == 4
+    calls, told = 8, 0
+    while told < 2:
+        calls += 1
+        told = 0
+        try:
+            for _ in verify(short(moto, calls), app, options=small):
+                told += 1
+        except Interrupted:
+            continue
+    assert small.checkpoint is not None
+    assert small.checkpoint.exists()
+    assert [str(one) for one in verify(moto.session, app, options=small)] == whole
+    assert not small.checkpoint.exists()
+
+
+def test_repairing_goes_on_and_tells_again_what_was_left(moto: Raw, small: Options) -> None:
+    moto.fill()
+    moto.put(app, key_of("AAA", "AAA"))
+    moto.delete(app, key_of("email#dan@x"))
+    outcomes: list[Outcome] = []
+    killed = 0
+    for calls in range(6, 100, 4):
+        try:
+            outcomes = [one.outcome for one in repair(short(moto, calls), app, options=small)]
+        except Interrupted:
+            killed += 1
+        else:
+            break
+    assert killed > 1
+    assert outcomes.count(Outcome.LEFT) == 1
+    assert [one.kind.value for one in moto.session.verify(app)] == ["unknown item"]
+
+
+def test_a_dry_run_does_not_spare_anything_to_the_run_after_it(moto: Raw, small: Options) -> None:
+    """Were its checkpoint gone on with, what it passed would never be mended."""
+    moto.fill()
+    for name in ("ann", "bob", "dan"):
+        moto.change(app, member(name), GSI1SK=text("old"))
+    planned = repair(moto.session, app, options=Options(rate=5, checkpoint=small.checkpoint, dry_run=True))
+    assert [next(planned).outcome for _ in range(2)] == [Outcome.PLANNED] * 2
+    del planned
+    assert {one.outcome for one in repair(moto.session, app, options=small)} == {Outcome.MENDED}
+    assert list(moto.session.verify(app)) == []
+
+
+def begun(raw: Raw, work: Any, *named: Any, options: Options) -> None:
+    """Begin, and stop in the middle."""
+    running = work(raw.session, *named, options=options)
+    next(running)
+    running.close()
+    assert options.checkpoint is not None
+    assert options.checkpoint.exists()
+
+
+def test_a_checkpoint_is_of_one_piece_of_work(moto: Raw, tmp_path: Path) -> None:
+    moto.fill()
+    moto.put(app, key_of("AAA", "AAA"))
+    path = tmp_path / "checkpoint"
+    begun(moto, verify, app, options=Options(checkpoint=path))
+    others: list[tuple[Any, Options]] = [
+        (repair, Options(checkpoint=path)),
+        (backfill, Options(checkpoint=path)),
+        (verify, Options(checkpoint=path, segments=2)),
+    ]
+    for work, options in others:
+        with pytest.raises(UsageError, match="is the checkpoint of other work"):
+            list(work(moto.session, app, options=options))
+    assert len(list(verify(moto.session, app, options=Options(checkpoint=path)))) == 1
+
+
+def test_a_checkpoint_is_of_one_table_whatever_its_name(ministack: Raw, tmp_path: Path) -> None:
+    ministack.fill()
+    ministack.put(app, key_of("AAA", "AAA"))
+    path = tmp_path / "checkpoint"
+    begun(ministack, verify, app, options=Options(checkpoint=path))
+    ministack.client.delete_table(TableName=ministack.name(app.name))
+    ministack.create(app)
+    with pytest.raises(UsageError, match="is the checkpoint of other work"):
+        list(verify(ministack.session, app, options=Options(checkpoint=path)))
+
+
+def test_duplicates_are_written_once_however_often_it_is_begun(moto: Raw, tmp_path: Path) -> None:
+    store(moto.session)
+    duplicates = tmp_path / "duplicates"
+    options = Options(duplicates=duplicates, checkpoint=tmp_path / "checkpoint")
+    for _ in range(2):
+        list(backfill(moto.session, User, options=options))
+    (line,) = map(json.loads, duplicates.read_text().splitlines())
+    assert line["key"]["PK"] == {"S": "nick#bob"}
+    moto.client.delete_table(TableName=moto.name(now.name))

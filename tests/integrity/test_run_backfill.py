@@ -1,0 +1,127 @@
+"""Entities from before a declaration are completed: constraints, indexes, versions and totals are added to them."""
+
+import json
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from dynaorm import Key, Session
+from dynaorm.flow.mend import Outcome
+from dynaorm.integrity.run import Options, backfill
+from tests.integrity.shop import Note, OldNote, Page, Team, User, now, store, untyped, untyped_before
+from tests.integrity.zoo import Raw, key_of
+
+
+def drop(raw: Raw) -> None:
+    raw.client.delete_table(TableName=raw.name("shop"))
+
+
+def outcomes(session: Session, *named: Any, **options: Any) -> list[tuple[str, str, Outcome]]:
+    return sorted(
+        (one.finding.kind.value, one.finding.key["PK"]["S"], one.outcome)
+        for one in backfill(session, *named, options=Options(**options))
+    )
+
+
+def test_everything_that_is_declared_is_added_and_what_two_hold_is_reported(raw: Raw, tmp_path: Path) -> None:
+    session, duplicates = raw.session, tmp_path / "duplicates"
+    store(session)
+    found = outcomes(session, now, duplicates=duplicates)
+    taken = [one for one in found if one[0] == "duplicate value"]
+    assert taken == [("duplicate value", "nick#bob", Outcome.LEFT)]
+    assert [one for one in found if one not in taken] == [
+        ("incomplete", "PAGE#1", Outcome.MENDED),
+        ("incomplete", "PAGE#2", Outcome.MENDED),
+        ("incomplete", "USER#1", Outcome.MENDED),
+        ("incomplete", "USER#2", Outcome.MENDED),
+        ("incomplete", "USER#3", Outcome.MENDED),
+        ("total", "TEAM#a", Outcome.MENDED),
+    ]
+    (line,) = map(json.loads, duplicates.read_text().splitlines())
+    owners = [owner["PK"]["S"] for owner in line["owners"]]
+    assert sorted(owners) == ["USER#2", "USER#3"]
+
+    team, user = session.get_one(Team, team="a"), session.get_by(User, email="ann@x")
+    assert (team.members, team.hours) == (2, Decimal("3.5"))
+    assert user is not None
+    assert [one.user_id for one in session.query(User.by_team, team="a")] == ["1", "2"]
+    page = session.get_by(Page, slug="slug1")
+    assert page is not None
+    assert [(one.number, one.entity) for one in session.history(page)] == [(1, page)]
+    page.text = "new"
+    session.save(page)
+    assert [one.number for one in session.history(page)] == [2, 1]
+
+    (finding,) = session.verify(now)
+    assert str(finding).endswith("nick#bob: 2 live entities hold it; change it in all of them but one")
+    stored = raw.items(now)
+    assert outcomes(session, now, duplicates=duplicates) == taken
+    assert raw.items(now) == stored
+    assert len(duplicates.read_text().splitlines()) == 1
+    drop(raw)
+
+
+def test_a_class_alone_is_completed(raw: Raw) -> None:
+    store(raw.session)
+    assert outcomes(raw.session, Page) == [
+        ("incomplete", "PAGE#1", Outcome.MENDED),
+        ("incomplete", "PAGE#2", Outcome.MENDED),
+    ]
+    assert list(raw.session.verify(Page)) == []
+    drop(raw)
+
+
+def test_items_without_type_and_revision_become_versioned(raw: Raw) -> None:
+    session = raw.session
+    session.create_table(untyped_before)
+    session.save(OldNote(number="1", text="a"))
+    assert outcomes(session, untyped) == [("incomplete", "NOTE#1", Outcome.MENDED)]
+    (latest, first) = raw.items(untyped)["shop"]
+    assert {**latest, "SK": first["SK"]} == first
+    assert session.get_one(Note, number="1").text == "a"
+    assert list(session.verify(untyped)) == []
+    drop(raw)
+
+
+def test_an_entity_that_was_inserted_anew_under_its_present_key_is_reported(raw: Raw) -> None:
+    store(raw.session)
+    raw.session.save(Page(number="1", slug="other"))
+    stored = raw.get(now, key_of("PAGE#1", "TEXT"))
+    assert outcomes(raw.session, Page) == [
+        ("duplicate value", "PAGE#1", Outcome.LEFT),
+        ("incomplete", "PAGE#2", Outcome.MENDED),
+    ]
+    assert raw.get(now, key_of("PAGE#1", "TEXT")) == stored
+    drop(raw)
+
+
+def test_guards_written_by_hand_are_signed(raw: Raw) -> None:
+    store(raw.session)
+    raw.put(now, key_of("email#ann@x"))
+    outcomes(raw.session, User)
+    assert raw.get(now, key_of("email#ann@x"))["owner"] == {"M": key_of("USER#1", "PROFILE")}
+    drop(raw)
+
+
+def test_a_dry_run_shows_plans_and_writes_nothing(raw: Raw) -> None:
+    store(raw.session)
+    stored = raw.items(now)
+    plans = [one.plan for one in backfill(raw.session, now, options=Options(dry_run=True))]
+    assert "claim email = 'Ann@x' for User(user_id='1')" in "\n".join(map(str, plans))
+    assert raw.items(now) == stored
+    drop(raw)
+
+
+def test_a_writer_that_comes_between_wins(raw: Raw) -> None:
+    """The entity is saved after it was read: what it holds then is completed."""
+    store(raw.session)
+
+    def write() -> None:
+        raw.session.update(Key(User, user_id="1"), {"email": "eve@x", "team": "b"})
+
+    outcomes(raw.session_before("TransactWriteItems", write), User)
+    found = raw.session.get_by(User, email="eve@x")
+    assert found is not None
+    assert [one.user_id for one in raw.session.query(User.by_team, team="b")] == ["1"]
+    assert raw.session.get_by(User, email="ann@x") is None
+    drop(raw)

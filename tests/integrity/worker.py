@@ -1,0 +1,63 @@
+"""A process of its own: ``worker.py ENDPOINT MARK FOLDER WORK CALLS``.
+
+It repairs the zoo, or completes the shop, with a checkpoint in a folder, and is killed by the operating system at its
+call of this number, before it is sent or, where half a call is added, after it was answered; 0 lets it end.
+"""
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from dynaorm import Session, Table
+from dynaorm.flow.call import Call, Reply
+from dynaorm.flow.mend import Mended
+from dynaorm.integrity.run import Options, backfill, repair
+from dynaorm.transport.pynamodb import PynamoTransport
+from tests.integrity.shop import now
+from tests.integrity.zoo import TABLES, clock
+
+WORKS: dict[str, tuple[Callable[..., Iterable[Mended]], tuple[Table, ...]]] = {
+    "repair": (repair, TABLES),
+    "backfill": (backfill, (now,)),
+}
+
+
+class Deadly:
+    """A transport that ends its process at a call."""
+
+    def __init__(self, endpoint: str, calls: float) -> None:
+        self._inner = PynamoTransport(endpoint=endpoint)
+        self._moments = int(2 * calls)
+
+    def call(self, call: Call, /) -> Reply:
+        self._count()
+        reply = self._inner.call(call)
+        self._count()
+        return reply
+
+    def _count(self) -> None:
+        self._moments -= 1
+        if self._moments == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+def main(endpoint: str, mark: str, folder: str, verb: str, calls: str) -> None:
+    work, tables = WORKS[verb]
+    session = Session(
+        transport=Deadly(endpoint, float(calls)),
+        table_names=lambda name: f"{name}-{mark}",
+        clock=clock(),
+    )
+    # A low rate makes small pages, and waiting costs nothing on this clock.
+    options = Options(
+        rate=10, checkpoint=Path(folder, "checkpoint"), duplicates=Path(folder, "duplicates"), segments=2
+    )
+    found = [(one.finding.kind.value, one.outcome.value) for one in work(session, *tables, options=options)]
+    sys.stdout.write(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

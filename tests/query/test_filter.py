@@ -1,0 +1,61 @@
+"""Filters find a field wherever an item has it: under its present name, or a former one."""
+
+from typing import Annotated, Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dynaorm import Attribute, Entity, F, GlobalIndex, Index, Table
+from dynaorm.entity.mapping import mapping_of
+from dynaorm.item.condition import Condition, render
+from dynaorm.item.evaluate import holds
+from dynaorm.item.placeholder import Placeholders
+from dynaorm.query.filter import resolved_filter
+from dynaorm.query.question import queried
+
+app = Table("app", indexes=[GlobalIndex("GSI1")])
+
+
+class Page(Entity, table=app, pk="SITE#{site}", sk="PAGE#{name}"):
+    site: str
+    name: str
+    visits: Annotated[int | None, Attribute("visits", formerly=("hits", "count"))] = None
+    author: Annotated[str, Attribute("author", formerly=("writer",))] = "nobody"
+    title: str = ""
+    by_title = Index("GSI1", pk="TITLE#{title}", sk="{name}")
+
+
+def filtered(*conditions: Condition) -> Condition:
+    question = queried(Page, {"site": "s"})
+    found = resolved_filter(question.filtered(conditions))
+    assert found is not None
+    return found
+
+
+numbers = st.integers(-2, 2)
+stored_items = st.fixed_dictionaries(
+    {},
+    optional={
+        "visits": numbers.map(lambda number: {"N": str(number)}),
+        "hits": numbers.map(lambda number: {"N": str(number)}),
+        "count": numbers.map(lambda number: {"N": str(number)}),
+        "author": st.sampled_from([{"S": "a"}, {"S": "b"}]),
+        "writer": st.sampled_from([{"S": "a"}, {"S": "b"}]),
+    },
+)
+
+
+@given(stored_items, numbers, st.sampled_from(["a", "b"]))
+def test_a_filter_judges_the_value_that_a_read_gives(item: dict[str, Any], number: int, author: str) -> None:
+    fields = mapping_of(Page).fields
+    visits = fields["visits"].stored_in(item)
+    who = fields["author"].stored_in(item)
+    assert holds(filtered(F.visits >= number), item) is (visits is not None and int(visits["N"]) >= number)
+    assert holds(filtered(F.visits.missing()), item) is (visits is None)
+    assert holds(filtered(~(F.author == author)), item) is (who != {"S": author})
+    both = (visits is not None and int(visits["N"]) == number) or who == {"S": author}
+    assert holds(filtered((F.visits == number) | (F.author == author)), item) is both
+
+
+def test_a_field_without_former_names_is_asked_for_as_it_is() -> None:
+    assert render(filtered(F.title == "x"), Placeholders()) == "#n0 = :v0"

@@ -1,0 +1,43 @@
+"""What all errors have in common."""
+
+from dataclasses import field
+from typing import Any
+
+import pytest
+
+from dynaorm.failure import DynaormError, nearest, shown
+
+
+class TooHigh(DynaormError):
+    floor: int
+    plan: object = field(default=None, repr=False)
+    problem: str = "floor {floor} is too high"
+    remedy: str = "take the stairs"
+
+
+def test_the_message_names_the_fields_and_ends_with_the_remedy() -> None:
+    error = TooHigh(floor=7, plan="secret")
+    assert str(error) == "floor 7 is too high; take the stairs"
+    assert (error.floor, error.plan) == (7, "secret")
+    assert repr(error) == "TooHigh(problem='floor 7 is too high', remedy='take the stairs', floor=7)"
+
+
+def test_words_of_the_caller_are_taken_as_they_are() -> None:
+    assert str(TooHigh(floor=7, problem="no {floor}")) == "no {floor}; take the stairs"
+
+
+@pytest.mark.parametrize("given", [{}, {"floor": 1, "roof": 2}, {"roof": 2}])
+def test_a_field_too_few_or_too_many_is_a_type_error(given: dict[str, Any]) -> None:
+    with pytest.raises(TypeError, match=r"TooHigh misses \[.*\], and has no \[.*\]"):
+        TooHigh(**given)
+
+
+def test_a_value_in_a_message_is_shortened() -> None:
+    assert shown("x") == "'x'"
+    assert len(shown("x" * 1000)) == 200
+
+
+def test_the_word_that_was_probably_meant() -> None:
+    assert nearest("emial", ["phone", "email", "e"]) == "email"
+    assert nearest("emial", ["phone"]) is None
+    assert nearest("emial", []) is None

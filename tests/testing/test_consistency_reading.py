@@ -1,0 +1,80 @@
+"""Whole tables are read and judged, whatever they hold and whoever asks; what random work leaves passes."""
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import settings
+from hypothesis.stateful import invariant, run_state_machine_as_test
+
+from dynaorm import AsyncSession, Session
+from dynaorm.errors import TableNotFound
+from dynaorm.flow.call import Call, Transport
+from dynaorm.testing import assert_consistent, assert_consistent_async, strict_moto
+from dynaorm.transport.pynamodb import PynamoTransport
+from dynaorm.transport.threaded import ThreadedTransport
+from tests.story.machine_model import app as machine_table
+from tests.story.test_state_machine import Machine
+from tests.testing.test_consistency import Room, User, app
+
+
+@pytest.fixture
+def engine(credentials: None) -> Iterator[Transport]:
+    with strict_moto():
+        transport = PynamoTransport(region="eu-west-1")
+        Session(transport=transport).create_table(app)
+        yield transport
+        transport.close()
+
+
+def test_the_error_names_every_inconsistency_in_sessions_of_both_kinds(engine: Transport) -> None:
+    for number in "12":
+        body = {"PK": {"S": f"X#{number}"}, "SK": {"S": "x"}}
+        engine.call(Call("PutItem", {"TableName": "census", "Item": body}))
+    with pytest.raises(AssertionError, match=r"(?s)^2 incons.*census PK=X#1 SK=x: no class.*X#2.*unchecked$"):
+        assert_consistent(Session(transport=engine), User)
+    with pytest.raises(AssertionError, match="2 inconsistencies"):
+        asyncio.run(assert_consistent_async(AsyncSession(transport=ThreadedTransport(engine)), app))
+
+
+def test_pages_are_followed_to_their_end(engine: Transport) -> None:
+    def in_pages(call: Call) -> Any:
+        return engine.call(Call(call.operation, {**call.request, "Limit": 1}))
+
+    class Paged:
+        def call(self, call: Call, /) -> Any:
+            return in_pages(call) if call.operation == "Scan" else engine.call(call)
+
+    session = Session(transport=Paged())
+    session.save(User(id="1", email="a"))
+    assert_consistent(session, User)
+    engine.call(Call("PutItem", {"TableName": "census", "Item": {"PK": {"S": "X"}, "SK": {"S": "x"}}}))
+    with pytest.raises(AssertionError, match="1 inconsistencies"):
+        assert_consistent(session, User)
+
+
+def test_a_table_that_is_asked_for_must_exist_and_its_relatives_need_not(engine: Transport) -> None:
+    session = Session(transport=engine)
+    with pytest.raises(TableNotFound):
+        assert_consistent(session, Room)
+    assert_consistent(session, app)
+
+
+def test_whatever_is_done_in_whatever_order_leaves_what_is_consistent(credentials: None) -> None:
+    with strict_moto():
+        engine = PynamoTransport(region="eu-west-1")
+        Session(transport=engine).create_table(machine_table)
+
+        class Checked(Machine):
+            def __init__(self) -> None:
+                super().__init__(engine)
+
+            @invariant()
+            def what_is_stored_is_consistent(self) -> None:
+                assert_consistent(self.calm, machine_table)
+
+        run_state_machine_as_test(
+            Checked, settings=settings(max_examples=settings().max_examples // 16, stateful_step_count=20)
+        )
+        engine.close()

@@ -1,0 +1,39 @@
+"""Every file that docs/testing.md shows, put where it says, is a project whose tests pass."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "testing.md"
+
+pytest_plugins = ["pytester"]
+
+
+def files() -> dict[str, str]:
+    """The blocks that begin with the name of a file."""
+    found = re.findall(r"^```\w+\n# (\S+)\n(.*?)^```$", DOCUMENT.read_text(), re.MULTILINE | re.DOTALL)
+    return dict(found)
+
+
+@pytest.fixture
+def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
+    monkeypatch.delenv("DYNAORM_ENDPOINT", raising=False)
+    for name, text in files().items():
+        path = pytester.path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    monkeypatch.setenv("PYTHONPATH", f"{DOCUMENT.parents[1]}:{pytester.path}")
+    return pytester
+
+
+def test_all_blocks_of_python_are_files() -> None:
+    assert DOCUMENT.read_text().count("```python\n") == sum(name.endswith(".py") for name in files())
+
+
+def test_the_documented_tests_pass_on_every_engine(project: pytest.Pytester, ministack_endpoint: str) -> None:
+    first = project.runpytest_subprocess("tests")
+    first.assert_outcomes(passed=7, failed=1)  # the first run writes the snapshot
+    project.runpytest_subprocess("tests").assert_outcomes(passed=8)
+    run = project.runpytest_subprocess("tests", "--dynaorm-endpoint", ministack_endpoint)
+    run.assert_outcomes(passed=8)

@@ -1,0 +1,57 @@
+"""The transport that tests take to a DynamoDB in another process is the one the environment names."""
+
+import asyncio
+from collections.abc import Callable
+
+import pytest
+
+from dynaorm.errors import UsageError
+from dynaorm.flow.call import Call
+from dynaorm.session.settings_async import close_async_transport
+from dynaorm.testing.road import async_transport_to, transport_to
+from dynaorm.transport.direct import DirectTransport
+from dynaorm.transport.direct_async import AsyncDirectTransport
+from dynaorm.transport.pynamodb import PynamoTransport
+from dynaorm.transport.threaded import ThreadedTransport
+
+LIST = Call("ListTables", {})
+
+
+@pytest.mark.parametrize(
+    ("named", "kind", "async_kind"),
+    [
+        (None, PynamoTransport, ThreadedTransport),
+        ("", PynamoTransport, ThreadedTransport),
+        ("default", PynamoTransport, ThreadedTransport),
+        ("direct", DirectTransport, AsyncDirectTransport),
+    ],
+)
+def test_the_environment_names_the_transport_and_it_gets_there(
+    named: str | None,
+    kind: type,
+    async_kind: type,
+    ministack_endpoint: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("DYNAORM_TRANSPORT", raising=False)
+    if named is not None:
+        monkeypatch.setenv("DYNAORM_TRANSPORT", named)
+    transport, async_transport = transport_to(ministack_endpoint), async_transport_to(ministack_endpoint)
+    assert (type(transport), type(async_transport)) == (kind, async_kind)
+    assert "TableNames" in transport.call(LIST)
+    transport.close()
+
+    async def ask() -> None:
+        assert "TableNames" in await async_transport.call(LIST)
+        await close_async_transport(async_transport)
+
+    asyncio.run(ask())
+
+
+@pytest.mark.parametrize("make", [transport_to, async_transport_to])
+def test_a_name_that_no_transport_has_is_refused(
+    make: Callable[[str], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DYNAORM_TRANSPORT", "urllib3")
+    with pytest.raises(UsageError, match=r"DYNAORM_TRANSPORT is 'urllib3'.*default or direct"):
+        make("http://127.0.0.1:1")

@@ -1,0 +1,108 @@
+"""A snapshot is the same text in every run, and another one where what is sent is another."""
+
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dynaorm import Entity, ExpiresAt, Plan, Session, Table, Unique
+from dynaorm.flow.call import Call, Reply
+from dynaorm.testing import FakeClock, ScriptedTransport, snapshot
+
+app = Table("snapshots")
+
+
+class User(Entity, table=app, pk="USER#{user_id}", sk="U"):
+    user_id: str
+    email: Annotated[str, Unique()]
+    photo: bytes | None = None
+    until: Annotated[datetime | None, ExpiresAt()] = None
+
+
+class Note(Entity, table=app, pk="NOTE#{text}", sk="N", versioned=True):
+    text: str
+    body: str = ""
+
+
+def done(call: Call) -> Reply:
+    return {}
+
+
+def plans(start: float, ids: str | None) -> list[Plan]:
+    """The plans of a story, as of a time and with identifiers of its own."""
+    clock = FakeClock(start, ids=ids)
+    session = Session(transport=ScriptedTransport(done, done), clock=clock)
+    user = User(user_id="u", email="a@x", photo=b"\x00\xff", until=datetime(2100, 1, 1, tzinfo=UTC))
+    note = Note(text="t")
+    found = [session.plan(user), session.plan(note)]
+    session.save(user)
+    session.save(note)
+    clock.advance(3600)
+    user.email, note.body = "b@x", "new"
+    return [*found, session.plan(user), session.plan(note)]
+
+
+STARTS = st.floats(1e9, 2e9)
+IDS = st.sampled_from([None, "id-", "a", "1"])
+
+
+@given(STARTS, IDS, STARTS, IDS)
+def test_plans_of_any_time_and_identifiers_are_one_snapshot(
+    start: float, ids: str | None, other: float, others: str | None
+) -> None:
+    mine, theirs = plans(start, ids), plans(other, others)
+    assert [snapshot(one) for one in mine] == [snapshot(one) for one in theirs]
+    assert len({snapshot(one) for one in mine}) == 4
+
+
+def test_everything_that_is_no_accident_is_shown() -> None:
+    insert, first, update, second = map(snapshot, plans(1.7e9, None))
+    assert insert.startswith(
+        "TransactWriteItems, 2 actions, 4 write capacity units\n1. Put snapshots PK=USER#u"
+    )
+    assert '"base64": "AP8="' in insert
+    assert '"ClientRequestToken": "<token>"' in insert
+    assert '"<now - 60 s>"' in insert
+    assert first.count('"<now>"') == first.count('"<new revision>"') == 2
+    assert "if its revision is still <expected revision>\n" in update
+    assert '"b@x"' in update
+    assert '"<expected revision>"' in second
+    assert '"new"' in second
+
+
+def test_an_inline_snapshot_of_a_plan() -> None:
+    class Tag(Entity, table=Table("tags", sk=None), pk="{name}"):
+        name: str
+
+    session: Any = Session(transport=ScriptedTransport())
+    assert snapshot(session.plan(Tag(name="blue"))) == EXPECTED
+
+
+EXPECTED = """\
+PutItem, 1 action, 1 write capacity units
+1. Put tags PK=blue: insert Tag(name='blue'), if nothing is stored under its key
+
+{
+  "ConditionExpression": "attribute_not_exists(#n0)",
+  "ExpressionAttributeNames": {
+    "#n0": "PK"
+  },
+  "Item": {
+    "PK": {
+      "S": "blue"
+    },
+    "_rev": {
+      "S": "<new revision>"
+    },
+    "_type": {
+      "S": "Tag"
+    },
+    "name": {
+      "S": "blue"
+    }
+  },
+  "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+  "TableName": "tags"
+}
+"""

@@ -1,0 +1,136 @@
+"""What the torture test stores: a few classes, and the small pools of keys and values that every process fights for.
+
+Every name and value carries the epoch in which it is used (``"3-1"``, ``"a@3"``): a new epoch begins with nothing
+stored, so that the history of each entity stays short enough to be searched.
+"""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Final
+
+from dynaorm import Aggregate, Entity, GlobalIndex, Index, Key, Table, Unique
+
+app = Table("torture", indexes=[GlobalIndex("GSI1")])
+
+
+class User(Entity, table=app, pk="USER#{id}", sk="PROFILE"):
+    id: str
+    email: Annotated[str, Unique(normalize=str.casefold)]
+    phone: Annotated[str | None, Unique()] = None
+    nick: Annotated[str | None, Unique(scope="team")] = None
+    team: str | None = None
+    name: str = ""
+    visits: int = 0
+    by_team = Index("GSI1", pk="TEAM#{team}", sk="NAME#{name}")
+
+
+class Document(Entity, table=app, pk="DOC#{id}", sk="TEXT", versioned=True):
+    id: str
+    text: str = ""
+    slug: Annotated[str | None, Unique()] = None
+
+
+class Parcel(Entity, table=app, pk="SHELF#{shelf}", sk="PLACE#{place}"):
+    shelf: str
+    place: str
+    label: Annotated[str | None, Unique()] = None
+    weight: int = 0
+
+
+class Group(Entity, table=app, pk="GROUP#{group_id}", sk="INFO"):
+    group_id: str
+    name: str = ""
+    members: int = 0
+    hours: int = 0
+
+
+class Membership(Entity, table=app, pk="GROUP#{group_id}", sk="USER#{user_id}"):
+    group_id: str
+    user_id: str
+    hours: int = 0
+    active: bool = True
+    badge: Annotated[str | None, Unique()] = None
+    in_group = Aggregate(Group, count="members", sum={"hours": "hours"}, when=lambda one: one.active)
+
+
+CLASSES: Final[dict[str, type[Any]]] = {
+    one.__name__: one for one in (User, Document, Parcel, Group, Membership)
+}
+KEYS: Final[dict[str, tuple[str, ...]]] = {
+    "User": ("id",),
+    "Document": ("id",),
+    "Parcel": ("shelf", "place"),
+    "Group": ("group_id",),
+    "Membership": ("group_id", "user_id"),
+}
+UNIQUE: Final[dict[str, dict[str, tuple[str, ...]]]] = {
+    "User": {"email": ("email",), "phone": ("phone",), "nick": ("team", "nick")},
+    "Document": {"slug": ("slug",)},
+    "Parcel": {"label": ("label",)},
+    "Membership": {"badge": ("badge",)},
+    "Group": {},
+}
+VERSIONED: Final = "Document"
+
+NAMES: Final = ("n", "o", "p", "q")
+USERS: Final = ("1", "2", "3")
+EMAILS: Final = ("a", "A", "b", "c", "d")
+PHONES: Final = ("1", "2", None)
+NICKS: Final = ("x", "y", None)
+TEAMS: Final = ("red", "blue", None)
+DOCUMENTS: Final = ("1", "2")
+SLUGS: Final = ("s", "t", None)
+SHELVES: Final = ("a", "b")
+PLACES: Final = ("1", "2")
+LABELS: Final = ("l", "m", None)
+GROUPS: Final = ("g", "h")
+MEMBERS: Final = ("1", "2")
+BADGES: Final = ("p", "q", None)
+
+
+def name_of(kind: str, fields: Mapping[str, Any]) -> str:
+    """An entity's name in journals and evidence: ``"Membership 3-g/1"``."""
+    return f"{kind} {'/'.join(str(fields[name]) for name in KEYS[kind])}"
+
+
+def name_of_entity(entity: Entity) -> str:
+    return name_of(type(entity).__name__, vars(entity))
+
+
+def name_of_key(key: Any) -> str:
+    return name_of(key.entity.__name__, key.fields)
+
+
+def kind_of(name: str) -> str:
+    return name.partition(" ")[0]
+
+
+def fields_of(name: str) -> dict[str, str]:
+    """The key fields that a name was made of."""
+    kind, _, values = name.partition(" ")
+    return dict(zip(KEYS[kind], values.split("/"), strict=True))
+
+
+def key_of(name: str) -> Key[Any]:
+    return Key(CLASSES[kind_of(name)], **fields_of(name))
+
+
+def family_of(name: str) -> tuple[str, str]:
+    """What can be written together, or claim the same values: a kind of entity in one epoch. Members are of groups."""
+    kind, _, values = name.partition(" ")
+    return "Group" if kind == "Membership" else kind, values.partition("-")[0]
+
+
+def shown(entity: Entity) -> dict[str, Any]:
+    """The fields of an entity that are stored: those that are not None."""
+    return {name: value for name, value in vars(entity).items() if value is not None}
+
+
+def claims(kind: str, values: Mapping[str, Any]) -> dict[str, str]:
+    """The unique values that an entity has: constraint to the text of its guard's key. None claims nothing."""
+    found: dict[str, str] = {}
+    for constraint, fields in UNIQUE[kind].items():
+        parts = [values.get(name) for name in fields]
+        if None not in parts:
+            text = "#".join([constraint, *map(str, parts)])
+            found[constraint] = text.casefold() if constraint == "email" else text
+    return found

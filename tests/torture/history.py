@@ -1,0 +1,230 @@
+"""The invariants of table and journals together: what was acknowledged is there, and what was refused is not."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final, TypeAlias
+
+from tests.torture.checker import Violation
+from tests.torture.entities import VERSIONED, kind_of, name_of
+from tests.torture.journal import ACKNOWLEDGED, REFUSED, Effect, Record, Result, operation_of
+from tests.torture.table import Snapshot, Stored
+
+EXPECTED: Final = frozenset(
+    {
+        "StaleEntity", "AlreadyExists", "UniqueViolation", "EntityNotFound", "ConditionFailed", "Contention",
+        "Throttled", "Unreachable", "NotInEffect",
+    }
+)  # fmt: skip
+"""What may refuse an operation of the torture test; anything else is a fault by itself."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """Everything there is to check: the table at the end, and what every process wrote down.
+
+    Attributes:
+        table: at the end, when no process was left.
+        records: every operation, in the order of their begins.
+    """
+
+    table: Snapshot
+    records: Sequence[Record]
+
+    @cached_property
+    def by_id(self) -> Mapping[str, Record]:
+        return {record.id: record for record in self.records}
+
+    @cached_property
+    def seen(self) -> Mapping[str, str]:
+        """Every operation of which a revision was seen, in the table or by another operation, and where first."""
+        found: dict[str, str] = {}
+        for revision, where in self._revisions():
+            found.setdefault(operation_of(revision), where)
+        return found
+
+    def _revisions(self) -> Iterator[tuple[str, str]]:
+        for stored in self.table.all_stored():
+            yield stored.revision, f"in the table: {stored.item}"
+        for record in self.records:
+            for effect in record.effects:
+                yield effect.base or "", f"the base of {record}"
+            for result in record.results:
+                if operation_of(result.revision or "") != record.id:
+                    yield result.revision or "", f"returned by {record}: {result.values}"
+            for one in record.observed:
+                yield one.value if one.what == "revision" else "", f"met by {record}"
+
+    @cached_property
+    def writes(self) -> Mapping[str, Sequence[tuple[Record, Effect]]]:
+        """For each entity the writes that were not refused, in the order of their begins."""
+        found: defaultdict[str, list[tuple[Record, Effect]]] = defaultdict(list)
+        for record in self.records:
+            if record.may_have_written:
+                for effect in record.written:
+                    if record.sent(effect):
+                        found[effect.on].append((record, effect))
+        return found
+
+    def happened(self, record: Record) -> bool:
+        return record.outcome == ACKNOWLEDGED or record.id in self.seen
+
+
+Invariant: TypeAlias = Callable[[Run], Iterator[Violation]]
+
+
+def refusals_are_expected(run: Run) -> Iterator[Violation]:
+    """No operation ends with an error that nothing in the run accounts for."""
+    for record in run.records:
+        if record.outcome == REFUSED and record.error not in EXPECTED:
+            yield Violation("refusals are expected", record.id, str(record))
+
+
+def what_was_refused_left_no_trace(run: Run) -> Iterator[Violation]:
+    """No revision of a refused operation was ever stored or seen."""
+    for record in run.records:
+        if record.outcome == REFUSED and record.id in run.seen:
+            yield Violation("what was refused left no trace", str(record), run.seen[record.id])
+
+
+def every_item_has_its_writer(run: Run) -> Iterator[Violation]:
+    """Every revision in the table is that of an operation that was to write this entity, or to count in it."""
+    for stored in run.table.all_stored():
+        record = run.by_id.get(operation_of(stored.revision))
+        if record is None or stored.name not in {*_written_by(record)}:
+            yield Violation("every item has its writer", stored.name, f"{stored.item} written by {record}")
+
+
+def what_was_acknowledged_is_there(run: Run) -> Iterator[Violation]:
+    """An acknowledged write is in the table, or another write of the entity may have come after it."""
+    for record, effect in _lost(run):
+        if record.outcome == ACKNOWLEDGED:
+            said = _said(run, effect.on)
+            yield Violation("what was acknowledged is there", f"{effect.on} of {record}", said)
+
+
+def writes_are_whole(run: Run) -> Iterator[Violation]:
+    """An operation of unknown outcome that was seen anywhere was done everywhere."""
+    for record, effect in _lost(run):
+        if record.outcome != ACKNOWLEDGED:
+            said = f"{run.seen[record.id]}; {_said(run, effect.on)}"
+            yield Violation("writes are whole", f"{effect.on} of {record}", said)
+
+
+def no_revision_has_two_successors(run: Run) -> Iterator[Violation]:
+    """Of all writes under one revision at most one happened."""
+    bases: defaultdict[tuple[str, str], list[Record]] = defaultdict(list)
+    for name, writes in run.writes.items():
+        for record, effect in writes:
+            excused = effect.do == "delete" and record.unanswered
+            if effect.base is not None and run.happened(record) and not excused:
+                bases[name, effect.base].append(record)
+    for (name, base), records in bases.items():
+        if len(records) > 1:
+            said = " and ".join(str(record) for record in records)
+            yield Violation("no revision has two successors", f"{name} at {base}", said)
+
+
+def versions_are_the_history(run: Run) -> Iterator[Violation]:
+    """Every version that an operation returned is stored as it said; a version never changes."""
+    for record in run.records:
+        for result in record.results:
+            if kind_of(result.on) != VERSIONED or result.version is None or result.values is None:
+                continue
+            stored = run.table.versions.get((result.on, result.version))
+            if stored is None or not _is_as_said(result, stored):
+                found = None if stored is None else stored.item
+                yield Violation("versions are the history", f"{result} of {record}", f"stored is {found}")
+
+
+def no_write_made_two_versions(run: Run) -> Iterator[Violation]:
+    """Every version of a document was written by an operation of its own."""
+    writers: defaultdict[tuple[str, str], list[Stored]] = defaultdict(list)
+    for (name, _), stored in run.table.versions.items():
+        writers[name, operation_of(stored.revision)].append(stored)
+    for (name, writer), found in writers.items():
+        if len(found) > 1:
+            said = ", ".join(str(one.item) for one in found)
+            yield Violation("no write made two versions", f"{name} by {writer}", said)
+
+
+def refusals_change_no_object(run: Run) -> Iterator[Violation]:
+    """An entity object is after a refusal what it was before."""
+    for record in run.records:
+        if record.changed:
+            yield Violation("refusals change no object", str(record), ", ".join(record.changed))
+
+
+INVARIANTS: Final[tuple[Invariant, ...]] = (
+    refusals_are_expected,
+    what_was_refused_left_no_trace,
+    every_item_has_its_writer,
+    what_was_acknowledged_is_there,
+    writes_are_whole,
+    no_revision_has_two_successors,
+    versions_are_the_history,
+    no_write_made_two_versions,
+    refusals_change_no_object,
+)
+
+
+def check_history(run: Run) -> list[Violation]:
+    """Every violation of every invariant."""
+    return [violation for invariant in INVARIANTS for violation in invariant(run)]
+
+
+def _written_by(record: Record) -> Iterable[str]:
+    for effect in record.written:
+        yield effect.on
+        if kind_of(effect.on) == "Membership":
+            yield name_of("Group", {"group_id": effect.on.partition(" ")[2].partition("/")[0]})
+
+
+def _lost(run: Run) -> Iterator[tuple[Record, Effect]]:
+    """Writes that happened, and of which nothing is left though nothing came after them."""
+    for name, writes in run.writes.items():
+        last = run.table.entities.get(name)
+        holder = None if last is None else run.by_id.get(operation_of(last.revision))
+        for record, effect in writes:
+            if (
+                run.happened(record)
+                and not _is_left(record, effect, holder, last)
+                and not _excused(record, effect)
+            ):
+                followers = [other for other in writes if _may_follow(other, record, effect)]
+                if not _explains(followers, holder, last):
+                    yield record, effect
+
+
+def _is_left(record: Record, effect: Effect, holder: Record | None, last: Stored | None) -> bool:
+    return last is None if effect.do == "delete" else holder is not None and holder.id == record.id
+
+
+def _excused(record: Record, effect: Effect) -> bool:
+    """A plain delete that found nothing, after an attempt without an answer, did nothing."""
+    return effect.do == "delete" and record.unanswered
+
+
+def _may_follow(other: tuple[Record, Effect], record: Record, effect: Effect) -> bool:
+    return other[0].id != record.id and (other[0].end is None or other[0].end >= record.begin)
+
+
+def _explains(followers: Sequence[tuple[Record, Effect]], holder: Record | None, last: Stored | None) -> bool:
+    """Whether what is stored at the end may come from a write after the one in question."""
+    if last is None:
+        return any(effect.do == "delete" for _, effect in followers)
+    if kind_of(last.name) == "Group":
+        return bool(followers) or holder is not None
+    return holder is not None and any(record.id == holder.id for record, _ in followers)
+
+
+def _said(run: Run, name: str) -> str:
+    last = run.table.entities.get(name)
+    return f"stored is {None if last is None else dict(last.item)}"
+
+
+def _is_as_said(result: Result, stored: Stored) -> bool:
+    if stored.values != result.values:
+        return False
+    return result.revision is None or result.revision == stored.revision

@@ -1,0 +1,204 @@
+"""What every process writes down: one line before an operation is sent, and one after.
+
+A line is on its way to the disk (in one ``write``) before the request is on its way to DynamoDB, so that an operation
+whose process is killed is known to have begun. Times are of ``time.monotonic_ns``, which all processes of a machine
+share. The revision of whatever an operation writes names the operation: ``a1b2c3.2.1-17-3`` is the third
+identifier that operation 17 of process 2.1 of the run a1b2c3 drew.
+"""
+
+import json
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+ACKNOWLEDGED: Final = "acknowledged"
+REFUSED: Final = "refused"
+UNKNOWN: Final = "unknown"
+
+READS: Final = frozenset({"read", "find", "read version", "check"})
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What an operation is to do to one entity.
+
+    Attributes:
+        on: the entity's name.
+        do: ``insert``, ``save``, ``replace``, ``change``, ``restore``, ``delete``; or ``read``, ``read version``,
+            ``find`` (by a unique value), ``check``.
+        base: the revision it must have; None for whatever is stored.
+        values: what it holds afterwards; of a change the fields that are set.
+        add: of a change the numbers that are added.
+        where: of a delete the values it must have.
+        text: of a find the guard's key that is looked for.
+        number: of a read version its number.
+    """
+
+    on: str
+    do: str
+    base: str | None = None
+    values: Mapping[str, Any] = field(default_factory=dict)
+    add: Mapping[str, int] = field(default_factory=dict)
+    where: Mapping[str, Any] = field(default_factory=dict)
+    text: str = ""
+    number: int = 0
+
+    @property
+    def writes(self) -> bool:
+        return self.do not in READS
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """An entity as an acknowledged operation returned it; ``values`` is None where it is absent."""
+
+    on: str
+    values: Mapping[str, Any] | None
+    revision: str | None = None
+    version: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """What a refusal says of one entity at some time while the operation was under way.
+
+    ``what``: ``absent``, ``present``, ``revision`` (is this one), ``not revision``, ``holds`` (a guard's key), or
+    ``not where`` (its values are others than the operation's ``where``).
+    """
+
+    on: str
+    what: str
+    value: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One operation, from its two lines; one whose process ended in between is of unknown outcome.
+
+    Attributes:
+        id: process and number, the beginning of every revision it writes.
+        name: what kind of operation.
+        begin, end: when; the end of one of unknown outcome is None.
+        effects: what it was to do.
+        outcome: acknowledged, refused or unknown.
+        results: of an acknowledged one.
+        observed: of a refused one.
+        error: the error's class, if there was one.
+        struck: the faults it met.
+        unanswered: an attempt got no answer.
+        changed: entity objects that a refusal changed in memory.
+    """
+
+    id: str
+    name: str
+    begin: int
+    effects: tuple[Effect, ...]
+    end: int | None = None
+    outcome: str = UNKNOWN
+    results: tuple[Result, ...] = ()
+    observed: tuple[Observed, ...] = ()
+    error: str = ""
+    struck: tuple[str, ...] = ()
+    unanswered: bool = False
+    changed: tuple[str, ...] = ()
+
+    @property
+    def written(self) -> tuple[Effect, ...]:
+        return tuple(effect for effect in self.effects if effect.writes)
+
+    @property
+    def may_have_written(self) -> bool:
+        return self.outcome != REFUSED and bool(self.written)
+
+    def sent(self, effect: Effect) -> bool:
+        """Whether a write was sent. A change of what is stored that turns out to be none returns what was read."""
+        returned = next((one.revision for one in self.results if one.on == effect.on), None)
+        return returned is None or operation_of(returned) == self.id
+
+    def __str__(self) -> str:
+        did = ", ".join(f"{effect.do} {effect.on or effect.text}" for effect in self.effects)
+        ended = "?" if self.end is None else f"{self.end / 1e9:.6f}"
+        said = f" ({self.error})" if self.error else ""
+        return f"{self.id} {self.name} [{self.begin / 1e9:.6f}, {ended}] {self.outcome}{said}: {did}"
+
+
+def operation_of(revision: str) -> str:
+    """The operation that wrote a revision."""
+    return revision.rpartition("-")[0]
+
+
+class Journal:
+    """Writes the journal of one process; each line is one ``write``, so that a killed process leaves whole lines."""
+
+    def __init__(self, folder: Path, process: str) -> None:
+        self.process = process
+        self._file = os.open(folder / f"{process}.jsonl", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+
+    def begin(self, number: int, name: str, effects: Sequence[Effect]) -> None:
+        self._line(number, begin=name, effects=[sparse(asdict(effect)) for effect in effects])
+
+    def end(
+        self,
+        number: int,
+        outcome: str,
+        *,
+        results: Sequence[Result] = (),
+        observed: Sequence[Observed] = (),
+        **said: Any,
+    ) -> None:
+        told = {"results": [asdict(one) for one in results], "observed": [asdict(one) for one in observed]}
+        self._line(number, end=outcome, **sparse({**told, **said}))
+
+    def close(self) -> None:
+        os.close(self._file)
+
+    def _line(self, number: int, **content: Any) -> None:
+        line = json.dumps({"operation": f"{self.process}-{number}", "at": time.monotonic_ns(), **content})
+        os.write(self._file, f"{line}\n".encode())
+
+
+def read_journals(folder: Path) -> list[Record]:
+    """The operations of all processes, in the order in which they began."""
+    records = [record for path in sorted(folder.glob("*.jsonl")) for record in _records(path)]
+    return sorted(records, key=lambda record: record.begin)
+
+
+def _records(path: Path) -> Iterator[Record]:
+    begun: dict[str, Any] | None = None
+    for text in path.read_text().splitlines():
+        line = json.loads(text)
+        if "begin" in line:
+            if begun is not None:
+                yield _record(begun, {})
+            begun = line
+        elif begun is not None:
+            yield _record(begun, line)
+            begun = None
+    if begun is not None:
+        yield _record(begun, {})
+
+
+def _record(begun: dict[str, Any], ended: dict[str, Any]) -> Record:
+    outcome = ended.get("end", UNKNOWN)
+    return Record(
+        id=begun["operation"],
+        name=begun["begin"],
+        begin=begun["at"],
+        effects=tuple(Effect(**one) for one in begun["effects"]),
+        end=None if outcome == UNKNOWN else ended["at"],
+        outcome=outcome,
+        results=tuple(Result(**one) for one in ended.get("results", ())),
+        observed=tuple(Observed(**one) for one in ended.get("observed", ())),
+        error=ended.get("error", ""),
+        struck=tuple(ended.get("struck", ())),
+        unanswered=ended.get("unanswered", False),
+        changed=tuple(ended.get("changed", ())),
+    )
+
+
+def sparse(content: dict[str, Any]) -> dict[str, Any]:
+    """Without what is empty."""
+    return {name: value for name, value in content.items() if value}

@@ -1,0 +1,296 @@
+"""The kinds of operations that are drawn from: what users of a library do to their entities, at the same time."""
+
+from typing import Any, Final
+
+from dynaorm import F, Key, Session, Transaction, detached
+from tests.torture import entities as hot
+from tests.torture import kinds_of_things as things
+from tests.torture.entities import Document, User, name_of, name_of_entity, shown
+from tests.torture.journal import Effect
+from tests.torture.operations import (
+    Kind,
+    Operation,
+    World,
+    by_key,
+    changed,
+    clash,
+    deleting,
+    deleting_by_key,
+    effect_of,
+    finding,
+    inserting,
+    overwriting,
+    reading,
+    reading_version,
+    saving,
+    updating,
+)
+
+# -- users: unique values ----------------------------------------------------------------------------------------------
+
+
+def user_name(world: World) -> str:
+    return name_of("User", {"id": world.id(hot.USERS)})
+
+
+def user_values(world: World) -> dict[str, Any]:
+    return {
+        "email": world.value(hot.EMAILS),
+        "phone": world.value(hot.PHONES),
+        "nick": world.pick(hot.NICKS),
+        "team": None if (team := world.pick(hot.TEAMS)) is None else f"{team}@{world.epoch}",
+        "name": world.pick(hot.NAMES),
+    }
+
+
+def some(world: World, values: dict[str, Any]) -> dict[str, Any]:
+    """One or two of the values."""
+    return {name: values[name] for name in world.chance.sample(sorted(values), world.chance.randint(1, 2))}
+
+
+def create_user(world: World) -> Operation | None:
+    return inserting(User(id=world.id(hot.USERS), **user_values(world)))
+
+
+def save_user(world: World) -> Operation | None:
+    user = world.live(user_name)
+    return user and saving(user, some(world, user_values(world)))
+
+
+def update_user(world: World) -> Operation | None:
+    user = world.live(user_name)
+    return user and updating(user, some(world, user_values(world)))
+
+
+def overwrite_user(world: World) -> Operation | None:
+    return overwriting(User(id=world.id(hot.USERS), **user_values(world)))
+
+
+def rename_user(world: World) -> Operation | None:
+    """By key: the name is part of an index key, so the library reads, and writes under the revision it read."""
+    new = world.pick(hot.NAMES)
+    effect = Effect(user_name(world), "change", values={"name": new})
+    return by_key("rename", effect, lambda session, key: session.update(key, F.name.set(new)))
+
+
+def count_visit(world: World) -> Operation | None:
+    """By key, without reading."""
+    effect = Effect(user_name(world), "change", add={"visits": 1})
+    return by_key("count", effect, lambda session, key: session.update(key, F.visits.add(1)))
+
+
+def count_visit_once(world: World) -> Operation | None:
+    """The same with a token. What it returns is read afterwards, and is no part of it."""
+    effect = Effect(user_name(world), "change", add={"visits": 1})
+
+    def send(session: Session, key: Key[Any]) -> None:
+        session.update(key, F.visits.add(1), exactly_once=True)
+
+    return by_key("count exactly once", effect, send)
+
+
+def count_visit_by_hand(world: World) -> Operation | None:
+    """Read, count and save, again after StaleEntity: as good as an addition."""
+    effect = Effect(user_name(world), "change", add={"visits": 1})
+
+    def send(session: Session, key: Key[Any]) -> User:
+        def work(tx: Transaction) -> User:
+            user: User = session.get_one(key, consistent=True)
+            user.visits += 1
+            return tx.save(user)
+
+        return session.run(work, attempts=5)
+
+    return by_key("count in a block", effect, send)
+
+
+def delete_user(world: World) -> Operation | None:
+    user = world.live(user_name)
+    return user and deleting(user)
+
+
+def delete_user_by_key(world: World) -> Operation | None:
+    return deleting_by_key(user_name(world), exactly_once=world.chance.random() < 0.5)
+
+
+def two_users(world: World) -> tuple[User, User] | None:
+    one, two = world.live(user_name), world.live(user_name)
+    return (one, two) if one is not None and two is not None and one.id != two.id else None
+
+
+def swap_emails(world: World) -> Operation | None:
+    pair = two_users(world)
+    if pair is None or pair[0].email.casefold() == pair[1].email.casefold():
+        return None
+    one, two = pair
+    one.email, two.email = two.email, one.email
+    return _saving_both("swap e-mails", one, two)
+
+
+def rotate_values(world: World) -> Operation | None:
+    """One user takes the other's values, who gets new ones."""
+    pair = two_users(world)
+    if pair is None:
+        return None
+    one, two = pair
+    taken, given = {"email": two.email, "phone": two.phone}, {"email": world.value(hot.EMAILS), "phone": None}
+    if not changed(one, taken) or not changed(two, given):
+        return None
+    return None if clash("User", shown(one), shown(two)) else _saving_both("rotate values", one, two)
+
+
+def _saving_both(name: str, one: User, two: User) -> Operation:
+    def send(session: Session) -> None:
+        with session.transaction() as tx:
+            tx.save(one)
+            tx.save(two)
+
+    effects = (effect_of(one, "save"), effect_of(two, "save"))
+    return Operation(name, effects, send, {name_of_entity(one): one, name_of_entity(two): two})
+
+
+def save_beside(world: World) -> Operation | None:
+    """Save one user, if another is as it was."""
+    pair = two_users(world)
+    if pair is None or not changed(pair[0], some(world, user_values(world))):
+        return None
+    user, witness = pair
+
+    def send(session: Session) -> None:
+        with session.transaction() as tx:
+            tx.check(witness)
+            tx.save(user)
+
+    check = Effect(name_of_entity(witness), "check", effect_of(witness, "save").base)
+    return Operation("save and check", (effect_of(user, "save"), check), send, {name_of_entity(user): user})
+
+
+def hand_over(world: World) -> Operation | None:
+    """Delete a user, and create one with its values, maybe under the same key."""
+    old = world.live(user_name)
+    if old is None:
+        return None
+    new = detached(old, id=world.id(hot.USERS), visits=0)
+
+    def send(session: Session) -> None:
+        with session.transaction() as tx:
+            tx.delete(old)
+            tx.save(new)
+
+    removed, added = (
+        Effect(name_of_entity(old), "delete", effect_of(old, "save").base),
+        effect_of(new, "insert"),
+    )
+    if removed.on == added.on:
+        effects: tuple[Effect, ...] = (Effect(added.on, "save", removed.base, added.values),)
+    else:
+        effects = (removed, added)
+    return Operation("delete and create", effects, send, {added.on: new})
+
+
+def find_user(world: World) -> Operation | None:
+    return finding(world, User, "email", {"email": world.value(hot.EMAILS)})
+
+
+def read_user(world: World) -> Operation | None:
+    return reading(user_name(world))
+
+
+# -- documents: versions -----------------------------------------------------------------------------------------------
+
+
+def document_name(world: World) -> str:
+    return name_of("Document", {"id": world.id(hot.DOCUMENTS)})
+
+
+def document_values(world: World) -> dict[str, Any]:
+    return {"text": world.pick(hot.NAMES), "slug": world.value(hot.SLUGS)}
+
+
+def create_document(world: World) -> Operation | None:
+    """The first time, and again after it was deleted: then its numbers go on."""
+    return inserting(Document(id=world.id(hot.DOCUMENTS), **document_values(world)))
+
+
+def save_document(world: World) -> Operation | None:
+    document = world.live(document_name)
+    return document and saving(document, some(world, document_values(world)))
+
+
+def write_document(world: World) -> Operation | None:
+    """By key: a version depends on it, so the library reads first."""
+    new = world.pick(hot.NAMES)
+    effect = Effect(document_name(world), "change", values={"text": new})
+    return by_key("write by key", effect, lambda session, key: session.update(key, F.text.set(new)))
+
+
+def overwrite_document(world: World) -> Operation | None:
+    return overwriting(Document(id=world.id(hot.DOCUMENTS), **document_values(world)))
+
+
+def delete_document(world: World) -> Operation | None:
+    document = world.live(document_name)
+    return document and deleting(document)
+
+
+def delete_document_by_key(world: World) -> Operation | None:
+    return deleting_by_key(document_name(world), exactly_once=False)
+
+
+def restore_document(world: World) -> Operation | None:
+    """An early version, of a document that is live or deleted."""
+    name, number = document_name(world), world.chance.randint(1, 4)
+    found = world.perform(reading_version(name, number))
+    version = None if found is None else found.get(name)
+    if version is None:
+        return None
+    effect = Effect(name, "restore", values=shown(version), number=number)
+    return by_key("restore", effect, lambda session, key: session.restore(key, version=number))
+
+
+def read_document(world: World) -> Operation | None:
+    return reading(document_name(world))
+
+
+def read_old_document(world: World) -> Operation | None:
+    return reading_version(document_name(world), world.chance.randint(1, 6))
+
+
+def find_document(world: World) -> Operation | None:
+    slug = world.value(hot.SLUGS)
+    return None if slug is None else finding(world, Document, "slug", {"slug": slug})
+
+
+def sign_document(world: World) -> Operation | None:
+    """A user and a document in one block."""
+    user, document = world.live(user_name), world.live(document_name)
+    if user is None or document is None:
+        return None
+    text = f"signed by {user.id}, {user.visits}"
+    if not changed(document, {"text": text}) or not changed(user, {"name": world.pick(hot.NAMES)}):
+        return None
+
+    def send(session: Session) -> None:
+        with session.transaction() as tx:
+            tx.save(user)
+            tx.save(document)
+
+    effects = (effect_of(user, "save"), effect_of(document, "save"))
+    return Operation("sign", effects, send, {name_of_entity(user): user, name_of_entity(document): document})
+
+
+KINDS: Final[dict[Kind, int]] = {
+    create_user: 9, save_user: 8, update_user: 3, overwrite_user: 2, rename_user: 3, count_visit: 7,
+    count_visit_once: 2, count_visit_by_hand: 3, delete_user: 2, delete_user_by_key: 2, swap_emails: 12,
+    rotate_values: 4, save_beside: 3, hand_over: 4, find_user: 5, read_user: 4,
+    create_document: 6, save_document: 8, write_document: 3, overwrite_document: 1, delete_document: 2,
+    delete_document_by_key: 1, restore_document: 5, read_document: 3, read_old_document: 2, find_document: 2,
+    sign_document: 3,
+    things.create_parcel: 5, things.save_parcel: 3, things.move_parcel: 8, things.swap_parcels: 5,
+    things.delete_parcel: 2, things.weigh_parcel: 4, things.read_parcel: 2,
+    things.create_group: 2, things.join: 7, things.join_in_two: 2, things.save_membership: 4, things.work_hours: 4,
+    things.overwrite_membership: 2, things.change_groups: 5, things.leave: 3, things.leave_by_key: 2,
+    things.rename_group: 2, things.save_group: 2, things.overwrite_group: 1, things.rename_and_join: 2,
+    things.delete_empty_group: 2, things.read_group: 4, things.read_membership: 1,
+}  # fmt: skip
+"""How often each is drawn, in relation to the others."""

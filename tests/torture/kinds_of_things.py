@@ -1,0 +1,217 @@
+"""More kinds of operations: things that are moved, and memberships that are counted."""
+
+from typing import Any
+
+from dynaorm import F, Key, Session
+from tests.torture import entities as hot
+from tests.torture.entities import Group, Membership, Parcel, name_of, name_of_entity, shown
+from tests.torture.journal import Effect
+from tests.torture.operations import (
+    Operation,
+    World,
+    by_key,
+    changed,
+    clash,
+    deleting,
+    deleting_by_key,
+    effect_of,
+    inserting,
+    moving,
+    overwriting,
+    reading,
+    saving,
+)
+
+HOURS = (0, 1, 2, 5)
+
+# -- parcels: moves ----------------------------------------------------------------------------------------------------
+
+
+def parcel_key(world: World) -> dict[str, Any]:
+    return {"shelf": world.id(hot.SHELVES), "place": world.pick(hot.PLACES)}
+
+
+def parcel_name(world: World) -> str:
+    return name_of("Parcel", parcel_key(world))
+
+
+def parcel_values(world: World) -> dict[str, Any]:
+    return {"label": world.value(hot.LABELS), "weight": world.pick(HOURS)}
+
+
+def create_parcel(world: World) -> Operation | None:
+    return inserting(Parcel(**parcel_key(world), **parcel_values(world)))
+
+
+def save_parcel(world: World) -> Operation | None:
+    parcel = world.live(parcel_name)
+    return parcel and saving(parcel, parcel_values(world))
+
+
+def move_parcel(world: World) -> Operation | None:
+    parcel = world.live(parcel_name)
+    return parcel and moving(parcel, {**parcel_key(world), "weight": world.pick(HOURS)})
+
+
+def swap_parcels(world: World) -> Operation | None:
+    """Two parcels change places, in one block: one Put for each key."""
+    one, two = world.live(parcel_name), world.live(parcel_name)
+    if one is None or two is None or name_of_entity(one) == name_of_entity(two):
+        return None
+    bases = {name_of_entity(each): effect_of(each, "save").base for each in (one, two)}
+    if clash("Parcel", shown(one), shown(two)):
+        return None
+    one.shelf, one.place, two.shelf, two.place = two.shelf, two.place, one.shelf, one.place
+
+    def send(session: Session) -> None:
+        with session.transaction() as tx:
+            tx.move(one)
+            tx.move(two)
+
+    effects = tuple(
+        Effect(name_of_entity(each), "save", bases[name_of_entity(each)], shown(each)) for each in (one, two)
+    )
+    return Operation("swap places", effects, send, {name_of_entity(one): one, name_of_entity(two): two})
+
+
+def delete_parcel(world: World) -> Operation | None:
+    parcel = world.live(parcel_name)
+    return parcel and deleting(parcel)
+
+
+def weigh_parcel(world: World) -> Operation | None:
+    effect = Effect(parcel_name(world), "change", add={"weight": 1})
+    return by_key("weigh", effect, lambda session, key: session.update(key, F.weight.add(1)))
+
+
+def read_parcel(world: World) -> Operation | None:
+    return reading(parcel_name(world))
+
+
+# -- groups: totals ----------------------------------------------------------------------------------------------------
+
+
+def group_name(world: World) -> str:
+    return name_of("Group", {"group_id": world.id(hot.GROUPS)})
+
+
+def membership_key(world: World) -> dict[str, Any]:
+    return {"group_id": world.id(hot.GROUPS), "user_id": world.pick(hot.MEMBERS)}
+
+
+def membership_name(world: World) -> str:
+    return name_of("Membership", membership_key(world))
+
+
+def membership_values(world: World) -> dict[str, Any]:
+    return {
+        "hours": world.pick(HOURS),
+        "active": world.chance.random() < 0.8,
+        "badge": world.value(hot.BADGES),
+    }
+
+
+def create_group(world: World) -> Operation | None:
+    return inserting(Group(group_id=world.id(hot.GROUPS), name=world.pick(hot.NAMES)))
+
+
+def join(world: World) -> Operation | None:
+    return inserting(Membership(**membership_key(world), **membership_values(world)), "join")
+
+
+def join_in_two(world: World) -> Operation | None:
+    """Two memberships of one group in one block: one addition to its totals."""
+    first = membership_key(world)
+    one, two = (
+        Membership(group_id=first["group_id"], user_id=user, **(membership_values(world) | {"badge": None}))
+        for user in hot.MEMBERS[:2]
+    )
+
+    def send(session: Session) -> None:
+        with session.transaction() as tx:
+            tx.save(one)
+            tx.save(two)
+
+    effects = (effect_of(one, "insert"), effect_of(two, "insert"))
+    return Operation("join in two", effects, send, {name_of_entity(one): one, name_of_entity(two): two})
+
+
+def save_membership(world: World) -> Operation | None:
+    member = world.live(membership_name)
+    return member and saving(member, membership_values(world))
+
+
+def work_hours(world: World) -> Operation | None:
+    """By key: a total depends on it, so the library reads first."""
+    effect = Effect(membership_name(world), "change", add={"hours": 1})
+    return by_key("work", effect, lambda session, key: session.update(key, F.hours.add(1)))
+
+
+def overwrite_membership(world: World) -> Operation | None:
+    return overwriting(Membership(**membership_key(world), **membership_values(world)), "join over")
+
+
+def change_groups(world: World) -> Operation | None:
+    member = world.live(membership_name)
+    return member and moving(member, {**membership_key(world), "hours": world.pick(HOURS)})
+
+
+def leave(world: World) -> Operation | None:
+    member = world.live(membership_name)
+    return member and deleting(member)
+
+
+def leave_by_key(world: World) -> Operation | None:
+    return deleting_by_key(membership_name(world), exactly_once=False)
+
+
+def rename_group(world: World) -> Operation | None:
+    new = world.pick(hot.NAMES)
+    effect = Effect(group_name(world), "change", values={"name": new})
+    return by_key("rename group", effect, lambda session, key: session.update(key, F.name.set(new)))
+
+
+def save_group(world: World) -> Operation | None:
+    """Under its revision, which every member changes."""
+    group = world.live(group_name)
+    return group and saving(group, {"name": world.pick(hot.NAMES)}, "save group")
+
+
+def overwrite_group(world: World) -> Operation | None:
+    """It keeps its totals."""
+    return overwriting(Group(group_id=world.id(hot.GROUPS), name=world.pick(hot.NAMES)), "overwrite group")
+
+
+def rename_and_join(world: World) -> Operation | None:
+    """The group and what it counts in one block: one action for both."""
+    group = world.live(group_name)
+    if group is None or not changed(group, {"name": world.pick(hot.NAMES)}):
+        return None
+    key = {**membership_key(world), "group_id": group.group_id}
+    member = Membership(**key, **membership_values(world))
+
+    def send(session: Session) -> None:
+        with session.transaction() as tx:
+            tx.save(member)
+            tx.save(group)
+
+    effects = (effect_of(member, "insert"), effect_of(group, "save"))
+    names = {name_of_entity(member): member, name_of_entity(group): group}
+    return Operation("rename and join", effects, send, names)
+
+
+def delete_empty_group(world: World) -> Operation | None:
+    effect = Effect(group_name(world), "delete", where={"members": 0})
+
+    def send(session: Session, key: Key[Any]) -> None:
+        session.delete(key, condition=F.members == 0)
+
+    return by_key("delete empty group", effect, send)
+
+
+def read_group(world: World) -> Operation | None:
+    return reading(group_name(world))
+
+
+def read_membership(world: World) -> Operation | None:
+    return reading(membership_name(world))

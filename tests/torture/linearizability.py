@@ -1,0 +1,175 @@
+"""Whether operations that overlapped could have happened one after another: a search in the style of Wing and Gong.
+
+An operation takes effect at one moment between its begin and its end. One that was never answered has no end: it takes
+effect at any time after its begin, or never. The search puts operations into an order in which each does what it said
+it did; it remembers what it has tried, the set of operations done and the state they led to, as Lowe proposes
+("Testing for linearizability", 2017).
+
+An operation that changes nothing is put into the order as soon as it fits: an order in which it comes later has one in
+which it comes now. So only writes make the search branch.
+"""
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+State: TypeAlias = Hashable
+"""Whatever the events know what to do with; the search only compares."""
+
+LIMIT: Final = 300_000
+NEVER: Final = 1 << 126
+"""The end of an operation that was never answered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One operation of a history.
+
+    Attributes:
+        name: for the evidence.
+        begin, end: when; nothing that began after the end came before it.
+        apply: the state after it, or None where it cannot have happened in that state.
+        writes: whether it can change the state.
+        required: it has happened; otherwise it may have.
+    """
+
+    name: str
+    begin: int
+    end: int
+    apply: Callable[[Any], State | None]
+    writes: bool = True
+    required: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a search found.
+
+    Attributes:
+        order: the names of the operations in an order that explains them; None if there is none.
+        explored: how many combinations of operations done and state were looked at.
+        undecided: the search was given up.
+        stuck: of the longest order tried, what it led to, and the operations none of which could come next.
+    """
+
+    order: tuple[str, ...] | None
+    explored: int
+    undecided: bool = False
+    stuck: tuple[State, tuple[str, ...]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Point:
+    """Where the search stands: which required and which possible events are done, as bits, and the state."""
+
+    done: int
+    tried: int
+    state: State
+    order: "_Order | None"
+
+
+@dataclass(frozen=True, slots=True)
+class _Order:
+    """An order, from its end."""
+
+    last: str
+    before: "_Order | None"
+
+    def names(self) -> tuple[str, ...]:
+        found: list[str] = []
+        order: _Order | None = self
+        while order is not None:
+            found.append(order.last)
+            order = order.before
+        return tuple(reversed(found))
+
+
+class Search:
+    """Looks for an order of events that explains all of them.
+
+    Args:
+        events: one history.
+        start: the state before it.
+        limit: how many combinations to look at before giving up.
+    """
+
+    def __init__(self, events: Sequence[Event], start: State, *, limit: int = LIMIT) -> None:
+        by_begin = sorted(events, key=lambda event: event.begin)
+        self._required = [event for event in by_begin if event.required]
+        self._possible = [event for event in by_begin if not event.required]
+        self._all = (1 << len(self._required)) - 1
+        self._start = start
+        self._limit = limit
+        self._deepest: _Point | None = None
+
+    def answer(self) -> Answer:
+        points = [_Point(0, 0, self._start, None)]
+        seen: set[tuple[int, int, State]] = set()
+        while points:
+            point = self._settled(points.pop())
+            if point.done == self._all:
+                return Answer(() if point.order is None else point.order.names(), len(seen))
+            mark = (point.done, point.tried, point.state)
+            if mark in seen:
+                continue
+            seen.add(mark)
+            if len(seen) > self._limit:
+                return Answer(None, len(seen), undecided=True)
+            if self._deepest is None or point.done.bit_count() > self._deepest.done.bit_count():
+                self._deepest = point
+            points += self._next(point)
+        return Answer(None, len(seen), stuck=self._stuck())
+
+    def _settled(self, point: _Point) -> _Point:
+        """With all done that changes nothing, and fits."""
+        more = True
+        while more:
+            more = False
+            for place, event in self._window(point):
+                if not event.writes and event.apply(point.state) is not None:
+                    done = point.done | 1 << place
+                    point = _Point(done, point.tried, point.state, _Order(event.name, point.order))
+                    more = True
+        return point
+
+    def _next(self, point: _Point) -> list[_Point]:
+        """Every point one write further; the one to be tried first comes last."""
+        found: list[tuple[int, _Point]] = []
+        window = [*self._window(point)]
+        for place, event in window:
+            if event.writes and (state := event.apply(point.state)) is not None:
+                order = _Order(event.name, point.order)
+                found.append((event.end, _Point(point.done | 1 << place, point.tried, state, order)))
+        last = min((event.end for _, event in window), default=NEVER)
+        for place, event in enumerate(self._possible):
+            if event.begin > last:
+                break
+            if not point.tried >> place & 1 and (state := event.apply(point.state)) is not None:
+                order = _Order(event.name, point.order)
+                found.append((NEVER, _Point(point.done, point.tried | 1 << place, state, order)))
+        found.sort(key=lambda one: -one[0])
+        return [each for _, each in found]
+
+    def _window(self, point: _Point) -> Iterator[tuple[int, Event]]:
+        """The required events, by their places, before which no other that is left has ended."""
+        place = (~point.done & (point.done + 1)).bit_length() - 1
+        left: list[tuple[int, Event]] = []
+        earliest = NEVER
+        for at in range(place, len(self._required)):
+            event = self._required[at]
+            if event.begin > earliest:
+                break
+            if not point.done >> at & 1:
+                left.append((at, event))
+                earliest = min(earliest, event.end)
+        return ((at, event) for at, event in left if event.begin <= earliest)
+
+    def _stuck(self) -> tuple[State, tuple[str, ...]] | None:
+        if self._deepest is None:
+            return None
+        return self._deepest.state, tuple(event.name for _, event in self._window(self._deepest))
+
+
+def linearize(events: Sequence[Event], start: State, *, limit: int = LIMIT) -> Answer:
+    """Look for an order of events that explains all of them."""
+    return Search(events, start, limit=limit).answer()

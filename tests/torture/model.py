@@ -1,0 +1,248 @@
+"""What dynaorm promises of each operation, said again without dynaorm: from one state to the next, or not at all.
+
+A state is the set of the entities that are followed, each with the operation that wrote it, its values, and how many
+versions it has. Totals are no part of what an operation says it does: they follow from the memberships, as they should
+in the table.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from tests.torture.entities import VERSIONED, claims, fields_of, kind_of, name_of
+from tests.torture.journal import ACKNOWLEDGED, UNKNOWN, Effect, Observed, Record, Result, operation_of
+
+Values: TypeAlias = frozenset[tuple[str, Any]]
+
+
+class Kept(NamedTuple):
+    """One entity: who wrote it last, what it holds (None where it is absent), and the number of its last version."""
+
+    writer: str | None
+    values: Values | None
+    version: int = 0
+
+
+ABSENT: Final = Kept(None, None)
+World: TypeAlias = frozenset[tuple[str, Kept]]
+EMPTY: Final[World] = frozenset()
+
+_TOTALS: Final = ("members", "hours")
+
+
+class Impossible(Exception):
+    """The operation cannot have happened in this state."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What one operation does to the entities that are followed.
+
+    Attributes:
+        record: the operation.
+        follows: whether an entity is followed.
+        together: all entities that could be counted, or claim the same values, are followed.
+    """
+
+    record: Record
+    follows: Callable[[str], bool]
+    together: bool = False
+
+    @property
+    def concerned(self) -> bool:
+        """Whether it does or says anything of them."""
+        return bool(self._effects() or self._observed())
+
+    @property
+    def writes(self) -> bool:
+        return self.record.may_have_written and any(effect.writes for effect in self._effects())
+
+    def apply(self, world: World) -> World | None:
+        """The state after it; None where it cannot have happened."""
+        before = dict(world)
+        try:
+            if self.record.outcome not in (ACKNOWLEDGED, UNKNOWN):
+                for one in self._observed():
+                    _observe(one, before.get(one.on, ABSENT), self._where(one.on))
+                return world
+            after = self._after(before)
+        except Impossible:
+            return None
+        return world if after == before else frozenset(after.items())
+
+    def _effects(self) -> tuple[Effect, ...]:
+        if self.record.outcome not in (ACKNOWLEDGED, UNKNOWN):
+            return ()
+        return tuple(one for one in self.record.effects if self._follows(one))
+
+    def _follows(self, effect: Effect) -> bool:
+        if effect.do == "read version":
+            return False
+        if effect.do != "find":
+            return self.follows(effect.on)
+        return any(
+            self.follows(one.on) for one in self.record.results if one.values is not None or self.together
+        )
+
+    def _observed(self) -> tuple[Observed, ...]:
+        return tuple(one for one in self.record.observed if self.follows(one.on))
+
+    def _where(self, name: str) -> Mapping[str, Any]:
+        """The condition under which an entity was to be written."""
+        return next((one.where for one in self.record.effects if one.on == name), {})
+
+    def _after(self, before: dict[str, Kept]) -> dict[str, Kept]:
+        record, effects = self.record, self._effects()
+        results = {one.on: one for one in record.results}
+        after = dict(before)
+        if not _sent_nothing(record, effects, results):
+            for effect in effects:
+                _do(effect, record, before, after)
+            if self.together:
+                _count(before, after, record.id)
+                _check_claims(after)
+        for name in {effect.on for effect in effects if effect.do != "find"} & results.keys():
+            _match(results[name], after.get(name, ABSENT))
+        return {name: kept for name, kept in after.items() if kept != ABSENT}
+
+
+def _sent_nothing(record: Record, effects: Sequence[Effect], results: Mapping[str, Result]) -> bool:
+    """Whether a change of what is stored turned out to be none: then what is returned is what was read."""
+    if not all(effect.do in ("change", "restore") and effect.on in results for effect in effects):
+        return False
+    revisions = [results[effect.on].revision for effect in effects]
+    return bool(effects) and all(one is not None and operation_of(one) != record.id for one in revisions)
+
+
+def _do(effect: Effect, record: Record, before: Mapping[str, Kept], after: dict[str, Kept]) -> None:
+    if effect.do == "find":
+        _find(effect, record.results[0], before)
+        return
+    kept = _written(effect, before.get(effect.on, ABSENT), record)
+    if effect.writes:
+        after[effect.on] = kept
+
+
+def _written(effect: Effect, kept: Kept, record: Record) -> Kept:
+    """What an effect makes of an entity. Raises Impossible."""
+    present = kept.values is not None
+    if effect.do == "insert":
+        _require(not present)
+    elif effect.do == "delete" and record.unanswered and record.outcome == ACKNOWLEDGED and not present:
+        # A plain delete that finds nothing, after an attempt without an answer, is done.
+        return kept
+    elif effect.do in ("save", "delete", "check", "change"):
+        _require(present and effect.base in (None, _revision_by(effect, kept)))
+    elif effect.do == "restore":
+        _require(kept.version >= effect.number)
+    if not effect.writes:
+        return kept
+    versions = kept.version + 1 if kind_of(effect.on) == VERSIONED else 0
+    if effect.do == "delete":
+        _require(_holds(kept, effect.where))
+        return Kept(record.id, None, kept.version) if versions else ABSENT
+    return Kept(record.id, frozenset(_new_values(effect, kept).items()), versions)
+
+
+def _revision_by(effect: Effect, kept: Kept) -> str | None:
+    """The base of an effect, if it is what the last writer wrote."""
+    return effect.base if effect.base is not None and operation_of(effect.base) == kept.writer else ""
+
+
+def _new_values(effect: Effect, kept: Kept) -> dict[str, Any]:
+    old = dict(kept.values or ())
+    if effect.do != "change":
+        values = dict(effect.values)
+        if kind_of(effect.on) == "Group":
+            values |= {name: old.get(name, 0) for name in _TOTALS}
+        return values
+    return {**old, **effect.values, **{name: old[name] + more for name, more in effect.add.items()}}
+
+
+def _holds(kept: Kept, where: Mapping[str, Any]) -> bool:
+    return where.items() <= dict(kept.values or ()).items()
+
+
+def _find(effect: Effect, result: Result, before: Mapping[str, Kept]) -> None:
+    """What a search by a unique value says. Raises Impossible."""
+    if result.values is not None:
+        _require(effect.text in claims(kind_of(result.on), result.values).values())
+        _match(result, before.get(result.on, ABSENT))
+        return
+    _require(not any(effect.text in _claimed(name, kept.values) for name, kept in before.items()))
+
+
+def _match(result: Result, kept: Kept) -> None:
+    if result.values is None:
+        _require(kept.values is None)
+        return
+    _require(kept.values == frozenset(result.values.items()))
+    _require(result.revision is None or operation_of(result.revision) == kept.writer)
+    _require(result.version is None or result.version == kept.version)
+
+
+def _observe(one: Observed, kept: Kept, where: Mapping[str, Any]) -> None:
+    """What a refusal says of an entity. Raises Impossible."""
+    present = kept.values is not None
+    if one.what == "absent":
+        _require(not present)
+    elif one.what == "revision":
+        _require(present and operation_of(one.value) == kept.writer)
+    elif one.what == "not revision":
+        _require(not present or operation_of(one.value) != kept.writer)
+    elif one.what == "holds":
+        _require(one.value in _claimed(one.on, kept.values))
+    elif one.what == "not where":
+        _require(present and not _holds(kept, where))
+    else:
+        _require(present)
+
+
+def _require(fact: bool) -> None:
+    if not fact:
+        raise Impossible
+
+
+@lru_cache(maxsize=4096)
+def _claimed(name: str, values: Values | None) -> frozenset[str]:
+    """The guards' keys that an entity claims."""
+    return frozenset() if values is None else frozenset(claims(kind_of(name), dict(values)).values())
+
+
+def _check_claims(world: Mapping[str, Kept]) -> None:
+    texts = [text for name, kept in world.items() for text in _claimed(name, kept.values)]
+    _require(len(set(texts)) == len(texts))
+
+
+# -- totals ------------------------------------------------------------------------------------------------------------
+
+
+def _count(before: Mapping[str, Kept], after: dict[str, Kept], writer: str) -> None:
+    """Let the groups have what their memberships add to them."""
+    dues: Counter[tuple[str, str]] = Counter()
+    for world, sign in ((before, -1), (after, 1)):
+        for name, kept in world.items():
+            if before.get(name) is not after.get(name):
+                for total, number in _contribution(name, kept.values):
+                    dues[total] += sign * number
+    for group in sorted({total[0] for total, due in dues.items() if due}):
+        kept = after.get(group, ABSENT)
+        values = dict(kept.values) if kept.values is not None else _new_group(group)
+        for each in _TOTALS:
+            values[each] += dues[group, each]
+        after[group] = Kept(writer, frozenset(values.items()))
+
+
+def _new_group(name: str) -> dict[str, Any]:
+    return {**fields_of(name), "name": "", **dict.fromkeys(_TOTALS, 0)}
+
+
+def _contribution(name: str, values: Values | None) -> Iterable[tuple[tuple[str, str], int]]:
+    held = dict(values or ())
+    if kind_of(name) != "Membership" or not held.get("active"):
+        return
+    group = name_of("Group", held)
+    yield (group, "members"), 1
+    yield (group, "hours"), held["hours"]

@@ -1,0 +1,227 @@
+"""What an operation is: its intended effects, told before it is sent, and how it is sent.
+
+A kind of operation is a function of a ``World``: it looks at what is stored (each look is an operation of its own, and
+journaled), decides, and gives the operation, or None where there is nothing to do.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any, TypeAlias, TypeVar
+
+from dynaorm import Entity, Key, Session, inspect
+from tests.torture.entities import claims, key_of, kind_of, name_of_entity, shown
+from tests.torture.journal import Effect
+
+T = TypeVar("T")
+
+FROM_MEMORY = 0.75
+"""How often an entity is taken as it was last seen, if it was."""
+
+Results: TypeAlias = Mapping[str, Any]
+"""What was returned: an entity's name to the entity, or None where it is absent."""
+
+Send: TypeAlias = Callable[[Session], Results | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One operation to be sent.
+
+    Attributes:
+        name: what kind.
+        effects: what it is to do.
+        send: does it; returns what was returned, or None where that is in ``subjects``.
+        subjects: the entity objects that are written: name afterwards to object.
+    """
+
+    name: str
+    effects: tuple[Effect, ...]
+    send: Send
+    subjects: Mapping[str, Entity] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """What a kind of operation decides from: chance, the epoch, and what is stored.
+
+    Attributes:
+        chance: decides.
+        epoch: which keys and values are used.
+        perform: sends an operation; what it returned, None if it failed.
+        held: entities that earlier operations returned, which somebody else may have changed since.
+    """
+
+    chance: Random
+    epoch: str
+    perform: Callable[[Operation], Results | None]
+    held: Mapping[str, Entity]
+
+    def pick(self, pool: Sequence[T]) -> T:
+        return self.chance.choice(pool)
+
+    def id(self, pool: Sequence[str]) -> str:
+        """A key's value of this epoch."""
+        return f"{self.epoch}-{self.pick(pool)}"
+
+    def value(self, pool: Sequence[str | None]) -> str | None:
+        """A unique value of this epoch, or None."""
+        one = self.pick(pool)
+        return one if one is None else f"{one}@{self.epoch}"
+
+    def look(self, name: str) -> Any | None:
+        """The entity of this name, as a strongly consistent read gives it; None also where no answer came."""
+        found = self.perform(reading(name))
+        return None if found is None else found.get(name)
+
+    def live(self, draw: Callable[["World"], str]) -> Any | None:
+        """One of the entities whose names are drawn, if there is one within three draws; half of them from memory."""
+        for name in dict.fromkeys(draw(self) for _ in range(3)):
+            held = self.held.get(name)
+            if held is not None and self.chance.random() < FROM_MEMORY and not inspect(held).changes:
+                return held
+            if (found := self.look(name)) is not None:
+                return found
+        return None
+
+
+Kind: TypeAlias = Callable[[World], Operation | None]
+
+
+def revision_of(entity: Entity) -> str | None:
+    return inspect(entity).revision
+
+
+def reading(name: str) -> Operation:
+    def send(session: Session) -> Results:
+        return {name: session.get(key_of(name), consistent=True)}
+
+    return Operation("read", (Effect(name, "read"),), send)
+
+
+def reading_version(name: str, number: int) -> Operation:
+    def send(session: Session) -> Results:
+        return {name: session.get(key_of(name), version=number)}
+
+    return Operation("read version", (Effect(name, "read version", number=number),), send)
+
+
+def finding(world: World, entity: type[Any], constraint: str, fields: Mapping[str, Any]) -> Operation:
+    """Look for who has a unique value."""
+    kind = entity.__name__
+    effect = Effect(f"{kind} {world.epoch}-?", "find", text=claims(kind, fields)[constraint])
+
+    def send(session: Session) -> Results:
+        found = session.get_by(entity, **fields)
+        return {effect.on: None} if found is None else {name_of_entity(found): found}
+
+    return Operation("find", (effect,), send)
+
+
+def inserting(entity: Entity, name: str = "insert") -> Operation:
+    def send(session: Session) -> None:
+        session.save(entity)
+
+    return _of_one(name, entity, "insert", send)
+
+
+def overwriting(entity: Entity, name: str = "overwrite") -> Operation:
+    def send(session: Session) -> None:
+        session.save(entity, overwrite=True)
+
+    return _of_one(name, entity, "replace", send)
+
+
+def saving(entity: Entity, changes: Mapping[str, Any], name: str = "save") -> Operation | None:
+    """Change a loaded entity and save it; None where nothing would change."""
+    if not changed(entity, changes):
+        return None
+
+    def send(session: Session) -> None:
+        session.save(entity)
+
+    return _of_one(name, entity, "save", send)
+
+
+def updating(entity: Entity, changes: Mapping[str, Any]) -> Operation | None:
+    """The same through ``update``, under the revision of the loaded entity."""
+    before = shown(entity)
+    values = {**before, **changes}
+    values = {field: value for field, value in values.items() if value is not None}
+    if values == before:
+        return None
+    effect = Effect(name_of_entity(entity), "save", revision_of(entity), values)
+
+    def send(session: Session) -> None:
+        session.update(entity, changes)
+
+    return Operation("update", (effect,), send, {effect.on: entity})
+
+
+def deleting(entity: Entity) -> Operation:
+    """Delete a loaded entity, under its revision."""
+    effect = Effect(name_of_entity(entity), "delete", revision_of(entity))
+
+    def send(session: Session) -> None:
+        session.delete(entity)
+
+    return Operation("delete", (effect,), send)
+
+
+def deleting_by_key(name: str, *, exactly_once: bool) -> Operation:
+    """Delete whatever is stored under a key."""
+
+    def send(session: Session) -> None:
+        session.delete(key_of(name), exactly_once=exactly_once)
+
+    return Operation("delete by key", (Effect(name, "delete"),), send)
+
+
+def moving(entity: Entity, changes: Mapping[str, Any]) -> Operation | None:
+    """Change fields of a loaded entity, those of its key among them, and move it."""
+    old, base = name_of_entity(entity), revision_of(entity)
+    if not changed(entity, changes) or name_of_entity(entity) == old:
+        return None
+    new = name_of_entity(entity)
+
+    def send(session: Session) -> None:
+        session.move(entity)
+
+    effects = (Effect(old, "delete", base), Effect(new, "insert", values=shown(entity)))
+    return Operation("move", effects, send, {new: entity})
+
+
+def effect_of(entity: Entity, do: str) -> Effect:
+    """What writing an entity as it is now is to do."""
+    base = revision_of(entity) if do == "save" else None
+    return Effect(name_of_entity(entity), do, base, shown(entity))
+
+
+def changed(entity: Entity, changes: Mapping[str, Any]) -> bool:
+    """Set fields of an entity; whether anything is different now."""
+    before = shown(entity)
+    for field_name, value in changes.items():
+        setattr(entity, field_name, value)
+    return shown(entity) != before
+
+
+def clash(kind: str, *values: Mapping[str, Any]) -> bool:
+    """Whether entities of one block would claim the same value, which is refused before anything is sent."""
+    texts = [text for one in values for text in claims(kind, one).values()]
+    return len(set(texts)) < len(texts)
+
+
+def by_key(name: str, effect: Effect, send: Callable[[Session, Key[Any]], Any]) -> Operation:
+    """An operation on whatever is stored under a key, which returns it."""
+
+    def run(session: Session) -> Results:
+        found = send(session, key_of(effect.on))
+        return {} if found is None else {effect.on: found}
+
+    return Operation(name, (effect,), run)
+
+
+def _of_one(name: str, entity: Entity, do: str, send: Send) -> Operation:
+    effect = effect_of(entity, do)
+    assert kind_of(effect.on) == type(entity).__name__
+    return Operation(name, (effect,), send, {effect.on: entity})

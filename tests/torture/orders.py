@@ -1,0 +1,134 @@
+"""Whether there is an order: of what was done to each entity, and to all that are written together."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final
+
+from tests.torture.checker import Violation
+from tests.torture.entities import family_of, kind_of
+from tests.torture.history import Run
+from tests.torture.journal import ACKNOWLEDGED, UNKNOWN, Effect, Observed, Record, Result, sparse
+from tests.torture.linearizability import NEVER, Answer, Event, linearize
+from tests.torture.model import EMPTY, Step
+from tests.torture.table import Snapshot
+
+AT_THE_END: Final = NEVER - 1
+
+
+@dataclass
+class Orders:
+    """How the search went.
+
+    Attributes:
+        entities: histories of single entities.
+        families: histories of all entities of a kind and epoch, which claim the same values or are counted together.
+        longest: operations of the longest history.
+        explored: combinations looked at.
+        undecided: the histories for which the search was given up.
+        violations: those that no order explains.
+    """
+
+    entities: int = 0
+    families: int = 0
+    longest: int = 0
+    explored: int = 0
+    undecided: list[str] = field(default_factory=list)
+    violations: list[Violation] = field(default_factory=list)
+
+    def look_for(
+        self, run: Run, names: Collection[str], records: Sequence[Record], subject: str = ""
+    ) -> None:
+        """Search an order of what was done to these entities; with a subject to all of a family."""
+        followed = frozenset(names)
+        told = [*records, _last(run.table, followed)]
+        events = [*_events(run, followed, told, together=bool(subject))]
+        answer = linearize(events, EMPTY)
+        self.longest = max(self.longest, len(events))
+        self.explored += answer.explored
+        about = subject or next(iter(names))
+        if answer.undecided:
+            self.undecided.append(about)
+        elif answer.order is None:
+            invariant = "families are serializable" if subject else "every entity is linearizable"
+            self.violations.append(Violation(invariant, about, _evidence(told, answer)))
+
+
+def check_orders(run: Run) -> Orders:
+    """Look for an order of the history of each entity, and then of each family."""
+    names: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+    records: defaultdict[tuple[str, str], list[Record]] = defaultdict(list)
+    for record in run.records:
+        families = {family_of(name) for name in _touched(record)}
+        for family in families:
+            records[family].append(record)
+        for name in _touched(record):
+            names[family_of(name)].add(name)
+    orders = Orders()
+    for family, members in sorted(names.items()):
+        for name in sorted(members):
+            # A group's totals are made by its members: only together they are a history.
+            if not name.endswith("?") and kind_of(name) != "Group":
+                orders.entities += 1
+                orders.look_for(run, [name], records[family])
+        orders.families += 1
+        orders.look_for(run, members, records[family], " ".join(family))
+    return orders
+
+
+def _touched(record: Record) -> set[str]:
+    return {one.on for part in (record.effects, record.results, record.observed) for one in part}
+
+
+def _events(run: Run, names: frozenset[str], records: Sequence[Record], *, together: bool) -> Iterator[Event]:
+    for record in records:
+        if record.outcome == UNKNOWN and not record.written:
+            continue
+        step = Step(record, names.__contains__, together=together)
+        if step.concerned:
+            yield Event(
+                name=record.id,
+                begin=record.begin,
+                end=NEVER if record.end is None else record.end,
+                apply=step.apply,
+                writes=step.writes,
+                required=record.outcome != UNKNOWN or record.id in run.seen,
+            )
+
+
+def _last(table: Snapshot, names: frozenset[str]) -> Record:
+    """What is stored when all is over, as the last read."""
+    known = sorted(name for name in names if not name.endswith("?"))
+    return Record(
+        id="at the end",
+        name="read all",
+        begin=AT_THE_END,
+        end=AT_THE_END,
+        effects=tuple(Effect(name, "read") for name in known),
+        outcome=ACKNOWLEDGED,
+        results=tuple(_stored(table, name) for name in known),
+    )
+
+
+def _stored(table: Snapshot, name: str) -> Result:
+    entity = table.entities.get(name)
+    if entity is None:
+        return Result(name, None)
+    return Result(name, entity.values, entity.revision, entity.version or None)
+
+
+def _evidence(records: Sequence[Record], answer: Answer) -> str:
+    """Where the longest order ended, and what could not come next."""
+    state, names = answer.stuck if answer.stuck is not None else (EMPTY, ())
+    world: Mapping[str, Any] = dict(state)  # type: ignore[call-overload]  # a search does not look into states
+    kept = [f"{name}: {one.values and dict(one.values)} by {one.writer}" for name, one in world.items()]
+    left = [line for record in records if record.id in names for line in _told(record)]
+    lines = ["after the longest order there is", *sorted(kept), "and none of these can come next:", *left]
+    return "\n    ".join(lines)
+
+
+def _told(record: Record) -> Iterator[str]:
+    yield str(record)
+    parts: tuple[Effect | Result | Observed, ...] = (*record.effects, *record.results, *record.observed)
+    for one in parts:
+        yield f"    {type(one).__name__} {sparse(asdict(one))}"

@@ -1,0 +1,102 @@
+"""What is in the table, read with AWS's own client and understood without dynaorm."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import botocore.session
+
+from tests.torture.entities import KEYS, UNIQUE, VERSIONED, name_of
+
+Item: TypeAlias = Mapping[str, Mapping[str, Any]]
+
+CONSTRAINTS = frozenset(name for unique in UNIQUE.values() for name in unique)
+HIDDEN = frozenset({"PK", "SK", "GSI1PK", "GSI1SK", "_type", "_rev", "version", "version_at", "deleted"})
+
+DEFAULTS = {"name": "", "members": 0, "hours": 0}
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """An entity, a version of one, or the tombstone of one (``values`` is None), with its item."""
+
+    name: str
+    revision: str
+    version: int
+    values: Mapping[str, Any] | None
+    item: Item
+
+
+@dataclass(slots=True)
+class Snapshot:
+    """All items of a table, by what they are.
+
+    Attributes:
+        entities: live ones, by name.
+        tombstones: of deleted ones, by name.
+        versions: by name and number.
+        guards: by their keys.
+        strangers: what is none of these.
+    """
+
+    entities: dict[str, Stored] = field(default_factory=dict)
+    tombstones: dict[str, Stored] = field(default_factory=dict)
+    versions: dict[tuple[str, int], Stored] = field(default_factory=dict)
+    guards: dict[str, Item] = field(default_factory=dict)
+    strangers: list[Item] = field(default_factory=list)
+
+    def all_stored(self) -> Iterable[Stored]:
+        yield from self.entities.values()
+        yield from self.tombstones.values()
+        yield from self.versions.values()
+
+
+def raw_items(endpoint: str | None, table: str) -> list[Item]:
+    """Every item, strongly consistent."""
+    session = botocore.session.get_session()
+    client: Any = session.create_client("dynamodb", region_name="us-east-1", endpoint_url=endpoint)
+    try:
+        pages = client.get_paginator("scan").paginate(TableName=table, ConsistentRead=True)
+        return [item for page in pages for item in page["Items"]]
+    finally:
+        client.close()
+
+
+def snapshot_of(items: Iterable[Item]) -> Snapshot:
+    snapshot = Snapshot()
+    for item in items:
+        _sort_in(item, snapshot)
+    return snapshot
+
+
+def plain(value: Mapping[str, Any]) -> Any:
+    """A string, whole number or truth value."""
+    ((kind, content),) = value.items()
+    return int(content) if kind == "N" else content
+
+
+def _sort_in(item: Item, snapshot: Snapshot) -> None:
+    partition, sort = plain(item["PK"]), plain(item["SK"])
+    constraint, _, _ = partition.partition("#")
+    if constraint in CONSTRAINTS and partition == sort:
+        snapshot.guards[partition] = item
+        return
+    is_document = partition.startswith("DOC#")
+    kind = item["_type"]["S"] if "_type" in item else VERSIONED if is_document else ""
+    values = {name: plain(value) for name, value in item.items() if name not in HIDDEN}
+    if "deleted" in item and is_document:
+        values |= {"id": partition.removeprefix("DOC#")}
+    if kind not in KEYS or not set(KEYS[kind]) <= values.keys() or "_rev" not in item:
+        snapshot.strangers.append(item)
+        return
+    name, number = name_of(kind, values), int(item["version"]["N"]) if "version" in item else 0
+    if kind == "Group":
+        # The first membership makes its group with no more than what it adds; what is not stored reads as its default.
+        values = {**DEFAULTS, **values}
+    stored = Stored(name, item["_rev"]["S"], number, values, item)
+    if "deleted" in item:
+        snapshot.tombstones[name] = Stored(name, stored.revision, number, None, item)
+    elif is_document and not sort.startswith("v0_"):
+        snapshot.versions[name, int(sort.partition("_")[0].removeprefix("v"))] = stored
+    else:
+        snapshot.entities[name] = stored

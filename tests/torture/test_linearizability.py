@@ -1,0 +1,131 @@
+"""The search finds an order where there is one, says so where there is none, and agrees with trying them all."""
+
+from collections.abc import Sequence
+from itertools import permutations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.torture.linearizability import NEVER, Event, State, linearize
+
+
+def write(name: str, value: int, begin: int, end: int = NEVER) -> Event:
+    """A register takes a value; one without an end may never have done so."""
+    return Event(name, begin, end, lambda _: value, required=end != NEVER)
+
+
+def read(name: str, value: int, begin: int, end: int) -> Event:
+    return Event(name, begin, end, lambda state: state if state == value else None, writes=False)
+
+
+def swap(name: str, old: int, new: int, begin: int, end: int = NEVER) -> Event:
+    """A register takes a value if it has another."""
+    return Event(name, begin, end, lambda state: new if state == old else None, required=end != NEVER)
+
+
+def is_linearizable(*events: Event) -> bool:
+    answer = linearize(events, 0)
+    assert not answer.undecided
+    return answer.order is not None
+
+
+def test_a_read_after_a_write_sees_it() -> None:
+    assert is_linearizable(write("w", 1, 0, 1), read("r", 1, 2, 3))
+    assert not is_linearizable(write("w", 1, 0, 1), read("r", 0, 2, 3))
+
+
+def test_a_read_beside_a_write_sees_it_or_not() -> None:
+    assert is_linearizable(write("w", 1, 0, 5), read("r", 1, 2, 3))
+    assert is_linearizable(write("w", 1, 0, 5), read("r", 0, 2, 3))
+
+
+def test_what_one_read_saw_a_later_one_cannot_have_missed() -> None:
+    assert not is_linearizable(write("w", 1, 0, 9), read("new", 1, 1, 2), read("old", 0, 3, 4))
+
+
+def test_a_stale_read_cannot_be_revived() -> None:
+    assert not is_linearizable(
+        write("one", 1, 0, 1), write("two", 2, 2, 3), read("new", 2, 4, 5), read("old", 1, 6, 7)
+    )
+
+
+def test_of_two_writes_under_one_revision_only_one_can_have_happened() -> None:
+    assert not is_linearizable(swap("one", 0, 1, 0, 9), swap("two", 0, 2, 1, 8))
+    assert is_linearizable(swap("one", 0, 1, 0, 9), swap("two", 1, 2, 1, 8))
+
+
+def test_a_write_without_an_answer_happens_late_or_never() -> None:
+    lost = write("lost", 1, 0)
+    assert is_linearizable(lost, read("r", 0, 5, 6))
+    assert is_linearizable(lost, read("r", 1, 5, 6))
+    assert is_linearizable(lost, read("before", 0, 5, 6), read("after", 1, 7, 8))
+    assert not is_linearizable(lost, read("after", 1, 5, 6), read("before", 0, 7, 8))
+
+
+def test_a_write_without_an_answer_does_not_happen_before_it_began() -> None:
+    assert not is_linearizable(read("r", 1, 0, 1), write("lost", 1, 2))
+
+
+def test_a_write_without_an_answer_that_was_seen_has_happened() -> None:
+    seen = Event("seen", 0, NEVER, lambda state: 1 if state == 0 else None)
+    assert linearize([seen], 0).order == ("seen",)
+    assert linearize([seen], 5).order is None
+
+
+def test_the_order_is_one_that_explains_all() -> None:
+    events = [write("w2", 2, 0, 9), read("r1", 1, 0, 9), write("w1", 1, 0, 9), read("r2", 2, 5, 9)]
+    assert linearize(events, 0).order == ("w1", "r1", "w2", "r2")
+
+
+def test_the_evidence_is_where_the_longest_order_ended() -> None:
+    answer = linearize([write("w", 1, 0, 1), write("x", 2, 2, 3), read("r", 7, 4, 5)], 0)
+    assert answer.stuck == (2, ("r",))
+
+
+def test_a_search_that_takes_too_long_says_so() -> None:
+    events = [write(f"{number}", number, 0, 9) for number in range(12)]
+    answer = linearize([*events, read("r", 99, 0, 9)], 0, limit=100)
+    assert (answer.order, answer.undecided) == (None, True)
+
+
+def by_trying_all(events: Sequence[Event], start: State) -> bool:
+    """Whether some order of some of the events explains them; slow, and plainly right."""
+    required = {event.name for event in events if event.required}
+    for size in range(len(required), len(events) + 1):
+        for order in permutations(events, size):
+            if required <= {event.name for event in order} and _explains(order, start):
+                return True
+    return False
+
+
+def _explains(order: Sequence[Event], start: State) -> bool:
+    state: State | None = start
+    for place, event in enumerate(order):
+        if any(later.end < event.begin for later in order[place + 1 :]):
+            return False
+        state = event.apply(state)
+        if state is None:
+            return False
+    return True
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> list[Event]:
+    events = []
+    for number in range(draw(st.integers(1, 6))):
+        kind, begin = draw(st.sampled_from(["write", "read", "swap"])), draw(st.integers(0, 8))
+        end = begin + draw(st.integers(0, 4))
+        if kind != "read" and draw(st.integers(0, 3)) == 0:
+            end = NEVER
+        one, two = draw(st.integers(0, 2)), draw(st.integers(0, 2))
+        if kind == "swap":
+            events.append(swap(str(number), one, two, begin, end))
+        else:
+            events.append((write if kind == "write" else read)(str(number), one, begin, end))
+    return events
+
+
+@settings(max_examples=150)
+@given(histories())
+def test_the_search_always_agrees_with_trying_all_orders(events: list[Event]) -> None:
+    assert is_linearizable(*events) is by_trying_all(events, 0)

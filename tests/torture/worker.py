@@ -1,0 +1,305 @@
+"""One process of the torture test: draws operations, meets faults, journals all of it: ``worker.py ORDERS``.
+
+``ORDERS`` is JSON, see ``Orders``. Faults strike between the session and a real transport. What ends with its outcome
+unknown is resumed a few times, as an application would do, and its second answer counts.
+"""
+
+import json
+import sys
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from dynaorm import Entity, Retry, Session, inspect
+from dynaorm.errors import (
+    AlreadyExists,
+    ConditionFailed,
+    ConstraintViolation,
+    EntityNotFound,
+    OutcomeUnknown,
+    StaleEntity,
+    StoreError,
+)
+from dynaorm.flow.call import Call, NoAnswer, Reply, Transport
+from dynaorm.testing import faults
+from dynaorm.testing.faults import Fault, FaultyTransport, Strike
+from dynaorm.transport.clock import SystemClock
+from dynaorm.transport.pynamodb import PynamoTransport
+from tests.torture.entities import app, claims, name_of_key, shown
+from tests.torture.journal import ACKNOWLEDGED, REFUSED, UNKNOWN, Journal, Observed, Result
+from tests.torture.kinds import KINDS
+from tests.torture.operations import Operation, Results, World
+
+ATTEMPTS = (1, 2, 8, 8)
+RESUMES = 4
+FAULTY = 0.5
+"""How likely a write meets faults; a read does a fifth as often."""
+DEADLY = 0.002
+"""How likely an operation ends its process."""
+
+STOP = "stop"
+
+
+@dataclass(frozen=True, slots=True)
+class Orders:
+    """What a process is told.
+
+    Attributes:
+        endpoint, table: where the entities are.
+        process: its name, which no other process of the run has.
+        seed: with the name, decides what it draws.
+        folder: where its journal goes, and where a file called ``STOP`` ends the work.
+        begins: of the whole run, as ``time.monotonic_ns`` counts.
+        epoch: the length of an epoch in nanoseconds.
+    """
+
+    endpoint: str
+    table: str
+    process: str
+    seed: int
+    folder: str
+    begins: int
+    epoch: int
+
+    def command(self) -> list[str]:
+        return [sys.executable, "-m", "tests.torture.worker", json.dumps(asdict(self))]
+
+
+class NamedClock(SystemClock):
+    """The real clock, whose identifiers, and so the revisions of what is written, name the operation."""
+
+    def __init__(self) -> None:
+        self.operation = ""
+        self._drawn = 0
+
+    def now_for(self, operation: str) -> None:
+        self.operation, self._drawn = operation, 0
+
+    def new_id(self) -> str:
+        self._drawn += 1
+        return f"{self.operation}-{self._drawn}"
+
+
+class Worker:
+    """Performs operations against a transport, each in a session with faults of its own, and journals them.
+
+    Args:
+        transport: reaches DynamoDB.
+        table: the table's name there.
+        journal: of this process.
+        chance: decides everything that is drawn.
+        faulty: how likely an operation meets faults.
+        deadly: how likely it ends the process.
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        table: str,
+        journal: Journal,
+        chance: Random,
+        *,
+        faulty: float = FAULTY,
+        deadly: float = DEADLY,
+    ) -> None:
+        self._transport = self._wire = transport
+        self._table = table
+        self._journal = journal
+        self._chance = chance
+        self._faulty, self._deadly = faulty, deadly
+        self._clock = NamedClock()
+        self._number = 0
+        self._struck: list[str] = []
+        self._unanswered = False
+        self._held: dict[str, Entity] = {}
+        self._epoch = ""
+
+    def draw(self, epoch: str) -> None:
+        """Perform an operation of some kind."""
+        if epoch != self._epoch:
+            self._epoch = epoch
+            self._held.clear()
+        world = World(self._chance, epoch, self.perform, self._held)
+        (kind,) = self._chance.choices([*KINDS], [*KINDS.values()])
+        operation = kind(world)
+        if operation is not None:
+            self.perform(operation)
+
+    def perform(self, operation: Operation) -> Results | None:
+        """Send one operation, and journal it before and after; what it returned, None if it failed."""
+        self._number += 1
+        self._struck, self._unanswered = [], False
+        self._clock.now_for(f"{self._journal.process}-{self._number}")
+        before = _revisions(operation.subjects)
+        for effect in operation.effects:
+            # An object whose write failed, or has no known outcome, is let go of.
+            self._held.pop(effect.on, None)
+        self._journal.begin(self._number, operation.name, operation.effects)
+        try:
+            returned = self._settled(operation, self._faulty if _writes(operation) else self._faulty / 5)
+        except OutcomeUnknown as unknown:
+            self._end(UNKNOWN, error=type(unknown).__name__)
+        except StoreError as refusal:
+            after = _revisions(operation.subjects)
+            moved = [name for name, revision in before.items() if after[name] != revision]
+            observed = [*_observed(refusal)]
+            self._end(REFUSED, observed=observed, error=type(refusal).__name__, changed=moved)
+        else:
+            found = operation.subjects if returned is None else returned
+            results = [_result(name, entity) for name, entity in found.items()]
+            self._end(ACKNOWLEDGED, results=results, unanswered=self._unanswered)
+            if operation.name != "read version":
+                self._held |= {name: entity for name, entity in found.items() if entity is not None}
+            return found
+        return None
+
+    def _settled(self, operation: Operation, faulty: float) -> Results | None:
+        """Send it; when nobody knows what came of it, find out."""
+        try:
+            return operation.send(self._session(faulty))
+        except OutcomeUnknown as unknown:
+            plan: Any = unknown.plan
+        for _ in range(RESUMES):
+            try:
+                settled = self._session(faulty).resume(plan)
+            except OutcomeUnknown:
+                continue
+            if settled:
+                return None if operation.subjects else {}
+            raise NotInEffect
+        raise OutcomeUnknown(plan=plan, reason=f"{RESUMES} times resumed")
+
+    def _end(self, outcome: str, **said: Any) -> None:
+        self._journal.end(self._number, outcome, struck=self._struck, **said)
+
+    def call(self, call: Call, /) -> Reply:
+        """Make one attempt (the ``Transport`` protocol): faults strike before, and what goes unanswered is noted."""
+        try:
+            return self._wire.call(call)
+        except NoAnswer as silence:
+            self._unanswered |= silence.sent
+            raise
+
+    def _session(self, faulty: float) -> Session:
+        drawn = [_renamed(fault, fault.name, self._counted(fault)) for fault in self._faults(faulty)]
+        self._wire = FaultyTransport(self._transport, *drawn)
+        return Session(
+            transport=self,
+            table_names={app.name: self._table},
+            retry=Retry(attempts=self._chance.choice(ATTEMPTS), base=0.001, cap=0.01),
+            clock=self._clock,
+        )
+
+    def _faults(self, faulty: float) -> Iterable[Fault]:
+        """None, one or two faults for the next calls."""
+        chance = self._chance
+        if chance.random() < self._deadly:
+            yield chance.choice([faults.crash_before, faults.crash_after])(at=chance.randint(1, 2))
+        if chance.random() < faulty:
+            for _ in range(chance.randint(1, 2)):
+                at, times = chance.choice((1, 1, 2, 3)), chance.randint(1, 2)
+                yield chance.choice(FAULTS)(at=at, times=times)
+
+    def _counted(self, fault: Fault) -> Strike:
+        def strike(call: Call, inner: Transport) -> Reply:
+            self._struck.append(fault.name)
+            return fault.strike(call, inner)
+
+        return strike
+
+
+class NotInEffect(StoreError):
+    """A plan of unknown outcome turned out not to have been made."""
+
+    problem: str = "resume() says that nothing was written"
+
+
+def refused_connection(*, at: int, times: int) -> Fault:
+    fault = faults.lost_request(at, times, sent=False)
+    return _renamed(fault, "refused_connection", fault.strike)
+
+
+def _renamed(fault: Fault, name: str, strike: Strike) -> Fault:
+    return Fault(name, strike, fault.at, fault.times, fault.operations)
+
+
+def delivered_twice(*, at: int, times: int) -> Fault:
+    """A transaction arrives twice, as when a network repeats it; the second answer is the one that is heard."""
+
+    def strike(call: Call, inner: Transport) -> Reply:
+        inner.call(call)
+        return inner.call(call)
+
+    return Fault("delivered_twice", strike, at, times, frozenset({"TransactWriteItems"}))
+
+
+FAULTS: tuple[Any, ...] = (
+    faults.lost_answer,
+    faults.lost_answer,
+    faults.lost_request,
+    refused_connection,
+    faults.conflict,
+    faults.throttle,
+    faults.in_progress,
+    delivered_twice,
+)
+
+
+def _writes(operation: Operation) -> bool:
+    return any(effect.writes for effect in operation.effects)
+
+
+def _revisions(subjects: Mapping[str, Entity]) -> dict[str, str | None]:
+    return {name: inspect(entity).revision for name, entity in subjects.items()}
+
+
+def _result(name: str, entity: Entity | None) -> Result:
+    if entity is None:
+        return Result(name, None)
+    known = inspect(entity)
+    return Result(name, shown(entity), known.revision, known.version)
+
+
+def _observed(refusal: StoreError) -> Iterable[Observed]:
+    """What a refusal, and what came with it, says of what is stored."""
+    for cause in refusal.causes or (refusal,):
+        if isinstance(cause, StaleEntity):
+            on = name_of_key(cause.key)
+            yield Observed(on, "not revision", cause.expected)
+            yield Observed(on, "absent") if cause.found is None else Observed(on, "revision", cause.found)
+        elif isinstance(cause, EntityNotFound):
+            yield Observed(name_of_key(cause.key), "absent")
+        elif isinstance(cause, ConditionFailed):
+            yield Observed(name_of_key(cause.key), "not where")
+        elif isinstance(cause, ConstraintViolation):
+            if isinstance(cause, AlreadyExists):
+                yield Observed(name_of_key(cause.key), "present")
+            yield from _held(cause)
+
+
+def _held(violation: ConstraintViolation) -> Iterable[Observed]:
+    for one in violation.violations:
+        if one.owner is not None:
+            owner: Any = one.owner
+            values = one.value if isinstance(one.value, tuple) else (one.value,)
+            fields = dict(zip(one.fields, values, strict=True))
+            yield Observed(name_of_key(owner), "holds", claims(owner.entity.__name__, fields)[one.constraint])
+
+
+def main(orders: Orders) -> None:
+    """Work until told to stop."""
+    folder = Path(orders.folder)
+    transport = PynamoTransport(endpoint=orders.endpoint)
+    journal = Journal(folder, orders.process)
+    worker = Worker(transport, orders.table, journal, Random(f"{orders.seed}/{orders.process}"))
+    while not (folder / STOP).exists():
+        worker.draw(str((time.monotonic_ns() - orders.begins) // orders.epoch))
+    journal.close()
+    transport.close()
+
+
+if __name__ == "__main__":
+    main(Orders(**json.loads(sys.argv[1])))

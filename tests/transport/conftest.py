@@ -1,0 +1,90 @@
+"""An unruly server, in the clear and behind TLS, and an environment without proxies."""
+
+import ipaddress
+import os
+import ssl
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from tests.transport.unruly import Unruly, unruly_server
+
+
+@pytest.fixture(autouse=True)
+def no_proxy_and_no_bundle(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the machine has of these is not a test's own."""
+    for name in list(os.environ):
+        if name.lower().endswith(("_proxy", "_ca_bundle")):
+            monkeypatch.delenv(name)
+
+
+@pytest.fixture
+def server() -> Iterator[Unruly]:
+    with unruly_server() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A certificate of 127.0.0.1 that vouches for itself, with its key, in one file."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "127.0.0.1")])
+    now = datetime.now(UTC)
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .add_extension(
+            x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), critical=False
+        )
+        .sign(key, hashes.SHA256())
+    )
+    pem = tmp_path_factory.mktemp("tls") / "server.pem"
+    pem.write_bytes(
+        made.public_bytes(serialization.Encoding.PEM)
+        + key.private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        )
+    )
+    return pem
+
+
+@pytest.fixture
+def secure_server(certificate: Path) -> Iterator[Unruly]:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    with unruly_server(context) as server:
+        yield server
+
+
+@pytest.fixture
+def expiring_profile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A profile whose credentials expire in minutes, so that each request needs new ones: KEY1, KEY2, ..."""
+    counter = tmp_path / "counter"
+    counter.write_text("0")
+    program = tmp_path / "credentials.py"
+    program.write_text(
+        "import datetime, json, pathlib\n"
+        f"counter = pathlib.Path({str(counter)!r})\n"
+        "number = int(counter.read_text()) + 1\n"
+        "counter.write_text(str(number))\n"
+        "expiry = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(minutes=5)\n"
+        "keys = {'AccessKeyId': f'KEY{number}', 'SecretAccessKey': 's', 'SessionToken': f'token{number}'}\n"
+        "print(json.dumps({'Version': 1, **keys, 'Expiration': expiry.isoformat()}))\n"
+    )
+    config = tmp_path / "config"
+    config.write_text(f"[profile expiring]\ncredential_process = {sys.executable} {program}\n")
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(config))
+    return "expiring"
