@@ -31,10 +31,13 @@ def reply_of(status: int, headers: Mapping[str, str], body: bytes) -> Reply:
         raise NoAnswer(DAMAGED)
     if status == 200 and checksum is not None and body.lstrip().startswith(b"{"):
         return Body(body)
+    reply = Body(body)
     try:
-        content = (reply := Body(body)).content
+        content: object = reply.content
     except ValueError:
-        raise NoAnswer(without_json(status)) from None
+        content = None
+    if not isinstance(content, dict):
+        raise NoAnswer(without_json(status))
     if status == 200:
         return reply
     code = str(content.get("__type", "")).rpartition("#")[2].partition(":")[0]

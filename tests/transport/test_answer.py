@@ -111,3 +111,11 @@ def test_a_broken_object_that_matches_its_checksum_is_never_an_empty_reply(body:
     ):
         with pytest.raises(ValueError, match=r"JSON|base64|Expecting"):
             look()
+
+
+@pytest.mark.parametrize("status", [200, 400, 500])
+@pytest.mark.parametrize("body", [b"null", b"[]", b"5", b'"x"', b"\x80", b"", b"["])
+def test_an_answer_that_is_no_json_object_is_none(body: bytes, status: int) -> None:
+    assert unanswered(status, body, {}) == f"HTTP {status} without JSON: is the endpoint a DynamoDB?"
+    with pytest.raises(NoAnswer):
+        reply_of(status, {"x-amz-crc32": str(crc32(body))}, body)
