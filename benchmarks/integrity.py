@@ -163,6 +163,8 @@ class Bench:
             f"{' '.join([verb, *more[:-1]]):<24} {time.monotonic() - began:6.1f} s  {how:<9} {len(told):>6} told  "
             f"MB of memory, by quarters: {' '.join(f'{max(some):.0f}' for some in quarters(sizes))}"
         )
+        if not is_killed and process.returncode not in (0, 1):
+            sys.exit(f"{verb} ended with status {process.returncode}")
         return None if is_killed else [json.loads(line) for line in told]
 
     def killed_until_done(self, verb: str, target: str) -> list[dict[str, Any]]:
