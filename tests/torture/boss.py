@@ -93,7 +93,10 @@ class Crew:
         self._working: dict[int, tuple[str, subprocess.Popen[bytes]]] = {}
 
     def work(self) -> None:
-        """Let all work until the time is over, killing one now and then. Time counts from when all are at work."""
+        """Let all work until the time is over, killing one now and then, and one at the least.
+
+        Time counts from when all are at work.
+        """
         for place in range(1, self._settings.processes + 1):
             self._start(place)
         for place in sorted(self._working):
@@ -103,6 +106,8 @@ class Crew:
             place = self._chance.choice(sorted(self._working))
             pause = self._settings.kill_every * self._chance.uniform(0.5, 1.5)
             self._watch(place, min(pause, left), kill=pause < left)
+        while not self.ends["killed"]:  # All that were chosen had crashed on purpose, or the time was short.
+            self._watch(self._chance.choice(sorted(self._working)), 0, kill=True)
         (self._settings.folder / STOP).touch()
         for place in sorted(self._working):
             self._working[place][1].wait(PATIENCE)
