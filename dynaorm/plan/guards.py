@@ -4,6 +4,8 @@ Rule 1. A claim passes where nothing is stored, or the guard is already the clai
 Rule 2. A release passes where the guard is the releaser's, or has no owner (written by hand, as AWS published them), or
         is missing. Somebody else's guard is left alone.
 Rule 3. A value that stays with its entity costs nothing.
+Rule 4. Two that end up with one value are refused here, unless both had it already: one of them is stale, and DynamoDB,
+        which knows which, will say so.
 """
 
 from collections.abc import Mapping, Sequence
@@ -48,13 +50,17 @@ class Holder:
 
 @record(frozen=False)
 class Guard:
-    """One guard item that the unit of work may touch; ``value`` is what it stands for, as a person would name it."""
+    """One guard item that the unit of work may touch.
+
+    ``value`` is what it stands for, as a person would name it; ``kept``: the new holder had it before.
+    """
 
     constraint: str
     text: str
     value: Any = None
     old: Holder | None = None
     new: Holder | None = None
+    kept: bool = False
 
 
 _Guards: TypeAlias = dict[tuple[str, str], Guard]
@@ -65,7 +71,7 @@ def guards_of(nets: Sequence[Net]) -> list[list[Guard]]:
     """For each net the guards first met with it, held before or after.
 
     Raises:
-        UniqueViolation: two entities of the unit of work end up with one value.
+        UniqueViolation: two entities of the unit of work end up with one value, which not both had.
     """
     known: _Guards = {}
     clashes: list[tuple[Net, Violation]] = []
@@ -92,9 +98,10 @@ def _meet(net: Net, known: _Guards, clashes: list[tuple[Net, Violation]]) -> Non
     if ends_with_values and net.after is not None:
         for holder, (name, text, value) in _held_by(net, net.mapping, net.after):
             guard = _known(known, holder, name, text)
-            if guard.new is not None:
+            kept = guard.old is not None and guard.old.net is net
+            if guard.new is not None and not (kept and guard.kept):
                 clashes.append((net, _clash(guard, net, value)))
-            guard.new, guard.value = holder, value
+            guard.new, guard.value, guard.kept = holder, value, kept
 
 
 def _known(known: _Guards, holder: Holder, name: str, text: str) -> Guard:

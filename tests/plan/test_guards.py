@@ -360,3 +360,29 @@ def test_a_clash_names_the_class_and_the_owner() -> None:
     with pytest.raises(UniqueViolation) as clash:
         plan_of(Save(User(user_id="1", phone="5")), Save(User(user_id="2", phone="5")))
     assert (clash.value.entity, clash.value.owner) == ("User", Key(User, user_id="1"))
+
+
+def test_who_keeps_a_value_is_refused_by_dynamodb_alone_for_one_of_two_keepers_is_stale() -> None:
+    stale, fresh = saved(User(user_id="1", phone="5")), saved(User(user_id="2", phone="5"))
+    stale.tenant = fresh.tenant = "u"
+    plan = plan_of(Save(stale), Save(fresh))
+    assert [one.purpose for one in plan.actions] == [Purpose.UPDATE, Purpose.UPDATE]
+    assert all(one.expected is not None for one in plan.actions)
+
+
+@pytest.mark.parametrize("claimer_comes_first", [True, False])
+def test_a_value_that_one_keeps_and_another_claims_is_refused(claimer_comes_first: bool) -> None:
+    keeper, claimer = saved(User(user_id="1", phone="5")), saved(User(user_id="2"))
+    keeper.tenant, claimer.phone = "u", "5"
+    intents = [Save(claimer), Save(keeper)] if claimer_comes_first else [Save(keeper), Save(claimer)]
+    with pytest.raises(UniqueViolation) as clash:
+        plan_of(*intents)
+    assert {violation.value for violation in clash.value.violations} == {"5"}
+
+
+def test_a_third_that_claims_what_two_keep_is_refused() -> None:
+    keepers = [saved(User(user_id=one, phone="5")) for one in ("1", "2")]
+    for keeper in keepers:
+        keeper.tenant = "u"
+    with pytest.raises(UniqueViolation):
+        plan_of(*map(Save, keepers), Save(User(user_id="3", phone="5")))

@@ -102,6 +102,31 @@ def test_run_repeats_after_contention(session: Session, moto: Transport) -> None
         Session(transport=FaultyTransport(moto, conflict(times=99)), clock=FakeClock()).run(work, attempts=2)
 
 
+def test_run_repeats_work_that_saw_a_value_with_its_former_and_with_its_present_owner(
+    session: Session, wire: FaultyTransport
+) -> None:
+    first = session.save(User(user_id="1", email="e"))
+    second = session.save(User(user_id="2"))
+    loads: list[list[User]] = []
+
+    def work(tx: Transaction) -> None:
+        users = [session.get_one(User, user_id="1")]
+        if not loads:
+            with Session(transport=wire) as elsewhere, elsewhere.transaction() as other:
+                first.email, second.email = None, "e"
+                other.save(first)
+                other.save(second)
+        users.append(session.get_one(User, user_id="2"))
+        loads.append(users)
+        for user in users:
+            user.balance += 1
+            tx.save(user)
+
+    session.run(work)
+    assert [[user.email for user in users] for users in loads] == [["e", "e"], [None, "e"]]
+    assert [session.get_one(User, user_id=one).balance for one in ("1", "2")] == [1, 1]
+
+
 def test_run_repeats_nothing_else(session: Session) -> None:
     calls: list[int] = []
 
