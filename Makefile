@@ -18,13 +18,17 @@ MUTATE_ARGS ?=
 # Arguments for the comparison with peers, as in: make bench-peers PEERS_ARGS="--write"
 PEERS_ARGS ?=
 
+# Patterns of keys and tokens. Entropy and names are left out: KSUIDs and the word "token" are in every other file.
+SECRETS := $(addprefix --disable-plugin ,HexHighEntropyString Base64HighEntropyString KeywordDetector)
+
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint format torture fuzz mutate mutate-entity bench bench-scale bench-peers clean
+.PHONY: help demo test lint audit format torture fuzz mutate mutate-entity bench bench-scale bench-peers clean
 
 help:
 	@echo "make demo         run the examples on an in-memory DynamoDB"
 	@echo "make test         format, lint, types, floors, tests with coverage"
 	@echo "make lint         the same without the tests"
+	@echo "make audit        look for known vulnerabilities in what is installed (asks pypi.org)"
 	@echo "make format       write the formatting and the fixes that ruff knows"
 	@echo "make torture      processes that fight, meet faults and are killed"
 	@echo "make fuzz         the properties and state machines of tests/fuzz and tests/story, for long"
@@ -50,6 +54,14 @@ lint: .venv/.dev
 	$(BIN)/ruff check
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
+	$(BIN)/python -m pip check
+	@files=$$(git ls-files) && echo "detect-secrets: every file under version control" && \
+		$(BIN)/detect-secrets-hook --no-verify $(SECRETS) $$files
+
+# Not part of the others: it says nothing without pypi.org, and then it fails.
+audit: .venv/.dev .venv-audit/.installed
+	.venv-audit/bin/pip-audit --strict --skip-editable --progress-spinner=off \
+		--path "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')"
 
 format: .venv/.dev
 	$(BIN)/ruff format
@@ -81,7 +93,7 @@ bench-peers: .venv-peers/.installed .venv-peers-aio/.installed
 	.venv-peers/bin/python -m benchmarks.peers.run $(PEERS_ARGS)
 
 clean:
-	rm -rf .venv .venv-ministack .venv-mutation .venv-peers .venv-peers-aio .coverage .coverage.* dist mutants
+	rm -rf .venv .venv-ministack .venv-audit .venv-mutation .venv-peers .venv-peers-aio .coverage .coverage.* dist mutants
 	rm -rf .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find dynaorm tests examples benchmarks -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
@@ -108,6 +120,11 @@ clean:
 .venv-mutation/.installed: pyproject.toml
 	$(PYTHON) -m venv .venv-mutation
 	.venv-mutation/bin/python $(PIP_INSTALL) --editable ".[mutation]"
+	@touch $@
+
+.venv-audit/.installed:
+	$(PYTHON) -m venv .venv-audit
+	.venv-audit/bin/python $(PIP_INSTALL) "pip-audit>=2.10,<3"
 	@touch $@
 
 # The libraries that dynaorm is compared with. aiobotocore pins botocore, so it lives apart.

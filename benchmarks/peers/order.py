@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any
 
 REGION = "us-east-1"
-ACCESS_KEY = "AKIABENCHMARKEXAMPLE"
+ACCESS_KEY = "AKIABENCHMARKEXAMPLE"  # pragma: allowlist secret - opens nothing
 SECRET_KEY = "benchmark/secret/key/of/forty/characters"
 
 PAGE = 100

@@ -37,6 +37,6 @@ def encoder_of(fields: Iterable[FieldMapping]) -> Encoder:
             test = f"type(value := values[{field.name!r}]) is str and value.isascii()"
             made = f'{{"S": value}} if {test} else {encode}(value)'
         lines.append(f"        {field.attribute!r}: {made},\n")
-    exec(f"def encode(values):\n    return {{\n{''.join(lines)}    }}", names)
+    exec(f"def encode(values):\n    return {{\n{''.join(lines)}    }}", names)  # noqa: S102 - of names alone, each as its repr
     encoder: Encoder = names["encode"]
     return encoder

@@ -352,6 +352,7 @@ def test_nothing_is_sent_to_a_server_of_another_name(secure_server: Unruly, cert
 
 
 def test_a_proxy_passes_on_what_is_not_encrypted(server: Unruly, monkeypatch: pytest.MonkeyPatch) -> None:
+    # pragma: allowlist nextline secret
     monkeypatch.setenv("http_proxy", server.endpoint.replace("http://", "http://me:secret@"))
     with closing(pool_to("http://dynamodb.example:8000")) as pool:
         send(pool, server)
@@ -364,6 +365,7 @@ def test_a_proxy_passes_on_what_is_not_encrypted(server: Unruly, monkeypatch: py
 def test_a_proxy_sees_nothing_of_what_is_encrypted(
     server: Unruly, secure_server: Unruly, certificate: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # pragma: allowlist nextline secret
     monkeypatch.setenv("https_proxy", server.endpoint.replace("http://", "http://me:secret@"))
     server.will(tunnel)
     with closing(pool_to(secure_server.endpoint, ca_bundle=certificate)) as pool:

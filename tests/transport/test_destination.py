@@ -207,6 +207,7 @@ def test_a_system_without_certificates_trusts_those_that_botocore_brings(
         ({"http_proxy": "http://p"}, "http://a.example", ("http://p:80", "")),
         ({"HTTPS_PROXY": "https://p"}, "https://a.example", ("https://p:443", "")),
         ({"HTTPS_PROXY": "http://[::1]:3128"}, "https://a.example", ("http://[::1]:3128", "")),
+        # pragma: allowlist nextline secret
         ({"HTTPS_PROXY": "http://me:p%40ss@p:1"}, "https://a.example", ("http://p:1", "Basic bWU6cEBzcw==")),
         ({"HTTPS_PROXY": "http://p:1", "NO_PROXY": "a.example"}, "https://a.example", None),
         ({"HTTPS_PROXY": "http://p:1", "NO_PROXY": ".example"}, "https://a.example:8000", None),
@@ -226,6 +227,7 @@ def test_a_proxy_is_the_environments_and_not_for_everybody(
     assert (chosen and (chosen.url, chosen.authorization)) == proxy
 
 
+# pragma: allowlist nextline secret
 @pytest.mark.parametrize("url", ["http://", "http://p:99999", "http://me:secret@"])
 def test_a_proxy_that_is_no_url_is_refused_without_showing_its_password(
     url: str, monkeypatch: pytest.MonkeyPatch

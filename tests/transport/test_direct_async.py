@@ -254,6 +254,7 @@ def test_a_certificate_that_is_trusted_by_the_environment_is_trusted(
 
 
 def test_a_proxy_passes_on_what_is_not_encrypted(server: Unruly, monkeypatch: pytest.MonkeyPatch) -> None:
+    # pragma: allowlist nextline secret
     monkeypatch.setenv("http_proxy", server.endpoint.replace("http://", "http://me:secret@"))
 
     async def work() -> None:
@@ -269,6 +270,7 @@ def test_a_proxy_passes_on_what_is_not_encrypted(server: Unruly, monkeypatch: py
 def test_a_proxy_sees_nothing_of_what_is_encrypted(
     server: Unruly, secure_server: Unruly, certificate: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # pragma: allowlist nextline secret
     monkeypatch.setenv("https_proxy", server.endpoint.replace("http://", "http://me:secret@"))
     monkeypatch.setenv("AWS_CA_BUNDLE", str(certificate))
     server.will(tunnel)
