@@ -147,7 +147,7 @@ def expressions(part: Any) -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def engine(credentials: None) -> Iterator[Transport]:
+def strict(credentials: None) -> Iterator[Transport]:
     with strict_moto():
         transport = PynamoTransport(region="eu-west-1")
         Session(transport=transport).create_table(app)
@@ -155,10 +155,10 @@ def engine(credentials: None) -> Iterator[Transport]:
         transport.close()
 
 
-def cleared(engine: Transport) -> None:
-    for item in engine.call(Call("Scan", {"TableName": "values"}))["Items"]:
+def cleared(strict: Transport) -> None:
+    for item in strict.call(Call("Scan", {"TableName": "values"}))["Items"]:
         key = {"PK": item["PK"], "SK": item["SK"]}
-        engine.call(Call("DeleteItem", {"TableName": "values", "Key": key}))
+        strict.call(Call("DeleteItem", {"TableName": "values", "Key": key}))
 
 
 @given(secret=SECRETS, fault=st.sampled_from([None, lost_answer, conflict, throttle]), at=st.integers(1, 20))
@@ -166,18 +166,18 @@ def cleared(engine: Transport) -> None:
     max_examples=settings().max_examples // 12, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 def test_no_secret_is_in_an_expression_or_in_the_log(
-    engine: Transport, caplog: pytest.LogCaptureFixture, secret: str, fault: Any, at: int
+    strict: Transport, caplog: pytest.LogCaptureFixture, secret: str, fault: Any, at: int
 ) -> None:
-    cleared(engine)
+    cleared(strict)
     caplog.set_level(1, logger="dynaorm")
     caplog.clear()
-    wire = FaultyTransport(engine, *([] if fault is None else [fault(at)]))
+    wire = FaultyTransport(strict, *([] if fault is None else [fault(at)]))
     session = Session(transport=wire, clock=FakeClock(), retry=Retry(attempts=3))
     outcomes = [outcome(work) for several in (writes, reads) for work in several(session, secret)]
     assert fault is not None or outcomes.count("ok") == 24
     # The foreign guard of a value: what is left alone is logged, and so is what nobody understands.
     stranger = {"PK": {"S": f"USER#{secret}"}, "SK": {"S": f"U#{secret}"}, "_type": {"S": secret}}
-    engine.call(Call("PutItem", {"TableName": "values", "Item": stranger}))
+    strict.call(Call("PutItem", {"TableName": "values", "Item": stranger}))
     assert session.query(User, name=secret).all() == []
     assert len(wire.calls) > 30
     assert sum(secret in repr(call.request) for call in wire.calls) > 30
@@ -197,20 +197,20 @@ def outcome(work: Callable[[], object]) -> str:
 
 
 def test_an_asynchronous_session_keeps_it_out_of_the_log_too(
-    engine: Transport, caplog: pytest.LogCaptureFixture
+    strict: Transport, caplog: pytest.LogCaptureFixture
 ) -> None:
-    cleared(engine)
+    cleared(strict)
     caplog.set_level(logging.DEBUG, logger="dynaorm")
-    session = AsyncSession(transport=ThreadedTransport(engine))
+    session = AsyncSession(transport=ThreadedTransport(strict))
     asyncio.run(session.save(user("QWXYZQWXYZ")))
     assert len(caplog.records) == 1
     assert "QWXYZQWXYZ" not in caplog.text
 
 
-def test_a_signed_cursor_leads_into_no_partition_but_its_own(engine: Transport) -> None:
-    cleared(engine)
+def test_a_signed_cursor_leads_into_no_partition_but_its_own(strict: Transport) -> None:
+    cleared(strict)
     secret = b"sixteen bytes or more"
-    mine, theirs = (Session(transport=engine, cursor_secret=one) for one in (secret, secret[::-1]))
+    mine, theirs = (Session(transport=strict, cursor_secret=one) for one in (secret, secret[::-1]))
     for name in ("me", "you"):
         for part in "abc":
             mine.save(User(name=name, part=part))
