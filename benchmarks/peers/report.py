@@ -3,6 +3,7 @@
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import truediv
 
 from benchmarks.peers.client import OPERATIONS
 from benchmarks.peers.cold import Start
@@ -25,6 +26,12 @@ class Row:
         """The median over the rounds; None where the library lacks the operation."""
         found = self.cpu.get(operation)
         return statistics.median(found) if found else None
+
+    def ratio(self, operation: str, unit: "Row") -> float | None:
+        """The median of each round's ratio to another client's, since a machine is not equally fast in all rounds."""
+        if not (operation in self.cpu and operation in unit.cpu):
+            return None
+        return statistics.median(map(truediv, self.cpu[operation], unit.cpu[operation]))
 
 
 def document(
@@ -54,38 +61,39 @@ def replaced(page: str, text: str) -> str:
 
 
 def _cpu_table(rows: Sequence[Row], operations: Sequence[str]) -> str:
-    reference = rows[0]
+    unit = rows[0]
     fastest = {
-        name: min(filter(None, (row.median(name) for row in rows)), default=None) for name in operations
+        name: min((ratio for row in rows if (ratio := row.ratio(name, unit)) is not None), default=None)
+        for name in operations
     }
 
     def cell(row: Row, operation: str) -> str:
-        median = row.median(operation)
+        median, ratio = row.median(operation), row.ratio(operation, unit)
         if median is None:
             return ""
-        text = _microseconds(median) + _ratio(median, reference.median(operation))
-        return f"**{text}**" if median == fastest[operation] else text
+        text = _microseconds(median) if ratio is None else f"{_microseconds(median)} ({ratio:.2f}x)"
+        return text if ratio is None or ratio != fastest[operation] else f"**{text}**"
 
     lines = [[row.name, row.gives, *(cell(row, name) for name in operations)] for row in rows]
-    return f"Median microseconds, and the ratio to {reference.name}. Bold: the fastest of all.\n\n" + _table(
-        ["client", "gives", *operations], lines, words=2
+    explained = (
+        f"Median microseconds, and the median of the rounds' ratios to {unit.name}. Bold: the fastest of all."
     )
+    return f"{explained}\n\n{_table(['client', 'gives', *operations], lines, words=2)}"
 
 
 def _faster(rows: Sequence[Row], operations: Sequence[str]) -> str:
     """For every form of dynaorm and operation, all the peers that are faster. Other forms of dynaorm are no peers."""
+    unit = rows[0]
     peers = [row for row in rows if not _is_own(row)]
     lines = []
     for row in filter(_is_own, rows):
         for operation in operations:
-            median, unit = row.median(operation), rows[0].median(operation)
-            if median is None:
+            own = row.ratio(operation, unit)
+            if own is None:
                 continue
-            times = [(time, peer.name) for peer in peers if (time := peer.median(operation)) is not None]
-            faster = [f"{name}{_ratio(time, unit)}" for time, name in sorted(times) if time < median]
-            lines.append(
-                [row.name, operation, _ratio(median, unit).strip(" ()"), ", ".join(faster) or "none"]
-            )
+            ratios = [(one, peer.name) for peer in peers if (one := peer.ratio(operation, unit)) is not None]
+            faster = [f"{name} ({ratio:.2f}x)" for ratio, name in sorted(ratios) if ratio < own]
+            lines.append([row.name, operation, f"{own:.2f}x", ", ".join(faster) or "none"])
     return _table(["client", "operation", "ratio", "peers that are faster"], lines, words=4) if lines else ""
 
 
@@ -137,10 +145,6 @@ def _spread(rows: Sequence[Row]) -> list[str]:
 def _microseconds(seconds: float) -> str:
     micro = seconds * 1e6
     return f"{micro:,.0f}" if micro >= 100 else f"{micro:.1f}"
-
-
-def _ratio(seconds: float, unit: float | None) -> str:
-    return f" ({seconds / unit:.2f}x)" if unit else ""
 
 
 def _milliseconds(starts: Sequence[Start], part: Callable[[Start], float]) -> str:

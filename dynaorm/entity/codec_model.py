@@ -52,6 +52,11 @@ class Member:
     defaults_to_none: bool = False
     is_key: bool = False
 
+    @property
+    def encoder(self) -> Callable[[Any], AttributeValue | None]:
+        """``encode``, or what it comes to where None is no absence."""
+        return self.encode if self.defaults_to_none else self.codec.encode
+
     def encode(self, value: Any) -> AttributeValue | None:
         """The attribute value; None for absence, where the default says None but the type does not."""
         if value is None and self.defaults_to_none and not self.codec.nullable:
@@ -142,7 +147,7 @@ def class_codec(kind: type, members: Sequence[Member], *, extra: Codec | None = 
         extra: the codec of fields beyond those, where a model allows them.
     """
     plan = _Plan.of(members, extra)
-    steps = [(member.name, member.attribute, member.encode) for member in members]
+    steps = [(member.name, member.attribute, member.encoder) for member in members]
 
     def encode(value: Any) -> AttributeValue:
         if type(value) is not kind:

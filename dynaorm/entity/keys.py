@@ -54,7 +54,11 @@ class KeyPart:
         if self.constant is not None:
             return {"S": self.constant}
         key = self.render(values)
-        return None if key is None else self.checked(key)
+        if key is None:
+            return None
+        if type(key) is str and 0 < len(key) <= self.limit and key.isascii():
+            return {self.attribute.kind: key}
+        return self.checked(key)
 
     def checked(self, key: str | bytes) -> AttributeValue:
         """A rendered key as an attribute value. Raises KeyValueError where DynamoDB would refuse its length."""

@@ -154,23 +154,20 @@ class EntityMapping:
     def primary_key(self, values: Mapping[str, Any]) -> dict[str, AttributeValue]:
         """The main item's primary key. Raises InvalidValue where a part is None or cannot be part of a key."""
         key: dict[str, AttributeValue] = {}
-        for part in self.primary_parts:
-            value = self._key_value(part, values)
-            if value is None:
-                missing = next(name for name in part.fields if values.get(name) is None)
-                problem = f"is part of the primary key {part.text!r}"
-                raise self.invalid(missing, None, problem, "give it a value")
-            if part.bare and part.attribute.kind == "S":
-                self._refuse_reserved(part, str(value["S"]))
-            key[part.attribute.name] = value
-        return key
-
-    def _key_value(self, part: KeyPart, values: Mapping[str, Any]) -> AttributeValue | None:
         try:
-            return part.value(values)
+            for part in self.primary_parts:
+                value = part.value(values)
+                if value is None:
+                    missing = next(name for name in part.fields if values.get(name) is None)
+                    problem = f"is part of the primary key {part.text!r}"
+                    raise self.invalid(missing, None, problem, "give it a value")
+                if part.bare and self.table.reserved and part.attribute.kind == "S":
+                    self._refuse_reserved(part, str(value["S"]))
+                key[part.attribute.name] = value
         except KeyValueError as problem:
             invalid = self.invalid(problem.field, problem.value, problem.problem)
             raise invalid from self.told(problem.field, problem)
+        return key
 
     def _refuse_reserved(self, part: KeyPart, text: str) -> None:
         if reserved := self.table.reserved_for(part.attribute, text):
@@ -316,10 +313,11 @@ class EntityMapping:
         for part in self.primary_parts:
             stored = item.get(part.attribute.name)
             try:
-                rendered = self._key_value(part, values)
-            except InvalidValue as wrong:
-                problem = f"{wrong.field}: is {shown(wrong.value)}, which {wrong.problem}"
-                raise self.unreadable(item, (problem,)) from wrong
+                rendered = part.value(values)
+            except KeyValueError as problem:
+                wrong = self.invalid(problem.field, problem.value, problem.problem)
+                text = f"{wrong.field}: is {shown(wrong.value)}, which {wrong.problem}"
+                raise self.unreadable(item, (text,)) from wrong
             if not same(stored, rendered):
                 raise self.unreadable(item, (differs(part, stored, rendered),))
 

@@ -17,7 +17,7 @@ from dynaorm.entity.escape import ALWAYS, escaper, pattern, unescape
 from dynaorm.entity.grammar import parse
 from dynaorm.entity.overlap import ANYTHING, Run, Shape
 from dynaorm.entity.packing import PACKINGS, Packing
-from dynaorm.entity.scalar import Scalar
+from dynaorm.entity.scalar import STR, Scalar
 from dynaorm.entity.spec import Slot, beginning
 from dynaorm.entity.template_rules import Kind, ambiguous, not_one_field, unordered
 from dynaorm.record import record
@@ -342,11 +342,15 @@ def _renderer(pieces: tuple[Piece, ...], after: str) -> Callable[[Mapping[str, A
 
 def _single_renderer(piece: Piece, after: str) -> Callable[[Mapping[str, Any]], str | None]:
     before, field, write = piece.before, piece.slot.field, piece.write
+    # A plain text and nothing around it: what ``write`` makes of it is known.
+    is_itself = not before and not after and piece.slot.plain and write is STR.to_text
 
     def render(values: Mapping[str, Any]) -> str | None:
         value = values.get(field)
         if value is None:
             return None
+        if is_itself and type(value) is str and value.isascii():
+            return value
         try:
             return f"{before}{write(value)}{after}"
         except ValueError as problem:

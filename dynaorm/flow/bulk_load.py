@@ -22,7 +22,7 @@ from dynaorm.flow.together import outcomes
 from dynaorm.item.batch import BATCH_WRITE_LIMIT, packed
 from dynaorm.plan.explain import reason
 from dynaorm.plan.intent import Save
-from dynaorm.plan.known import Ident, ident_of
+from dynaorm.plan.known import Ident, contents_of
 from dynaorm.plan.load import Load, check_loadable, load_of, plan_of
 from dynaorm.record import record
 
@@ -89,7 +89,7 @@ def _load(window: list[Any], context: Context, concurrency: int, tally: Tally) -
             continue
         table = load.mapping.table
         of_table = tables.setdefault(context.table_name(table.name), {})
-        of_table.setdefault(ident_of(table, load.key)[1:], []).append(load)
+        of_table.setdefault(contents_of(table, load.key), []).append(load)
     batches = [
         _Batch(name, dict(portion), context)
         for name, of_table in tables.items()
@@ -197,7 +197,7 @@ class _Batch:
         """What DynamoDB has not processed. Everything, where its words cannot be understood: twice does no harm."""
         table = next(iter(self.waiting.values()))[-1].mapping.table
         unprocessed = reply.get("UnprocessedItems", {}).get(self.table, [])
-        left = {ident_of(table, one["PutRequest"]["Item"])[1:] for one in unprocessed}
+        left = {contents_of(table, one["PutRequest"]["Item"]) for one in unprocessed}
         return left if left <= self.waiting.keys() else set(self.waiting)
 
     def _refused(self, refusal: Refusal) -> Flow[None]:

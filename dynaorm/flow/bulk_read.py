@@ -15,7 +15,7 @@ from dynaorm.flow.read import BATCH_GET_LIMIT, batch_get, visible
 from dynaorm.flow.target import Target, target_of
 from dynaorm.flow.together import gather
 from dynaorm.item.value import Item
-from dynaorm.plan.known import Ident, ident_of
+from dynaorm.plan.known import Ident, contents_of
 
 
 def get_many(
@@ -64,8 +64,8 @@ def _read(
         reading = wire.read(reply, now) if wire is not None else None
         if reading is None:
             items = reply.get("Responses", {}).get(name, [])
-            return [(_ident(table, item), dict(item)) for item in items], reply
-        idents = [_ident(table, head) for head in reading.heads]
+            return [(contents_of(table, item), dict(item)) for item in items], reply
+        idents = [contents_of(table, head) for head in reading.heads]
         return list(zip(idents, reading.found, strict=True)), reading.rest
 
     keys = [target.key for target in targets]
@@ -88,12 +88,7 @@ def _target(key: object) -> Target:
 
 def _place_of(target: Target, context: Context) -> tuple[str, Ident]:
     table = target.mapping.table
-    return context.table_name(table.name), _ident(table, target.key)
-
-
-def _ident(table: Table, key: Item) -> Ident:
-    """The identity of an item within its table: two declared tables may be one where it counts."""
-    return ident_of(table, key)[1:]
+    return context.table_name(table.name), contents_of(table, target.key)
 
 
 def _entities(

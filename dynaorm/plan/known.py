@@ -16,11 +16,16 @@ def ident_of(table: Table, key: Item) -> Ident:
 
     Numbers are compared as texts: those rendered and those stored are both canonical.
     """
+    return table.name, *contents_of(table, key)
+
+
+def contents_of(table: Table, key: Item) -> Ident:
+    """The identity of an item within its table, which may be declared twice under different names."""
     names = table.key_names
     if len(names) == 1:
-        return table.name, *key[names[0]].values()
+        return (*key[names[0]].values(),)
     partition, sort = names
-    return table.name, *key[partition].values(), *key[sort].values()
+    return (*key[partition].values(), *key[sort].values())
 
 
 @record
