@@ -38,8 +38,9 @@ class Key(Generic[E]):
                 remedy=f"write Key({type(entity).__name__}, ...), or give the object itself in place of its key",
             )
         mapping = mapping_of(entity)
+        check_key_fields(mapping, fields)
         self.entity = entity
-        self.fields = MappingProxyType(key_fields(mapping, fields))
+        self.fields = MappingProxyType(fields)
         self.primary_key = mapping.primary_key(fields)
 
     def __repr__(self) -> str:
@@ -75,9 +76,11 @@ def sought_key(entity: type[E], fields: Mapping[str, Any]) -> Key[E]:
     return _restore(entity, fields, {})
 
 
-def key_fields(mapping: EntityMapping, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Exactly the fields of the primary key. Raises UnknownField, UsageError."""
+def check_key_fields(mapping: EntityMapping, fields: Mapping[str, Any]) -> None:
+    """Raises UnknownField, UsageError where these are not exactly the fields of the primary key."""
     wanted = mapping.key_fields
+    if len(fields) == len(wanted) and all(map(fields.__contains__, wanted)):
+        return
     name = mapping.entity.__name__
     for given in fields:
         if given not in wanted:
@@ -87,7 +90,6 @@ def key_fields(mapping: EntityMapping, fields: Mapping[str, Any]) -> dict[str, A
             problem=f"the primary key of {name} is made of {', '.join(wanted)}, and {', '.join(missing)} is missing",
             remedy=f"give {', '.join(f'{one}=...' for one in missing)}",
         )
-    return dict(fields)
 
 
 def stored_key(mapping: EntityMapping, primary_key: Mapping[str, AttributeValue]) -> Key[Any]:
