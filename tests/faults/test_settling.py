@@ -272,3 +272,37 @@ def test_a_transport_that_breaks_after_an_unanswered_attempt_leaves_the_outcome_
     account.city = "Basel"
     session.save(account)
     assert [call.operation for call in wire.calls] == ["PutItem"] * 3 + ["UpdateItem"]
+
+
+# -- restored, and deleted twice ---------------------------------------------------------------------------------------
+
+
+def texts(store: "Store") -> list[tuple[str, str]]:
+    """The sort key and text of every item of a page."""
+    return [(item["SK"]["S"], item["text"]["S"]) for item in store.items(app)]
+
+
+@pytest.mark.parametrize("fault", [lost_answer, lost_request])
+def test_restoring_it_settles_it_first(store: "Store", fault: Callable[..., Fault]) -> None:
+    session, _ = store.line(fault(at=2), retry=ONE_TRY)
+    page = session.save(Page(name="home", text="one"))
+    page.text = "two"
+    store.unknown(lambda: session.save(page))
+    session.restore(page, version=1)
+    assert texts(store) == [("v0_TEXT", "one"), ("v1_TEXT", "one"), ("v2_TEXT", "two"), ("v3_TEXT", "one")]
+    assert (page.text, inspect(page).version) == ("one", 3)
+
+
+@pytest.mark.parametrize("fault", [lost_answer, lost_request])
+def test_an_entity_whose_restoration_has_no_known_outcome_settles_it(
+    store: "Store", fault: Callable[..., Fault]
+) -> None:
+    session, _ = store.line(fault(at=3, operation="TransactWriteItems"), retry=ONE_TRY)
+    page = session.save(Page(name="home", text="one"))
+    page.text = "two"
+    session.save(page)
+    store.unknown(lambda: session.restore(page, version=1))
+    assert (page.text, inspect(page).version) == ("two", 2)
+    session.save(page)
+    assert texts(store) == [("v0_TEXT", "one"), ("v1_TEXT", "one"), ("v2_TEXT", "two"), ("v3_TEXT", "one")]
+    assert (page.text, inspect(page).version, inspect(page).changes) == ("one", 3, {})
