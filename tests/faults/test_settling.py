@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import pytest
 
 from dynaorm import Entity, F, Retry, Table, Unique, inspect
-from dynaorm.errors import StaleEntity, StoreError
+from dynaorm.errors import StaleEntity, StoreError, UsageError
 from dynaorm.flow.call import Call, Reply, Transport
 from dynaorm.testing.faults import Fault, lost_answer, lost_request, throttle
 
@@ -306,3 +306,30 @@ def test_an_entity_whose_restoration_has_no_known_outcome_settles_it(
     session.save(page)
     assert texts(store) == [("v0_TEXT", "one"), ("v1_TEXT", "one"), ("v2_TEXT", "two"), ("v3_TEXT", "one")]
     assert (page.text, inspect(page).version, inspect(page).changes) == ("one", 3, {})
+
+
+@pytest.mark.parametrize("fault", [lost_answer, lost_request])
+@pytest.mark.parametrize(
+    "entity", [Account(name="liz"), User(user_id="1", email="liz@x.org"), Page(name="home", text="one")]
+)
+def test_deleting_again_what_may_have_been_deleted_settles_the_deletion(
+    store: "Store", entity: Any, fault: Callable[..., Fault]
+) -> None:
+    session, _ = store.line(fault(at=2), retry=ONE_TRY)
+    subject = session.save(entity.model_copy())
+    store.unknown(lambda: session.delete(subject))
+    session.delete(subject)
+    assert [item for item in store.items(app) if "deleted" not in item and "version" not in item] == []
+    assert not inspect(subject).loaded
+    with pytest.raises(UsageError, match=r"this .* is new"):
+        session.delete(subject)
+
+
+def test_a_block_that_deletes_it_again_does_the_rest(store: "Store") -> None:
+    session, _ = store.line(lost_answer(at=2), retry=ONE_TRY)
+    account = session.save(Account(name="liz"))
+    store.unknown(lambda: session.delete(account))
+    with session.transaction() as tx:
+        tx.delete(account)
+        tx.save(Account(name="liz", city="Basel"))
+    assert [item["city"] for item in store.items(app)] == [{"S": "Basel"}]
