@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import pytest
 
 from dynaorm import Entity, F, Retry, Table, Unique, inspect
-from dynaorm.errors import StaleEntity, StoreError, UsageError
+from dynaorm.errors import OutcomeUnknown, StaleEntity, StoreError, UsageError
 from dynaorm.flow.call import Call, Reply, Transport
 from dynaorm.testing.faults import Fault, lost_answer, lost_request, throttle
 
@@ -333,3 +333,25 @@ def test_a_block_that_deletes_it_again_does_the_rest(store: "Store") -> None:
         tx.delete(account)
         tx.save(Account(name="liz", city="Basel"))
     assert [item["city"] for item in store.items(app)] == [{"S": "Basel"}]
+
+
+def test_what_nobody_can_tell_any_more_names_a_remedy_that_helps(store: "Store") -> None:
+    session, _ = store.line(lost_answer(at=2), retry=ONE_TRY)
+    account = session.save(Account(name="liz"))
+    account.city = "Basel"
+    plan = store.unknown(lambda: session.save(account))
+    other = store.line().session
+    theirs = other.get_one(Account, name="liz")
+    theirs.tags = frozenset("a")
+    other.save(theirs)
+    for again in (lambda: session.save(account), lambda: session.resume(plan)):
+        with pytest.raises(OutcomeUnknown) as caught:
+            again()
+        assert caught.value.remedy == (
+            "what is stored is not what this write left, so sending it again finds out nothing; get the entity to see "
+            "what is stored, and decide again"
+        )
+    session.refresh(account)
+    account.city = "Chur"
+    session.save(account)
+    assert store.items(app)[0]["city"] == {"S": "Chur"}
