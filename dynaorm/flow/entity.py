@@ -56,8 +56,17 @@ def get_one(named: Any, keywords: Mapping[str, Any], context: Context) -> Flow[A
     """The same, raising EntityNotFound where there is none."""
     found = yield from get(named, keywords, context)
     if found is None:
-        raise EntityNotFound(key=key_and_options(named, keywords)[0])
+        key, options = key_and_options(named, keywords)
+        raise _no_version(key, options["version"]) if options.get("version") else EntityNotFound(key=key)
     return found
+
+
+def _no_version(key: Key[Any], number: int) -> EntityNotFound:
+    return EntityNotFound(
+        key=key,
+        problem=f"{key!r} has no version {number}",
+        remedy="it was never written, or was pruned; look at session.history(...)",
+    )
 
 
 def refresh(entity: Any, context: Context) -> Flow[Any]:
@@ -124,6 +133,8 @@ def restore(named: Any, version: int, context: Context) -> Flow[Any]:
     if not isinstance(named, Key):
         yield from settle([Save(named)], context)
     target = target_of(named)
+    if target.state is not None:
+        writable_state(target.mapping, target.state, float("-inf"))
     copy = yield from history.latest(target, context)
     if copy is None:
         raise EntityNotFound(key=target.name)
@@ -131,7 +142,7 @@ def restore(named: Any, version: int, context: Context) -> Flow[Any]:
     target = target.as_stored(copy)
     found = yield from history.at_version(target, version, context)
     if found is None:
-        raise EntityNotFound(key=target.name)
+        raise _no_version(target.name, version)
     if target.mapping.is_tombstone(copy):
         entity = _whole(target, found)
         set_state(entity, None)
