@@ -384,6 +384,10 @@ def mapping_of(entity: type[Any]) -> EntityMapping:
     failure = own.get(FAILURE)
     if isinstance(failure, Exception):
         raise failure
+    if not isinstance(entity, type):
+        raise UsageError(problem=f"{entity!r} is no entity class", remedy="name a class that has a table")
+    if issubclass(entity, type):
+        raise UsageError(problem="a class was given in place of an object of it", remedy="give an object")
     if issubclass(entity, BaseModel) and not entity.__pydantic_complete__:
         entity.model_rebuild()
         return mapping_of(entity)

@@ -15,7 +15,7 @@ from dynaorm.flow.write import resume, send
 from dynaorm.item.value import Item
 from dynaorm.plan.compiler import compile_plan
 from dynaorm.plan.fold import class_of, fold, target
-from dynaorm.plan.intent import Edit, Intent
+from dynaorm.plan.intent import Edit, Intent, Remove
 from dynaorm.plan.known import NOTHING_KNOWN, Known, Setting, ident_of
 from dynaorm.plan.nets import reads_of
 from dynaorm.plan.plan import Plan
@@ -64,7 +64,7 @@ def commit(
         StoreError: DynamoDB refused it; nothing was written and no entity changed.
         OutcomeUnknown: it may have been written.
     """
-    yield from settle(intents, context)
+    intents = yield from settle(intents, context)
     setting = setting_of(context, token, exactly_once=exactly_once)
     pauses = context.retry.pauses(context.clock)
     learned = False
@@ -102,22 +102,39 @@ def _learn(known: Known, learned: Learned) -> Known:
     return known.learned(learned.items, learned.foreign)
 
 
-def settle(intents: Sequence[Intent], context: Context) -> Flow[None]:
-    """Settle the entities whose last write has no known outcome, before they are written again.
+def settle(intents: Sequence[Intent], context: Context) -> Flow[list[Intent]]:
+    """Settle the entities whose last write has no known outcome, before they are written again; what is left to do.
+
+    An entity that was to be deleted, and turns out to have been, is not deleted again.
 
     Raises:
         OutcomeUnknown: there is still no answer.
     """
-    for intent in intents:
-        entity = target(intent)
-        unsettled = None if isinstance(entity, Key) else unsettled_of(entity)
-        if unsettled is None:
-            continue
+    waiting = [
+        _unsettled(intent) for intent in intents
+    ]  # before the first is settled: several may share one plan
+    left: list[Intent] = []
+    for intent, unsettled in zip(intents, waiting, strict=True):
+        if unsettled is None or not (yield from _is_deleted(intent, unsettled, context)):
+            left.append(intent)
+    return left
+
+
+def _unsettled(intent: Intent) -> Unsettled | None:
+    entity = target(intent)
+    return None if isinstance(entity, Key) else unsettled_of(entity)
+
+
+def _is_deleted(intent: Intent, unsettled: Unsettled, context: Context) -> Flow[bool]:
+    """Settle one entity; whether it was deleted, as the intent wants it."""
+    entity = target(intent)
+    if unsettled_of(entity) is unsettled:
         committed = yield from _is_committed(unsettled, context)
         if unsettled_of(entity) is unsettled:
             # A copy, made while the outcome was not known: the plan knows only the original.
             effect = unsettled.effect._replace(entity=entity)
             effect.apply() if committed else effect.settle_as_before()
+    return isinstance(intent, Remove) and unsettled.effect.state is None and state_of(entity) is None
 
 
 def _is_committed(unsettled: Unsettled, context: Context) -> Flow[bool]:

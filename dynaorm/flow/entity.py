@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dynaorm.entity.key import Key
-from dynaorm.entity.state import set_state, state_of
+from dynaorm.entity.state import Unsettled, set_state, state_of, unsettled_of
 from dynaorm.entity.version import Version
 from dynaorm.errors import EntityNotFound, StaleEntity, UsageError
 from dynaorm.flow import history
 from dynaorm.flow.call import Flow
-from dynaorm.flow.commit import commit, updated
+from dynaorm.flow.commit import commit, settle, updated
 from dynaorm.flow.context import Context
 from dynaorm.flow.read import load
 from dynaorm.flow.target import Target, key_and_options, target_of
@@ -56,8 +56,17 @@ def get_one(named: Any, keywords: Mapping[str, Any], context: Context) -> Flow[A
     """The same, raising EntityNotFound where there is none."""
     found = yield from get(named, keywords, context)
     if found is None:
-        raise EntityNotFound(key=key_and_options(named, keywords)[0])
+        key, options = key_and_options(named, keywords)
+        raise _no_version(key, options["version"]) if options.get("version") else EntityNotFound(key=key)
     return found
+
+
+def _no_version(key: Key[Any], number: int) -> EntityNotFound:
+    return EntityNotFound(
+        key=key,
+        problem=f"{key!r} has no version {number}",
+        remedy="it was never written, or was pruned; look at session.history(...)",
+    )
 
 
 def refresh(entity: Any, context: Context) -> Flow[Any]:
@@ -121,7 +130,11 @@ def restore(named: Any, version: int, context: Context) -> Flow[Any]:
         StaleEntity: the object given is not the latest any more.
         StoreError: a unique value has been taken by somebody else; nothing was written.
     """
+    if not isinstance(named, Key):
+        yield from settle([Save(named)], context)
     target = target_of(named)
+    if target.state is not None:
+        writable_state(target.mapping, target.state, float("-inf"))
     copy = yield from history.latest(target, context)
     if copy is None:
         raise EntityNotFound(key=target.name)
@@ -129,7 +142,7 @@ def restore(named: Any, version: int, context: Context) -> Flow[Any]:
     target = target.as_stored(copy)
     found = yield from history.at_version(target, version, context)
     if found is None:
-        raise EntityNotFound(key=target.name)
+        raise _no_version(target.name, version)
     if target.mapping.is_tombstone(copy):
         entity = _whole(target, found)
         set_state(entity, None)
@@ -137,8 +150,20 @@ def restore(named: Any, version: int, context: Context) -> Flow[Any]:
         entity = target.mapping.hydrate(copy)
         vars(entity).update(found.values)
     known = Known({ident_of(target.mapping.table, target.key): copy})
-    yield from commit([Save(entity)], context, known=known)
+    try:
+        yield from commit([Save(entity)], context, known=known)
+    except BaseException:
+        _wait_for(named, entity)
+        raise
     return entity if isinstance(named, Key) else take_over(named, entity)
+
+
+def _wait_for(named: Any, entity: Any) -> None:
+    """Let the caller's object settle a restoration whose outcome is not known, and become what was restored."""
+    unsettled = unsettled_of(entity)
+    if unsettled is not None and type(named) is type(entity):
+        effect = unsettled.effect._replace(entity=named, values=dict(vars(entity)))
+        set_state(named, Unsettled(unsettled.plan, effect, state_of(named)))
 
 
 def _check_latest(target: Target, copy: Any) -> None:

@@ -23,6 +23,8 @@ def create_table(table: Table, context: Context) -> Flow[None]:
         UsageError: it exists with other keys, or lacks a declared index.
         StoreError: DynamoDB refused.
     """
+    if not isinstance(table, Table):
+        raise UsageError(problem=f"create_table() takes a Table, and got {table!r}", remedy="give its table")
     yield from _create_one(table, context)
     if table.guard_table is not None:
         yield from create_table(table.guard_table, context)

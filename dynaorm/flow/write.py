@@ -7,7 +7,7 @@ Rule 3. An update that is not bound to a revision is never sent again after an u
 Rule 4. No entity changes before the plan is committed. An entity whose plan's outcome is not known keeps the plan.
 """
 
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from dynaorm.errors import DynaormError, OutcomeUnknown, StoreError, TokenReused
 from dynaorm.flow.call import Call, Flow, NoAnswer, Pause, Refusal, Reply
@@ -22,6 +22,11 @@ from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import GUARDS, Effect, Planned, Purpose
 from dynaorm.plan.verdict import Committed, Found, Learned, verdict
 from dynaorm.record import record
+
+_WRITTEN_OVER: Final = (
+    "what is stored is not what this write left, so sending it again finds out nothing; get the entity to see what is "
+    "stored, and decide again"
+)
 
 
 @record(frozen=False)
@@ -163,12 +168,17 @@ def _refused(sending: _Sending, refusal: Refusal, context: Context) -> Flow[Outc
         only = failures[0] if failures and not plan.is_transaction else None
         if only is not None and only.planned.purpose is Purpose.DELETE and only.item is None:
             return Committed(None)
-        raise OutcomeUnknown(
-            plan=plan, reason=f"an attempt got no answer, and the next was refused ({refusal.code})"
-        ) from refusal
+        raise _unknown_after(plan, refusal, written_over=only is not None) from refusal
     if isinstance(outcome, Learned):
         return outcome
     raise outcome from refusal
+
+
+def _unknown_after(plan: Plan, refusal: Refusal, *, written_over: bool) -> OutcomeUnknown:
+    why = f"an attempt got no answer, and the next was refused ({refusal.code})"
+    if written_over:
+        return OutcomeUnknown(plan=plan, reason=why, remedy=_WRITTEN_OVER)
+    return OutcomeUnknown(plan=plan, reason=why)
 
 
 def _failures(plan: Plan, refusal: Refusal) -> list[Found]:
@@ -221,7 +231,8 @@ def _read_back(plan: Plan, context: Context) -> Flow[bool]:
     committed = yield from _is_committed(plan, context)
     if not committed and _counts_twice(plan):
         # Somebody may have written over it: to say that it was not made would invite to count it twice.
-        raise OutcomeUnknown(plan=plan, reason="the item does not show the update, or not any more")
+        why = "the item does not show the update, or not any more"
+        raise OutcomeUnknown(plan=plan, reason=why, remedy=_WRITTEN_OVER)
     return committed
 
 

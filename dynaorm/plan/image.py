@@ -135,7 +135,13 @@ def writable_state(mapping: EntityMapping, state: Loaded | None, now: float) -> 
         )
     if mapping.is_expired(state.item, now):
         key = stored_key(mapping, mapping.key_of(state.item))
-        raise StaleEntity(key=key, expected=mapping.revision_of(state.item), found=None)
+        raise StaleEntity(
+            key=key,
+            expected=mapping.revision_of(state.item),
+            found=None,
+            problem=f"{key!r} has expired since it was loaded",
+            remedy="insert it anew: session.save(detached(entity, ...)) with another expiry",
+        )
     return state
 
 

@@ -9,7 +9,7 @@ from dynaorm.entity.key import Key
 from dynaorm.entity.mapping import mapping_of
 from dynaorm.entity.table import Table
 from dynaorm.entity.version import Version
-from dynaorm.errors import Contention, DecodeError, SessionClosed, StaleEntity
+from dynaorm.errors import Contention, DecodeError, SessionClosed, StaleEntity, UsageError
 from dynaorm.flow import entity as verbs
 from dynaorm.flow import history
 from dynaorm.flow.call import AsyncTransport, Clock, Flow, Pause
@@ -318,7 +318,7 @@ class AsyncSession(AsyncAsking, AsyncBulk, AsyncVerifying):
                 # Outside of try: what a hook raises comes after the commit, and must not make it happen twice.
                 run_hooks(tx.hooks)
                 return result
-        raise AssertionError("unreachable")
+        raise UsageError(problem=f"run(attempts={attempts}) makes no attempt", remedy="give 1 or more")
 
     def plan(self, entity: Any, /, *, condition: Condition | None = None) -> Plan:
         """What ``save(entity)`` would send, and why each action is there; no request is made."""

@@ -12,7 +12,7 @@ import threading
 from typing import Any
 
 from botocore.config import Config
-from botocore.exceptions import ClientError
+from botocore.exceptions import BotoCoreError, ClientError
 from botocore.session import Session as BotocoreSession
 from pynamodb.connection import Connection
 
@@ -78,7 +78,7 @@ class PynamoTransport:
         Raises:
             Refusal: DynamoDB answered with an error of its own (HTTP 4xx).
             NoAnswer: a timeout, a dropped connection, a damaged reply, or HTTP 5xx.
-            UsageError: no AWS region is known.
+            UsageError: no AWS region is known, or the endpoint is no URL.
         """
         connection = self._connection or self._open()
         try:
@@ -151,7 +151,17 @@ class _OneClient(Connection):
     @property
     def client(self) -> Any:
         with self._creating:
-            return super().client
+            try:
+                return super().client
+            except BotoCoreError:
+                raise
+            except ValueError as refused:  # all that botocore says of an endpoint
+                # What precedes an @ may be a password.
+                named = str(self.host or refused).rpartition("@")[2]
+                raise UsageError(
+                    problem=f"{named!r} is no endpoint of DynamoDB",
+                    remedy="give a URL like https://dynamodb.eu-west-1.amazonaws.com or http://127.0.0.1:8000",
+                ) from None
 
     def get_consumed_capacity_map(self, return_consumed_capacity: str) -> dict[str, str]:  # noqa: ARG002 - pynamodb's signature
         """Nothing: a request says itself what it wants, and DescribeTimeToLive has no such parameter."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import pytest
 
 from dynaorm import Entity, F, Retry, Table, Unique, inspect
-from dynaorm.errors import StaleEntity, StoreError
+from dynaorm.errors import OutcomeUnknown, StaleEntity, StoreError, UsageError
 from dynaorm.flow.call import Call, Reply, Transport
 from dynaorm.testing.faults import Fault, lost_answer, lost_request, throttle
 
@@ -272,3 +272,86 @@ def test_a_transport_that_breaks_after_an_unanswered_attempt_leaves_the_outcome_
     account.city = "Basel"
     session.save(account)
     assert [call.operation for call in wire.calls] == ["PutItem"] * 3 + ["UpdateItem"]
+
+
+# -- restored, and deleted twice ---------------------------------------------------------------------------------------
+
+
+def texts(store: "Store") -> list[tuple[str, str]]:
+    """The sort key and text of every item of a page."""
+    return [(item["SK"]["S"], item["text"]["S"]) for item in store.items(app)]
+
+
+@pytest.mark.parametrize("fault", [lost_answer, lost_request])
+def test_restoring_it_settles_it_first(store: "Store", fault: Callable[..., Fault]) -> None:
+    session, _ = store.line(fault(at=2), retry=ONE_TRY)
+    page = session.save(Page(name="home", text="one"))
+    page.text = "two"
+    store.unknown(lambda: session.save(page))
+    session.restore(page, version=1)
+    assert texts(store) == [("v0_TEXT", "one"), ("v1_TEXT", "one"), ("v2_TEXT", "two"), ("v3_TEXT", "one")]
+    assert (page.text, inspect(page).version) == ("one", 3)
+
+
+@pytest.mark.parametrize("fault", [lost_answer, lost_request])
+def test_an_entity_whose_restoration_has_no_known_outcome_settles_it(
+    store: "Store", fault: Callable[..., Fault]
+) -> None:
+    session, _ = store.line(fault(at=3, operation="TransactWriteItems"), retry=ONE_TRY)
+    page = session.save(Page(name="home", text="one"))
+    page.text = "two"
+    session.save(page)
+    store.unknown(lambda: session.restore(page, version=1))
+    assert (page.text, inspect(page).version) == ("two", 2)
+    session.save(page)
+    assert texts(store) == [("v0_TEXT", "one"), ("v1_TEXT", "one"), ("v2_TEXT", "two"), ("v3_TEXT", "one")]
+    assert (page.text, inspect(page).version, inspect(page).changes) == ("one", 3, {})
+
+
+@pytest.mark.parametrize("fault", [lost_answer, lost_request])
+@pytest.mark.parametrize(
+    "entity", [Account(name="liz"), User(user_id="1", email="liz@x.org"), Page(name="home", text="one")]
+)
+def test_deleting_again_what_may_have_been_deleted_settles_the_deletion(
+    store: "Store", entity: Any, fault: Callable[..., Fault]
+) -> None:
+    session, _ = store.line(fault(at=2), retry=ONE_TRY)
+    subject = session.save(entity.model_copy())
+    store.unknown(lambda: session.delete(subject))
+    session.delete(subject)
+    assert [item for item in store.items(app) if "deleted" not in item and "version" not in item] == []
+    assert not inspect(subject).loaded
+    with pytest.raises(UsageError, match=r"this .* is new"):
+        session.delete(subject)
+
+
+def test_a_block_that_deletes_it_again_does_the_rest(store: "Store") -> None:
+    session, _ = store.line(lost_answer(at=2), retry=ONE_TRY)
+    account = session.save(Account(name="liz"))
+    store.unknown(lambda: session.delete(account))
+    with session.transaction() as tx:
+        tx.delete(account)
+        tx.save(Account(name="liz", city="Basel"))
+    assert [item["city"] for item in store.items(app)] == [{"S": "Basel"}]
+
+
+def test_what_nobody_can_tell_any_more_names_a_remedy_that_helps(store: "Store") -> None:
+    session, _ = store.line(lost_answer(at=2), retry=ONE_TRY)
+    account = session.save(Account(name="liz"))
+    account.city = "Basel"
+    plan = store.unknown(lambda: session.save(account))
+    other = store.line().session
+    theirs = other.get_one(Account, name="liz")
+    theirs.tags = frozenset("a")
+    other.save(theirs)
+    for again in (lambda: session.save(account), lambda: session.resume(plan)):
+        with pytest.raises(OutcomeUnknown) as caught:
+            again()
+        assert caught.value.remedy == (
+            "what is stored is not what this write left, so sending it again finds out nothing; get the entity to see "
+            "what is stored, and decide again"
+        )
+    session.refresh(account)
+    account.city = "Chur"
+    session.save(account)
+    assert store.items(app)[0]["city"] == {"S": "Chur"}

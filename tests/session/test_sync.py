@@ -175,3 +175,23 @@ def test_a_missing_table_is_named(moto: Transport) -> None:
         session.get(USER)
     with pytest.raises(TableNotFound, match="sync-app"):
         session.save(User(user_id="1", email="a"))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda session: session.create_table(User),
+            r"create_table\(\) takes a Table, and got <class .*User'>; give its table",
+        ),
+        (lambda session: session.save(User), "a class was given in place of an object of it; give an object"),
+        (lambda session: session.delete(User), "a class was given in place of an object of it"),
+        (lambda session: session.save({"user_id": "1"}), "dict is not mapped to a table"),
+    ],
+)
+def test_what_is_taken_for_something_else_is_refused_by_name(
+    session: Session, wire: FaultyTransport, call: Callable[[Session], object], message: str
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        call(session)
+    assert wire.calls == []

@@ -31,8 +31,12 @@ def test_what_expired_is_absent_and_can_only_be_inserted_anew(moto: Transport, c
     assert session.get(Login, token="t") is None
     assert session.get_by(Login, alias="a") is None
     login.alias = "b"
-    with pytest.raises(StaleEntity):
+    with pytest.raises(StaleEntity) as caught:
         session.save(login)
+    assert str(caught.value) == (
+        "Key(Login, token='t') has expired since it was loaded; insert it anew: session.save(detached(entity, ...)) "
+        "with another expiry"
+    )
     again = session.save(Login(token="t", alias="a", until=at(clock, 100)))
     assert session.get_by(Login, alias="a") == again
 

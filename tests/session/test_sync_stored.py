@@ -19,7 +19,14 @@ from dynaorm import (
     Unique,
     Versioned,
 )
-from dynaorm.errors import EntityNotFound, InvalidValue, SameItemTwice, StaleEntity, UniqueViolation
+from dynaorm.errors import (
+    EntityNotFound,
+    InvalidValue,
+    SameItemTwice,
+    StaleEntity,
+    UniqueViolation,
+    UsageError,
+)
 from dynaorm.flow.call import Call, Transport
 from dynaorm.item.update import Change
 from dynaorm.item.value import Item
@@ -41,6 +48,11 @@ class Letter(Entity, table=app, pk="LETTER#{name}", sk="L", versioned=True):
     name: str
     text: Annotated[str, Attribute("text", formerly=("Text",)), Versioned()]
     note: str = ""
+
+
+class Page(Entity, table=app, pk="PAGE#{name}", sk="P", versioned=True):
+    name: str
+    text: str
 
 
 def midnight(at: datetime) -> datetime:
@@ -212,3 +224,31 @@ def test_a_renamed_attribute_makes_no_version(session: Session, moto: Transport)
     letter.note = "n"
     session.save(letter)
     assert [version.number for version in session.history(letter)] == [1]
+
+
+def test_a_version_that_is_not_there_is_named_by_its_number(moto: Transport, clock: FakeClock) -> None:
+    session = Session(transport=moto, clock=clock)
+    session.create_table(app)
+    page = session.save(Page(name="l", text="one"))
+    key = Key(Page, name="l")
+    with pytest.raises(EntityNotFound) as restored:
+        session.restore(page, version=9)
+    with pytest.raises(EntityNotFound) as loaded:
+        session.get_one(key, version=9)
+    assert (
+        str(restored.value)
+        == str(loaded.value)
+        == "Key(Page, name='l') has no version 9; it was never written, or was pruned; look at session.history(...)"
+    )
+
+
+def test_an_entity_read_at_a_version_is_restored_by_its_key(moto: Transport, clock: FakeClock) -> None:
+    session = Session(transport=moto, clock=clock)
+    session.create_table(app)
+    page = session.save(Page(name="l", text="one"))
+    page.text = "two"
+    session.save(page)
+    old = session.get_one(Key(Page, name="l"), version=1)
+    with pytest.raises(UsageError, match=r"was read at a version.*session\.restore\(Key\(Page"):
+        session.restore(old, version=1)
+    assert session.restore(Key(Page, name="l"), version=1).text == "one"

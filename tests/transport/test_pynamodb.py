@@ -350,6 +350,17 @@ def test_without_any_region_or_endpoint_the_error_says_how_to_give_one() -> None
         PynamoTransport().call(GET)
 
 
+# pragma: allowlist nextline secret
+@pytest.mark.parametrize("endpoint", ["localhost:8000", "nonsense", "http://liz:secret@two words"])
+def test_what_is_no_url_is_refused_as_an_endpoint_and_the_error_says_what_is(endpoint: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        PynamoTransport(endpoint=endpoint).call(GET)
+    assert str(caught.value) == (
+        f"{endpoint.rpartition('@')[2]!r} is no endpoint of DynamoDB; give a URL like "
+        "https://dynamodb.eu-west-1.amazonaws.com or http://127.0.0.1:8000"
+    )
+
+
 def test_mock_aws_answers_in_process_whatever_was_made_before_it() -> None:
     transport = PynamoTransport(region="us-east-1")
     with mock_aws():
