@@ -77,7 +77,7 @@ def net_of(slot: Slot, known: Known, setting: Setting) -> Net | None:
 
 def _as_checked(slot: Slot) -> Any:
     """What a check says is stored where an edit or deletion by key does not: its class may be another one."""
-    blind = slot.removal if slot.write is None else slot.write if slot.removal is None else None
+    blind = slot.removal if slot.write is None else slot.write
     if isinstance(blind, Edit | Remove) and isinstance(blind.target, Key):
         for check in slot.checks:
             if check.condition is None and (state := state_of(check.target)) is not None:

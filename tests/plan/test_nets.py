@@ -157,6 +157,8 @@ def moved() -> Loose:
         ([Remove(saved(User(user_id="1", email="e")))], []),
         ([Remove(KEY), Save(Stock(sku="a"))], ["STOCK#a"]),
         ([Check(Key(User, user_id="1"))], []),
+        ([Check(Key(Renamed, name="a"), F.kind == "x")], ["RENAMED#a"]),
+        ([Check(Key(Renamed, name="a"), F.left == 1)], []),
         ([Move(moved())], ["LOOSE#l"]),
     ],
 )
@@ -214,7 +216,7 @@ def test_an_insert_over_a_tombstone_replaces_it() -> None:
 def test_an_insert_over_a_live_entity_is_refused_and_an_overwrite_is_not() -> None:
     with pytest.raises(AlreadyExists) as raised:
         net(Save(Stock(sku="a")), stored=stock_item())
-    assert raised.value.key == KEY
+    assert (raised.value.key, raised.value.violations) == (KEY, ())
     found = fine(Save(Stock(sku="a"), overwrite=True), stored=stock_item("Fragile"))
     assert (found.before_mapping, found.mapping) == (mapping_of(Fragile), mapping_of(Stock))
 
@@ -284,7 +286,7 @@ def test_a_move_that_found_the_item_changed_is_stale() -> None:
     old, _ = fold([Move(one)], NOW)
     item: Item = {"PK": {"S": "LOOSE#l"}, "SK": {"S": "L"}, "_type": {"S": "Loose"}, "name": {"S": "l"}}
     for stored in (None, {**item, "left": {"N": "5"}}, {**item, "left": {"N": "0"}, "new": {"S": "x"}}):
-        with pytest.raises(StaleEntity):
+        with pytest.raises(StaleEntity, match=r"Key\(Loose, name='l'\)"):
             net_of(old, Known({ident_of(loose, old.key): stored}), SETTING)
     same = net_of(old, Known({ident_of(loose, old.key): {**item, "left": {"N": "0.0"}}}), SETTING)
     assert same is not None
