@@ -4,7 +4,6 @@ from datetime import UTC, datetime
 from typing import Annotated, TypeVar
 
 import pytest
-from pydantic import Field
 
 from dynaorm import Attribute, Entity, ExpiresAt, F, GlobalIndex, Index, InKey, Key, Table, Unique
 from dynaorm.entity.mapping import mapping_of
@@ -75,22 +74,10 @@ class Renamed(Entity, table=app, pk="RENAMED#{name}", sk="R"):
     kind: Annotated[str, Attribute("sort_of", formerly=("category",))] = ""
 
 
-class Measured(Entity, table=app, pk="MEASURED#{name}", sk="M"):
-    name: str
-    size: Annotated[int, Field(ge=0)] = 0
-    note: str = ""
-
-
 class Held(Entity, table=app, pk="HELD#{name}", sk="H"):
     name: str
     place: Annotated[str | None, InKey()] = None
     by_place = Index("GSI1", pk="PLACE#{place}", sk="{name}")
-
-
-MEASURED: Item = {
-    "PK": {"S": "MEASURED#a"}, "SK": {"S": "M"}, "_type": {"S": "Measured"}, "_rev": {"S": "w1"},
-    "name": {"S": "a"}, "size": {"N": "1"},
-}  # fmt: skip
 
 
 def saved(entity: E, write_id: str = "w1") -> E:
@@ -366,17 +353,6 @@ def test_what_changed_since_a_check_was_loaded_is_stale_and_says_which() -> None
     assert (stale.value.key, stale.value.expected, stale.value.found) == (KEY, "w9", "w10")
     same = fine(Check(loaded), Edit(KEY, EDIT.changes), stored=stock_item(legacy={"S": "x"}))
     assert same.as_loaded
-
-
-def test_an_update_validates_what_changed_and_nothing_else() -> None:
-    stock = mapping_of(Measured).hydrate(MEASURED)
-    vars(stock)["size"] = -1
-    stock.note = "n"
-    with pytest.raises(InvalidValue, match="size"):
-        net(Save(stock))
-    old = mapping_of(Measured).hydrate(MEASURED)
-    vars(old)["note"] = "n"
-    assert fine(Save(old)).changed == {"note"}
 
 
 def test_a_field_that_lives_in_an_index_key_alone_is_known_to_the_new_image() -> None:
