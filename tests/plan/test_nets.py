@@ -172,6 +172,10 @@ def test_what_is_not_there_cannot_be_updated_or_deleted(intent: Intent, stored: 
     assert raised.value.key == KEY
 
 
+def test_no_object_stands_for_what_is_named_by_its_key() -> None:
+    assert [fine(one, stored=stock_item()).entities for one in (EDIT, Remove(KEY))] == [(), ()]
+
+
 def test_a_tombstone_cannot_be_deleted_again() -> None:
     with pytest.raises(EntityNotFound):
         net(Remove(Key(Document, doc_id="d")), stored=TOMBSTONE)
