@@ -132,7 +132,7 @@ def _sides(
     net: Net, mapping: EntityMapping | None, item: Item | None, *, old: bool
 ) -> Iterator[tuple[AggregateMapping, Due]]:
     """What an entity contributes, as it was or as it will be, where that may differ."""
-    if net.write is CHECK or net.write is EDIT or mapping is None or item is None:
+    if net.write is CHECK or mapping is None or item is None:
         return
     if not mapping.aggregates or mapping.is_tombstone(item):
         return

@@ -50,6 +50,17 @@ class Desk(Entity, table=app, pk="DESK#{name}", sk="D"):
     by_width = Index("GSI1", pk="WIDTH#{width}", sk="{name}")
 
 
+class Drawer(Entity, table=app, pk="DRAWER#{drawer}", sk="D"):
+    drawer: str
+    papers: int = 0
+
+
+class Paper(Entity, table=app, pk="PAPER#{paper}", sk="P", versioned=True):
+    paper: str
+    drawer: str = "top"
+    in_drawer = Aggregate(Drawer, count="papers")
+
+
 class Plain(Entity, table=app, pk="PLAIN#{id}", sk="P"):
     id: str
     parts: int = 0
@@ -117,6 +128,14 @@ def test_an_entity_that_is_only_checked_counts_as_before() -> None:
     assert added(plan) == {"ROOM#r": {"desks": "1", "width": "1"}}
     alone = plan_of(Check(loaded(Desk(name="a", room="r"))))
     assert [type(planned.action) for planned in alone.actions] == [ConditionCheck]
+
+
+def test_a_tombstone_counts_nowhere_even_where_a_default_names_a_target() -> None:
+    tombstone = plan_of(Remove(loaded(Paper(paper="p")))).actions[0].after
+    assert tombstone is not None
+    plan = plan_of(Save(Paper(paper="p")), known=known_as(tombstone))
+    assert [planned.purpose.value for planned in plan.actions] == ["replace", "version", "aggregate"]
+    assert added(plan) == {"DRAWER#top": {"papers": "1"}}
 
 
 def test_what_a_stored_key_field_makes_impossible_in_one_target_leaves_the_other_counted() -> None:

@@ -9,8 +9,8 @@ from dynaorm.item.update import SetTo
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.compiler import compile_plan
 from dynaorm.plan.fold import fold
-from dynaorm.plan.intent import Edit, Intent, Save
-from dynaorm.plan.known import NOTHING_KNOWN, Setting
+from dynaorm.plan.intent import Edit, Intent, Remove, Save
+from dynaorm.plan.known import NOTHING_KNOWN, Known, Setting, ident_of
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import GUARDS
 
@@ -35,13 +35,18 @@ class User(Entity, table=app, pk="USER#{user_id}", sk="U"):
     note: str = ""
 
 
+class Paper(Entity, table=app, pk="PAPER#{paper}", sk="P", versioned=True):
+    paper: str
+    shelf: Annotated[str, Unique()] = "top"
+
+
 class Ship(Entity, table=app, pk="SHIP#{ship}", sk="S"):
     ship: str
     call: Annotated[str, Attribute(encode=_folded, decode=_as_stored), Unique()]
 
 
-def plan_of(*intents: Intent, write_id: str = "w2") -> Plan:
-    return compile_plan(fold(intents, NOW), NOTHING_KNOWN, Setting(NOW, write_id, str))
+def plan_of(*intents: Intent, known: Known = NOTHING_KNOWN, write_id: str = "w2") -> Plan:
+    return compile_plan(fold(intents, NOW), known, Setting(NOW, write_id, str))
 
 
 def saved(entity: E) -> E:
@@ -60,6 +65,15 @@ def key(text: str) -> Item:
 
 def test_a_guard_is_of_the_value_as_it_is_stored() -> None:
     assert guards_in(plan_of(Save(Ship(ship="1", call="OVER")))) == [("claim", "call#over")]
+
+
+def test_a_tombstone_holds_no_guard_even_where_a_default_is_unique() -> None:
+    deletion = plan_of(Remove(saved(Paper(paper="p"))))
+    tombstone = deletion.actions[0].after
+    assert tombstone is not None
+    assert guards_in(deletion) == [("release", "shelf#top")]
+    anew = plan_of(Save(Paper(paper="p")), known=Known({ident_of(app, tombstone): tombstone}))
+    assert [planned.purpose.value for planned in anew.actions] == ["replace", "version", "claim"]
 
 
 def test_of_two_guards_the_one_that_is_declared_first_comes_first() -> None:

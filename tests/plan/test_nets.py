@@ -172,6 +172,11 @@ def test_what_is_not_there_cannot_be_updated_or_deleted(intent: Intent, stored: 
     assert raised.value.key == KEY
 
 
+def test_what_was_loaded_is_known() -> None:
+    stock = saved(Stock(sku="a"))
+    assert [fine(Remove(stock)).knowledge, fine(Save(stock), Check(stock)).knowledge] == [Before.KNOWN] * 2
+
+
 def test_no_object_stands_for_what_is_named_by_its_key() -> None:
     assert [fine(one, stored=stock_item()).entities for one in (EDIT, Remove(KEY))] == [(), ()]
 
