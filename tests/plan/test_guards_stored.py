@@ -35,6 +35,10 @@ class User(Entity, table=app, pk="USER#{user_id}", sk="U"):
     note: str = ""
 
 
+class Admin(User):
+    badge: Annotated[str | None, Unique()] = None
+
+
 class Paper(Entity, table=app, pk="PAPER#{paper}", sk="P", versioned=True):
     paper: str
     shelf: Annotated[str, Unique()] = "top"
@@ -80,6 +84,22 @@ def test_of_two_guards_the_one_that_is_declared_first_comes_first() -> None:
     user = saved(User(user_id="1", phone="5"))
     user.email, user.phone = "a@x", None
     assert guards_in(plan_of(Save(user))) == [("claim", "email#a@x"), ("release", "phone#5")]
+
+
+def test_what_only_the_replaced_class_held_is_released_too() -> None:
+    item = (
+        plan_of(Save(Admin(user_id="1", email="a@x", phone="5", badge="7")), write_id="w1").actions[0].after
+    )
+    assert item is not None
+    user = User(user_id="1", email="b@x", phone="6")
+    plan = plan_of(Save(user, overwrite=True), known=Known({ident_of(app, item): item}))
+    assert guards_in(plan) == [
+        ("release", "email#a@x"),
+        ("release", "badge#7"),
+        ("claim", "email#b@x"),
+        ("release", "phone#5"),
+        ("claim", "phone#6"),
+    ]
 
 
 def test_a_conditional_update_that_changes_nothing_is_a_check_and_claims_nothing() -> None:

@@ -177,6 +177,14 @@ def test_what_was_loaded_is_known() -> None:
     assert [fine(Remove(stock)).knowledge, fine(Save(stock), Check(stock)).knowledge] == [Before.KNOWN] * 2
 
 
+def test_what_is_known_of_one_item_says_nothing_of_another() -> None:
+    other = Known({ident_of(app, Key(Stock, sku="b").primary_key): None})
+    (slot,) = fold([EDIT], NOW)
+    found = net_of(slot, other, SETTING)
+    assert found is not None
+    assert (found.knowledge, found.write) == (Before.UNKNOWN, Write.EDIT)
+
+
 def test_no_object_stands_for_what_is_named_by_its_key() -> None:
     assert [fine(one, stored=stock_item()).entities for one in (EDIT, Remove(KEY))] == [(), ()]
 
@@ -273,8 +281,9 @@ def test_a_check_of_an_older_copy_than_is_saved_is_stale() -> None:
 
 
 def test_what_is_checked_as_loaded_cannot_be_inserted() -> None:
-    with pytest.raises(SameItemTwice, match="inserted as new"):
+    with pytest.raises(SameItemTwice) as refusal:
         net(Save(Stock(sku="a")), Check(saved(Stock(sku="a"))))
+    assert refusal.value.problem == "is inserted as new, and checked to be stored already"
 
 
 def test_a_move_that_found_the_item_changed_is_stale() -> None:
