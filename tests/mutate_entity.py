@@ -63,7 +63,9 @@ def mutate(tree: Path, name: str, sample: int) -> str:
 
 def _keep(database: sqlite3.Connection, sample: int) -> None:
     """Leaves a sample of the mutants, the same one each time."""
-    jobs = sorted(job for (job,) in database.execute("SELECT job_id FROM work_items"))
+    # Jobs are named at random: what a mutant changes, and where, is the same each time.
+    order = "SELECT job_id FROM mutation_specs ORDER BY operator_name, operator_args, occurrence"
+    jobs = [job for (job,) in database.execute(order)]
     kept = {jobs[place] for place in random.Random(SEED).sample(range(len(jobs)), min(sample, len(jobs)))}
     for table in ("mutation_specs", "work_items"):
         statement = f"DELETE FROM {table} WHERE job_id = ?"  # noqa: S608 - one of the two names above

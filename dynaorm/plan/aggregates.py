@@ -23,9 +23,8 @@ from dynaorm.entity.state import state_of
 from dynaorm.errors import EntityNotFound, InvalidValue, UsageError
 from dynaorm.item.update import AddTo, Change
 from dynaorm.item.value import AttributeValue, Item, number_text, same
-from dynaorm.plan.fold import Slot
+from dynaorm.plan.fold import Slot, target
 from dynaorm.plan.image import subject_of, values_of
-from dynaorm.plan.intent import Edit, Save
 from dynaorm.plan.known import Ident, ident_of
 from dynaorm.plan.net import CHECK, DELETE, EDIT, KNOWN, PUT, UNKNOWN, UPDATE, Net
 from dynaorm.record import record
@@ -112,10 +111,9 @@ def refuse_kept(mapping: EntityMapping, fields: Iterable[str]) -> None:
 def _dues(nets: Iterable[Net]) -> dict[Ident, Due]:
     found: dict[Ident, Due] = {}
     for net in nets:
-        before = {
-            (one.name, due.ident): due for one, due in _sides(net, net.before_mapping, net.before, old=True)
-        }
-        after = {(one.name, due.ident): due for one, due in _sides(net, net.mapping, net.after, old=False)}
+        was = _sides(net, net.before_mapping, net.before, old=True)
+        will_be = _sides(net, net.mapping, net.after, old=False)
+        before, after = ({(one.name, due.ident): due for one, due in side} for side in (was, will_be))
         for side, sign in ((before, Decimal(-1)), (after, Decimal(1))):
             for (name, ident), due in side.items():
                 total = found.setdefault(ident, Due(due.mapping, due.key, due.values))
@@ -134,12 +132,11 @@ def _sides(
     net: Net, mapping: EntityMapping | None, item: Item | None, *, old: bool
 ) -> Iterator[tuple[AggregateMapping, Due]]:
     """What an entity contributes, as it was or as it will be, where that may differ."""
-    writes = (PUT, UPDATE, DELETE) if old else (PUT, UPDATE)
-    if mapping is None or item is None or not mapping.aggregates or net.write not in writes:
+    if net.write is CHECK or mapping is None or item is None:
         return
-    if mapping.is_tombstone(item):
+    if not mapping.aggregates or mapping.is_tombstone(item):
         return
-    values = values_of(mapping, item, None if old else net.overrides)
+    values = values_of(mapping, item)
     for one in mapping.aggregates.values():
         if net.write is UPDATE and not one.depends_on(net.changed):
             continue
@@ -155,7 +152,7 @@ def _sides(
 
 def contributions(mapping: EntityMapping, item: Item) -> Iterator[Due]:
     """What an entity, as it is stored, adds to each total. Raises DecodeError, UsageError."""
-    values = values_of(mapping, item, {})
+    values = values_of(mapping, item)
     for one in mapping.aggregates.values():
         try:
             due = _contribution(mapping, one, item, values)
@@ -207,9 +204,7 @@ def _summed(mapping: EntityMapping, name: str, item: Item, values: Mapping[str, 
 def _refuse_own(net: Net, kept: Mapping[str, str]) -> None:
     """Raises UsageError where a total is written by hand; lets what is put have the totals of what it replaces."""
     attributes = {net.mapping.fields[name].attribute: name for name in kept}
-    if net.write is EDIT:
-        refuse_kept(net.mapping, (attributes.get(str(change.path[0]), "") for change in net.edits))
-    elif net.write is UPDATE:
+    if net.write is UPDATE:
         refuse_kept(net.mapping, net.changed)
     elif net.write is PUT:
         for attribute, name in attributes.items():
@@ -221,8 +216,8 @@ def _take_over(net: Net, attribute: str, name: str) -> None:
     given = net.after.get(attribute, _ZERO)
     replaced = net.before_mapping is not None and name in net.before_mapping.kept
     stored = (net.before or {}).get(attribute, _ZERO) if replaced else _ZERO
-    state = state_of(net.entities[0]) if net.entities else None
-    loaded = state.item.get(attribute, _ZERO) if state is not None else _ZERO
+    state = state_of(net.entities[0])
+    loaded = state.item.get(attribute) if state is not None else None
     if not any(same(given, one) for one in (_ZERO, stored, loaded)):
         keeper = net.mapping.kept[name]
         raise net.mapping.invalid(
@@ -237,17 +232,13 @@ def _take_over(net: Net, attribute: str, name: str) -> None:
 
 
 def _unchanged(slot: Slot) -> Net | None:
-    """A loaded target that was saved without a change, now to be written."""
-    write = slot.write
-    if not isinstance(write, Save | Edit) or slot.removal is not None:
-        return None
-    entity = write.entity if isinstance(write, Save) else write.target
-    state = state_of(entity)
-    if state is None:
+    """A loaded target that was saved without a change, now to be written; None where its key named it."""
+    state = slot.state
+    if state is None or slot.write is None:
         return None
     return Net(
         slot.mapping, slot.key, KNOWN, UPDATE, state.item, slot.mapping, after=dict(state.item),
-        entities=(entity,),
+        entities=(target(slot.write),),
     )  # fmt: skip
 
 

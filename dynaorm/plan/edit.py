@@ -138,8 +138,8 @@ def _index_changes(mapping: EntityMapping, fixed: Mapping[str, Any]) -> list[Cha
 
 def edited_image(
     mapping: EntityMapping, before: Item, changes: tuple[Change, ...]
-) -> tuple[dict[str, AttributeValue], frozenset[str], dict[str, Any]]:
-    """The image an edit makes of a stored one, the fields that changed, and new values of fields in index keys.
+) -> tuple[dict[str, AttributeValue], frozenset[str]]:
+    """The image an edit makes of a stored one, and the fields that it names.
 
     Raises:
         InvalidValue: the outcome does not fit the class.
@@ -164,4 +164,4 @@ def edited_image(
     }
     after = advance(mapping, before, {**changed, **dict.fromkeys(overrides)}, overrides)
     mapping.validate({name: mapping.subject(after)[name] for name in changed}, frozenset(changed))
-    return after, names, overrides
+    return after, names

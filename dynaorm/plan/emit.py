@@ -68,8 +68,8 @@ def _action(net: Net, table: str, condition: Condition | None) -> tuple[Action, 
         purpose = Purpose.INSERT if net.knowledge is ABSENT else Purpose.REPLACE
         return Put(table, net.after, condition), purpose
     if net.write is CHECK:
-        there = exists(net.mapping.table.pk.name)
-        return ConditionCheck(table, net.key, there if condition is None else condition), Purpose.CHECK
+        assert condition is not None
+        return ConditionCheck(table, net.key, condition), Purpose.CHECK
     if net.write is DELETE and net.after is None:
         return Delete(table, net.key, condition), Purpose.DELETE
     if net.write is EDIT:

@@ -29,7 +29,7 @@ class Slot:
 
     ``mapping`` is the class of what is written; of what is removed or checked, where nothing is. Several classes of a
     family may be named for one item: what was loaded, and the key of its base class. ``state`` is what the object that
-    is written was loaded as, None for a new one.
+    is written was loaded as, None for one that is new or overwrites.
     """
 
     mapping: EntityMapping
@@ -87,7 +87,7 @@ def _slot_of_save(intent: Save, now: float) -> Slot:
     entity = intent.entity
     mapping, state = mapping_of(type(entity)), state_of(entity)
     if state is None or intent.overwrite:
-        return Slot(mapping, mapping.primary_key(vars(entity)), None, intent, state)
+        return Slot(mapping, mapping.primary_key(vars(entity)), write=intent)
     state = writable_state(mapping, state, now)
     check_key_unchanged(mapping, vars(entity), state)
     return Slot(mapping, mapping.key_of(state.item), None, intent, state)

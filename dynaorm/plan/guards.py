@@ -8,7 +8,7 @@ Rule 4. Two that end up with one value are refused here, unless both had it alre
         which knows which, will say so.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
 from itertools import islice
 from typing import Any, TypeAlias
@@ -127,11 +127,8 @@ def _held(net: Net, mapping: EntityMapping, item: Item) -> list[Claim]:
     """The guards of one image."""
     if not mapping.constraints or mapping.is_tombstone(item):
         return []
-    values: Mapping[str, Any]
-    if item is not net.after:
-        values = values_of(mapping, item)
-    else:
-        values = net.values if net.values is not None else values_of(mapping, item, net.overrides)
+    given = net.values if item is net.after else None
+    values = given if given is not None else values_of(mapping, item)
     return mapping.claims(values, lambda: subject_of(mapping, item))
 
 

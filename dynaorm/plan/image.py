@@ -47,7 +47,7 @@ def changes_of(
             continue
         if stored is not None:
             if baseline is None:
-                baseline = vars(mapping.hydrate(state.item, read_only=state.read_only))
+                baseline = vars(mapping.hydrate(state.item))
             if same(now, field.encode(baseline[name])):
                 continue
         found[name] = now
@@ -111,7 +111,7 @@ def subject_of(mapping: EntityMapping, item: Item) -> Any:
     """The entity that ``when=`` looks at; without totals, which change without ``when=`` being asked again."""
     entity = mapping.hydrate(item)
     for name in mapping.kept:
-        vars(entity).pop(name, None)
+        del vars(entity)[name]
     return entity
 
 

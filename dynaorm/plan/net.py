@@ -55,7 +55,6 @@ class Net:
         condition: the caller's condition, resolved.
         entities: the caller's objects that stand for this item.
         changed: the fields that changed, where known.
-        overrides: new values of fields that live in index keys alone.
         is_edit: the change came from a partial update, not from the entity's own fields.
         as_loaded: a check wants the whole item to be as it was loaded.
         version: the number of the version it writes.
@@ -76,7 +75,6 @@ class Net:
     condition: Condition | None = None
     entities: tuple[Any, ...] = ()
     changed: frozenset[str] = frozenset()
-    overrides: Mapping[str, Any] | None = None
     is_edit: bool = False
     as_loaded: bool = False
     version: int | None = None

@@ -6,10 +6,10 @@ from typing import Any
 from dynaorm.entity.key import Key, stored_key
 from dynaorm.entity.mapping import EntityMapping
 from dynaorm.entity.resolve import FieldResolver
-from dynaorm.entity.state import state_of
+from dynaorm.entity.state import Loaded, state_of
 from dynaorm.errors import AlreadyExists, ConditionFailed, EntityNotFound, StaleEntity
 from dynaorm.item.condition import all_of, paths_of, resolve
-from dynaorm.item.value import Item, same
+from dynaorm.item.value import AttributeValue, Item, same
 from dynaorm.plan.edit import edited_image, needs_reading, stored_changes, touched
 from dynaorm.plan.fold import Slot, class_of, target
 from dynaorm.plan.image import advance, changes_of, new_image
@@ -77,7 +77,7 @@ def net_of(slot: Slot, known: Known, setting: Setting) -> Net | None:
 
 def _as_checked(slot: Slot) -> Any:
     """What a check says is stored where an edit or deletion by key does not: its class may be another one."""
-    blind = slot.removal if slot.write is None else slot.write if slot.removal is None else None
+    blind = slot.removal if slot.write is None else slot.write
     if isinstance(blind, Edit | Remove) and isinstance(blind.target, Key):
         for check in slot.checks:
             if check.condition is None and (state := state_of(check.target)) is not None:
@@ -209,9 +209,8 @@ def _updated(slot: Slot, write: Save) -> Net | None:
     if not changes:
         return net if write.condition is not None or slot.checks else None
     mapping.validate(values, frozenset(changes))
-    net.overrides = {name: values[name] for name in changes if mapping.fields[name].in_key}
     net.write, net.changed = UPDATE, frozenset(changes)
-    net.after = advance(mapping, state.item, changes, net.overrides)
+    net.after = _advanced(mapping, values, state, changes)
     return net
 
 
@@ -220,9 +219,15 @@ def _moved(slot: Slot, move: Move) -> Net:
     assert state is not None
     changes = changes_of(mapping, values, state)
     mapping.validate(values, frozenset(changes))
-    overrides = {name: values[name] for name in changes if mapping.fields[name].in_key}
-    after = {**advance(mapping, state.item, changes, overrides), **slot.key}
+    after = {**_advanced(mapping, values, state, changes), **slot.key}
     return Net(mapping, slot.key, ABSENT, PUT, after=after, entities=(move.entity,))
+
+
+def _advanced(
+    mapping: EntityMapping, values: dict[str, Any], state: Loaded, changes: dict[str, AttributeValue | None]
+) -> dict[str, AttributeValue]:
+    in_keys = {name: values[name] for name in changes if mapping.fields[name].in_key}
+    return advance(mapping, state.item, changes, in_keys)
 
 
 def _edited(slot: Slot, edit: Edit, read: Any, setting: Setting) -> Net | None:
@@ -238,11 +243,11 @@ def _edited(slot: Slot, edit: Edit, read: Any, setting: Setting) -> Net | None:
         state = slot.state
         assert state is not None
         stored, before, entities = mapping, state.item, (edit.target,)
-    after, changed, overrides = edited_image(stored, before, edit.changes)
+    after, changed = edited_image(stored, before, edit.changes)
     write = CHECK if _is_same(before, after) else UPDATE
     if write is CHECK and edit.condition is None and not slot.checks:
         return None
     return Net(
         stored, slot.key, KNOWN, write, before, stored, not entities, after,
-        entities=entities, changed=changed, overrides=overrides, is_edit=True,
+        entities=entities, changed=changed, is_edit=True,
     )  # fmt: skip

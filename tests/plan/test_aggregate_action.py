@@ -148,12 +148,14 @@ def test_the_plan_says_that_the_target_may_be_made() -> None:
 def test_a_target_whose_key_its_class_refuses_is_not_made() -> None:
     table = Table("readings")
 
-    class Day(Entity, table=table, pk="DAY#{day}", sk="INFO"):
+    class Day(Entity, table=table, pk="DAY#{day}", sk="PLACE#{place}"):
         day: Annotated[str, Field(min_length=3)]
+        place: Annotated[str, Field(min_length=2)]
         readings: int = 0
 
     class Reading(Entity, table=table, pk="DAY#{day}", sk="R#{number:03d}"):
         day: str
+        place: str = "p"
         number: int = 1
         of_day = Aggregate(Day, count="readings")
 
@@ -161,7 +163,7 @@ def test_a_target_whose_key_its_class_refuses_is_not_made() -> None:
         plan_of(Save(Reading(day="x")))
     assert str(caught.value) == (
         "Day cannot be made of its key: day: String should have at least 3 characters; "
-        "correct the fields it is named by, or save it first"
+        "place: String should have at least 2 characters; correct the fields it is named by, or save it first"
     )
 
 
@@ -204,8 +206,12 @@ def test_what_can_be_made_of_its_key_alone() -> None:
         id: str
         slug: Annotated[str, Unique("made")] = Field(default_factory=lambda: "x")
 
-    classes: list[type[Entity]] = [Fine, Required, Claims, Indexed, Made, Month, Group]
-    assert [one.__name__ for one in classes if can_be_made(mapping_of(one))] == ["Fine", "Month"]
+    class Mirrored(Entity, table=table, pk="MIRRORED#{id}", sk="A"):
+        id: str
+        by = Index("GSI1", pk="A", sk="MIRRORED#{id}")
+
+    classes: list[type[Entity]] = [Fine, Required, Claims, Indexed, Made, Mirrored, Month, Group]
+    assert [one.__name__ for one in classes if can_be_made(mapping_of(one))] == ["Fine", "Mirrored", "Month"]
 
 
 # -- what it demands, and what its refusal means -----------------------------------------------------------------------

@@ -214,6 +214,11 @@ def test_a_large_projected_item_is_paid_for_in_the_index_too() -> None:
     assert units(Save(Lean(name="t", status="a", note="n" * 3500))) == 4 + 1
 
 
+def test_an_index_entry_that_shrinks_costs_what_it_was() -> None:
+    assert units(Save(changed(Ticket(name="t", status="a", note="n" * 3500), note=""))) == 4 + 4
+    assert units(Save(changed(Ticket(name="t", status="a"), note="n" * 3500))) == 4 + 4
+
+
 def test_a_move_pays_both_places_and_moves_the_index_entry() -> None:
     assert units(Move(changed(Ticket(name="t", status="a"), name="u"))) == 2 * (1 + 1) + 1 + 1
 

@@ -91,6 +91,10 @@ def test_without_types_a_tombstone_is_told_by_its_mark() -> None:
     assert condition_of(Check(Key(Document, doc_id="d"))) == And((exists("PK"), missing("deleted")))
 
 
+def test_without_types_a_class_that_keeps_no_versions_is_told_by_its_key_alone() -> None:
+    assert condition_of(Check(Key(Thing, name="t"))) == exists("PK")
+
+
 def test_without_revisions_a_delete_relies_on_what_keys_and_indexes_are_made_of() -> None:
     assert condition_of(intent.Remove(saved(Thing(name="t", size=3, place="here")))) == And(
         (
@@ -137,8 +141,17 @@ def test_without_revisions_an_overwrite_relies_on_the_whole_item() -> None:
     action = planned_of(Save(Thing(name="t"), overwrite=True), known=known).action
     assert isinstance(action, Put)
     assert isinstance(action.condition, And)
-    assert equals("odd", {"S": "k"}) in action.condition.parts
-    assert equals("size", {"N": "1"}) in action.condition.parts
+    assert action.condition == And(
+        (
+            exists("PK"),
+            missing("GSI1PK"),
+            missing("GSI1SK"),
+            equals("name", {"S": "t"}),
+            equals("odd", {"S": "k"}),
+            missing("place"),
+            equals("size", {"N": "1"}),
+        )
+    )
 
 
 def test_a_difference_names_what_changed_and_what_went() -> None:

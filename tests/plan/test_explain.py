@@ -2,11 +2,17 @@
 
 from typing import Annotated, TypeVar
 
-from dynaorm import Entity, F, Key, Table, Unique
+import pytest
+
+from dynaorm import Aggregate, Entity, F, Key, Table, Unique
+from dynaorm.entity.mapping import mapping_of
+from dynaorm.item.action import Delete
 from dynaorm.plan.compiler import compile_plan
+from dynaorm.plan.explain import reason
 from dynaorm.plan.fold import fold
 from dynaorm.plan.intent import Check, Intent, Remove, Save
 from dynaorm.plan.known import NOTHING_KNOWN, Setting
+from dynaorm.plan.planned import Planned, Purpose
 
 E = TypeVar("E")
 NOW = 1_700_000_000.0
@@ -108,6 +114,45 @@ def test_checks_and_conditions() -> None:
         "1. Check app PK=USER#1 SK=PROFILE: write nothing, but refuse everything unless User(user_id='1') is as "
         "expected, and only under the caller's condition"
     )
+
+
+def test_a_total_that_two_classes_keep_names_both() -> None:
+    table = Table("totals")
+
+    class Group(Entity, table=table, pk="GROUP#{group}", sk="G"):
+        group: str
+        name: str
+        members: int = 0
+        guests: int = 0
+
+    class Member(Entity, table=table, pk="GROUP#{group}", sk="MEMBER#{user}"):
+        group: str
+        user: str
+        in_group = Aggregate(Group, count="members")
+
+    class Guest(Entity, table=table, pk="GROUP#{group}", sk="GUEST#{user}"):
+        group: str
+        user: str
+        in_group = Aggregate(Group, count="guests")
+
+    lines = explained(Save(Member(group="g", user="u")), Save(Guest(group="g", user="v")))
+    assert lines[-1] == (
+        "3. Update totals PK=GROUP#g SK=G: add 1 to members and 1 to guests of Group(group='g') "
+        "for Member.in_group and Guest.in_group, if it exists"
+    )
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (3, "remove version 3 of Audit(audit_id=7) for good"),
+        (None, "remove the tombstone of Audit(audit_id=7), the last of its items"),
+    ],
+)
+def test_what_is_removed_for_good_is_a_version_or_the_tombstone(number: int | None, text: str) -> None:
+    key = Key(Audit, audit_id=7).primary_key
+    planned = Planned(Delete("app", key, None), Purpose.PURGE, mapping_of(Audit), key, key, number=number)
+    assert reason(planned) == text
 
 
 def test_nothing_to_send() -> None:

@@ -303,10 +303,11 @@ def test_an_expired_entity_is_stale() -> None:
         fold([Save(session)], NOW + 10)
 
 
-def test_what_has_expired_since_it_was_loaded_is_stale_beside_others_and_when_moved_too() -> None:
+def test_what_has_expired_since_it_was_loaded_is_stale_whatever_is_to_become_of_it() -> None:
     login = saved(Login(token="t", until=datetime.fromtimestamp(NOW + 5, UTC)))
     other = Save(Stock(sku="a"))
     blocks: list[list[Intent]] = [[Save(login), other], [Move(login)], [Move(login), other]]
+    blocks += [[Remove(login)], [Check(login)], [Edit(login, (SetTo(("until",), None),))]]
     for intents in blocks:
         assert fold(intents, NOW + 4)
         with pytest.raises(StaleEntity):

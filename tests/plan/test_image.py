@@ -48,6 +48,14 @@ class Shout(Entity, table=app, pk="SHOUT#{name}", sk="S"):
         return text.upper()
 
 
+class Lease(Entity, table=app, pk="LEASE#{name}", sk="L"):
+    name: str
+    place: Annotated[str | None, InKey()] = None
+    until: Annotated[datetime | None, ExpiresAt()] = None
+    by_until = Index("GSI1", pk="UNTIL#{until:%Y-%m-%dT%H:%M:%S.%f}", sk="{name}")
+    by_place = Index("GSI2", pk="PLACE#{place}", sk="{name}")
+
+
 class Hidden(Entity, table=app, pk="HIDDEN#{name}", sk="H"):
     name: Annotated[str, InKey()]
     place: Annotated[str | None, InKey()] = None
@@ -257,6 +265,22 @@ def test_the_index_keys_of_a_new_entity_follow_from_what_is_stored_of_it() -> No
     key = mapping_of(Hidden).primary_key(vars(hidden))
     image = new_image(mapping_of(Hidden), key, vars(hidden))
     assert (image["GSI1PK"], image["GSI1SK"]) == ({"S": "PLACE#x"}, {"S": "n"})
+
+
+def test_the_index_keys_of_a_new_entity_have_its_values_as_they_are_stored() -> None:
+    lease = Lease(name="n", place="x", until=datetime(2030, 1, 2, 3, 4, 5, 600_000, tzinfo=UTC))
+    mapping = mapping_of(Lease)
+    assert new_image(mapping, mapping.primary_key(vars(lease)), vars(lease)) == {
+        "PK": {"S": "LEASE#n"},
+        "SK": {"S": "L"},
+        "GSI1PK": {"S": "UNTIL#2030-01-02T03:04:05.000000"},
+        "GSI1SK": {"S": "n"},
+        "GSI2PK": {"S": "PLACE#x"},
+        "GSI2SK": {"S": "n"},
+        "_type": {"S": "Lease"},
+        "name": {"S": "n"},
+        "until": {"N": "1893553445"},
+    }
 
 
 def test_refusals_name_the_class() -> None:

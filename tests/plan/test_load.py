@@ -7,7 +7,7 @@ import pytest
 
 from dynaorm import Aggregate, Entity, ExpiresAt, GlobalIndex, Index, Table, Unique, Versioned
 from dynaorm.errors import InvalidValue, ItemTooLarge, UsageError
-from dynaorm.item.size import ITEM_LIMIT, item_size
+from dynaorm.item.size import ITEM_LIMIT, item_size, size_bound
 from dynaorm.plan.load import check_loadable, load_of, plan_of
 from dynaorm.plan.planned import Purpose
 
@@ -65,6 +65,26 @@ class Membership(Entity, table=app, pk="GROUP#{group_id}", sk="MEMBER#{user_id}"
     group_id: str
     user_id: str
     in_group = Aggregate(Group, count="members")
+
+
+class Hall(Entity, table=app, pk="HALL#{hall}", sk="H"):
+    hall: str
+    seats: int = 0
+    width: int = 0
+
+
+class Owner(Entity, table=app, pk="OWNER#{owner}", sk="O"):
+    owner: str
+    seats: int = 0
+
+
+class Seat(Entity, table=app, pk="SEAT#{number}", sk="S"):
+    number: int
+    hall: str
+    owner: str
+    width: int = 1
+    in_hall = Aggregate(Hall, count="seats", sum={"width": "width"})
+    of_owner = Aggregate(Owner, count="seats")
 
 
 def test_an_entity_is_stored_whole_with_its_index_keys_and_a_revision() -> None:
@@ -146,6 +166,8 @@ def test_the_plan_says_that_it_replaces_and_is_too_old_to_be_sent_again() -> Non
         (Staff, "has unique values (email), and bulk_load checks and writes no guards"),
         (Note, "is versioned, and bulk_load writes no versions"),
         (Twice, "has unique values (one, other), and bulk_load checks and writes no guards"),
+        (Seat, "keeps totals in other entities (in_hall, of_owner), and bulk_load adds nothing up"),
+        (Hall, "has totals (seats, width), and bulk_load would write over them"),
     ],
 )
 def test_a_refused_class_is_told_what_would_be_missing(entity: type, kept: str) -> None:
@@ -171,3 +193,9 @@ def test_an_item_may_be_as_large_as_dynamodb_allows_and_no_larger(too_many: int)
             load_of(page, "r")
     else:
         assert load_of(page, "r").entity is page
+
+
+def test_what_is_to_be_loaded_knows_how_large_it_is_at_most() -> None:
+    load = load_of(Page(page_id="1", text="x" * 100), "r")
+    assert load.bound == size_bound(load.item)
+    assert load.bound >= item_size(load.item)

@@ -6,8 +6,10 @@ import pytest
 
 from dynaorm import Entity, F, Key, Table, Unique
 from dynaorm.errors import ItemTooLarge, PlanTooLarge
+from dynaorm.item.action import Update
+from dynaorm.item.condition import And, equals, exists
 from dynaorm.item.size import item_size
-from dynaorm.item.update import Append, Change, SetTo
+from dynaorm.item.update import Append, Change, Remove, SetTo
 from dynaorm.plan.compiler import compile_plan
 from dynaorm.plan.cost import sent_bytes
 from dynaorm.plan.fold import fold
@@ -75,6 +77,16 @@ def test_an_update_counts_the_whole_item_it_makes() -> None:
 def test_a_blind_update_with_too_large_a_value_is_refused(change: Change) -> None:
     with pytest.raises(ItemTooLarge):
         plan_of(Edit(Key(Blob, name="b"), (change,)))
+
+
+def test_a_blind_update_that_only_takes_away_is_as_large_as_its_key() -> None:
+    (planned,) = plan_of(Edit(Key(Blob, name="b"), (Remove(("text",)),))).actions
+    assert planned.action == Update(
+        "plan-app",
+        {"PK": {"S": "BLOB#b"}, "SK": {"S": "B"}},
+        (Remove(("text",)), SetTo(("_rev",), {"S": "w1"})),
+        And((exists("PK"), equals("_type", {"S": "Blob"}))),
+    )
 
 
 def test_a_hundred_actions_are_planned_and_one_more_is_refused() -> None:

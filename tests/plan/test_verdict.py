@@ -163,6 +163,12 @@ def test_the_owner_of_a_guard_without_one_is_none() -> None:
     assert [one.owner for one in error.violations] == [None, None]
 
 
+def test_a_refused_claim_that_comes_without_its_guard_has_no_known_owner() -> None:
+    error = raised(judged(plan_of(Save(User(user_id="1", email="a@x"))), {Purpose.CLAIM: None}))
+    assert isinstance(error, UniqueViolation)
+    assert (error.constraint, error.value, error.owner) == ("email", "a@x", None)
+
+
 def test_the_owner_of_a_guard_in_another_table_is_told_without_the_tables_name() -> None:
     plan = plan_of(Save(Member(name="1", nick="n")))
     guard: Item = {

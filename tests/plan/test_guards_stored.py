@@ -1,0 +1,121 @@
+"""Guards follow from what is stored, in the order in which the class declares them, and know their owners."""
+
+from typing import Annotated, TypeVar
+
+from dynaorm import Attribute, Entity, F, Table, Unique
+from dynaorm.item.action import ConditionCheck
+from dynaorm.item.condition import And, equals
+from dynaorm.item.update import SetTo
+from dynaorm.item.value import AttributeValue, Item
+from dynaorm.plan.compiler import compile_plan
+from dynaorm.plan.fold import fold
+from dynaorm.plan.intent import Edit, Intent, Remove, Save
+from dynaorm.plan.known import NOTHING_KNOWN, Known, Setting, ident_of
+from dynaorm.plan.plan import Plan
+from dynaorm.plan.planned import GUARDS
+
+E = TypeVar("E")
+NOW = 1_700_000_000.0
+
+app = Table("guards-stored")
+
+
+def _folded(text: str) -> AttributeValue:
+    return {"S": text.lower()}
+
+
+def _as_stored(value: AttributeValue) -> str:
+    return str(value["S"])
+
+
+class User(Entity, table=app, pk="USER#{user_id}", sk="U"):
+    user_id: str
+    email: Annotated[str | None, Unique()] = None
+    phone: Annotated[str | None, Unique()] = None
+    note: str = ""
+
+
+class Admin(User):
+    badge: Annotated[str | None, Unique()] = None
+
+
+class Paper(Entity, table=app, pk="PAPER#{paper}", sk="P", versioned=True):
+    paper: str
+    shelf: Annotated[str, Unique()] = "top"
+
+
+class Ship(Entity, table=app, pk="SHIP#{ship}", sk="S"):
+    ship: str
+    call: Annotated[str, Attribute(encode=_folded, decode=_as_stored), Unique()]
+
+
+def plan_of(*intents: Intent, known: Known = NOTHING_KNOWN, write_id: str = "w2") -> Plan:
+    return compile_plan(fold(intents, NOW), known, Setting(NOW, write_id, str))
+
+
+def saved(entity: E) -> E:
+    for effect in plan_of(Save(entity), write_id="w1").effects:
+        effect.apply()
+    return entity
+
+
+def guards_in(plan: Plan) -> list[tuple[str, str]]:
+    return [(one.purpose.value, one.item_key["PK"]["S"]) for one in plan.actions if one.purpose in GUARDS]
+
+
+def key(text: str) -> Item:
+    return {"PK": {"S": text}, "SK": {"S": text}}
+
+
+def test_a_guard_is_of_the_value_as_it_is_stored() -> None:
+    assert guards_in(plan_of(Save(Ship(ship="1", call="OVER")))) == [("claim", "call#over")]
+
+
+def test_a_tombstone_holds_no_guard_even_where_a_default_is_unique() -> None:
+    deletion = plan_of(Remove(saved(Paper(paper="p"))))
+    tombstone = deletion.actions[0].after
+    assert tombstone is not None
+    assert guards_in(deletion) == [("release", "shelf#top")]
+    anew = plan_of(Save(Paper(paper="p")), known=Known({ident_of(app, tombstone): tombstone}))
+    assert [planned.purpose.value for planned in anew.actions] == ["replace", "version", "claim"]
+
+
+def test_of_two_guards_the_one_that_is_declared_first_comes_first() -> None:
+    user = saved(User(user_id="1", phone="5"))
+    user.email, user.phone = "a@x", None
+    assert guards_in(plan_of(Save(user))) == [("claim", "email#a@x"), ("release", "phone#5")]
+
+
+def test_what_only_the_replaced_class_held_is_released_too() -> None:
+    item = (
+        plan_of(Save(Admin(user_id="1", email="a@x", phone="5", badge="7")), write_id="w1").actions[0].after
+    )
+    assert item is not None
+    user = User(user_id="1", email="b@x", phone="6")
+    plan = plan_of(Save(user, overwrite=True), known=Known({ident_of(app, item): item}))
+    assert guards_in(plan) == [
+        ("release", "email#a@x"),
+        ("release", "badge#7"),
+        ("claim", "email#b@x"),
+        ("release", "phone#5"),
+        ("claim", "phone#6"),
+    ]
+
+
+def test_a_conditional_update_that_changes_nothing_is_a_check_and_claims_nothing() -> None:
+    user = saved(User(user_id="1", email="a@x", note="n"))
+    (planned,) = plan_of(Edit(user, (SetTo(("note",), "n"),), F.phone == "5")).actions
+    assert planned.action == ConditionCheck(
+        "guards-stored",
+        {"PK": {"S": "USER#1"}, "SK": {"S": "U"}},
+        And((equals("_rev", {"S": "w1"}), equals("phone", {"S": "5"}))),
+    )
+
+
+def test_a_guard_that_is_passed_on_is_known_with_its_former_owner() -> None:
+    one, two = saved(User(user_id="1", email="a@x")), saved(User(user_id="2"))
+    one.email, two.email = None, "a@x"
+    (passed,) = [planned for planned in plan_of(Save(one), Save(two)).actions if planned.purpose in GUARDS]
+    owner = {number: {"M": {"PK": {"S": f"USER#{number}"}, "SK": {"S": "U"}}} for number in "12"}
+    assert passed.before == {**key("email#a@x"), "owner": owner["1"]}
+    assert passed.after == {**key("email#a@x"), "owner": owner["2"]}

@@ -1,0 +1,62 @@
+"""What becomes of an entity while the outcome of its write is not known, and afterwards."""
+
+from dynaorm import Entity, Table, inspect
+from dynaorm.entity.mapping import mapping_of
+from dynaorm.entity.state import Unsettled, state_of, unsettled_of
+from dynaorm.item.value import Item
+from dynaorm.plan.compiler import compile_plan
+from dynaorm.plan.fold import fold
+from dynaorm.plan.intent import Save
+from dynaorm.plan.known import NOTHING_KNOWN, Setting
+from dynaorm.plan.plan import Plan
+
+NOW = 1_700_000_000.0
+app = Table("planned")
+
+
+class Note(Entity, table=app, pk="NOTE#{name}", sk="N"):
+    name: str
+    text: str = ""
+
+
+STORED: Item = {
+    "PK": {"S": "NOTE#a"}, "SK": {"S": "N"}, "_type": {"S": "Note"}, "_rev": {"S": "w1"},
+    "name": {"S": "a"}, "text": {"S": "old"},
+}  # fmt: skip
+
+
+def note() -> Note:
+    found: Note = mapping_of(Note).hydrate(STORED)
+    return found
+
+
+def plan_of(one: Note) -> Plan:
+    one.text = "new"
+    return compile_plan(fold([Save(one)], NOW), NOTHING_KNOWN, Setting(NOW, "w2", str))
+
+
+def test_an_entity_whose_write_got_no_answer_awaits_that_plan_and_no_other() -> None:
+    one = note()
+    plan, other = plan_of(one), plan_of(note())
+    (effect,) = plan.effects
+    assert not effect.is_awaited(plan)
+    effect.unsettle(plan)
+    assert unsettled_of(one) == Unsettled(plan, effect, state_of(note()))
+    assert (effect.is_awaited(plan), effect.is_awaited(other)) == (True, False)
+
+
+def test_an_entity_of_unknown_outcome_still_is_what_was_loaded() -> None:
+    one = note()
+    plan = plan_of(one)
+    plan.effects[0].unsettle(plan)
+    assert state_of(one) == state_of(note())
+    plan.effects[0].settle_as_before()
+    assert (unsettled_of(one), inspect(one).revision) == (None, "w1")
+
+
+def test_an_entity_whose_write_proves_to_be_in_effect_is_as_it_was_sent() -> None:
+    one = note()
+    plan = plan_of(one)
+    plan.effects[0].unsettle(plan)
+    plan.effects[0].apply()
+    assert (unsettled_of(one), inspect(one).revision, inspect(one).changes) == (None, "w2", {})
