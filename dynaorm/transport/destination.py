@@ -39,7 +39,7 @@ EMULATOR_REGION = "us-east-1"
 """The region where only an endpoint is given: an emulator does not care, a signature needs one."""
 
 # The regions of AWS's commercial partition (partitions.json of the AWS SDKs); others have other host names.
-_COMMERCIAL = re.compile(r"(us|eu|ap|sa|ca|me|af|il|mx)-\w+-\d+")
+_COMMERCIAL = r"(us|eu|ap|sa|ca|me|af|il|mx)-\w+-\d+"
 
 # Each of these changes what environment variables alone would say.
 _BOTOCORE_KNOWS = (
@@ -182,7 +182,7 @@ def _from_environment(
         endpoint
         or environment.get("AWS_ENDPOINT_URL_DYNAMODB")
         or environment.get("AWS_ENDPOINT_URL")
-        or (f"https://dynamodb.{region}.amazonaws.com" if _COMMERCIAL.fullmatch(region) else None)
+        or (f"https://dynamodb.{region}.amazonaws.com" if re.fullmatch(_COMMERCIAL, region) else None)
     )
     if url is None:
         return None
