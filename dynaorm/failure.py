@@ -6,7 +6,14 @@ braces, filled in when the error is made. Given by the caller, they are taken as
 
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, Field, field
-from typing import Any, ClassVar, Protocol, dataclass_transform
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, dataclass_transform
+
+from dynaorm.late import late
+
+if TYPE_CHECKING:
+    import difflib
+else:
+    late(globals(), difflib="difflib")
 
 _SHOWN = 200
 
@@ -69,10 +76,7 @@ def shown(value: object) -> str:
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
     """The known word that was probably meant; None for none."""
-    # Imported here because it takes long, and only a mistake needs it.
-    from difflib import get_close_matches  # noqa: PLC0415
-
-    return next(iter(get_close_matches(word, known, n=1)), None)
+    return next(iter(difflib.get_close_matches(word, known, n=1)), None)
 
 
 def _declared(error: type[Any], name: str) -> Field[Any]:

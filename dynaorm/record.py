@@ -7,6 +7,7 @@ shared by all classes.
 
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, FrozenInstanceError, field
+from functools import cached_property
 from operator import attrgetter
 from typing import Any, ClassVar, Final, TypeVar, dataclass_transform, get_origin, overload
 
@@ -31,7 +32,8 @@ def record(
     """Give a class with annotated fields a constructor, equality, a hash and a ``repr`` made of them.
 
     Defaults, ``field(default=, default_factory=, repr=)``, ``__post_init__``, bases that are records, patterns, copies
-    and pickles work as with a dataclass. Objects have slots and no ``__dict__``.
+    and pickles work as with a dataclass. Objects have slots; those with cached properties keep these in a ``__dict__``,
+    and their copies begin without.
 
     Args:
         cls: the class. Another one is returned, because only a new class can have slots.
@@ -72,7 +74,8 @@ def _made(cls: type[Any], *, frozen: bool, hashed: bool, eq: bool) -> type[Any]:
         shared |= {"__eq__": _equal, "__hash__": _hash if hashed else None}
     left_behind = {*own, "__dict__", "__weakref__"}
     written = {name: value for name, value in vars(cls).items() if name not in left_behind}
-    kept = {"__slots__": tuple(own), "__match_args__": names, FIELDS: fields, _VALUES: _values_of(names)}
+    slots = (*own, "__dict__") if _caches(cls) else tuple(own)
+    kept = {"__slots__": slots, "__match_args__": names, FIELDS: fields, _VALUES: _values_of(names)}
     metaclass: Any = type(cls)
     made: type[Any] = metaclass(cls.__name__, cls.__bases__, shared | written | kept)
     made.__qualname__ = cls.__qualname__
@@ -86,6 +89,10 @@ def _is_own(kind: object) -> bool:
     if isinstance(kind, str):
         return not kind.startswith("ClassVar")
     return kind is not ClassVar and get_origin(kind) is not ClassVar
+
+
+def _caches(cls: type[Any]) -> bool:
+    return any(isinstance(value, cached_property) for value in vars(cls).values())
 
 
 def _field(cls: type[Any], name: str) -> Field[Any]:

@@ -39,6 +39,7 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "cli/status.py": "cli/test_commands.py",
     "flow/backfill.py": "integrity/test_run_backfill.py",
     "flow/finding.py": "integrity/test_run_damage.py",
+    "flow/get.py": "flow/test_entity.py",
     "flow/inquiry.py": "integrity/test_run_writers.py",
     "flow/mend.py": "integrity/test_run_damage.py",
     "flow/verify.py": "session/test_verifying.py",
@@ -65,6 +66,8 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "session/query_async.py": "session/test_aio.py",
     "session/settings_async.py": "session/test_aio.py",
     "session/verifying_async.py": "session/test_verifying.py",
+    "session/versions.py": "session/test_sync.py",
+    "session/versions_async.py": "session/test_aio.py",
     "testing/census.py": "testing/test_consistency.py",
     "testing/census_guards.py": "testing/test_consistency.py",
     "testing/census_totals.py": "testing/test_consistency.py",
@@ -112,6 +115,21 @@ def test_a_session_begins_without_what_only_some_processes_need() -> None:
     assert run.returncode == 0, run.stderr
     loaded = {name.partition(".")[0] for name in json.loads(run.stdout)} & (HEAVY | LATE)
     assert not loaded, f"a session loads {sorted(loaded)}; import them where they are first needed"
+
+
+def test_what_is_late_is_what_the_type_checker_sees() -> None:
+    """``late(globals(), commit="dynaorm.flow.commit")`` stands beside an import of the same module by the same name."""
+    faults = []
+    for path in MODULES:
+        for node in ast.walk(_tree(path)):
+            if isinstance(node, ast.If) and (named := _named_late(node)):
+                seen = _imported(node)
+                faults += [
+                    f"{_name(path)}: {name} is {module}, and {seen.get(name)} for the type checker"
+                    for name, module in named.items()
+                    if seen.get(name) != module
+                ]
+    _report(faults)
 
 
 @pytest.mark.parametrize("package", [dynaorm, dynaorm.testing], ids=["dynaorm", "dynaorm.testing"])
@@ -235,6 +253,27 @@ def _name(path: Path) -> str:
 
 def _tree(path: Path) -> ast.Module:
     return ast.parse(path.read_text(), filename=str(path))
+
+
+def _named_late(block: ast.If) -> dict[str, str]:
+    """What the ``else`` of ``if TYPE_CHECKING`` makes late: name -> module."""
+    calls = [one.value for one in block.orelse if isinstance(one, ast.Expr)]
+    return {
+        str(keyword.arg): ast.literal_eval(keyword.value)
+        for call in calls
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "late"
+        for keyword in call.keywords
+    }
+
+
+def _imported(block: ast.If) -> dict[str, str]:
+    """What a block imports: name -> module, or a module's name for something."""
+    found: dict[str, str] = {}
+    for node in block.body:
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            home = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
+            found |= {one.asname or one.name: home + one.name for one in node.names}
+    return found
 
 
 def _function_lengths(path: Path) -> Iterator[tuple[str, int]]:

@@ -6,6 +6,7 @@ import inspect
 import pickle
 from collections.abc import Callable
 from dataclasses import FrozenInstanceError, dataclass, field
+from functools import cached_property
 from typing import Any, ClassVar, Generic, TypeVar
 
 import pytest
@@ -86,6 +87,15 @@ class Own:
 @record
 class Nothing:
     pass
+
+
+@record
+class Square:
+    side: int
+
+    @cached_property
+    def area(self) -> int:
+        return self.side**2
 
 
 @given(values, values)
@@ -237,3 +247,15 @@ def test_the_first_object_may_be_refused_like_any_other() -> None:
 
 def test_a_record_is_no_dataclass() -> None:
     assert not dataclasses.is_dataclass(Point)
+
+
+def test_what_is_cached_is_computed_once_and_no_part_of_the_value() -> None:
+    one, other = Square(3), Square(3)
+    assert one.area == 9
+    assert vars(one) == {"area": 9}
+    assert one == other
+    assert vars(other) == vars(copy.copy(one)) == {}
+    with pytest.raises(FrozenInstanceError):
+        one.side = 4  # type: ignore[misc]  # it is frozen
+    with pytest.raises(FrozenInstanceError):
+        one.corners = 4  # type: ignore[attr-defined]  # it has none

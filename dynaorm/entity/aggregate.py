@@ -4,11 +4,12 @@ Every write that adds, changes or removes a counted entity changes the totals in
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
 
 from pydantic_core import CoreSchema, core_schema
+
+from dynaorm.record import record
 
 
 class Aggregate(property):
@@ -67,7 +68,7 @@ class Aggregate(property):
         return f"Aggregate({', '.join([getattr(self.target, '__name__', repr(self.target)), *given])})"
 
 
-@dataclass(frozen=True)
+@record
 class AggregateMapping:
     """What a class keeps in the entities of another.
 

@@ -23,8 +23,7 @@ from typing import (
 )
 
 import pydantic
-from pydantic import BaseModel, RootModel
-from pydantic.dataclasses import is_pydantic_dataclass
+from pydantic import BaseModel
 from pydantic.types import Tag
 from typing_extensions import is_typeddict
 
@@ -219,7 +218,7 @@ class _Resolution:
             return self._container(kind, arguments, strict=strict)
         if issubclass(kind, pydantic.Secret) and arguments:
             return secret_codec(annotation, self.of(arguments[0], strict=False))
-        if issubclass(kind, RootModel):
+        if issubclass(kind, BaseModel) and kind.__pydantic_root_model__:
             return self._root(kind)
         if _has_fields(kind):
             return self._record(annotation, kind, arguments, meta, strict=strict)
@@ -237,7 +236,7 @@ class _Resolution:
             return tuple_codec(parts)
         return (list_codec if kind in (list, tuple) else set_codec)(kind, parts[0])
 
-    def _root(self, kind: type[RootModel[Any]]) -> Codec:
+    def _root(self, kind: type[BaseModel]) -> Codec:
         (root,) = fields_of(kind, {})
         inner_strict = bool(kind.model_config.get("strict"))
         return self._once(
@@ -251,7 +250,9 @@ class _Resolution:
             kind.model_config if issubclass(kind, BaseModel) else getattr(kind, "__pydantic_config__", {})
         )
         if not issubclass(kind, BaseModel):
-            strict = bool(config.get("strict", strict and not is_pydantic_dataclass(kind)))
+            strict = bool(
+                config.get("strict", strict and not pydantic.dataclasses.is_pydantic_dataclass(kind))
+            )
         by_instance = meta.strict or (strict and is_dataclass(kind))
         # Within what the codec itself has validated, leniently, nothing needs to be an instance.
         inner_strict = not by_instance and bool(config.get("strict", strict))

@@ -23,20 +23,11 @@ from pydantic_core import MultiHostUrl, Url
 
 from dynaorm.entity.codec_choice import enum_codec
 from dynaorm.entity.codec_value import NONE, SECRET_BYTES, Codec, mistyped, printed_codec, scalar_codec
-from dynaorm.entity.scalar import scalar_of
+from dynaorm.entity.scalar import is_of_networks, scalar_of
 from dynaorm.item.value import AttributeValue
 from dynaorm.record import replace
 
 _ADDRESSES: Final = (IPv4Address, IPv4Interface, IPv4Network, IPv6Address, IPv6Interface, IPv6Network)
-_ANY_ADDRESS: Final[Mapping[Any, tuple[tuple[type, ...], Callable[[str], Any]]]] = {
-    pydantic.IPvAnyAddress: ((IPv4Address, IPv6Address), ip_address),
-    pydantic.IPvAnyInterface: ((IPv4Interface, IPv6Interface), ip_interface),
-    pydantic.IPvAnyNetwork: ((IPv4Network, IPv6Network), ip_network),
-}
-# URLs with one host, and with several: pydantic's classes derive from one of these two, which have no public names.
-_URLS: Final = tuple(
-    base for kind in (pydantic.AnyUrl, pydantic.PostgresDsn) for base in kind.__mro__ if base is not object
-)
 _SUBCLASSED: Final = (str, int, float, Decimal, bytes)
 
 
@@ -48,10 +39,10 @@ def leaf_codec(kind: type) -> Codec | None:
         return SECRET_BYTES
     if issubclass(kind, Enum):
         return enum_codec(kind)
-    if kind in _ANY_ADDRESS:
-        return printed_codec(kind.__name__, *_ANY_ADDRESS[kind])
-    if kind in _ADDRESSES or issubclass(kind, (*_URLS, Url, MultiHostUrl, PurePath)):
+    if kind in _ADDRESSES or issubclass(kind, (Url, MultiHostUrl, PurePath)):
         return printed_codec(kind.__name__, (kind,), kind)
+    if is_of_networks(kind) and (codec := _network_codec(kind)) is not None:
+        return codec
     scalar = scalar_of(kind)
     if scalar is None:
         return None
@@ -59,6 +50,21 @@ def leaf_codec(kind: type) -> Codec | None:
     if kind is scalar.python or not issubclass(kind, scalar.python):
         return scalar_codec(scalar)
     return _made(kind, scalar_codec(scalar)) if scalar.python in _SUBCLASSED else None
+
+
+def _network_codec(kind: type) -> Codec | None:
+    """The codec of a class of ``pydantic.networks``."""
+    any_address: Mapping[Any, tuple[tuple[type, ...], Callable[[str], Any]]] = {
+        pydantic.IPvAnyAddress: ((IPv4Address, IPv6Address), ip_address),
+        pydantic.IPvAnyInterface: ((IPv4Interface, IPv6Interface), ip_interface),
+        pydantic.IPvAnyNetwork: ((IPv4Network, IPv6Network), ip_network),
+    }
+    if kind in any_address:
+        return printed_codec(kind.__name__, *any_address[kind])
+    # URLs with one host, and with several: all derive from one of two classes, which have no public names.
+    known = (*pydantic.AnyUrl.__mro__, *pydantic.PostgresDsn.__mro__)
+    urls = tuple(base for base in known if base is not object)
+    return printed_codec(kind.__name__, (kind,), kind) if issubclass(kind, urls) else None
 
 
 def secret_codec(annotation: Any, inner: Codec) -> Codec:

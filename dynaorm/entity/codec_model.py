@@ -11,7 +11,8 @@ Rule 3. A field absent from the map is left out, so that its default applies; bu
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from pydantic import TypeAdapter, ValidationError
+import pydantic
+from pydantic import ValidationError
 
 from dynaorm.entity.codec_value import (
     Codec,
@@ -218,12 +219,12 @@ def root_codec(kind: type, inner: Codec) -> Codec:
 
 def instance_codec(annotation: Any, codec: Codec) -> Codec:
     """The same, decoded to a validated instance."""
-    adapters: list[TypeAdapter[Any]] = []
+    adapters: list[pydantic.TypeAdapter[Any]] = []
 
     def decode(stored: AttributeValue) -> Any:
         values = codec.decode(stored)
         if not adapters:
-            adapters.append(TypeAdapter(annotation))
+            adapters.append(pydantic.TypeAdapter(annotation))
         try:
             return adapters[0].validate_python(
                 values, strict=False, context=LOADING, by_alias=False, by_name=True

@@ -14,7 +14,6 @@ from typing import Annotated, Any, NotRequired, Required, TypeVar, Union, get_ar
 import pydantic
 import typing_extensions
 from pydantic import BaseModel, Discriminator, JsonValue
-from pydantic.dataclasses import is_pydantic_dataclass, rebuild_dataclass
 from pydantic.fields import FieldInfo
 from pydantic.types import EncodedBytes, EncodedStr, Strict
 from typing_extensions import ReadOnly, TypeAliasType
@@ -185,8 +184,8 @@ def _dataclass_fields(kind: Any, arguments: Mapping[Any, Any]) -> Iterator[Field
 
 
 def _field_infos(kind: Any) -> Mapping[str, FieldInfo]:
-    if is_pydantic_dataclass(kind):
-        rebuild_dataclass(kind, raise_errors=False)
+    if pydantic.dataclasses.is_pydantic_dataclass(kind):
+        pydantic.dataclasses.rebuild_dataclass(kind, raise_errors=False)
         found: Mapping[str, FieldInfo] = kind.__pydantic_fields__
         return found
     hints = hints_of(kind)

@@ -65,7 +65,7 @@ _ARGUMENTS: Final = {
     "f": "microsecond",
 }
 _WHOLE: Final = {datetime: frozenset("YmdHMSf"), date: frozenset("Ymd"), time: frozenset("HMSf")}
-_TOKEN: Final = re.compile(r"%(.?)|([^%]+)", re.DOTALL)
+_TOKEN: Final = r"(?s)%(.?)|([^%]+)"
 
 
 def date_format(python: type, text: str, to_text: Callable[[Any], str]) -> DateFormat:
@@ -79,7 +79,7 @@ def date_format(python: type, text: str, to_text: Callable[[Any], str]) -> DateF
         raise ValueError(f"a date format is for datetime, date and time, not for {python.__name__}; drop it")
     found: list[str] = []
     formatted, groups, outline, shape = "", "", "", list[Any]()
-    for token in _TOKEN.finditer(text):
+    for token in re.finditer(_TOKEN, text):
         letter, literal = token.groups()
         if literal is None and letter != "%":
             if letter not in known:

@@ -6,7 +6,6 @@ Rule 2. Nothing here writes; a mapping is built once per class and never changes
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, TypeAlias, cast
 
@@ -28,6 +27,7 @@ from dynaorm.entity.version_template import Versioning, version_number
 from dynaorm.errors import DecodeError, InvalidValue, UsageError
 from dynaorm.failure import shown
 from dynaorm.item.value import AttributeValue, Item, same
+from dynaorm.record import record
 
 # Where a class keeps its mapping, or why it has none.
 MAPPING: Final = "__dynaorm_mapping__"
@@ -43,7 +43,7 @@ Claim: TypeAlias = tuple[str, str, Any]
 """A unique value claimed: the constraint's name, the guard's key, and the value as a person would name it."""
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class EntityMapping:
     """A mapped class.
 

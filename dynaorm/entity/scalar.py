@@ -86,10 +86,21 @@ def scalar_of(annotation: Any) -> Scalar | None:
 def _class_scalar(kind: type) -> Scalar | None:
     if issubclass(kind, Enum):
         return _enum(kind)
-    if issubclass(kind, pydantic.AnyUrl):
-        return Scalar(kind.__name__, "S", _checked(kind, str), kind, _ANY_TEXT, open=True, python=kind)
+    if is_of_networks(kind):
+        return _network_scalar(kind)
     kind = _PYDANTIC.get(kind, kind)
     return next((_SCALARS[base] for base in kind.__mro__ if base in _SCALARS), None)
+
+
+def is_of_networks(kind: type) -> bool:
+    """Whether a class is of ``pydantic.networks``: URLs, addresses. Told by name, to import it for those alone."""
+    return any(base.__module__ == "pydantic.networks" for base in kind.__mro__)
+
+
+def _network_scalar(kind: type) -> Scalar | None:
+    if issubclass(kind, pydantic.AnyUrl):
+        return _opaque(kind)
+    return STR if kind is pydantic.EmailStr else None
 
 
 def datetime_text(value: datetime | float) -> str:
@@ -325,7 +336,6 @@ _SCALARS: Final[Mapping[type, Scalar]] = {
 
 # Names of pydantic's that stand for a plain type: their values are that type's.
 _PYDANTIC: Final[Mapping[Any, type]] = {
-    pydantic.EmailStr: str,
     pydantic.AwareDatetime: datetime,
     pydantic.NaiveDatetime: datetime,
     pydantic.PastDatetime: datetime,

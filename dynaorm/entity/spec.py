@@ -72,8 +72,8 @@ _EPOCHS: Final[Mapping[str, timedelta]] = {
     "epoch": timedelta(seconds=1),
     "epoch_ms": timedelta(milliseconds=1),
 }
-_PADDED: Final = re.compile("0([1-9][0-9]?)d")
-_SHARD: Final = re.compile("shard([1-9][0-9]{0,4})")
+_PADDED: Final = "0([1-9][0-9]?)d"
+_SHARD: Final = "shard([1-9][0-9]{0,4})"
 _KNOWN: Final = (*_CASES, "05d", "desc", "shard8", *_EPOCHS, "raw", "%Y-%m-%d")
 _MOST_DIGITS: Final = 38  # of a DynamoDB number
 
@@ -110,7 +110,7 @@ def slot_of(field: str, scalar: Scalar, spec: str, source: str) -> Slot:
     word = others[0] if others else ""
     if modifiers == {"raw"} and not word:
         return replace(slot, raw=True)
-    fitting = {"raw"} if word in _CASES else {"desc"} if not word or _PADDED.fullmatch(word) else set()
+    fitting = {"raw"} if word in _CASES else {"desc"} if not word or re.fullmatch(_PADDED, word) else set()
     if not modifiers <= fitting:
         raise SpecError(f"{source} has two specs that exclude each other; keep one")
     desc, raw = ("desc" in modifiers), ("raw" in modifiers)
@@ -118,13 +118,13 @@ def slot_of(field: str, scalar: Scalar, spec: str, source: str) -> Slot:
 
 
 def _with(slot: Slot, word: str, *, desc: bool) -> Slot:
-    if padded := _PADDED.fullmatch(word):
+    if padded := re.fullmatch(_PADDED, word):
         return _padded(slot, int(padded[1]), desc=desc)
     if desc:
         return _descending(slot)
     if word in _CASES:
         return _cased(slot, _CASES[word])
-    if shard := _SHARD.fullmatch(word):
+    if shard := re.fullmatch(_SHARD, word):
         return _sharded(slot, int(shard[1]))
     if word in _EPOCHS:
         return _counted(slot, _EPOCHS[word])

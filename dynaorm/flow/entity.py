@@ -1,72 +1,24 @@
-"""The verbs of a session about one entity, as flows."""
+"""The verbs of a session about one entity, besides getting it, as flows."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dynaorm.entity.key import Key
 from dynaorm.entity.state import Unsettled, set_state, state_of, unsettled_of
-from dynaorm.entity.version import Version
 from dynaorm.errors import EntityNotFound, StaleEntity, UsageError
 from dynaorm.flow import history
 from dynaorm.flow.call import Flow
 from dynaorm.flow.commit import commit, settle, updated
 from dynaorm.flow.context import Context
+from dynaorm.flow.get import no_version, whole
 from dynaorm.flow.read import load
-from dynaorm.flow.target import Target, key_and_options, target_of
+from dynaorm.flow.target import Target, target_of
 from dynaorm.item.condition import Condition
 from dynaorm.item.update import Change, SetTo
 from dynaorm.plan.edit import touched
 from dynaorm.plan.image import writable_state
 from dynaorm.plan.intent import Edit, Save
 from dynaorm.plan.known import Known, ident_of
-
-_OPTIONS = ("version", "as_of", "consistent")
-
-
-def get(named: Any, keywords: Mapping[str, Any], context: Context) -> Flow[Any | None]:
-    """The entity under a key, or as it was at a version or time; None where there is none."""
-    key, options = key_and_options(named, keywords)
-    if unknown := [name for name in options if name not in _OPTIONS]:
-        raise UsageError(
-            problem=f"get(Key(...)) has no option {unknown[0]!r}",
-            remedy=f"use {', '.join(_OPTIONS)}; fields go into the Key",
-        )
-    target = target_of(key)
-    version, as_of, consistent = (options.get(name) for name in _OPTIONS)
-    if version is not None and as_of is not None:
-        raise UsageError(problem="version= and as_of= both say which version is meant", remedy="give one")
-    if version is not None:
-        return _whole(target, (yield from history.at_version(target, version, context)))
-    if as_of is not None:
-        return _whole(target, (yield from history.as_of(target, as_of, context)))
-    consistent = context.consistent if consistent is None else consistent
-    return (yield from load(target.mapping, target.key, context, consistent=consistent))
-
-
-def _whole(target: Target, version: Version[Any] | None) -> Any | None:
-    if version is not None and version.entity is None:
-        raise UsageError(
-            problem=f"{target.mapping.entity.__name__} keeps versions of some fields only, which make no whole entity",
-            remedy="read the values from session.history(...)",
-        )
-    return version.entity if version is not None else None
-
-
-def get_one(named: Any, keywords: Mapping[str, Any], context: Context) -> Flow[Any]:
-    """The same, raising EntityNotFound where there is none."""
-    found = yield from get(named, keywords, context)
-    if found is None:
-        key, options = key_and_options(named, keywords)
-        raise _no_version(key, options["version"]) if options.get("version") else EntityNotFound(key=key)
-    return found
-
-
-def _no_version(key: Key[Any], number: int) -> EntityNotFound:
-    return EntityNotFound(
-        key=key,
-        problem=f"{key!r} has no version {number}",
-        remedy="it was never written, or was pruned; look at session.history(...)",
-    )
 
 
 def refresh(entity: Any, context: Context) -> Flow[Any]:
@@ -142,9 +94,9 @@ def restore(named: Any, version: int, context: Context) -> Flow[Any]:
     target = target.as_stored(copy)
     found = yield from history.at_version(target, version, context)
     if found is None:
-        raise _no_version(target.name, version)
+        raise no_version(target.name, version)
     if target.mapping.is_tombstone(copy):
-        entity = _whole(target, found)
+        entity = whole(target, found)
         set_state(entity, None)
     else:
         entity = target.mapping.hydrate(copy)

@@ -1,49 +1,54 @@
 """``AsyncSession``: what a service holds to load and store its entities."""
 
+from __future__ import annotations
+
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from datetime import datetime
-from typing import Any, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
 
 from dynaorm.entity.key import Key
 from dynaorm.entity.mapping import mapping_of
 from dynaorm.entity.table import Table
-from dynaorm.entity.version import Version
 from dynaorm.errors import Contention, DecodeError, SessionClosed, StaleEntity, UsageError
-from dynaorm.flow import entity as verbs
-from dynaorm.flow import history
 from dynaorm.flow.call import AsyncTransport, Clock, Flow, Pause
-from dynaorm.flow.commit import commit, planned
 from dynaorm.flow.context import Context
-from dynaorm.flow.lookup import get_by
-from dynaorm.flow.provision import create_table
+from dynaorm.flow.get import get, get_one
 from dynaorm.flow.retry import DEFAULT_RETRY, WINDOW_SECONDS, Retry
-from dynaorm.flow.target import Target, target_of
-from dynaorm.flow.write import resume
-from dynaorm.item.condition import Condition
-from dynaorm.item.update import Change
-from dynaorm.plan.intent import Move, Remove, Save
-from dynaorm.plan.plan import Plan
+from dynaorm.late import late
 from dynaorm.session.asking_async import AsyncAsking
 from dynaorm.session.bulk_async import AsyncBulk
 from dynaorm.session.drive_async import drive_async
 from dynaorm.session.settings_async import async_context_of, close_async_transport, default_async_transport
-from dynaorm.session.transaction import (
-    Transaction,
-    checked_condition,
-    closed,
-    opened,
-    refuse_inside,
-    run_hooks,
-)
 from dynaorm.session.verifying_async import AsyncVerifying
+from dynaorm.session.versions_async import AsyncVersions
 from dynaorm.transport.logged import logged_async
+
+if TYPE_CHECKING:
+    from dynaorm.flow import commit, lookup, provision, write
+    from dynaorm.flow import entity as verbs
+    from dynaorm.item.condition import Condition
+    from dynaorm.item.update import Change
+    from dynaorm.plan import intent
+    from dynaorm.plan.plan import Plan
+    from dynaorm.session import transaction as block
+else:
+    late(
+        globals(),
+        block="dynaorm.session.transaction",
+        commit="dynaorm.flow.commit",
+        intent="dynaorm.plan.intent",
+        lookup="dynaorm.flow.lookup",
+        provision="dynaorm.flow.provision",
+        verbs="dynaorm.flow.entity",
+        write="dynaorm.flow.write",
+    )
 
 E = TypeVar("E")
 T = TypeVar("T")
 
 
-class AsyncSession(AsyncAsking, AsyncBulk, AsyncVerifying):
+class AsyncSession(AsyncAsking, AsyncBulk, AsyncVersions, AsyncVerifying):
     """Loads and stores entities. It holds none of them, and may be shared by threads; an entity may not.
 
     Args:
@@ -109,7 +114,7 @@ class AsyncSession(AsyncAsking, AsyncBulk, AsyncVerifying):
         return await drive_async(flow, logged_async(self._transport, self._log_values), self._context.clock)
 
     async def _write(self, verb: str, flow: Flow[T]) -> T:
-        refuse_inside(self, verb)
+        block.refuse_inside(self, verb)
         return await self._run(flow)
 
     # -- tables ----------------------------------------------------------------------------------------------------
@@ -122,7 +127,7 @@ class AsyncSession(AsyncAsking, AsyncBulk, AsyncVerifying):
         Raises:
             UsageError: it exists with other keys, or without a declared index.
         """
-        await self._run(create_table(table, self._context))
+        await self._run(provision.create_table(table, self._context))
 
     # -- reading ---------------------------------------------------------------------------------------------------
 
@@ -148,7 +153,7 @@ class AsyncSession(AsyncAsking, AsyncBulk, AsyncVerifying):
             UnknownField, UsageError, InvalidValue: the key cannot be made.
             DecodeError: what is stored does not fit the class.
         """
-        return await self._run(verbs.get(target, fields, self._context))
+        return await self._run(get(target, fields, self._context))
 
     @overload
     async def get_one(self, target: type[E], /, **fields: Any) -> E: ...
@@ -164,7 +169,7 @@ class AsyncSession(AsyncAsking, AsyncBulk, AsyncVerifying):
     ) -> E: ...
     async def get_one(self, target: Any, /, **fields: Any) -> Any:
         """The same as ``get``, raising EntityNotFound where there is none."""
-        return await self._run(verbs.get_one(target, fields, self._context))
+        return await self._run(get_one(target, fields, self._context))
 
     async def get_by(self, entity: type[E], /, **fields: Any) -> E | None:
         """The entity that holds a unique value: ``get_by(User, email="bobby@example.com")``; None where nobody does.
@@ -175,7 +180,7 @@ class AsyncSession(AsyncAsking, AsyncBulk, AsyncVerifying):
             UsageError: no unique constraint is made of exactly these fields.
             OwnerUnknown: the guard was written by hand and names no owner.
         """
-        return await self._run(get_by(mapping_of(entity), fields, self._context))
+        return await self._run(lookup.get_by(mapping_of(entity), fields, self._context))
 
     @overload
     async def exists(self, target: type[Any], /, **fields: Any) -> bool: ...
@@ -183,7 +188,7 @@ class AsyncSession(AsyncAsking, AsyncBulk, AsyncVerifying):
     async def exists(self, target: Key[Any], /, *, consistent: bool | None = None) -> bool: ...
     async def exists(self, target: Any, /, **fields: Any) -> bool:
         """Whether ``get`` would find an entity."""
-        return await self._run(verbs.get(target, fields, self._context)) is not None
+        return await self._run(get(target, fields, self._context)) is not None
 
     async def refresh(self, entity: E, /) -> E:
         """Read a loaded entity again, strongly consistent: the same object, or another if it is frozen.
@@ -207,7 +212,10 @@ class AsyncSession(AsyncAsking, AsyncBulk, AsyncVerifying):
             OutcomeUnknown: no answer came; see ``resume``.
         """
         await self._write(
-            "save", commit([Save(entity, checked_condition(entity, condition), overwrite)], self._context)
+            "save",
+            commit.commit(
+                [intent.Save(entity, block.checked_condition(entity, condition), overwrite)], self._context
+            ),
         )
         return entity
 
@@ -250,12 +258,12 @@ class AsyncSession(AsyncAsking, AsyncBulk, AsyncVerifying):
             OutcomeUnknown: no answer came, and the stored item does not show this update; or it was made
                 (``exactly_once``) and cannot be read back. ``error.problem`` says which.
         """
-        edit = verbs.edit_of(target, changes, checked_condition(target, condition))
+        edit = verbs.edit_of(target, changes, block.checked_condition(target, condition))
         return await self._write("update", verbs.update(edit, self._context, exactly_once=exactly_once))
 
     async def move(self, entity: E, /) -> E:
         """Store a loaded entity under the primary key its fields now give, with its guards, in one transaction."""
-        await self._write("move", commit([Move(entity)], self._context))
+        await self._write("move", commit.commit([intent.Move(entity)], self._context))
         return entity
 
     async def delete(
@@ -268,11 +276,11 @@ class AsyncSession(AsyncAsking, AsyncBulk, AsyncVerifying):
             StaleEntity: somebody saved or deleted the loaded entity since.
             UsageError: the entity is new.
         """
-        intent = Remove(target, checked_condition(target, condition))
-        await self._write("delete", commit([intent], self._context, exactly_once=exactly_once))
+        removal = intent.Remove(target, block.checked_condition(target, condition))
+        await self._write("delete", commit.commit([removal], self._context, exactly_once=exactly_once))
 
     @asynccontextmanager
-    async def transaction(self, token: str | None = None) -> AsyncIterator[Transaction]:
+    async def transaction(self, token: str | None = None) -> AsyncIterator[block.Transaction]:
         """A block whose writes are sent as one TransactWriteItems at its end, all or nothing.
 
         Nothing is sent if the block raises. With a token of the caller's own (1 to 36 characters), an equal block is
@@ -283,29 +291,29 @@ class AsyncSession(AsyncAsking, AsyncBulk, AsyncVerifying):
             SameItemTwice, UniqueViolation, StaleEntity, ...: as the single writes.
             TokenReused: the token was used with another content.
         """
-        tx = Transaction()
+        tx = block.Transaction()
         async with self._block(tx, token):
             yield tx
-        run_hooks(tx.hooks)
+        block.run_hooks(tx.hooks)
 
     @asynccontextmanager
-    async def _block(self, tx: Transaction, token: str | None) -> AsyncIterator[None]:
-        mark = opened(self)
+    async def _block(self, tx: block.Transaction, token: str | None) -> AsyncIterator[None]:
+        mark = block.opened(self)
         try:
             yield
         finally:
-            closed(mark)
+            block.closed(mark)
             intents = tx.end()
-        await self._run(commit(intents, self._context, token))
+        await self._run(commit.commit(intents, self._context, token))
 
-    async def run(self, work: Callable[[Transaction], Awaitable[T]], /, *, attempts: int = 5) -> T:
+    async def run(self, work: Callable[[block.Transaction], Awaitable[T]], /, *, attempts: int = 5) -> T:
         """Call ``work(tx)`` in a fresh transaction, again after StaleEntity or Contention; returns its result.
 
         ``work`` has to load what it changes: what it holds from an earlier attempt is stale.
         """
         pauses = self._context.retry.pauses(self._context.clock)
         for attempt in range(1, attempts + 1):
-            tx = Transaction()
+            tx = block.Transaction()
             try:
                 async with self._block(tx, None):
                     result = await work(tx)
@@ -316,13 +324,15 @@ class AsyncSession(AsyncAsking, AsyncBulk, AsyncVerifying):
                 await self._run(_waiting(pause))
             else:
                 # Outside of try: what a hook raises comes after the commit, and must not make it happen twice.
-                run_hooks(tx.hooks)
+                block.run_hooks(tx.hooks)
                 return result
         raise UsageError(problem=f"run(attempts={attempts}) makes no attempt", remedy="give 1 or more")
 
     def plan(self, entity: Any, /, *, condition: Condition | None = None) -> Plan:
         """What ``save(entity)`` would send, and why each action is there; no request is made."""
-        return planned([Save(entity, checked_condition(entity, condition))], self._context)
+        return commit.planned(
+            [intent.Save(entity, block.checked_condition(entity, condition))], self._context
+        )
 
     async def resume(self, plan: Plan, /) -> bool:
         """Settle a plan whose outcome is unknown: True where it is in effect, False where it is not.
@@ -333,66 +343,7 @@ class AsyncSession(AsyncAsking, AsyncBulk, AsyncVerifying):
             StoreError: DynamoDB refused it now, and nothing of it was written.
             OutcomeUnknown: there is still no answer.
         """
-        return await self._write("resume", resume(plan, self._context, WINDOW_SECONDS))
-
-    # -- versions --------------------------------------------------------------------------------------------------
-
-    @overload
-    def history(self, target: Key[E], /) -> AsyncIterator[Version[E]]: ...
-    @overload
-    def history(self, target: E, /) -> AsyncIterator[Version[E]]: ...
-    def history(self, target: Any, /) -> AsyncIterator[Version[Any]]:
-        """Every version of an entity, newest first, read in pages of 100 as the iteration goes on.
-
-        Raises:
-            NotVersioned: its class keeps no versions.
-        """
-        named = target_of(target)
-        history.check_versioned(named.mapping)
-        return self._history(named)
-
-    async def _history(self, target: Target) -> AsyncIterator[Version[Any]]:
-        copy = await self._run(history.latest(target, self._context))
-        if copy is None:
-            return
-        target, upper = target.as_stored(copy), history.newest(target, copy)
-        while upper > 0:
-            versions, upper = await self._run(history.page(target, upper, self._context))
-            for one in versions:
-                yield one
-
-    async def diff(self, target: Key[Any] | Any, first: int, second: int, /) -> dict[str, tuple[Any, Any]]:
-        """The fields that differ between two versions: name to (value in the first, value in the second)."""
-        return await self._run(verbs.diff(target, first, second, self._context))
-
-    @overload
-    async def restore(self, target: Key[E], /, *, version: int) -> E: ...
-    @overload
-    async def restore(self, target: E, /, *, version: int) -> E: ...
-    async def restore(self, target: Any, /, *, version: int) -> Any:
-        """Save an entity as it was at a version: a new version with the old values. Works on a deleted one too.
-
-        Raises:
-            EntityNotFound: there is no such version.
-            UniqueViolation: a unique value of that version has been taken by somebody else.
-        """
-        return await self._write("restore", verbs.restore(target, version, self._context))
-
-    async def prune(
-        self, target: Key[Any] | Any, /, *, keep: int | None = None, older_than: datetime | None = None
-    ) -> int:
-        """Delete old versions, all but the newest ``keep`` or those ``older_than`` a time; how many were deleted."""
-        flow = history.prune(target_of(target), self._context, keep=keep, older_than=older_than)
-        return await self._write("prune", flow)
-
-    async def purge(self, target: Key[Any] | Any, /) -> int:
-        """Remove a deleted entity's versions, then its tombstone; how many versions. Can be called again if stopped.
-
-        Raises:
-            UsageError: the entity is not deleted.
-            EntityNotFound: nothing is left of it.
-        """
-        return await self._write("purge", history.purge(target_of(target), self._context))
+        return await self._write("resume", write.resume(plan, self._context, WINDOW_SECONDS))
 
 
 def _waiting(seconds: float) -> Flow[None]:

@@ -1,13 +1,20 @@
 """``query``, ``collection`` and ``scan``: a session's methods that begin a query. They only build."""
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
-from typing import Any, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
 
 from dynaorm.entity.index import IndexOf
 from dynaorm.flow.call import Flow
 from dynaorm.flow.context import Context
-from dynaorm.query.question import collected, queried, scanned
-from dynaorm.session.query import Collection, Query
+from dynaorm.late import late
+
+if TYPE_CHECKING:
+    from dynaorm.query import question
+    from dynaorm.session import query as queries
+else:
+    late(globals(), question="dynaorm.query.question", queries="dynaorm.session.query")
 
 E = TypeVar("E")
 A = TypeVar("A")
@@ -27,7 +34,7 @@ class Asking(ABC):
     @abstractmethod
     def _run(self, flow: Flow[T], /) -> T: ...
 
-    def query(self, source: Asked[E], /, **fields: Any) -> Query[E]:
+    def query(self, source: Asked[E], /, **fields: Any) -> queries.Query[E]:
         """A query by key: of a class (``query(Ticket, project="p1")``) or of an index (``query(Ticket.by_status,
         status="open")``); each keyword is a field and its value, or ``any_of(...)`` several.
 
@@ -36,27 +43,27 @@ class Asking(ABC):
         Raises:
             UnknownField: a keyword is no field of the class.
         """
-        return Query(queried(source, fields), self._context, self._run)
+        return queries.Query(question.queried(source, fields), self._context, self._run)
 
     @overload
-    def collection(self, first: Asked[A], /, **fields: Any) -> Collection[A, tuple[list[A]]]: ...
+    def collection(self, first: Asked[A], /, **fields: Any) -> queries.Collection[A, tuple[list[A]]]: ...
     @overload
     def collection(
         self, first: Asked[A], second: Asked[B], /, **fields: Any
-    ) -> Collection[A | B, tuple[list[A], list[B]]]: ...
+    ) -> queries.Collection[A | B, tuple[list[A], list[B]]]: ...
     @overload
     def collection(
         self, first: Asked[A], second: Asked[B], third: Asked[C], /, **fields: Any
-    ) -> Collection[A | B | C, tuple[list[A], list[B], list[C]]]: ...
+    ) -> queries.Collection[A | B | C, tuple[list[A], list[B], list[C]]]: ...
     @overload
     def collection(
         self, first: Asked[A], second: Asked[B], third: Asked[C], fourth: Asked[D], /, **fields: Any
-    ) -> Collection[A | B | C | D, tuple[list[A], list[B], list[C], list[D]]]: ...
+    ) -> queries.Collection[A | B | C | D, tuple[list[A], list[B], list[C], list[D]]]: ...
     @overload
     def collection(
         self, first: Asked[Any], /, *others: Asked[Any], **fields: Any
-    ) -> Collection[Any, tuple[list[Any], ...]]: ...
-    def collection(self, first: Any, /, *others: Any, **fields: Any) -> Collection[Any, Any]:
+    ) -> queries.Collection[Any, tuple[list[Any], ...]]: ...
+    def collection(self, first: Any, /, *others: Any, **fields: Any) -> queries.Collection[Any, Any]:
         """The entities of several classes in one item collection, in one query: classes of one table whose partition
         keys render alike, or their places in one index. ``.split()`` gives one list for each class.
 
@@ -64,11 +71,11 @@ class Asking(ABC):
             UnknownField: a keyword is a field of none of the classes.
             UsageError: they are not in one table or index.
         """
-        return Collection(collected((first, *others), fields), self._context, self._run)
+        return queries.Collection(question.collected((first, *others), fields), self._context, self._run)
 
-    def scan(self, source: Asked[E], /, *, segments: int = 1) -> Query[E]:
+    def scan(self, source: Asked[E], /, *, segments: int = 1) -> queries.Query[E]:
         """Every entity of a class, or of its place in an index, in no order: reads the whole table.
 
         ``segments``: into how many parts the table is divided, which are read at once (Scan's ``TotalSegments``).
         """
-        return Query(scanned(source, segments), self._context, self._run)
+        return queries.Query(question.scanned(source, segments), self._context, self._run)

@@ -1,16 +1,26 @@
 """``get_many``, ``save_many``, ``delete_many`` and ``bulk_load``: a session's methods for many entities at once."""
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from typing import Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from dynaorm.entity.key import Key
 from dynaorm.flow.bulk import CONCURRENCY, Progress
-from dynaorm.flow.bulk_load import bulk_load
-from dynaorm.flow.bulk_read import get_many
-from dynaorm.flow.bulk_write import delete_many, save_many
 from dynaorm.flow.call import Flow
 from dynaorm.flow.context import Context
+from dynaorm.late import late
+
+if TYPE_CHECKING:
+    from dynaorm.flow import bulk_load, bulk_read, bulk_write
+else:
+    late(
+        globals(),
+        bulk_load="dynaorm.flow.bulk_load",
+        bulk_read="dynaorm.flow.bulk_read",
+        bulk_write="dynaorm.flow.bulk_write",
+    )
 
 E = TypeVar("E")
 T = TypeVar("T")
@@ -52,7 +62,9 @@ class Bulk(ABC):
             UsageError: something is no ``Key``.
             DecodeError: an item does not fit its class; with the session's ``on_decode_error`` its place holds None.
         """
-        return self._run(get_many(keys, self._context, consistent=consistent, concurrency=concurrency))
+        return self._run(
+            bulk_read.get_many(keys, self._context, consistent=consistent, concurrency=concurrency)
+        )
 
     def save_many(
         self, entities: Iterable[E], /, *, concurrency: int = CONCURRENCY, progress: Progress | None = None
@@ -66,7 +78,8 @@ class Bulk(ABC):
             BulkError: some failed. ``.failures`` has each entity and its error.
         """
         return self._write(
-            "save_many", save_many(entities, self._context, concurrency=concurrency, progress=progress)
+            "save_many",
+            bulk_write.save_many(entities, self._context, concurrency=concurrency, progress=progress),
         )
 
     def delete_many(
@@ -85,7 +98,8 @@ class Bulk(ABC):
             BulkError: some failed. ``.failures`` has each entity or key and its error.
         """
         self._write(
-            "delete_many", delete_many(targets, self._context, concurrency=concurrency, progress=progress)
+            "delete_many",
+            bulk_write.delete_many(targets, self._context, concurrency=concurrency, progress=progress),
         )
 
     def bulk_load(
@@ -103,5 +117,6 @@ class Bulk(ABC):
             TableNotFound: nothing more can be loaded.
         """
         return self._write(
-            "bulk_load", bulk_load(entities, self._context, concurrency=concurrency, progress=progress)
+            "bulk_load",
+            bulk_load.bulk_load(entities, self._context, concurrency=concurrency, progress=progress),
         )

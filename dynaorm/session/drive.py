@@ -2,9 +2,15 @@
 
 from contextvars import copy_context
 from threading import Event
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from dynaorm.flow.call import Call, Clock, Flow, Pause, Reply, Together, Transport
+from dynaorm.late import late
+
+if TYPE_CHECKING:
+    from concurrent import futures
+else:
+    late(globals(), futures="concurrent.futures")
 
 T = TypeVar("T")
 
@@ -37,16 +43,13 @@ def _together(step: Together, transport: Transport, clock: Clock) -> list[Any]:
     """The outcome of every flow, in order, each run in a thread. When interrupted, those under way are waited for."""
     if not step.flows:
         return []
-    # Imported here because it takes long, and what asks one thing at a time needs no threads.
-    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415
-
     gate = _Gate(transport)
-    with ThreadPoolExecutor(min(step.limit, len(step.flows)), "dynaorm") as pool:
+    with futures.ThreadPoolExecutor(min(step.limit, len(step.flows)), "dynaorm") as pool:
         try:
             # The caller's context variables hold in the threads too: validators of the application may read them.
-            futures = [pool.submit(copy_context().run, _outcome, flow, gate, clock) for flow in step.flows]
+            running = [pool.submit(copy_context().run, _outcome, flow, gate, clock) for flow in step.flows]
             gate.open()
-            return [future.result() for future in futures]
+            return [future.result() for future in running]
         except BaseException:
             gate.is_closed = True
             gate.open()

@@ -1,13 +1,19 @@
 """From a session's keywords to the context its flows share, and to its default transport."""
 
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from dynaorm.errors import DecodeError, UsageError
 from dynaorm.flow.call import Clock, Transport
 from dynaorm.flow.context import Context
 from dynaorm.flow.retry import Retry
+from dynaorm.late import late
 from dynaorm.transport.clock import SystemClock
+
+if TYPE_CHECKING:
+    from dynaorm.transport import pynamodb
+else:
+    late(globals(), pynamodb="dynaorm.transport.pynamodb")
 
 _SECRET_BYTES: Final = 16
 """As many as the signature has: a shorter secret would be the easier one to guess."""
@@ -54,10 +60,8 @@ def _check_secret(secret: object) -> None:
 
 
 def default_transport(region: str | None, endpoint: str | None, profile: str | None) -> Transport:
-    """A connection of pynamodb's, imported here because botocore takes longer to import than all of dynaorm."""
-    from dynaorm.transport.pynamodb import PynamoTransport  # noqa: PLC0415 - see above
-
-    return PynamoTransport(region=region, endpoint=endpoint, profile=profile)
+    """A connection of pynamodb's."""
+    return pynamodb.PynamoTransport(region=region, endpoint=endpoint, profile=profile)
 
 
 def close_transport(transport: object) -> None:

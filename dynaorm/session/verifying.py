@@ -3,6 +3,8 @@
 ``dynaorm.integrity.run`` does the same for tables that take hours: it can be interrupted, and shared by machines.
 """
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -11,13 +13,15 @@ from dynaorm.entity.table import Table
 from dynaorm.flow.bulk import Progress
 from dynaorm.flow.call import Flow
 from dynaorm.flow.context import Context
+from dynaorm.late import late
 
 if TYPE_CHECKING:
+    from dynaorm.flow import repair, verify
     from dynaorm.flow.finding import Finding
     from dynaorm.flow.mend import Mended
     from dynaorm.flow.verify import Verification
-
-# A process that was started to serve requests does not wait for what only these methods need: they import it.
+else:
+    late(globals(), repair="dynaorm.flow.repair", verify="dynaorm.flow.verify")
 
 T = TypeVar("T")
 
@@ -45,7 +49,7 @@ class Verifying(ABC):
         segments: int = 1,
         rate: float | None = None,
         progress: Progress | None = None,
-    ) -> "Iterator[Finding]":
+    ) -> Iterator[Finding]:
         """What is wrong with the items of some tables or classes, found as the iteration goes on.
 
         Every item is read once, page by page, and held against those that belong to it: guards, versions, index keys,
@@ -56,9 +60,9 @@ class Verifying(ABC):
             UsageError: nothing was named, or neither a table nor a class; ``segments`` or ``rate`` make no sense.
             Throttled, Unreachable, TableNotFound: as any read.
         """
-        from dynaorm.flow.verify import verification  # noqa: PLC0415 - see above
-
-        return self._verified(verification(named, self._context, segments=segments, rate=rate), progress)
+        return self._verified(
+            verify.verification(named, self._context, segments=segments, rate=rate), progress
+        )
 
     def repair(
         self,
@@ -67,7 +71,7 @@ class Verifying(ABC):
         rate: float | None = None,
         dry_run: bool = False,
         progress: Progress | None = None,
-    ) -> "Iterator[Mended]":
+    ) -> Iterator[Mended]:
         """Mend what ``verify`` finds, as far as that needs no choice, and give what became of each finding.
 
         Each is mended by one transaction that is refused if anything it relies on was written since it was read; it is
@@ -78,9 +82,7 @@ class Verifying(ABC):
             UsageError, Throttled, Unreachable, TableNotFound: as ``verify``.
             UnexpectedRefusal: DynamoDB does not let these credentials write.
         """
-        from dynaorm.flow.verify import verification  # noqa: PLC0415 - see above
-
-        work = verification(named, self._context, segments=segments, rate=rate)
+        work = verify.verification(named, self._context, segments=segments, rate=rate)
         return self._mended("repair", work, progress, dry_run=dry_run)
 
     def backfill(
@@ -90,7 +92,7 @@ class Verifying(ABC):
         rate: float | None = None,
         dry_run: bool = False,
         progress: Progress | None = None,
-    ) -> "Iterator[Mended]":
+    ) -> Iterator[Mended]:
         """Complete the entities stored before their class declared a constraint, an index, versions or totals.
 
         Writers must run the new class already: what they write is complete. Every entity that is not is completed by
@@ -100,29 +102,25 @@ class Verifying(ABC):
         Raises:
             UsageError, Throttled, Unreachable, TableNotFound, UnexpectedRefusal: as ``repair``.
         """
-        from dynaorm.flow.repair import completion  # noqa: PLC0415 - see above
-
-        work = completion(named, self._context, segments=segments, rate=rate)
+        work = repair.completion(named, self._context, segments=segments, rate=rate)
         return self._mended("backfill", work, progress, dry_run=dry_run)
 
-    def _verified(self, work: "Verification", progress: Progress | None) -> "Iterator[Finding]":
+    def _verified(self, work: Verification, progress: Progress | None) -> Iterator[Finding]:
         for step in work.steps(_telling(work, progress)):
             for fault in self._run(step):
                 yield fault.finding
 
     def _mended(
-        self, verb: str, work: "Verification", progress: Progress | None, *, dry_run: bool
-    ) -> "Iterator[Mended]":
-        from dynaorm.flow.repair import dealing, unsettled  # noqa: PLC0415 - see above
-
+        self, verb: str, work: Verification, progress: Progress | None, *, dry_run: bool
+    ) -> Iterator[Mended]:
         for step in work.steps(_telling(work, progress)):
             faults = self._run(step)
-            for some in dealing(faults, work, dry_run=dry_run):
+            for some in repair.dealing(faults, work, dry_run=dry_run):
                 for mended in self._write(verb, some):
                     yield mended
-        for mended in unsettled(work):
+        for mended in repair.unsettled(work):
             yield mended
 
 
-def _telling(work: "Verification", progress: Progress | None) -> Callable[[], object]:
+def _telling(work: Verification, progress: Progress | None) -> Callable[[], object]:
     return bool if progress is None else lambda: progress(work.examined, None)

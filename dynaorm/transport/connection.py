@@ -11,16 +11,18 @@ Why not urllib3: with it an attempt costs 29 % of what it costs botocore's clien
 import os
 import select
 import socket
-import ssl
 import time
 import weakref
 from collections import deque
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dynaorm.flow.call import NoAnswer
 from dynaorm.transport.destination import Destination, ssl_context
 from dynaorm.transport.http_answer import AnswerReader, HttpAnswer, Malformed
 from dynaorm.transport.signed_request import SignedRequest
+
+if TYPE_CHECKING:
+    import ssl
 
 IDLE_SECONDS = 60.0
 """A connection that was idle for longer is not used again: a firewall on the way may have forgotten it in silence."""
@@ -166,7 +168,7 @@ class ConnectionPool:
             reason = f"no connection to {endpoint.authority}: {_sentence(error)}"
             raise NoAnswer(reason, sent=False) from error
 
-    def _secured(self, opened: socket.socket, context: ssl.SSLContext) -> socket.socket:
+    def _secured(self, opened: socket.socket, context: "ssl.SSLContext") -> socket.socket:
         endpoint = self._destination.endpoint
         if self._destination.proxy is not None:
             host = f"[{endpoint.host}]" if ":" in endpoint.host else endpoint.host

@@ -7,22 +7,39 @@ Rule 2. Where environment variables say it all, botocore is not imported: that w
 
 import os
 import re
-import ssl
 from base64 import b64encode
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 from urllib.parse import unquote, urlsplit
 
 from dynaorm.errors import UsageError
+from dynaorm.late import late
 from dynaorm.record import record
 from dynaorm.transport.signed_request import Credentials, Endpoint, FixedCredentials, endpoint_of
+
+if TYPE_CHECKING:
+    import ssl
+    from urllib import request as urllib_request
+
+    import botocore
+    from botocore import exceptions as botocore_exceptions
+    from botocore import session as botocore_session
+else:
+    late(
+        globals(),
+        botocore="botocore",
+        botocore_exceptions="botocore.exceptions",
+        botocore_session="botocore.session",
+        ssl="ssl",
+        urllib_request="urllib.request",
+    )
 
 EMULATOR_REGION = "us-east-1"
 """The region where only an endpoint is given: an emulator does not care, a signature needs one."""
 
 # The regions of AWS's commercial partition (partitions.json of the AWS SDKs); others have other host names.
-_COMMERCIAL = re.compile(r"(us|eu|ap|sa|ca|me|af|il|mx)-\w+-\d+")
+_COMMERCIAL = r"(us|eu|ap|sa|ca|me|af|il|mx)-\w+-\d+"
 
 # Each of these changes what environment variables alone would say.
 _BOTOCORE_KNOWS = (
@@ -81,7 +98,7 @@ def find_destination(region: str | None, endpoint: str | None, profile: str | No
     return Destination(address, region, credentials, bundle, proxy_of(address))
 
 
-def ssl_context(ca_bundle: str | None) -> ssl.SSLContext:
+def ssl_context(ca_bundle: str | None) -> "ssl.SSLContext":
     """A context that trusts a bundle of certificates, else the system's; where it has none, botocore's.
 
     Raises:
@@ -110,11 +127,8 @@ def proxy_of(endpoint: Endpoint) -> Proxy | None:
     """
     if not any(name.lower().endswith("_proxy") for name in os.environ):
         return None
-    # Imported here because it imports an HTTP client, a mail parser and more, and few have a proxy.
-    from urllib.request import getproxies_environment, proxy_bypass  # noqa: PLC0415
-
-    url = getproxies_environment().get("https" if endpoint.is_secure else "http")
-    if not url or proxy_bypass(endpoint.authority):
+    url = urllib_request.getproxies_environment().get("https" if endpoint.is_secure else "http")
+    if not url or urllib_request.proxy_bypass(endpoint.authority):
         return None
     try:
         parts = urlsplit(url if "://" in url else f"http://{url}")
@@ -168,7 +182,7 @@ def _from_environment(
         endpoint
         or environment.get("AWS_ENDPOINT_URL_DYNAMODB")
         or environment.get("AWS_ENDPOINT_URL")
-        or (f"https://dynamodb.{region}.amazonaws.com" if _COMMERCIAL.fullmatch(region) else None)
+        or (f"https://dynamodb.{region}.amazonaws.com" if re.fullmatch(_COMMERCIAL, region) else None)
     )
     if url is None:
         return None
@@ -176,11 +190,7 @@ def _from_environment(
 
 
 def _from_botocore(region: str | None, endpoint: str | None, profile: str | None) -> _Found:
-    # Imported here because it takes longer to import than all of dynaorm, and may not be needed.
-    from botocore.exceptions import NoCredentialsError  # noqa: PLC0415
-    from botocore.session import Session  # noqa: PLC0415
-
-    session = Session(profile=profile)
+    session = botocore_session.Session(profile=profile)
     region = _region(region, endpoint, os.environ, session.get_config_variable("region"))
     if endpoint is None:
         client = session.create_client("dynamodb", region_name=region)
@@ -188,7 +198,7 @@ def _from_botocore(region: str | None, endpoint: str | None, profile: str | None
         client.close()
     credentials = session.get_credentials()
     if credentials is None:
-        raise NoCredentialsError
+        raise botocore_exceptions.NoCredentialsError
     # Its stubs allow keys that are None, which a provider refuses before it gives credentials at all.
     source = cast("CredentialSource", credentials)
     return endpoint, region, source, session.get_config_variable("ca_bundle")
@@ -208,7 +218,4 @@ def _region(
 
 
 def _botocores_bundle() -> str:
-    # Imported here for the same reason: few systems have no certificates of their own.
-    import botocore  # noqa: PLC0415
-
     return str(Path(botocore.__file__).with_name("cacert.pem"))

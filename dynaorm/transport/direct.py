@@ -6,13 +6,19 @@ handlers, and moto's in-process mock does not see its calls.
 
 import threading
 import warnings
-from typing import Protocol, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
 from dynaorm.errors import UsageError
 from dynaorm.flow.call import Call, Reply
+from dynaorm.late import late
 from dynaorm.transport.connection import ConnectionPool
 from dynaorm.transport.destination import Destination, Proxy, find_destination
 from dynaorm.transport.exchange import Exchange
+
+if TYPE_CHECKING:
+    from dynaorm.transport import pynamodb
+else:
+    late(globals(), pynamodb="dynaorm.transport.pynamodb")
 
 
 class DirectTransport:
@@ -94,10 +100,7 @@ class DirectTransport:
                 if can_go_through(destination.proxy):
                     self._road = _Direct(destination, self)
                 else:
-                    # Imported here because botocore and pynamodb take long to import, and few need them.
-                    from dynaorm.transport.pynamodb import PynamoTransport  # noqa: PLC0415
-
-                    self._road = PynamoTransport(
+                    self._road = pynamodb.PynamoTransport(
                         region=self.region,
                         endpoint=self.endpoint,
                         profile=self.profile,

@@ -7,13 +7,19 @@ import asyncio
 import threading
 from collections.abc import Callable
 from inspect import isawaitable
-from typing import Protocol, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
 from dynaorm.errors import UsageError
 from dynaorm.flow.call import Call, Reply
+from dynaorm.late import late
 from dynaorm.transport.destination import find_destination
 from dynaorm.transport.direct import can_go_through, check_limits
 from dynaorm.transport.threaded import ThreadedTransport
+
+if TYPE_CHECKING:
+    from dynaorm.transport import pynamodb
+else:
+    late(globals(), pynamodb="dynaorm.transport.pynamodb")
 
 
 class AsyncDirectTransport:
@@ -107,10 +113,7 @@ class AsyncDirectTransport:
                         size=self.pool_size,
                     )
                 else:
-                    # Imported here because botocore and pynamodb take long to import, and few need them.
-                    from dynaorm.transport.pynamodb import PynamoTransport  # noqa: PLC0415
-
-                    inner = PynamoTransport(
+                    inner = pynamodb.PynamoTransport(
                         region=self.region,
                         endpoint=self.endpoint,
                         profile=self.profile,

@@ -16,6 +16,7 @@ PAIRS = {
     "asking": "asking_async",
     "query": "query_async",
     "bulk": "bulk_async",
+    "versions": "versions_async",
     "verifying": "verifying_async",
 }
 """Each synchronous module, and its asynchronous counterpart."""
@@ -40,7 +41,7 @@ _RULES: list[tuple[str, str]] = [
     (r"return drive\(", "return await drive_async("),
     (r"close_transport\(self", "await close_async_transport(self"),
     (r"result = work\(tx\)", "result = await work(tx)"),
-    (r"Callable\[\[Transaction\], T\]", "Callable[[Transaction], Awaitable[T]]"),
+    (r"Callable\[\[block\.Transaction\], T\]", "Callable[[block.Transaction], Awaitable[T]]"),
     (r"import Callable, Iterator, Mapping", "import Awaitable, Callable, Iterator, Mapping"),
     (r"yield from ([^\n]+)", r"for one in \1:\n<indent>    yield one"),
     (r"with self\._block", "async with self._block"),
@@ -49,10 +50,14 @@ _RULES: list[tuple[str, str]] = [
     (r"\bcontextmanager\b", "asynccontextmanager"),
     (r"\bIterator\b", "AsyncIterator"),
     (r"\b__(enter|exit|iter)__\b", r"__a\1__"),
-    (r"\b(Session|Asking|Bulk|Verifying|Query|Collection|Transport)\b", r"Async\1"),
+    (r"\b(Session|Asking|Bulk|Versions|Verifying|Query|Collection|Transport)\b", r"Async\1"),
     (r"\b(default|close)_transport\b", r"\1_async_transport"),
     (r"\bcontext_of\b", "async_context_of"),
-    (r"\bdynaorm\.session\.(asking|query|bulk|verifying|settings|drive)\b", r"dynaorm.session.\1_async"),
+    (r"session import query as", "session import query_async as"),
+    (
+        r"\bdynaorm\.session\.(asking|query|bulk|versions|verifying|settings|drive)\b",
+        r"dynaorm.session.\1_async",
+    ),
     (r"import drive\b", "import drive_async"),
     (r"import logged$", "import logged_async"),
     (r"\blogged\(", "logged_async("),

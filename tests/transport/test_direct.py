@@ -2,8 +2,6 @@
 
 import json
 import socket
-import subprocess
-import sys
 import threading
 import time
 import warnings
@@ -367,12 +365,3 @@ def test_a_read_that_nobody_answers_is_unreachable(server: Unruly, transport: Di
     ):
         session.get(Person, person_id="1")
     assert unreachable.value.attempts == len(server.requests) == 3
-
-
-def test_the_transports_import_neither_botocore_nor_an_http_library() -> None:
-    program = (
-        "import sys, dynaorm.transport.direct, dynaorm.transport.direct_async\n"
-        "print({'botocore', 'pynamodb', 'urllib3', 'aiohttp', 'http.client'} & set(sys.modules))"
-    )
-    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert run.stdout == "set()\n"

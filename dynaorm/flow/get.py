@@ -1,0 +1,66 @@
+"""Getting one entity by its key, as it is or as it was."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from dynaorm.entity.key import Key
+from dynaorm.errors import EntityNotFound, UsageError
+from dynaorm.flow.call import Flow
+from dynaorm.flow.context import Context
+from dynaorm.flow.read import load
+from dynaorm.flow.target import Target, key_and_options, target_of
+from dynaorm.late import late
+
+if TYPE_CHECKING:
+    from dynaorm.entity.version import Version
+    from dynaorm.flow import history
+else:
+    late(globals(), history="dynaorm.flow.history")
+
+_OPTIONS = ("version", "as_of", "consistent")
+
+
+def get(named: Any, keywords: Mapping[str, Any], context: Context) -> Flow[Any | None]:
+    """The entity under a key, or as it was at a version or time; None where there is none."""
+    key, options = key_and_options(named, keywords)
+    if unknown := [name for name in options if name not in _OPTIONS]:
+        raise UsageError(
+            problem=f"get(Key(...)) has no option {unknown[0]!r}",
+            remedy=f"use {', '.join(_OPTIONS)}; fields go into the Key",
+        )
+    target = target_of(key)
+    version, as_of, consistent = (options.get(name) for name in _OPTIONS)
+    if version is not None and as_of is not None:
+        raise UsageError(problem="version= and as_of= both say which version is meant", remedy="give one")
+    if version is not None:
+        return whole(target, (yield from history.at_version(target, version, context)))
+    if as_of is not None:
+        return whole(target, (yield from history.as_of(target, as_of, context)))
+    consistent = context.consistent if consistent is None else consistent
+    return (yield from load(target.mapping, target.key, context, consistent=consistent))
+
+
+def whole(target: Target, version: "Version[Any] | None") -> Any | None:
+    if version is not None and version.entity is None:
+        raise UsageError(
+            problem=f"{target.mapping.entity.__name__} keeps versions of some fields only, which make no whole entity",
+            remedy="read the values from session.history(...)",
+        )
+    return version.entity if version is not None else None
+
+
+def get_one(named: Any, keywords: Mapping[str, Any], context: Context) -> Flow[Any]:
+    """The same, raising EntityNotFound where there is none."""
+    found = yield from get(named, keywords, context)
+    if found is None:
+        key, options = key_and_options(named, keywords)
+        raise no_version(key, options["version"]) if options.get("version") else EntityNotFound(key=key)
+    return found
+
+
+def no_version(key: Key[Any], number: int) -> EntityNotFound:
+    return EntityNotFound(
+        key=key,
+        problem=f"{key!r} has no version {number}",
+        remedy="it was never written, or was pruned; look at session.history(...)",
+    )

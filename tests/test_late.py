@@ -1,0 +1,85 @@
+"""Late modules: what stands for them imports them once, and then makes way."""
+
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Barrier
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from dynaorm.late import late
+
+SOURCE = "imported = []\nimported.append(__name__)\n\ndef answer():\n    return 42\n"
+
+
+@pytest.fixture
+def other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The name of a module that nobody has imported."""
+    name = "dynaorm_test_late_other"
+    (tmp_path / f"{name}.py").write_text(SOURCE)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    # Set before it is deleted, so that it is deleted again at the end.
+    monkeypatch.setitem(sys.modules, name, ModuleType(name))
+    del sys.modules[name]
+    return name
+
+
+def test_a_late_module_is_imported_when_it_is_used(other: str) -> None:
+    names: dict[str, Any] = {}
+    late(names, other=other)
+    assert other not in sys.modules
+    assert names["other"].answer() == 42
+    assert other in sys.modules
+
+
+def test_once_used_it_is_the_module_itself(other: str) -> None:
+    names: dict[str, Any] = {}
+    late(names, other=other)
+    _ = names["other"].answer
+    assert names["other"] is sys.modules[other]
+
+
+def test_what_stood_for_it_goes_on_doing_so(other: str) -> None:
+    names: dict[str, Any] = {}
+    late(names, other=other)
+    kept = names["other"]
+    assert kept.answer() == kept.answer() == 42
+
+
+def test_a_name_that_it_has_not_is_an_attribute_error_of_the_module(other: str) -> None:
+    names: dict[str, Any] = {}
+    late(names, other=other)
+    with pytest.raises(AttributeError, match=f"'{other}' has no attribute 'question'"):
+        _ = names["other"].question
+
+
+def test_a_module_that_is_not_there_is_missed_when_it_is_used() -> None:
+    names: dict[str, Any] = {}
+    late(names, nowhere="dynaorm.nowhere")
+    with pytest.raises(ModuleNotFoundError, match=r"dynaorm\.nowhere"):
+        _ = names["nowhere"].answer
+
+
+def test_printing_it_imports_nothing(other: str) -> None:
+    names: dict[str, Any] = {}
+    late(names, other=other)
+    assert repr(names["other"]) == f"<{other}, imported when it is used>"
+    assert other not in sys.modules
+
+
+def test_threads_that_meet_at_it_import_it_once(other: str) -> None:
+    names: dict[str, Any] = {}
+    late(names, other=other)
+    kept, together = names["other"], Barrier(8)
+
+    def use(_: int) -> list[str]:
+        together.wait()
+        imported: list[str] = kept.imported
+        return imported
+
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(use, range(8)))
+    assert all(one is found[0] for one in found)
+    assert found[0] == [other]
