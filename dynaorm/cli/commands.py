@@ -9,7 +9,7 @@ from botocore.exceptions import BotoCoreError
 
 from dynaorm.cli.output import Output
 from dynaorm.cli.status import CLEAN, FAILED, FOUND
-from dynaorm.cli.target import importable, keep_totals, load_module, load_target, table_names
+from dynaorm.cli.target import importable, keep_totals, load_target, table_names, tables_in
 from dynaorm.errors import DynaormError
 from dynaorm.flow.finding import Finding
 from dynaorm.flow.mend import Mended
@@ -85,9 +85,8 @@ def _backfill(**given: Any) -> None:
 
 def _work(verb: str, work: Work, given: dict[str, Any]) -> None:
     importable()
-    for module in given["modules"]:
-        load_module(module)
     targets = [load_target(text) for text in given["targets"]]
+    declared = tables_in([*given["modules"], *(text.partition(":")[0] for text in given["targets"])])
     output = Output(verb, as_lines=given["as_lines"])
     options = Options(
         segments=given["segments"],
@@ -100,7 +99,7 @@ def _work(verb: str, work: Work, given: dict[str, Any]) -> None:
     )
     if options.segment is not None and keep_totals(targets):
         click.echo(f"{verb}: totals need all segments, and are left out of one", err=True)
-    names = table_names(given["tables"])
+    names = table_names(given["tables"], [*targets, *declared])
     with (
         Session(
             region=given["region"], endpoint=given["endpoint"], profile=given["profile"], table_names=names

@@ -55,18 +55,52 @@ def load_target(text: str) -> Table | type[Any]:
     )
 
 
+def tables_in(modules: Iterable[str]) -> list[Table]:
+    """The tables that modules have names for."""
+    return [one for module in modules for one in vars(load_module(module)).values() if isinstance(one, Table)]
+
+
 def keep_totals(targets: Iterable[Table | type[Any]]) -> bool:
     """Whether totals are kept in what is named, or of it."""
-    tables = [one if isinstance(one, Table) else mapping_of(one).table for one in targets]
+    tables = map(_table_of, targets)
     return any(one.aggregates or one.kept for table in tables for one in table.mappings.values())
 
 
-def table_names(pairs: tuple[str, ...]) -> dict[str, str]:
-    """``declared=physical`` pairs as a mapping. Raises UsageError."""
+def table_names(pairs: Iterable[str], targets: Iterable[Table | type[Any]]) -> dict[str, str]:
+    """``declared=physical`` pairs as a mapping.
+
+    Raises:
+        UsageError: one is no pair, or names a table that has nothing to do with these targets: by a slip of the pen
+            the work would go to another table.
+    """
     names: dict[str, str] = {}
+    known = _reached(targets)
     for pair in pairs:
         declared, sign, physical = pair.partition("=")
         if not declared or not sign or not physical:
             raise UsageError(problem=f"{pair!r} maps no table", remedy="write --table-name declared=physical")
+        if declared not in known:
+            raise UsageError(
+                problem=f"--table-name {pair}: no table called {declared!r} is declared here",
+                remedy=f"map one of {', '.join(sorted(known))}",
+            )
         names[declared] = physical
     return names
+
+
+def _reached(targets: Iterable[Table | type[Any]]) -> set[str]:
+    """The declared names of the tables of some targets, and of those whose guards or totals depend on them."""
+    found: dict[Table, None] = {}
+    left = [_table_of(one) for one in targets]
+    while left:
+        table = left.pop()
+        if table not in found:
+            found[table] = None
+            kept_in = [one.target for source in table.mappings.values() for one in source.aggregates.values()]
+            left += [table.guards, *map(_table_of, kept_in)]
+            left += [one.table for one in (*table.guarded.values(), *table.counted.values())]
+    return {table.name for table in found}
+
+
+def _table_of(target: Table | type[Any]) -> Table:
+    return target if isinstance(target, Table) else mapping_of(target).table

@@ -35,7 +35,7 @@ class Key(Generic[E]):
         if not isinstance(entity, type):
             raise UsageError(
                 problem=f"Key() takes a class, and got an object of {type(entity).__name__}",
-                remedy=f"write Key({type(entity).__name__}, ...), or give the object itself in place of its key",
+                remedy="write Key(User, ...) with the class itself, or give an object in place of its key",
             )
         mapping = mapping_of(entity)
         check_key_fields(mapping, fields)

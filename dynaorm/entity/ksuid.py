@@ -28,6 +28,8 @@ def _is_text(data: object) -> bool:
 
 
 def _since_epoch(time: datetime, end: datetime = _END - _TICK) -> timedelta:
+    if not isinstance(time, datetime):
+        raise ValueError(f"{time!r} is no datetime; give one with a time zone, as datetime.now(UTC)")
     if time.utcoffset() is None:
         raise ValueError(f"{time!r} has no time zone; give it one, as datetime.now(UTC) has")
     if not _EPOCH <= time <= end:

@@ -377,18 +377,21 @@ def mapping_of(entity: type[Any]) -> EntityMapping:
         DeclarationError: the class could not be mapped; the same error each time it is used.
         UsageError: it has no table, or is no entity class.
     """
-    own = vars(entity)
+    own = getattr(entity, "__dict__", {})
     found = own.get(MAPPING)
     if isinstance(found, EntityMapping):
         return found
-    failure = own.get(FAILURE)
-    if isinstance(failure, Exception):
+    if isinstance(failure := own.get(FAILURE), Exception):
         raise failure
-    if not isinstance(entity, type):
-        raise UsageError(problem=f"{entity!r} is no entity class", remedy="name a class that has a table")
+    named: object = entity
+    if not isinstance(named, type) or not issubclass(named, BaseModel | type):
+        name = named.__name__ if isinstance(named, type) else repr(named)
+        raise UsageError(
+            problem=f"{name} is no entity class", remedy="use one: class User(Entity, table=...)"
+        )
     if issubclass(entity, type):
         raise UsageError(problem="a class was given in place of an object of it", remedy="give an object")
-    if issubclass(entity, BaseModel) and not entity.__pydantic_complete__:
+    if not entity.__pydantic_complete__:
         entity.model_rebuild()
         return mapping_of(entity)
     raise UsageError(

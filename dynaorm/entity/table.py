@@ -143,6 +143,8 @@ class Table:
         self.pk = key_attribute(pk)
         self.sk = key_attribute(sk) if sk is not None else None
         indexes = tuple(indexes)
+        if wrong := tuple(_no_indexes(indexes)):
+            raise DeclarationError(entity=f"Table({name!r})", problems=wrong)
         self.indexes = {index.name: index for index in indexes}
         self.type_attribute = type_attribute
         self.revision_attribute = revision_attribute
@@ -199,18 +201,28 @@ class Table:
         return f"Table({self.name!r})"
 
 
+# Bytes in the name of a key attribute (Developer Guide, "Quotas", "Attribute names").
+_KEY_NAME_LIMIT: Final = 255
 _NAME = re.compile(r"[A-Za-z0-9_.\-]{3,255}")
 # A GSI's key may have up to 4 partition and 4 sort attributes (Developer Guide, "Multi-attribute keys").
 _PARTS = 4
 
 
+def _no_indexes(indexes: tuple[object, ...]) -> Iterator[str]:
+    for index in indexes:
+        if not isinstance(index, GlobalIndex | LocalIndex):
+            yield f"indexes={index!r} is no index; write GlobalIndex(name) or LocalIndex(name)"
+
+
 def _problems(table: Table, indexes: tuple[GlobalIndex | LocalIndex, ...]) -> Iterator[str]:
     # Names of tables and indexes: 3-255 of A-Z a-z 0-9 _ . - (Developer Guide, "Naming rules").
-    for name in [table.name, *(index.name for index in indexes)]:
-        if not _NAME.fullmatch(name) and not name.startswith("arn:"):
+    names: list[object] = [table.name, *(index.name for index in indexes)]
+    for name in names:
+        if not isinstance(name, str) or not (_NAME.fullmatch(name) or name.startswith("arn:")):
             yield f"the name {name!r} is not 3 to 255 of A-Z a-z 0-9 _ . -; choose another"
     if len(table.indexes) != len(indexes):
         yield "two indexes have one name; rename one"
+    yield from _key_name_problems(table, indexes)
     yield from _key_problems(table, indexes)
     yield from _projection_problems(indexes)
     yield from _reserved_problems(table)
@@ -219,6 +231,13 @@ def _problems(table: Table, indexes: tuple[GlobalIndex | LocalIndex, ...]) -> It
             yield f"guard_table {table.guards.name!r}: its key {key.name!r} is not a string key; use one"
     if table.key_fields not in ("stored", "in_key"):
         yield f"key_fields={table.key_fields!r}; write 'stored' or 'in_key'"
+
+
+def _key_name_problems(table: Table, indexes: tuple[GlobalIndex | LocalIndex, ...]) -> Iterator[str]:
+    for key in (*table.keys, *(key for index in indexes for _, side in _sides(index) for key in side)):
+        name: object = key.name
+        if not isinstance(name, str) or not 1 <= len(name.encode()) <= _KEY_NAME_LIMIT:
+            yield f"{name!r} cannot name a key attribute; give a name of 1 to {_KEY_NAME_LIMIT} bytes"
 
 
 def _key_problems(table: Table, indexes: tuple[GlobalIndex | LocalIndex, ...]) -> Iterator[str]:

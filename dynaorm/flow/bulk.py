@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Sized
 from itertools import islice
 from typing import Final, NoReturn, TypeAlias, TypeVar
 
+from pydantic import BaseModel
+
 from dynaorm.errors import BulkError, DynaormError, UsageError
 
 T = TypeVar("T")
@@ -70,8 +72,13 @@ def windows(subjects: Iterable[T], size: int) -> Iterator[list[T]]:
         yield window
 
 
-def check_concurrency(concurrency: int) -> None:
-    """Raises UsageError for less than one."""
+def check_many(subjects: object, concurrency: int) -> None:
+    """Raises UsageError for one in place of several (a model can be iterated over), and for no concurrency."""
+    if not isinstance(subjects, Iterable) or isinstance(subjects, BaseModel | str | bytes):
+        raise UsageError(
+            problem=f"one {type(subjects).__name__} was given where several are expected",
+            remedy="give a list",
+        )
     if concurrency < 1:
         raise UsageError(
             problem=f"concurrency={concurrency} lets nothing happen",

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias
 
 from dynaorm.entity.state import unsettled_of
 from dynaorm.errors import DynaormError, OutcomeUnknown, StoreError, Throttled
-from dynaorm.flow.bulk import CONCURRENCY, Failure, Progress, Tally, check_concurrency, windows
+from dynaorm.flow.bulk import CONCURRENCY, Failure, Progress, Tally, check_many, windows
 from dynaorm.flow.call import Call, Flow, NoAnswer, Pause, Refusal, Reply
 from dynaorm.flow.commit import settle
 from dynaorm.flow.context import Context
@@ -52,7 +52,7 @@ def bulk_load(
         BulkError: some failed; the others are loaded.
         TableNotFound, UnexpectedRefusal: nothing more can be loaded.
     """
-    check_concurrency(concurrency)
+    check_many(entities, concurrency)
     tally = Tally(entities, progress)
     checked: set[type] = set()
     if isinstance(entities, Collection):

@@ -8,7 +8,7 @@ from dynaorm.entity.mapping import EntityMapping
 from dynaorm.entity.table import Table
 from dynaorm.entity.wire import Wire, is_entity, wire_of
 from dynaorm.errors import DecodeError, UsageError
-from dynaorm.flow.bulk import CONCURRENCY, check_concurrency, windows
+from dynaorm.flow.bulk import CONCURRENCY, check_many, windows
 from dynaorm.flow.call import Flow, Reply
 from dynaorm.flow.context import Context
 from dynaorm.flow.read import BATCH_GET_LIMIT, batch_get, visible
@@ -31,7 +31,7 @@ def get_many(
         DecodeError: an item does not fit its class, and the session has no ``on_decode_error``.
         UsageError: something is no key.
     """
-    check_concurrency(concurrency)
+    check_many(keys, concurrency)
     targets = [_target(key) for key in keys]
     places = [_place_of(target, context) for target in targets]
     asked: dict[str, dict[Ident, Target]] = {}

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final, TypeVar
 
 from dynaorm.entity.key import Key
-from dynaorm.flow.bulk import CONCURRENCY, Progress, Tally, check_concurrency, windows
+from dynaorm.flow.bulk import CONCURRENCY, Progress, Tally, check_many, windows
 from dynaorm.flow.call import Flow
 from dynaorm.flow.commit import commit
 from dynaorm.flow.context import Context
@@ -32,6 +32,7 @@ def save_many(
     Raises:
         BulkError: some failed; the others are saved.
     """
+    check_many(entities, concurrency)
     saved: list[E] = []
 
     def given() -> Iterable[E]:
@@ -51,6 +52,7 @@ def delete_many(
     progress: Progress | None = None,
 ) -> Flow[None]:
     """Delete each entity, given itself or by its key, by a plan of its own. Raises BulkError as ``save_many``."""
+    check_many(targets, concurrency)
     yield from _each(targets, Remove, context, concurrency=concurrency, tally=Tally(targets, progress))
 
 
@@ -62,7 +64,6 @@ def _each(
     concurrency: int,
     tally: Tally,
 ) -> Flow[None]:
-    check_concurrency(concurrency)
     for window in windows(subjects, concurrency * _PLANS_PER_PLACE):
         distinct = list({_identity(one): one for one in window}.values())
         ended = yield from outcomes([commit([intent_of(one)], context) for one in distinct], concurrency)

@@ -22,9 +22,20 @@ from dynaorm.plan.known import Known, ident_of
 
 
 def refresh(entity: Any, context: Context) -> Flow[Any]:
-    """Read a loaded entity again, consistently. Raises EntityNotFound, UsageError."""
+    """Read a loaded entity again, consistently; or one whose insert has no known outcome.
+
+    Raises:
+        EntityNotFound: it is not stored.
+        UsageError: it is new, was read at a version, or is no entity.
+    """
+    if isinstance(entity, Key):
+        raise UsageError(
+            problem=f"refresh() reads an object again, and got {entity!r}",
+            remedy="get it by its key with get_one()",
+        )
     target = target_of(entity)
-    writable_state(target.mapping, target.state, float("-inf"))
+    if target.state is not None or unsettled_of(entity) is None:
+        writable_state(target.mapping, target.state, float("-inf"))
     fresh = yield from load(target.mapping, target.key, context, consistent=True)
     if fresh is None:
         raise EntityNotFound(key=target.name)

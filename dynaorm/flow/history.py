@@ -75,7 +75,11 @@ def as_of(target: Target, at: datetime, context: Context) -> Flow[Version[Any] |
 
 
 def check_aware(at: datetime, name: str) -> None:
-    """Raises UsageError for a datetime without a time zone."""
+    """Raises UsageError for a datetime without a time zone, and for what is none."""
+    if not isinstance(at, datetime):
+        raise UsageError(
+            problem=f"{name}={at!r} is no datetime", remedy="give one with a time zone (datetime.now(UTC))"
+        )
     if at.tzinfo is None:
         raise UsageError(problem=f"{name}={at!r} has no time zone", remedy="give it one (datetime.now(UTC))")
 
@@ -122,7 +126,7 @@ def prune(target: Target, context: Context, *, keep: int | None, older_than: dat
         UsageError: neither or both of ``keep`` and ``older_than`` were given.
         EntityNotFound: the entity never was.
     """
-    if (keep is None) == (older_than is None) or (keep is not None and keep < 1):
+    if (keep is None) == (older_than is None) or (keep is not None and not _is_count(keep)):
         raise UsageError(
             problem=f"prune(keep={keep!r}, older_than={older_than!r}) does not say what to delete",
             remedy="give either keep= (at least 1) or older_than=",
@@ -146,6 +150,10 @@ def prune(target: Target, context: Context, *, keep: int | None, older_than: dat
         action = _deletion(target, number, unchanged, context)
         deleted += yield from _delete(action, context)
     return deleted
+
+
+def _is_count(given: object) -> bool:
+    return isinstance(given, int) and given >= 1
 
 
 def _deletion(target: Target, number: int, condition: Condition | None, context: Context) -> Delete:

@@ -9,7 +9,7 @@ Rule 4. No entity changes before the plan is committed. An entity whose plan's o
 
 from typing import Final, TypeAlias
 
-from dynaorm.errors import DynaormError, OutcomeUnknown, StoreError, TokenReused
+from dynaorm.errors import DynaormError, OutcomeUnknown, StoreError, TokenReused, UsageError
 from dynaorm.flow.call import Call, Flow, NoAnswer, Pause, Refusal, Reply
 from dynaorm.flow.context import Context
 from dynaorm.flow.read import get_item, refused, spent
@@ -203,9 +203,14 @@ def resume(plan: Plan, context: Context, window: float) -> Flow[bool]:
     committed: DynamoDB answers a repeated token with success. Past the window nothing is sent, and the items are read.
 
     Raises:
+        UsageError: it is no plan.
         StoreError: DynamoDB refused it for good; nothing of it was written.
         OutcomeUnknown: still no answer; or an update by key that the item does not show, written over perhaps.
     """
+    if not isinstance(plan, Plan):
+        raise UsageError(
+            problem=f"resume() takes a plan, and got {plan!r}", remedy="give error.plan of an OutcomeUnknown"
+        )
     if not plan.actions:
         return True
     try:

@@ -175,6 +175,10 @@ def test_a_run_that_goes_on_ends_with_the_status_of_all_that_was_found(
         (["verify", "tests.integrity.zoo:nothing"], "there is no 'nothing' in tests.integrity.zoo"),
         (["verify", "tests.integrity.zoo:TABLES"], "is neither a Table nor an entity class"),
         (["verify", TARGETS[0], "--table-name", "zoo"], "write --table-name declared=physical"),
+        (
+            ["verify", TARGETS[0], "--table-name", "zo=prod-zoo"],
+            "no table called 'zo' is declared here; map one of zoo",
+        ),
         (["verify", TARGETS[0], "--segments", "2", "--segment", "2"], "there is no segment 2 of 2 segments"),
         (["verify", TARGETS[0], "--rate", "0"], "rate=0.0 lets nothing happen"),
         (["verify", TARGETS[0], "--table-name", "zoo=not-there"], "There is no table 'not-there'"),

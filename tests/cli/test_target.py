@@ -1,12 +1,14 @@
 """What is named on the command line."""
 
 import sys
+from typing import Annotated
 
 import pytest
 
-from dynaorm.cli.target import importable, load_target, table_names
+from dynaorm import Aggregate, Entity, Table, Unique
+from dynaorm.cli.target import importable, load_target, table_names, tables_in
 from dynaorm.errors import UsageError
-from tests.integrity.zoo import Member, app
+from tests.integrity.zoo import TABLES, Member, app
 
 
 def test_tables_and_classes_are_found() -> None:
@@ -36,7 +38,36 @@ def test_the_working_directory_is_importable_once(monkeypatch: pytest.MonkeyPatc
     assert len(sys.path) == 2
 
 
+def test_the_tables_of_a_module_are_those_it_has_names_for() -> None:
+    assert tables_in(["tests.integrity.zoo"])[0] is app
+    assert {table.name for table in tables_in(["tests.integrity.zoo"])} == {table.name for table in TABLES}
+
+
 def test_physical_names_come_in_pairs() -> None:
-    assert table_names(("a=b", "c=d=e")) == {"a": "b", "c": "d=e"}
+    tables = [Table("app"), Table("log")]
+    assert table_names(("app=b", "log=d=e"), tables) == {"app": "b", "log": "d=e"}
     with pytest.raises(UsageError, match="declared=physical"):
-        table_names(("a",))
+        table_names(("app",), tables)
+
+
+def test_physical_names_are_of_tables_that_have_to_do_with_what_is_named() -> None:
+    guards, totals = Table("guards"), Table("totals")
+    app = Table("app", guard_table=guards)
+
+    class Team(Entity, table=totals, pk="TEAM#{team}", sk="INFO"):
+        team: str
+        members: int = 0
+
+    class Player(Entity, table=app, pk="PLAYER#{name}", sk="INFO"):
+        name: Annotated[str, Unique()]
+        team: str
+        members_of_team = Aggregate(Team, count="members")
+
+    pairs = tuple(f"{name}=prod-{name}" for name in ("app", "guards", "totals"))
+    for named in (app, guards, totals, Player, Team):
+        assert set(table_names(pairs, [named])) == {"app", "guards", "totals"}
+    with pytest.raises(UsageError) as caught:
+        table_names(("ap=prod-app",), [app])
+    assert str(caught.value) == (
+        "--table-name ap=prod-app: no table called 'ap' is declared here; map one of app, guards, totals"
+    )

@@ -79,7 +79,9 @@ def test_a_key_without_all_its_fields_is_refused() -> None:
 
 
 def test_an_object_in_place_of_the_class_is_refused_by_name() -> None:
-    with pytest.raises(UsageError, match=r"got an object of Ticket; write Key\(Ticket, \.\.\.\)"):
+    with pytest.raises(
+        UsageError, match=r"got an object of Ticket; write Key\(User, \.\.\.\) with the class"
+    ):
         Key(Ticket(project="p", number=1))  # type: ignore[arg-type]
 
 

@@ -194,3 +194,10 @@ def test_an_empty_range_is_refused_because_between_refuses_it() -> None:
         ksuid_range(END - timedelta(days=1), END - timedelta(days=1))
     with pytest.raises(ValueError, match="no time zone"):
         ksuid_range(datetime(2020, 1, 1), END)  # noqa: DTZ001
+
+
+def test_what_is_no_datetime_is_refused() -> None:
+    with pytest.raises(ValueError, match="1 is no datetime; give one with a time zone"):
+        ksuid_range(1, END)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="'2020' is no datetime"):
+        Ksuid("2020")  # type: ignore[arg-type]

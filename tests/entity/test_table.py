@@ -93,6 +93,14 @@ def test_names_within_dynamodb_s_rules_are_taken(name: str) -> None:
             {"guard_table": Table("guards", sk=NumberKey("n"))},
             ["guard_table 'guards': its key 'n' is not a string key; use one"],
         ),
+        ({"name": 5}, ["the name 5 is not 3 to 255 of A-Z a-z 0-9 _ . -; choose another"]),
+        ({"pk": ""}, ["'' cannot name a key attribute; give a name of 1 to 255 bytes"]),
+        ({"sk": 5}, ["5 cannot name a key attribute; give a name of 1 to 255 bytes"]),
+        (
+            {"indexes": [LocalIndex("LSI", sk="s" * 256)]},
+            [f"'{'s' * 256}' cannot name a key attribute; give a name of 1 to 255 bytes"],
+        ),
+        ({"indexes": "I"}, ["indexes='I' is no index; write GlobalIndex(name) or LocalIndex(name)"]),
         ({"key_fields": "in-key"}, ["key_fields='in-key'; write 'stored' or 'in_key'"]),
     ],
 )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import pytest
 
 from dynaorm import Entity, F, Retry, Table, Unique, inspect
-from dynaorm.errors import OutcomeUnknown, StaleEntity, StoreError, UsageError
+from dynaorm.errors import EntityNotFound, OutcomeUnknown, StaleEntity, StoreError, UsageError
 from dynaorm.flow.call import Call, Reply, Transport
 from dynaorm.testing.faults import Fault, lost_answer, lost_request, throttle
 
@@ -195,6 +195,20 @@ def test_loading_an_entity_again_needs_no_settling(store: "Store") -> None:
     account.city = "Chur"
     session.save(account)
     assert [call.operation for call in wire.calls] == ["PutItem", "UpdateItem", "GetItem", "UpdateItem"]
+
+
+def test_refresh_tells_whether_an_insert_of_unknown_outcome_is_there(store: "Store") -> None:
+    session, wire = store.line(lost_answer(), lost_request(at=3), retry=ONE_TRY)
+    made, lost = Account(name="liz"), Account(name="bobby")
+    store.unknown(lambda: session.save(made))
+    assert session.refresh(made) is made
+    assert inspect(made).revision == store.items(app)[0]["_rev"]["S"]
+    store.unknown(lambda: session.save(lost))
+    with pytest.raises(EntityNotFound, match="bobby"):
+        session.refresh(lost)
+    session.save(lost)
+    assert [item["name"]["S"] for item in store.items(app)] == ["bobby", "liz"]
+    assert [call.operation for call in wire.calls] == ["PutItem", "GetItem", "PutItem", "GetItem", "PutItem"]
 
 
 # -- stopped in the middle ---------------------------------------------------------------------------------------------

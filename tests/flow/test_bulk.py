@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dynaorm.errors import BulkError, Contention, DynaormError, UsageError
-from dynaorm.flow.bulk import Tally, check_concurrency, windows
+from dynaorm.flow.bulk import Tally, check_many, windows
 
 
 @given(st.integers(0, 50), st.integers(1, 12))
@@ -73,6 +73,6 @@ def test_progress_tells_how_many_there_are_only_where_that_is_known() -> None:
 
 
 def test_nothing_at_once_is_refused() -> None:
-    check_concurrency(1)
+    check_many([], 1)
     with pytest.raises(UsageError, match="concurrency=0"):
-        check_concurrency(0)
+        check_many([], 0)

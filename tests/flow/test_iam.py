@@ -299,7 +299,7 @@ def test_names_of_tables_and_of_the_partition_are_the_physical_ones() -> None:
         ((Note,), "reed", "'reed' is no purpose; give some of 'read', 'scan', 'write', 'create'"),
         ((Note,), [], "names no purpose"),
         ((Entity,), "read", "not mapped"),
-        ((Table("songs"),), "read", r"Table\('songs'\) is no entity class; name a class that has a table"),
+        ((Table("songs"),), "read", r"Table\('songs'\) is no entity class; use one"),
     ],
 )
 def test_what_cannot_be_a_policy_is_refused(entities: Any, actions: Any, message: str) -> None:

@@ -145,7 +145,7 @@ def test_any_other_class_is_accepted() -> None:
 
 
 def test_what_is_no_entity_is_refused() -> None:
-    with pytest.raises(UsageError, match="int is not mapped"):
+    with pytest.raises(UsageError, match="int is no entity class; use one"):
         check_loadable(int)
 
 
