@@ -39,9 +39,10 @@ def test_text_and_bytes_give_the_same_ksuid_back(kind: type[Ksuid | KsuidMs], ra
 
 @given(kinds, payloads, payloads)
 def test_texts_sort_as_the_ksuids_do(kind: type[Ksuid | KsuidMs], left: bytes, right: bytes) -> None:
-    one, other = kind.from_bytes(left), kind.from_bytes(right)
+    one, same, other = kind.from_bytes(left), kind.from_bytes(left), kind.from_bytes(right)
     assert (one < other) == (str(one) < str(other)) == (left < right)
-    assert (one >= other) == (left >= right)
+    assert (one <= other, one > other, one >= other) == (left <= right, left > right, left >= right)
+    assert [one < same, one > same] == [False, False]
 
 
 @given(kinds, st.text(max_size=30))

@@ -56,6 +56,10 @@ def declare(**keywords: Any) -> type[Entity]:
             ["version_padding=-1; write a number of digits from 0 to 20"],
         ),
         (
+            {"versioned": True, "version_padding": 21},
+            ["version_padding=21; write a number of digits from 0 to 20"],
+        ),
+        (
             {"versioned": True, "version_padding": True},
             ["version_padding=True; write a number of digits from 0 to 20"],
         ),
@@ -66,6 +70,14 @@ def test_a_wrong_keyword_is_refused(keywords: dict[str, Any], problems: list[str
     with pytest.raises(DeclarationError) as caught:
         declare(**{"table": Table("app"), **KEYS, **keywords})
     assert str(caught.value) == "\n  - ".join(["Cannot map class Ticket:", *problems])
+
+
+@pytest.mark.parametrize("padding", [0, 1, 20])
+def test_versions_are_padded_to_as_many_digits_as_are_asked_for(padding: int) -> None:
+    ticket = declare(table=Table("app"), **KEYS, versioned=True, version_padding=padding)
+    versioning = mapping_of(ticket).versioning
+    assert versioning is not None
+    assert versioning.template.rewrap("v0_A", 7) == f"v{7:0{padding}d}_A"
 
 
 def test_a_class_with_keys_but_no_table_is_refused_instead_of_being_left_unmapped() -> None:
