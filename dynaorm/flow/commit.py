@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from dynaorm.entity.key import Key
 from dynaorm.entity.mapping import EntityMapping
-from dynaorm.entity.state import Unsettled, state_of, unsettled_of
+from dynaorm.entity.state import Loaded, Unsettled, set_state, state_of, unsettled_of
 from dynaorm.errors import Contention, OutcomeUnknown, StoreError, UsageError
 from dynaorm.flow.call import Flow, Pause
 from dynaorm.flow.context import Context
@@ -14,11 +14,12 @@ from dynaorm.flow.retry import WINDOW_SECONDS
 from dynaorm.flow.write import resume, send
 from dynaorm.item.value import Item
 from dynaorm.plan.compiler import compile_plan
-from dynaorm.plan.fold import class_of, fold, target
-from dynaorm.plan.intent import Edit, Intent, Remove
+from dynaorm.plan.fold import Slot, class_of, fold, target
+from dynaorm.plan.intent import Edit, Intent, Move, Remove, Save
 from dynaorm.plan.known import NOTHING_KNOWN, Known, Setting, ident_of
 from dynaorm.plan.nets import reads_of
 from dynaorm.plan.plan import Plan
+from dynaorm.plan.token import revision_under_token
 from dynaorm.plan.verdict import Committed, Learned
 
 _logger = logging.getLogger("dynaorm")
@@ -71,11 +72,8 @@ def commit(
     while True:
         slots = fold(intents, setting.now)
         for mapping, key in reads_of(slots):
-            if (ident := ident_of(mapping.table, key)) not in known.items:
-                table = context.table_name(mapping.table.name)
-                item = yield from get_item(table, key, context, consistent=True)
-                known = known.learned({ident: item}, frozenset())
-        plan = compile_plan(slots, known, setting)
+            known = yield from _with_item(known, mapping, key, context)
+        plan = yield from _compiled(slots, known, setting, context)
         if not plan.actions:
             reads = (known.items.get(ident_of(slot.mapping.table, slot.key)) for slot in slots)
             return plan, next(reads, None)
@@ -90,6 +88,42 @@ def commit(
             yield Pause(pause)
         learned = True
         setting = setting_of(context, token, exactly_once=exactly_once)
+
+
+def _compiled(slots: Sequence[Slot], known: Known, setting: Setting, context: Context) -> Flow[Plan]:
+    """The plan of these slots; one of nothing, where an equal block under the same token was applied before."""
+    try:
+        return compile_plan(slots, known, setting)
+    except StoreError:
+        if setting.token is None or not (yield from _is_applied(slots, known, setting, context)):
+            raise
+        return Plan((), setting.token, made_at=setting.now, caller_token=True)
+
+
+def _with_item(known: Known, mapping: EntityMapping, key: Item, context: Context) -> Flow[Known]:
+    """What is known, with this item read if it is not."""
+    if (ident := ident_of(mapping.table, key)) in known.items:
+        return known
+    item = yield from get_item(context.table_name(mapping.table.name), key, context, consistent=True)
+    return known.learned({ident: item}, frozenset())
+
+
+def _is_applied(slots: Sequence[Slot], known: Known, setting: Setting, context: Context) -> Flow[bool]:
+    """Whether an equal block was applied before: then what it deleted is not there, and this one cannot be planned.
+
+    One item that carries its revision says so, for all of the block. What it saved is as it is stored then.
+    """
+    revision = revision_under_token(slots, setting)
+    is_applied = False
+    for slot in slots:
+        known = yield from _with_item(known, slot.mapping, slot.key, context)
+        item = known.items[ident_of(slot.mapping.table, slot.key)]
+        if item is None or slot.mapping.revision_of(item) != revision:
+            continue
+        is_applied = True
+        if isinstance(slot.write, Save | Move):
+            set_state(slot.write.entity, Loaded(item))
+    return is_applied
 
 
 def _learn(known: Known, learned: Learned) -> Known:

@@ -7,6 +7,7 @@ Rule 3. An update that is not bound to a revision is never sent again after an u
 Rule 4. No entity changes before the plan is committed. An entity whose plan's outcome is not known keeps the plan.
 """
 
+from collections.abc import Sequence
 from typing import Final, TypeAlias
 
 from dynaorm.errors import DynaormError, OutcomeUnknown, StoreError, TokenReused, UsageError
@@ -21,7 +22,7 @@ from dynaorm.plan.explain import reason
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import GUARDS, Effect, Planned, Purpose
 from dynaorm.plan.verdict import Committed, Found, Learned, verdict
-from dynaorm.record import record
+from dynaorm.record import record, replace
 
 _WRITTEN_OVER: Final = (
     "what is stored is not what this write left, so sending it again finds out nothing; get the entity to see what is "
@@ -83,8 +84,8 @@ def send(plan: Plan, context: Context, *, resumed: bool = False) -> Flow[Outcome
     try:
         outcome = yield from _attempts(sending, context)
         if isinstance(outcome, Committed):
-            for effect in _awaited(plan) if resumed else plan.effects:
-                effect.apply()
+            effects = _awaited(plan) if resumed else plan.effects
+            yield from _apply(effects, plan, context, elsewhere=outcome.elsewhere)
     except BaseException as raised:
         # One that waits for a resumed plan goes on waiting.
         if not resumed and sending.is_unknown_after(raised):
@@ -154,7 +155,7 @@ def _refused(sending: _Sending, refusal: Refusal, context: Context) -> Flow[Outc
     failures = _failures(plan, refusal)
     if refusal.code == "IdempotentParameterMismatchException" and plan.token is not None:
         if (yield from _is_committed(plan, context)):
-            return Committed(None)
+            return Committed(None, elsewhere=True)
         raise TokenReused(token=plan.token) from refusal
     outcome: Committed | Learned | DynaormError
     if failures:
@@ -163,7 +164,7 @@ def _refused(sending: _Sending, refusal: Refusal, context: Context) -> Flow[Outc
         action = reason(plan.actions[0]) if len(plan.actions) == 1 else ""
         outcome = refused(refusal, sending.call, action)
     if isinstance(outcome, Committed):
-        return outcome
+        return replace(outcome, elsewhere=plan.caller_token)
     if sending.proves_nothing:
         only = failures[0] if failures and not plan.is_transaction else None
         if only is not None and only.planned.purpose is Purpose.DELETE and only.item is None:
@@ -227,8 +228,7 @@ def resume(plan: Plan, context: Context, window: float) -> Flow[bool]:
     if not committed:
         _settle_as_before(plan)
         return False
-    for effect in _awaited(plan):
-        effect.apply()
+    yield from _apply(_awaited(plan), plan, context, elsewhere=plan.caller_token)
     return True
 
 
@@ -244,6 +244,28 @@ def _read_back(plan: Plan, context: Context) -> Flow[bool]:
 def _settle_as_before(plan: Plan) -> None:
     for effect in _awaited(plan):
         effect.settle_as_before()
+
+
+def _apply(effects: Sequence[Effect], plan: Plan, context: Context, *, elsewhere: bool) -> Flow[None]:
+    if elsewhere:
+        effects = yield from _as_stored(effects, plan, context)
+    for effect in effects:
+        effect.apply()
+
+
+def _as_stored(effects: Sequence[Effect], plan: Plan, context: Context) -> Flow[list[Effect]]:
+    """The effects of a plan that was committed from other bytes: its entities are as they are stored, if still so."""
+    found: list[Effect] = []
+    for effect in effects:
+        planned = next(
+            (one for one in plan.actions if effect.state is not None and one.after is effect.state.item), None
+        )
+        item = (yield from _stored(plan, planned, context)) if planned is not None else None
+        if planned is None or item is None or planned.mapping.revision_of(item) != planned.revision:
+            found.append(effect)
+        else:
+            found.append(effect.with_item(planned.mapping, item))
+    return found
 
 
 def _awaited(plan: Plan) -> list[Effect]:

@@ -19,6 +19,7 @@ from dynaorm.plan.nets import net_of
 from dynaorm.plan.plan import Plan, check_limits
 from dynaorm.plan.planned import Effect, Planned
 from dynaorm.plan.stamp import stamp
+from dynaorm.plan.token import revision_under_token
 
 
 def compile_plan(slots: Iterable[Slot], known: Known, setting: Setting) -> Plan:
@@ -30,11 +31,13 @@ def compile_plan(slots: Iterable[Slot], known: Known, setting: Setting) -> Plan:
     """
     slots = tuple(slots)
     nets = [net for slot in slots if (net := net_of(slot, known, setting)) is not None]
+    if setting.token is not None:
+        setting = setting._replace(write_id=revision_under_token(slots, setting))
     dues = settle_totals(nets, slots) if _are_counted(nets) else ()
-    revision = stamp(nets, setting)
+    stamp(nets, setting)
     actions = _ordered(nets, known, setting)
     if dues:
-        actions += total_actions(dues, known, revision, setting)
+        actions += total_actions(dues, known, setting.write_id, setting)
     effects: list[Effect] = []
     for net in nets:
         effects += _effects(net)

@@ -117,6 +117,14 @@ class Effect(NamedTuple):
             vars(self.entity).update(self.values)
             set_state(self.entity, self.state)
 
+    def with_item(self, mapping: EntityMapping, item: Item) -> "Effect":
+        """The same, where the item turned out to be stored a little otherwise: other times, numbers, totals."""
+        assert self.state is not None
+        defaults = {name: value for name, value in self.state.defaults.items() if name not in item}
+        fresh = vars(mapping.hydrate(item)) if self.values is not None else {}
+        values = None if self.values is None else {name: fresh[name] for name in self.values}
+        return self._replace(state=Loaded(item, defaults), values=values)
+
     def is_awaited(self, plan: object) -> bool:
         """Whether the entity still waits for the outcome of a plan; it may have been settled and saved since."""
         unsettled = unsettled_of(self.entity)

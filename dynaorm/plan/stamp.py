@@ -1,9 +1,6 @@
 """The bookkeeping attributes of a new image: its revision, its version number and time, and the version item."""
 
-import json
 from collections.abc import Sequence
-from hashlib import sha256
-from typing import Any
 
 from dynaorm.entity.mapping import DELETED, VERSION, VERSION_AT, EntityMapping
 from dynaorm.entity.scalar import datetime_text
@@ -12,15 +9,13 @@ from dynaorm.plan.known import Setting
 from dynaorm.plan.net import CHECK, DELETE, EDIT, PUT, Net
 
 
-def stamp(nets: Sequence[Net], setting: Setting) -> str:
-    """Give every net its version where one is due, and its revision: one for the whole unit of work, returned."""
+def stamp(nets: Sequence[Net], setting: Setting) -> None:
+    """Give every net its version where one is due, and its revision: one for the whole unit of work."""
     for net in nets:
         if net.mapping.versioning is not None and net.write is not EDIT and net.write is not CHECK:
             _stamp_version(net, setting)
-    written = setting.write_id if setting.token is None else _derived(nets, setting.token)
     for net in nets:
-        _stamp_revision(net, written)
-    return written
+        _stamp_revision(net, setting.write_id)
 
 
 def _stamp_revision(net: Net, written: str) -> None:
@@ -58,21 +53,6 @@ def _is_due(net: Net) -> bool:
     fields = [net.mapping.fields[name] for name in versioning.fields or net.mapping.fields]
     # A renamed attribute is no new content.
     return any(not same(field.stored_in(net.before), net.after.get(field.attribute)) for field in fields)
-
-
-def _derived(nets: Sequence[Net], token: str) -> str:
-    # The same block under the same token must send the same bytes, so its revision follows from both; from the whole
-    # block, because an item that carries it says that all of the block was committed.
-    text = json.dumps([token, *map(_content, nets)], sort_keys=True, default=repr)
-    return sha256(text.encode()).hexdigest()[:32]
-
-
-def _content(net: Net) -> list[Any]:
-    content: Any = repr(net.edits)
-    if net.after is not None:
-        # The time of a version differs between two runs of one block, and must not make their revisions differ.
-        content = {name: value for name, value in net.after.items() if name != VERSION_AT}
-    return [net.mapping.table.name, net.key, net.write.value, content, repr(net.condition)]
 
 
 def version_item(net: Net) -> dict[str, AttributeValue]:

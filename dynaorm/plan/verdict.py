@@ -39,9 +39,13 @@ _SAME = {"ValidationError": "ValidationException"}
 
 @record
 class Committed:
-    """The plan was already committed; ``item`` is a written item as stored."""
+    """The plan was already committed; ``item`` is a written item as stored.
+
+    ``elsewhere``: perhaps by an equal block, from other bytes: what it made of its entities has to be read.
+    """
 
     item: Item | None
+    elsewhere: bool = False
 
 
 @record

@@ -284,7 +284,8 @@ class AsyncSession(AsyncAsking, AsyncBulk, AsyncVersions, AsyncVerifying):
         """A block whose writes are sent as one TransactWriteItems at its end, all or nothing.
 
         Nothing is sent if the block raises. With a token of the caller's own (1 to 36 characters), an equal block is
-        applied once within ten minutes, in whatever process it runs again.
+        applied once within ten minutes, in whatever process it runs again; equal is what the caller gives, whatever
+        is stored meanwhile. A block that only deletes leaves nothing to know it by: it may be an EntityNotFound.
 
         Raises:
             PlanTooLarge: more than 100 actions or 4 MB; nothing was sent.

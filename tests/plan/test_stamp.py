@@ -4,7 +4,7 @@ from typing import Annotated, Any, TypeVar
 
 import pytest
 
-from dynaorm import Entity, F, GlobalIndex, Index, Key, Table, Versioned
+from dynaorm import Entity, GlobalIndex, Index, Key, Table, Versioned
 from dynaorm.entity.mapping import mapping_of
 from dynaorm.item.update import AddTo
 from dynaorm.item.value import AttributeValue, Item
@@ -102,29 +102,6 @@ def test_a_table_without_revisions_gets_none() -> None:
     assert all(planned.revision is None for planned in plan.actions)
 
 
-def test_under_a_callers_token_the_revision_does_not_depend_on_time() -> None:
-    def revision(now: float) -> str | None:
-        return plan_of(Save(Document(doc_id="d")), token="T", now=now).actions[0].revision
-
-    assert revision(NOW) == revision(NOW + 100)
-    assert revision(NOW) != "w2"
-
-
-def test_under_a_callers_token_edits_of_different_keys_get_different_revisions() -> None:
-    def revision(sku: str, amount: int) -> str | None:
-        return plan_of(Edit(Key(Stock, sku=sku), (AddTo(("left",), amount),)), token="T").actions[0].revision
-
-    assert len({revision("a", 1), revision("a", 2), revision("b", 1)}) == 3
-    assert revision("a", 1) == revision("a", 1)
-
-
-def test_a_derived_revision_does_not_depend_on_the_order_of_a_set() -> None:
-    def revision(tags: list[str]) -> str | None:
-        return plan_of(Save(Document(doc_id="d", tags=frozenset(tags))), token="T").actions[0].revision
-
-    assert revision(["a", "b", "c"]) == revision(["c", "b", "a"])
-
-
 def test_a_version_item_repeats_the_item_without_type_and_index_keys() -> None:
     (version,) = versions_in(plan_of(Save(Document(doc_id="d", text="t"))))
     assert version == {
@@ -212,39 +189,3 @@ def test_padding_is_for_numbers_never_for_the_latest_copy(number: int, expected:
     latest = {"PK": {"S": "PADDED#p"}, "SK": {"S": "rev_0_P"}}
     assert dict(Key(Padded, name="p").primary_key) == latest
     assert version_key(mapping_of(Padded), latest, number) == {"PK": {"S": "PADDED#p"}, "SK": {"S": expected}}
-
-
-def test_a_revision_under_a_token_says_all_of_the_block_and_nothing_else() -> None:
-    key = Key(Stock, sku="a")
-
-    def revision(*intents: Intent, token: str = "T") -> str:
-        return plan_of(*intents, token=token).actions[0].revision or ""
-
-    edit = Edit(key, (AddTo(("left",), 1),))
-    told = revision(edit)
-    assert len(told) == 32
-    assert told == revision(Edit(Key(Stock, sku="a"), (AddTo(("left",), 1),)))
-    different = {
-        told,
-        revision(edit, token="U"),
-        revision(Edit(key, (AddTo(("left",), 2),))),
-        revision(Edit(key, edit.changes, F.left < 5)),
-        revision(Edit(key, edit.changes, F.left < 6)),
-        revision(edit, Save(Stock(sku="b"))),
-    }
-    assert len(different) == 6
-
-
-def test_a_revision_under_a_token_does_not_depend_on_the_order_of_attributes() -> None:
-    one, other = Map(name="m", parts={"a": 1, "b": 2}), Map(name="m", parts={"b": 2, "a": 1})
-    assert (
-        plan_of(Save(one), token="T").actions[0].revision
-        == plan_of(Save(other), token="T").actions[0].revision
-    )
-
-
-def test_binary_values_have_a_revision_under_a_token_too() -> None:
-    revisions = {
-        plan_of(Save(Blob(name="b", raw=raw)), token="T").actions[0].revision for raw in (b"\x00", b"\xff")
-    }
-    assert len(revisions) == 2

@@ -1,0 +1,179 @@
+"""The revision of a block under a token of the caller's: it follows from what the caller gave, and from that alone."""
+
+from typing import Annotated, Any
+
+import pytest
+
+from dynaorm import Aggregate, Entity, F, GlobalIndex, Index, InKey, Key, Table, Unique
+from dynaorm.item.value import Item
+from dynaorm.plan.compiler import compile_plan
+from dynaorm.plan.fold import fold
+from dynaorm.plan.intent import Edit, Intent, Move, Remove, Save
+from dynaorm.plan.known import NOTHING_KNOWN, Known, Setting, ident_of
+from dynaorm.plan.plan import Plan
+from dynaorm.plan.token import revision_under_token
+
+NOW = 1_700_000_000.0
+app = Table("token-app", indexes=[GlobalIndex("GSI1")])
+loose = Table("token-loose", type_attribute=None, revision_attribute=None)
+
+
+class Stock(Entity, table=app, pk="STOCK#{sku}", sk="S"):
+    sku: str
+    left: int = 0
+
+
+class Document(Entity, table=app, pk="DOC#{doc_id}", sk="D", versioned=True):
+    doc_id: str
+    text: str = ""
+    tags: frozenset[str] = frozenset()
+    left: int = 0
+
+
+class Member(Entity, table=app, pk="MEMBER#{name}", sk="M"):
+    name: str
+    email: Annotated[str, Unique()]
+    shelf: Annotated[str, InKey()] = "x"
+    row: Annotated[str, InKey()] = "y"
+    left: int = 0
+    by_shelf = Index("GSI1", pk="SHELF#{shelf}#{row}", sk="{name}")
+
+
+class Map(Entity, table=app, pk="MAP#{name}", sk="M"):
+    name: str
+    parts: dict[str, int]
+
+
+class Blob(Entity, table=app, pk="BLOB#{name}", sk="B"):
+    name: str
+    raw: bytes
+
+
+class Group(Entity, table=app, pk="GROUP#{group}", sk="G"):
+    group: str
+    size: int = 0
+
+
+class Seat(Entity, table=app, pk="SEAT#{seat}", sk="S"):
+    seat: str
+    group: str = "g"
+    in_group = Aggregate(Group, count="size")
+
+
+class Loose(Entity, table=loose, pk="LOOSE#{name}", sk="L"):
+    name: str
+
+
+def plan_of(*intents: Intent, known: Known = NOTHING_KNOWN, token: str = "T", now: float = NOW) -> Plan:
+    return compile_plan(fold(intents, now), known, Setting(now, "w2", str, token))
+
+
+def revision(*intents: Intent, token: str = "T", now: float = NOW) -> str:
+    return revision_under_token(fold(intents, now), Setting(now, "w2", str, token))
+
+
+def stored(entity: Any, **more: Any) -> Item:
+    """The item of an entity that was just inserted."""
+    (main, *_) = plan_of(Save(entity), token="first").actions
+    assert main.after is not None
+    return {**main.after, **more}
+
+
+def knowing(*items: Item) -> Known:
+    return Known({ident_of(app, {name: item[name] for name in ("PK", "SK")}): item for item in items})
+
+
+def test_every_item_of_the_block_gets_it() -> None:
+    block = (Save(Stock(sku="a")), Edit(Key(Stock, sku="b"), (F.left.add(1),)))
+    plan = plan_of(*block)
+    assert {planned.revision for planned in plan.actions} == {revision(*block)}
+    assert len(revision(*block)) == 32
+
+
+def test_it_does_not_depend_on_time() -> None:
+    intents = [Save(Document(doc_id="d")) for _ in range(2)]
+    assert revision(intents[0]) == revision(intents[1], now=NOW + 100)
+
+
+BLOCKS: dict[str, tuple[Intent, ...]] = {
+    "an overwritten entity": (Save(Document(doc_id="d", text="t"), None, True),),
+    "an edit that makes a version": (Edit(Key(Document, doc_id="d"), (F.left.add(1),)),),
+    "an edit that changes nothing any more": (
+        Edit(Key(Document, doc_id="d"), (F.text.set("old"),)),
+        Save(Stock(sku="a")),
+    ),
+    "a new entity where another was": (Save(Document(doc_id="d", text="t")),),
+    "a deletion by key": (Remove(Key(Document, doc_id="d")), Save(Stock(sku="a"))),
+}
+
+
+@pytest.mark.parametrize("name", BLOCKS)
+def test_it_does_not_depend_on_what_was_read(name: str) -> None:
+    block = BLOCKS[name]
+    deleted = {"deleted": {"BOOL": True}} if name == "a new entity where another was" else {}
+    found = [
+        stored(Document(doc_id="d", text="old", left=left), version={"N": str(left)}, **deleted)
+        for left in (1, 7)
+    ]
+    plans = [plan_of(*block, known=knowing(item)) for item in found]
+    written = {planned.revision for plan in plans for planned in plan.actions if planned.revision is not None}
+    assert written == {revision(*block)}
+
+
+def test_blocks_that_say_something_else_have_another_one() -> None:
+    key, member = Key(Stock, sku="a"), Key(Member, name="m")
+    document = Key(Document, doc_id="d")
+    blocks: list[tuple[Intent, ...]] = [
+        (Edit(key, (F.left.add(1),)),),
+        (Edit(key, (F.left.add(2),)),),
+        (Edit(Key(Stock, sku="b"), (F.left.add(1),)),),
+        (Edit(key, (F.left.add(1),), F.left < 5),),
+        (Edit(key, (F.left.add(1),), F.left < 6),),
+        (Edit(key, (F.left.add(1),)), Save(Stock(sku="b"))),
+        (Edit(document, (F.left.add(1),)),),
+        (Edit(document, (F.left.add(2),)),),
+        (Edit(document, (F.left.add(1),), F.left < 5),),
+        (Edit(document, (F.left.add(1),), F.left < 6),),
+        (Remove(document),),
+        (Remove(document, F.left < 5),),
+        (Save(Document(doc_id="d"), None, True),),
+        (Save(Document(doc_id="d", left=1), None, True),),
+        (Save(Document(doc_id="d"), F.left < 5, True),),
+        (Edit(member, (F.email.set("a@x"),)),),
+        (Edit(member, (F.email.set("b@x"),)),),
+        (Edit(member, (F.shelf.set("a"),)),),
+        (Edit(member, (F.shelf.set("b"),)),),
+        (Edit(member, (F.row.set("a"),)),),
+        (Remove(Key(Seat, seat="1")),),
+        (Remove(Key(Seat, seat="2")),),
+    ]
+    assert len({revision(*block) for block in blocks}) == len(blocks)
+    assert revision(*blocks[0], token="U") != revision(*blocks[0])
+    assert [revision(*block) for block in blocks] == [revision(*block) for block in blocks]
+
+
+def test_it_does_not_depend_on_the_order_of_a_set_or_of_a_map() -> None:
+    def of_set(tags: list[str]) -> set[str]:
+        key = Key(Document, doc_id="d")
+        given = frozenset(tags)
+        return {
+            revision(Save(Document(doc_id="d", tags=given))),
+            revision(Edit(key, (F.tags.set(given),))),
+            revision(Edit(key, (F.tags.add(given),))),
+        }
+
+    assert of_set(["a", "b", "c"]) == of_set(["c", "b", "a"])
+    one, other = Map(name="m", parts={"a": 1, "b": 2}), Map(name="m", parts={"b": 2, "a": 1})
+    assert revision(Save(one)) == revision(Save(other))
+
+
+def test_binary_values_have_one_too() -> None:
+    assert revision(Save(Blob(name="b", raw=b"\x00"))) != revision(Save(Blob(name="b", raw=b"\xff")))
+
+
+def test_a_move_that_has_to_read_has_one() -> None:
+    moved = Loose(name="a")
+    for effect in plan_of(Save(moved)).effects:
+        effect.apply()
+    moved.name = "b"
+    assert revision(Move(moved)) == revision(Move(moved))
