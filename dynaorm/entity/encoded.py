@@ -7,10 +7,10 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, Final
 
-from dynaorm.entity.overlap import ANYTHING
 from dynaorm.entity.scalar import Scalar, scalar_of
 from dynaorm.entity.table import KeyKind
 from dynaorm.item.value import AttributeValue
+from dynaorm.record import replace
 
 _TYPES: Final[dict[KeyKind, type]] = {"S": str, "N": Decimal, "B": bytes}
 
@@ -36,17 +36,6 @@ def encoded_scalar(
     def from_text(text: str) -> Any:
         return decode({kind: bytes.fromhex(text) if kind == "B" else text})
 
-    # Of the type itself only the outline of its texts remains: those of a text are anything.
     outline = scalar_of(_TYPES[kind])
     assert outline is not None
-    return Scalar(
-        name=outline.name,
-        tag=kind,
-        to_text=to_text,
-        from_text=from_text,
-        pattern=outline.pattern,
-        open=kind == "S",
-        python=_TYPES[kind],
-        shape=(ANYTHING,) if kind == "S" else outline.shape,
-        grows=outline.grows,
-    )
+    return replace(outline, to_text=to_text, from_text=from_text)

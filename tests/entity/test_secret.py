@@ -98,6 +98,8 @@ def test_a_masked_value_can_still_be_had_and_pickled() -> None:
 def test_a_problem_is_said_unless_it_quotes_the_value() -> None:
     assert unsaid("is a list, not a SecretStr", ["xyz"]) == "is a list, not a SecretStr"
     assert "xyz" not in unsaid("xyz is wrong", {"a": Card(pin=SecretStr("xyz"))})
+    for secret in ("x\ny", 'it\'s "x"', b"\xffx", "\u200b"):
+        assert "x" not in unsaid(f"{secret!r} is x", [secret])
 
 
 SECRETS = st.text("QWXYZ", min_size=8, max_size=12)

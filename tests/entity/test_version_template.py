@@ -31,6 +31,7 @@ CASES: list[tuple[VersionTemplate, dict[str, Any], str | bytes, str | bytes]] = 
     (versioned("v_{version}", None), {}, "v_0", "v_12"),
     (versioned("v_{version}", None, kind="B"), {}, b"v_0", b"v_12"),
     (versioned("{sk}#v{version}.", inner("DOC#{part}")), {"part": "a"}, "DOC#a#v0.", "DOC#a#v12."),
+    (versioned("ä{version}_{sk}", inner("{part}")), {"part": "ö"}, "ä0_ö", "ä12_ö"),
     (
         versioned("ä{version}_{sk}", inner("{digest}", "B")),
         {"digest": b"\xff"},
@@ -49,6 +50,13 @@ def test_keys_are_these(
     assert template.rewrap(latest, 12) == twelfth
     assert template.match(latest) == values
     assert template.match(twelfth) is None
+    assert (template.number_in(twelfth), template.latest_of(twelfth)) == (12, latest)
+    assert (template.number_in(latest), template.latest_of(latest)) == (None, None)
+
+
+@pytest.mark.parametrize("key", ["v12_Audit", "v012_Audit", "v00012_Audit", "V0012_Audit", b"v0012_Audit"])
+def test_another_spelling_of_a_number_is_no_version(key: str | bytes) -> None:
+    assert versioned(SK, inner("Audit"), 4).latest_of(key) is None
 
 
 @pytest.mark.parametrize("template", [case[0] for case in CASES])

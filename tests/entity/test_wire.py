@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Annotated, Any
 
 import pytest
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, BaseModel, Field
 
 from dynaorm import LOADING, BinaryKey, Entity, ExpiresAt, Table, inspect
 from dynaorm.entity.mapping import mapping_of
@@ -35,6 +35,16 @@ class Square(Shape):
 class Note(Entity, table=APP, pk="NOTE#{slug}", sk="A"):
     slug: str
     until: Annotated[datetime | None, ExpiresAt()] = None
+
+
+class Tree(BaseModel):
+    name: str
+    left: "Tree | None" = None
+
+
+class Plant(Entity, table=APP, pk="PLANT#{slug}", sk="A"):
+    slug: str
+    tree: Tree
 
 
 class Audit(Entity, table=APP, pk="AUDIT#{slug}", sk="A", versioned=True):
@@ -71,6 +81,13 @@ def test_an_entity_read_is_a_loaded_one_with_its_item_and_defaults() -> None:
     (entity,) = read(item).found
     assert state_of(entity) == Loaded(item, {"corners": {"N": "0"}})
     assert (inspect(entity).revision, inspect(entity).changes) == ("r1", {})
+
+
+def test_a_model_that_holds_its_like_is_read_from_the_bytes_too() -> None:
+    plant = Plant(slug="p", tree=Tree(name="a", left=Tree(name="b", left=Tree(name="c"))))
+    reading = read(stored(plant), wanted=(Plant,))
+    assert reading.is_of_entities
+    assert reading.found == [plant]
 
 
 def test_items_of_other_classes_and_of_none_come_out_as_they_are() -> None:
