@@ -42,6 +42,10 @@ class Tree(BaseModel):
     left: "Tree | None" = None
 
 
+class Ticket(Entity, table=APP, pk="TICKET#{number:06d}", sk="A"):
+    number: int
+
+
 class Plant(Entity, table=APP, pk="PLANT#{slug}", sk="A"):
     slug: str
     tree: Tree
@@ -114,6 +118,14 @@ def test_an_item_that_is_not_in_order_comes_out_as_it_is_among_others_that_are(d
     item = stored(Square(slug="a", size=1))
     damaged = {**item, **damage}
     assert read(item, damaged, item).found == [Square(slug="a", size=1), damaged, Square(slug="a", size=1)]
+
+
+@pytest.mark.parametrize(
+    "damage", [{"number": {"N": "8"}}, {"number": {"N": "-7"}}, {"number": {"N": "9999999"}}], ids=str
+)
+def test_an_item_whose_fields_make_another_key_or_none_comes_out_as_it_is(damage: Item) -> None:
+    item = stored(Ticket(number=7))
+    assert read(item, {**item, **damage}).found == [Ticket(number=7), {**item, **damage}]
 
 
 def test_what_has_expired_is_not_there_unless_it_is_asked_for() -> None:
