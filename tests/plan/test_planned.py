@@ -2,13 +2,14 @@
 
 from dynaorm import Entity, Table, inspect
 from dynaorm.entity.mapping import mapping_of
-from dynaorm.entity.state import Unsettled, state_of, unsettled_of
+from dynaorm.entity.state import Loaded, Unsettled, state_of, unsettled_of
 from dynaorm.item.value import Item
 from dynaorm.plan.compiler import compile_plan
 from dynaorm.plan.fold import fold
 from dynaorm.plan.intent import Save
 from dynaorm.plan.known import NOTHING_KNOWN, Setting
 from dynaorm.plan.plan import Plan
+from dynaorm.plan.planned import Effect
 
 NOW = 1_700_000_000.0
 app = Table("planned")
@@ -60,3 +61,25 @@ def test_an_entity_whose_write_proves_to_be_in_effect_is_as_it_was_sent() -> Non
     plan.effects[0].unsettle(plan)
     plan.effects[0].apply()
     assert (unsettled_of(one), inspect(one).revision, inspect(one).changes) == (None, "w2", {})
+
+
+def test_an_entity_whose_item_is_stored_a_little_otherwise_is_as_that_is() -> None:
+    one = note()
+    (effect,) = plan_of(one).effects
+    item: Item = {**STORED, "text": {"S": "new"}, "_rev": {"S": "w2"}, "seen": {"N": "7"}}
+    effect.with_item(mapping_of(Note), item).apply()
+    assert state_of(one) == Loaded(item)
+    assert (one.text, inspect(one).changes) == ("new", {})
+
+
+def test_a_default_that_is_stored_now_is_none_any_more() -> None:
+    known = Loaded(STORED, {"text": None, "gone": None})
+    assert Effect(note(), known).with_item(mapping_of(Note), STORED).state == Loaded(STORED, {"gone": None})
+
+
+def test_of_a_partial_update_the_fields_that_follow_are_those_stored() -> None:
+    one = note()
+    effect = Effect(one, Loaded(STORED), {"text": "as it was thought to be"})
+    effect.with_item(mapping_of(Note), {**STORED, "text": {"S": "as it is"}}).apply()
+    assert one.text == "as it is"
+    assert Effect(one, Loaded(STORED)).with_item(mapping_of(Note), STORED).values is None

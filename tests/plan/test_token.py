@@ -4,11 +4,11 @@ from typing import Annotated, Any
 
 import pytest
 
-from dynaorm import Aggregate, Entity, F, GlobalIndex, Index, InKey, Key, Table, Unique
+from dynaorm import Aggregate, Attribute, Entity, F, GlobalIndex, Index, InKey, Key, Table, Unique
 from dynaorm.item.value import Item
 from dynaorm.plan.compiler import compile_plan
 from dynaorm.plan.fold import fold
-from dynaorm.plan.intent import Edit, Intent, Move, Remove, Save
+from dynaorm.plan.intent import Check, Edit, Intent, Move, Remove, Save
 from dynaorm.plan.known import NOTHING_KNOWN, Known, Setting, ident_of
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.token import revision_under_token
@@ -42,6 +42,11 @@ class Member(Entity, table=app, pk="MEMBER#{name}", sk="M"):
 class Map(Entity, table=app, pk="MAP#{name}", sk="M"):
     name: str
     parts: dict[str, int]
+
+
+class Renamed(Entity, table=app, pk="RENAMED#{name}", sk="R"):
+    name: str
+    text: Annotated[str, Attribute(formerly="body")] = ""
 
 
 class Blob(Entity, table=app, pk="BLOB#{name}", sk="B"):
@@ -152,6 +157,26 @@ def test_blocks_that_say_something_else_have_another_one() -> None:
     assert [revision(*block) for block in blocks] == [revision(*block) for block in blocks]
 
 
+def loaded(entity: Any) -> Any:
+    for effect in plan_of(Save(entity)).effects:
+        effect.apply()
+    return entity
+
+
+def test_what_is_only_checked_and_what_is_unchanged_count_too() -> None:
+    stock, other = loaded(Stock(sku="a")), Save(Stock(sku="b"))
+    key, renamed = Key(Stock, sku="a"), Key(Renamed, name="r")
+    blocks: list[tuple[Intent, ...]] = [
+        (other,),
+        (Save(stock), other),
+        (Check(stock), Edit(key, (F.left.add(1),)), other),
+        (Edit(key, (F.left.add(1),)), other),
+        (Check(renamed, F.text == "x"), other),
+        (Remove(renamed, F.text == "x"), other),
+    ]
+    assert len({revision(*block) for block in blocks}) == len(blocks)
+
+
 def test_it_does_not_depend_on_the_order_of_a_set_or_of_a_map() -> None:
     def of_set(tags: list[str]) -> set[str]:
         key = Key(Document, doc_id="d")
@@ -172,8 +197,6 @@ def test_binary_values_have_one_too() -> None:
 
 
 def test_a_move_that_has_to_read_has_one() -> None:
-    moved = Loose(name="a")
-    for effect in plan_of(Save(moved)).effects:
-        effect.apply()
+    moved = loaded(Loose(name="a"))
     moved.name = "b"
     assert revision(Move(moved)) == revision(Move(moved))
