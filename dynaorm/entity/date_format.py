@@ -65,6 +65,7 @@ _ARGUMENTS: Final = {
     "f": "microsecond",
 }
 _WHOLE: Final = {datetime: frozenset("YmdHMSf"), date: frozenset("Ymd"), time: frozenset("HMSf")}
+# Compiled when the first date format is: most programs have none, and compiling would delay every import.
 _TOKEN: Final = r"(?s)%(.?)|([^%]+)"
 
 

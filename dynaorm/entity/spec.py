@@ -72,6 +72,7 @@ _EPOCHS: Final[Mapping[str, timedelta]] = {
     "epoch": timedelta(seconds=1),
     "epoch_ms": timedelta(milliseconds=1),
 }
+# Patterns, compiled when a spec first asks: most templates have none, and compiling would delay every import.
 _PADDED: Final = "0([1-9][0-9]?)d"
 _SHARD: Final = "shard([1-9][0-9]{0,4})"
 _KNOWN: Final = (*_CASES, "05d", "desc", "shard8", *_EPOCHS, "raw", "%Y-%m-%d")

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from dynaorm.entity.key import Key
 from dynaorm.entity.mapping import EntityMapping
-from dynaorm.entity.state import Loaded, Unsettled, set_state, state_of, unsettled_of
+from dynaorm.entity.state import Loaded, Unsettled, state_of, unsettled_of
 from dynaorm.errors import Contention, OutcomeUnknown, StoreError, UsageError
 from dynaorm.flow.call import Flow, Pause
 from dynaorm.flow.context import Context
@@ -19,6 +19,7 @@ from dynaorm.plan.intent import Edit, Intent, Move, Remove, Save
 from dynaorm.plan.known import NOTHING_KNOWN, Known, Setting, ident_of
 from dynaorm.plan.nets import reads_of
 from dynaorm.plan.plan import Plan
+from dynaorm.plan.planned import Effect
 from dynaorm.plan.token import revision_under_token
 from dynaorm.plan.verdict import Committed, Learned
 
@@ -122,7 +123,8 @@ def _is_applied(slots: Sequence[Slot], known: Known, setting: Setting, context: 
             continue
         is_applied = True
         if isinstance(slot.write, Save | Move):
-            set_state(slot.write.entity, Loaded(item))
+            totals = dict.fromkeys(slot.mapping.kept) or None
+            Effect(slot.write.entity, Loaded(item), totals).with_item(slot.mapping, item).apply()
     return is_applied
 
 
@@ -144,9 +146,8 @@ def settle(intents: Sequence[Intent], context: Context) -> Flow[list[Intent]]:
     Raises:
         OutcomeUnknown: there is still no answer.
     """
-    waiting = [
-        _unsettled(intent) for intent in intents
-    ]  # before the first is settled: several may share one plan
+    # All are looked up before the first is settled: several may share one plan.
+    waiting = [_unsettled(intent) for intent in intents]
     left: list[Intent] = []
     for intent, unsettled in zip(intents, waiting, strict=True):
         if unsettled is None or not (yield from _is_deleted(intent, unsettled, context)):

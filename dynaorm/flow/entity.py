@@ -115,7 +115,7 @@ def restore(named: Any, version: int, context: Context) -> Flow[Any]:
     known = Known({ident_of(target.mapping.table, target.key): copy})
     try:
         yield from commit([Save(entity)], context, known=known)
-    except BaseException:
+    except BaseException:  # also what stops the program in the middle: Ctrl-C, a cancelled task
         _wait_for(named, entity)
         raise
     return entity if isinstance(named, Key) else take_over(named, entity)

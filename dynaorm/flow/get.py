@@ -41,6 +41,7 @@ def get(named: Any, keywords: Mapping[str, Any], context: Context) -> Flow[Any |
 
 
 def whole(target: Target, version: "Version[Any] | None") -> Any | None:
+    """The entity of a version, None for none. Raises UsageError where versions hold some fields only."""
     if version is not None and version.entity is None:
         raise UsageError(
             problem=f"{target.mapping.entity.__name__} keeps versions of some fields only, which make no whole entity",
@@ -59,6 +60,7 @@ def get_one(named: Any, keywords: Mapping[str, Any], context: Context) -> Flow[A
 
 
 def no_version(key: Key[Any], number: int) -> EntityNotFound:
+    """What says that an entity has no version of this number."""
     return EntityNotFound(
         key=key,
         problem=f"{key!r} has no version {number}",

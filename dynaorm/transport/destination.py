@@ -38,7 +38,8 @@ else:
 EMULATOR_REGION = "us-east-1"
 """The region where only an endpoint is given: an emulator does not care, a signature needs one."""
 
-# The regions of AWS's commercial partition (partitions.json of the AWS SDKs); others have other host names.
+# The regions of AWS's commercial partition (partitions.json of the AWS SDKs); others have other host names. A pattern
+# that is compiled when it is asked: with an endpoint given it is not, and compiling would delay the first answer.
 _COMMERCIAL = r"(us|eu|ap|sa|ca|me|af|il|mx)-\w+-\d+"
 
 # Each of these changes what environment variables alone would say.

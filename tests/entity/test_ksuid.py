@@ -199,6 +199,6 @@ def test_an_empty_range_is_refused_because_between_refuses_it() -> None:
 
 def test_what_is_no_datetime_is_refused() -> None:
     with pytest.raises(ValueError, match="1 is no datetime; give one with a time zone"):
-        ksuid_range(1, END)  # type: ignore[arg-type]
+        ksuid_range(1, END)  # type: ignore[arg-type]  # that is the mistake
     with pytest.raises(ValueError, match="'2020' is no datetime"):
-        Ksuid("2020")  # type: ignore[arg-type]
+        Ksuid("2020")  # type: ignore[arg-type]  # that is the mistake

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Annotated, Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -103,6 +104,29 @@ def test_a_block_that_is_run_again_under_its_token_changes_nothing_more(
             for one in block(session()):
                 assert inspect(one) == inspect(setup.get_one(Key(type(one), slug="a")))
         assert scanned(engine) == items
+        assert_consistent(setup, app)
+
+
+@pytest.mark.parametrize("unplannable", [True, False])
+def test_what_an_earlier_run_saved_has_the_totals_that_are_stored(unplannable: bool) -> None:
+    def block() -> tuple[Shelf, Book]:
+        with Session(region="us-east-1").transaction(token="TRANSACTION1") as tx:
+            if unplannable:
+                tx.delete(Key(Guarded, slug="a"))
+            else:
+                tx.update(Key(Page, slug="a"), F.size.add(1))
+            return tx.save(Shelf(shelf="a")), tx.save(Book(slug="a", shelf="a", size=3))
+
+    with strict_moto():
+        setup = Session(region="us-east-1")
+        prepare(setup, ("nothing", "stored", "stored", "nothing"))
+        block()
+        shelf, book = block()
+        for one, stored in (
+            (shelf, setup.get_one(Shelf, shelf="a")),
+            (book, setup.get_one(Book, slug="a")),
+        ):
+            assert (one, inspect(one)) == (stored, inspect(stored))
         assert_consistent(setup, app)
 
 

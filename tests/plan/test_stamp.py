@@ -54,16 +54,6 @@ class Loose(Entity, table=loose, pk="LOOSE#{name}", sk="L", versioned=True):
     text: str = ""
 
 
-class Map(Entity, table=app, pk="MAP#{name}", sk="M"):
-    name: str
-    parts: dict[str, int]
-
-
-class Blob(Entity, table=app, pk="BLOB#{name}", sk="B"):
-    name: str
-    raw: bytes
-
-
 def plan_of(*intents: Intent, known: Known = NOTHING_KNOWN, write_id: str = "w2", **setting: Any) -> Plan:
     return compile_plan(
         fold(intents, setting.get("now", NOW)),
