@@ -24,7 +24,7 @@ from typing import Annotated, Any
 import botocore.session
 
 from dynaorm import Aggregate, Entity, GlobalIndex, Index, Session, Table, Unique
-from dynaorm.entity.mapping import mapping_of
+from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.plan.image import new_image
 from dynaorm.testing.ministack import Ministack
 

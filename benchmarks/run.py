@@ -21,9 +21,9 @@ from rich.table import Table as Grid
 from stub import stub_server
 
 from dynaorm import Entity, Key, Session, Table, Unique
-from dynaorm.entity.mapping import mapping_of
+from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.flow.commit import planned
-from dynaorm.flow.retry import Retry
+from dynaorm.flow.protocol.retry import Retry
 from dynaorm.plan.intent import Save
 from dynaorm.session.settings import context_of
 

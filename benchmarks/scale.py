@@ -21,9 +21,9 @@ from stub import page_of_events, stub_server
 
 from dynaorm import Entity, Session, Table
 from dynaorm.entity.dispatch import classify
-from dynaorm.flow.call import Call, Reply
 from dynaorm.flow.commit import planned
-from dynaorm.flow.retry import Retry
+from dynaorm.flow.protocol.call import Call, Reply
+from dynaorm.flow.protocol.retry import Retry
 from dynaorm.item.json_body import Body
 from dynaorm.plan.intent import Save
 from dynaorm.session.settings import context_of

@@ -10,17 +10,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from dynaorm.entity.aggregate import Aggregate
     from dynaorm.entity.base import Entity, detached
     from dynaorm.entity.index import Index
     from dynaorm.entity.key import Key
-    from dynaorm.entity.ksuid import Ksuid, KsuidMs, ksuid_range, new_ksuid
+    from dynaorm.entity.mapping.aggregate import Aggregate
     from dynaorm.entity.marker import Attribute, ExpiresAt, InKey, Unique, Versioned
     from dynaorm.entity.state import LOADING
     from dynaorm.entity.table import BinaryKey, GlobalIndex, LocalIndex, NumberKey, Table
+    from dynaorm.entity.text.ksuid import Ksuid, KsuidMs, ksuid_range, new_ksuid
     from dynaorm.entity.version import Version
-    from dynaorm.flow.iam import iam_policy
-    from dynaorm.flow.retry import Retry
+    from dynaorm.flow.protocol.retry import Retry
+    from dynaorm.iam import iam_policy
     from dynaorm.item.field import F
     from dynaorm.plan.inspection import inspect
     from dynaorm.plan.plan import Plan
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from dynaorm.session.query import Collection, Query
     from dynaorm.session.sync import Session
     from dynaorm.session.transaction import Transaction
-    from dynaorm.transport.direct import DirectTransport
-    from dynaorm.transport.direct_async import AsyncDirectTransport
+    from dynaorm.transport.direct.async_transport import AsyncDirectTransport
+    from dynaorm.transport.direct.transport import DirectTransport
 
 __all__ = [
     "LOADING",
@@ -73,14 +73,14 @@ __all__ = [
 ]
 
 _HOMES: Final = {
-    "dynaorm.entity.aggregate": ("Aggregate",),
+    "dynaorm.entity.mapping.aggregate": ("Aggregate",),
     "dynaorm.entity.base": (
         "Entity",
         "detached",
     ),
     "dynaorm.entity.index": ("Index",),
     "dynaorm.entity.key": ("Key",),
-    "dynaorm.entity.ksuid": (
+    "dynaorm.entity.text.ksuid": (
         "Ksuid",
         "KsuidMs",
         "ksuid_range",
@@ -102,8 +102,8 @@ _HOMES: Final = {
         "Table",
     ),
     "dynaorm.entity.version": ("Version",),
-    "dynaorm.flow.iam": ("iam_policy",),
-    "dynaorm.flow.retry": ("Retry",),
+    "dynaorm.iam": ("iam_policy",),
+    "dynaorm.flow.protocol.retry": ("Retry",),
     "dynaorm.item.field": ("F",),
     "dynaorm.plan.inspection": ("inspect",),
     "dynaorm.plan.plan": ("Plan",),
@@ -119,8 +119,8 @@ _HOMES: Final = {
     ),
     "dynaorm.session.sync": ("Session",),
     "dynaorm.session.transaction": ("Transaction",),
-    "dynaorm.transport.direct": ("DirectTransport",),
-    "dynaorm.transport.direct_async": ("AsyncDirectTransport",),
+    "dynaorm.transport.direct.transport": ("DirectTransport",),
+    "dynaorm.transport.direct.async_transport": ("AsyncDirectTransport",),
 }
 _HOME: Final = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -25,9 +25,12 @@ SEED = 7
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sample", type=int, default=12, help="mutants of each module")
-    parser.add_argument("modules", nargs="*", help="default: all")
+    parser.add_argument("modules", nargs="*", help="as in: base template/spec; default: all")
     given = parser.parse_args()
-    names = given.modules or sorted(path.stem for path in (ROOT / ENTITY).glob("[!_]*.py"))
+    entity = ROOT / ENTITY
+    names = given.modules or sorted(
+        path.relative_to(entity).with_suffix("").as_posix() for path in entity.rglob("[!_]*.py")
+    )
     with tempfile.TemporaryDirectory() as folder:
         tree = Path(folder, "tree")
         for name in ("dynaorm", "tests", "examples"):
@@ -41,8 +44,10 @@ def main() -> None:
 
 def mutate(tree: Path, name: str, sample: int) -> str:
     """Runs a sample of one module's mutants: how many were killed, and the others."""
-    settings, session = tree.parent / f"{name}.toml", tree.parent / f"{name}.sqlite"
-    own = sorted((tree / "tests/entity").glob(f"test_{name}*.py")) or [tree / "tests/entity"]
+    file = name.replace("/", ".")
+    settings, session = tree.parent / f"{file}.toml", tree.parent / f"{file}.sqlite"
+    folder, _, stem = f"tests/entity/{name}".rpartition("/")
+    own = sorted((tree / folder).glob(f"test_{stem}*.py")) or [tree / "tests/entity"]
     tests = " ".join(str(path.relative_to(tree)) for path in own)
     command = f'sh -c "{PYTEST} {tests} && {PYTEST} tests/entity tests/plan"'
     settings.write_text(

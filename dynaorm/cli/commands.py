@@ -11,8 +11,8 @@ from dynaorm.cli.output import Output
 from dynaorm.cli.status import CLEAN, FAILED, FOUND
 from dynaorm.cli.target import importable, keep_totals, load_target, table_names, tables_in
 from dynaorm.errors import DynaormError
-from dynaorm.flow.finding import Finding
-from dynaorm.flow.mend import Mended
+from dynaorm.flow.integrity.finding import Finding
+from dynaorm.flow.integrity.mend import Mended
 from dynaorm.integrity.run import Options, backfill, repair, verify
 from dynaorm.session.sync import Session
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from pydantic import BaseModel, ConfigDict
 from typing_extensions import Unpack
 
-from dynaorm.entity.declare import declare
-from dynaorm.entity.mapping import FAILURE, MAPPING, mapping_of
-from dynaorm.entity.options import OPTIONS, declared_options, options_of
+from dynaorm.entity.declare.entity import declare
+from dynaorm.entity.declare.options import OPTIONS, declared_options, options_of
+from dynaorm.entity.mapping.mapping import FAILURE, MAPPING, mapping_of
 from dynaorm.entity.state import SLOT, carried_by, set_state, slot_of
 from dynaorm.entity.table import UNSET, Table, _Unset
 from dynaorm.errors import DeclarationError, UnknownField

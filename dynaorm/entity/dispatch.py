@@ -11,10 +11,10 @@ from collections.abc import Iterable, Mapping
 from enum import Enum
 from typing import Any, TypeAlias
 
-from dynaorm.entity.constraint import OWNER
-from dynaorm.entity.keys import KeyPart
-from dynaorm.entity.mapping import EntityMapping
+from dynaorm.entity.mapping.constraint import OWNER
+from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table
+from dynaorm.entity.template.key_part import KeyPart
 from dynaorm.item.value import Item
 from dynaorm.record import record
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, Final
 
-from dynaorm.entity.scalar import Scalar, scalar_of
 from dynaorm.entity.table import KeyKind
+from dynaorm.entity.text.scalar import Scalar, scalar_of
 from dynaorm.item.value import AttributeValue
 from dynaorm.record import replace
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
-from dynaorm.entity.mapping import EntityMapping, mapping_of
+from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.errors import UnknownField, UsageError
 from dynaorm.item.value import AttributeValue, Item
 

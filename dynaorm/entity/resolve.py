@@ -2,9 +2,9 @@
 
 from typing import Literal
 
-from dynaorm.entity.codec import Codec
-from dynaorm.entity.field import FieldMapping
-from dynaorm.entity.mapping import EntityMapping
+from dynaorm.entity.codec.of_type import Codec
+from dynaorm.entity.mapping.field import FieldMapping
+from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.errors import UnknownField, UsageError
 from dynaorm.item.condition import Path
 from dynaorm.item.value import AttributeValue, Item

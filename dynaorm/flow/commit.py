@@ -4,13 +4,13 @@ import logging
 from collections.abc import Sequence
 
 from dynaorm.entity.key import Key
-from dynaorm.entity.mapping import EntityMapping
+from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.state import Loaded, Unsettled, state_of, unsettled_of
 from dynaorm.errors import Contention, OutcomeUnknown, StoreError, UsageError
-from dynaorm.flow.call import Flow, Pause
-from dynaorm.flow.context import Context
+from dynaorm.flow.protocol.call import Flow, Pause
+from dynaorm.flow.protocol.context import Context
+from dynaorm.flow.protocol.retry import WINDOW_SECONDS
 from dynaorm.flow.read import get_item
-from dynaorm.flow.retry import WINDOW_SECONDS
 from dynaorm.flow.write import resume, send
 from dynaorm.item.value import Item
 from dynaorm.plan.compiler import compile_plan

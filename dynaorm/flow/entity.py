@@ -7,10 +7,10 @@ from dynaorm.entity.key import Key
 from dynaorm.entity.state import Unsettled, set_state, state_of, unsettled_of
 from dynaorm.errors import EntityNotFound, StaleEntity, UsageError
 from dynaorm.flow import history
-from dynaorm.flow.call import Flow
 from dynaorm.flow.commit import commit, settle, updated
-from dynaorm.flow.context import Context
 from dynaorm.flow.get import no_version, whole
+from dynaorm.flow.protocol.call import Flow
+from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.read import load
 from dynaorm.flow.target import Target, target_of
 from dynaorm.item.condition import Condition

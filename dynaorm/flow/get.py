@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 from dynaorm.entity.key import Key
 from dynaorm.errors import EntityNotFound, UsageError
-from dynaorm.flow.call import Flow
-from dynaorm.flow.context import Context
+from dynaorm.flow.protocol.call import Flow
+from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.read import load
 from dynaorm.flow.target import Target, key_and_options, target_of
 from dynaorm.late import late

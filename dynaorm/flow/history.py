@@ -9,12 +9,12 @@ from datetime import datetime
 from typing import Any
 
 from dynaorm.entity.key import identity
-from dynaorm.entity.mapping import DELETED, VERSION, VERSION_AT, EntityMapping
+from dynaorm.entity.mapping.mapping import DELETED, VERSION, VERSION_AT, EntityMapping
 from dynaorm.entity.version import Version, time_of, version_of
 from dynaorm.errors import EntityNotFound, NotVersioned, UsageError
-from dynaorm.flow.call import Call, Flow, Refusal
 from dynaorm.flow.commit import setting_of
-from dynaorm.flow.context import Context
+from dynaorm.flow.protocol.call import Call, Flow, Refusal
+from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.read import BATCH_GET_LIMIT, answered, get_item, get_items, refused
 from dynaorm.flow.target import Target
 from dynaorm.flow.write import send

@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
-from dynaorm.entity.constraint import OWNER, TABLE, Constraint
-from dynaorm.entity.expiry import seconds_of
-from dynaorm.entity.mapping import Claim, EntityMapping
+from dynaorm.entity.codec.expiry import seconds_of
+from dynaorm.entity.mapping.constraint import OWNER, TABLE, Constraint
+from dynaorm.entity.mapping.mapping import Claim, EntityMapping
 from dynaorm.errors import InvalidValue, OwnerUnknown, UnknownField, UsageError
-from dynaorm.flow.call import Flow
-from dynaorm.flow.context import Context
+from dynaorm.flow.protocol.call import Flow
+from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.read import get_item, visible
 from dynaorm.item.value import Item
 

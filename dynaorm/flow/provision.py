@@ -5,8 +5,8 @@ from typing import Any
 
 from dynaorm.entity.table import GlobalIndex, KeyAttribute, Projection, Table
 from dynaorm.errors import TableNotFound, UsageError
-from dynaorm.flow.call import Call, Flow, Pause, Refusal, Reply
-from dynaorm.flow.context import Context
+from dynaorm.flow.protocol.call import Call, Flow, Pause, Refusal, Reply
+from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.read import answered, refused, repeat
 
 # A new table is active after some seconds; a poll every half second costs nothing and waits ten minutes at most.

@@ -3,13 +3,13 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from dynaorm.entity.mapping import EntityMapping
-from dynaorm.entity.wire import is_entity, wire_of
+from dynaorm.entity.json_reader.answer import is_entity, wire_of
+from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.errors import Contention, StoreError, TableNotFound, Throttled, UnexpectedRefusal, Unreachable
-from dynaorm.flow.call import Call, Flow, NoAnswer, Pause, Refusal, Reply
-from dynaorm.flow.context import Context
-from dynaorm.flow.cost import ReadCost
-from dynaorm.flow.retry import conflict_in, is_retryable, throttle_in
+from dynaorm.flow.protocol.call import Call, Flow, NoAnswer, Pause, Refusal, Reply
+from dynaorm.flow.protocol.context import Context
+from dynaorm.flow.protocol.cost import ReadCost
+from dynaorm.flow.protocol.retry import conflict_in, is_retryable, throttle_in
 from dynaorm.item.value import Item
 
 T = TypeVar("T")

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dynaorm.entity.key import Key, stored_key
-from dynaorm.entity.mapping import EntityMapping, mapping_of
+from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.state import Loaded, state_of
 from dynaorm.errors import UsageError
 from dynaorm.item.value import Item

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from typing import Final, TypeAlias
 
 from dynaorm.errors import DynaormError, OutcomeUnknown, StoreError, TokenReused, UsageError
-from dynaorm.flow.call import Call, Flow, NoAnswer, Pause, Refusal, Reply
-from dynaorm.flow.context import Context
+from dynaorm.flow.protocol.call import Call, Flow, NoAnswer, Pause, Refusal, Reply
+from dynaorm.flow.protocol.context import Context
+from dynaorm.flow.protocol.retry import is_retryable
 from dynaorm.flow.read import get_item, refused, spent
-from dynaorm.flow.retry import is_retryable
 from dynaorm.item.action import Put, Update
 from dynaorm.item.update import Change, Remove, SetTo
 from dynaorm.item.value import Item, same

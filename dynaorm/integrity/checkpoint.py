@@ -13,14 +13,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
-from dynaorm.entity.mapping import EntityMapping
+from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table
 from dynaorm.errors import UsageError
-from dynaorm.flow.finding import Trouble
-from dynaorm.flow.inquiry import Place
-from dynaorm.flow.verify import Verification
-from dynaorm.flow.verify_ledger import MOST_CLAIMANTS, Totals, add_up
-from dynaorm.flow.verify_scan import Strip
+from dynaorm.flow.integrity.finding import Trouble
+from dynaorm.flow.integrity.inquiry import Place
+from dynaorm.flow.integrity.ledger import MOST_CLAIMANTS, Totals, add_up
+from dynaorm.flow.integrity.scan import Strip
+from dynaorm.flow.integrity.verify import Verification
 from dynaorm.item.value import Item
 from dynaorm.plan.aggregates import Due
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
 
-from dynaorm.flow.finding import Finding, Kind
-from dynaorm.flow.mend import Mended, Outcome
+from dynaorm.flow.integrity.finding import Finding, Kind
+from dynaorm.flow.integrity.mend import Mended, Outcome
 from dynaorm.item.value import Item
 
 

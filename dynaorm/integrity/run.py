@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from dynaorm.entity.mapping import EntityMapping
+from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table
-from dynaorm.flow.bulk import Progress
-from dynaorm.flow.call import Flow
-from dynaorm.flow.finding import Fault, Finding, Kind
-from dynaorm.flow.mend import Mended, Outcome
-from dynaorm.flow.repair import completion, dealing, unsettled
-from dynaorm.flow.verify import describe, verification
+from dynaorm.flow.bulk.limits import Progress
+from dynaorm.flow.integrity.finding import Fault, Finding, Kind
+from dynaorm.flow.integrity.mend import Mended, Outcome
+from dynaorm.flow.integrity.repair import completion, dealing, unsettled
+from dynaorm.flow.integrity.verify import describe, verification
+from dynaorm.flow.protocol.call import Flow
 from dynaorm.integrity.checkpoint import Checkpoint
 from dynaorm.integrity.report import DuplicatesFile, as_json, finding_in, mended_in
 from dynaorm.session.sync import Session

@@ -8,8 +8,8 @@ be said without looking at the item.
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from dynaorm.entity.mapping import EntityMapping
-from dynaorm.entity.registry import is_of
+from dynaorm.entity.declare.registry import is_of
+from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.errors import DecodeError, UsageError
 from dynaorm.item.action import Update
 from dynaorm.item.condition import (

@@ -15,10 +15,10 @@ from dataclasses import field
 from decimal import Context, Decimal, Inexact
 from typing import Any, Final
 
-from dynaorm.entity.aggregate import AggregateMapping
+from dynaorm.entity.declare.registry import is_of
 from dynaorm.entity.key import stored_key
-from dynaorm.entity.mapping import EntityMapping, mapping_of
-from dynaorm.entity.registry import is_of
+from dynaorm.entity.mapping.aggregate import AggregateMapping
+from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.state import state_of
 from dynaorm.errors import EntityNotFound, InvalidValue, UsageError
 from dynaorm.item.update import AddTo, Change

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from dynaorm.entity.codec import Codec
-from dynaorm.entity.field import FieldMapping
-from dynaorm.entity.mapping import EntityMapping
+from dynaorm.entity.codec.of_type import Codec
+from dynaorm.entity.mapping.field import FieldMapping
+from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.resolve import FieldResolver
 from dynaorm.errors import UsageError
 from dynaorm.item.update import (

@@ -1,6 +1,6 @@
 """A net becomes actions: the main item's, and the version item's where one is due."""
 
-from dynaorm.entity.mapping import DELETED, EntityMapping
+from dynaorm.entity.mapping.mapping import DELETED, EntityMapping
 from dynaorm.item.action import Action, ConditionCheck, Delete, Put, Update
 from dynaorm.item.condition import (
     Attr,

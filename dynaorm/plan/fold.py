@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dynaorm.entity.key import Key, stored_key
-from dynaorm.entity.mapping import EntityMapping, mapping_of
+from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.state import Loaded, state_of
 from dynaorm.errors import SameItemTwice, UsageError
 from dynaorm.item.condition import all_of

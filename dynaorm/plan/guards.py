@@ -13,9 +13,9 @@ from functools import cache
 from itertools import islice
 from typing import Any, TypeAlias
 
-from dynaorm.entity.constraint import OWNER, TABLE
 from dynaorm.entity.key import stored_key
-from dynaorm.entity.mapping import Claim, EntityMapping
+from dynaorm.entity.mapping.constraint import OWNER, TABLE
+from dynaorm.entity.mapping.mapping import Claim, EntityMapping
 from dynaorm.entity.table import Table
 from dynaorm.errors import UniqueViolation, Violation
 from dynaorm.item.action import Delete, Pattern, Put

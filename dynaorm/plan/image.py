@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dynaorm.entity.key import stored_key
-from dynaorm.entity.mapping import EntityMapping
+from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.state import Loaded
 from dynaorm.errors import KeyChanged, StaleEntity, UsageError
 from dynaorm.item.value import AttributeValue, Item, same

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dynaorm.entity.key import Key, stored_key
-from dynaorm.entity.mapping import mapping_of
+from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.state import state_of
 from dynaorm.plan.image import changes_of
 from dynaorm.record import record

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dynaorm.entity.key import stored_key
-from dynaorm.entity.mapping import EntityMapping, mapping_of
+from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.state import Loaded
 from dynaorm.errors import ItemTooLarge, UsageError
 from dynaorm.item.action import Put

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Any
 
-from dynaorm.entity.mapping import EntityMapping
+from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.item.condition import Condition
 from dynaorm.item.update import Change
 from dynaorm.item.value import AttributeValue, Item

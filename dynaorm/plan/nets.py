@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from dynaorm.entity.key import Key, stored_key
-from dynaorm.entity.mapping import EntityMapping
+from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.resolve import FieldResolver
 from dynaorm.entity.state import Loaded, state_of
 from dynaorm.errors import AlreadyExists, ConditionFailed, EntityNotFound, StaleEntity

@@ -5,7 +5,7 @@ from enum import Enum
 from typing import Any, NamedTuple
 
 from dynaorm.entity.key import Key, stored_key
-from dynaorm.entity.mapping import EntityMapping
+from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.state import Loaded, Unsettled, set_state, state_of, unsettled_of
 from dynaorm.errors import Violation
 from dynaorm.item.action import Action

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from dynaorm.entity.mapping import DELETED, VERSION, VERSION_AT, EntityMapping
-from dynaorm.entity.scalar import datetime_text
+from dynaorm.entity.mapping.mapping import DELETED, VERSION, VERSION_AT, EntityMapping
+from dynaorm.entity.text.scalar import datetime_text
 from dynaorm.item.value import AttributeValue, Item, same
 from dynaorm.plan.known import Setting
 from dynaorm.plan.net import CHECK, DELETE, EDIT, PUT, Net

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from typing import Any
 
-from dynaorm.entity.mapping import EntityMapping
+from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.resolve import FieldResolver
 from dynaorm.item.condition import resolve
 from dynaorm.item.update import Change, SetTo

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dataclasses import field
 from typing import Any, TypeAlias
 
-from dynaorm.entity.constraint import OWNER, TABLE
 from dynaorm.entity.key import found_key
-from dynaorm.entity.mapping import EntityMapping
+from dynaorm.entity.mapping.constraint import OWNER, TABLE
+from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.errors import (
     AlreadyExists,
     ConditionFailed,

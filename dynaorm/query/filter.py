@@ -2,8 +2,8 @@
 
 from itertools import product
 
-from dynaorm.entity.field import FieldMapping
-from dynaorm.entity.mapping import EntityMapping
+from dynaorm.entity.mapping.field import FieldMapping
+from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.resolve import FieldResolver
 from dynaorm.errors import UsageError
 from dynaorm.item.condition import (

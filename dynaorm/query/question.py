@@ -9,9 +9,9 @@ from dataclasses import field
 from types import MappingProxyType
 from typing import Any, Final
 
-from dynaorm.entity.key_range import Bound, Operator
 from dynaorm.errors import UnknownField, UsageError
 from dynaorm.item.condition import Condition
+from dynaorm.query.key_range import Bound, Operator
 from dynaorm.query.source import Source, source_of
 from dynaorm.record import record, replace
 

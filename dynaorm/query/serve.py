@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any
 
-from dynaorm.entity.key_range import EVERY_KEY, Bound, KeyRange, key_range
-from dynaorm.entity.keys import KeyPart
-from dynaorm.entity.template import KeyValueError
+from dynaorm.entity.template.key_part import KeyPart
+from dynaorm.entity.template.template import KeyValueError
 from dynaorm.errors import UsageError
 from dynaorm.item.value import AttributeValue
+from dynaorm.query.key_range import EVERY_KEY, Bound, KeyRange, key_range
 from dynaorm.query.question import AnyOf, Question
 from dynaorm.query.source import Source
 from dynaorm.record import record

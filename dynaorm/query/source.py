@@ -3,9 +3,9 @@
 from typing import Any
 
 from dynaorm.entity.index import IndexOf
-from dynaorm.entity.keys import IndexMapping, KeyPart
-from dynaorm.entity.mapping import EntityMapping, mapping_of
+from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.table import GlobalIndex, KeyAttribute, LocalIndex, Table
+from dynaorm.entity.template.key_part import IndexMapping, KeyPart
 from dynaorm.errors import UsageError
 from dynaorm.record import record
 

@@ -8,8 +8,7 @@ Rule 3. A filter on an index that carries only some attributes is judged on the 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from dynaorm.entity.key_range import KeyRange
-from dynaorm.entity.mapping import DELETED
+from dynaorm.entity.mapping.mapping import DELETED
 from dynaorm.errors import UsageError
 from dynaorm.item.condition import (
     And,
@@ -23,6 +22,7 @@ from dynaorm.item.evaluate import holds
 from dynaorm.item.placeholder import Placeholders
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.query.filter import of_classes, resolved_filter
+from dynaorm.query.key_range import KeyRange
 from dynaorm.query.question import Question
 from dynaorm.query.serve import Ask, asks_of, shard_fields
 from dynaorm.record import record, replace

@@ -8,13 +8,13 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
 
 from dynaorm.entity.key import Key
-from dynaorm.entity.mapping import mapping_of
+from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.table import Table
 from dynaorm.errors import Contention, DecodeError, SessionClosed, StaleEntity, UsageError
-from dynaorm.flow.call import AsyncTransport, Clock, Flow, Pause
-from dynaorm.flow.context import Context
 from dynaorm.flow.get import get, get_one
-from dynaorm.flow.retry import DEFAULT_RETRY, WINDOW_SECONDS, Retry
+from dynaorm.flow.protocol.call import AsyncTransport, Clock, Flow, Pause
+from dynaorm.flow.protocol.context import Context
+from dynaorm.flow.protocol.retry import DEFAULT_RETRY, WINDOW_SECONDS, Retry
 from dynaorm.late import late
 from dynaorm.session.asking_async import AsyncAsking
 from dynaorm.session.bulk_async import AsyncBulk

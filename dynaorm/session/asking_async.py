@@ -6,8 +6,8 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
 
 from dynaorm.entity.index import IndexOf
-from dynaorm.flow.call import Flow
-from dynaorm.flow.context import Context
+from dynaorm.flow.protocol.call import Flow
+from dynaorm.flow.protocol.context import Context
 from dynaorm.late import late
 
 if TYPE_CHECKING:

@@ -7,19 +7,21 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from dynaorm.entity.key import Key
-from dynaorm.flow.bulk import CONCURRENCY, Progress
-from dynaorm.flow.call import Flow
-from dynaorm.flow.context import Context
+from dynaorm.flow.bulk.limits import CONCURRENCY, Progress
+from dynaorm.flow.protocol.call import Flow
+from dynaorm.flow.protocol.context import Context
 from dynaorm.late import late
 
 if TYPE_CHECKING:
-    from dynaorm.flow import bulk_load, bulk_read, bulk_write
+    from dynaorm.flow.bulk import load as bulk_load
+    from dynaorm.flow.bulk import read as bulk_read
+    from dynaorm.flow.bulk import write as bulk_write
 else:
     late(
         globals(),
-        bulk_load="dynaorm.flow.bulk_load",
-        bulk_read="dynaorm.flow.bulk_read",
-        bulk_write="dynaorm.flow.bulk_write",
+        bulk_load="dynaorm.flow.bulk.load",
+        bulk_read="dynaorm.flow.bulk.read",
+        bulk_write="dynaorm.flow.bulk.write",
     )
 
 E = TypeVar("E")

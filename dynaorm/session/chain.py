@@ -4,7 +4,7 @@ from copy import copy
 from typing import Any, Generic, NoReturn, Self, TypeVar
 
 from dynaorm.errors import UsageError
-from dynaorm.flow.context import Context
+from dynaorm.flow.protocol.context import Context
 from dynaorm.item.condition import Condition
 from dynaorm.query.filter import resolved_filter
 from dynaorm.query.question import Question

@@ -4,7 +4,7 @@ from contextvars import copy_context
 from threading import Event
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from dynaorm.flow.call import Call, Clock, Flow, Pause, Reply, Together, Transport
+from dynaorm.flow.protocol.call import Call, Clock, Flow, Pause, Reply, Together, Transport
 from dynaorm.late import late
 
 if TYPE_CHECKING:

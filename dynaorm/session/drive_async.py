@@ -3,7 +3,7 @@
 import asyncio
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
-from dynaorm.flow.call import AsyncTransport, Call, Clock, Flow, Pause, Together
+from dynaorm.flow.protocol.call import AsyncTransport, Call, Clock, Flow, Pause, Together
 
 T = TypeVar("T")
 

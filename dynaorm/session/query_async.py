@@ -4,9 +4,9 @@ from collections.abc import AsyncIterator
 from typing import Any, Generic, Protocol, TypeVar
 
 from dynaorm.entity.key import Key
-from dynaorm.flow import query as endings
-from dynaorm.flow.call import Flow
-from dynaorm.flow.context import Context
+from dynaorm.flow.protocol.call import Flow
+from dynaorm.flow.protocol.context import Context
+from dynaorm.flow.query import query as endings
 from dynaorm.query.question import Question
 from dynaorm.query.results import Page, Results
 from dynaorm.query.strand import keys_alone

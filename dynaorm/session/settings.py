@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
 from dynaorm.errors import DecodeError, UsageError
-from dynaorm.flow.call import Clock, Transport
-from dynaorm.flow.context import Context
-from dynaorm.flow.retry import Retry
+from dynaorm.flow.protocol.call import Clock, Transport
+from dynaorm.flow.protocol.context import Context
+from dynaorm.flow.protocol.retry import Retry
 from dynaorm.late import late
 from dynaorm.transport.clock import SystemClock
 

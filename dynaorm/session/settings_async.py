@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping
 from inspect import isawaitable
 from typing import Any
 
-from dynaorm.flow.call import AsyncTransport, Clock
-from dynaorm.flow.context import Context
-from dynaorm.flow.retry import Retry
+from dynaorm.flow.protocol.call import AsyncTransport, Clock
+from dynaorm.flow.protocol.context import Context
+from dynaorm.flow.protocol.retry import Retry
 from dynaorm.session.settings import context_of, default_transport
 from dynaorm.transport.clock import SystemClock
 from dynaorm.transport.threaded import ThreadedTransport

@@ -5,7 +5,7 @@ from contextvars import ContextVar
 from typing import Any, TypeVar
 
 from dynaorm.entity.key import Key
-from dynaorm.entity.mapping import mapping_of
+from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.resolve import FieldResolver
 from dynaorm.errors import UsageError
 from dynaorm.flow.entity import edit_of

@@ -10,18 +10,18 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from dynaorm.entity.table import Table
-from dynaorm.flow.bulk import Progress
-from dynaorm.flow.call import Flow
-from dynaorm.flow.context import Context
+from dynaorm.flow.bulk.limits import Progress
+from dynaorm.flow.protocol.call import Flow
+from dynaorm.flow.protocol.context import Context
 from dynaorm.late import late
 
 if TYPE_CHECKING:
-    from dynaorm.flow import repair, verify
-    from dynaorm.flow.finding import Finding
-    from dynaorm.flow.mend import Mended
-    from dynaorm.flow.verify import Verification
+    from dynaorm.flow.integrity import repair, verify
+    from dynaorm.flow.integrity.finding import Finding
+    from dynaorm.flow.integrity.mend import Mended
+    from dynaorm.flow.integrity.verify import Verification
 else:
-    late(globals(), repair="dynaorm.flow.repair", verify="dynaorm.flow.verify")
+    late(globals(), repair="dynaorm.flow.integrity.repair", verify="dynaorm.flow.integrity.verify")
 
 T = TypeVar("T")
 

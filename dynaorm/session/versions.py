@@ -8,8 +8,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from dynaorm.entity.key import Key
-from dynaorm.flow.call import Flow
-from dynaorm.flow.context import Context
+from dynaorm.flow.protocol.call import Flow
+from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.target import Target, target_of
 from dynaorm.late import late
 

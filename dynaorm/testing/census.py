@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 
-from dynaorm.entity.constraint import TABLE
 from dynaorm.entity.dispatch import Stray, classify
-from dynaorm.entity.mapping import EntityMapping
+from dynaorm.entity.mapping.constraint import TABLE
+from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table
 from dynaorm.errors import DynaormError
 from dynaorm.item.value import AttributeValue, Item

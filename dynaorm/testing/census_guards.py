@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from dynaorm.entity.constraint import OWNER
 from dynaorm.entity.dispatch import Stray
-from dynaorm.entity.mapping import EntityMapping
+from dynaorm.entity.mapping.constraint import OWNER
+from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import GlobalIndex
 from dynaorm.errors import DynaormError
 from dynaorm.item.value import AttributeValue, Item, same

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from decimal import Decimal
 
-from dynaorm.entity.mapping import EntityMapping
+from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.errors import DynaormError
 from dynaorm.plan.aggregates import EXACT, contributions
 from dynaorm.plan.known import Ident

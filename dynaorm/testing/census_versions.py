@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from dynaorm.entity.dispatch import Stray
-from dynaorm.entity.mapping import DELETED, VERSION, VERSION_AT, EntityMapping
+from dynaorm.entity.mapping.mapping import DELETED, VERSION, VERSION_AT, EntityMapping
 from dynaorm.entity.table import Table
 from dynaorm.item.value import AttributeValue, Item, same
 from dynaorm.plan.known import Ident, ident_of

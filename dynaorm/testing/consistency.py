@@ -9,8 +9,8 @@ from typing import Final
 
 from dynaorm.entity.table import Table
 from dynaorm.errors import TableNotFound
-from dynaorm.flow.call import Call, Flow
-from dynaorm.flow.context import Context
+from dynaorm.flow.protocol.call import Call, Flow
+from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.read import repeat
 from dynaorm.item.value import Item
 from dynaorm.session.aio import AsyncSession

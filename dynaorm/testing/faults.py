@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable
 from typing import TypeAlias
 
-from dynaorm.flow.call import Call, NoAnswer, Reason, Refusal, Reply, Transport
+from dynaorm.flow.protocol.call import Call, NoAnswer, Reason, Refusal, Reply, Transport
 from dynaorm.record import record
 
 Strike: TypeAlias = Callable[[Call, Transport], Reply]
@@ -153,7 +153,7 @@ class FaultyTransport:
         >>> transport = FaultyTransport(ScriptedTransport({}), lost_answer(at=1))
         >>> transport.call(Call("PutItem", {}))
         Traceback (most recent call last):
-        dynaorm.flow.call.NoAnswer: the answer was lost
+        dynaorm.flow.protocol.call.NoAnswer: the answer was lost
     """
 
     def __init__(self, inner: Transport, *faults: Fault) -> None:

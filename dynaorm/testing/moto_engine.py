@@ -24,7 +24,7 @@ from moto.dynamodb.models.table import Table
 from moto.dynamodb.models.utilities import dynamo_to_dict
 from moto.dynamodb.responses import DynamoHandler
 
-from dynaorm.flow.call import Clock
+from dynaorm.flow.protocol.call import Clock
 from dynaorm.item.size import ITEM_LIMIT, item_size
 from dynaorm.item.value import Item
 from dynaorm.record import record
@@ -53,7 +53,7 @@ def strict_moto(*, clock: Clock | None = None) -> Iterator[None]:
         clock: what tells when ten minutes are over; the system's unless given.
 
     Example:
-        >>> from dynaorm.flow.call import Call
+        >>> from dynaorm.flow.protocol.call import Call
         >>> from dynaorm.transport.pynamodb import PynamoTransport
         >>> with strict_moto():
         ...     PynamoTransport(region="us-east-1").call(Call("ListTables", {}))["TableNames"]

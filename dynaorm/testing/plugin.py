@@ -15,7 +15,7 @@ import pytest
 
 if TYPE_CHECKING:
     from dynaorm.entity.table import Table
-    from dynaorm.flow.call import Clock, Transport
+    from dynaorm.flow.protocol.call import Clock, Transport
     from dynaorm.session.aio import AsyncSession
     from dynaorm.session.sync import Session
     from dynaorm.testing.faults import FaultyTransport

@@ -7,9 +7,9 @@ reached by the default transport alone.
 import os
 
 from dynaorm.errors import UsageError
-from dynaorm.flow.call import AsyncTransport
-from dynaorm.transport.direct import DirectTransport
-from dynaorm.transport.direct_async import AsyncDirectTransport
+from dynaorm.flow.protocol.call import AsyncTransport
+from dynaorm.transport.direct.async_transport import AsyncDirectTransport
+from dynaorm.transport.direct.transport import DirectTransport
 from dynaorm.transport.pynamodb import PynamoTransport
 from dynaorm.transport.threaded import ThreadedTransport
 

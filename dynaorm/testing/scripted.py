@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
-from dynaorm.flow.call import Call, NoAnswer, Refusal, Reply
+from dynaorm.flow.protocol.call import Call, NoAnswer, Refusal, Reply
 
 Answer: TypeAlias = Mapping[str, Any] | Refusal | NoAnswer | Callable[[Call], Reply]
 """A reply, a failure to raise, or a function of the call that gives or raises one."""

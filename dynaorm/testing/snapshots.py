@@ -6,8 +6,8 @@ from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from dynaorm.entity.mapping import VERSION_AT
-from dynaorm.entity.scalar import datetime_text
+from dynaorm.entity.mapping.mapping import VERSION_AT
+from dynaorm.entity.text.scalar import datetime_text
 from dynaorm.plan.guards import CLAIM_MARGIN
 from dynaorm.plan.plan import Plan
 

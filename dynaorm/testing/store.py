@@ -3,7 +3,7 @@
 from typing import Any
 
 from dynaorm.entity.table import Table
-from dynaorm.flow.call import Call, Clock, Refusal, Transport
+from dynaorm.flow.protocol.call import Call, Clock, Refusal, Transport
 from dynaorm.session.aio import AsyncSession
 from dynaorm.session.sync import Session
 from dynaorm.testing.consistency import assert_consistent

@@ -5,9 +5,9 @@ from importlib import import_module
 from types import ModuleType
 from typing import TypeAlias
 
-from dynaorm.entity.aggregate import AggregateMapping
 from dynaorm.entity.base import Entity
-from dynaorm.entity.mapping import EntityMapping, mapping_of
+from dynaorm.entity.mapping.aggregate import AggregateMapping
+from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.table import Table
 from dynaorm.errors import UsageError
 

@@ -12,7 +12,7 @@ from binascii import crc32
 from collections.abc import Mapping
 from typing import Any
 
-from dynaorm.flow.call import NoAnswer, Reason, Refusal, Reply
+from dynaorm.flow.protocol.call import NoAnswer, Reason, Refusal, Reply
 from dynaorm.item.json_body import Body
 
 SERVER_FAULTS = frozenset({"InternalServerError", "InternalFailure", "ServiceUnavailable"})

@@ -28,7 +28,7 @@ from botocore.exceptions import (
 )
 from botocore.exceptions import ConnectionError as BotocoreConnectionError
 
-from dynaorm.flow.call import NoAnswer, Refusal, Reply
+from dynaorm.flow.protocol.call import NoAnswer, Refusal, Reply
 from dynaorm.item.json_body import Body
 from dynaorm.transport.answer import DAMAGED, failure, without_json
 

@@ -10,10 +10,10 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from dynaorm.flow.call import AsyncTransport, Call, NoAnswer, Refusal, Reply, Transport
-from dynaorm.flow.cost import ReadCost
+from dynaorm.flow.protocol.call import AsyncTransport, Call, NoAnswer, Refusal, Reply, Transport
+from dynaorm.flow.protocol.cost import ReadCost
+from dynaorm.flow.protocol.retry import codes_of
 from dynaorm.flow.read import tables_in
-from dynaorm.flow.retry import codes_of
 from dynaorm.item.size import item_size, write_units
 
 _logger = logging.getLogger("dynaorm")

@@ -17,7 +17,7 @@ from botocore.session import Session as BotocoreSession
 from pynamodb.connection import Connection
 
 from dynaorm.errors import UsageError
-from dynaorm.flow.call import Call, Reply
+from dynaorm.flow.protocol.call import Call, Reply
 from dynaorm.transport.botocore import (
     CONNECTION_ERRORS,
     check_reply,

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from dynaorm.flow.call import Call, Reply, Transport
+from dynaorm.flow.protocol.call import Call, Reply, Transport
 
 
 class ThreadedTransport:

@@ -12,7 +12,7 @@ from dynaorm import Attribute, Entity, Key, Session, Table, Unique, detached, in
 from dynaorm.entity.base import Entity as Base
 from dynaorm.entity.state import state_of
 from dynaorm.errors import AlreadyExists, InvalidValue, StaleEntity, UniqueViolation, UnknownField, UsageError
-from dynaorm.flow.call import Call
+from dynaorm.flow.protocol.call import Call
 from dynaorm.item.value import Item
 from dynaorm.testing.moto_engine import strict_moto
 from dynaorm.transport.pynamodb import PynamoTransport

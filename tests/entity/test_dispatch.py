@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from dynaorm import BinaryKey, Entity, ExpiresAt, NumberKey, Table, Unique
 from dynaorm.entity.dispatch import Stray, classify
-from dynaorm.entity.mapping import mapping_of
+from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.item.value import Item
 
 _texts = st.text(st.sampled_from("ab#_%0vé"), min_size=1, max_size=6)

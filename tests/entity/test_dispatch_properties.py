@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dynaorm import BinaryKey, Entity, NumberKey, Table
 from dynaorm.entity.dispatch import Stray, classify
-from dynaorm.entity.mapping import EntityMapping
+from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.errors import DeclarationError, InvalidValue
 from dynaorm.item.action import Put
 from dynaorm.item.value import Item

@@ -8,7 +8,7 @@ import pytest
 
 from dynaorm import Attribute, BinaryKey, Entity, GlobalIndex, Index, Key, NumberKey, Table
 from dynaorm.entity.encoded import encoded_scalar
-from dynaorm.entity.mapping import mapping_of
+from dynaorm.entity.mapping.mapping import mapping_of
 
 
 def to_day(value: date) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import pytest
 
 from dynaorm import BinaryKey, Entity, InKey, Key, NumberKey, Table
 from dynaorm.entity.key import found_key, identity, stored_key
-from dynaorm.entity.mapping import mapping_of
+from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import InvalidValue, UnknownField, UsageError
 
 APP = Table("app")

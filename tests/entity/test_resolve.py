@@ -7,7 +7,7 @@ import pytest
 from pydantic import BaseModel
 
 from dynaorm import Attribute, Entity, F, InKey, Table
-from dynaorm.entity.mapping import mapping_of
+from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.resolve import FieldResolver
 from dynaorm.errors import InvalidValue, UnknownField, UsageError
 from dynaorm.item.condition import Condition, render, resolve

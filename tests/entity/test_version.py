@@ -6,7 +6,7 @@ from typing import Annotated
 import pytest
 
 from dynaorm import Attribute, Entity, GlobalIndex, Index, Session, Table, Versioned
-from dynaorm.entity.mapping import mapping_of
+from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.state import state_of
 from dynaorm.entity.version import Version, time_of, version_of
 from dynaorm.errors import DecodeError, UsageError

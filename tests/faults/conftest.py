@@ -8,7 +8,7 @@ import pytest
 
 from dynaorm import Plan, Retry, Session, Table
 from dynaorm.errors import OutcomeUnknown
-from dynaorm.flow.call import Call, Reply, Transport
+from dynaorm.flow.protocol.call import Call, Reply, Transport
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.faults import Fault, FaultyTransport
 from dynaorm.testing.moto_engine import strict_moto

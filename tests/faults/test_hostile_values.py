@@ -22,7 +22,7 @@ from dynaorm.errors import (
     UnexpectedRefusal,
     UniqueViolation,
 )
-from dynaorm.flow.call import Call, Reply
+from dynaorm.flow.protocol.call import Call, Reply
 
 if TYPE_CHECKING:
     from tests.faults.conftest import Store

@@ -8,7 +8,7 @@ import pytest
 
 from dynaorm import Entity, F, Key, Plan, Retry, Session, Table, Unique, inspect
 from dynaorm.errors import AlreadyExists, OutcomeUnknown, UniqueViolation
-from dynaorm.flow.call import Call, NoAnswer, Reply, Transport
+from dynaorm.flow.protocol.call import Call, NoAnswer, Reply, Transport
 from dynaorm.testing.faults import Fault, lost_answer, lost_request, throttle
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import pytest
 
 from dynaorm import Entity, F, Retry, Table, Unique, inspect
 from dynaorm.errors import EntityNotFound, OutcomeUnknown, StaleEntity, StoreError, UsageError
-from dynaorm.flow.call import Call, Reply, Transport
+from dynaorm.flow.protocol.call import Call, Reply, Transport
 from dynaorm.testing.faults import Fault, lost_answer, lost_request, throttle
 
 if TYPE_CHECKING:

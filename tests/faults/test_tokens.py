@@ -19,7 +19,7 @@ from dynaorm.errors import (
     UniqueViolation,
     UsageError,
 )
-from dynaorm.flow.call import Call, Refusal, Reply
+from dynaorm.flow.protocol.call import Call, Refusal, Reply
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.faults import (
     FaultyTransport,

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dynaorm import Aggregate, Entity, F, Key, Session, Table, Transaction, Unique, inspect
 from dynaorm.errors import EntityNotFound, OutcomeUnknown, StoreError
-from dynaorm.flow.call import Call
+from dynaorm.flow.protocol.call import Call
 from dynaorm.testing import FakeClock, FaultyTransport, assert_consistent, lost_answer, strict_moto
 from dynaorm.transport.pynamodb import PynamoTransport
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import pytest
 
 from dynaorm import Entity, F, Key, Retry, Session, Table, Unique, inspect
-from dynaorm.entity.mapping import mapping_of
+from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import (
     AlreadyExists,
     ConditionFailed,
@@ -17,7 +17,7 @@ from dynaorm.errors import (
     UniqueViolation,
     UsageError,
 )
-from dynaorm.flow.call import Reason, Refusal
+from dynaorm.flow.protocol.call import Reason, Refusal
 from dynaorm.item.value import Item
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.scripted import Answer, ScriptedTransport

@@ -18,7 +18,7 @@ from dynaorm.errors import (
     UnknownField,
     UsageError,
 )
-from dynaorm.flow.call import Call, Transport
+from dynaorm.flow.protocol.call import Call, Transport
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.faults import FaultyTransport
 

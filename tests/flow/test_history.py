@@ -11,7 +11,7 @@ from dynaorm.errors import (
     NotVersioned,
     UsageError,
 )
-from dynaorm.flow.call import Call, Reply, Transport
+from dynaorm.flow.protocol.call import Call, Reply, Transport
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.faults import FaultyTransport
 

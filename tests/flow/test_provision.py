@@ -16,7 +16,7 @@ from dynaorm import (
     Table,
 )
 from dynaorm.errors import UnexpectedRefusal, UsageError
-from dynaorm.flow.call import NoAnswer, Refusal
+from dynaorm.flow.protocol.call import NoAnswer, Refusal
 from dynaorm.flow.provision import definition
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.scripted import Answer, ScriptedTransport

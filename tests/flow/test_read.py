@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import pytest
 
 from dynaorm import Entity, ExpiresAt, Retry, Session, Table
-from dynaorm.entity.mapping import mapping_of
+from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import (
     Contention,
     StoreError,
@@ -15,8 +15,8 @@ from dynaorm.errors import (
     UnexpectedRefusal,
     Unreachable,
 )
-from dynaorm.flow.call import Call, NoAnswer, Reason, Refusal
-from dynaorm.flow.context import Context
+from dynaorm.flow.protocol.call import Call, NoAnswer, Reason, Refusal
+from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.read import get_items, tables_in, visible
 from dynaorm.item.value import Item
 from dynaorm.session.drive import drive

@@ -3,7 +3,7 @@
 import pytest
 
 from dynaorm import Entity, Key, Table
-from dynaorm.entity.mapping import mapping_of
+from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.state import state_of
 from dynaorm.errors import InvalidValue, UnknownField, UsageError
 from dynaorm.flow.target import Target, key_and_options, target_of

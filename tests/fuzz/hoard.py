@@ -23,7 +23,7 @@ from dynaorm import (
     Unique,
     Versioned,
 )
-from dynaorm.entity.mapping import mapping_of
+from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.item.value import AttributeValue, Item
 
 hoard = Table("hoard", indexes=[GlobalIndex("GSI1"), GlobalIndex("GSI2", projection="KEYS_ONLY")])

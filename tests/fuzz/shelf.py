@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from dynaorm import Entity, GlobalIndex, Session, Table
-from dynaorm.flow.call import Call, Reply
+from dynaorm.flow.protocol.call import Call, Reply
 from dynaorm.item.value import Item
 
 _PARTITION = re.compile(r"\(?(#\w+) = (:\w+)")

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dynaorm import BinaryKey, Entity, GlobalIndex, Index, InKey, Key, NumberKey, Session, Table, Unique
-from dynaorm.entity.mapping import mapping_of
+from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import DynaormError, InvalidValue
-from dynaorm.flow.call import Call
+from dynaorm.flow.protocol.call import Call
 from dynaorm.item.size import item_size
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.moto_engine import strict_moto

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dynaorm import Entity, Key, Session, inspect
-from dynaorm.entity.mapping import mapping_of
+from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import DecodeError, EntityNotFound, OwnerUnknown
 from dynaorm.testing.clock import FakeClock
 from tests.fuzz.hoard import NOON, SOUND, TABLES, Paper, key_names, key_of, spoiled

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from dynaorm.flow.finding import Kind
+from dynaorm.flow.integrity.finding import Kind
 from tests.integrity.zoo import (
     Damage,
     Raw,

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from dynaorm import Aggregate, BinaryKey, Entity, Table
-from dynaorm.entity.mapping import mapping_of
+from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import UsageError
-from dynaorm.flow.context import Context
-from dynaorm.flow.finding import Trouble
-from dynaorm.flow.inquiry import Place
-from dynaorm.flow.retry import DEFAULT_RETRY
-from dynaorm.flow.verify import Verification, verification
-from dynaorm.flow.verify_ledger import Ledger, MemoryLedger
+from dynaorm.flow.integrity.finding import Trouble
+from dynaorm.flow.integrity.inquiry import Place
+from dynaorm.flow.integrity.ledger import Ledger, MemoryLedger
+from dynaorm.flow.integrity.verify import Verification, verification
+from dynaorm.flow.protocol.context import Context
+from dynaorm.flow.protocol.retry import DEFAULT_RETRY
 from dynaorm.integrity.checkpoint import Checkpoint
 from dynaorm.plan.aggregates import Due
 from dynaorm.testing.clock import FakeClock

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from dynaorm.flow.finding import Finding, Kind
-from dynaorm.flow.mend import Mended, Outcome
+from dynaorm.flow.integrity.finding import Finding, Kind
+from dynaorm.flow.integrity.mend import Mended, Outcome
 from dynaorm.integrity.report import DuplicatesFile, as_json, finding_in, mended_in
 from dynaorm.item.value import Item
 

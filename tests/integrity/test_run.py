@@ -8,8 +8,8 @@ import pytest
 
 from dynaorm import Session
 from dynaorm.errors import UsageError
-from dynaorm.flow.call import Call, Reply, Transport
-from dynaorm.flow.mend import Outcome
+from dynaorm.flow.integrity.mend import Outcome
+from dynaorm.flow.protocol.call import Call, Reply, Transport
 from dynaorm.integrity.run import Options, backfill, repair, verify
 from tests.integrity.shop import User, now, store
 from tests.integrity.zoo import Raw, app, clock, key_of, member, text

@@ -7,9 +7,9 @@ import pytest
 
 from dynaorm import Session
 from dynaorm.errors import UnexpectedRefusal
-from dynaorm.flow.call import Call, Refusal, Reply, Transport
-from dynaorm.flow.finding import Finding, Kind
-from dynaorm.flow.mend import Outcome
+from dynaorm.flow.integrity.finding import Finding, Kind
+from dynaorm.flow.integrity.mend import Outcome
+from dynaorm.flow.protocol.call import Call, Refusal, Reply, Transport
 from dynaorm.integrity.run import Options, backfill, repair, verify
 from tests.integrity.damages import DAMAGES, portions
 from tests.integrity.zoo import TABLES, Damage, Found, Raw, app, clock, key_of, member, populate, text

@@ -9,7 +9,7 @@ from random import Random
 
 import pytest
 
-from dynaorm.flow.finding import Finding
+from dynaorm.flow.integrity.finding import Finding
 from dynaorm.integrity.report import finding_in
 from tests.conftest import ROOT
 from tests.integrity.damages import DAMAGES, together

@@ -7,8 +7,8 @@ from typing import Any
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from dynaorm.flow.finding import Kind
-from dynaorm.flow.mend import Outcome
+from dynaorm.flow.integrity.finding import Kind
+from dynaorm.flow.integrity.mend import Outcome
 from dynaorm.integrity.run import Options, repair, verify
 from dynaorm.testing.moto_engine import strict_moto
 from tests.integrity.conftest import raw_on

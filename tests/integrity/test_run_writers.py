@@ -8,8 +8,8 @@ from random import Random
 
 from dynaorm import Key, Retry, Session
 from dynaorm.errors import DynaormError
-from dynaorm.flow.call import Call, Reply, Transport
-from dynaorm.flow.mend import Outcome
+from dynaorm.flow.integrity.mend import Outcome
+from dynaorm.flow.protocol.call import Call, Reply, Transport
 from dynaorm.integrity.run import Options, repair
 from dynaorm.transport.clock import SystemClock
 from tests.integrity import shop

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from dynaorm import Session, Table
-from dynaorm.flow.call import Call, Reply
-from dynaorm.flow.finding import Finding
-from dynaorm.flow.mend import Mended
+from dynaorm.flow.integrity.finding import Finding
+from dynaorm.flow.integrity.mend import Mended
+from dynaorm.flow.protocol.call import Call, Reply
 from dynaorm.integrity.report import as_json
 from dynaorm.integrity.run import Options, backfill, repair, verify
 from dynaorm.transport.pynamodb import PynamoTransport

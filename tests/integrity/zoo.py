@@ -20,9 +20,9 @@ from dynaorm import (
     Unique,
     Versioned,
 )
-from dynaorm.flow.bulk import windows
-from dynaorm.flow.call import Call, Reply, Transport
-from dynaorm.flow.finding import Kind
+from dynaorm.flow.bulk.limits import windows
+from dynaorm.flow.integrity.finding import Kind
+from dynaorm.flow.protocol.call import Call, Reply, Transport
 from dynaorm.item.value import Item
 from dynaorm.testing.clock import FakeClock
 

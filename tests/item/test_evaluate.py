@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynaorm.flow.call import Call, Transport
+from dynaorm.flow.protocol.call import Call, Transport
 from dynaorm.item.condition import (
     And,
     Attr,

@@ -6,7 +6,7 @@ import pytest
 from pydantic import Field
 
 from dynaorm import Aggregate, Attribute, Entity, GlobalIndex, Index, NumberKey, Table, Unique
-from dynaorm.entity.mapping import mapping_of
+from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import EntityNotFound, UsageError
 from dynaorm.item.action import Update
 from dynaorm.item.condition import And, Attr, IsIn, Or, equals, exists, missing

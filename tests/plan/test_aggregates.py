@@ -6,7 +6,7 @@ from typing import Annotated, Any, TypeVar
 import pytest
 
 from dynaorm import Aggregate, Attribute, Entity, F, GlobalIndex, Index, InKey, Key, Table, Unique
-from dynaorm.entity.mapping import mapping_of
+from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.state import state_of
 from dynaorm.errors import InvalidValue, UsageError
 from dynaorm.item.action import Delete, Update

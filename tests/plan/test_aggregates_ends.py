@@ -6,7 +6,7 @@ from typing import Annotated, Any, TypeVar
 import pytest
 
 from dynaorm import Aggregate, Entity, GlobalIndex, Index, InKey, Key, Table, inspect
-from dynaorm.entity.mapping import mapping_of
+from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import InvalidValue
 from dynaorm.item.action import Action, ConditionCheck, Delete, Put, Update
 from dynaorm.item.condition import And, Or, equals, exists, missing

@@ -6,7 +6,7 @@ from typing import Annotated, Any, TypeVar
 import pytest
 
 from dynaorm import Aggregate, Entity, F, GlobalIndex, Index, InKey, Key, Table
-from dynaorm.entity.mapping import mapping_of
+from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import InvalidValue, UsageError
 from dynaorm.item.action import Update
 from dynaorm.item.update import AddTo

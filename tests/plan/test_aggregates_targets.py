@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 import pytest
 
 from dynaorm import Aggregate, Entity, F, Key, Table, detached, inspect
-from dynaorm.entity.mapping import mapping_of
+from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import EntityNotFound, InvalidValue, SameItemTwice, UsageError
 from dynaorm.item.action import Update
 from dynaorm.item.condition import And, Attr, Compare, Or, equals, exists, missing

@@ -3,7 +3,7 @@
 from typing import Annotated, Any, TypeVar
 
 from dynaorm import Entity, F, GlobalIndex, Index, Key, Table, Unique
-from dynaorm.entity.mapping import mapping_of
+from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.state import Loaded
 from dynaorm.item.action import Delete, Put, Update
 from dynaorm.item.condition import And, equals, exists, missing

@@ -5,7 +5,7 @@ from typing import Annotated, Any, TypeVar
 import pytest
 
 from dynaorm import Entity, F, Key, Table, Unique
-from dynaorm.entity.mapping import mapping_of
+from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.item.action import Delete, Put, Update
 from dynaorm.item.condition import And, Or, equals, missing
 from dynaorm.item.update import AddTo, SetTo

@@ -3,7 +3,7 @@
 from typing import Annotated, Any, TypeVar
 
 from dynaorm import Entity, Key, Table, Unique
-from dynaorm.entity.mapping import mapping_of
+from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.item.action import Update
 from dynaorm.item.condition import And, equals, exists, missing
 from dynaorm.item.update import AddTo, SetTo

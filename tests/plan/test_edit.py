@@ -7,7 +7,7 @@ import pytest
 from pydantic import BaseModel, Field
 
 from dynaorm import Attribute, Entity, ExpiresAt, F, GlobalIndex, Index, InKey, Table, Unique, Versioned
-from dynaorm.entity.mapping import mapping_of
+from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import InvalidValue, UnknownField, UsageError
 from dynaorm.item.update import AddTo, Change, Remove, SetTo
 from dynaorm.item.value import AttributeValue, Item

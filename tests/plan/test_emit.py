@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dynaorm import Attribute, Entity, ExpiresAt, GlobalIndex, Index, Key, Table
-from dynaorm.entity.mapping import mapping_of
+from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.item.action import Action, Put
 from dynaorm.item.condition import And, Attr, Compare, Condition, Or, equals, exists, missing
 from dynaorm.item.update import Remove, SetTo, apply_changes

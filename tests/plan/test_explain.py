@@ -5,7 +5,7 @@ from typing import Annotated, TypeVar
 import pytest
 
 from dynaorm import Aggregate, Entity, F, Key, Table, Unique
-from dynaorm.entity.mapping import mapping_of
+from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.item.action import Delete
 from dynaorm.plan.compiler import compile_plan
 from dynaorm.plan.explain import reason

@@ -7,7 +7,7 @@ import pytest
 from pydantic import Field, field_validator
 
 from dynaorm import Attribute, Entity, ExpiresAt, GlobalIndex, Index, InKey, Key, Table
-from dynaorm.entity.mapping import mapping_of
+from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.state import Loaded, state_of
 from dynaorm.errors import InvalidValue, KeyChanged, StaleEntity, UsageError
 from dynaorm.item.value import AttributeValue, Item

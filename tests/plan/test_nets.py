@@ -6,7 +6,7 @@ from typing import Annotated, TypeVar
 import pytest
 
 from dynaorm import Attribute, Entity, ExpiresAt, F, GlobalIndex, Index, InKey, Key, Table, Unique
-from dynaorm.entity.mapping import mapping_of
+from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.state import Loaded
 from dynaorm.entity.state import state_of as _state_of
 from dynaorm.errors import (

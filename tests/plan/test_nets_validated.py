@@ -6,7 +6,7 @@ import pytest
 from pydantic import AfterValidator, Field, ValidationInfo
 
 from dynaorm import Entity, Table
-from dynaorm.entity.mapping import mapping_of
+from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.state import LOADING
 from dynaorm.errors import InvalidValue
 from dynaorm.item.value import Item

@@ -1,7 +1,7 @@
 """What becomes of an entity while the outcome of its write is not known, and afterwards."""
 
 from dynaorm import Entity, Table, inspect
-from dynaorm.entity.mapping import mapping_of
+from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.state import Loaded, Unsettled, state_of, unsettled_of
 from dynaorm.item.value import Item
 from dynaorm.plan.compiler import compile_plan

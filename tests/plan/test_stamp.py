@@ -5,7 +5,7 @@ from typing import Annotated, Any, TypeVar
 import pytest
 
 from dynaorm import Entity, GlobalIndex, Index, Key, Table, Versioned
-from dynaorm.entity.mapping import mapping_of
+from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.item.update import AddTo
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.compiler import compile_plan

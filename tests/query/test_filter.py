@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dynaorm import Attribute, Entity, F, GlobalIndex, Index, Table
-from dynaorm.entity.mapping import mapping_of
+from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.item.condition import Condition, render
 from dynaorm.item.evaluate import holds
 from dynaorm.item.placeholder import Placeholders

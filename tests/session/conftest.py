@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from dynaorm.flow.call import Call, Transport
+from dynaorm.flow.protocol.call import Call, Transport
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.faults import FaultyTransport
 from dynaorm.testing.moto_engine import strict_moto

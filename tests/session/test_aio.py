@@ -14,11 +14,11 @@ import dynaorm
 from dynaorm import AsyncSession, Entity, F, GlobalIndex, Index, Key, Session, Table, Unique, any_of
 from dynaorm import inspect as look
 from dynaorm.errors import BulkError, OutcomeUnknown, SessionClosed, StaleEntity, UniqueViolation, UsageError
-from dynaorm.flow.call import AsyncTransport, Call, NoAnswer, Reply
+from dynaorm.flow.protocol.call import AsyncTransport, Call, NoAnswer, Reply
 from dynaorm.session.settings_async import close_async_transport
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.road import async_transport_to
-from dynaorm.transport.direct_async import AsyncDirectTransport
+from dynaorm.transport.direct.async_transport import AsyncDirectTransport
 from tests.session.parity import expected
 
 app = Table("aio-app", indexes=[GlobalIndex("GSI1")])

@@ -34,12 +34,12 @@ from dynaorm.errors import (
     UniqueViolation,
     UsageError,
 )
-from dynaorm.flow.call import Call, Transport
+from dynaorm.flow.protocol.call import Call, Transport
 from dynaorm.item.value import Item
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.faults import FaultyTransport, lost_answer, lost_request, throttle
 from dynaorm.testing.road import transport_to
-from dynaorm.transport.direct import DirectTransport
+from dynaorm.transport.direct.transport import DirectTransport
 
 app = Table("bulk-app", indexes=[GlobalIndex("GSI1")])
 log = Table("bulk-log", pk="source", sk=NumberKey("at"))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dynaorm.flow.call import Call, Flow, NoAnswer, Pause, Refusal, Together
+from dynaorm.flow.protocol.call import Call, Flow, NoAnswer, Pause, Refusal, Together
 from dynaorm.session.drive import drive
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.scripted import ScriptedTransport

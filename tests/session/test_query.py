@@ -7,7 +7,7 @@ import pytest
 
 from dynaorm import Attribute, Entity, GlobalIndex, Index, Key, Session, Table, Unique
 from dynaorm.errors import EntityNotFound, SessionClosed, UsageError
-from dynaorm.flow.call import Transport
+from dynaorm.flow.protocol.call import Transport
 
 app = Table("endings", indexes=[GlobalIndex("GSI1")])
 bare = Table("bare-keys", type_attribute=None)

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dynaorm import BinaryKey, Entity, GlobalIndex, Index, NumberKey, Query, Session, Table, any_of
-from dynaorm.flow.call import Call, Transport
+from dynaorm.flow.protocol.call import Call, Transport
 from dynaorm.testing.clock import FakeClock
 
 texts = Table("texts", sk="SK")

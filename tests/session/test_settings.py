@@ -6,7 +6,7 @@ import pytest
 
 from dynaorm import AsyncSession, Session
 from dynaorm.errors import UsageError
-from dynaorm.flow.retry import Retry
+from dynaorm.flow.protocol.retry import Retry
 from dynaorm.session.settings import context_of, default_transport
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.scripted import ScriptedTransport

@@ -22,7 +22,7 @@ from dynaorm.errors import (
     TableNotFound,
     UsageError,
 )
-from dynaorm.flow.call import Call, Reply, Transport
+from dynaorm.flow.protocol.call import Call, Reply, Transport
 from dynaorm.item.value import Item
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.faults import FaultyTransport

@@ -7,7 +7,7 @@ import pytest
 
 from dynaorm import Entity, ExpiresAt, Key, Session, Table, Unique
 from dynaorm.errors import StaleEntity, UniqueViolation
-from dynaorm.flow.call import Call, Transport
+from dynaorm.flow.protocol.call import Call, Transport
 from dynaorm.testing.clock import FakeClock
 
 fleeting = Table("sync-fleeting")

@@ -8,7 +8,7 @@ from typing import Annotated
 import pytest
 
 from dynaorm import DirectTransport, Entity, Session, Table, Unique
-from dynaorm.flow.call import Call, Reply
+from dynaorm.flow.protocol.call import Call, Reply
 from dynaorm.testing.clock import FakeClock
 from tests.transport.unruly import unruly_server
 

@@ -27,7 +27,7 @@ from dynaorm.errors import (
     UniqueViolation,
     UsageError,
 )
-from dynaorm.flow.call import Call, Transport
+from dynaorm.flow.protocol.call import Call, Transport
 from dynaorm.item.update import Change
 from dynaorm.item.value import Item
 from dynaorm.testing.clock import FakeClock

@@ -31,7 +31,7 @@ from dynaorm.errors import (
     UnknownField,
     UsageError,
 )
-from dynaorm.flow.call import Call, Reply, Transport
+from dynaorm.flow.protocol.call import Call, Reply, Transport
 from dynaorm.item.size import ITEM_LIMIT, TRANSACTION_LIMIT, item_size
 from dynaorm.item.value import Item
 from dynaorm.testing.clock import FakeClock

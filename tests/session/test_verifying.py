@@ -8,9 +8,9 @@ import pytest
 
 from dynaorm import AsyncSession, Session
 from dynaorm.errors import UsageError
-from dynaorm.flow.call import Call, Reply, Transport
-from dynaorm.flow.finding import Kind
-from dynaorm.flow.mend import Outcome
+from dynaorm.flow.integrity.finding import Kind
+from dynaorm.flow.integrity.mend import Outcome
+from dynaorm.flow.protocol.call import Call, Reply, Transport
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.moto_engine import strict_moto
 from tests.integrity.conftest import REGION, raw_on

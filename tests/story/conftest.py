@@ -10,12 +10,12 @@ import botocore.session
 import pytest
 
 from dynaorm import Session, Table
-from dynaorm.flow.call import Call, Refusal, Reply, Transport
+from dynaorm.flow.protocol.call import Call, Refusal, Reply, Transport
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.faults import Fault, FaultyTransport
 from dynaorm.testing.moto_engine import strict_moto
 from dynaorm.testing.road import transport_to
-from dynaorm.transport.direct import DirectTransport
+from dynaorm.transport.direct.transport import DirectTransport
 from dynaorm.transport.pynamodb import PynamoTransport
 
 REGION = "us-east-1"

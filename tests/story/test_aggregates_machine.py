@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
 from dynaorm import Aggregate, Entity, F, Key, Session, Table, Transaction, inspect
-from dynaorm.entity.mapping import mapping_of
+from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import DynaormError, OutcomeUnknown
-from dynaorm.flow.call import Call, Transport
-from dynaorm.flow.finding import Kind
+from dynaorm.flow.integrity.finding import Kind
+from dynaorm.flow.protocol.call import Call, Transport
 from dynaorm.item.value import Item
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.faults import Fault, FaultyTransport, conflict, lost_answer, lost_request, throttle

@@ -6,7 +6,7 @@ import pytest
 
 from dynaorm import Entity, F, Key, Table, Unique, inspect
 from dynaorm.errors import ConditionFailed, Contention, OutcomeUnknown, PlanTooLarge, UniqueViolation
-from dynaorm.flow.call import Call, Reason, Refusal, Reply, Transport
+from dynaorm.flow.protocol.call import Call, Reason, Refusal, Reply, Transport
 from dynaorm.testing.faults import Fault, conflict, in_progress, lost_answer, lost_request, throttle
 
 if TYPE_CHECKING:

@@ -31,7 +31,7 @@ from dynaorm import (
     detached,
 )
 from dynaorm.errors import DynaormError, InvalidCursor
-from dynaorm.flow.call import Call, Transport
+from dynaorm.flow.protocol.call import Call, Transport
 from dynaorm.testing import FakeClock, FaultyTransport, conflict, lost_answer, strict_moto, throttle
 from dynaorm.transport.pynamodb import PynamoTransport
 from dynaorm.transport.threaded import ThreadedTransport

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dynaorm.flow.call import Clock
+from dynaorm.flow.protocol.call import Clock
 from dynaorm.testing.clock import NEW_YEAR_2024, FakeClock
 
 

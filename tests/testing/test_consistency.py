@@ -20,7 +20,7 @@ from dynaorm import (
     Unique,
     Versioned,
 )
-from dynaorm.flow.call import Call, Transport
+from dynaorm.flow.protocol.call import Call, Transport
 from dynaorm.testing import (
     Broken,
     FakeClock,

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from dynaorm.flow.call import Call, NoAnswer, Reason, Refusal, Reply
+from dynaorm.flow.protocol.call import Call, NoAnswer, Reason, Refusal, Reply
 from dynaorm.testing.faults import (
     EXIT_STATUS,
     Fault,
@@ -160,7 +160,7 @@ def test_calls_of_several_threads_are_counted_once_each() -> None:
 
 
 CRASH = """
-from dynaorm.flow.call import Call
+from dynaorm.flow.protocol.call import Call
 from dynaorm.testing.faults import FaultyTransport, {fault}
 from dynaorm.testing.scripted import ScriptedTransport
 

@@ -12,7 +12,7 @@ import pytest
 from moto.dynamodb.models.dynamo_type import LimitedSizeDict
 from moto.dynamodb.responses import DynamoHandler
 
-from dynaorm.flow.call import Call, NoAnswer, Refusal, Reply, Transport
+from dynaorm.flow.protocol.call import Call, NoAnswer, Refusal, Reply, Transport
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.moto_engine import strict_moto
 from dynaorm.testing.road import transport_to

@@ -6,11 +6,11 @@ from collections.abc import Callable
 import pytest
 
 from dynaorm.errors import UsageError
-from dynaorm.flow.call import Call
+from dynaorm.flow.protocol.call import Call
 from dynaorm.session.settings_async import close_async_transport
 from dynaorm.testing.road import async_transport_to, transport_to
-from dynaorm.transport.direct import DirectTransport
-from dynaorm.transport.direct_async import AsyncDirectTransport
+from dynaorm.transport.direct.async_transport import AsyncDirectTransport
+from dynaorm.transport.direct.transport import DirectTransport
 from dynaorm.transport.pynamodb import PynamoTransport
 from dynaorm.transport.threaded import ThreadedTransport
 

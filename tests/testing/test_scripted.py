@@ -2,7 +2,7 @@
 
 import pytest
 
-from dynaorm.flow.call import Call, NoAnswer, Refusal, Reply, Transport
+from dynaorm.flow.protocol.call import Call, NoAnswer, Refusal, Reply, Transport
 from dynaorm.testing.scripted import ScriptedTransport
 
 

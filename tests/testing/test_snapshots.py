@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dynaorm import Entity, ExpiresAt, Plan, Session, Table, Unique
-from dynaorm.flow.call import Call, Reply
+from dynaorm.flow.protocol.call import Call, Reply
 from dynaorm.testing import FakeClock, ScriptedTransport, snapshot
 
 app = Table("snapshots")

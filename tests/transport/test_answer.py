@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dynaorm.flow.call import NoAnswer, Reason, Refusal
+from dynaorm.flow.protocol.call import NoAnswer, Reason, Refusal
 from dynaorm.item.json_body import Body
 from dynaorm.transport.answer import reply_of
 

@@ -24,7 +24,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from dynaorm.flow.call import Call, NoAnswer
+from dynaorm.flow.protocol.call import Call, NoAnswer
 from dynaorm.item.json_body import Body
 from dynaorm.transport.botocore import CONNECTION_ERRORS, check_reply, keep_body, no_answer_of, reply_of
 from dynaorm.transport.pynamodb import PynamoTransport

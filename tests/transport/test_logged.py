@@ -9,7 +9,7 @@ import pytest
 
 from dynaorm import AsyncSession, Entity, F, Key, Retry, Session, Table, Unique
 from dynaorm.errors import ConditionFailed, OutcomeUnknown, Throttled, UniqueViolation, Unreachable
-from dynaorm.flow.call import Call, NoAnswer, Reason, Refusal, Reply
+from dynaorm.flow.protocol.call import Call, NoAnswer, Reason, Refusal, Reply
 from dynaorm.testing import FakeClock, ScriptedTransport, strict_moto
 from dynaorm.transport.logged import logged, logged_async
 from dynaorm.transport.pynamodb import PynamoTransport

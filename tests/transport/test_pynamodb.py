@@ -17,7 +17,7 @@ from botocore.session import Session as BotocoreSession
 from moto import mock_aws
 
 from dynaorm.errors import UsageError
-from dynaorm.flow.call import Call, NoAnswer, Reason, Refusal, Reply, Transport
+from dynaorm.flow.protocol.call import Call, NoAnswer, Reason, Refusal, Reply, Transport
 from dynaorm.item.json_body import Body
 from dynaorm.transport.pynamodb import PynamoTransport
 

@@ -1,0 +1,249 @@
+"""What a type declares: the fields of classes with fields, and what stands beside a type in ``Annotated``.
+
+pydantic's models and dataclasses, those of the standard library, typed dicts and named tuples say the same things in
+different ways. Here they become one.
+"""
+
+import dataclasses
+import inspect
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from types import UnionType
+from typing import Annotated, Any, NotRequired, Required, TypeVar, Union, get_args, get_origin
+
+import pydantic
+import typing_extensions
+from pydantic import BaseModel, Discriminator, JsonValue
+from pydantic.fields import FieldInfo
+from pydantic.types import EncodedBytes, EncodedStr, Strict
+from typing_extensions import ReadOnly, TypeAliasType
+
+from dynaorm.entity.annotation import marked
+from dynaorm.entity.codec.value import Unstorable
+from dynaorm.entity.marker import Attribute
+from dynaorm.entity.text.scalar import ALIASES
+from dynaorm.record import record
+
+# To type checkers, Json[X] is X, and JsonValue a union.
+_JSON: Any = pydantic.Json
+_ANY_JSON: Any = JsonValue
+
+
+@record
+class Meta:
+    """What ``Annotated`` says of a type that bears on how it is stored.
+
+    Attributes:
+        discriminator: a field's name, or a function, that tells the members of the union apart.
+        attribute: the ``Attribute`` marker.
+        strict: whether pydantic takes instances only.
+    """
+
+    discriminator: Any = None
+    attribute: Attribute | None = None
+    strict: bool = False
+
+    def beside(self, outer: "Meta") -> "Meta":
+        """Both, where one ``Annotated`` stands inside of another."""
+        return Meta(
+            self.discriminator or outer.discriminator,
+            self.attribute or outer.attribute,
+            self.strict or outer.strict,
+        )
+
+
+def meta_of(metadata: Sequence[object]) -> Meta:
+    """The part of some metadata that matters. Raises Unstorable where a value would not be what is validated again."""
+    found = Meta()
+    for one in metadata:
+        if one is _JSON or isinstance(one, _JSON):
+            raise Unstorable(
+                "Json parses text, and what is loaded is parsed already; declare the type inside of Json[...]"
+            )
+        if isinstance(one, EncodedBytes | EncodedStr):
+            raise Unstorable(
+                f"{type(one).__name__} decodes on every validation, also of what is decoded already; "
+                f"declare plain bytes or str, and decode where the value comes in"
+            )
+        if isinstance(one, FieldInfo):
+            found = found.beside(Meta(one.discriminator)).beside(meta_of(one.metadata))
+        elif isinstance(one, Discriminator):
+            found = found.beside(Meta(one))
+        elif isinstance(one, Attribute):
+            found = found.beside(Meta(attribute=one))
+        elif isinstance(one, Strict):
+            found = found.beside(Meta(strict=one.strict))
+    return found
+
+
+@record
+class FieldOf:
+    """A field as declared: its type, and what is said of it."""
+
+    name: str
+    annotation: Any
+    meta: Meta = Meta()
+    required: bool = True
+    defaults_to_none: bool = False
+
+
+def fields_of(kind: Any, arguments: Mapping[Any, Any]) -> Iterator[FieldOf]:
+    """The fields of a model, dataclass, TypedDict or NamedTuple, in order; ``arguments`` fill in its type variables.
+
+    Raises:
+        Unstorable: an annotation cannot be resolved, or a field could not be given to the class when it is loaded.
+    """
+    if issubclass(kind, BaseModel):
+        yield from _model_fields(kind)
+    elif dataclasses.is_dataclass(kind):
+        yield from _dataclass_fields(kind, arguments)
+    elif typing_extensions.is_typeddict(kind):
+        yield from _keys(kind, arguments)
+    else:
+        hints = hints_of(kind)
+        for name in kind._fields:
+            yield FieldOf(name, filled_in(hints.get(name, Any), arguments))
+
+
+def hints_of(kind: Any) -> Mapping[str, Any]:
+    """The annotations of a class, resolved. Raises Unstorable where a name in them is not known."""
+    return _resolved(kind, kind.__name__, None, {kind.__name__: kind})
+
+
+def value_of(alias: TypeAliasType) -> Any:
+    """What a type alias stands for, resolved. Raises Unstorable where a name in it is not known."""
+    written = type(alias.__name__, (), {"__annotations__": {"value": alias.__value__}})
+    module = vars(sys.modules[str(alias.__module__)])
+    return _resolved(written, alias.__name__, module, {alias.__name__: alias})["value"]
+
+
+def _resolved(
+    kind: Any, name: str, module: dict[str, Any] | None, known: Mapping[str, Any]
+) -> Mapping[str, Any]:
+    try:
+        return typing_extensions.get_type_hints(kind, module, known, include_extras=True)
+    except NameError as problem:
+        raise Unstorable(
+            f"the annotations of {name} cannot be resolved ({problem}); define {name} and what it names at the top of "
+            f"a module"
+        ) from problem
+
+
+def filled_in(annotation: Any, arguments: Mapping[Any, Any]) -> Any:
+    """An annotation with its type variables replaced."""
+    if not arguments:
+        return annotation
+    if isinstance(annotation, TypeVar):
+        return arguments.get(annotation, annotation)
+    if get_origin(annotation) is Annotated:
+        inner, *metadata = get_args(annotation)
+        return Annotated[filled_in(inner, arguments), *metadata]
+    parameters = getattr(annotation, "__parameters__", ())
+    if not parameters or isinstance(annotation, type):
+        return annotation
+    return annotation[tuple(arguments.get(one, one) for one in parameters)]
+
+
+def _model_fields(model: type[BaseModel]) -> Iterator[FieldOf]:
+    if not model.__pydantic_complete__:
+        model.model_rebuild(raise_errors=False)
+    for name, info in model.model_fields.items():
+        yield _field(model, name, info, info.annotation)
+
+
+def _field(owner: type, name: str, info: FieldInfo, annotation: Any) -> FieldOf:
+    mark = marked(name, info)
+    if mark.problems:
+        raise Unstorable(f"{owner.__name__}.{mark.problems[0]}")
+    attributes = mark.find(Attribute)
+    return FieldOf(
+        name=name,
+        annotation=annotation,
+        meta=meta_of((*attributes, info)),
+        required=info.is_required(),
+        defaults_to_none=not info.is_required() and info.default_factory is None and info.default is None,
+    )
+
+
+def _dataclass_fields(kind: Any, arguments: Mapping[Any, Any]) -> Iterator[FieldOf]:
+    for name, info in _field_infos(kind).items():
+        if info.init_var:
+            if info.is_required():
+                raise Unstorable(
+                    f"{kind.__name__}.{name} is an InitVar, which is not there to be stored, but needed to load; "
+                    f"give it a default"
+                )
+        elif info.init is not False:
+            yield _field(kind, name, info, filled_in(info.annotation, arguments))
+    for one in dataclasses.fields(kind):
+        if not one.init and one.compare:
+            raise Unstorable(
+                f"{kind.__name__}.{one.name} has init=False, so a stored value could not be given back to it; "
+                f"write compare=False if it follows from the other fields, or drop init=False"
+            )
+
+
+def _field_infos(kind: Any) -> Mapping[str, FieldInfo]:
+    if pydantic.dataclasses.is_pydantic_dataclass(kind):
+        pydantic.dataclasses.rebuild_dataclass(kind, raise_errors=False)
+        found: Mapping[str, FieldInfo] = kind.__pydantic_fields__
+        return found
+    hints = hints_of(kind)
+    infos = {
+        name: FieldInfo.from_annotated_attribute(hint.type, getattr(kind, name, ...))
+        for name, hint in hints.items()
+        if isinstance(hint, dataclasses.InitVar)
+    }
+    for info in infos.values():
+        info.init_var = True
+    for one in dataclasses.fields(kind):
+        default = one.default if isinstance(one.default, FieldInfo) else one
+        infos[one.name] = FieldInfo.from_annotated_attribute(hints[one.name], default)
+    return infos
+
+
+def _keys(kind: Any, arguments: Mapping[Any, Any]) -> Iterator[FieldOf]:
+    for name, hint in hints_of(kind).items():
+        annotation, required = hint, name in kind.__required_keys__
+        metadata: list[object] = []
+        while get_origin(annotation) in (Required, NotRequired, ReadOnly, Annotated):
+            # Under `from __future__ import annotations`, __required_keys__ does not know of these.
+            if get_origin(annotation) in (Required, NotRequired):
+                required = get_origin(annotation) is Required
+            annotation, *beside = get_args(annotation)
+            metadata += beside
+        yield FieldOf(name, filled_in(annotation, arguments), meta_of(metadata), required)
+
+
+def extra_of(kind: type) -> Any:
+    """The type of the fields a model allows beyond its own (``__pydantic_extra__: dict[str, int]``), or Any."""
+    for base in kind.__mro__:
+        if base is not BaseModel and "__pydantic_extra__" in inspect.get_annotations(base):
+            return get_args(hints_of(base)["__pydantic_extra__"])[1]
+    return Any
+
+
+def flat(annotation: Any) -> Iterator[Any]:
+    """The members of a union, of the unions among them, and of aliases of unions; not those of discriminated ones."""
+    if get_origin(annotation) in (Union, UnionType):
+        for one in get_args(annotation):
+            yield from flat(one)
+        return
+    inner = annotation
+    while get_origin(inner) is Annotated or (isinstance(inner, ALIASES) and inner is not _ANY_JSON):
+        if get_origin(inner) is Annotated and meta_of(get_args(inner)[1:]) != Meta():
+            break
+        inner = value_of(inner) if isinstance(inner, ALIASES) else get_args(inner)[0]
+    if get_origin(inner) in (Union, UnionType):
+        yield from flat(inner)
+    else:
+        yield annotation
+
+
+def name_of(annotation: Any) -> str:
+    """A type as messages call it."""
+    if get_origin(annotation) is Annotated:
+        return name_of(get_args(annotation)[0])
+    if isinstance(annotation, type) and not get_args(annotation):
+        return annotation.__name__
+    return str(annotation).replace("typing.", "")

@@ -1,0 +1,130 @@
+"""The codec of values whose type is not declared: ``pydantic.JsonValue``, and fields beyond a model's own.
+
+Whether a number was an int or a float is told by its text, so a float that no digit after the point gives away must
+equal the int it looks like. The few that do not (``1e23``) are refused.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from decimal import Decimal, InvalidOperation
+from typing import Any, Final
+
+from dynaorm.entity.codec.value import NULL, Codec, Misfit, content, inside, shown
+from dynaorm.item.value import AttributeValue, number_text
+
+
+def _number(value: Any) -> AttributeValue:
+    text = number_text(value)
+    if _from_number(text) != value:
+        raise Misfit(
+            f"is {shown(value)}, which would come back as {_from_number(text)!r}; declare a type for it, or store text"
+        )
+    return {"N": text}
+
+
+def _from_number(text: str) -> int | float | Decimal:
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        exact = Decimal(text)
+    except InvalidOperation:
+        exact = Decimal("NaN")
+    if not exact.is_finite():
+        raise Misfit(f"is stored as {shown(text)}, which is no number")
+    if exact == exact.to_integral_value():
+        return int(exact)
+    near = float(text)
+    return near if Decimal(repr(near)) == exact else exact
+
+
+def _list(value: list[Any]) -> AttributeValue:
+    return {"L": [_part(encode, index, one) for index, one in enumerate(value)]}
+
+
+def _dict(value: dict[Any, Any]) -> AttributeValue:
+    strange = next((name for name in value if not isinstance(name, str)), None)
+    if strange is not None:
+        raise Misfit(f"has the key {shown(strange)}, not a str")
+    return {"M": {name: _part(encode, name, one) for name, one in value.items()}}
+
+
+def _set(value: Iterable[Any]) -> AttributeValue:
+    pairs = [pair for one in value for pair in encode(one).items()]
+    tags = {tag for tag, _ in pairs}
+    if tags not in ({"S"}, {"N"}, {"B"}):
+        raise Misfit("holds a set that is not of strings only, numbers only or bytes only")
+    return {f"{tags.pop()}S": sorted(found for _, found in pairs)}
+
+
+_ENCODE: Final[Mapping[type, Callable[[Any], AttributeValue]]] = {
+    str: lambda value: {"S": str.__str__(value)},
+    bool: lambda value: {"BOOL": value},
+    int: _number,
+    float: _number,
+    Decimal: _number,
+    bytes: lambda value: {"B": value},
+    list: _list,
+    dict: _dict,
+    set: _set,
+    type(None): lambda _: NULL,
+}
+
+
+def encode(value: Any) -> AttributeValue:
+    """The attribute value of a plain value: None, bool, number, str, bytes, list, set, or dict with str keys.
+
+    Raises:
+        ValueError: it is none of these, or a number that would come back as another.
+    """
+    way = _ENCODE.get(type(value)) or next(
+        (found for kind, found in _ENCODE.items() if isinstance(value, kind)), None
+    )
+    if way is None:
+        raise Misfit(f"is {shown(value)}, not a value that JSON has")
+    return way(value)
+
+
+_DECODE: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "NULL": lambda _: None,
+    "BOOL": bool,
+    "N": _from_number,
+    "S": str,
+    "B": bytes,
+    "L": lambda found: [_part(decode, index, one) for index, one in enumerate(found)],
+    "M": lambda found: {name: _part(decode, name, one) for name, one in found.items()},
+    "SS": set,
+    "NS": lambda found: set(map(_from_number, found)),
+    "BS": lambda found: set(map(bytes, found)),
+}
+
+
+def decode(stored: AttributeValue) -> Any:
+    """The plain value of any attribute value."""
+    for tag, found in stored.items():
+        if tag in _DECODE:
+            return _DECODE[tag](found)
+    return content(stored, "one of DynamoDB's types")
+
+
+def _part(convert: Callable[[Any], Any], step: str | int, value: Any) -> Any:
+    try:
+        return convert(value)
+    except ValueError as problem:
+        raise inside(step, problem) from None
+
+
+JSON: Final = Codec(encode, decode, frozenset({"NULL", "BOOL", "N", "S", "L", "M"}), nullable=True)
+
+
+def _checked_number(value: Any) -> AttributeValue:
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        raise Misfit(f"is {shown(value)}, not a number")
+    return _number(value)
+
+
+PLAIN: Final = Codec(encode, decode, frozenset())
+"""The codec of fields beyond a model's own, where they have no declared type."""
+
+NUMBER: Final = Codec(_checked_number, lambda stored: _from_number(content(stored, "N")), frozenset({"N"}))
+"""The codec of ``int | float``."""

@@ -1,0 +1,82 @@
+"""The codecs of classes that hold nothing but themselves: scalars, enums, secrets, URLs, addresses, paths."""
+
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from enum import Enum
+from ipaddress import (
+    IPv4Address,
+    IPv4Interface,
+    IPv4Network,
+    IPv6Address,
+    IPv6Interface,
+    IPv6Network,
+    ip_address,
+    ip_interface,
+    ip_network,
+)
+from pathlib import PurePath
+from types import NoneType
+from typing import Any, Final
+
+import pydantic
+from pydantic_core import MultiHostUrl, Url
+
+from dynaorm.entity.codec.choice import enum_codec
+from dynaorm.entity.codec.value import NONE, SECRET_BYTES, Codec, mistyped, printed_codec, scalar_codec
+from dynaorm.entity.text.scalar import is_of_networks, scalar_of
+from dynaorm.item.value import AttributeValue
+from dynaorm.record import replace
+
+_ADDRESSES: Final = (IPv4Address, IPv4Interface, IPv4Network, IPv6Address, IPv6Interface, IPv6Network)
+_SUBCLASSED: Final = (str, int, float, Decimal, bytes)
+
+
+def leaf_codec(kind: type) -> Codec | None:
+    """The codec of a class; None where it has none."""
+    if kind is NoneType:
+        return NONE
+    if issubclass(kind, pydantic.SecretBytes):
+        return SECRET_BYTES
+    if issubclass(kind, Enum):
+        return enum_codec(kind)
+    if kind in _ADDRESSES or issubclass(kind, (Url, MultiHostUrl, PurePath)):
+        return printed_codec(kind.__name__, (kind,), kind)
+    if is_of_networks(kind) and (codec := _network_codec(kind)) is not None:
+        return codec
+    scalar = scalar_of(kind)
+    if scalar is None:
+        return None
+    # Of a subclass (pydantic's ByteSize, a str of one's own), what is loaded has to be made an instance.
+    if kind is scalar.python or not issubclass(kind, scalar.python):
+        return scalar_codec(scalar)
+    return _made(kind, scalar_codec(scalar)) if scalar.python in _SUBCLASSED else None
+
+
+def _network_codec(kind: type) -> Codec | None:
+    """The codec of a class of ``pydantic.networks``."""
+    any_address: Mapping[Any, tuple[tuple[type, ...], Callable[[str], Any]]] = {
+        pydantic.IPvAnyAddress: ((IPv4Address, IPv6Address), ip_address),
+        pydantic.IPvAnyInterface: ((IPv4Interface, IPv6Interface), ip_interface),
+        pydantic.IPvAnyNetwork: ((IPv4Network, IPv6Network), ip_network),
+    }
+    if kind in any_address:
+        return printed_codec(kind.__name__, *any_address[kind])
+    # URLs with one host, and with several: all derive from one of two classes, which have no public names.
+    known = (*pydantic.AnyUrl.__mro__, *pydantic.PostgresDsn.__mro__)
+    urls = tuple(base for base in known if base is not object)
+    return printed_codec(kind.__name__, (kind,), kind) if issubclass(kind, urls) else None
+
+
+def secret_codec(annotation: Any, inner: Codec) -> Codec:
+    """``pydantic.Secret[X]``, stored as the X it hides."""
+
+    def encode(value: Any) -> AttributeValue:
+        if not isinstance(value, pydantic.Secret):
+            raise mistyped(value, "Secret")
+        return inner.encode(value.get_secret_value())
+
+    return Codec(encode, lambda stored: annotation(inner.decode(stored)), inner.tags)
+
+
+def _made(kind: Callable[[Any], Any], codec: Codec) -> Codec:
+    return replace(codec, decode=lambda stored: kind(codec.decode(stored)), from_text=None)

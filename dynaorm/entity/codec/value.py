@@ -1,0 +1,330 @@
+"""What a codec is, and the codecs of single values: strings, numbers, times, bytes, secrets, addresses.
+
+Rule 1. A value has the text it has in keys, where it has one; but values may be what keys refuse: naive datetimes,
+    times with a time zone, and an int where a float or Decimal is declared, because ``5 == 5.0``.
+Rule 2. Messages go on from the field's name: ``is an int, not a str``, ``at address.city: is an int, not a str``.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import field
+from datetime import UTC, datetime, time
+from decimal import Decimal
+from reprlib import Repr
+from typing import Any, Final
+
+from pydantic import SecretBytes
+
+from dynaorm.entity.text.scalar import STR, Scalar, datetime_text, in_utc
+from dynaorm.item.value import AttributeValue, number_text
+from dynaorm.record import record, replace
+
+NULL: Final[AttributeValue] = {"NULL": True}
+
+_LARGEST_INT: Final = 10**38 - 1
+_SMALLEST_INT: Final = -_LARGEST_INT
+_REPR: Final = Repr()
+_REPR.maxstring = _REPR.maxother = _REPR.maxlong = 80
+
+
+class Unstorable(ValueError):
+    """A type that has no codec. The sentence ends with the remedy."""
+
+
+class Misfit(ValueError):
+    """A value, or a stored attribute value, that does not fit its codec; ``path`` leads to the part at fault."""
+
+    def __init__(self, problem: str, path: tuple[str | int, ...] = ()) -> None:
+        steps = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
+        super().__init__(f"at {steps.removeprefix('.')}: {problem}" if path else problem)
+        self.problem = problem
+        self.path = path
+
+
+def inside(step: str | int, problem: Exception) -> Misfit:
+    """The same problem, seen from the container of the part where it is."""
+    if isinstance(problem, Misfit):
+        return Misfit(problem.problem, (step, *problem.path))
+    return Misfit(str(problem), (step,))
+
+
+@record(eq=False)
+class Codec:
+    """How the values of one type become attribute values and come back.
+
+    Attributes:
+        encode: value to attribute value; raises ValueError where the value is not of the type.
+        decode: attribute value to a value of the type, except that models and dataclasses come back as dicts of field
+            name to value, for pydantic to validate by name; raises ValueError where it is not what encode makes.
+        tags: the types of attribute value encode makes: ``{"S"}``. Empty where an application's own encode is used.
+        nullable: None is one of the values.
+        is_set: the values are sets. An empty one is encoded as ``{"L": []}``, because DynamoDB has no empty sets.
+        is_text: every str is one of the values, and is stored as it is.
+        element: the codec of what a list, tuple, set or dict holds; None where the parts differ.
+        members: the fields of a model, dataclass, TypedDict or NamedTuple: name to (attribute name or index, codec).
+        from_text: what ``decode`` makes of the text under the only tag; None where that is not all it does.
+    """
+
+    encode: Callable[[Any], AttributeValue] = field(repr=False)
+    decode: Callable[[AttributeValue], Any] = field(repr=False)
+    tags: frozenset[str]
+    nullable: bool = False
+    is_set: bool = False
+    is_text: bool = False
+    element: "Codec | None" = field(default=None, repr=False)
+    members: Mapping[str, tuple[str | int, "Codec"]] | None = field(default=None, repr=False)
+    from_text: Callable[[str], Any] | None = field(default=None, repr=False)
+
+
+def shown(value: object) -> str:
+    """A value for a message, shortened."""
+    return _REPR.repr(value)
+
+
+def mistyped(value: object, wanted: str) -> Misfit:
+    """The problem of a value of another type."""
+    found = "None" if value is None else with_article(type(value).__name__)
+    return Misfit(f"is {found}, not {with_article(wanted)}")
+
+
+def with_article(name: str) -> str:
+    """``a Cat``, ``an Address``."""
+    return f"{'an' if name[0] in 'aeioAEIO' else 'a'} {name}"
+
+
+def content(stored: AttributeValue, tag: str) -> Any:
+    """What an attribute value of this type holds. Raises ValueError for one of another type."""
+    try:
+        return stored[tag]
+    except KeyError:
+        # Not its content: it may be a secret.
+        raise Misfit(f"is stored as {', '.join(stored)}, not as {tag}") from None
+
+
+def optional(codec: Codec) -> Codec:
+    """``X | None``."""
+    if codec.nullable:
+        return codec
+    if "NULL" in codec.tags:
+        raise Unstorable("a None inside the type and None itself are both stored as NULL; drop one of them")
+    encode, decode = codec.encode, codec.decode
+    return replace(
+        codec,
+        encode=lambda value: NULL if value is None else encode(value),
+        decode=lambda stored: None if "NULL" in stored else decode(stored),
+        tags=codec.tags | {"NULL"},
+        nullable=True,
+    )
+
+
+def text_codec(name: str, tag: str, to_text: Callable[[Any], str], from_text: Callable[[str], Any]) -> Codec:
+    """The codec of a type with one text."""
+
+    def encode(value: Any) -> AttributeValue:
+        return {tag: to_text(value)}
+
+    def decode(stored: AttributeValue) -> Any:
+        text = content(stored, tag)
+        try:
+            return from_text(text)
+        except (ValueError, ArithmeticError) as problem:
+            raise Misfit(f"is stored as {shown(text)}, which is no {name}") from problem
+
+    return Codec(encode, decode, frozenset({tag}), from_text=from_text)
+
+
+def printed_codec(name: str, kinds: tuple[type, ...], from_text: Callable[[str], Any]) -> Codec:
+    """The codec of classes whose ``str()`` says all, as that of URLs and network addresses does."""
+
+    def to_text(value: Any) -> str:
+        if not isinstance(value, kinds):
+            raise mistyped(value, name)
+        return str(value)
+
+    return text_codec(name, "S", to_text, from_text)
+
+
+def scalar_codec(scalar: Scalar) -> Codec:
+    """The codec of a type whose values can be keys."""
+    own = _OWN.get(scalar.python)
+    if own is not None:
+        return own(scalar)
+    return text_codec(scalar.name, scalar.tag, scalar.to_text, scalar.from_text)
+
+
+# -- types that are quicker, or allow more, than as keys ---------------------------------------------------------------
+
+
+def _encode_text(value: Any) -> AttributeValue:
+    return {"S": value if type(value) is str and value.isascii() else STR.to_text(value)}
+
+
+def encode_texts(values: Iterable[Any]) -> list[AttributeValue]:
+    """What ``TEXT.encode`` makes of each, without calling it for the usual ones."""
+    return [{"S": one} if type(one) is str and one.isascii() else _encode_text(one) for one in values]
+
+
+def encode_text_map(values: Mapping[Any, Any]) -> dict[str, AttributeValue]:
+    """The members of a map of texts, named by texts, again without a call for each."""
+    return {
+        (name if type(name) is str and name.isascii() else STR.to_text(name)):
+        ({"S": one} if type(one) is str and one.isascii() else _encode_text(one))
+        for name, one in values.items()
+    }  # fmt: skip
+
+
+def _decode_text(stored: AttributeValue) -> Any:
+    try:
+        return stored["S"]
+    except KeyError:
+        return content(stored, "S")
+
+
+TEXT: Final = Codec(_encode_text, _decode_text, frozenset({"S"}), is_text=True)
+"""The codec of every plain str."""
+
+
+def _int(scalar: Scalar) -> Codec:
+    to_text, slow = scalar.to_text, text_codec("int", "N", scalar.to_text, scalar.from_text).decode
+
+    def encode(value: Any) -> AttributeValue:
+        if type(value) is int and _SMALLEST_INT <= value <= _LARGEST_INT:
+            return {"N": f"{value}"}
+        return {"N": to_text(value)}
+
+    def decode(stored: AttributeValue) -> Any:
+        try:
+            return int(stored["N"])
+        except (KeyError, ValueError):
+            return slow(stored)
+
+    return Codec(encode, decode, frozenset({"N"}))
+
+
+def _is_int(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _finite_float(text: str) -> float:
+    value = float(text)
+    if value - value != 0:  # true of NaN and the infinities only
+        raise ValueError(f"{text} is not finite")
+    return value
+
+
+def _finite_decimal(text: str) -> Decimal:
+    value = Decimal(text)
+    if not value.is_finite():
+        raise ValueError(f"{text} is not finite")
+    return value
+
+
+def _float(_: Scalar) -> Codec:
+    def to_text(value: Any) -> str:
+        if isinstance(value, float):
+            return number_text(value)
+        if not _is_int(value):
+            raise mistyped(value, "float")
+        text = number_text(value)
+        if float(text) != value:
+            raise Misfit(f"is {shown(value)}, an int that no float equals")
+        return text
+
+    return text_codec("float", "N", to_text, _finite_float)
+
+
+def _decimal(_: Scalar) -> Codec:
+    def to_text(value: Any) -> str:
+        if not isinstance(value, Decimal) and not _is_int(value):
+            raise mistyped(value, "Decimal")
+        return number_text(value)
+
+    return text_codec("Decimal", "N", to_text, _finite_decimal)
+
+
+def _bool(_: Scalar) -> Codec:
+    def encode(value: Any) -> AttributeValue:
+        if not isinstance(value, bool):
+            raise mistyped(value, "bool")
+        return {"BOOL": value}
+
+    return Codec(encode, lambda stored: content(stored, "BOOL"), frozenset({"BOOL"}))
+
+
+def binary_codec(to_bytes: Callable[[Any], bytes], from_bytes: Callable[[bytes], Any]) -> Codec:
+    """The codec of a type that is bytes."""
+
+    def decode(stored: AttributeValue) -> Any:
+        found = content(stored, "B")
+        if not isinstance(found, bytes | bytearray | memoryview):
+            raise Misfit(f"is stored as B that is a {type(found).__name__}, not bytes")
+        return from_bytes(bytes(found))
+
+    return Codec(lambda value: {"B": to_bytes(value)}, decode, frozenset({"B"}))
+
+
+def _bytes_of(value: Any) -> bytes:
+    if not isinstance(value, bytes):
+        raise mistyped(value, "bytes")
+    return bytes(value)
+
+
+def _secret_bytes(value: Any) -> bytes:
+    if not isinstance(value, SecretBytes):
+        raise mistyped(value, "SecretBytes")
+    return value.get_secret_value()
+
+
+def _datetime(_: Scalar) -> Codec:
+    def to_text(value: Any) -> str:
+        if not isinstance(value, datetime):
+            raise mistyped(value, "datetime")
+        if value.tzinfo is UTC:
+            # The zone is the slow part of a text, and of this one it is known.
+            return f"{value.date().isoformat()}T{value.time().isoformat('microseconds')}Z"
+        if value.tzinfo is None or value.utcoffset() is None:
+            return value.replace(tzinfo=None).isoformat(timespec="microseconds")
+        return datetime_text(value)
+
+    def from_text(text: str) -> datetime:
+        value = datetime.fromisoformat(text)
+        return value if value.tzinfo is None else in_utc(value)
+
+    return text_codec("datetime", "S", to_text, from_text)
+
+
+def _time(_: Scalar) -> Codec:
+    def to_text(value: Any) -> str:
+        if not isinstance(value, time):
+            raise mistyped(value, "time")
+        if value.tzinfo is not None and value.utcoffset() is None:
+            raise Misfit(f"is {shown(value)}, whose zone has no offset without a day; use a datetime")
+        return value.isoformat(timespec="microseconds")
+
+    return text_codec("time", "S", to_text, time.fromisoformat)
+
+
+_OWN: Final[Mapping[type, Callable[[Scalar], Codec]]] = {
+    str: lambda _: TEXT,
+    int: _int,
+    float: _float,
+    Decimal: _decimal,
+    bool: _bool,
+    bytes: lambda _: binary_codec(_bytes_of, bytes),
+    datetime: _datetime,
+    time: _time,
+}
+
+SECRET_BYTES: Final = binary_codec(_secret_bytes, SecretBytes)
+
+
+def _nothing(value: Any) -> AttributeValue:
+    if value is not None:
+        raise Misfit(f"is {shown(value)}, not None")
+    return NULL
+
+
+def _is_null(stored: AttributeValue) -> None:
+    content(stored, "NULL")
+
+
+NONE: Final = Codec(_nothing, _is_null, frozenset({"NULL"}), nullable=True)

@@ -1,0 +1,252 @@
+"""The ``Aggregate`` declarations of a class become mappings; what could not be kept by an increment is refused.
+
+Rule 1. A total is changed where it is stored, without being read. So nothing may be derived from it but the index key
+        that it is itself, and it must be a number of which absence means 0.
+Rule 2. A total may be kept in a class, and of a class, that is declared later: both sides look for the other.
+"""
+
+from collections.abc import Iterator, Mapping
+from datetime import timedelta
+from typing import Any, Final
+
+from dynaorm.entity.annotation import accepts_none, marked
+from dynaorm.entity.declare.keys import KeysOf
+from dynaorm.entity.declare.registry import is_of, kept_fields, replaces
+from dynaorm.entity.mapping.aggregate import Aggregate, AggregateMapping
+from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
+from dynaorm.entity.text.scalar import Scalar, scalar_of
+from dynaorm.errors import DeclarationError, UsageError
+from dynaorm.failure import nearest
+
+_NUMBERS: Final = ("int", "Decimal", "float")
+
+
+def aggregates_of(entity: type, keys: KeysOf) -> dict[str, AggregateMapping]:
+    """The totals that a class keeps elsewhere; what is wrong with the declarations goes to ``keys.problems``."""
+    found: dict[str, AggregateMapping] = {}
+    for name, declared in _declared(entity):
+        problems = [f"{name}: {problem}" for problem in _problems(declared, keys)]
+        keys.problems += problems
+        if not problems:
+            target = mapping_of(declared.target)
+            key = {one: declared.key.get(one, one) for one in target.key_fields}
+            found[name] = AggregateMapping(
+                name, declared.target, key, declared.count, dict(declared.sums), declared.when
+            )
+    return found
+
+
+def _declared(entity: type) -> Iterator[tuple[str, Aggregate]]:
+    seen: set[str] = set()
+    for base in entity.__mro__:
+        for name, value in vars(base).items():
+            if name not in seen and isinstance(value, Aggregate):
+                yield name, value
+            seen.add(name)
+
+
+def _problems(declared: Aggregate, keys: KeysOf) -> Iterator[str]:
+    target = _target(declared.target)
+    if target is None:
+        name = getattr(declared.target, "__name__", repr(declared.target))
+        yield f"{name} is not mapped to a table; name an entity class that has table= and pk="
+        return
+    malformed = [one for one in ("key", "sums") if not _is_names(getattr(declared, one))]
+    for one in malformed:
+        keyword, value = one.removesuffix("s"), getattr(declared, one)
+        yield f'{keyword}={value!r} is not a mapping of names; write {keyword}={{"field": "field"}}'
+    if not malformed:
+        yield from _total_problems(declared, target)
+        yield from _sum_problems(declared, target, keys)
+        yield from _key_problems(declared, target, keys)
+
+
+def _target(given: Any) -> EntityMapping | None:
+    try:
+        return mapping_of(given) if isinstance(given, type) else None
+    except (DeclarationError, UsageError):
+        return None
+
+
+def _is_names(given: Any) -> bool:
+    return isinstance(given, Mapping) and all(isinstance(one, str) for pair in given.items() for one in pair)
+
+
+def _total_problems(declared: Aggregate, target: EntityMapping) -> Iterator[str]:
+    kept = [*([declared.count] if declared.count is not None else []), *declared.sums.values()]
+    if not kept:
+        yield 'it keeps neither a count nor a sum; write count="field" or sum={"field": "field"}'
+    for name in dict.fromkeys(kept):
+        if name not in target.fields:
+            yield f"{target.entity.__name__} has no field {name!r}; {_nearest(name, target.fields)}"
+        if kept.count(name) > 1:
+            yield f"{target.entity.__name__}.{name} would hold two totals; give each a field of its own"
+
+
+def _sum_problems(declared: Aggregate, target: EntityMapping, keys: KeysOf) -> Iterator[str]:
+    for name, total in declared.sums.items():
+        if name not in keys.attributes:
+            yield f"{name!r} is not a field; {_nearest(name, keys.attributes)}"
+        elif not _is_number(scalar := keys.scalars.get(name)):
+            yield f"{name} is not a number, and has no sum; sum an int, Decimal or float"
+        elif scalar is not None and scalar.name != "int" and _type_of(target, total) == "int":
+            yield f"{name} is a {scalar.name}, and {target.entity.__name__}.{total} an int; make that a Decimal"
+
+
+def _is_number(scalar: Scalar | None) -> bool:
+    return scalar is not None and scalar.tag == "N" and scalar.python is not timedelta
+
+
+def _type_of(target: EntityMapping, name: str) -> str | None:
+    """The name of a field's one type; None for an unknown field or a type without a text."""
+    info = target.entity.model_fields.get(name)
+    scalar = scalar_of(marked(name, info).annotation) if info is not None else None
+    return scalar.name if scalar is not None else None
+
+
+def _key_problems(declared: Aggregate, target: EntityMapping, keys: KeysOf) -> Iterator[str]:
+    label = target.entity.__name__
+    for name in declared.key:
+        if name not in target.key_fields:
+            yield (
+                f"key=: {name!r} is not in the primary key of {label}, which is made of "
+                f"{', '.join(target.key_fields)}; name these"
+            )
+    for name in target.key_fields:
+        own = declared.key.get(name, name)
+        if own not in keys.attributes:
+            yield (
+                f"{own!r} is not a field; {_nearest(own, keys.attributes)}"
+                if name in declared.key
+                else f"{label} is found by {name}, which is no field here; write key={{{name!r}: ...}} with one"
+            )
+            continue
+        theirs, ours = _type_of(target, name), keys.scalars.get(own)
+        if ours is None or ours.name != theirs:
+            yield (
+                f"{own} is {ours.name if ours else 'of another type'}, and {label}.{name} is {theirs}; "
+                f"give both one type"
+            )
+
+
+def _nearest(name: str, known: Mapping[str, object]) -> str:
+    close = nearest(name, known)
+    return f"did you mean {close!r}?" if close else f"name one of {', '.join(known)}"
+
+
+# -- what has to hold between classes ----------------------------------------------------------------------------------
+
+
+def aggregate_conflicts(mapping: EntityMapping) -> Iterator[str]:
+    """Why a class cannot keep its totals, or cannot be the target of those that others keep, one sentence each."""
+    for one in mapping.aggregates.values():
+        target = mapping_of(one.target)
+        for each in [target, *(other for other in target.table.mappings.values() if other is not target)]:
+            if is_of(each, target):
+                yield from _target_problems(each, one, one.name)
+                yield from _passed_on(each, one)
+        yield from _taken(mapping, one, target)
+        yield from _chained(mapping, one, _kept_in(mapping))
+    if mapping.aggregates and mapping.expires is not None:
+        name = next(iter(mapping.aggregates))
+        yield (
+            f"{name}: DynamoDB deletes what expires by itself, and it would stay counted; drop ExpiresAt(), "
+            f"or delete what has expired through a session"
+        )
+    for source in mapping.table.counted.values():
+        for one in source.aggregates.values():
+            if not replaces(mapping, source) and is_of(mapping, mapping_of(one.target)):
+                yield from _target_problems(mapping, one, f"{source.entity.__name__}.{one.name}")
+
+
+def _kept_in(mapping: EntityMapping) -> dict[str, str]:
+    own = (
+        (name, f"{mapping.entity.__name__}.{one.name}")
+        for one in mapping.aggregates.values()
+        if is_of(mapping, mapping_of(one.target))
+        for name in one.kept
+    )
+    return {**dict(own), **kept_fields(mapping)}
+
+
+def _passed_on(target: EntityMapping, one: AggregateMapping) -> Iterator[str]:
+    for other in target.aggregates.values():
+        for name in sorted(other.fields.intersection(one.kept)):
+            yield (
+                f"{one.name}: {target.entity.__name__}.{other.name} depends on {name}, and what counts there would not "
+                f"reach {other.target.__name__}; add up what is saved itself"
+            )
+
+
+def _chained(mapping: EntityMapping, one: AggregateMapping, kept: Mapping[str, str]) -> Iterator[str]:
+    for name in sorted(one.fields & kept.keys()):
+        yield (
+            f"{one.name}: {mapping.entity.__name__}.{name} is kept by {kept[name]}, and what counts there would not "
+            f"reach {one.target.__name__}; add up what is saved itself"
+        )
+
+
+def _taken(mapping: EntityMapping, one: AggregateMapping, target: EntityMapping) -> Iterator[str]:
+    """Fields that another class, or another declaration, keeps already."""
+    others = {f"{mapping.entity.__name__}.{name}": other for name, other in mapping.aggregates.items()}
+    for source in target.table.counted.values():
+        if not replaces(mapping, source):
+            others |= {
+                f"{source.entity.__name__}.{name}": other
+                for name, other in source.aggregates.items()
+                if source.root is not mapping.root or name != one.name
+            }
+    for label, other in others.items():
+        if other is one or not _meet(mapping_of(other.target), target):
+            continue
+        for name in one.kept:
+            if name in other.kept:
+                yield (
+                    f"{one.name}: {target.entity.__name__}.{name} is kept by {label} already; "
+                    f"give each a field of its own"
+                )
+
+
+def _meet(one: EntityMapping, other: EntityMapping) -> bool:
+    return is_of(one, other) or is_of(other, one)
+
+
+def _target_problems(target: EntityMapping, one: AggregateMapping, label: str) -> Iterator[str]:
+    name = target.entity.__name__
+    if target.versioning is not None:
+        yield (
+            f"{label}: {name} keeps versions, and an increment would write none; "
+            f"keep totals in a class without versioned="
+        )
+    if target.expires is not None:
+        yield f"{label}: {name} expires, and its totals would begin again at 0; keep totals in a class that stays"
+    for field in one.kept:
+        for problem in _field_problems(target, field):
+            yield f"{label}: {name}.{field} {problem}"
+
+
+def _field_problems(target: EntityMapping, name: str) -> Iterator[str]:
+    field, info = target.fields[name], target.entity.model_fields[name]
+    annotation = marked(name, info).annotation
+    if _type_of(target, name) not in _NUMBERS or accepts_none(annotation) or not field.codec.tags:
+        yield "is not a plain number; make it an int, Decimal or float"
+    elif isinstance(field.default, bool) or field.default != 0:
+        yield "does not begin at 0; write = 0"
+    if field.formerly:
+        yield "may be stored under a former name, which an increment does not see; drop formerly="
+    if name in target.key_fields:
+        yield "is part of the primary key, which never changes; keep the total in another field"
+    yield from _derived_problems(target, name)
+
+
+def _derived_problems(target: EntityMapping, name: str) -> Iterator[str]:
+    for constraint in target.constraints.values():
+        if name in constraint.fields:
+            yield f"is part of the unique constraint {constraint.name!r}; keep the total in another field"
+    for index in target.indexes.values():
+        if any(name in part.fields and part.made_up for part in index.parts):
+            key = next(part.attribute.name for part in index.parts if name in part.fields and part.made_up)
+            yield (
+                f"is in the template of {key!r}, which an increment cannot render; "
+                f"store it as the index's own NumberKey attribute: Attribute({key!r})"
+            )

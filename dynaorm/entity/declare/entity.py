@@ -1,0 +1,379 @@
+"""A class becomes a mapping: the only place that decides whether a declaration can be kept.
+
+Every problem of a class is collected and raised at once, each with its remedy.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import field
+from typing import Final
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
+
+from dynaorm.entity.annotation import Marked, accepts_none, marked
+from dynaorm.entity.codec.expiry import EXPIRY, is_expiry
+from dynaorm.entity.codec.of_type import Codec, Unstorable, codec_of
+from dynaorm.entity.codec.value import optional
+from dynaorm.entity.declare.aggregates import aggregate_conflicts, aggregates_of
+from dynaorm.entity.declare.keys import KeysOf, keys_of
+from dynaorm.entity.declare.options import Options
+from dynaorm.entity.declare.registry import conflicts, register
+from dynaorm.entity.declare.validator import fields_validator
+from dynaorm.entity.encoded import encoded_scalar
+from dynaorm.entity.index import Index
+from dynaorm.entity.mapping.aggregate import Aggregate, AggregateMapping
+from dynaorm.entity.mapping.constraint import Constraint
+from dynaorm.entity.mapping.field import FieldMapping
+from dynaorm.entity.mapping.mapping import DELETED, VERSION, VERSION_AT, EntityMapping
+from dynaorm.entity.marker import MARKERS, Attribute, ExpiresAt, InKey, Unique, Versioned
+from dynaorm.entity.table import Table
+from dynaorm.entity.template.version import Versioning
+from dynaorm.entity.text.scalar import Scalar, scalar_of
+from dynaorm.errors import DeclarationError
+from dynaorm.failure import nearest
+from dynaorm.record import record
+
+_VERSIONED: Final = {
+    VERSION: "the version's number",
+    VERSION_AT: "the version's time",
+    DELETED: "the mark of a deletion",
+}
+
+
+def declare(entity: type[BaseModel], options: Options) -> EntityMapping:
+    """The mapping of a class whose fields are complete, joined to its table.
+
+    Raises:
+        DeclarationError: with every problem of the class; nothing was registered.
+    """
+    marks = {name: marked(name, info) for name, info in entity.model_fields.items()}
+    problems = [*options.problems, *_class_problems(entity, marks)]
+    if options.table is None:
+        raise DeclarationError(entity=entity.__name__, problems=tuple(problems))
+    scalars = {
+        name: found for name, mark in marks.items() if (found := scalar_of(mark.annotation)) is not None
+    }
+    attributes = {name: _attribute(name, mark) for name, mark in marks.items()}
+    nullable = frozenset(name for name, mark in marks.items() if accepts_none(mark.annotation))
+    keys = KeysOf(options.table, scalars, attributes, nullable, _encoded(options.table, marks))
+    keys_of(entity, options, keys)
+    aggregates = aggregates_of(entity, keys)
+    draft = _Draft(entity, options, options.table, marks, keys, aggregates, problems + keys.problems)
+    mapping = draft.mapping()
+    if mapping is not None:
+        draft.problems += [*_family_problems(mapping), *conflicts(mapping), *aggregate_conflicts(mapping)]
+    if draft.problems or mapping is None:
+        raise DeclarationError(entity=entity.__name__, problems=tuple(dict.fromkeys(draft.problems)))
+    register(mapping)
+    return mapping
+
+
+def _attribute(name: str, mark: Marked) -> str:
+    found = mark.find(Attribute)
+    return found[0].name if found and found[0].name is not None else name
+
+
+def _encoded(table: Table, marks: Mapping[str, Marked]) -> dict[str, Scalar]:
+    """The fields stored in a key attribute in a way of their own."""
+    return {
+        name: encoded_scalar(own.encode, own.decode, kind)
+        for name, mark in marks.items()
+        for own in mark.find(Attribute)
+        if own.encode and own.decode and (kind := table.kinds.get(_attribute(name, mark)))
+    }
+
+
+def _class_problems(entity: type[BaseModel], marks: Mapping[str, Marked]) -> Iterator[str]:
+    for mark in marks.values():
+        yield from mark.problems
+    yield from _dropped_markers(entity, marks)
+    if entity.model_config.get("extra") == "allow":
+        yield "extra='allow' takes fields without a type, which cannot be stored; declare a dict field"
+
+
+def _dropped_markers(entity: type[BaseModel], marks: Mapping[str, Marked]) -> Iterator[str]:
+    declared: dict[tuple[str, str], str] = {}
+    for base in entity.__mro__[1:]:
+        if not issubclass(base, BaseModel) or base is BaseModel:
+            continue
+        for name in base.model_fields.keys() & marks.keys():
+            kept = {type(marker) for marker in marks[name].markers}
+            for marker in marked(name, base.model_fields[name]).markers:
+                if type(marker) not in kept:
+                    # The last base that carries a marker is the one that declared it.
+                    declared[name, type(marker).__name__] = base.__name__
+    for (name, kind), base_name in sorted(declared.items()):
+        yield (
+            f"{name}: its annotation drops the {kind}() that {base_name} declared; "
+            f"repeat the marker, or drop the annotation"
+        )
+
+
+def _family_problems(mapping: EntityMapping) -> Iterator[str]:
+    if mapping.root is not mapping.entity and mapping.table.type_attribute is None:
+        yield (
+            f"{mapping.table} has no type attribute, so {mapping.entity.__name__} could not be told from "
+            f"{mapping.root.__name__}; give the table one, or the class a table= and keys of its own"
+        )
+
+
+@record(frozen=False)
+class _Draft:
+    """A mapping in the making: each part is worked out in turn, and adds what is wrong with it."""
+
+    entity: type[BaseModel]
+    options: Options
+    table: Table
+    marks: Mapping[str, Marked]
+    keys: KeysOf
+    aggregates: Mapping[str, AggregateMapping]
+    problems: list[str] = field(default_factory=list)
+
+    def mapping(self) -> EntityMapping | None:
+        """The mapping as far as the class allows; None where it has no whole primary key."""
+        fields = {name: found for name in self.marks if (found := self._field(name)) is not None}
+        constraints = self._constraints()
+        versioning = self._versioning()
+        expires = self._expires(fields)
+        for one in fields.values():
+            self.problems += self._attribute_problems(one)
+        self.problems += self._shared_attributes(fields)
+        if self.keys.partition is None or len(self.keys.primary) != len(self.table.keys):
+            return None
+        return EntityMapping(
+            entity=self.entity,
+            name=self.options.name,
+            table=self.table,
+            root=self.options.root or self.entity,
+            fields=fields,
+            partition=self.keys.partition,
+            sort=self.keys.sort,
+            indexes=self.keys.indexes,
+            constraints=constraints,
+            versioning=versioning,
+            expires=expires,
+            validator=fields_validator(self.entity),
+            aggregates=self.aggregates,
+        )
+
+    # -- fields ----------------------------------------------------------------------------------------------------
+
+    def _field(self, name: str) -> FieldMapping | None:
+        mark, info = self.marks[name], self.entity.model_fields[name]
+        if mark.annotation in (Index, Aggregate):
+            kind = mark.annotation.__name__
+            self.problems.append(f"{name}: an {kind} is no field; write {name}: ClassVar = {kind}(...)")
+            return None
+        codec = self._codec(name, mark)
+        if codec is None:
+            return None
+        default = None if info.default is PydanticUndefined else info.default
+        static_none = not info.is_required() and info.default_factory is None and default is None
+        none_is_absent = static_none or (info.is_required() and codec.nullable)
+        if not (info.is_required() or static_none or info.default_factory or self._validates_default(info)):
+            self._check_default(name, codec, default)
+        return FieldMapping(
+            name=name,
+            attribute=_attribute(name, mark),
+            codec=codec,
+            formerly=next((one.formerly for one in mark.find(Attribute)), ()),
+            default=default,
+            required=info.is_required(),
+            none_is_absent=none_is_absent,
+            empty_is_absent=codec.is_set and not none_is_absent,
+            in_key=self._in_key(name, mark),
+            versioned=bool(mark.find(Versioned)),
+            exact=not mark.find(ExpiresAt) and not any(one.encode for one in mark.find(Attribute)),
+        )
+
+    def _validates_default(self, info: FieldInfo) -> bool:
+        own = info.validate_default
+        return bool(self.entity.model_config.get("validate_default") if own is None else own)
+
+    def _check_default(self, name: str, codec: Codec, default: object) -> None:
+        if isinstance(default, MARKERS):
+            return
+        try:
+            codec.encode(default)
+        except ValueError as problem:
+            self.problems.append(
+                f"{name}: its default {default!r} could not be stored: it {problem}; change the default or the type"
+            )
+
+    def _in_key(self, name: str, mark: Marked) -> bool:
+        by_table = self.table.key_fields == "in_key" and name in self.keys.in_primary_key
+        if mark.find(InKey) and name not in self.keys.lossless:
+            self.problems.append(
+                f"{name}: InKey(), but no key of the class gives the field back exactly; "
+                f"write {{{name}}} without a spec in pk= or sk=, or store the field"
+            )
+        return bool(mark.find(InKey)) or by_table
+
+    def _codec(self, name: str, mark: Marked) -> Codec | None:
+        attribute = next(iter(mark.find(Attribute)), None)
+        if mark.find(ExpiresAt):
+            if is_expiry(mark.annotation):
+                return optional(EXPIRY) if accepts_none(mark.annotation) else EXPIRY
+            self.problems.append(
+                f"{name}: ExpiresAt() stands on a field that is no time; write datetime | None"
+            )
+            return None
+        if attribute is not None and (attribute.encode or attribute.decode):
+            if attribute.encode is None or attribute.decode is None:
+                self.problems.append(f"{name}: Attribute() has one of encode= and decode= only; give both")
+                return None
+            own = Codec(encode=attribute.encode, decode=attribute.decode, tags=frozenset())
+            return optional(own) if accepts_none(mark.annotation) else own
+        try:
+            info = self.entity.model_fields[name]
+            strict = bool(self.entity.model_config.get("strict"))
+            return codec_of(mark.annotation, (*mark.metadata, info), strict=strict)
+        except Unstorable as problem:
+            self.problems.append(f"{name}: {problem}")
+            return None
+
+    # -- attribute names -------------------------------------------------------------------------------------------
+
+    def _attribute_problems(self, one: FieldMapping) -> Iterator[str]:
+        if self.options.versioned and one.name == VERSION:
+            yield f"{VERSION}: a versioned class keeps this name for the version's number; rename the field"
+            return
+        if one.in_key:
+            return
+        if not one.attribute:
+            yield f"{one.name}: Attribute('') is no name; write Attribute(\"Name\")"
+        reserved = self._reserved()
+        for attribute in (one.attribute, *one.formerly):
+            if attribute in reserved:
+                yield (
+                    f"{one.name}: {attribute!r} holds {reserved[attribute]} in {self.table}; "
+                    f"store the field under another name with Attribute(...)"
+                )
+        yield from self._key_attribute_problems(one)
+
+    def _key_attribute_problems(self, one: FieldMapping) -> Iterator[str]:
+        """What is wrong with a field stored in a key attribute of the table or of an index."""
+        for former in one.formerly:
+            if former in self.table.kinds:
+                yield f"{one.name}: formerly={former!r} is a key attribute, which a save cannot rename; drop it"
+        kind = self.table.kinds.get(one.attribute)
+        if kind is None:
+            return
+        if one.attribute in self.keys.made_up:
+            yield (
+                f"{one.name}: {one.attribute!r} is a key attribute with a template of its own; write the template "
+                f"as {{{one.name}}}, or store the field under another name with Attribute(...)"
+            )
+            return
+        if self.options.versioned and one.attribute not in {key.name for key in self.table.keys}:
+            yield (
+                f"{one.name}: {one.attribute!r} is the key of an index, and every version would repeat it; "
+                f"key the index by an attribute of its own, or store the field under another name"
+            )
+        if (tags := one.codec.tags - {"NULL"}) and tags != {kind}:
+            yield (
+                f"{one.name}: {one.attribute!r} is a key attribute of type {kind}, which this field's type is not; "
+                f"change the type, or store the field under another name with Attribute(...)"
+            )
+        if one.codec.nullable and not one.none_is_absent:
+            yield (
+                f"{one.name}: {one.attribute!r} is an index key, which cannot be NULL, but None is not the "
+                f"field's default; write = None"
+            )
+
+    def _reserved(self) -> dict[str, str]:
+        known = (
+            (self.table.type_attribute, "the entity's name"),
+            (self.table.revision_attribute, "the revision"),
+        )
+        reserved = {name: what for name, what in known if name is not None}
+        return {**reserved, **_VERSIONED} if self.options.versioned else reserved
+
+    def _shared_attributes(self, fields: Mapping[str, FieldMapping]) -> Iterator[str]:
+        taken: dict[str, str] = {}
+        for one in fields.values():
+            for attribute in () if one.in_key else (one.attribute, *one.formerly):
+                if attribute in taken:
+                    yield (
+                        f"{one.name}: is stored as {attribute!r}, and so is {taken[attribute]}; "
+                        f"rename one with Attribute(...)"
+                    )
+                taken[attribute] = one.name
+
+    # -- constraints, versions, expiry -----------------------------------------------------------------------------
+
+    def _constraints(self) -> dict[str, Constraint]:
+        found: dict[str, Constraint] = {}
+        wanted: list[tuple[str, tuple[str, ...], Unique]] = [
+            (unique.name or _attribute(name, mark), (*unique.scope, name), unique)
+            for name, mark in self.marks.items()
+            for unique in mark.find(Unique)
+        ]
+        wanted += [(name, members, Unique()) for name, members in self.options.unique.items()]
+        for name, members, unique in wanted:
+            if name in found:
+                self.problems.append(
+                    f'two unique constraints are called {name!r}; name one of them with Unique("name")'
+                )
+            problems = list(self._constraint_problems(name, members))
+            self.problems += problems
+            if not problems:
+                types = tuple(self.keys.scalars[member] for member in members)
+                found[name] = Constraint(name, members, types, unique.normalize, unique.when, unique.shared)
+        return found
+
+    def _constraint_problems(self, name: str, members: tuple[str, ...]) -> Iterator[str]:
+        if "#" in name or not name:
+            yield (
+                f"unique constraint {name!r}: its name must not be empty or hold '#', which ends it in the keys of "
+                f'guard items; write Unique("name"), or another key of unique='
+            )
+        if len(set(members)) != len(members):
+            yield f"unique constraint {name!r}: a field stands in it twice; name each once"
+        for member in members:
+            if member not in self.marks:
+                close = nearest(member, self.marks)
+                remedy = f"did you mean {close!r}?" if close else f"name one of {', '.join(self.marks)}"
+                yield f"unique constraint {name!r}: {member!r} is not a field; {remedy}"
+            elif member not in self.keys.scalars:
+                yield (
+                    f"unique constraint {name!r}: {member} has no single text to compare; "
+                    f"use a str, number, date, UUID or Enum"
+                )
+
+    def _versioning(self) -> Versioning | None:
+        partial = frozenset(name for name, mark in self.marks.items() if mark.find(Versioned))
+        if not self.options.versioned:
+            self.problems += [
+                f"{name}: Versioned() in a class that keeps no versions; add versioned=True"
+                for name in sorted(partial)
+            ]
+            return None
+        self.problems += [
+            f"{reserved!r} is a key attribute of {self.table}, and a versioned class keeps {what} there; "
+            f"rename the key, or drop versioned="
+            for reserved, what in _VERSIONED.items()
+            if reserved in self.table.kinds
+        ]
+        if self.keys.version_template is None:
+            return None
+        return Versioning(self.keys.version_template, partial or None)
+
+    def _expires(self, fields: Mapping[str, FieldMapping]) -> FieldMapping | None:
+        names = [name for name, mark in self.marks.items() if mark.find(ExpiresAt) and name in fields]
+        if len(names) > 1:
+            self.problems.append(
+                f"{' and '.join(names)} are both ExpiresAt(), and a table has one TTL attribute; keep one"
+            )
+        for name in names:
+            if any(name in part.fields for part in self.keys.primary):
+                self.problems.append(
+                    f"{name}: ExpiresAt() is stored in whole seconds, so the primary key cannot be made of it; "
+                    f"use another field there"
+                )
+        if names and self.options.versioned:
+            self.problems.append(
+                f"{names[0]}: a versioned class cannot expire; drop ExpiresAt() or versioned="
+            )
+        return fields[names[0]] if names else None

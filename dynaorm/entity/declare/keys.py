@@ -1,0 +1,242 @@
+"""The key templates of a class statement become its primary key and its places in the indexes."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import field
+
+from dynaorm.entity.declare.options import Options
+from dynaorm.entity.index import Index, TemplateText
+from dynaorm.entity.table import KeyAttribute, LocalIndex, Table
+from dynaorm.entity.template.key_part import (
+    PARTITION_KEY_LIMIT,
+    SORT_KEY_LIMIT,
+    IndexMapping,
+    KeyPart,
+    key_part,
+    versioned_key_part,
+)
+from dynaorm.entity.template.template import KeyTemplate, TemplateError, compile_template
+from dynaorm.entity.template.version import VersionTemplate, versioned
+from dynaorm.entity.text.scalar import Scalar
+from dynaorm.failure import nearest
+from dynaorm.record import record, replace
+
+
+@record(frozen=False)
+class KeysOf:
+    """The keys of a class as far as they could be compiled, and what was wrong with the rest.
+
+    ``attributes`` are the stored names of its fields, ``nullable`` those that accept None. ``encoded`` are the fields
+    with an ``encode=`` of their own that are stored in a key attribute: there, their text is what it gives.
+    """
+
+    table: Table
+    scalars: Mapping[str, Scalar]
+    attributes: Mapping[str, str]
+    nullable: frozenset[str]
+    encoded: Mapping[str, Scalar] = field(default_factory=dict)
+    partition: KeyPart | None = None
+    sort: KeyPart | None = None
+    version_template: VersionTemplate | None = None
+    indexes: dict[str, IndexMapping] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+
+    @property
+    def primary(self) -> tuple[KeyPart, ...]:
+        return tuple(part for part in (self.partition, self.sort) if part is not None)
+
+    @property
+    def in_primary_key(self) -> frozenset[str]:
+        """The fields that the primary key gives back exactly and that no attribute of their own holds."""
+        return frozenset(name for part in self.primary if part.made_up for name in part.lossless)
+
+    @property
+    def lossless(self) -> frozenset[str]:
+        found = set(self.in_primary_key)
+        for index in self.indexes.values():
+            for part in index.parts:
+                # An index key is absent as soon as one of its fields is None, and would take the others with it.
+                others = {name: index.fields - {name} for name in part.lossless if part.made_up}
+                found |= {name for name, rest in others.items() if not rest & self.nullable}
+        return frozenset(found)
+
+    @property
+    def made_up(self) -> frozenset[str]:
+        """The key attributes that no field may be stored under."""
+        parts = [*self.primary, *(part for index in self.indexes.values() for part in index.parts)]
+        return frozenset(part.attribute.name for part in parts if part.made_up)
+
+    def own_field(self, attribute: KeyAttribute) -> str | None:
+        """The field stored under a key attribute."""
+        return next((name for name, stored in self.attributes.items() if stored == attribute.name), None)
+
+    def template(self, where: str, text: str, attribute: KeyAttribute, *, sort: bool) -> KeyTemplate | None:
+        scalars = self.scalars
+        if (own := self._own(text, attribute)) is not None and own in self.encoded:
+            scalars = {**scalars, own: self.encoded[own]}
+        try:
+            return compile_template(
+                text, scalars, kind=attribute.kind, sort=sort, known=self.attributes.keys()
+            )
+        except TemplateError as error:
+            self.problems += [f"{where}={text!r}: {problem}" for problem in error.problems]
+            return None
+
+    def part(self, where: str, text: str, attribute: KeyAttribute, *, sort: bool) -> KeyPart | None:
+        template = self.template(where, text, attribute, sort=sort)
+        if template is None:
+            return None
+        limit = SORT_KEY_LIMIT if sort else PARTITION_KEY_LIMIT
+        return key_part(attribute, template, limit, made_up=self._own(text, attribute) is None)
+
+    def _own(self, text: str, attribute: KeyAttribute) -> str | None:
+        """The field stored under a key attribute, where the template is that field and nothing else."""
+        own = self.own_field(attribute)
+        return own if own is not None and text in (f"{{{own}}}", f"{{{own}:raw}}") else None
+
+
+def keys_of(entity: type, options: Options, keys: KeysOf) -> None:
+    """Compile every key of a class into ``keys``."""
+    _primary_key(keys, options)
+    for name, index in _declared_indexes(entity):
+        _index(keys, name, index)
+
+
+def _primary_key(keys: KeysOf, options: Options) -> None:
+    table = keys.table
+    pk = options.pk or _own_template(keys, table.pk)
+    if pk is None:
+        keys.problems.append(
+            f'it has no partition key template; add pk="...{{field}}..." for {table.pk.name!r}'
+        )
+    else:
+        keys.partition = keys.part("pk", pk, table.pk, sort=False)
+    if options.versioned:
+        _versioned_sort_key(keys, options)
+        return
+    sk = options.sk or (_own_template(keys, table.sk) if table.sk is not None else None)
+    if table.sk is None:
+        if sk is not None:
+            keys.problems.append(f"sk={sk!r}, but {table} has no sort key; drop sk=, or give the table one")
+    elif sk is None:
+        keys.problems.append(f'it has no sort key template; add sk="..." for {table.sk.name!r}')
+    else:
+        keys.sort = keys.part("sk", sk, table.sk, sort=True)
+
+
+def _versioned_sort_key(keys: KeysOf, options: Options) -> None:
+    table = keys.table
+    text = "v{version}_{sk}" if options.versioned is True else str(options.versioned)
+    if table.sk is None or table.sk.kind == "N":
+        keys.problems.append(
+            f"versioned={options.versioned!r} needs a string or binary sort key, which {table} has not; give it one"
+        )
+        return
+    inner = keys.template("sk", options.sk, table.sk, sort=True) if options.sk is not None else None
+    if options.sk is not None and inner is None:
+        return
+    try:
+        template = versioned(text, inner, options.version_padding, kind=table.sk.kind)
+    except TemplateError as error:
+        keys.problems += [f"versioned={text!r}: {problem}" for problem in error.problems]
+        return
+    keys.version_template = template
+    keys.sort = versioned_key_part(table.sk, template, inner)
+
+
+def _own_template(keys: KeysOf, attribute: KeyAttribute) -> str | None:
+    own = keys.own_field(attribute)
+    return f"{{{own}}}" if own is not None else None
+
+
+def _declared_indexes(entity: type) -> Iterator[tuple[str, Index]]:
+    seen: set[str] = set()
+    for base in entity.__mro__:
+        for name, value in vars(base).items():
+            if name not in seen and isinstance(value, Index):
+                yield name, value
+            seen.add(name)
+
+
+def _index(keys: KeysOf, name: str, declared: Index) -> None:
+    index = keys.table.indexes.get(declared.index_name)
+    if index is None:
+        close = nearest(declared.index_name, keys.table.indexes)
+        remedy = (
+            f"did you mean {close!r}?"
+            if close
+            else f"declare it: Table(..., indexes=[GlobalIndex({declared.index_name!r})])"
+        )
+        keys.problems.append(f"{name}: {keys.table} has no index {declared.index_name!r}; {remedy}")
+        return
+    if any(known.name == index.name for known in keys.indexes.values()):
+        keys.problems.append(f"{name}: the class is already in index {index.name!r}; drop one of the two")
+        return
+    if isinstance(index, LocalIndex):
+        if declared.pk_text is not None:
+            keys.problems.append(f"{name}: a local index has the table's partition key; drop pk=")
+        partition: tuple[KeyPart | None, ...] = (keys.partition and _as_table_key(keys.partition),)
+    else:
+        partition = _index_parts(keys, f"{name}: pk", index.pk, declared.pk_text, sort=False)
+    sort = _index_parts(keys, f"{name}: sk", index.sk, declared.sk_text, sort=True)
+    parts = [part for part in (*partition, *sort) if part is not None]
+    if len(parts) == len(partition) + len(sort):
+        keys.indexes[name] = IndexMapping(
+            index.name, name, tuple(parts[: len(partition)]), tuple(parts[len(partition) :])
+        )
+
+
+def _index_parts(
+    keys: KeysOf,
+    where: str,
+    attributes: tuple[KeyAttribute, ...],
+    text: TemplateText | None,
+    *,
+    sort: bool,
+) -> tuple[KeyPart | None, ...]:
+    texts: tuple[str | None, ...] = (text,) if isinstance(text, str) else text or (None,) * len(attributes)
+    if not attributes and texts:
+        keys.problems.append(f"{where}={text!r}, but the index has no sort key; drop sk=")
+        return (None,)
+    if len(texts) != len(attributes):
+        names = ", ".join(attribute.name for attribute in attributes)
+        keys.problems.append(
+            f"{where}={text!r}: the key is made of {names}; write a tuple of {len(attributes)} templates"
+            if len(attributes) > 1
+            else f"{where}={text!r}: the key is {names} alone; write one template"
+        )
+        return (None,)
+    return tuple(
+        _index_part(keys, where, attribute, one, sort=sort)
+        for attribute, one in zip(attributes, texts, strict=True)
+    )
+
+
+def _index_part(
+    keys: KeysOf, where: str, attribute: KeyAttribute, text: str | None, *, sort: bool
+) -> KeyPart | None:
+    of_table = next((key for key in keys.table.keys if key.name == attribute.name), None)
+    if of_table is not None:
+        if text is not None:
+            keys.problems.append(
+                f"{where}: {attribute.name!r} is a key of the table and has its template; drop it"
+            )
+        part = keys.partition if of_table is keys.table.pk else keys.sort
+        return _as_table_key(part) if part is not None else None
+    if attribute.name in (keys.table.type_attribute, keys.table.revision_attribute):
+        keys.problems.append(
+            f"{where}: {attribute.name!r} is an attribute that {keys.table} keeps for dynaorm; "
+            f"key the index by another one"
+        )
+        return None
+    text = text if text is not None else _own_template(keys, attribute)
+    if text is None:
+        keys.problems.append(
+            f"{where}: no template for {attribute.name!r}; add one, or a field stored under that name"
+        )
+        return None
+    return keys.part(where, text, attribute, sort=sort)
+
+
+def _as_table_key(part: KeyPart) -> KeyPart:
+    # The attribute is written as the primary key's; the index only reads it.
+    return replace(part, made_up=False)

@@ -1,0 +1,244 @@
+"""Answers of DynamoDB's straight from their bytes: validated entities, made by pydantic-core in one go.
+
+Rule 1. The type attribute tells the class, so a table must have one. An item that is not in order, and any item of no
+    class that was asked for, comes out as it is, for the compiled decoder to judge: what it says of it holds.
+Rule 2. No item is taken apart besides. Whoever needs one later finds it on the page that the entities share.
+"""
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, Final
+
+from pydantic_core import CoreSchema, SchemaError, SchemaValidator, core_schema
+
+from dynaorm.entity.json_reader.core_schema import Node, validator_of
+from dynaorm.entity.json_reader.model import WireModel, wire_model
+from dynaorm.entity.mapping.mapping import DELETED, EntityMapping
+from dynaorm.entity.page import Page
+from dynaorm.entity.state import LOADING, NO_DEFAULTS, SLOT, OnPage, set_state
+from dynaorm.entity.table import Table
+from dynaorm.item.json_body import Body, with_bytes
+from dynaorm.item.value import Item
+from dynaorm.record import record
+
+_HEADS: Final = "heads"
+_NO_HEAD: Final[Item] = {}
+
+# Where the items of an answer are.
+_ITEMS: Final[Mapping[str, str]] = {
+    "GetItem": "Item",
+    "Query": "Items",
+    "Scan": "Items",
+    "BatchGetItem": "Responses",
+}
+
+
+@record
+class Reading:
+    """An answer that was read.
+
+    Attributes:
+        found: in order, entities, and items (dicts) that are left to the compiled decoder. Expired entities are not
+            among them.
+        heads: the key of each, and perhaps more of its item; none where only entities were asked for that need none.
+        rest: the answer besides its items.
+    """
+
+    found: list[Any]
+    heads: Sequence[Item]
+    rest: Mapping[str, Any]
+
+    @property
+    def is_of_entities(self) -> bool:
+        """Whether nothing is left to the compiled decoder."""
+        return dict not in map(type, self.found)
+
+
+def is_entity(found: Any) -> bool:
+    """Whether one of those found is an entity, and not an item."""
+    return type(found) is not dict
+
+
+class Wire:
+    """Reads answers about some classes of a table.
+
+    Args:
+        table: the table.
+        models: the classes.
+        operation: what is answered: ``GetItem``, ``Query``, ``Scan`` or ``BatchGetItem`` of one table.
+        names: the attributes, besides its key, to give of every item; None where nothing is to be given of items.
+    """
+
+    def __init__(
+        self, table: Table, models: Sequence[WireModel], operation: str, names: tuple[str, ...] | None
+    ) -> None:
+        self._models = {model.mapping.entity: model for model in models}
+        constant = {model.mapping.entity: model.defaults_in for model in models if model.defaults is not None}
+        self._defaults = constant
+        # The classes of which nothing needs to be looked at.
+        self._easy = {kind: one for kind, one in constant.items() if not self._models[kind].needs_head}
+        self._operation = operation
+        self._is_binary = "B" in table.kinds.values()
+        self._has_heads = names is not None or any(model.needs_head for model in models)
+        head = _head(table, models, names or ()) if self._has_heads else None
+        self._validator = _validator(_item(table, models), head, operation, models)
+
+    def read(self, reply: Mapping[str, Any], now: float | None) -> Reading | None:
+        """What an answer holds; None where it is for the compiled decoder as a whole.
+
+        Args:
+            reply: the answer.
+            now: the time, in epoch seconds; None to find what has expired, too.
+        """
+        if not isinstance(reply, Body):
+            return None
+        try:
+            rest: dict[str, Any] = self._validator.validate_json(
+                reply.raw, strict=False, context=LOADING, by_alias=True, by_name=False
+            )
+        except Exception:  # noqa: BLE001 - whatever it is, the compiled decoder comes to it too, and says it better
+            return None
+        found, heads = (self._listed(rest.pop(name, None)) for name in (_ITEMS[self._operation], _HEADS))
+        if self._is_binary:
+            heads, rest = with_bytes(heads), with_bytes(rest)
+        return self._settled(Reading(found, heads, rest), Page(reply.raw, self._operation), now)
+
+    def _listed(self, found: Any) -> list[Any]:
+        if found is None:
+            return []
+        if self._operation == "GetItem":
+            return [found]
+        return found if isinstance(found, list) else [item for items in found.values() for item in items]
+
+    def _settled(self, reading: Reading, page: Page, now: float | None) -> Reading:
+        found, easy, models = reading.found, self._easy, self._models
+        has_expired = False
+        put, new = object.__setattr__, OnPage._make
+        for place, entity in enumerate(found):
+            kind = type(entity)
+            if (defaults := easy.get(kind)) is not None:
+                put(entity, SLOT, new((page, place, defaults)))  # which halves the time this loop takes
+            elif kind in models:
+                head = reading.heads[place] if self._has_heads else _NO_HEAD
+                at = OnPage(page, place, self._defaults.get(kind, NO_DEFAULTS))
+                found[place] = self._examined(entity, head, at, now)
+                has_expired = has_expired or found[place] is None
+            else:
+                # Of an entity, a validator of the application's has made something else.
+                found[place] = with_bytes(entity) if kind is dict else page[place]
+        if not has_expired:
+            return reading
+        left = [place for place, one in enumerate(found) if one is not None]
+        return Reading(
+            [found[place] for place in left], [reading.heads[place] for place in left], reading.rest
+        )
+
+    def _examined(self, entity: Any, head: Item, at: OnPage, now: float | None) -> Any | None:
+        """The entity with its state, or its item where it is not in order; None where it has expired."""
+        model = self._models[type(entity)]
+        try:
+            if now is not None and model.mapping.expires is not None and model.mapping.is_expired(head, now):
+                return None
+            if model.needs_head and not model.is_in_order(entity, head):
+                return at.item
+            if model.defaults is None and len(entity.__pydantic_fields_set__) != len(model.fields):
+                at = at._replace(defaults=model.complete(entity, head))
+        except (KeyError, ValueError):  # what the compiled decoder will say of the item, if it comes to that
+            return at.item
+        set_state(entity, at)
+        return entity
+
+
+def wire_of(
+    table: Table, wanted: tuple[type, ...], operation: str, names: tuple[str, ...] | None = None
+) -> Wire | None:
+    """What reads answers about these classes and those derived from them; None where only their codecs can.
+
+    ``names``: give the heads of all items, with these attributes besides their keys.
+    """
+    if table.type_attribute is None:
+        return None
+    known: Any = table.wire
+    if not isinstance(known, _Known) or known.mappings is not table.mappings:
+        table.wire = known = _Known(table.mappings)
+    key = (wanted, operation, names)
+    if key not in known.wires:
+        known.wires[key] = known.wire(table, *key)
+    found: Wire | None = known.wires[key]
+    return found
+
+
+class _Known:
+    """What was found out about the classes of a table; made anew when one has joined, so ``mappings`` is another."""
+
+    def __init__(self, mappings: Mapping[str, EntityMapping]) -> None:
+        self.mappings = mappings
+        self.wires: dict[tuple[tuple[type, ...], str, tuple[str, ...] | None], Wire | None] = {}
+        self._models: dict[type, WireModel | None] = {}
+
+    def wire(
+        self, table: Table, wanted: tuple[type, ...], operation: str, names: tuple[str, ...] | None
+    ) -> Wire | None:
+        mappings = [one for one in self.mappings.values() if issubclass(one.entity, wanted)]
+        models = [model for mapping in mappings if (model := self._model_of(mapping)) is not None]
+        try:
+            return Wire(table, models, operation, names) if models else None
+        except SchemaError:  # of a type whose schema goes together in a way that is not known here
+            return None
+
+    def _model_of(self, mapping: EntityMapping) -> WireModel | None:
+        if mapping.entity not in self._models:
+            self._models[mapping.entity] = wire_model(mapping)
+        return self._models[mapping.entity]
+
+
+# -- the schema of an answer -------------------------------------------------------------------------------------------
+
+
+def _item(table: Table, models: Sequence[WireModel]) -> Node:
+    """An entity of one of the classes; what is none, as it is."""
+    path: list[str | int] = [str(table.type_attribute), "S"]
+    choices: dict[Hashable, CoreSchema] = {model.mapping.name: _as_schema(model.schema) for model in models}
+    entity = core_schema.tagged_union_schema(choices, discriminator=[path])
+    return dict(core_schema.union_schema([entity, core_schema.any_schema()], mode="left_to_right"))
+
+
+def _head(table: Table, models: Sequence[WireModel], wanted: tuple[str, ...]) -> Node:
+    """The attributes by which an entity is judged."""
+    names = [
+        *table.key_names,
+        *wanted,
+        DELETED,
+        *(one.mapping.expires.attribute for one in models if one.mapping.expires),
+    ]
+    fields = {name: core_schema.typed_dict_field(core_schema.any_schema(), required=False) for name in names}
+    return dict(core_schema.typed_dict_schema(fields))
+
+
+def _validator(item: Node, head: Node | None, operation: str, models: Sequence[WireModel]) -> SchemaValidator:
+    name = _ITEMS[operation]
+    fields = {name: _field(_shaped(item, operation), name)}
+    if head is not None:
+        fields[_HEADS] = _field(_shaped(head, operation), name)
+    answer: Node = {"type": "typed-dict", "fields": fields, "extra_behavior": "allow"}
+    definitions = {reference: one for model in models for reference, one in model.definitions.items()}
+    if definitions:
+        answer = {"type": "definitions", "schema": answer, "definitions": list(definitions.values())}
+    return validator_of(answer)
+
+
+def _field(schema: CoreSchema, alias: str) -> Node:
+    return dict(core_schema.typed_dict_field(schema, validation_alias=alias, required=False))
+
+
+def _shaped(one: Node, operation: str) -> CoreSchema:
+    """As many of it as an answer to an operation holds."""
+    if operation == "GetItem":
+        return _as_schema(one)
+    several = core_schema.list_schema(_as_schema(one))
+    return core_schema.dict_schema(values_schema=several) if operation == "BatchGetItem" else several
+
+
+def _as_schema(node: Node) -> CoreSchema:
+    schema: Any = node
+    checked: CoreSchema = schema
+    return checked

@@ -1,0 +1,269 @@
+"""The wire schema of one field: from the JSON of its attribute value straight to its validated value.
+
+Rule 1. pydantic reads what it reads exactly as the field's codec does: texts, numbers, booleans, choices of texts, and
+    models of such. Anything else it gives to the codec as it came, and validates what that makes of it, where there is
+    anything to validate.
+Rule 2. What is stored under another type than the field's must not pass for an absent attribute, whose default would
+    hide it. So where a field may be absent, the whole attribute value is looked for besides, which does not fit.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import field
+from typing import Any, Final
+
+from pydantic_core import core_schema
+
+from dynaorm.entity.codec.declared import FieldOf, fields_of
+from dynaorm.entity.codec.of_type import Codec
+from dynaorm.entity.codec.value import NULL, TEXT
+from dynaorm.entity.json_reader.core_schema import Node, by_name, nodes
+from dynaorm.item.json_body import with_bytes
+from dynaorm.item.value import AttributeValue
+from dynaorm.record import record, replace
+
+
+class Undecided(Exception):
+    """It is not certain that pydantic would read this as the codec does; the sentence says what."""
+
+
+@record
+class Stored:
+    """How a field is stored.
+
+    Attributes:
+        attribute: its attribute's name.
+        codec: its type's codec.
+        required: whether the class gives no default.
+        formerly: older attribute names.
+        absent: what absence stands for, if not the default.
+    """
+
+    attribute: str
+    codec: Codec
+    required: bool
+    formerly: tuple[str, ...] = ()
+    absent: AttributeValue | None = None
+
+
+_TYPES: Final = frozenset({"S", "N", "B", "BOOL", "NULL", "L", "M", "SS", "NS", "BS"})
+
+# The types whose JSON pydantic reads as the codec reads the attribute value.
+_LEAVES: Final[Mapping[str, str]] = {"str": "S", "int": "N", "float": "N", "decimal": "N", "bool": "BOOL"}
+
+# Types of which every value is valid, but for constraints.
+_SURE: Final = frozenset({"date", "datetime", "time", "timedelta", "uuid"})
+_NO_CONSTRAINTS: Final = frozenset(
+    {"type", "items_schema", "metadata", "microseconds_precision", "ref", "serialization"}
+)
+
+# Types that hold no binary value, nor anything whose type is not known.
+_NOT_BINARY: Final = frozenset(
+    {
+        *_LEAVES,
+        "date", "datetime", "default", "definitions", "dict", "enum", "function-after", "function-before",
+        "frozenset", "json-or-python", "lax-or-strict", "list", "literal", "model", "model-field", "model-fields",
+        "none", "nullable", "set", "tagged-union", "time", "timedelta", "tuple", "typed-dict", "typed-dict-field",
+        "union", "url", "uuid",
+    }
+)  # fmt: skip
+
+
+@record
+class _Read:
+    """A schema for what stands under a type of attribute value.
+
+    ``is_told``: no whole attribute value fits it, of whatever type.
+    """
+
+    schema: Node
+    tag: str
+    is_told: bool = True
+
+
+@record
+class FieldReader:
+    """Makes the wire schemas of fields.
+
+    Attributes:
+        definitions: the schemas that others refer to.
+        config: the configuration of the model.
+        open: the references on the way to what is being read.
+    """
+
+    definitions: Mapping[str, Node]
+    config: Mapping[str, Any]
+    open: frozenset[str] = field(default=frozenset())
+
+    def field(self, stored: Stored, declared: Node) -> Node:
+        """The field as the wire has it. Raises Undecided."""
+        default = declared["schema"] if declared["schema"]["type"] == "default" else None
+        if default is None and not stored.required:
+            raise Undecided("its default is not where it was expected")
+        if default is not None and default.get("on_error", "raise") != "raise":
+            raise Undecided("its default stands in for errors")
+        inner = default["schema"] if default is not None else declared["schema"]
+        can_be_absent = default is not None or stored.absent is not None
+        read = self._read(inner, stored.codec) if not stored.formerly else None
+        if read is not None and (read.is_told or not can_be_absent):
+            paths = [[stored.attribute, read.tag]]
+            schema = read.schema
+            if can_be_absent or stored.codec.nullable:
+                paths.append([stored.attribute])
+        elif default is not None and default.get("validate_default", self.config.get("validate_default")):
+            raise Undecided("its default is validated, and a default is no attribute value")
+        else:
+            paths = [[name] for name in (stored.attribute, *stored.formerly)]
+            schema = _decoded(inner, stored.codec)
+        return {
+            **declared,
+            "schema": _with_default(schema, default, stored.absent),
+            "validation_alias": paths,
+        }
+
+    def _read(self, schema: Node, codec: Codec) -> _Read | None:
+        """What pydantic itself can make of the JSON; None where that is the codec's to do."""
+        match schema["type"]:
+            case "nullable" if codec.nullable:
+                return _nullable(schema, self._read(schema["schema"], codec))
+            case "function-after" if schema["function"]["type"] == "no-info":
+                inner = self._read(schema["schema"], codec)
+                return inner and replace(inner, schema={**schema, "schema": inner.schema})
+            case "definition-ref" if schema["schema_ref"] not in self.open:
+                reference = schema["schema_ref"]
+                return replace(self, open=self.open | {reference})._read(self.definitions[reference], codec)
+            case "model":
+                return self._model(schema, codec)
+        return self._leaf(schema, codec)
+
+    def _leaf(self, schema: Node, codec: Codec) -> _Read | None:
+        kind, tags = schema["type"], codec.tags - {"NULL"}
+        if kind in _LEAVES and tags == {_LEAVES[kind]}:
+            # Neither DynamoDB nor the codec knows a number that is not finite.
+            finite = {"allow_inf_nan": False} if kind in ("float", "decimal") else {}
+            return _Read({**schema, **finite}, _LEAVES[kind])
+        if _is_choice_of_texts(schema) and tags == {"S"}:
+            return _Read(schema, "S")
+        if self._is_of_texts(schema, codec):
+            return _Read(_function("function-plain", _texts), "L")
+        if codec.from_text is None or len(codec.tags) != 1:
+            return None
+        (tag,) = tags
+        if kind in _SURE and schema.keys() <= _NO_CONSTRAINTS:
+            return _Read(_function("function-plain", codec.from_text), tag, is_told=False)
+        read = {**_function("function-before", codec.from_text), "schema": by_name(schema)}
+        return _Read(read, tag, is_told=False)
+
+    def _is_of_texts(self, schema: Node, codec: Codec) -> bool:
+        """Whether nothing but texts make the list, of any kind and number."""
+        if schema["type"] != "list" or codec.element is not TEXT or not schema.keys() <= _NO_CONSTRAINTS:
+            return False
+        return schema.get("items_schema") == {"type": "str"} and has_plain_texts(self.config)
+
+    def _model(self, schema: Node, codec: Codec) -> _Read | None:
+        fields, members = schema["schema"], codec.members
+        if members is None or codec.tags - {"NULL"} != {"M"} or not is_plain_model(schema):
+            return None
+        declared = {one.name: one for one in fields_of(schema["cls"], {})}
+        if not declared.keys() == members.keys() == fields["fields"].keys():
+            return None
+        found: dict[str, Node] = {}
+        within = replace(self, config=schema.get("config", {}))
+        for name, one in fields["fields"].items():
+            attribute, inner = members[name]
+            stored = _member(str(attribute), inner, declared[name])
+            if stored is None:
+                return None
+            try:
+                found[name] = within.field(stored, one)
+            except Undecided:
+                return None
+        told_by = [
+            one for one in declared.values() if one.required and str(members[one.name][0]) not in _TYPES
+        ]
+        return _Read(lenient(schema, found), "M", is_told=bool(told_by))
+
+
+def _member(attribute: str, codec: Codec, declared: FieldOf) -> Stored | None:
+    """How a field of a model within an item is stored; None where its absence means what no schema says."""
+    if codec.is_set and not declared.required and not declared.defaults_to_none:
+        return None
+    formerly = declared.meta.attribute.formerly if declared.meta.attribute is not None else ()
+    return Stored(attribute, codec, declared.required, formerly)
+
+
+def has_plain_texts(config: Mapping[str, Any]) -> bool:
+    """Whether a model takes every text as it is."""
+    return not any(name.startswith("str_") for name in config)
+
+
+def is_plain_model(schema: Node) -> bool:
+    """Whether a model is made of its fields alone, by pydantic itself."""
+    fields = schema["schema"]
+    if schema.get("custom_init") or schema.get("root_model") or fields["type"] != "model-fields":
+        return False
+    extra = fields.get("extra_behavior") or schema.get("config", {}).get("extra_fields_behavior")
+    return extra != "allow" and fields.get("extras_schema") is None
+
+
+def lenient(schema: Node, fields: Mapping[str, Node]) -> Node:
+    """The model with these fields, whatever else its map holds."""
+    config = {**schema.get("config", {}), "extra_fields_behavior": "ignore"}
+    inner = {**schema["schema"], "fields": fields, "extra_behavior": "ignore"}
+    return {
+        **{name: held for name, held in schema.items() if name != "ref"},
+        "schema": inner,
+        "config": config,
+    }
+
+
+def _nullable(schema: Node, inner: _Read | None) -> _Read | None:
+    """``X | None``: NULL is found as the whole attribute value, where nothing stands under the type of X."""
+    if inner is None or not inner.is_told:
+        return None
+    null = core_schema.no_info_plain_validator_function(_null)
+    either = [{**schema, "schema": inner.schema}, null]
+    return replace(inner, schema={"type": "union", "choices": either, "mode": "left_to_right"})
+
+
+def _null(stored: object) -> None:
+    if stored != NULL:
+        raise ValueError("is not stored as NULL")
+
+
+def _is_choice_of_texts(schema: Node) -> bool:
+    if schema["type"] == "literal":
+        return all(type(one) is str for one in schema["expected"])
+    if schema["type"] != "enum" or schema.get("missing") is not None:
+        return False
+    return all(type(one.value) is str for one in schema["members"])
+
+
+def _decoded(schema: Node, codec: Codec) -> Node:
+    """What the codec makes of a whole attribute value, validated."""
+    decode = codec.decode
+    if not all(one.get("type") in _NOT_BINARY for one in nodes(schema) if "type" in one):
+        decode = _from_json(decode)
+    return {**_function("function-before", decode), "schema": by_name(schema)}
+
+
+def _function(kind: str, function: Callable[[Any], Any]) -> Node:
+    return {"type": kind, "function": {"type": "no-info", "function": function}}
+
+
+def _texts(stored: Any) -> list[str]:
+    try:
+        return [one["S"] for one in stored]
+    except (KeyError, TypeError):
+        raise ValueError("is no list of texts") from None
+
+
+def _from_json(decode: Callable[[AttributeValue], Any]) -> Callable[[AttributeValue], Any]:
+    return lambda stored: decode(with_bytes(stored))
+
+
+def _with_default(schema: Node, default: Node | None, absent: AttributeValue | None) -> Node:
+    if absent is None:
+        return schema if default is None else {**default, "schema": schema}
+    # Validated as if it had been stored.
+    given = None if absent == NULL and schema["type"] != "function-before" else absent
+    return {"type": "default", "schema": schema, "default": given, "validate_default": True}

@@ -1,0 +1,84 @@
+"""A unique constraint, and the key of the guard item that holds one of its values.
+
+The key is ``name#value``. A single value stands as it is: a name holds no ``#``, so the first one ends it. The parts of
+a composite value are joined by ``#``, with ``#`` and ``%`` inside them escaped. A key over 1024 bytes (the limit of a
+sort key, which repeats it), or a value that itself begins with ``sha256:``, becomes ``name#sha256:<hex>``.
+"""
+
+from collections.abc import Callable, Mapping
+from hashlib import sha256
+from typing import Any, Final
+
+from dynaorm.entity.text.scalar import Scalar
+from dynaorm.record import record
+
+OWNER: Final = "owner"
+TABLE: Final = "table"
+_LIMIT: Final = 1024
+_HASHED: Final = "sha256:"
+
+
+@record
+class Constraint:
+    """A named tuple of fields whose values no two live entities share.
+
+    Attributes:
+        name: the part of the guard's key before ``#``.
+        fields: the fields that make the value, those of its scope first.
+        scalars: their types, in the same order.
+        normalize: applied to the value of a single field (the last) before comparing.
+        when: where it is false for an entity, nothing is claimed.
+        shared: other classes of the table may claim values of the same constraint.
+    """
+
+    name: str
+    fields: tuple[str, ...]
+    scalars: tuple[Scalar, ...]
+    normalize: Callable[[Any], Any] | None = None
+    when: Callable[[Any], bool] | None = None
+    shared: bool = False
+
+    @property
+    def exact(self) -> bool:
+        """Whether ``normalize`` makes the same of a value and of what is loaded later: a time is loaded as UTC."""
+        return self.normalize is None or self.scalars[-1].python is str
+
+    def value_of(self, values: Mapping[str, Any]) -> Any:
+        """The value as a person would name it: one field's, or the tuple of all."""
+        return (
+            values[self.fields[0]] if len(self.fields) == 1 else tuple(values[name] for name in self.fields)
+        )
+
+    def guard_key(self, values: Mapping[str, Any]) -> str | None:
+        """The guard item's key for these field values; None where one of them is None.
+
+        Raises:
+            ValueError: a value is not of its field's type.
+        """
+        scope = self._scope(values) if len(self.fields) > 1 else ""
+        value = values[self.fields[-1]]
+        if value is not None and self.normalize is not None:
+            value = self.normalize(value)
+        if value is None or scope is None:
+            return None
+        text = self.scalars[-1].to_text(value)
+        if scope:
+            text = scope + _escape(text)
+        key = f"{self.name}#{text}"
+        # A character is at most four bytes.
+        if (len(key) > _LIMIT // 4 and len(key.encode()) > _LIMIT) or text.startswith(_HASHED):
+            return f"{self.name}#{_HASHED}{sha256(text.encode()).hexdigest()}"
+        return key
+
+    def _scope(self, values: Mapping[str, Any]) -> str | None:
+        """What stands before the last field's text; None where one of them is None."""
+        texts: list[str] = []
+        for name, scalar in zip(self.fields[:-1], self.scalars, strict=False):
+            if values[name] is None:
+                return None
+            texts.append(_escape(scalar.to_text(values[name])) + "#")
+        return "".join(texts)
+
+
+def _escape(text: str) -> str:
+    return text.replace("%", "%25").replace("#", "%23")

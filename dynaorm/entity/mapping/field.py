@@ -1,0 +1,79 @@
+"""One field of an entity: where it is stored, and how a value becomes an attribute value and comes back."""
+
+from typing import Any
+
+from dynaorm.entity.codec.of_type import Codec
+from dynaorm.item.value import AttributeValue, Item
+from dynaorm.record import record
+
+_EMPTY: AttributeValue = {"L": []}
+
+
+@record
+class FieldMapping:
+    """A field as stored.
+
+    Attributes:
+        name: the field's name in the class.
+        attribute: its name in the item.
+        codec: its type's codec.
+        formerly: older attribute names, read where ``attribute`` is absent.
+        default: the static default (None where there is none, or a factory).
+        required: whether the class gives no default at all.
+        none_is_absent: None is stored as absence; otherwise as NULL, because absence means the default.
+        empty_is_absent: an empty set is stored as absence (DynamoDB has no empty sets).
+        in_key: the field lives in a key alone.
+        versioned: a change of it writes a version.
+        exact: decoding gives back what was encoded; not so for seconds of a time, or a codec of the user's.
+    """
+
+    name: str
+    attribute: str
+    codec: Codec
+    formerly: tuple[str, ...] = ()
+    default: Any = None
+    required: bool = True
+    none_is_absent: bool = False
+    empty_is_absent: bool = False
+    in_key: bool = False
+    versioned: bool = False
+    exact: bool = True
+
+    @property
+    def can_be_absent(self) -> bool:
+        """Whether a value may be stored as absence."""
+        return self.none_is_absent or self.empty_is_absent
+
+    def encode(self, value: Any) -> AttributeValue | None:
+        """The attribute value, None for absence. Raises ValueError where the value is not of the field's type."""
+        if value is None and self.none_is_absent:
+            return None
+        if self.empty_is_absent and value is not None and not value:
+            self.codec.encode(value)
+            return None
+        return self.codec.encode(value)
+
+    def stored_in(self, item: Item) -> AttributeValue | None:
+        """The field's attribute value in an item, under its present name or a former one."""
+        found = item.get(self.attribute)
+        if found is None and self.formerly:
+            return next((item[name] for name in self.formerly if name in item), None)
+        return found
+
+    def decode_absent(self) -> Any:
+        """What absence means where it does not mean the class's own default; raises KeyError where it does."""
+        if self.empty_is_absent:
+            return self.codec.decode(_EMPTY)
+        if self.none_is_absent and self.required:
+            return None
+        raise KeyError(self.name)
+
+    def value_in(self, item: Item) -> Any:
+        """The decoded value, with the static default where the attribute is absent."""
+        found = self.stored_in(item)
+        if found is not None:
+            return self.codec.decode(found)
+        try:
+            return self.decode_absent()
+        except KeyError:
+            return self.default

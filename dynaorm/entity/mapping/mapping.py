@@ -1,0 +1,400 @@
+"""All that is known of one mapped class: how an entity becomes an item and an item becomes an entity.
+
+Rule 1. Derived things (index keys, guards) are computed from the stored image of an item, never from what a validator
+        made of it: what is written must follow from what is stored.
+Rule 2. Nothing here writes; a mapping is built once per class and never changes.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, Final, TypeAlias, cast
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import SchemaValidator
+
+from dynaorm.entity.codec.expiry import seconds_of
+from dynaorm.entity.mapping.aggregate import AggregateMapping
+from dynaorm.entity.mapping.constraint import Constraint
+from dynaorm.entity.mapping.encoder import Encoder, encoder_of
+from dynaorm.entity.mapping.field import FieldMapping
+from dynaorm.entity.mapping.secret import is_secret, masked, problems_of, unsaid
+from dynaorm.entity.mapping.stored import StoredValues
+from dynaorm.entity.state import LOADING, Defaults, Loaded, set_state
+from dynaorm.entity.table import Table
+from dynaorm.entity.template.key_part import IndexMapping, KeyPart, differs
+from dynaorm.entity.template.template import KeyValueError
+from dynaorm.entity.template.version import Versioning, version_number
+from dynaorm.errors import DecodeError, InvalidValue, UsageError
+from dynaorm.failure import shown
+from dynaorm.item.value import AttributeValue, Item, same
+from dynaorm.record import record
+
+# Where a class keeps its mapping, or why it has none.
+MAPPING: Final = "__dynaorm_mapping__"
+FAILURE: Final = "__dynaorm_failure__"
+
+VERSION = "version"
+VERSION_AT = "version_at"
+DELETED = "deleted"
+
+_NOTHING: Final[Mapping[str, str]] = {}
+
+Claim: TypeAlias = tuple[str, str, Any]
+"""A unique value claimed: the constraint's name, the guard's key, and the value as a person would name it."""
+
+
+@record(eq=False)
+class EntityMapping:
+    """A mapped class.
+
+    Attributes:
+        entity: the class.
+        name: its stable name, the value of the type attribute.
+        table: where it lives.
+        root: the class that declared the keys; its subclasses share them.
+        fields: its fields by name, in declaration order.
+        partition: its partition key.
+        sort: its sort key, None on a table without one.
+        indexes: its places in the table's indexes, by the attribute name of the class.
+        constraints: its unique constraints, by name.
+        versioning: how it keeps versions, if it does.
+        expires: the field that says when it expires, if there is one.
+        validator: validates the fields of a class alone, without its model validators.
+        aggregates: the totals it keeps in entities of other classes, by the attribute name of the class.
+    """
+
+    entity: type[BaseModel]
+    name: str
+    table: Table
+    root: type[BaseModel]
+    fields: Mapping[str, FieldMapping]
+    partition: KeyPart
+    sort: KeyPart | None
+    indexes: Mapping[str, IndexMapping]
+    constraints: Mapping[str, Constraint]
+    versioning: Versioning | None
+    expires: FieldMapping | None
+    validator: SchemaValidator
+    aggregates: Mapping[str, AggregateMapping]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A plan of unknown outcome may be resumed by another process, which has the same class.
+        return mapping_of, (self.entity,)
+
+    @cached_property
+    def is_exact(self) -> bool:
+        """Whether index keys and guards follow from an entity's values as they do from those loaded later."""
+        return all(one.exact for group in (self.fields, self.constraints) for one in group.values())
+
+    @cached_property
+    def primary_parts(self) -> tuple[KeyPart, ...]:
+        """The partition key, then the sort key if there is one."""
+        return (self.partition,) if self.sort is None else (self.partition, self.sort)
+
+    @cached_property
+    def key_fields(self) -> tuple[str, ...]:
+        """The fields the primary key is made of."""
+        return tuple(dict.fromkeys(field for part in self.primary_parts for field in part.fields))
+
+    @property
+    def kept(self) -> Mapping[str, str]:
+        """The fields whose value other writes keep: name to the ``Aggregate`` that does, ``Membership.in_group``."""
+        return self.table.kept.get(self.name, _NOTHING)
+
+    @cached_property
+    def derived_fields(self) -> frozenset[str]:
+        """The fields something derived depends on: keys, indexes, constraints, versions, expiry, totals."""
+        found = set(self.key_fields)
+        for index in self.indexes.values():
+            found |= index.fields
+        for constraint in self.constraints.values():
+            found |= set(self.fields) if constraint.when else set(constraint.fields)
+        for aggregate in self.aggregates.values():
+            found |= set(self.fields) if aggregate.when else aggregate.fields
+        if self.versioning is not None:
+            found |= self.versioning.fields or set(self.fields)
+        if self.expires is not None:
+            found.add(self.expires.name)
+        return frozenset(found)
+
+    def encode(self, values: Mapping[str, Any]) -> dict[str, AttributeValue]:
+        """The attributes of all fields (keys and index keys not included). Raises InvalidValue."""
+        try:
+            item = self._encoder(values)
+        except (KeyError, ValueError):
+            # Once more, to raise it with the field's name.
+            item = {
+                field.attribute: self.encode_field(field, values)
+                for field in self.fields.values()
+                if not field.in_key
+            }
+        if self._has_absent and None in item.values():
+            item = {name: value for name, value in item.items() if value is not None}
+        return cast("dict[str, AttributeValue]", item)
+
+    @cached_property
+    def _has_absent(self) -> bool:
+        """Whether any of its fields may be stored as absence."""
+        return any(field.can_be_absent for field in self.fields.values())
+
+    @cached_property
+    def _encoder(self) -> Encoder:
+        return encoder_of(field for field in self.fields.values() if not field.in_key)
+
+    def encode_field(self, field: FieldMapping, values: Mapping[str, Any]) -> AttributeValue | None:
+        """One field's attribute value, None for absence. Raises InvalidValue."""
+        try:
+            return field.encode(values[field.name])
+        except KeyError:
+            raise self.invalid(field.name, None, "has no value", "give it one") from None
+        except ValueError as problem:
+            invalid = self.invalid(field.name, values[field.name], str(problem))
+            raise invalid from self.told(field.name, problem)
+
+    def primary_key(self, values: Mapping[str, Any]) -> dict[str, AttributeValue]:
+        """The main item's primary key. Raises InvalidValue where a part is None or cannot be part of a key."""
+        key: dict[str, AttributeValue] = {}
+        try:
+            for part in self.primary_parts:
+                value = part.value(values)
+                if value is None:
+                    missing = next(name for name in part.fields if values.get(name) is None)
+                    problem = f"is part of the primary key {part.text!r}"
+                    raise self.invalid(missing, None, problem, "give it a value")
+                if part.bare and self.table.reserved and part.attribute.kind == "S":
+                    self._refuse_reserved(part, str(value["S"]))
+                key[part.attribute.name] = value
+        except KeyValueError as problem:
+            invalid = self.invalid(problem.field, problem.value, problem.problem)
+            raise invalid from self.told(problem.field, problem)
+        return key
+
+    def _refuse_reserved(self, part: KeyPart, text: str) -> None:
+        if reserved := self.table.reserved_for(part.attribute, text):
+            name = part.fields[0]
+            remedy = f"use a template with literal text, or {{{name}:raw}}"
+            raise self.invalid(name, text, f"would be the key of {reserved}", remedy)
+
+    def index_keys(self, values: Mapping[str, Any]) -> dict[str, AttributeValue]:
+        """The made-up key attributes of every index the entity is in. Raises InvalidValue."""
+        found: dict[str, AttributeValue] = {}
+        for index in self.indexes.values():
+            found.update(self.index_keys_of(index, values) or {})
+        return found
+
+    def index_keys_of(
+        self, index: IndexMapping, values: Mapping[str, Any]
+    ) -> dict[str, AttributeValue] | None:
+        """The made-up key attributes of one index; None where the entity is not in it. Raises InvalidValue."""
+        try:
+            return index.keys(values)
+        except KeyValueError as problem:
+            invalid = self.invalid(problem.field, problem.value, problem.problem)
+            raise invalid from self.told(problem.field, problem)
+
+    def claims(self, values: Mapping[str, Any], subject: Callable[[], object]) -> list[Claim]:
+        """Every unique value claimed. ``subject`` gives the entity ``when=`` looks at."""
+        found: list[Claim] = []
+        for name, constraint in self.constraints.items():
+            if constraint.when is not None and not constraint.when(subject()):
+                continue
+            if (key := self.guard_key_of(constraint, values)) is not None:
+                found.append((name, key, constraint.value_of(values)))
+        return found
+
+    def guard_key_of(self, constraint: Constraint, values: Mapping[str, Any]) -> str | None:
+        """The guard key of one constraint; None where nothing is claimed. Raises InvalidValue."""
+        try:
+            return constraint.guard_key(values)
+        except ValueError as problem:
+            fields, value = ", ".join(constraint.fields), constraint.value_of(values)
+            raise self.invalid(fields, value, str(problem)) from self.told(fields, problem)
+
+    def validate(self, values: Mapping[str, Any], changed: frozenset[str] | None = None) -> None:
+        """Run the validators of the given fields (all by default). Raises InvalidValue; changes nothing."""
+        # An entity's own values may lie beside others: those of a cached_property, say.
+        present = values
+        if len(values) != len(self.fields):
+            present = {name: values[name] for name in self.fields if name in values}
+        try:
+            if changed is None:
+                self.validator.validate_python(present, by_alias=False, by_name=True)
+                return
+            for name in changed:
+                data, value = dict(present), values[name]
+                self.validator.validate_assignment(data, name, value, by_alias=False, by_name=True)
+        except ValidationError as problem:
+            first = problem.errors(include_url=False)[0]
+            field = str(first["loc"][0]) if first["loc"] else ", ".join(changed or self.fields)
+            raise self.invalid(field, values.get(field), first["msg"]) from self.told(field, problem)
+
+    def invalid(self, field: str, value: object, problem: str, remedy: str = "") -> InvalidValue:
+        """The error of a value; that of a secret is masked, ``error.value.get_secret_value()`` still gives it."""
+        given = {"remedy": remedy} if remedy else {}
+        if is_secret(self.entity, field):
+            problem, value = unsaid(problem, value), masked(value)
+        return InvalidValue(entity=self.entity.__name__, field=field, value=value, problem=problem, **given)
+
+    def told(self, field: str, cause: Exception) -> Exception | None:
+        """What an error of this field may give as its cause: that of a secret would show it in the traceback."""
+        return None if is_secret(self.entity, field) else cause
+
+    def hydrate(self, item: Item, *, read_only: bool = False) -> Any:
+        """The entity an item holds, fully validated, with the item as its snapshot.
+
+        Raises:
+            DecodeError: the item does not fit the class; every problem is named.
+        """
+        values = self.decode(item)
+        if self.versioning is not None:
+            self.version_of(item)
+        try:
+            # Codecs give the declared types, but nested dataclasses as dicts, which a strict model would refuse.
+            entity = self.entity.__pydantic_validator__.validate_python(
+                values, strict=False, context=LOADING, by_alias=False, by_name=True
+            )
+        except ValidationError as problem:
+            problems, cause = problems_of(self.entity, problem, values)
+            raise self.unreadable(item, problems) from cause
+        self.refuse_other_key(item, entity.__dict__)
+        absent = [
+            field for field in self.fields.values() if not field.in_key and field.stored_in(item) is None
+        ]
+        set_state(entity, Loaded(item, self.defaults_of(absent, item, entity.__dict__), read_only))
+        return entity
+
+    def decode(self, item: Item) -> dict[str, Any]:
+        """Field values of an item; a field whose absence means its default is left out. Raises DecodeError."""
+        values: dict[str, Any] = {}
+        problems: list[str] = []
+        for name, field in self.fields.items():
+            if field.in_key:
+                continue
+            found = item.get(field.attribute) if not field.formerly else field.stored_in(item)
+            try:
+                values[name] = field.codec.decode(found) if found is not None else field.decode_absent()
+            except KeyError:
+                continue
+            except ValueError as problem:
+                problems.append(f"{name}: {problem}")
+        self._fill_from_keys(item, values)
+        if problems:
+            raise self.unreadable(item, tuple(problems))
+        return values
+
+    def _fill_from_keys(self, item: Item, values: dict[str, Any]) -> None:
+        wanted = [name for name, field in self.fields.items() if field.in_key]
+        if not wanted:
+            return
+        for part in self.key_parts():
+            stored = item.get(part.attribute.name)
+            if stored is not None and any(name in part.lossless for name in wanted):
+                matched = part.match(stored[part.attribute.kind]) or {}
+                values |= {name: matched[name] for name in wanted if name in matched and name not in values}
+        for name in wanted:
+            values.setdefault(name, None)
+
+    def key_parts(self) -> Iterator[KeyPart]:
+        """Every key part: the primary key's, then those of the indexes."""
+        yield from self.primary_parts
+        for index in self.indexes.values():
+            yield from index.parts
+
+    def defaults_of(self, absent: Sequence[FieldMapping], item: Item, values: Mapping[str, Any]) -> Defaults:
+        """What fields that an item lacks took when it was loaded, encoded. Raises DecodeError."""
+        try:
+            return {field.attribute: self.encode_field(field, values) for field in absent}
+        except InvalidValue as problem:
+            text = f"{problem.field}: is absent, and its default {problem.value!r} {problem.problem}"
+            raise self.unreadable(item, (text,)) from problem
+
+    def refuse_other_key(self, item: Item, values: Mapping[str, Any]) -> None:
+        """Raise DecodeError where an item's key is another than the one its values render."""
+        for part in self.primary_parts:
+            stored = item.get(part.attribute.name)
+            try:
+                rendered = part.value(values)
+            except KeyValueError as problem:
+                wrong = self.invalid(problem.field, problem.value, problem.problem)
+                text = f"{wrong.field}: is {shown(wrong.value)}, which {wrong.problem}"
+                raise self.unreadable(item, (text,)) from wrong
+            if not same(stored, rendered):
+                raise self.unreadable(item, (differs(part, stored, rendered),))
+
+    def unreadable(self, item: Item, problems: tuple[str, ...]) -> DecodeError:
+        return DecodeError(entity=self.entity.__name__, key=self.key_of(item), problems=problems)
+
+    def key_of(self, item: Item) -> dict[str, AttributeValue]:
+        """The primary key of a stored item."""
+        return {key.name: item[key.name] for key in self.table.keys if key.name in item}
+
+    def revision_of(self, item: Item) -> str | None:
+        attribute = self.table.revision_attribute
+        found = item.get(attribute) if attribute is not None else None
+        return str(found["S"]) if found is not None and "S" in found else None
+
+    def version_of(self, item: Item) -> int | None:
+        """The number of a latest copy's newest version, or of a version item. Raises DecodeError."""
+        found = item.get(VERSION) if self.versioning is not None else None
+        try:
+            return version_number(found) if found is not None else None
+        except ValueError as problem:
+            raise self.unreadable(item, (f"{VERSION}: {problem}",)) from problem
+
+    def expiry_of(self, item: Item) -> int | None:
+        """When an item expires, in epoch seconds; None for never."""
+        found = item.get(self.expires.attribute) if self.expires is not None else None
+        return seconds_of(found) if found is not None and "N" in found else None
+
+    def is_expired(self, item: Item, now: float) -> bool:
+        expiry = self.expiry_of(item)
+        return expiry is not None and expiry <= now
+
+    def is_tombstone(self, item: Item) -> bool:
+        """Whether an item is what a deleted versioned entity leaves behind."""
+        return self.versioning is not None and DELETED in item
+
+    def subject(self, item: Item) -> StoredValues:
+        return StoredValues(self, item)
+
+    def stored_class(self, item: Item) -> "EntityMapping | None":
+        """The mapping of an item under a key of this class: its own, a subclass's; None for a stranger.
+
+        An item without a type attribute is told by its key alone.
+        """
+        attribute = self.table.type_attribute
+        tag = item.get(attribute) if attribute is not None else None
+        if tag is None:
+            return self
+        found: EntityMapping | None = self.table.mappings.get(tag.get("S", ""))
+        return found if found is not None and issubclass(found.entity, self.root) else None
+
+
+def mapping_of(entity: type[Any]) -> EntityMapping:
+    """The mapping of a class.
+
+    Raises:
+        DeclarationError: the class could not be mapped; the same error each time it is used.
+        UsageError: it has no table, or is no entity class.
+    """
+    own = getattr(entity, "__dict__", {})
+    found = own.get(MAPPING)
+    if isinstance(found, EntityMapping):
+        return found
+    if isinstance(failure := own.get(FAILURE), Exception):
+        raise failure
+    named: object = entity
+    if not isinstance(named, type) or not issubclass(named, BaseModel | type):
+        name = named.__name__ if isinstance(named, type) else repr(named)
+        raise UsageError(
+            problem=f"{name} is no entity class", remedy="use one: class User(Entity, table=...)"
+        )
+    if issubclass(entity, type):
+        raise UsageError(problem="a class was given in place of an object of it", remedy="give an object")
+    if not entity.__pydantic_complete__:
+        entity.model_rebuild()
+        return mapping_of(entity)
+    raise UsageError(
+        problem=f"{entity.__name__} is not mapped to a table",
+        remedy=f"declare class {entity.__name__}(Entity, table=..., pk=...), or use the class that has one",
+    )

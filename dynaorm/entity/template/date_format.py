@@ -1,0 +1,141 @@
+"""Date formats in keys, ``{at:%Y-%m-%d}``: the directives of strftime that write digits, always as many.
+
+Names of days and months differ by locale and do not sort, so there are none. Datetimes are written in UTC.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from datetime import UTC, date, datetime, time
+from typing import Any, Final
+
+from dynaorm.entity.text.scalar import in_utc
+from dynaorm.entity.text.shape import Shape, digits
+from dynaorm.record import record
+
+
+@record
+class DateFormat:
+    """A compiled format.
+
+    Attributes:
+        write: value to text; raises ValueError for a value of another type.
+        read: the reverse; None where the format leaves something out.
+        pattern: a regular expression of the texts.
+        shape: the texts as a shape.
+    """
+
+    write: Callable[[Any], str]
+    read: Callable[[str], Any] | None
+    pattern: str
+    shape: Shape
+
+
+_OF_DAYS: Final[Mapping[str, tuple[int, Callable[[Any], int]]]] = {
+    "Y": (4, lambda day: day.year),
+    "m": (2, lambda day: day.month),
+    "d": (2, lambda day: day.day),
+    "j": (3, lambda day: day.timetuple().tm_yday),
+    "y": (2, lambda day: day.year % 100),
+    "G": (4, lambda day: day.isocalendar().year),
+    "V": (2, lambda day: day.isocalendar().week),
+    "u": (1, lambda day: day.isoweekday()),
+    "w": (1, lambda day: day.isoweekday() % 7),
+    "U": (2, lambda day: (day.timetuple().tm_yday + 6 - day.isoweekday() % 7) // 7),
+    "W": (2, lambda day: (day.timetuple().tm_yday + 6 - day.weekday()) // 7),
+}
+_OF_TIMES: Final[Mapping[str, tuple[int, Callable[[Any], int]]]] = {
+    "H": (2, lambda at: at.hour),
+    "M": (2, lambda at: at.minute),
+    "S": (2, lambda at: at.second),
+    "f": (6, lambda at: at.microsecond),
+    "I": (2, lambda at: at.hour % 12 or 12),
+}
+_DIRECTIVES: Final = {
+    datetime: {**_OF_DAYS, **_OF_TIMES},
+    date: _OF_DAYS,
+    time: _OF_TIMES,
+}
+_ARGUMENTS: Final = {
+    "Y": "year",
+    "m": "month",
+    "d": "day",
+    "H": "hour",
+    "M": "minute",
+    "S": "second",
+    "f": "microsecond",
+}
+_WHOLE: Final = {datetime: frozenset("YmdHMSf"), date: frozenset("Ymd"), time: frozenset("HMSf")}
+# Compiled when the first date format is: most programs have none, and compiling would delay every import.
+_TOKEN: Final = r"(?s)%(.?)|([^%]+)"
+
+
+def date_format(python: type, text: str, to_text: Callable[[Any], str]) -> DateFormat:
+    """Compile a format for a datetime, a date or a time; ``to_text`` checks the type of a value.
+
+    Raises:
+        ValueError: a sentence that ends with the remedy.
+    """
+    known = _DIRECTIVES.get(python)
+    if known is None:
+        raise ValueError(f"a date format is for datetime, date and time, not for {python.__name__}; drop it")
+    found: list[str] = []
+    formatted, groups, outline, shape = "", "", "", list[Any]()
+    for token in re.finditer(_TOKEN, text):
+        letter, literal = token.groups()
+        if literal is None and letter != "%":
+            if letter not in known:
+                raise ValueError(_unknown(python, letter, known))
+            width = known[letter][0]
+            found.append(letter)
+            formatted += f"%0{width}d"
+            groups += f"([0-9]{{{width}}})"
+            outline += f"[0-9]{{{width}}}"
+            shape.append(digits(width, width))
+        else:
+            literal = literal or "%"
+            formatted += literal.replace("%", "%%")
+            groups += re.escape(literal)
+            outline += re.escape(literal)
+            shape.append(literal)
+    if not found:
+        raise ValueError(f"{text!r} writes nothing of the value; use directives such as %Y-%m-%d")
+    write = _writer(python, formatted, [known[letter][1] for letter in found], to_text)
+    read = _reader(python, re.compile(groups), found) if _WHOLE[python] <= set(found) else None
+    return DateFormat(write, read, outline, tuple(shape))
+
+
+def _unknown(python: type, letter: str, known: Mapping[str, object]) -> str:
+    name = f"%{letter}"
+    if letter in _OF_DAYS or letter in _OF_TIMES:
+        return f"a {python.__name__} has no {name}; use {_listed(known)}"
+    return f"{name} does not write a fixed number of digits; use {_listed(known)}"
+
+
+def _listed(known: Mapping[str, object]) -> str:
+    return " ".join(f"%{letter}" for letter in known)
+
+
+def _writer(
+    python: type, formatted: str, getters: list[Callable[[Any], int]], to_text: Callable[[Any], str]
+) -> Callable[[Any], str]:
+    def write(value: Any) -> str:
+        to_text(value)
+        moment = in_utc(value) if python is datetime else value
+        return formatted % tuple([get(moment) for get in getters])
+
+    return write
+
+
+def _reader(python: type, pattern: re.Pattern[str], letters: list[str]) -> Callable[[str], Any]:
+    def read(text: str) -> Any:
+        found = pattern.fullmatch(text)
+        if found is None:
+            raise ValueError(f"{text!r} does not fit {pattern.pattern}")
+        arguments = {
+            _ARGUMENTS[letter]: int(group)
+            for letter, group in zip(letters, found.groups(), strict=True)
+            if letter in _ARGUMENTS
+        }
+        return python(**arguments, tzinfo=UTC) if python is datetime else python(**arguments)
+
+    return read

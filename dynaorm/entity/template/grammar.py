@@ -1,0 +1,84 @@
+"""The grammar of key templates: literal text, and in braces a field with what is to be done to it.
+
+``{field}``, ``{field:spec}``, and ``{field!s}`` for a number whose order does not matter. There is no way to write a
+brace, so that a placeholder that is not understood can never become literal text.
+"""
+
+import re
+from collections.abc import Collection, Mapping
+from typing import Final
+
+from dynaorm.entity.template.spec import Slot, SpecError, slot_of
+from dynaorm.entity.text.scalar import Scalar
+from dynaorm.failure import nearest
+from dynaorm.record import replace
+
+_BRACES: Final = re.compile(r"\{[^{}]*\}|[{}]")
+_PLACEHOLDER: Final = re.compile(r"\{(?P<field>[^\W\d]\w*)(?P<text>!s)?(?::(?P<spec>[^{}]+))?\}")
+
+
+def parse(
+    text: str, scalars: Mapping[str, Scalar], known: Collection[str], problems: list[str]
+) -> tuple[list[str], list[Slot]]:
+    """Literals and slots by turns, a literal (which may be empty) first and last; what is wrong is told."""
+    literals, slots = [""], list[Slot]()
+    position = 0
+    for braces in _BRACES.finditer(text):
+        literals[-1] += text[position : braces.start()]
+        position = braces.end()
+        slot = _slot(braces[0], scalars, known, problems)
+        if slot is None:
+            # Kept in its place, so that the fields around it are not taken for neighbours.
+            literals[-1] += braces[0]
+        else:
+            slots.append(slot)
+            literals.append("")
+    literals[-1] += text[position:]
+    if not text:
+        problems.append("it is empty, which no key may be; write literal text, a {field}, or both")
+    elif not slots and (text in scalars or text in known):
+        problems.append(
+            f"it is the constant {text!r}, and also the name of a field; write {{{text}}} for its value"
+        )
+    return literals, slots
+
+
+def _slot(
+    source: str, scalars: Mapping[str, Scalar], known: Collection[str], problems: list[str]
+) -> Slot | None:
+    found = _PLACEHOLDER.fullmatch(source)
+    if found is None:
+        problems.append(_not_understood(source, scalars))
+        return None
+    field, spec = found["field"], found["spec"] or ""
+    scalar = scalars.get(field)
+    if scalar is None:
+        problems.append(_no_text(source, field, scalars, known))
+        return None
+    try:
+        slot = slot_of(field, scalar, spec, source)
+    except SpecError as problem:
+        problems.append(str(problem))
+        return None
+    return replace(slot, ordered=True) if found["text"] else slot
+
+
+def _not_understood(source: str, scalars: Mapping[str, Scalar]) -> str:
+    if source in ("{", "}"):
+        return f"a {source!r} stands alone, and braces cannot be part of a key's text; write {{field}}"
+    names = re.findall(r"[^\W\d]\w*", source)
+    close = next((found for name in names if (found := nearest(name, scalars))), None)
+    remedy = f"did you mean {{{close}}}?" if close else "write {field} or {field:spec}"
+    return f"{source} is not understood; {remedy}"
+
+
+def _no_text(source: str, field: str, scalars: Mapping[str, Scalar], known: Collection[str]) -> str:
+    if field in known:
+        return (
+            f"{source}: a value of this field's type has no single text; "
+            f"use a field of type str, int, bool, datetime, date, UUID, Ksuid, Enum or the like"
+        )
+    close = nearest(field, scalars)
+    remedy = f"did you mean {{{close}}}?" if close else f"use one of {', '.join(scalars) or 'its fields'}"
+    unless = "" if known else " with a single text"
+    return f"{source} names no field{unless}; {remedy}"

@@ -1,0 +1,163 @@
+"""Keys of one class: its primary key, and its keys in the table's indexes."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from dynaorm.entity.table import KeyAttribute
+from dynaorm.entity.template.template import KeyTemplate, KeyValueError
+from dynaorm.entity.template.version import VersionTemplate
+from dynaorm.entity.text.shape import Shape
+from dynaorm.item.value import AttributeValue
+from dynaorm.record import record
+
+# Length limits in UTF-8 bytes, on the table and on indexes alike (Developer Guide, "Quotas": partition and sort key).
+PARTITION_KEY_LIMIT: Final = 2048
+SORT_KEY_LIMIT: Final = 1024
+
+
+@record
+class KeyPart:
+    """One key attribute of a class.
+
+    Attributes:
+        attribute: the key attribute's name and type.
+        render: field values to the key's text or bytes; None where a field is None.
+        match: the reverse, as far as the template allows.
+        fields: the fields it is made of.
+        lossless: those that ``match`` gives back exactly.
+        bare: the template is one bare field, so its values share a namespace with guards and versions.
+        made_up: dynaorm makes the attribute up; False where it is a field's own attribute or a table key.
+        limit: how long the rendered key may be, in UTF-8 bytes.
+        shape: which keys it can render, versions included.
+        text: the template as declared.
+        template: the compiled template; of a versioned class, that of its own sort key.
+        version: what a versioned class puts around it.
+        constant: the key itself, where the template has no fields.
+    """
+
+    attribute: KeyAttribute
+    render: Callable[[Mapping[str, Any]], str | bytes | None]
+    match: Callable[[str | bytes], dict[str, Any] | None]
+    fields: tuple[str, ...]
+    lossless: frozenset[str]
+    bare: bool
+    made_up: bool
+    limit: int
+    shape: Shape
+    text: str
+    template: KeyTemplate | None = None
+    version: VersionTemplate | None = None
+    constant: str | None = None
+
+    def value(self, values: Mapping[str, Any]) -> AttributeValue | None:
+        """The key's attribute value; None where a field is None. Raises KeyValueError."""
+        if self.constant is not None:
+            return {"S": self.constant}
+        key = self.render(values)
+        if key is None:
+            return None
+        if type(key) is str and 0 < len(key) <= self.limit and key.isascii():
+            return {self.attribute.kind: key}
+        return self.checked(key)
+
+    def checked(self, key: str | bytes) -> AttributeValue:
+        """A rendered key as an attribute value. Raises KeyValueError where DynamoDB would refuse its length."""
+        size = len(key) if isinstance(key, bytes) or key.isascii() else len(key.encode())
+        if not 0 < size <= self.limit and self.attribute.kind != "N":
+            found = (
+                "an empty key" if size == 0 else f"a key of {size} bytes, more than the {self.limit} allowed"
+            )
+            raise KeyValueError(", ".join(self.fields), key, f"{self.text!r} renders {found}")
+        return {self.attribute.kind: key}
+
+
+def key_part(attribute: KeyAttribute, template: KeyTemplate, limit: int, *, made_up: bool = True) -> KeyPart:
+    return KeyPart(
+        attribute=attribute,
+        render=template.render,
+        match=template.match,
+        fields=template.fields,
+        lossless=template.lossless,
+        bare=template.bare is not None,
+        made_up=made_up,
+        limit=limit,
+        shape=template.shape,
+        text=template.text,
+        template=template,
+        constant=_constant(template.render, template.fields, limit),
+    )
+
+
+def versioned_key_part(
+    attribute: KeyAttribute, template: VersionTemplate, inner: KeyTemplate | None
+) -> KeyPart:
+    """The sort key of a versioned class: the key of its latest copy."""
+    fields, limit = inner.fields if inner else (), SORT_KEY_LIMIT - template.reserve
+    return KeyPart(
+        attribute=attribute,
+        render=template.latest,
+        match=template.match,
+        fields=fields,
+        lossless=inner.lossless if inner else frozenset(),
+        bare=False,
+        made_up=True,
+        limit=limit,
+        shape=template.shape,
+        text=template.text,
+        template=inner,
+        version=template,
+        constant=_constant(template.latest, fields, limit),
+    )
+
+
+def _constant(
+    render: Callable[[Mapping[str, Any]], str | bytes | None], fields: tuple[str, ...], limit: int
+) -> str | None:
+    key = None if fields else render({})
+    return key if isinstance(key, str) and key.isascii() and 0 < len(key) <= limit else None
+
+
+@record
+class IndexMapping:
+    """A class's place in one index: the parts of its key, partition key first."""
+
+    name: str
+    attribute_name: str
+    partition: tuple[KeyPart, ...]
+    sort: tuple[KeyPart, ...]
+
+    @property
+    def parts(self) -> tuple[KeyPart, ...]:
+        return self.partition + self.sort
+
+    @property
+    def fields(self) -> frozenset[str]:
+        return frozenset(field for part in self.parts for field in part.fields)
+
+    @property
+    def made_up(self) -> tuple[str, ...]:
+        """The key attributes that exist only for this index."""
+        return tuple(part.attribute.name for part in self.parts if part.made_up)
+
+    def keys(self, values: Mapping[str, Any]) -> dict[str, AttributeValue] | None:
+        """The made-up key attributes of an entity; None where any part is None: it is not in the index."""
+        found: dict[str, AttributeValue] = {}
+        is_in = True
+        for part in self.parts:
+            # DynamoDB checks a field's own attribute also where the entity is not in the index.
+            value = part.value(values) if is_in or not part.made_up else None
+            if value is None:
+                is_in = False
+            elif part.made_up:
+                found[part.attribute.name] = value
+        return found if is_in else None
+
+
+def differs(part: KeyPart, stored: AttributeValue | None, rendered: AttributeValue | None) -> str:
+    """What is to be said of a stored key that its template renders differently."""
+    fields = ", ".join(f"{{{name}:raw}}" for name in part.fields) or "another literal"
+    was, now = (next(iter(key.values())) if key else None for key in (stored, rendered))
+    return (
+        f"{part.attribute.name} is {was!r}, but {part.text!r} renders {now!r}; "
+        f"where the stored key is right, write {fields} in the template"
+    )

@@ -1,0 +1,34 @@
+"""What a binary key holds instead of a text: UTF-8, or the bytes that an identifier's text stands for.
+
+Both sort as the texts do.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+from uuid import UUID
+
+from dynaorm.entity.text.ksuid import Ksuid, KsuidMs
+from dynaorm.record import record
+
+
+@record
+class Packing:
+    """``pack`` takes a text of the type, ``unpack`` raises ValueError for bytes that stand for none."""
+
+    pack: Callable[[str], bytes]
+    unpack: Callable[[bytes], str]
+
+
+PACKINGS: Final[Mapping[type, Packing]] = {
+    bytes: Packing(bytes.fromhex, bytes.hex),
+    str: Packing(str.encode, bytes.decode),
+    UUID: Packing(lambda text: UUID(text).bytes, lambda key: str(UUID(bytes=key))),
+    Ksuid: Packing(
+        lambda text: bytes(Ksuid.from_base62(text)),
+        lambda key: str(Ksuid.from_bytes(key)),
+    ),
+    KsuidMs: Packing(
+        lambda text: bytes(KsuidMs.from_base62(text)),
+        lambda key: str(KsuidMs.from_bytes(key)),
+    ),
+}

@@ -1,0 +1,304 @@
+"""What may stand in a placeholder, ``{field:spec}``: how a field's value becomes part of a key, and back.
+
+Rule 1. A spec that loses something (``upper``, ``shard8``, the day of a datetime) has no way back, so
+        ``match`` does not give its field.
+Rule 2. Texts of a spec sort as the values do, or in reverse for ``desc``; a bare number does not, and says so.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from datetime import UTC, date, datetime, timedelta
+from typing import Any, Final
+from zlib import crc32
+
+from dynaorm.entity.template.date_format import date_format
+from dynaorm.entity.text.scalar import Scalar, in_utc
+from dynaorm.entity.text.shape import ANYTHING, DIGITS, Run, Shape, digits, may_meet
+from dynaorm.failure import nearest
+from dynaorm.record import record, replace
+
+
+class SpecError(ValueError):
+    """A spec does not fit its field; the sentence ends with the remedy."""
+
+
+@record
+class Slot:
+    """The place of one field in a template.
+
+    Attributes:
+        field: the field's name.
+        source: the placeholder as declared.
+        scalar: the field's type.
+        write: value to text, not escaped yet; raises ValueError for a value that has none.
+        read: the reverse; None where the spec loses something.
+        pattern: a regular expression of the texts.
+        shape: the texts as a shape.
+        grows: the characters by which one text can go on to be another.
+        open: the texts may hold any character, so they have to be escaped.
+        raw: they are not escaped all the same, at the author's risk.
+        plain: there is no spec.
+        number: the texts are those of numbers, as a number key holds them.
+        ordered: the texts sort as the values do, or in reverse.
+        shards: how many different texts there are, if the field only chooses one of a few; 0 otherwise.
+        change: what happened to the letters of an open text.
+        desc: the texts sort as the values do, in reverse.
+    """
+
+    field: str
+    source: str
+    scalar: Scalar
+    write: Callable[[Any], str]
+    read: Callable[[str], Any] | None
+    pattern: str
+    shape: Shape
+    grows: frozenset[str]
+    open: bool
+    raw: bool = False
+    plain: bool = False
+    number: bool = False
+    ordered: bool = True
+    shards: int = 0
+    change: Callable[[str], str] | None = None
+    desc: bool = False
+
+
+_CASES: Final[Mapping[str, Callable[[str], str]]] = {
+    "upper": str.upper,
+    "lower": str.lower,
+    "casefold": str.casefold,
+}
+_EPOCHS: Final[Mapping[str, timedelta]] = {
+    "epoch": timedelta(seconds=1),
+    "epoch_ms": timedelta(milliseconds=1),
+}
+# Patterns, compiled when a spec first asks: most templates have none, and compiling would delay every import.
+_PADDED: Final = "0([1-9][0-9]?)d"
+_SHARD: Final = "shard([1-9][0-9]{0,4})"
+_KNOWN: Final = (*_CASES, "05d", "desc", "shard8", *_EPOCHS, "raw", "%Y-%m-%d")
+_MOST_DIGITS: Final = 38  # of a DynamoDB number
+
+
+def slot_of(field: str, scalar: Scalar, spec: str, source: str) -> Slot:
+    """The slot of a field with a spec, ``""`` for none; ``source`` is the placeholder as declared.
+
+    Raises:
+        SpecError: the spec is unknown, or does not fit the field's type.
+    """
+    slot = Slot(
+        field=field,
+        source=source,
+        scalar=scalar,
+        write=scalar.to_text,
+        read=scalar.from_text,
+        pattern=scalar.pattern,
+        shape=scalar.shape,
+        grows=scalar.grows,
+        open=scalar.open,
+        plain=not spec,
+        number=scalar.tag == "N",
+        ordered=scalar.tag != "N",
+    )
+    if not spec:
+        return slot
+    if "%" in spec:
+        return _formatted(slot, spec)
+    words = spec.split(":")
+    modifiers = {word for word in words if word in ("desc", "raw")}
+    others = [word for word in words if word not in modifiers]
+    if len(others) > 1 or len(words) != len(set(words)):
+        raise SpecError(f"{source} has two specs that exclude each other; keep one")
+    word = others[0] if others else ""
+    if modifiers == {"raw"} and not word:
+        return replace(slot, raw=True)
+    fitting = {"raw"} if word in _CASES else {"desc"} if not word or re.fullmatch(_PADDED, word) else set()
+    if not modifiers <= fitting:
+        raise SpecError(f"{source} has two specs that exclude each other; keep one")
+    desc, raw = ("desc" in modifiers), ("raw" in modifiers)
+    return replace(_with(slot, word, desc=desc), raw=raw, desc=desc)
+
+
+def _with(slot: Slot, word: str, *, desc: bool) -> Slot:
+    if padded := re.fullmatch(_PADDED, word):
+        return _padded(slot, int(padded[1]), desc=desc)
+    if desc:
+        return _descending(slot)
+    if word in _CASES:
+        return _cased(slot, _CASES[word])
+    if shard := re.fullmatch(_SHARD, word):
+        return _sharded(slot, int(shard[1]))
+    if word in _EPOCHS:
+        return _counted(slot, _EPOCHS[word])
+    close = nearest(word, _KNOWN)
+    remedy = f"did you mean {close!r}?" if close else f"use one of {', '.join(_KNOWN)}"
+    raise SpecError(f"{slot.source} has an unknown spec {word!r}; {remedy}")
+
+
+def beginning(slot: Slot, text: object) -> str:
+    """What the slot's texts begin with, given the beginning of a value's text; not escaped yet.
+
+    Raises:
+        ValueError: no text of the slot begins with it.
+    """
+    if not isinstance(text, str):
+        raise ValueError(f"is {text!r}, which is not the beginning of a text")
+    if slot.open:
+        return slot.change(text) if slot.change is not None else text
+    if not may_meet((text, ANYTHING), slot.shape):
+        raise ValueError(f"is the beginning of no text that {slot.source} renders")
+    return text
+
+
+def _kind(slot: Slot) -> type | None:
+    # The members of an Enum of dates are no dates.
+    scalar = slot.scalar
+    return scalar.python if scalar.name == scalar.python.__name__ else None
+
+
+def _formatted(slot: Slot, spec: str) -> Slot:
+    if spec.endswith(":desc"):
+        raise SpecError(
+            f"{slot.source} turns a date format around, which is not possible; write {{{slot.field}:desc}}"
+        )
+    try:
+        found = date_format(_kind(slot) or slot.scalar.python, spec, slot.scalar.to_text)
+    except ValueError as problem:
+        raise SpecError(f"{slot.source}: {problem}") from problem
+    return _closed(slot, found.write, found.read, pattern=found.pattern, shape=found.shape)
+
+
+def _closed(
+    slot: Slot,
+    write: Callable[[Any], str],
+    read: Callable[[str], Any] | None,
+    *,
+    pattern: str,
+    shape: Shape,
+) -> Slot:
+    return replace(
+        slot,
+        write=write,
+        read=read,
+        pattern=pattern,
+        shape=shape,
+        grows=frozenset(),
+        open=False,
+        number=False,
+        ordered=True,
+    )
+
+
+def _digits(slot: Slot, write: Callable[[Any], str], read: Callable[[str], Any], width: int) -> Slot:
+    return _closed(slot, write, read, pattern=f"[0-9]{{{width}}}", shape=(digits(width, width),))
+
+
+def _cased(slot: Slot, change: Callable[[str], str]) -> Slot:
+    if not slot.open:
+        raise SpecError(
+            f"{slot.source}: the text of a {slot.scalar.name} has no case to change; drop the spec"
+        )
+    to_text = slot.scalar.to_text
+    return replace(slot, write=lambda value: change(to_text(value)), read=None, change=change)
+
+
+def _sharded(slot: Slot, shards: int) -> Slot:
+    to_text = slot.scalar.to_text
+    width = len(str(shards))
+    sharded = _closed(
+        slot,
+        lambda value: str(crc32(to_text(value).encode()) % shards + 1),
+        None,
+        pattern=f"[1-9][0-9]{{0,{width - 1}}}",
+        shape=(digits(1, width),),
+    )
+    return replace(sharded, shards=shards, grows=DIGITS if width > 1 else frozenset())
+
+
+def _padded(slot: Slot, width: int, *, desc: bool) -> Slot:
+    if slot.scalar.python is not int or width > _MOST_DIGITS:
+        raise SpecError(
+            f"{slot.source}: only an int can be padded, to {_MOST_DIGITS} digits at most; drop the spec"
+        )
+    to_text, from_text, top = slot.scalar.to_text, slot.scalar.from_text, 10**width - 1
+
+    def write(value: Any) -> str:
+        number = int(to_text(value))
+        if not 0 <= number <= top:
+            why = "is negative" if number < 0 else f"has more than {width} digits"
+            raise ValueError(f"{why}, and {slot.source} holds 0 to {top}")
+        return str(top - number if desc else number).zfill(width)
+
+    def read(text: str) -> Any:
+        return from_text(str(top - int(text) if desc else int(text)))
+
+    return _digits(slot, write, read, width)
+
+
+_FIRST: Final = datetime.min.replace(tzinfo=UTC)
+_MICROSECOND: Final = timedelta(microseconds=1)
+_LAST_MICROSECOND: Final = 315_537_897_599_999_999  # of the year 9999, counted from the first of the year 1
+_LAST_DAY: Final = date.max.toordinal()
+
+
+def _descending(slot: Slot) -> Slot:
+    to_text = slot.scalar.to_text
+
+    def write_time(value: Any) -> str:
+        to_text(value)
+        return f"{_LAST_MICROSECOND - (in_utc(value) - _FIRST) // _MICROSECOND:018d}"
+
+    def read_time(text: str) -> Any:
+        return _FIRST + (_LAST_MICROSECOND - int(text)) * _MICROSECOND
+
+    def write_day(value: Any) -> str:
+        to_text(value)
+        return f"{_LAST_DAY - value.toordinal():07d}"
+
+    def read_day(text: str) -> Any:
+        return date.fromordinal(_LAST_DAY - int(text))
+
+    if _kind(slot) is datetime:
+        return _digits(slot, write_time, read_time, 18)
+    if _kind(slot) is date:
+        return _digits(slot, write_day, read_day, 7)
+    remedy = (
+        f"write {{{slot.field}:08d:desc}}" if slot.scalar.python is int else "drop it, or query .descending()"
+    )
+    raise SpecError(f"{slot.source}: desc is for datetimes, dates and padded ints; {remedy}")
+
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_EPOCH_DAY: Final = _EPOCH.date()
+
+
+def _counted(slot: Slot, step: timedelta) -> Slot:
+    to_text = slot.scalar.to_text
+    a_day = timedelta(days=1) // step
+
+    def write_time(value: Any) -> str:
+        to_text(value)
+        return str((in_utc(value) - _EPOCH) // step)
+
+    def write_day(value: Any) -> str:
+        to_text(value)
+        return str((value - _EPOCH_DAY).days * a_day)
+
+    def read_day(text: str) -> Any:
+        days, rest = divmod(int(text), a_day)
+        if rest:
+            raise ValueError(f"{text!r} is not the beginning of a day")
+        return date.fromordinal(_EPOCH_DAY.toordinal() + days)
+
+    if _kind(slot) not in (datetime, date):
+        raise SpecError(f"{slot.source}: only a datetime or a date counts from the epoch; drop the spec")
+    is_time = _kind(slot) is datetime
+    minus = Run(frozenset("-"), 0, 1)
+    # What is finer than a step is cut off, so a datetime cannot be read back.
+    counted = _closed(
+        slot,
+        write_time if is_time else write_day,
+        None if is_time else read_day,
+        pattern="0|-?[1-9][0-9]*",
+        shape=(minus, digits(1, None)),
+    )
+    return replace(counted, grows=DIGITS, number=True, ordered=False)

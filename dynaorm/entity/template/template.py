@@ -1,0 +1,369 @@
+"""Key templates: ``"TICKET#{number:06d}"`` renders the key of an entity, and matches a key back to field values.
+
+Rule 1. Rendering is injective. In a template with literal text, ``%``, ``#`` and the first character of every literal
+        that follows a field are escaped in texts that may hold any character. What is escaped depends on the template
+        alone, so a class declared later never moves a stored key. Texts of numbers and dates are never escaped, so
+        the literal after one must not be able to go on with it. ``{field:raw}`` opts out.
+Rule 2. What is rendered sorts as the values do; a number without padding is no part of a string sort key by accident.
+Rule 3. Nothing is a constant by accident: what stands in braces is a field, or an error.
+"""
+
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import product
+from typing import Any, Final
+
+from dynaorm.entity.template.escape import ALWAYS, escaper, pattern, unescape
+from dynaorm.entity.template.grammar import parse
+from dynaorm.entity.template.packing import PACKINGS, Packing
+from dynaorm.entity.template.rules import Kind, ambiguous, not_one_field, unordered
+from dynaorm.entity.template.spec import Slot, beginning
+from dynaorm.entity.text.scalar import STR, Scalar
+from dynaorm.entity.text.shape import ANYTHING, Run, Shape
+from dynaorm.record import record
+
+
+class TemplateError(ValueError):
+    """A template cannot be kept. ``problems`` are sentences, each ending with its remedy."""
+
+    def __init__(self, *problems: str) -> None:
+        super().__init__(*problems)
+        self.problems = problems
+
+
+class KeyValueError(ValueError):
+    """A value cannot be part of a key. ``problem`` says why: ``is negative, and {n:05d} holds 0 to 99999``."""
+
+    def __init__(self, field: str, value: object, problem: str) -> None:
+        super().__init__(field, value, problem)
+        self.field = field
+        self.value = value
+        self.problem = problem
+
+
+@record
+class Piece:
+    """A slot in its template: the literal before it, and how its text is written there and read again."""
+
+    before: str
+    slot: Slot
+    write: Callable[[Any], str]
+    escape: Callable[[str], str]
+    read: Callable[[str], Any] | None
+
+
+@record(eq=False)
+class KeyTemplate:
+    """A compiled template.
+
+    Attributes:
+        text: as declared.
+        kind: the DynamoDB type of its keys: S, N or B.
+        pieces: its slots in order, each with the literal before it.
+        after: the literal at the end.
+        fields: the fields it is made of, in order, each once.
+        bare: the field of a template that is one bare field; None for any other.
+        alone: the field of a template without literal text, whatever its spec; its values are not escaped.
+        lossless: the fields that ``match`` gives back exactly.
+        shards: the fields that only choose a shard, and among how many.
+        shape: which keys it can render.
+        render: field values to the key, a str (for N the text of the number) or bytes; None where a field is None.
+            Raises KeyValueError for a value that cannot be part of the key.
+        pattern: a regular expression of its texts, one group for each slot.
+        packing: how a text becomes a binary key; None for other kinds.
+    """
+
+    text: str
+    kind: Kind
+    pieces: tuple[Piece, ...]
+    after: str
+    fields: tuple[str, ...]
+    bare: str | None
+    alone: str | None
+    lossless: frozenset[str]
+    shards: Mapping[str, int]
+    shape: Shape
+    render: Callable[[Mapping[str, Any]], str | bytes | None]
+    pattern: re.Pattern[str]
+    packing: Packing | None = None
+
+    def match(self, key: str | bytes) -> dict[str, Any] | None:
+        """The values of the lossless fields of a key; None for a key that this template never renders."""
+        text = self._text(key)
+        if text is None:
+            return None
+        found = self.pattern.fullmatch(text)
+        if found is None:
+            return None
+        values: dict[str, Any] = {}
+        for piece, part in zip(self.pieces, found.groups(), strict=True):
+            field = piece.slot.field
+            if piece.read is None or field not in self.lossless:
+                continue
+            try:
+                value = piece.read(part)
+                # A number has other spellings (DynamoDB may choose one), every other text has only one.
+                if self.kind != "N" and piece.write(value) != part:
+                    return None
+            except ValueError:
+                return None
+            if values.setdefault(field, value) != value:
+                return None
+        return values
+
+    def _text(self, key: str | bytes) -> str | None:
+        if isinstance(key, str):
+            return key if self.packing is None else None
+        if self.packing is None:
+            return None
+        try:
+            return self.packing.unpack(key)
+        except ValueError:
+            return None
+
+    def renders(self, values: Mapping[str, Any]) -> tuple[str | bytes, ...]:
+        """Every key of these field values: one, or one for each shard of a field that is None or not given.
+
+        None at all where another field is None or not given. Raises KeyValueError as ``render`` does.
+        """
+        choices: list[tuple[str, ...]] = []
+        for piece in self.pieces:
+            value = values.get(piece.slot.field)
+            if value is not None and self.kind == "S":
+                choices.append((piece.before + _written(piece, value),))
+            elif piece.slot.shards:
+                shards = range(1, piece.slot.shards + 1)
+                choices.append(tuple(f"{piece.before}{number}" for number in shards))
+            else:
+                key = self.render(values)
+                return () if key is None else (key,)
+        return tuple("".join((*parts, self.after)) for parts in product(*choices))
+
+    def prefix(self, values: Mapping[str, Any], partial: tuple[str, str] | None = None) -> str:
+        """What the keys with these leading fields begin with, up to the literal that ends the last one.
+
+        So the levels of a hierarchy stay apart: ``{country}#{state}`` gives ``US#`` for the country US, which no key
+        of USA begins with.
+
+        Args:
+            values: the leading fields; fields of other templates do not matter.
+            partial: the next field, and the beginning of its text.
+
+        Raises:
+            KeyValueError: a value cannot be part of the key, or is not given in order.
+        """
+        given = [*values.items(), *([partial] if partial is not None else [])]
+        if self.kind != "S" and given:
+            raise KeyValueError(
+                *given[0], f"is in {self.text!r}, whose keys are not strings and have no beginning"
+            )
+        texts: list[str] = []
+        for piece in self.pieces:
+            texts.append(piece.before)
+            value = values.get(piece.slot.field)
+            if value is None:
+                break
+            texts.append(_written(piece, value))
+        else:
+            texts.append(self.after)
+        level = len(texts) // 2
+        self._refuse_gap(level, values)
+        if partial is not None:
+            texts.append(self._partial(level, *partial))
+        return "".join(texts)
+
+    def _refuse_gap(self, level: int, values: Mapping[str, Any]) -> None:
+        given = {piece.slot.field for piece in self.pieces[:level]}
+        for piece in self.pieces[level + 1 :]:
+            field = piece.slot.field
+            if field not in given and values.get(field) is not None:
+                missing = self.pieces[level].slot.field
+                raise KeyValueError(
+                    field, values[field], f"comes after {missing} in {self.text!r}; give {missing} too"
+                )
+
+    def _partial(self, level: int, field: str, text: str) -> str:
+        piece = self.pieces[level] if level < len(self.pieces) else None
+        if piece is None or piece.slot.field != field:
+            expected = "it is complete" if piece is None else f"that is {piece.slot.field}"
+            raise KeyValueError(field, text, f"is not the next field of {self.text!r}: {expected}")
+        try:
+            return piece.escape(beginning(piece.slot, text))
+        except ValueError as problem:
+            raise KeyValueError(field, text, str(problem)) from problem
+
+
+def compile_template(
+    text: str, scalars: Mapping[str, Scalar], *, kind: Kind, sort: bool, known: Collection[str] = ()
+) -> KeyTemplate:
+    """Compile a template.
+
+    Args:
+        text: the template.
+        scalars: the fields of the class that have one text.
+        kind: the type of the key attribute.
+        sort: it is a sort key, so its order counts.
+        known: the names of all fields of the class, to tell a wrong type from a wrong name.
+
+    Raises:
+        TemplateError: with every problem of the template.
+    """
+    problems: list[str] = []
+    literals, slots = parse(text, scalars, known, problems)
+    if kind != "S":
+        problems += not_one_field(kind, text, slots, problems)
+    elif sort:
+        problems += unordered(slots)
+    problems += ambiguous(slots, literals)
+    if problems:
+        raise TemplateError(*dict.fromkeys(problems))
+    return _compiled(text, kind, slots, literals)
+
+
+def _compiled(text: str, kind: Kind, slots: Sequence[Slot], literals: Sequence[str]) -> KeyTemplate:
+    special = (
+        ALWAYS | {literal[0] for literal in literals[1:] if literal} if any(literals) else frozenset[str]()
+    )
+    pieces = tuple(_piece(before, slot, special) for before, slot in zip(literals, slots, strict=False))
+    fields = tuple(dict.fromkeys(slot.field for slot in slots))
+    alone = slots[0].field if len(slots) == 1 and not special else None
+    packing = PACKINGS[slots[0].scalar.python] if kind == "B" else None
+    return KeyTemplate(
+        text=text,
+        kind=kind,
+        pieces=pieces,
+        after=literals[-1],
+        fields=fields,
+        bare=alone if slots and slots[0].plain else None,
+        alone=alone,
+        lossless=_lossless(slots),
+        shards={field: _shards(field, slots) for field in fields if _shards(field, slots)},
+        shape=_shape(slots, literals, special) if packing is None else (ANYTHING,),
+        render=_renderer(pieces, literals[-1]) if packing is None else _packed_renderer(pieces[0], packing),
+        packing=packing,
+        pattern=_pattern(slots, literals, special),
+    )
+
+
+def _lossless(slots: Sequence[Slot]) -> frozenset[str]:
+    found = set()
+    for number, slot in enumerate(slots, start=1):
+        if slot.read is not None:
+            found.add(slot.field)
+        # Where a raw text ends is a guess, unless it is the last one.
+        if slot.raw and slot.open and number < len(slots):
+            found.discard(slot.field)
+            break
+    return frozenset(found)
+
+
+def _shards(field: str, slots: Sequence[Slot]) -> int:
+    own = [slot.shards for slot in slots if slot.field == field]
+    return max(own) if all(own) else 0
+
+
+def _is_escaped(slot: Slot, special: frozenset[str]) -> bool:
+    return slot.open and not slot.raw and bool(special)
+
+
+def _piece(before: str, slot: Slot, special: frozenset[str]) -> Piece:
+    if not _is_escaped(slot, special):
+        return Piece(before, slot, slot.write, str, slot.read)
+    escape, write, read = escaper(special), slot.write, slot.read
+    return Piece(
+        before,
+        slot,
+        lambda value: escape(write(value)),
+        escape,
+        None if read is None else lambda text: read(unescape(text)),
+    )
+
+
+def _pattern(slots: Sequence[Slot], literals: Sequence[str], special: frozenset[str]) -> re.Pattern[str]:
+    texts = [
+        pattern(special) if _is_escaped(slot, special) else _ANY_TEXT if slot.open else slot.pattern
+        for slot in slots
+    ]
+    pairs = zip(literals, texts, strict=False)
+    return re.compile(
+        "".join(f"{re.escape(before)}({text})" for before, text in pairs) + re.escape(literals[-1])
+    )
+
+
+_ANY_TEXT: Final = r"[\s\S]*"
+_HEX: Final = frozenset("0123456789ABCDEF")
+_UPPER: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
+_LOWER: Final = frozenset("abcdefghijklmnopqrstuvwxyz")
+
+
+def _shape(slots: Sequence[Slot], literals: Sequence[str], special: frozenset[str]) -> Shape:
+    runs = [_open_shape(slot, special) if slot.open else slot.shape for slot in slots]
+    parts = [part for before, run in zip(literals, runs, strict=False) for part in (before, *run)]
+    return tuple(part for part in (*parts, literals[-1]) if part)
+
+
+def _open_shape(slot: Slot, special: frozenset[str]) -> Shape:
+    never = frozenset[str]()
+    if slot.change is not None:
+        never = _LOWER if slot.change is str.upper else _UPPER
+    if _is_escaped(slot, special):
+        # An escape is made of these, even where they are special themselves.
+        never = (never | special) - _HEX - {"%"}
+    return (Run(never, but=True),) if never else (ANYTHING,)
+
+
+def _written(piece: Piece, value: Any) -> str:
+    try:
+        return piece.write(value)
+    except ValueError as problem:
+        raise KeyValueError(piece.slot.field, value, str(problem)) from problem
+
+
+def _renderer(pieces: tuple[Piece, ...], after: str) -> Callable[[Mapping[str, Any]], str | None]:
+    if len(pieces) == 1:
+        return _single_renderer(pieces[0], after)
+    steps = tuple((piece, piece.before, piece.slot.field, piece.write) for piece in pieces)
+
+    def render(values: Mapping[str, Any]) -> str | None:
+        texts = []
+        get = values.get
+        for piece, before, field, write in steps:
+            value = get(field)
+            if value is None:
+                return None
+            try:
+                texts.append(before + write(value))
+            except ValueError as problem:
+                raise KeyValueError(piece.slot.field, value, str(problem)) from problem
+        return "".join(texts) + after
+
+    return render
+
+
+def _single_renderer(piece: Piece, after: str) -> Callable[[Mapping[str, Any]], str | None]:
+    before, field, write = piece.before, piece.slot.field, piece.write
+    # A plain text and nothing around it: what ``write`` makes of it is known.
+    is_itself = not before and not after and piece.slot.plain and write is STR.to_text
+
+    def render(values: Mapping[str, Any]) -> str | None:
+        value = values.get(field)
+        if value is None:
+            return None
+        if is_itself and type(value) is str and value.isascii():
+            return value
+        try:
+            return f"{before}{write(value)}{after}"
+        except ValueError as problem:
+            raise KeyValueError(field, value, str(problem)) from problem
+
+    return render
+
+
+def _packed_renderer(piece: Piece, packing: Packing) -> Callable[[Mapping[str, Any]], bytes | None]:
+    field, pack = piece.slot.field, packing.pack
+
+    def render(values: Mapping[str, Any]) -> bytes | None:
+        value = values.get(field)
+        return None if value is None else pack(_written(piece, value))
+
+    return render

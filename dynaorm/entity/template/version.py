@@ -1,0 +1,227 @@
+"""The sort keys of a versioned class: ``v{version}_{sk}`` around the class's own sort key.
+
+Rule 1. The latest copy is version ``0``, never padded; the versions are ``1``, ``2``, … padded or not.
+Rule 2. The digits can always be told from what stands beside them, so no version is taken for another, and the key
+        of a version follows from that of the latest copy alone.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+from typing import Any, AnyStr, Final
+
+from dynaorm.entity.template.rules import Kind
+from dynaorm.entity.template.template import KeyTemplate, KeyValueError, TemplateError
+from dynaorm.entity.text.shape import Run, Shape, digits
+from dynaorm.item.value import AttributeValue
+from dynaorm.record import record
+
+_VERSION: Final = "{version}"
+_SORT: Final = "{sk}"
+_LATEST: Final = "0"
+_MOST_DIGITS: Final = 10  # ten versions a second for thirty years
+_BYTEWISE: Final = "latin-1"  # one character for each byte
+_MOST_PADDING: Final = 38  # digits of a DynamoDB number, which the attribute version is
+
+
+def version_number(stored: AttributeValue) -> int:
+    """The number that an item's ``version`` is. Raises ValueError."""
+    number = Decimal(stored.get("N", "NaN"))
+    # The number after it has to have a place among DynamoDB's 38 digits, too.
+    if number != number.to_integral_value() or not 0 <= number < 10 ** (_MOST_PADDING - 1):
+        raise ValueError(f"is stored as {dict(stored)}, not as a version's number")
+    return int(number)
+
+
+@record(eq=False)
+class VersionTemplate:
+    """The compiled template of a versioned class.
+
+    Attributes:
+        text: as declared: ``v{version}_{sk}``.
+        inner: the class's own sort key template, in the place of ``{sk}``; None where it has none.
+        kind: the DynamoDB type of the sort key: S or B.
+        padding: how many digits a version's number has at least.
+        shape: which keys it can render, those of versions included.
+        latest_shape: which keys it can render for the latest copy.
+        reserve: by how many bytes the key of a version can be longer than that of the latest copy.
+        head: what stands before ``{sk}``, with ``{version}`` or without.
+        tail: what stands after it.
+    """
+
+    text: str
+    inner: KeyTemplate | None
+    kind: Kind
+    padding: int
+    shape: Shape
+    latest_shape: Shape
+    reserve: int
+    head: str
+    tail: str
+
+    def latest(self, values: Mapping[str, Any]) -> str | bytes | None:
+        """The sort key of the latest copy; None where a field is None. Raises KeyValueError."""
+        return self._around(_LATEST, self._own(values))
+
+    def number(self, number: int, values: Mapping[str, Any]) -> str | bytes | None:
+        """The sort key of a version; None where a field is None. Raises KeyValueError."""
+        return self._around(self._digits(number), self._own(values))
+
+    def rewrap(self, stored_latest: str | bytes, number: int) -> str | bytes:
+        """The sort key of a version, from that of the latest copy.
+
+        Raises:
+            ValueError: the key is not that of a latest copy.
+        """
+        own = self.inside(stored_latest)
+        wrapped = self._around(self._digits(number), own)
+        if wrapped is None:
+            raise ValueError(f"{stored_latest!r} is not the sort key of a latest copy under {self.text!r}")
+        return wrapped
+
+    def match(self, key: str | bytes) -> dict[str, Any] | None:
+        """The lossless fields of the latest copy's sort key; None for any other key."""
+        own = self.inside(key)
+        if own is None:
+            return None
+        if self.inner is None:
+            return None if own else {}
+        return self.inner.match(own)
+
+    def number_in(self, key: str | bytes) -> int | None:
+        """The number of the version a sort key is of; None for any other key, that of the latest copy too."""
+        if isinstance(key, bytes) is not (self.kind == "B"):
+            return None
+        found = self._pattern.fullmatch(key if isinstance(key, str) else key.decode(_BYTEWISE))
+        if found is None:
+            return None
+        own: str | bytes = found["own"] if isinstance(key, str) else found["own"].encode(_BYTEWISE)
+        inside = not own if self.inner is None else self.inner.match(own) is not None
+        return int(found["number"]) or None if inside else None
+
+    def latest_of(self, key: str | bytes) -> str | bytes | None:
+        """The sort key of the latest copy, from that of one of its versions; None for any other key."""
+        number = self.number_in(key)
+        found = self._pattern.fullmatch(key if isinstance(key, str) else key.decode(_BYTEWISE))
+        if number is None or found is None:
+            return None
+        own: str | bytes = found["own"] if isinstance(key, str) else found["own"].encode(_BYTEWISE)
+        # Another spelling of the number (v01_ beside v1_) is no key of this class.
+        return self._around(_LATEST, own) if self._around(self._digits(number), own) == key else None
+
+    @property
+    def _pattern(self) -> re.Pattern[str]:
+        sides = [self.head, self.tail]
+        if self.kind == "B":
+            sides = [side.encode().decode(_BYTEWISE) for side in sides]
+        head, tail = (re.escape(side).replace(re.escape(_VERSION), "(?P<number>[0-9]+)") for side in sides)
+        return re.compile(f"{head}(?P<own>[\\s\\S]*){tail}")
+
+    def latest_prefix(self, values: Mapping[str, Any], partial: tuple[str, str] | None = None) -> str:
+        """What the sort keys of latest copies begin with, given leading fields: ``KeyTemplate.prefix``, wrapped.
+
+        Raises:
+            KeyValueError: a value cannot be part of the key, or is not given in order.
+        """
+        head = self.latest_head
+        if self.inner is not None:
+            return head + self.inner.prefix(values, partial)
+        if partial is not None:
+            raise KeyValueError(*partial, f"is not in {self.text!r}")
+        return head
+
+    def latest_around(self, own: str | bytes) -> str | bytes | None:
+        """The sort key of the latest copy, from the class's own sort key; None for what is no such key."""
+        matches = self.inner is not None and self.inner.match(own) is not None
+        return self._around(_LATEST, own) if matches else None
+
+    def _digits(self, number: int) -> str:
+        return str(number).zfill(self.padding)
+
+    def _own(self, values: Mapping[str, Any]) -> str | bytes | None:
+        if self.inner is None:
+            return b"" if self.kind == "B" else ""
+        return self.inner.render(values)
+
+    def _around(self, version: str, own: str | bytes | None) -> str | bytes | None:
+        if own is None:
+            return None
+        head, tail = self.head.replace(_VERSION, version), self.tail.replace(_VERSION, version)
+        return head + own + tail if isinstance(own, str) else head.encode() + own + tail.encode()
+
+    @property
+    def latest_head(self) -> str:
+        """What stands before ``{sk}`` in the key of a latest copy."""
+        return self.head.replace(_VERSION, _LATEST)
+
+    @property
+    def latest_tail(self) -> str:
+        """What stands after ``{sk}`` in the key of a latest copy."""
+        return self.tail.replace(_VERSION, _LATEST)
+
+    def inside(self, key: str | bytes) -> str | bytes | None:
+        """What stands for ``{sk}`` in the key of a latest copy; None for any other key."""
+        head, tail = self.latest_head, self.latest_tail
+        if isinstance(key, str):
+            return None if self.kind == "B" else _between(key, head, tail)
+        return _between(key, head.encode(), tail.encode()) if self.kind == "B" else None
+
+
+def _between(key: AnyStr, head: AnyStr, tail: AnyStr) -> AnyStr | None:
+    if len(key) < len(head) + len(tail) or not (key.startswith(head) and key.endswith(tail)):
+        return None
+    return key[len(head) : len(key) - len(tail)]
+
+
+def versioned(text: str, inner: KeyTemplate | None, padding: int = 0, *, kind: Kind = "S") -> VersionTemplate:
+    """Compile the template of a versioned class's sort keys; ``kind`` counts where there is no ``inner``.
+
+    Raises:
+        TemplateError: with every problem of the template.
+    """
+    if problems := tuple(_problems(text, inner, padding)):
+        raise TemplateError(*problems)
+    kind = kind if inner is None else inner.kind
+    head, _, tail = text.partition(_SORT)
+    own = () if inner is None else inner.shape
+    every = digits(1, None)
+    return VersionTemplate(
+        text=text,
+        inner=inner,
+        kind=kind,
+        padding=padding,
+        shape=(*_shape(head, every), *own, *_shape(tail, every)),
+        latest_shape=(*_shape(head, _LATEST), *own, *_shape(tail, _LATEST)),
+        reserve=max(padding, _MOST_DIGITS) - len(_LATEST),
+        head=head,
+        tail=tail,
+    )
+
+
+def _shape(text: str, version: Run | str) -> Shape:
+    before, found, after = text.partition(_VERSION)
+    return tuple(part for part in (before, *((version,) if found else ()), after) if part)
+
+
+def _problems(text: str, inner: KeyTemplate | None, padding: int) -> Iterator[str]:
+    if text.count(_VERSION) != 1:
+        yield "{version} does not occur exactly once; write v{version}_{sk}"
+    if inner is not None and text.count(_SORT) != 1:
+        yield "{sk}, the place of the class's own sort key, does not occur exactly once; write v{version}_{sk}"
+    if inner is None and _SORT in text:
+        yield "{sk} is the place of the class's own sort key, which has no template; add sk=, or drop {sk}"
+    others = text.replace(_VERSION, "").replace(_SORT, "")
+    if re.search("[{}]", others):
+        yield "only {version} and {sk} can stand in braces here; write v{version}_{sk}, with version_padding= for zeros"
+    if re.search(r"[0-9]\{version\}|\{version\}[0-9]|\{version\}\{sk\}|\{sk\}\{version\}", text):
+        yield "the version's digits cannot be told from what stands beside them; write v{version}_{sk}"
+    if not 0 <= padding <= _MOST_PADDING:
+        yield f"version_padding={padding} is not between 0 and {_MOST_PADDING}; choose a number of digits, such as 4"
+
+
+@record
+class Versioning:
+    """How a class keeps versions. ``fields``: those whose change writes one; None for all."""
+
+    template: VersionTemplate
+    fields: frozenset[str] | None

@@ -1,0 +1,245 @@
+"""Loading many entities at once: BatchWriteItem, which replaces whatever is stored and knows no conditions.
+
+Rule 1. A window ends as if its entities had been written one after another: of two under one key the last is stored.
+Rule 2. A Put that got no answer is sent again: it is the same item either way. Where it stays without one, the entity
+        waits for the outcome as after any other write.
+Rule 3. A request that is refused because of one of its items is taken apart: only that one fails.
+"""
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import field
+from typing import Any, Final, TypeAlias
+
+from dynaorm.entity.state import unsettled_of
+from dynaorm.errors import DynaormError, OutcomeUnknown, StoreError, Throttled
+from dynaorm.flow.bulk.limits import CONCURRENCY, Failure, Progress, Tally, check_many, windows
+from dynaorm.flow.commit import settle
+from dynaorm.flow.protocol.call import Call, Flow, NoAnswer, Pause, Refusal, Reply
+from dynaorm.flow.protocol.context import Context
+from dynaorm.flow.protocol.retry import is_retryable
+from dynaorm.flow.protocol.together import outcomes
+from dynaorm.flow.read import refused, spent
+from dynaorm.item.batch import BATCH_WRITE_LIMIT, packed
+from dynaorm.plan.explain import reason
+from dynaorm.plan.intent import Save
+from dynaorm.plan.known import Ident, contents_of
+from dynaorm.plan.load import Load, check_loadable, load_of, plan_of
+from dynaorm.record import record
+
+# A window ends when its slowest request does: the more requests a window has for each place, the less that weighs.
+_REQUESTS_PER_PLACE: Final = 2
+
+# What DynamoDB says of an item; anything else it says of the whole request.
+_OF_AN_ITEM: Final = frozenset({"ValidationException", "ItemCollectionSizeLimitExceededException"})
+
+_UNPROCESSED: Final = "UnprocessedItems"
+
+Loads: TypeAlias = list[Load]
+"""Everything in a window under one key: the last one is what is stored."""
+
+
+def bulk_load(
+    entities: Iterable[Any],
+    context: Context,
+    *,
+    concurrency: int = CONCURRENCY,
+    progress: Progress | None = None,
+) -> Flow[int]:
+    """Store every entity as it is, whatever is stored under its key; how many.
+
+    Raises:
+        UsageError: a class has unique values or versions. Nothing was sent; of an iterator, nothing of the window.
+        BulkError: some failed; the others are loaded.
+        TableNotFound, UnexpectedRefusal: nothing more can be loaded.
+    """
+    check_many(entities, concurrency)
+    tally = Tally(entities, progress)
+    checked: set[type] = set()
+    if isinstance(entities, Collection):
+        _check(entities, checked, tally)
+    for window in windows(entities, concurrency * _REQUESTS_PER_PLACE * BATCH_WRITE_LIMIT):
+        _check(window, checked, tally)
+        yield from _load(window, context, concurrency, tally)
+        tally.advance(len(window))
+    tally.end()
+    return tally.done
+
+
+def _check(entities: Iterable[object], checked: set[type], tally: Tally) -> None:
+    for entity in dict.fromkeys(map(type, entities)):
+        if entity in checked:
+            continue
+        try:
+            check_loadable(entity)
+        except DynaormError as problem:
+            tally.stop(problem)
+        checked.add(entity)
+
+
+def _load(window: list[Any], context: Context, concurrency: int, tally: Tally) -> Flow[None]:
+    """Load a window. Raises what leaves no hope for the next."""
+    waiting = list({id(entity): entity for entity in reversed(window)}.values())[::-1]
+    waiting = yield from _settled(waiting, context, concurrency, tally)
+    tables: dict[str, dict[Ident, Loads]] = {}
+    for entity in waiting:
+        try:
+            load = load_of(entity, context.clock.new_id())
+        except DynaormError as problem:
+            tally.add(entity, problem)
+            continue
+        table = load.mapping.table
+        of_table = tables.setdefault(context.table_name(table.name), {})
+        of_table.setdefault(contents_of(table, load.key), []).append(load)
+    batches = [
+        _Batch(name, dict(portion), context)
+        for name, of_table in tables.items()
+        for portion in packed(of_table.items(), lambda entry: (entry[1][-1].item, entry[1][-1].bound))
+    ]
+    ended = yield from outcomes([batch.sent() for batch in batches], concurrency)
+    for batch in batches:
+        tally.failures += batch.failures
+    for outcome in ended:
+        if isinstance(outcome, Exception):
+            tally.stop(outcome)
+
+
+def _settled(entities: list[Any], context: Context, concurrency: int, tally: Tally) -> Flow[list[Any]]:
+    """The entities without those whose last write still has no outcome."""
+    unsettled = [entity for entity in entities if unsettled_of(entity) is not None]
+    if not unsettled:
+        return entities
+    flows = [settle([Save(entity, overwrite=True)], context) for entity in unsettled]
+    ended = yield from outcomes(flows, concurrency)
+    for entity, outcome in zip(unsettled, ended, strict=True):
+        tally.add(entity, outcome)
+    failed = {
+        id(entity) for entity, outcome in zip(unsettled, ended, strict=True) if isinstance(outcome, Exception)
+    }
+    return [entity for entity in entities if id(entity) not in failed]
+
+
+@record(frozen=False)
+class _Batch:
+    """The items of one request, and how far they are.
+
+    Attributes:
+        table: where they go: the physical name.
+        waiting: what is not stored yet.
+        context: the session's.
+        doubtful: those that may be stored all the same: an attempt got no answer.
+        in_flight: an attempt is under way.
+        attempts: how often it was sent.
+        failures: those that will not be stored, and why.
+    """
+
+    table: str
+    waiting: dict[Ident, Loads]
+    context: Context
+    doubtful: set[Ident] = field(default_factory=set)
+    in_flight: bool = False
+    attempts: int = 0
+    failures: list[Failure] = field(default_factory=list)
+
+    def sent(self) -> Flow[None]:
+        """Store the items. Raises what concerns all that is sent to the table."""
+        try:
+            yield from self._attempts()
+        except BaseException as raised:
+            if self.in_flight and not isinstance(raised, Exception):
+                self.doubtful.update(self.waiting)
+            for ident in self.doubtful & self.waiting.keys():
+                self._unsettle(self.waiting[ident], "it was cut off")
+            raise
+
+    def _attempts(self) -> Flow[None]:
+        pauses = self.context.retry.pauses(self.context.clock)
+        while self.waiting:
+            trouble = yield from self._attempt()
+            if trouble is None:
+                pauses = self.context.retry.pauses(self.context.clock)
+            elif isinstance(trouble, Refusal) and not is_retryable(trouble) and trouble.code != _UNPROCESSED:
+                yield from self._refused(trouble)
+                return
+            if self.waiting:
+                pause = next(pauses, None)
+                if pause is None:
+                    self._give_up(trouble)
+                    return
+                yield Pause(pause)
+
+    def _attempt(self) -> Flow[Refusal | NoAnswer | None]:
+        """Send what is waiting; what stood against it, or None where something was stored."""
+        self.attempts += 1
+        self.in_flight = True
+        try:
+            reply = yield self._call()
+        except NoAnswer as silence:
+            self.in_flight = False
+            if silence.sent:
+                self.doubtful.update(self.waiting)
+            return silence
+        except Refusal as refusal:
+            self.in_flight = False
+            return refusal
+        self.in_flight = False
+        left = self._left(reply)
+        stored = [ident for ident in self.waiting if ident not in left]
+        for ident in stored:
+            for load in self.waiting.pop(ident):
+                load.effect.apply()
+        return None if stored else Refusal(_UNPROCESSED)
+
+    def _call(self) -> Call:
+        puts = [{"PutRequest": {"Item": loads[-1].item}} for loads in self.waiting.values()]
+        return Call("BatchWriteItem", {"RequestItems": {self.table: puts}})
+
+    def _left(self, reply: Reply) -> set[Ident]:
+        """What DynamoDB has not processed. Everything, where its words cannot be understood: twice does no harm."""
+        table = next(iter(self.waiting.values()))[-1].mapping.table
+        unprocessed = reply.get("UnprocessedItems", {}).get(self.table, [])
+        left = {contents_of(table, one["PutRequest"]["Item"]) for one in unprocessed}
+        return left if left <= self.waiting.keys() else set(self.waiting)
+
+    def _refused(self, refusal: Refusal) -> Flow[None]:
+        if refusal.code not in _OF_AN_ITEM:
+            raise refused(refusal, self._call()) from refusal
+        if len(self.waiting) > 1:
+            for alone in self._taken_apart():
+                yield from alone.sent()
+                self.failures += alone.failures
+            return
+        ((ident, loads),) = self.waiting.items()
+        error = refused(refusal, self._call(), reason(plan_of(loads, self.table).actions[0]))
+        self._fail(ident, error, f"an attempt got no answer, and the next was refused ({refusal.code})")
+
+    def _taken_apart(self) -> Iterator["_Batch"]:
+        while self.waiting:
+            ident, loads = next(iter(self.waiting.items()))
+            del self.waiting[ident]
+            yield _Batch(self.table, {ident: loads}, self.context, self.doubtful & {ident})
+
+    def _give_up(self, trouble: Refusal | NoAnswer | None) -> None:
+        error: StoreError
+        if trouble is None or (isinstance(trouble, Refusal) and trouble.code == _UNPROCESSED):
+            error, why = Throttled(attempts=self.attempts, code=_UNPROCESSED), _UNPROCESSED
+        else:
+            error = spent(trouble, self._call(), self.attempts)
+            why = trouble.reason if isinstance(trouble, NoAnswer) else trouble.code
+        for ident in self.waiting:
+            self._fail(ident, error, f"no answer after {self.attempts} attempts ({why})")
+
+    def _fail(self, ident: Ident, error: StoreError, why: str) -> None:
+        loads = self.waiting[ident]
+        if ident in self.doubtful:
+            error = self._unsettle(loads, why)
+        self.failures += [(load.entity, error) for load in loads]
+
+    def _unsettle(self, loads: Loads, why: str) -> OutcomeUnknown:
+        plan = plan_of(loads, self.table)
+        for effect in plan.effects:
+            effect.unsettle(plan)
+        return OutcomeUnknown(
+            plan=plan,
+            reason=why,
+            remedy="load it again, which does no harm; session.resume(error.plan) only finds out",
+        )

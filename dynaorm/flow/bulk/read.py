@@ -1,0 +1,125 @@
+"""Reading many entities by key: batches of 100 keys, several at once, and the answers in the order of the keys."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from dynaorm.entity.json_reader.answer import Wire, is_entity, wire_of
+from dynaorm.entity.key import Key
+from dynaorm.entity.mapping.mapping import EntityMapping
+from dynaorm.entity.table import Table
+from dynaorm.errors import DecodeError, UsageError
+from dynaorm.flow.bulk.limits import CONCURRENCY, check_many, windows
+from dynaorm.flow.protocol.call import Flow, Reply
+from dynaorm.flow.protocol.context import Context
+from dynaorm.flow.protocol.together import gather
+from dynaorm.flow.read import BATCH_GET_LIMIT, batch_get, visible
+from dynaorm.flow.target import Target, target_of
+from dynaorm.item.value import Item
+from dynaorm.plan.known import Ident, contents_of
+
+
+def get_many(
+    keys: Iterable[Key[Any]],
+    context: Context,
+    *,
+    consistent: bool | None = None,
+    concurrency: int = CONCURRENCY,
+) -> Flow[list[Any | None]]:
+    """The entity under each key, None where there is none; one object for a key that is given twice.
+
+    Raises:
+        DecodeError: an item does not fit its class, and the session has no ``on_decode_error``.
+        UsageError: something is no key.
+    """
+    check_many(keys, concurrency)
+    targets = [_target(key) for key in keys]
+    places = [_place_of(target, context) for target in targets]
+    asked: dict[str, dict[Ident, Target]] = {}
+    for target, (name, ident) in zip(targets, places, strict=True):
+        asked.setdefault(name, {})[ident] = target
+    consistent = context.consistent if consistent is None else consistent
+    batches = [
+        (name, batch)
+        for name, of_table in asked.items()
+        for batch in windows(of_table.values(), BATCH_GET_LIMIT)
+    ]
+    read = yield from gather(
+        [_read(name, batch, context, consistent=consistent) for name, batch in batches], concurrency
+    )
+    stored = {
+        (name, ident): found for (name, _), pairs in zip(batches, read, strict=True) for ident, found in pairs
+    }
+    return _entities(targets, places, stored, context)
+
+
+def _read(
+    name: str, targets: Sequence[Target], context: Context, *, consistent: bool
+) -> Flow[list[tuple[Ident, Any]]]:
+    """What is stored under the keys: entities, and items that are left to the compiled decoder."""
+    table = targets[0].mapping.table
+    wire = _wire(table, targets)
+    now = context.clock.now()
+
+    def taken(reply: Reply) -> tuple[list[tuple[Ident, Any]], Reply]:
+        reading = wire.read(reply, now) if wire is not None else None
+        if reading is None:
+            items = reply.get("Responses", {}).get(name, [])
+            return [(contents_of(table, item), dict(item)) for item in items], reply
+        idents = [contents_of(table, head) for head in reading.heads]
+        return list(zip(idents, reading.found, strict=True)), reading.rest
+
+    keys = [target.key for target in targets]
+    return batch_get(name, keys, context, taken, consistent=consistent)
+
+
+def _wire(table: Table, targets: Sequence[Target]) -> Wire | None:
+    """What reads all that is asked for; two declared tables may be one where it counts, and none then."""
+    if any(target.mapping.table is not table for target in targets):
+        return None
+    wanted = {target.mapping.entity: None for target in targets}
+    return wire_of(table, tuple(sorted(wanted, key=id)), "BatchGetItem", ())
+
+
+def _target(key: object) -> Target:
+    if not isinstance(key, Key):
+        raise UsageError(problem=f"get_many() takes keys, and got {key!r}", remedy="give Key(Class, ...)")
+    return target_of(key)
+
+
+def _place_of(target: Target, context: Context) -> tuple[str, Ident]:
+    table = target.mapping.table
+    return context.table_name(table.name), contents_of(table, target.key)
+
+
+def _entities(
+    targets: Sequence[Target],
+    places: Sequence[tuple[str, Ident]],
+    stored: Mapping[tuple[str, Ident], Any],
+    context: Context,
+) -> list[Any | None]:
+    now = context.clock.now()
+    made: dict[tuple[str, Ident], Any | None] = {}
+    entities: list[Any | None] = []
+    for target, place in zip(targets, places, strict=True):
+        found = stored.get(place)
+        if found is not None and is_entity(found):
+            entities.append(found if isinstance(found, target.mapping.entity) else None)
+            continue
+        mapping = visible(target.mapping, found, now)
+        if mapping is None or found is None:
+            entities.append(None)
+            continue
+        if place not in made:
+            made[place] = _entity(mapping, found, context)
+        entities.append(made[place])
+    return entities
+
+
+def _entity(mapping: EntityMapping, item: Item, context: Context) -> Any | None:
+    try:
+        return mapping.hydrate(item)
+    except DecodeError as problem:
+        if context.on_decode_error is None:
+            raise
+        context.on_decode_error(problem)
+        return None

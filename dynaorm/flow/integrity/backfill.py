@@ -1,0 +1,266 @@
+"""What a declaration added later asks of the entities that are stored already: guards, index keys, versions, totals.
+
+Rule 1. Writers that run the new class come first: they keep for what they write all that is declared. What is stored
+        from before is completed entity by entity, each by one transaction that is refused if anybody wrote it since.
+Rule 2. A value that somebody else holds is reported, and everything else of the entity completed.
+Rule 3. An entity of a class that became versioned moves under its new key, as version 1.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import field
+from typing import Any
+
+from dynaorm.entity.dispatch import Stray, classify
+from dynaorm.entity.mapping.constraint import OWNER
+from dynaorm.entity.mapping.mapping import VERSION, VERSION_AT, EntityMapping
+from dynaorm.entity.table import Table
+from dynaorm.entity.text.scalar import datetime_text
+from dynaorm.errors import DynaormError
+from dynaorm.flow.integrity.finding import Fault, Finding, Judgement, Kind
+from dynaorm.flow.integrity.inquiry import Inquiry, Place
+from dynaorm.flow.integrity.judge_guard import expiry_in, guard_expired, holds, owner_check, owner_place
+from dynaorm.flow.integrity.judge_item import Subject, derived, index_changes, unreadable
+from dynaorm.flow.integrity.repairs import (
+    as_deleted,
+    as_inserted,
+    check,
+    owner_of,
+    put_guard,
+    put_version,
+    update,
+)
+from dynaorm.flow.integrity.scope import Scope
+from dynaorm.item.update import Change, SetTo
+from dynaorm.item.value import AttributeValue, Item, same
+from dynaorm.plan.aggregates import contributions
+from dynaorm.plan.known import Ident
+from dynaorm.plan.planned import Planned
+from dynaorm.plan.stamp import version_key
+from dynaorm.record import record
+
+
+def complete(place: Place, scope: Scope) -> Inquiry[Judgement]:
+    """What the entity in a place lacks: one fault for all of it, and one for each value that is somebody else's."""
+    (item,) = yield [place]
+    judgement = Judgement()
+    subject = _subject_at(place.table, item, scope) if item is not None else None
+    if subject is None or subject.mapping.is_expired(subject.item, subject.setting.now):
+        return judgement
+    mapping = subject.mapping
+    if scope.covers_totals(mapping):
+        judgement.target = place
+    counted = scope.with_totals and bool(mapping.aggregates)
+    try:
+        wanted = derived(subject.now)
+        if counted:
+            judgement.contributions = list(contributions(mapping, subject.now.item))
+    except DynaormError as problem:
+        judgement.unsound = mapping if counted else None
+        if scope.covers(mapping):
+            judgement.faults.append(unreadable(subject.now, problem))
+        return judgement
+    if scope.covers(mapping):
+        lacking = _Lacking(subject, wanted.index_keys)
+        yield from _find_guards(lacking, wanted.guards)
+        yield from _find_versions(lacking)
+        judgement.faults = [Fault(one.finding, _again(place, scope), one.actions) for one in lacking.faults()]
+    return judgement
+
+
+def _again(place: Place, scope: Scope) -> Any:
+    def again() -> Inquiry[list[Fault]]:
+        return (yield from complete(place, scope)).faults
+
+    return again
+
+
+# -- what is stored ----------------------------------------------------------------------------------------------------
+
+
+@record
+class _Stored:
+    """An entity as it is stored, and as it is under the key that its class has now.
+
+    Attributes:
+        item: as it is stored.
+        now: the same entity under its present key.
+    """
+
+    item: Item
+    now: Subject
+
+    @property
+    def mapping(self) -> EntityMapping:
+        return self.now.mapping
+
+    @property
+    def setting(self) -> Any:
+        return self.now.setting
+
+    @property
+    def is_moved(self) -> bool:
+        return self.item is not self.now.item
+
+
+def _subject_at(table: Table, item: Item, scope: Scope) -> _Stored | None:
+    setting = scope.new_setting()
+    found = classify(table, item)
+    if isinstance(found, EntityMapping):
+        moved = _under_present_key(found, item)
+        return _Stored(item, Subject(found, item if moved is None else moved, setting))
+    if found is Stray.UNKNOWN and (table.type_attribute is None or table.type_attribute not in item):
+        for mapping in scope.mappings:
+            moved = _under_present_key(mapping, item) if mapping.table is table else None
+            if moved is not None:
+                return _Stored(item, Subject(mapping, moved, setting))
+    return None
+
+
+def _under_present_key(mapping: EntityMapping, item: Item) -> dict[str, AttributeValue] | None:
+    """The item of a class that became versioned under its new key; None where its key is no former one."""
+    if mapping.versioning is None or mapping.sort is None:
+        return None
+    sort, first = mapping.sort.attribute, mapping.partition
+    stored = item[sort.name].get(sort.kind)
+    template = mapping.versioning.template
+    if stored is None or template.match(stored) is not None or template.number_in(stored) is not None:
+        return None
+    if first.match(item[first.attribute.name][first.attribute.kind]) is None:
+        return None
+    latest = template.latest_around(stored)
+    return None if latest is None else {**item, sort.name: {sort.kind: latest}}
+
+
+# -- what is lacking ---------------------------------------------------------------------------------------------------
+
+
+@record(frozen=False)
+class _Lacking:
+    """What an entity lacks, being worked out.
+
+    Attributes:
+        subject: the entity.
+        index_keys: those it must have.
+        words: what it lacks, in words.
+        guards: the actions that claim its values.
+        checks: those that bind the owners whose values are taken over.
+        taken: the values that are somebody else's.
+        numbers: its first version number and time, where it has none.
+        version: the version item that is missing.
+        is_stuck: nothing can be done for it.
+    """
+
+    subject: _Stored
+    index_keys: Mapping[str, AttributeValue]
+    words: list[str] = field(default_factory=list)
+    guards: list[Planned] = field(default_factory=list)
+    checks: dict[Ident, Planned] = field(default_factory=dict)
+    taken: list[Fault] = field(default_factory=list)
+    numbers: dict[str, AttributeValue] = field(default_factory=dict)
+    version: int | None = None
+    is_stuck: bool = False
+
+    def faults(self) -> Iterable[Fault]:
+        yield from self.taken
+        if self.is_stuck:
+            return
+        subject, mapping = self.subject, self.subject.mapping
+        changes = index_changes(mapping, subject.now.item, self.index_keys)
+        if changes:
+            self.words.append("index keys")
+        if not self.words:
+            return
+        detail = f"it lacks {', '.join(self.words)}"
+        key = mapping.key_of(subject.item)
+        finding = Finding(Kind.INCOMPLETE, mapping.table.name, key, mapping.name, detail, mendable=True)
+        yield Fault(finding, actions=(*self._own(changes), *self.guards, *self.checks.values()))
+
+    def _own(self, changes: tuple[Change, ...]) -> Iterable[Planned]:
+        subject, mapping, setting = self.subject, self.subject.mapping, self.subject.setting
+        item = {**subject.now.item, **self.numbers}
+        revision = mapping.table.revision_attribute
+        if revision is not None and (subject.is_moved or changes or self.numbers):
+            item[revision] = {"S": setting.write_id}
+        names = [str(change.path[0]) for change in changes]
+        # What a version item repeats has to be as it was read.
+        also = names if self.version is None else [*names, *subject.item]
+        if subject.is_moved:
+            image = {name: value for name, value in item.items() if name not in names} | dict(self.index_keys)
+            yield as_deleted(mapping, subject.item, setting)
+            yield as_inserted(mapping, image, setting)
+        elif changes or self.numbers:
+            numbered = tuple(SetTo((name,), value) for name, value in self.numbers.items())
+            yield update(mapping, subject.item, (*changes, *numbered), setting=setting, also=also)
+        else:
+            yield check(mapping, subject.item, subject.item, setting, also=also)
+        if self.version is not None:
+            yield put_version(mapping, item, self.version, setting)
+
+
+def _find_guards(lacking: _Lacking, guards: Mapping[str, Place]) -> Inquiry[None]:
+    stored = yield list(guards.values())
+    for (constraint, guard), found in zip(guards.items(), stored, strict=True):
+        yield from _find_guard(lacking, constraint, guard, found)
+
+
+def _find_guard(lacking: _Lacking, constraint: str, guard: Place, found: Item | None) -> Inquiry[None]:
+    subject, mapping, setting = lacking.subject, lacking.subject.mapping, lacking.subject.setting
+    mine = [owner_of(mapping, item) for item in (subject.now.item, subject.item)]
+    if found is not None and any(same(found.get(OWNER), one) for one in mine):
+        is_right = mapping.expiry_of(subject.item) == expiry_in(guard.table, found)
+        if is_right and same(found.get(OWNER), mine[0]):
+            return
+    elif found is not None and OWNER in found and not guard_expired(guard.table, found, setting.now):
+        owner = owner_place(guard.table, found)
+        (item,) = (yield [owner]) if owner is not None else (None,)
+        if owner is not None and holds(owner, item, guard, setting.now) is not False:
+            lacking.taken.append(_taken(subject, guard, owner))
+            return
+        if owner is not None:
+            lacking.checks.update((one.ident, one) for one in owner_check(owner, item, setting))
+    lacking.words.append(f"the guard of {constraint}")
+    lacking.guards.append(
+        put_guard(mapping, subject.now.item, guard, found, constraint=constraint, setting=setting)
+    )
+
+
+def _taken(subject: _Stored, guard: Place, owner: Place) -> Fault:
+    mapping = subject.mapping
+    owners = owner.key, mapping.key_of(subject.item)
+    detail = "another live entity holds it; change it in one of them"
+    return Fault(
+        Finding(
+            Kind.DUPLICATE, guard.table.name, guard.key, mapping.name, detail, mendable=False, owners=owners
+        )
+    )
+
+
+def _find_versions(lacking: _Lacking) -> Inquiry[None]:
+    subject, mapping = lacking.subject, lacking.subject.mapping
+    if mapping.versioning is None:
+        return
+    number = mapping.version_of(subject.item)
+    key = mapping.key_of(subject.now.item)
+    latest, version = yield [
+        Place(mapping.table, key),
+        Place(mapping.table, version_key(mapping, key, number or 1)),
+    ]
+    if subject.is_moved and (latest is not None or version is not None):
+        lacking.taken = [_key_taken(subject, key)]
+        lacking.is_stuck = True
+        return
+    if number is None and version is None:
+        at = datetime_text(subject.setting.now)
+        lacking.numbers = {VERSION: {"N": "1"}, VERSION_AT: {"S": at}}
+    if version is None:
+        lacking.words.append(f"version {number or 1}")
+        lacking.version = number or 1
+
+
+def _key_taken(subject: _Stored, key: Item) -> Fault:
+    mapping = subject.mapping
+    detail = "it is stored under its former key and under its present one; delete one of them"
+    owners = key, mapping.key_of(subject.item)
+    return Fault(
+        Finding(Kind.DUPLICATE, mapping.table.name, key, mapping.name, detail, mendable=False, owners=owners)
+    )

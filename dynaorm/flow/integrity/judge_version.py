@@ -1,0 +1,186 @@
+"""Versions judged: the latest copy against the newest version, and every version against its successor.
+
+Versions are pruned from the oldest up, so a version that is there needs every later one to be there, too.
+"""
+
+from collections.abc import Iterable
+
+from dynaorm.entity.dispatch import classify
+from dynaorm.entity.mapping.mapping import VERSION, VERSION_AT, EntityMapping
+from dynaorm.entity.text.scalar import datetime_text
+from dynaorm.entity.version import version_of
+from dynaorm.errors import DecodeError
+from dynaorm.flow.integrity.finding import Fault, Finding, Kind
+from dynaorm.flow.integrity.inquiry import Inquiry, Place
+from dynaorm.flow.integrity.repairs import check, put_version, update
+from dynaorm.flow.integrity.scope import Scope
+from dynaorm.item.update import SetTo
+from dynaorm.item.value import Item, same
+from dynaorm.plan.known import Setting
+from dynaorm.plan.planned import Planned
+from dynaorm.plan.stamp import version_key
+
+
+def latest_place(version: Place) -> tuple[EntityMapping, Item] | None:
+    """The class and the latest copy's key of a version item; None for what is none."""
+    mappings: Iterable[EntityMapping] = version.table.mappings.values()
+    for mapping in mappings:
+        if mapping.versioning is None or mapping.sort is None:
+            continue
+        part, first = mapping.sort.attribute, mapping.partition
+        latest = mapping.versioning.template.latest_of(version.key[part.name][part.kind])
+        if (
+            latest is not None
+            and first.match(version.key[first.attribute.name][first.attribute.kind]) is not None
+        ):
+            return mapping, {**version.key, part.name: {part.kind: latest}}
+    return None
+
+
+def _number(item: Item) -> int | None:
+    found = item.get(VERSION, {}).get("N")
+    return int(found) if found is not None else None
+
+
+def _fault(kind: Kind, mapping: EntityMapping, key: Item, detail: str, *actions: Planned) -> Fault:
+    finding = Finding(kind, mapping.table.name, mapping.key_of(key), mapping.name, detail, bool(actions))
+    return Fault(finding, actions=actions)
+
+
+# -- the latest copy ---------------------------------------------------------------------------------------------------
+
+
+def judge_latest(mapping: EntityMapping, item: Item, setting: Setting) -> Inquiry[list[Fault]]:
+    """The latest copy, and the version it is the copy of."""
+    key, number = mapping.key_of(item), _number(item)
+    place = Place(mapping.table, version_key(mapping, key, number or 1))
+    (version,) = yield [place]
+    if number is None:
+        detail = "the latest copy has no version number"
+        actions = _first_version(mapping, item, setting) if version is None else ()
+        return [_fault(Kind.VERSION_MISSING, mapping, key, detail, *actions)]
+    if version is None:
+        detail = f"the latest copy is version {number}, and no item keeps that"
+        actions = (check(mapping, key, item, setting, also=item), put_version(mapping, item, number, setting))
+        return [_fault(Kind.VERSION_MISSING, mapping, key, detail, *actions)]
+    if names := differences(mapping, item, version):
+        detail = f"the latest copy and version {number} differ in {', '.join(names)}"
+        return [_fault(Kind.VERSION_DIFFERS, mapping, key, detail)]
+    return []
+
+
+def _first_version(mapping: EntityMapping, item: Item, setting: Setting) -> tuple[Planned, ...]:
+    numbered = {**item, VERSION: {"N": "1"}, VERSION_AT: {"S": datetime_text(setting.now)}}
+    changes = [SetTo((name,), numbered[name]) for name in (VERSION, VERSION_AT)]
+    return (
+        update(mapping, item, changes, setting=setting, also=item),
+        put_version(mapping, numbered, 1, setting),
+    )
+
+
+def differences(mapping: EntityMapping, item: Item, version: Item) -> list[str]:
+    """The versioned fields in which a latest copy and a version differ."""
+    assert mapping.versioning is not None
+    names = mapping.versioning.fields or mapping.fields
+    found = [
+        name
+        for name, field in mapping.fields.items()
+        if name in names and name not in mapping.kept and not field.in_key
+        and not same(field.stored_in(item), field.stored_in(version))
+    ]  # fmt: skip
+    return found + [name for name in (VERSION, VERSION_AT) if not same(item.get(name), version.get(name))]
+
+
+# -- tombstones --------------------------------------------------------------------------------------------------------
+
+
+def judge_tombstone(place: Place, item: Item, scope: Scope) -> Inquiry[list[Fault] | None]:
+    """A tombstone keeps the number of the newest version, which has to be there. None where it is no tombstone."""
+    mapping = _class_of(place, item)
+    if mapping is None:
+        return None
+    if not scope.covers(mapping):
+        return []
+    number = _number(item)
+    if number is None or VERSION_AT not in item:
+        detail = "the tombstone has no version number, or no time"
+        return [_fault(Kind.UNREADABLE, mapping, item, detail)]
+    if number == 0:
+        return []
+    newest = version_key(mapping, mapping.key_of(item), number)
+    (version,) = yield [Place(mapping.table, newest)]
+    if version is not None:
+        return []
+    detail = f"the entity was deleted as version {number}, and no item keeps that"
+    return [_fault(Kind.VERSION_MISSING, mapping, item, detail)]
+
+
+def _class_of(place: Place, item: Item) -> EntityMapping | None:
+    attribute = place.table.type_attribute
+    tag = item.get(attribute) if attribute is not None else None
+    if tag is not None:
+        found: EntityMapping | None = place.table.mappings.get(str(tag.get("S")))
+        return found
+    mappings: Iterable[EntityMapping] = place.table.mappings.values()
+    for mapping in mappings:
+        parts = [one for one in (mapping.partition, mapping.sort) if one is not None]
+        if mapping.versioning is not None and all(
+            one.match(item[one.attribute.name][one.attribute.kind]) is not None for one in parts
+        ):
+            return mapping
+    return None
+
+
+# -- version items -----------------------------------------------------------------------------------------------------
+
+
+def judge_version(mapping: EntityMapping, item: Item, latest: Item) -> Inquiry[list[Fault]]:
+    """A version item, its successor and the latest copy."""
+    number = _number_in_key(mapping, item)
+    successor = Place(mapping.table, version_key(mapping, latest, number + 1))
+    copy, following = yield [Place(mapping.table, latest), successor]
+    found = classify(mapping.table, copy) if copy is not None else None
+    if isinstance(found, EntityMapping):
+        mapping = found
+        if copy is not None and number == _number(copy) and differences(mapping, copy, item):
+            return []  # found at the latest copy
+    if problem := _unreadable(mapping, item, latest, number):
+        return [_fault(Kind.UNREADABLE, mapping, item, problem)]
+    if following is not None:
+        return []
+    if copy is None:
+        detail = f"version {number} is there, and no latest copy"
+        return [_fault(Kind.NO_LATEST, mapping, item, detail)]
+    return (yield from _judge_number(mapping, item, copy, number))
+
+
+def _judge_number(mapping: EntityMapping, item: Item, copy: Item, number: int) -> Inquiry[list[Fault]]:
+    """A version without a successor, against the number of the latest copy."""
+    newest = _number(copy)
+    if newest is None or newest - number in (0, 1):
+        return []  # as it should be, or found at the latest copy
+    if number < newest:
+        detail = f"version {number + 1} is missing, and the newest is {newest}"
+        return [_fault(Kind.VERSION_GAP, mapping, item, detail)]
+    latest = mapping.key_of(copy)
+    (own,) = yield [Place(mapping.table, version_key(mapping, latest, newest))]
+    if own is None or (not mapping.is_tombstone(copy) and differences(mapping, copy, own)):
+        return []  # found at the latest copy
+    detail = f"the latest copy is version {newest}, and version {number} is there"
+    return [_fault(Kind.VERSION_DIFFERS, mapping, latest, detail)]
+
+
+def _number_in_key(mapping: EntityMapping, item: Item) -> int:
+    assert mapping.versioning is not None and mapping.sort is not None
+    part = mapping.sort.attribute
+    number = mapping.versioning.template.number_in(item[part.name][part.kind])
+    assert number is not None
+    return number
+
+
+def _unreadable(mapping: EntityMapping, item: Item, latest: Item, number: int) -> str:
+    try:
+        version_of(mapping, latest, number, item)
+    except DecodeError as problem:
+        return "; ".join(problem.problems)
+    return ""

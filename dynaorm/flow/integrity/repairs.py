@@ -1,0 +1,200 @@
+"""The actions that mend what is wrong, each conditional on exactly what was read.
+
+Rule 1. An entity that a repair relies on is bound by its revision and by the values of all that anything is derived
+        from: what needs repair has often been written by somebody who knows no revisions. What is copied is bound
+        whole. One that is not there has to be absent still.
+Rule 2. A guard item is bound by its owner and its expiry as they were read.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+from dynaorm.entity.mapping.constraint import OWNER, TABLE
+from dynaorm.entity.mapping.mapping import DELETED, VERSION, VERSION_AT, EntityMapping
+from dynaorm.entity.table import Table
+from dynaorm.flow.integrity.inquiry import Place
+from dynaorm.item.action import ConditionCheck, Delete, Put, Update
+from dynaorm.item.condition import Condition, all_of, equals, exists, missing
+from dynaorm.item.update import Change, SetTo
+from dynaorm.item.value import AttributeValue, Item
+from dynaorm.plan.known import Setting
+from dynaorm.plan.net import Before, Net, Write
+from dynaorm.plan.planned import Planned, Purpose
+from dynaorm.plan.stamp import version_item, version_key
+
+
+def owner_of(mapping: EntityMapping, key: Item) -> AttributeValue:
+    """What a guard item says of its owner."""
+    owner: dict[str, AttributeValue] = mapping.key_of(key)
+    if mapping.table.guard_table is not None:
+        owner = {TABLE: {"S": mapping.table.name}, **owner}
+    return {"M": owner}
+
+
+def guard_item(mapping: EntityMapping, guard: Place, item: Item) -> dict[str, AttributeValue]:
+    """The guard item an entity must have."""
+    found: dict[str, AttributeValue] = {**guard.key, OWNER: owner_of(mapping, item)}
+    expiry = mapping.expiry_of(item)
+    if expiry is not None and mapping.expires is not None:
+        found[mapping.expires.attribute] = {"N": str(expiry)}
+    return found
+
+
+def as_read(item: Item, names: Iterable[str]) -> Condition | None:
+    """That some attributes are as they were read."""
+    return all_of(
+        *(equals(name, item[name]) if name in item else missing(name) for name in dict.fromkeys(names))
+    )
+
+
+def guard_as_read(table: Table, item: Item | None) -> Condition:
+    """That a guard item is as it was read."""
+    if item is None:
+        return missing(table.pk.name)
+    names = [OWNER] if table.ttl_attribute is None else [OWNER, table.ttl_attribute]
+    condition = as_read(item, names)
+    found = all_of(exists(table.pk.name), condition)
+    assert found is not None
+    return found
+
+
+def unchanged(mapping: EntityMapping, item: Item, also: Iterable[str] = ()) -> Condition:
+    """That an entity (or its tombstone) is as it was read. ``also``: attributes that matter besides."""
+    table = mapping.table
+    names = [] if table.revision_attribute is None else [table.revision_attribute]
+    if table.type_attribute is not None:
+        names.append(table.type_attribute)
+    if mapping.versioning is not None:
+        names += [VERSION, VERSION_AT, DELETED]
+    fields = [mapping.fields[name] for name in sorted(mapping.derived_fields)]
+    names += [name for one in fields if not one.in_key for name in (one.attribute, *one.formerly)]
+    condition = as_read(item, [name for name in (*names, *also) if name not in table.key_names])
+    found = all_of(exists(table.pk.name), condition)
+    assert found is not None
+    return found
+
+
+def check(
+    mapping: EntityMapping, key: Item, item: Item | None, setting: Setting, *, also: Iterable[str] = ()
+) -> Planned:
+    """That an entity is as it was read, or absent still. ``also``: attributes that matter besides."""
+    table = mapping.table
+    condition = missing(table.pk.name) if item is None else unchanged(mapping, item, also)
+    action = ConditionCheck(setting.table_name(table.name), mapping.key_of(key), condition)
+    return _planned(action, Purpose.CHECK, mapping, key, expected=_revision(mapping, item))
+
+
+def put_guard(
+    mapping: EntityMapping,
+    item: Item,
+    guard: Place,
+    stored: Item | None,
+    *,
+    constraint: str,
+    setting: Setting,
+) -> Planned:
+    """The guard item of an entity, in place of what was read."""
+    action = Put(
+        setting.table_name(guard.table.name),
+        guard_item(mapping, guard, item),
+        guard_as_read(guard.table, stored),
+    )
+    purpose = Purpose.CLAIM if stored is None else Purpose.PASS_ON
+    value = mapping.constraints[constraint].value_of(mapping.subject(item))
+    return _planned(action, purpose, mapping, item, item_key=guard.key, constraint=constraint, value=value)
+
+
+def delete_guard(
+    mapping: EntityMapping, owner: Item, guard: Place, stored: Item, *, constraint: str, setting: Setting
+) -> Planned:
+    """An orphan guard item goes."""
+    action = Delete(setting.table_name(guard.table.name), guard.key, guard_as_read(guard.table, stored))
+    value = str(guard.key[guard.table.pk.name]["S"]).partition("#")[2]
+    return _planned(
+        action, Purpose.RELEASE, mapping, owner, item_key=guard.key, constraint=constraint, value=value
+    )
+
+
+def put_version(mapping: EntityMapping, item: Item, number: int, setting: Setting) -> Planned:
+    """The version item that a latest copy stands for."""
+    table = mapping.table
+    return _planned(
+        Put(setting.table_name(table.name), version_image(mapping, item, number), missing(table.pk.name)),
+        Purpose.VERSION,
+        mapping,
+        item,
+        item_key=version_key(mapping, mapping.key_of(item), number),
+        number=number,
+    )
+
+
+def version_image(mapping: EntityMapping, item: Item, number: int) -> dict[str, AttributeValue]:
+    """The version item of a latest copy."""
+    key = mapping.key_of(item)
+    return version_item(
+        Net(mapping, key, Before.KNOWN, Write.UPDATE, item, mapping, after=dict(item), version=number)
+    )
+
+
+def update(
+    mapping: EntityMapping,
+    item: Item,
+    changes: Iterable[Change],
+    *,
+    setting: Setting,
+    also: Iterable[str] = (),
+) -> Planned:
+    """A change of an entity's item that was read, under a new revision. ``also``: attributes it relies on besides."""
+    table, revision = mapping.table, None
+    changes = tuple(changes)
+    if table.revision_attribute is not None:
+        revision = setting.write_id
+        changes = (*changes, SetTo((table.revision_attribute,), {"S": revision}))
+    action = Update(
+        setting.table_name(table.name), mapping.key_of(item), changes, unchanged(mapping, item, also)
+    )
+    return _planned(
+        action,
+        Purpose.UPDATE,
+        mapping,
+        item,
+        before=item,
+        expected=_revision(mapping, item),
+        revision=revision,
+    )
+
+
+def _revision(mapping: EntityMapping, item: Item | None) -> str | None:
+    return mapping.revision_of(item) if item is not None else None
+
+
+def _planned(
+    action: ConditionCheck | Delete | Put | Update,
+    purpose: Purpose,
+    mapping: EntityMapping,
+    key: Item,
+    **more: Any,
+) -> Planned:
+    own = mapping.key_of(key)
+    after = action.item if isinstance(action, Put) else None
+    return Planned(action, purpose, mapping, own, **{"item_key": own, "after": after, **more})
+
+
+def as_deleted(mapping: EntityMapping, item: Item, setting: Setting) -> Planned:
+    """An entity's item goes, whole as it was read."""
+    table = mapping.table
+    action = Delete(setting.table_name(table.name), mapping.key_of(item), unchanged(mapping, item, item))
+    return _planned(action, Purpose.DELETE, mapping, item, before=item, expected=_revision(mapping, item))
+
+
+def as_inserted(mapping: EntityMapping, image: Item, setting: Setting) -> Planned:
+    """An entity's item comes, where nothing is stored."""
+    table, revision = mapping.table, None
+    image = dict(image)
+    if table.type_attribute is not None:
+        image[table.type_attribute] = {"S": mapping.name}
+    if table.revision_attribute is not None:
+        revision = setting.write_id
+        image[table.revision_attribute] = {"S": revision}
+    action = Put(setting.table_name(table.name), image, missing(table.pk.name))
+    return _planned(action, Purpose.INSERT, mapping, image, revision=revision)

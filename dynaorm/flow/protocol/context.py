@@ -1,0 +1,30 @@
+"""What every flow of a session shares."""
+
+from collections.abc import Callable
+
+from dynaorm.errors import DecodeError
+from dynaorm.flow.protocol.call import Clock
+from dynaorm.flow.protocol.retry import Retry
+from dynaorm.record import record
+
+
+@record
+class Context:
+    """A session's settings.
+
+    Attributes:
+        table_name: the physical name of a declared table.
+        retry: how often and how long to repeat.
+        clock: time, randomness and identifiers.
+        consistent: whether plain reads are strongly consistent; reads that a plan is computed from always are.
+        on_decode_error: called with the error of an item in a list that does not fit its class; without it the list
+            fails.
+        cursor_secret: signs cursors, so that nobody can make one up.
+    """
+
+    table_name: Callable[[str], str]
+    retry: Retry
+    clock: Clock
+    consistent: bool = False
+    on_decode_error: Callable[[DecodeError], object] | None = None
+    cursor_secret: bytes | None = None

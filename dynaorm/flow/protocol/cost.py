@@ -1,0 +1,36 @@
+"""What reading has cost, so that a query can show it."""
+
+from collections.abc import Iterable
+from typing import Self
+
+from dynaorm.flow.protocol.call import Reply
+from dynaorm.record import record
+
+
+@record(frozen=False)
+class ReadCost:
+    """Requests that were answered, and the read capacity units DynamoDB says they consumed."""
+
+    requests: int = 0
+    read_units: float = 0.0
+
+    @classmethod
+    def of(cls, costs: Iterable["ReadCost"]) -> Self:
+        """The sum of several."""
+        found = cls()
+        found.take(costs)
+        return found
+
+    def take(self, costs: Iterable["ReadCost"]) -> None:
+        """Count what others have cost."""
+        for one in costs:
+            self.requests += one.requests
+            self.read_units += one.read_units
+
+    def add(self, reply: Reply) -> None:
+        """Count one answer, to a request that asked for ``ReturnConsumedCapacity``."""
+        self.requests += 1
+        consumed = reply.get("ConsumedCapacity") or ()
+        # A batch names each table it read.
+        for one in (consumed,) if isinstance(consumed, dict) else consumed:
+            self.read_units += float(one.get("CapacityUnits", 0))

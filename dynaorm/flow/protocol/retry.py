@@ -1,0 +1,105 @@
+"""Which answers are worth repeating a call for, and how long to wait between.
+
+Full jitter: the pause before the n-th repetition is uniform between nothing and a ceiling that doubles each time.
+Source: AWS Builders' Library, "Timeouts, retries, and backoff with jitter".
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from dynaorm.errors import UsageError
+from dynaorm.flow.protocol.call import Clock, Refusal
+from dynaorm.record import record
+
+# DynamoDB remembers a client request token for ten minutes after the request completed; past that a repetition would be
+# a new request. One minute is left for the last attempt itself.
+WINDOW_SECONDS: Final = 540.0
+
+_CONFLICTS: Final = frozenset(
+    {
+        "TransactionConflict",
+        "TransactionConflictException",
+        "TransactionInProgressException",
+        "ReplicatedWriteConflictException",
+    }
+)
+_THROTTLES: Final = frozenset(
+    {
+        "ThrottlingError",
+        "ThrottlingException",
+        "ProvisionedThroughputExceeded",
+        "ProvisionedThroughputExceededException",
+        "RequestLimitExceeded",
+    }
+)
+
+# What a transport makes of a signature refused for its time, once it knows DynamoDB's: signed anew, it will do.
+WRONG_CLOCK: Final = "RequestTimeTooSkewed"
+
+
+@record
+class Retry:
+    """How a session repeats calls that conflicted, were throttled or got no answer.
+
+    Attributes:
+        attempts: how often a call is sent at most, the first time included.
+        seconds: how long after the first attempt a call may still be repeated; at most 540.
+        base: the ceiling of the first pause, in seconds; it doubles with each repetition.
+        cap: the highest ceiling, in seconds.
+
+    Raises:
+        UsageError: a number that makes no sense.
+    """
+
+    attempts: int = 10
+    seconds: float = WINDOW_SECONDS
+    base: float = 0.05
+    cap: float = 5.0
+
+    def __post_init__(self) -> None:
+        if self.attempts < 1 or not 0 <= self.seconds <= WINDOW_SECONDS or self.base < 0 or self.cap < 0:
+            raise UsageError(
+                problem=f"{self} cannot be kept",
+                remedy=f"use attempts >= 1, 0 <= seconds <= {WINDOW_SECONDS:g}, base and cap >= 0",
+            )
+
+    def pauses(self, clock: Clock, *, age: float = 0.0) -> Iterator[float]:
+        """The pause in seconds before each repetition; it ends when attempts or time are spent.
+
+        ``age``: how many seconds ago a plan was made that is sent again now. Its token does not live longer for that.
+        """
+        # Here, not when the first pause is asked for: the first attempt counts, too.
+        return self._pauses(clock, clock.monotonic() + min(self.seconds, WINDOW_SECONDS - age))
+
+    def _pauses(self, clock: Clock, end: float) -> Iterator[float]:
+        ceiling = min(self.cap, self.base)
+        for _ in range(self.attempts - 1):
+            pause = ceiling * clock.jitter()
+            if clock.monotonic() + pause > end:
+                return
+            ceiling = min(self.cap, ceiling * 2)
+            yield pause
+
+
+DEFAULT_RETRY: Final = Retry()
+
+
+def codes_of(refusal: Refusal) -> list[str]:
+    """The codes that say why: those of the failed actions of a transaction, or the error's own."""
+    reasons = [reason.code for reason in refusal.reasons if reason is not None and reason.code != "None"]
+    return reasons or [refusal.code]
+
+
+def conflict_in(refusal: Refusal) -> str | None:
+    """The code of a conflict with another write; None without one."""
+    return next((code for code in codes_of(refusal) if code in _CONFLICTS), None)
+
+
+def throttle_in(refusal: Refusal) -> str | None:
+    """The code of a throttle; None without one."""
+    return next((code for code in codes_of(refusal) if code in _THROTTLES), None)
+
+
+def is_retryable(refusal: Refusal) -> bool:
+    """Whether nothing but time stands against the call: a conflict or throttle anywhere among its reasons."""
+    return conflict_in(refusal) is not None or throttle_in(refusal) is not None or refusal.code == WRONG_CLOCK

@@ -1,0 +1,4 @@
+"""Connections of our own: signing, sending and reading HTTP without botocore's client.
+
+Transports over another library stand beside this folder.
+"""

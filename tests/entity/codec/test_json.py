@@ -1,0 +1,76 @@
+"""Values of undeclared type: what JSON can say, and what a model allows beyond its fields."""
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from pydantic import BaseModel, ConfigDict, JsonValue
+
+from dynaorm.entity.codec.of_type import codec_of
+
+
+@pytest.mark.parametrize(
+    ("value", "stored"),
+    [
+        (None, {"NULL": True}),
+        (True, {"BOOL": True}),
+        (1, {"N": "1"}),
+        (1.5, {"N": "1.5"}),
+        ("1", {"S": "1"}),
+        ([1, [None]], {"L": [{"N": "1"}, {"L": [{"NULL": True}]}]}),
+        ({"a": {}}, {"M": {"a": {"M": {}}}}),
+    ],
+)
+def test_json_is_told_by_the_stored_type(value: Any, stored: Any) -> None:
+    codec = codec_of(JsonValue)
+    assert codec.encode(value) == stored
+    assert codec.decode(stored) == value
+    assert type(codec.decode(stored)) is type(value)
+
+
+@pytest.mark.parametrize(
+    ("value", "problem"),
+    [
+        (1e23, "would come back as 100000000000000000000000"),
+        (Decimal("0.1"), "would come back as 0.1"),
+        ({1: 2}, "has the key 1, not a str"),
+        ({"a": [object()]}, r"at a\[0\]: is <object object at .*>, not a value that JSON has"),
+        ({"a": {"x", b"y"}}, "at a: holds a set that is not of strings only"),
+    ],
+)
+def test_what_would_come_back_as_something_else_is_refused(value: Any, problem: str) -> None:
+    with pytest.raises(ValueError, match=problem):
+        codec_of(JsonValue).encode(value)
+
+
+def test_a_number_too_long_for_a_float_is_read_exactly() -> None:
+    assert codec_of(JsonValue).decode({"N": "0.1234567890123456789012"}) == Decimal(
+        "0.1234567890123456789012"
+    )
+
+
+class Open(BaseModel):
+    model_config = ConfigDict(extra="allow")
+    name: str
+
+
+def test_extra_fields_of_a_model_are_stored_and_every_type_of_them_is_read() -> None:
+    codec = codec_of(Open)
+    value = Open.model_validate(
+        {"name": "a", "more": [1, 2.5], "raw": b"x", "tags": {"b", "a"}, "none": None}
+    )
+    stored = codec.encode(value)
+    assert stored["M"]["tags"] == {"SS": ["a", "b"]}
+    assert Open.model_validate(codec.decode(stored)) == value
+    assert codec.decode({"M": {"name": {"S": "a"}, "n": {"NS": ["1"]}, "b": {"BS": [b"x"]}}}) == {
+        "name": "a",
+        "n": {1},
+        "b": {b"x"},
+    }
+
+
+def test_an_int_or_float_is_a_number_and_nothing_else() -> None:
+    codec = codec_of(int | float)
+    assert [codec.decode(codec.encode(one)) for one in (1, 1.5)] == [1, 1.5]
+    with pytest.raises(ValueError, match="not a number"):
+        codec.encode(True)

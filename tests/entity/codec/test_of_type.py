@@ -1,0 +1,156 @@
+"""Which types have a codec, which have none, and that types may contain themselves."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Annotated, Any, Generic, NamedTuple, NewType, TypeVar
+
+import pytest
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, RootModel, TypeAdapter
+from typing_extensions import TypeAliasType, TypedDict
+
+from dynaorm.entity.codec.of_type import Unstorable, codec_of
+from dynaorm.entity.marker import Attribute
+
+T = TypeVar("T")
+UserId = NewType("UserId", str)
+Tree = TypeAliasType("Tree", "int | list[Tree] | dict[str, Tree | None]")
+Listed = TypeAliasType("Listed", list[T], type_params=(T,))
+
+
+class Node(BaseModel):
+    value: int
+    next: "Node | None" = None
+    kids: list["Node"] = []
+
+
+class Branch(RootModel[dict[str, "Branch"]]):
+    pass
+
+
+class Chain(NamedTuple):
+    value: int
+    rest: "Chain | None"
+
+
+class Folder(TypedDict):
+    folders: "list[Folder]"
+
+
+class Left(BaseModel):
+    right: "Right | None" = None
+
+
+class Right(BaseModel):
+    left: Left
+
+
+@pytest.mark.parametrize(
+    ("annotation", "value"),
+    [
+        (UserId, "u1"),
+        (Annotated[int, Field(gt=0)], 5),
+        (Listed[int], [1]),
+        (Tree, {"a": [1, {"b": None}]}),
+        (Tree | None, None),
+        (Node, Node(value=1, next=Node(value=2), kids=[Node(value=3, kids=[Node(value=4)])])),
+        (Branch, Branch({"a": Branch({"b": Branch({})})})),
+        (Chain, Chain(1, Chain(2, None))),
+        (Folder, {"folders": [{"folders": []}]}),
+        (Left, Left(right=Right(left=Left()))),
+        (JsonValue | None, {"a": None}),
+    ],
+)
+def test_aliases_and_types_that_contain_themselves_have_a_codec(annotation: Any, value: Any) -> None:
+    codec = codec_of(annotation)
+    loaded = TypeAdapter(annotation).validate_python(codec.decode(codec.encode(value)))
+    assert loaded == value
+    assert type(loaded) is type(value)
+
+
+def test_paths_go_through_a_type_that_contains_itself() -> None:
+    members = codec_of(Node).members
+    for _ in range(3):
+        assert members is not None
+        assert members["value"][0] == "value"
+        kids = members["kids"][1].element
+        assert kids is not None
+        assert kids.members is not None
+        members = members["next"][1].members
+
+
+def test_a_value_deep_in_a_type_that_contains_itself_is_checked() -> None:
+    bad = Node(value=1, next=Node(value=2, kids=[Node.model_construct(value="x")]))
+    with pytest.raises(ValueError, match=r"at next.kids\[0\].value: is a str, not an int"):
+        codec_of(Node).encode(bad)
+
+
+@pytest.mark.parametrize(
+    ("annotation", "problem"),
+    [
+        (Any, "Any has no type to store it by"),
+        (object, "object has no type to store it by"),
+        (dict, r"write dict\[str, ...\], or a model"),
+        (list, r"write list\[...\]"),
+        (set, r"write set\[...\]"),
+        (frozenset, r"write frozenset\[...\]"),
+        (tuple, r"write tuple\[..., ...\]"),
+        (Sequence[int], r"write list\[...\] or tuple\[..., ...\]"),
+        (Iterable[int], "Iterable has no type"),
+        (Callable[[], int], "Callable has no type"),
+        (complex, "complex has no type"),
+        (list[Any], "Any has no type"),
+        (set[bool], r"use list\[...\]"),
+        (set[int | None], r"use list\[...\]"),
+        (set[list[int]], r"use list\[...\]"),
+        (dict[bytes, int], r"use dict\[str, ...\]"),
+        (dict[bool, int], r"use dict\[str, ...\]"),
+        (dict[int | str, int], r"use dict\[str, ...\]"),
+        (T, "is a type variable"),
+        ("Nowhere", "could not be resolved"),
+        pytest.param(
+            Annotated[int, Attribute(encode=lambda value: {"N": str(value)})], "give both", id="encode-alone"
+        ),
+    ],
+    ids=str,
+)
+def test_a_type_without_a_codec_is_refused_with_a_remedy(annotation: Any, problem: str) -> None:
+    with pytest.raises(Unstorable, match=problem):
+        codec_of(annotation)
+
+
+class Inner(BaseModel):
+    anything: dict[str, Any]
+
+
+class Outer(BaseModel):
+    inner: list[Inner]
+
+
+def test_a_problem_inside_of_models_says_where_it_is() -> None:
+    with pytest.raises(Unstorable, match=r"Outer.inner: Inner.anything: Any has no type to store it by"):
+        codec_of(Outer)
+
+
+class Own(BaseModel):
+    z: Annotated[
+        complex | None,
+        Attribute("Z", encode=lambda value: {"S": str(value)}, decode=lambda stored: complex(stored["S"])),
+    ]
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+
+def test_a_nested_field_may_have_an_encode_of_its_own() -> None:
+    codec = codec_of(Own)
+    assert codec.encode(Own(z=1j)) == {"M": {"Z": {"S": "1j"}}}
+    assert codec.encode(Own(z=None)) == {"M": {"Z": {"NULL": True}}}
+    assert codec.decode({"M": {"Z": {"S": "1j"}}}) == {"z": 1j}
+    assert codec.decode({"M": {}}) == {"z": None}
+
+
+class Page(BaseModel, Generic[T]):
+    items: list[T]
+
+
+def test_a_generic_model_needs_its_arguments() -> None:
+    assert codec_of(Page[str]).encode(Page[str](items=["a"])) == {"M": {"items": {"L": [{"S": "a"}]}}}
+    with pytest.raises(Unstorable, match=r"Page.items: ~T is a type variable; .* as in Page\[int\]"):
+        codec_of(Page)

@@ -1,0 +1,72 @@
+"""``load(save(x)) == x`` for any declarable type: types and values are made up, pydantic does the loading."""
+
+from decimal import Decimal
+from typing import Any
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pydantic import ConfigDict, JsonValue, create_model
+
+from dynaorm.entity.codec.of_type import codec_of
+from dynaorm.item.value import same
+from tests.entity.kinds import DECIMALS, FLOATS, SAMPLES, TEXTS, Sample
+
+calm = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+
+
+@calm
+@given(SAMPLES, st.booleans())
+def test_what_is_saved_is_what_is_loaded(sample: Sample, strict: bool) -> None:
+    annotation, value = sample
+    holder = create_model("Holder", __config__=ConfigDict(strict=strict), held=(annotation, ...))
+    codec = codec_of(annotation, strict=strict)
+    stored = codec.encode(value)
+    loaded: Any = holder.__pydantic_validator__.validate_python(
+        {"held": codec.decode(stored)}, by_alias=False, by_name=True
+    )
+    assert loaded.held == value
+    assert same(codec.encode(loaded.held), stored)
+    assert stored.keys() <= codec.tags
+
+
+@calm
+@given(SAMPLES)
+def test_equal_values_are_encoded_alike(sample: Sample) -> None:
+    annotation, value = sample
+    assert codec_of(annotation).encode(value) == codec_of(annotation).encode(value)
+
+
+json = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(10**30), 10**30)
+    | FLOATS.filter(lambda x: abs(x) < 1e15)
+    | TEXTS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
+)
+
+
+@given(json)
+def test_whatever_json_can_say_is_loaded_as_it_was(value: Any) -> None:
+    codec = codec_of(JsonValue)
+    assert codec.decode(codec.encode(value)) == value
+
+
+@given(st.integers() | st.floats() | DECIMALS)
+def test_a_number_of_undeclared_type_comes_back_equal_or_is_refused(value: float | Decimal) -> None:
+    codec = codec_of(JsonValue)
+    try:
+        stored = codec.encode(value)
+    except ValueError:
+        return
+    assert codec.decode(stored) == value
+
+
+@given(SAMPLES, json)
+def test_a_strange_attribute_value_is_a_value_error_or_decoded(sample: Sample, strange: Any) -> None:
+    """A table may hold anything; never does reading it fail in a way the caller is not told of."""
+    codec = codec_of(sample[0])
+    try:
+        codec.decode(codec_of(JsonValue).encode(strange))
+    except ValueError as problem:
+        assert str(problem)  # noqa: PT017 (to be decoded is right, too)

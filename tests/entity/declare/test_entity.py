@@ -1,0 +1,233 @@
+"""When a class is mapped: as soon as its fields are known, and never half."""
+
+import typing
+from typing import Annotated, Any, Generic, TypeVar
+
+import pytest
+from pydantic import BaseModel, ConfigDict, computed_field, create_model
+from pydantic.errors import PydanticUndefinedAnnotation
+from typing_extensions import TypeAliasType
+
+from dynaorm import Attribute, Entity, Key, Table, Unique, Versioned
+from dynaorm.entity.mapping.mapping import mapping_of
+from dynaorm.errors import DeclarationError, UsageError
+
+T = TypeVar("T")
+
+
+class Tree(Entity, table=Table("app"), pk="TREE#{slug}", sk="A"):
+    slug: str
+    root: "Branch"
+
+
+class Wrong(Entity, table=Table("app"), pk="WRONG#{slgu}", sk="A"):
+    slug: str
+    root: "Branch"
+
+
+class Lazy(Entity, table=Table("app"), pk="LAZY#{slug}", sk="A", defer_build=True):
+    slug: str
+
+
+class Homeless(Entity, table=Table("app"), pk="HOMELESS#{slug}", sk="A"):
+    slug: str
+    root: "Nowhere"  # type: ignore[name-defined]  # noqa: F821
+
+
+def test_a_class_that_waits_for_a_type_is_not_mapped_yet() -> None:
+    with pytest.raises(PydanticUndefinedAnnotation, match="name 'Nowhere' is not defined"):
+        Key(Homeless, slug="x")
+
+
+class Branch(BaseModel):
+    name: str
+    branches: list["Branch"] = []
+
+
+def test_a_class_is_mapped_once_its_forward_references_are_known() -> None:
+    mapping = mapping_of(Tree)
+    branch = {"name": {"S": "a"}, "branches": {"L": [{"M": {"name": {"S": "b"}, "branches": {"L": []}}}]}}
+    value = Branch(name="a", branches=[Branch(name="b")])
+    assert mapping.encode({"slug": "x", "root": value}) == {"slug": {"S": "x"}, "root": {"M": branch}}
+
+
+def test_a_class_whose_completion_failed_raises_its_error_again_whenever_it_is_used() -> None:
+    expected = "Cannot map class Wrong:\n  - pk='WRONG#{slgu}': {slgu} names no field; did you mean {slug}?"
+    with pytest.raises(DeclarationError) as first:
+        Wrong.model_rebuild()
+    errors = [first.value]
+    for _ in range(2):
+        with pytest.raises(DeclarationError) as again:
+            Key(Wrong, slug="x")
+        errors.append(again.value)
+    assert [str(error) for error in errors] == [expected] * 3
+
+
+def test_a_class_that_pydantic_builds_late_is_mapped_when_it_is_used() -> None:
+    assert Key(Lazy, slug="x").primary_key == {"PK": {"S": "LAZY#x"}, "SK": {"S": "A"}}
+
+
+def test_a_class_that_is_rebuilt_stays_mapped() -> None:
+    Tree.model_rebuild(force=True)
+    assert mapping_of(Tree).table.mappings["Tree"] is mapping_of(Tree)
+
+
+def test_a_generic_base_is_mapped_with_its_types_filled_in() -> None:
+    class Box(Entity, Generic[T]):
+        slug: str
+        content: T
+
+    class NumberBox(Box[int], table=Table("app"), pk="BOX#{slug}", sk="A"):
+        pass
+
+    assert mapping_of(NumberBox).encode({"slug": "x", "content": 5}) == {
+        "slug": {"S": "x"},
+        "content": {"N": "5"},
+    }
+
+
+@pytest.mark.parametrize(
+    "kind", [TypeAliasType, getattr(typing, "TypeAliasType", TypeAliasType)], ids=["backport", "own"]
+)
+def test_an_alias_is_what_it_stands_for_whoever_made_it(kind: Any) -> None:
+    """From Python 3.12 on, those of the ``type`` statement are not those of typing_extensions."""
+    email = kind("email", Annotated[str, Unique()])
+    only = kind("only", Annotated[T, Versioned()], type_params=(T,))
+    other: Any = kind("other", str | None)
+    keys: dict[str, Any] = {"table": Table("app"), "pk": "USER#{email}", "sk": "A", "versioned": True}
+    fields: dict[str, Any] = {"email": email, "name": only[str], "others": list[other]}
+    mapping = mapping_of(create_model("User", __base__=Entity, __cls_kwargs__=keys, **fields))
+    values = {"email": "x", "name": "Bo", "others": ["y", None]}
+    assert mapping.claims(values, dict) == [("email", "email#x", "x")]
+    assert mapping.primary_key(values)["PK"] == {"S": "USER#x"}
+    assert mapping.encode(values)["others"] == {"L": [{"S": "y"}, {"NULL": True}]}
+    assert mapping.fields["name"].versioned
+
+
+def test_what_is_computed_or_private_is_not_stored() -> None:
+    class User(Entity, table=Table("app"), pk="USER#{slug}", sk="A"):
+        slug: str
+        _secret: str = "s"
+
+        @computed_field  # type: ignore[prop-decorator]
+        @property
+        def shout(self) -> str:
+            return self.slug.upper()
+
+    assert list(mapping_of(User).fields) == ["slug"]
+
+
+def test_a_validated_default_may_be_written_as_another_type() -> None:
+    class User(Entity, table=Table("app"), pk="USER#{slug}", sk="A"):
+        model_config = ConfigDict(validate_default=True)
+
+        slug: str
+        level: int = "5"  # type: ignore[assignment]
+
+    assert User(slug="x").level == 5
+
+
+def test_a_codec_of_the_user_s_own_never_sees_none() -> None:
+    def encode(value: complex) -> dict[str, str]:
+        return {"S": f"{value.real} {value.imag}"}
+
+    def decode(stored: object) -> complex:
+        assert isinstance(stored, dict)
+        return complex(*map(float, stored["S"].split()))
+
+    class Wave(Entity, table=Table("app"), pk="WAVE#{slug}", sk="A"):
+        model_config = ConfigDict(arbitrary_types_allowed=True)
+
+        slug: str
+        phase: Annotated[complex, Attribute("Phase", encode=encode, decode=decode)] = 1j
+        other: Annotated[complex | None, Attribute(encode=encode, decode=decode)] = 2j
+
+    item = mapping_of(Wave).encode(vars(Wave(slug="x", other=None)))
+    assert item == {"slug": {"S": "x"}, "Phase": {"S": "0.0 1.0"}, "other": {"NULL": True}}
+    values = mapping_of(Wave).decode(item)
+    assert values == {"slug": "x", "phase": 1j, "other": None}
+
+
+def test_a_subclass_may_change_what_a_marker_says_as_long_as_it_says_something() -> None:
+    class Person(Entity):
+        email: Annotated[str, Unique()]
+
+    class User(Person, table=Table("app"), pk="USER#{email}", sk="A"):
+        email: Annotated[str, Unique("mail", normalize=str.casefold)]
+
+    assert list(mapping_of(User).constraints) == ["mail"]
+
+
+def test_versions_of_a_few_fields_hold_those() -> None:
+    class Audit(Entity, table=Table("app"), pk="AUDIT#{slug}", sk="Audit", versioned=True):
+        slug: str
+        result: Annotated[str, Versioned()]
+        note: str = ""
+
+    versioning = mapping_of(Audit).versioning
+    assert versioning is not None
+    assert versioning.fields == frozenset({"result"})
+
+
+def test_the_base_itself_is_no_entity_to_store() -> None:
+    with pytest.raises(UsageError, match="Entity is not mapped to a table; declare class Entity"):
+        mapping_of(Entity)
+
+
+def refusal(**given: Any) -> str:
+    """What the author of a class Ticket is told; fields are given in capitals, to tell them from keywords."""
+    keys: dict[str, Any] = {"table": Table("app"), "pk": "TICKET#{SLUG}", "sk": "A"}
+    fields: dict[str, Any] = {name: kind for name, kind in given.items() if name.isupper()}
+    keys |= {name: value for name, value in given.items() if not name.isupper()}
+    with pytest.raises(DeclarationError) as caught:
+        create_model("Ticket", __base__=Entity, __cls_kwargs__=keys, SLUG=str, **fields)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        (
+            {"CODE": Annotated[str, Attribute("a#b"), Unique()]},
+            (
+                "unique constraint 'a#b': its name must not be empty or hold '#', which ends it in the keys of guard "
+                'items; write Unique("name"), or another key of unique='
+            ),
+        ),
+        (
+            {"CODE": Annotated[str, Unique()], "unique": {"CODE": ("SLUG", "CODE")}},
+            "two unique constraints are called 'CODE'; name one of them with Unique(\"name\")",
+        ),
+        (
+            {"CODE": Annotated[str, Unique(scope="CODE")]},
+            "unique constraint 'CODE': a field stands in it twice; name each once",
+        ),
+        (
+            {"CODE": Annotated[str, Unique(scope="tenant")]},
+            "unique constraint 'CODE': 'tenant' is not a field; name one of SLUG, CODE",
+        ),
+        (
+            {"CODES": Annotated[list[str], Unique()]},
+            "unique constraint 'CODES': CODES has no single text to compare; use a str, number, date, UUID or Enum",
+        ),
+        (
+            {"CODE": Annotated[str, Attribute(encode=lambda value: {"S": value})]},
+            "CODE: Attribute() has one of encode= and decode= only; give both",
+        ),
+        (
+            {"sk": "{SLUG", "versioned": True},
+            "sk='{SLUG': a '{' stands alone, and braces cannot be part of a key's text; write {field}",
+        ),
+    ],
+    ids=[
+        "name",
+        "one name twice",
+        "one field twice",
+        "no field",
+        "no text",
+        "half a codec",
+        "versioned sort key",
+    ],
+)
+def test_a_constraint_or_codec_that_cannot_be_kept_is_refused(given: dict[str, Any], problem: str) -> None:
+    assert refusal(**given) == f"Cannot map class Ticket:\n  - {problem}"

@@ -1,0 +1,379 @@
+"""Who may live in one table: names, keys, guard items, the TTL attribute, and classes that are declared again."""
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Annotated
+
+import pytest
+
+from dynaorm import (
+    Attribute,
+    BinaryKey,
+    Entity,
+    ExpiresAt,
+    GlobalIndex,
+    Key,
+    NumberKey,
+    Table,
+    Unique,
+    detached,
+)
+from dynaorm.entity.mapping.mapping import mapping_of
+from dynaorm.errors import DeclarationError, InvalidValue
+
+CASES: list[tuple[Callable[[], None], tuple[str, ...]]] = []
+
+
+def refused(*problems: str) -> Callable[[Callable[[], None]], Callable[[], None]]:
+    """Registers a function whose class called Ticket cannot join its table, and the problems it is told."""
+
+    def add(declaration: Callable[[], None]) -> Callable[[], None]:
+        CASES.append((declaration, problems))
+        return declaration
+
+    return add
+
+
+@refused(
+    f"the name 'Ticket' is already that of {__name__}.a_name_that_is_taken.<locals>.Issue in Table('app'); "
+    "give this class another with name="
+)
+def a_name_that_is_taken() -> None:
+    app = Table("app")
+
+    class Issue(Entity, table=app, pk="ISSUE#{slug}", sk="A", name="Ticket"):
+        slug: str
+
+    class Ticket(Entity, table=app, pk="TICKET#{slug}", sk="A"):
+        slug: str
+
+
+@refused(
+    "its keys (PROJECT#{project}, {slug}) could meet those of Issue (PROJECT#{project}, ISSUE#{number:05d}) in "
+    "Table('app'); begin one of them with a literal of its own"
+)
+def keys_that_could_meet() -> None:
+    app = Table("app")
+
+    class Issue(Entity, table=app, pk="PROJECT#{project}", sk="ISSUE#{number:05d}"):
+        project: str
+        number: int
+
+    class Ticket(Entity, table=app, pk="PROJECT#{project}", sk="{slug}"):
+        project: str
+        slug: str
+
+
+@refused(
+    "its keys (PROJECT#{project}, v{number:05d}_Audit) could meet those of Audit (PROJECT#{project}, v{version}_{sk}) "
+    "in Table('app'); begin one of them with a literal of its own"
+)
+def keys_that_could_meet_versions() -> None:
+    app = Table("app")
+
+    class Audit(Entity, table=app, pk="PROJECT#{project}", sk="Audit", versioned=True):
+        project: str
+
+    class Ticket(Entity, table=app, pk="PROJECT#{project}", sk="v{number:05d}_Audit"):
+        project: str
+        number: int
+
+
+@refused(
+    "guard items of 'email' (email#...) could meet the keys of Ticket (email#{slug}, email#{slug}); "
+    "rename the constraint or the key's literal"
+)
+def guards_that_could_meet_the_keys_of_the_class_itself() -> None:
+    class Ticket(Entity, table=Table("app"), pk="email#{slug}", sk="email#{slug}"):
+        slug: str
+        email: Annotated[str, Unique()]
+
+
+@refused(
+    "guard items of 'email' (email#...) could meet the keys of Mail (email#{address}, {folder}#{address}); "
+    "rename the constraint or the key's literal"
+)
+def guards_that_could_meet_the_keys_of_another_class() -> None:
+    app = Table("app")
+
+    class Mail(Entity, table=app, pk="email#{address}", sk="{folder}#{address}"):
+        address: str
+        folder: str
+
+    class Ticket(Entity, table=app, pk="TICKET#{slug}", sk="A"):
+        slug: str
+        email: Annotated[str, Unique()]
+
+
+@refused(
+    "its keys (email#{slug}, email#{slug}) could meet guard items of 'email' (email#...) in Table('app'); "
+    "begin them with another literal"
+)
+def keys_that_could_meet_the_guards_of_another_class() -> None:
+    app = Table("app")
+
+    class Person(Entity, table=app, pk="PERSON#{slug}", sk="A"):
+        slug: str
+        email: Annotated[str, Unique()]
+
+    class Ticket(Entity, table=app, pk="email#{slug}", sk="email#{slug}"):
+        slug: str
+
+
+@refused(
+    "the unique constraint 'email' is already that of Person in Table('app'); "
+    "give it another name, or say shared=True in both classes"
+)
+def a_constraint_that_only_one_class_shares() -> None:
+    app = Table("app")
+
+    class Person(Entity, table=app, pk="PERSON#{slug}", sk="A"):
+        slug: str
+        email: Annotated[str, Unique(shared=True)]
+
+    class Ticket(Entity, table=app, pk="TICKET#{slug}", sk="A"):
+        slug: str
+        address: Annotated[str, Unique("email")]
+
+
+@refused(
+    "guard items of 'email' need string keys, and 'at' of Table('app') is none; "
+    "give the table guard_table=, a table with string keys"
+)
+def guards_in_a_table_with_a_number_key() -> None:
+    class Ticket(Entity, table=Table("app", sk=NumberKey("at")), pk="TICKET#{slug}", sk="{at}"):
+        slug: str
+        at: int
+        email: Annotated[str, Unique()]
+
+
+@refused(
+    "guard items of 'email', 'pair' say in 'owner' whose they are, and that is a key attribute of Table('app'); "
+    "give the table guard_table=, another table"
+)
+def guards_in_a_table_with_an_index_on_owner() -> None:
+    app = Table("app", indexes=[GlobalIndex("ByOwner", pk="owner", sk=None)])
+
+    class Ticket(Entity, table=app, pk="TICKET#{slug}", sk="A", unique={"pair": ("slug", "email")}):
+        slug: str
+        email: Annotated[str, Unique()]
+
+
+@refused("a key attribute is called 'table', which the 'owner' of a guard in another table needs; rename it")
+def an_owner_that_could_not_name_its_table() -> None:
+    app = Table("app", pk="table", guard_table=Table("guards"))
+
+    class Ticket(Entity, table=app, pk="TICKET#{slug}", sk="A"):
+        slug: str
+        email: Annotated[str, Unique()]
+
+
+@refused(
+    "Table('app') already expires items by 'until' and a table has one TTL attribute; "
+    "store this field as Attribute('until')"
+)
+def another_ttl_attribute() -> None:
+    app = Table("app")
+
+    class Lock(Entity, table=app, pk="LOCK#{slug}", sk="A"):
+        slug: str
+        until: Annotated[datetime, ExpiresAt()]
+
+    class Ticket(Entity, table=app, pk="TICKET#{slug}", sk="A"):
+        slug: str
+        ends: Annotated[datetime, ExpiresAt()]
+
+
+@pytest.mark.parametrize(
+    ("declaration", "problems"), [pytest.param(*case, id=case[0].__name__) for case in CASES]
+)
+def test_a_class_that_would_harm_its_table_is_refused(
+    declaration: Callable[[], None], problems: tuple[str, ...]
+) -> None:
+    with pytest.raises(DeclarationError) as caught:
+        declaration()
+    assert str(caught.value) == "\n  - ".join(["Cannot map class Ticket:", *problems])
+
+
+def test_classes_whose_keys_cannot_meet_share_a_table() -> None:
+    app = Table("app")
+
+    class Device(Entity, table=app, pk="DEVICE#{device}", sk="#"):
+        device: str
+
+    class Reading(Entity, table=app, pk="DEVICE#{device}", sk="READING#{at}"):
+        device: str
+        at: datetime
+
+    class Audit(Entity, table=app, pk="DEVICE#{device}", sk="Audit", versioned=True):
+        device: str
+
+    assert {name: mapping.entity for name, mapping in app.mappings.items()} == {
+        "Device": Device,
+        "Reading": Reading,
+        "Audit": Audit,
+    }
+
+
+def test_two_classes_share_a_constraint_if_both_say_so() -> None:
+    app = Table("app")
+
+    class Person(Entity, table=app, pk="PERSON#{slug}", sk="A"):
+        slug: str
+        email: Annotated[str, Unique(shared=True)]
+
+    class Team(Entity, table=app, pk="TEAM#{slug}", sk="A"):
+        slug: str
+        email: Annotated[str, Unique(shared=True)]
+
+    values = {"slug": "a", "email": "x@y"}
+    keys = [mapping_of(entity).claims(values, dict) for entity in (Person, Team)]
+    assert keys == [[("email", "email#x@y", "x@y")]] * 2
+
+
+def test_guards_in_a_table_of_their_own_cannot_meet_the_keys_of_the_class() -> None:
+    class Ticket(
+        Entity, table=Table("app", guard_table=Table("guards")), pk="email#{slug}", sk="email#{slug}"
+    ):
+        slug: str
+        email: Annotated[str, Unique()]
+
+    assert mapping_of(Ticket).constraints.keys() == {"email"}
+
+
+def test_two_tables_with_one_guard_table_may_not_claim_one_constraint_unawares() -> None:
+    guards = Table("guards")
+
+    class Person(Entity, table=Table("people", guard_table=guards), pk="PERSON#{slug}", sk="A"):
+        slug: str
+        email: Annotated[str, Unique()]
+
+    with pytest.raises(DeclarationError, match="'email' is already that of Person in Table\\('guards'\\)"):
+
+        class Ticket(Entity, table=Table("tickets", guard_table=guards), pk="TICKET#{slug}", sk="A"):
+            slug: str
+            email: Annotated[str, Unique()]
+
+
+def test_two_classes_expire_by_one_attribute_whatever_their_fields_are_called() -> None:
+    app = Table("app")
+
+    class Lock(Entity, table=app, pk="LOCK#{slug}", sk="A"):
+        slug: str
+        until: Annotated[datetime, ExpiresAt()]
+
+    class Lease(Entity, table=app, pk="LEASE#{slug}", sk="A"):
+        slug: str
+        ends: Annotated[datetime, ExpiresAt(), Attribute("until")]
+
+    assert app.ttl_attribute == "until"
+
+
+def declare_person(app: Table, literal: str, unique: str) -> type[Entity]:
+    class Person(Entity, table=app, pk=literal + "#{slug}", sk="A", unique={unique: ("slug",)}):
+        slug: str
+
+    return Person
+
+
+def test_a_class_statement_that_runs_again_replaces_what_it_declared_before() -> None:
+    app = Table("app")
+    declare_person(app, "PERSON", "handle")
+    again = declare_person(app, "HUMAN", "nickname")
+    assert [mapping.entity for mapping in app.mappings.values()] == [again]
+    assert [begins.pattern for _, begins, _ in app.reserved] == ["nickname\\#", "nickname\\#"]
+
+    class Team(Entity, table=app, pk="PERSON#{slug}", sk="A", unique={"handle": ("slug",)}):
+        slug: str
+
+    assert app.mappings.keys() == {"Person", "Team"}
+
+
+def test_a_base_that_is_declared_again_takes_its_old_subclasses_with_it() -> None:
+    app = Table("app")
+    for attribute in ("until", "ends"):
+
+        class Lock(Entity, table=app, pk="LOCK#{slug}", sk="A"):
+            slug: str
+            until: Annotated[datetime, ExpiresAt(), Attribute(attribute)]
+
+        assert (list(app.mappings), app.ttl_attribute) == (["Lock"], attribute)
+
+        class Lease(Lock):
+            pass
+
+        assert list(app.mappings) == ["Lock", "Lease"]
+
+
+def test_a_function_that_makes_classes_of_different_names_makes_different_classes() -> None:
+    app = Table("app")
+
+    def declare(kind: str, literal: str) -> None:
+        class Item(Entity, table=app, name=kind, pk=literal + "#{slug}", sk="A"):
+            slug: str
+
+    declare("Apple", "APPLE")
+    declare("Pear", "PEAR")
+    assert list(app.mappings) == ["Apple", "Pear"]
+    with pytest.raises(DeclarationError, match="could meet those of Item \\(APPLE#\\{slug\\}, A\\)"):
+        declare("Plum", "APPLE")
+
+
+def test_two_tables_of_one_name_know_nothing_of_each_other() -> None:
+    for app in (Table("app"), Table("app")):
+        declare_person(app, "PERSON", "handle")
+        assert list(app.mappings) == ["Person"]
+
+
+def test_a_bare_key_that_reads_like_a_guard_item_is_refused_value_by_value() -> None:
+    app = Table("app", sk=None)
+
+    class Person(Entity, table=app, pk="{name}"):
+        name: str
+        email: Annotated[str, Unique()]
+
+    assert Key(Person, name="email").primary_key == {"PK": {"S": "email"}}
+    with pytest.raises(InvalidValue) as caught:
+        Key(Person, name="email#bobby")
+    assert str(caught.value) == (
+        "Person.name = 'email#bobby': would be the key of a guard item of 'email'; "
+        "use a template with literal text, or {name:raw}"
+    )
+
+
+def test_a_bare_key_that_reads_like_a_version_is_refused_beside_a_versioned_class() -> None:
+    app = Table("app")
+
+    class Audit(Entity, table=app, pk="AUDIT#{slug}", sk="Audit", versioned=True):
+        slug: str
+
+    class Note(Entity, table=app, pk="NOTE#{slug}", sk="{title}"):
+        slug: str
+        title: str
+
+    for harmless in ("v", "v1", "version_1", "xv1_"):
+        assert Key(Note, slug="a", title=harmless).primary_key["SK"] == {"S": harmless}
+    for title in ("v1_", "v0_Audit", "v12_x"):
+        with pytest.raises(InvalidValue, match="would be the key of a version of Audit; use a template with"):
+            Key(Note, slug="a", title=title)
+
+
+def test_raw_opts_a_bare_key_out_of_reserved_values_even_under_an_attribute_of_its_own() -> None:
+    app = Table("app", pk="Name", sk=None)
+
+    class Person(Entity, table=app, pk="{name:raw}"):
+        name: Annotated[str, Attribute("Name")]
+        email: Annotated[str, Unique()]
+
+    person = Person(name="email#bobby", email="x")
+    assert mapping_of(Person).primary_key(vars(detached(person))) == {"Name": {"S": "email#bobby"}}
+
+
+def test_a_binary_key_meets_no_guard_item() -> None:
+    class Blob(
+        Entity, table=Table("app", pk=BinaryKey("PK"), sk=None, guard_table=Table("guards")), pk="{digest}"
+    ):
+        digest: bytes
+        label: Annotated[str, Unique()]
+
+    assert Key(Blob, digest=b"label#x").primary_key == {"PK": {"B": b"label#x"}}

@@ -1,0 +1,287 @@
+"""Answers are read into entities; what is not in order, or of another class, comes out as it is."""
+
+import copy
+import pickle
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+import pytest
+from pydantic import AfterValidator, BaseModel, Field
+
+from dynaorm import LOADING, BinaryKey, Entity, ExpiresAt, Table, inspect
+from dynaorm.entity.json_reader.answer import Reading, wire_of
+from dynaorm.entity.mapping.mapping import mapping_of
+from dynaorm.entity.page import Page
+from dynaorm.entity.state import Loaded, OnPage, carried_by, state_of
+from dynaorm.errors import StaleEntity
+from dynaorm.item.json_body import Body, encode_body
+from dynaorm.item.value import Item
+
+APP = Table("app")
+NOW = 1_700_000_000.0
+
+
+class Shape(Entity, table=APP, pk="SHAPE#{slug}", sk="A"):
+    slug: str
+    corners: int = 0
+
+
+class Square(Shape):
+    corners: int = 4
+    size: int
+
+
+class Note(Entity, table=APP, pk="NOTE#{slug}", sk="A"):
+    slug: str
+    until: Annotated[datetime | None, ExpiresAt()] = None
+
+
+class Tree(BaseModel):
+    name: str
+    left: "Tree | None" = None
+
+
+class Ticket(Entity, table=APP, pk="TICKET#{number:06d}", sk="A"):
+    number: int
+
+
+class Plant(Entity, table=APP, pk="PLANT#{slug}", sk="A"):
+    slug: str
+    tree: Tree
+
+
+class Audit(Entity, table=APP, pk="AUDIT#{slug}", sk="A", versioned=True):
+    slug: str
+    seen: list[str] = Field(default=[])
+
+
+def stored(entity: Entity) -> dict[str, Any]:
+    """The item an entity is stored as."""
+    mapping, values = mapping_of(type(entity)), vars(entity)
+    named = {"_type": {"S": mapping.name}, "_rev": {"S": "r1"}}
+    return {**mapping.encode(values), **mapping.primary_key(values), **named}
+
+
+def read(*items: Item, wanted: tuple[type, ...] = (Entity,), now: float | None = NOW) -> Reading:
+    wire = wire_of(APP, wanted, "Query")
+    assert wire is not None
+    reading = wire.read(Body(encode_body({"Items": items, "Count": len(items), "ScannedCount": 9})), now)
+    assert reading is not None
+    return reading
+
+
+def test_an_answer_is_its_entities_in_order_and_what_it_says_besides() -> None:
+    entities = [Square(slug="b", size=1), Note(slug="n"), Shape(slug="a", corners=3)]
+    reading = read(*map(stored, entities))
+    assert reading.found == entities
+    assert reading.is_of_entities
+    assert reading.rest == {"Count": 3, "ScannedCount": 9}
+
+
+def test_an_entity_read_is_a_loaded_one_with_its_item_and_defaults() -> None:
+    item = {**stored(Shape(slug="a")), "unknown": {"SS": ["x"]}}
+    del item["corners"]
+    (entity,) = read(item).found
+    assert state_of(entity) == Loaded(item, {"corners": {"N": "0"}})
+    assert (inspect(entity).revision, inspect(entity).changes) == ("r1", {})
+
+
+def test_a_model_that_holds_its_like_is_read_from_the_bytes_too() -> None:
+    plant = Plant(slug="p", tree=Tree(name="a", left=Tree(name="b", left=Tree(name="c"))))
+    reading = read(stored(plant), wanted=(Plant,))
+    assert reading.is_of_entities
+    assert reading.found == [plant]
+
+
+def test_items_of_other_classes_and_of_none_come_out_as_they_are() -> None:
+    guard: Item = {"PK": {"S": "email#x"}, "SK": {"S": "email#x"}, "owner": {"M": {}}, "b": {"B": b"\xff"}}
+    stranger: Item = {"PK": {"S": "?"}, "SK": {"S": "A"}, "_type": {"S": "Stranger"}}
+    note = stored(Note(slug="n"))
+    reading = read(guard, stored(Square(slug="a", size=1)), stranger, note, wanted=(Shape,))
+    assert reading.found == [guard, Square(slug="a", size=1), stranger, note]
+    assert not reading.is_of_entities
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"size": {"S": "5"}},
+        {"size": {"N": "1.5"}},
+        {"PK": {"S": "SHAPE#b"}},
+        {"corners": {"L": []}},
+        {"SK": {"S": "B"}},
+    ],
+    ids=str,
+)
+def test_an_item_that_is_not_in_order_comes_out_as_it_is_among_others_that_are(damage: Item) -> None:
+    item = stored(Square(slug="a", size=1))
+    damaged = {**item, **damage}
+    assert read(item, damaged, item).found == [Square(slug="a", size=1), damaged, Square(slug="a", size=1)]
+
+
+@pytest.mark.parametrize(
+    "damage", [{"number": {"N": "8"}}, {"number": {"N": "-7"}}, {"number": {"N": "9999999"}}], ids=str
+)
+def test_an_item_whose_fields_make_another_key_or_none_comes_out_as_it_is(damage: Item) -> None:
+    item = stored(Ticket(number=7))
+    assert read(item, {**item, **damage}).found == [Ticket(number=7), {**item, **damage}]
+
+
+def test_what_has_expired_is_not_there_unless_it_is_asked_for() -> None:
+    expired = stored(Note(slug="n", until=datetime.fromtimestamp(NOW, UTC)))
+    note, shape = Note(slug="m", until=datetime.fromtimestamp(NOW + 1, UTC)), Shape(slug="a")
+    reading = read(expired, stored(note), expired, stored(shape))
+    assert reading.found == [note, shape]
+    assert [head["PK"]["S"] for head in reading.heads] == ["NOTE#m", "SHAPE#a"]
+    assert state_of(reading.found[1]) == Loaded(stored(shape))
+    assert len(read(expired, stored(note), now=None).found) == 2
+
+
+def test_a_tombstone_is_no_entity() -> None:
+    tombstone = {**stored(Audit(slug="a")), "deleted": {"BOOL": True}}
+    assert read(tombstone).found == [tombstone]
+    assert read({**stored(Audit(slug="a")), "version": {"N": "1"}}).found == [Audit(slug="a")]
+
+
+def test_an_absent_set_is_empty_and_counts_as_given() -> None:
+    class Tagged(Entity, table=Table("other"), pk="T#{slug}", sk="A"):
+        slug: str
+        tags: set[str] = Field(default={"default"})
+        nick: str | None
+
+    mapping = mapping_of(Tagged)
+    item: Item = {"PK": {"S": "T#a"}, "SK": {"S": "A"}, "slug": {"S": "a"}, "_type": {"S": "Tagged"}}
+    wire = wire_of(mapping.table, (Tagged,), "GetItem")
+    assert wire is not None
+    reading = wire.read(Body(encode_body({"Item": item})), NOW)
+    assert reading is not None
+    (entity,), expected = reading.found, mapping.hydrate(item)
+    assert (entity.tags, entity.nick) == (set(), None)
+    assert entity.model_fields_set == expected.model_fields_set == {"slug", "tags", "nick"}
+    assert state_of(entity) == state_of(expected)
+
+
+def test_validators_know_that_they_are_given_what_was_stored() -> None:
+    contexts: list[Any] = []
+
+    class Watched(Entity, table=Table("other"), pk="W#{slug}", sk="A"):
+        slug: str
+
+        def model_post_init(self, context: Any, /) -> None:
+            contexts.append(context)
+
+    item = stored(Watched(slug="a"))
+    contexts.clear()
+    wire = wire_of(mapping_of(Watched).table, (Watched,), "GetItem")
+    assert wire is not None
+    assert wire.read(Body(encode_body({"Item": item})), NOW) is not None
+    assert contexts == [LOADING]
+
+
+def test_an_error_that_is_no_misfit_is_left_to_happen_again_where_it_is_told() -> None:
+    def fail(value: str) -> str:
+        raise StaleEntity(key=mapping_of(Shape), expected=value, found=None)  # type: ignore[arg-type]
+
+    class Failing(Entity, table=Table("other"), pk="F#{slug}", sk="A"):
+        slug: Annotated[str, AfterValidator(fail)]
+
+    wire = wire_of(mapping_of(Failing).table, (Failing,), "GetItem")
+    assert wire is not None
+    item = {"slug": {"S": "a"}, "_type": {"S": "Failing"}}
+    assert wire.read(Body(encode_body({"Item": item})), NOW) is None
+
+
+def test_an_answer_that_is_no_bytes_any_more_is_left_to_the_codecs() -> None:
+    wire = wire_of(APP, (Shape,), "Query")
+    assert wire is not None
+    answers: list[Mapping[str, Any]] = [
+        {"Items": []},
+        Body(b'{"Items":[{"a":{"S":"\\ud800"}}]}'),
+        Body(b"[]"),
+    ]
+    assert [wire.read(answer, NOW) for answer in answers] == [None, None, None]
+
+
+def test_nothing_reads_a_table_whose_items_carry_no_type_or_only_classes_that_ask_too_much() -> None:
+    class Untyped(Entity, table=Table("other", type_attribute=None), pk="U#{slug}", sk="A"):
+        slug: str
+
+    class Made(Entity, table=Table("other"), pk="M#{slug}", sk="A"):
+        slug: str
+
+        def __init__(self, **values: Any) -> None:
+            super().__init__(**values)
+
+    for entity in (Untyped, Made):
+        assert wire_of(mapping_of(entity).table, (entity,), "Query") is None
+
+
+def test_a_class_that_joins_a_table_later_is_read_from_then_on() -> None:
+    table = Table("other")
+
+    class Base(Entity, table=table, pk="B#{slug}", sk="A"):
+        slug: str
+
+    assert wire_of(table, (Base,), "Query") is wire_of(table, (Base,), "Query")
+
+    class Derived(Base):
+        more: str
+
+    wire = wire_of(table, (Base,), "Query")
+    assert wire is not None
+    body = Body(encode_body({"Items": [stored(Derived(slug="a", more="x"))]}))
+    reading = wire.read(body, NOW)
+    assert reading is not None
+    assert reading.found == [Derived(slug="a", more="x")]
+
+
+def test_a_batch_tells_whose_key_is_whose_in_binary_too() -> None:
+    table = Table("other", pk=BinaryKey("PK"), sk=None)
+
+    class Blob(Entity, table=table, pk="{raw}"):
+        raw: bytes
+
+    wire = wire_of(table, (Blob,), "BatchGetItem", ())
+    assert wire is not None
+    items = [stored(Blob(raw=b"\xff")), stored(Blob(raw=b"a"))]
+    left = {"other": {"Keys": [{"PK": {"B": b"c"}}]}}
+    reading = wire.read(Body(encode_body({"Responses": {"other": items}, "UnprocessedKeys": left})), NOW)
+    assert reading is not None
+    assert reading.found == [Blob(raw=b"\xff"), Blob(raw=b"a")]
+    assert list(reading.heads) == [{"PK": {"B": b"\xff"}}, {"PK": {"B": b"a"}}]
+    assert reading.rest == {"UnprocessedKeys": left}
+
+
+def test_a_copy_and_a_pickle_carry_the_item_and_a_pickle_no_page() -> None:
+    big = stored(Audit(slug="x", seen=["x" * 50_000]))
+    entity, other = read(stored(Shape(slug="a")), big).found
+    state = Loaded(stored(Shape(slug="a")))
+    for copied in (copy.copy(entity), copy.deepcopy(entity), entity.model_copy()):
+        assert state_of(copied) == state
+    written = pickle.dumps(read(stored(Shape(slug="a")), big).found[0])
+    assert len(written) < 10_000
+    assert state_of(pickle.loads(written)) == state_of(entity) == state
+    assert state_of(other) == Loaded(big)
+
+
+def test_an_entity_lets_its_page_go_once_its_item_was_asked_for() -> None:
+    entities = read(stored(Shape(slug="a")), stored(Shape(slug="b"))).found
+    place = carried_by(entities[0])
+    assert isinstance(place, OnPage)
+    assert isinstance(place.page, Page)
+    assert state_of(entities[0]) is state_of(entities[0])
+    assert all(
+        isinstance(carried_by(one), kind) for one, kind in zip(entities, (Loaded, OnPage), strict=True)
+    )
+
+
+def test_items_are_taken_apart_for_nobody_who_does_not_ask() -> None:
+    entities = read(stored(Shape(slug="a"))).found
+    before = carried_by(entities[0])
+    assert (entities[0].slug, entities[0].model_dump(), entities == [Shape(slug="a")]) == (
+        "a",
+        {"slug": "a", "corners": 0},
+        True,
+    )
+    assert carried_by(entities[0]) is before

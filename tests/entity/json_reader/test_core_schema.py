@@ -1,0 +1,91 @@
+"""Core schemas, walked: every part is found and may be changed, and a validator is built of what was changed."""
+
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any, NotRequired
+
+import pytest
+from pydantic import BaseModel, Field, TypeAdapter
+from pydantic.dataclasses import dataclass as pydantic_dataclass
+from pydantic_core import SchemaError
+from typing_extensions import TypedDict
+
+from dynaorm.entity.json_reader.core_schema import by_name, changed, definitions_of, nodes, validator_of
+
+
+class Leaf(BaseModel):
+    size: int = Field(alias="Size")
+
+
+@pydantic_dataclass
+class Point:
+    x: int = Field(alias="X")
+
+
+@dataclass
+class Plain:
+    leaf: Leaf
+
+
+class Typed(TypedDict):
+    leaf: NotRequired[Leaf]
+
+
+class Everything(BaseModel):
+    leaf: Leaf = Field(alias="Leaf")
+    several: list[Leaf] = Field(default=[Leaf(Size=1)])
+    pair: tuple[Leaf, Leaf] | None = None
+    by_key: dict[str, Leaf] = {}
+    point: Point | int = 0
+    plain: Plain | None = None
+    typed: Typed = {}
+    path: PurePosixPath = PurePosixPath("/")
+    inner: "Everything | None" = Field(default=None, alias="Inner")
+
+
+SCHEMA: Any = Everything.__pydantic_core_schema__
+
+
+def test_every_class_in_a_schema_is_found() -> None:
+    assert {one["cls"] for one in nodes(SCHEMA) if "cls" in one} >= {Everything, Leaf, Point, Plain}
+
+
+def test_what_is_no_part_of_a_schema_is_left_alone() -> None:
+    schema = {"type": "default", "schema": {"type": "any"}, "default": {"type": "str"}}
+    assert [one["type"] for one in nodes(schema)] == ["default", "any"]
+    assert changed(schema, lambda node: {**node, "seen": True})["default"] == {"type": "str"}
+
+
+def test_values_called_by_their_names_are_validated_whatever_their_aliases() -> None:
+    leaf = {"size": 2}
+    values = {
+        "leaf": leaf,
+        "several": [leaf],
+        "pair": (leaf, leaf),
+        "by_key": {"a": leaf},
+        "point": {"x": 1},
+        "plain": {"leaf": leaf},
+        "typed": {"leaf": leaf},
+        "path": PurePosixPath("/a"),
+        "inner": {"leaf": leaf},
+    }
+    validator = validator_of(by_name(SCHEMA))
+    found = validator.validate_python(values, by_alias=True, by_name=False)
+    assert found == Everything.__pydantic_validator__.validate_python(values, by_alias=False, by_name=True)
+    assert found.inner.leaf.size == 2
+
+
+def test_a_class_is_as_complete_as_before_when_a_validator_was_built_of_it() -> None:
+    validator_of(by_name(SCHEMA))
+    with pytest.raises(SchemaError):
+        validator_of({"type": "definitions", "schema": SCHEMA, "definitions": [{"type": "nothing"}]})
+    assert all(vars(one)["__pydantic_complete__"] for one in (Everything, Leaf, Point))
+    assert Everything.model_validate({"Leaf": {"Size": 1}}).leaf.size == 1
+
+
+def test_definitions_are_told_from_what_refers_to_them() -> None:
+    schema, definitions = definitions_of(SCHEMA)
+    assert schema["type"] != "definitions"
+    assert any(one["cls"] is Everything for one in definitions.values() if "cls" in one)
+    simple: Any = TypeAdapter(int).core_schema
+    assert definitions_of(simple) == (simple, {})

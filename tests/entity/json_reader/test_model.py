@@ -1,0 +1,160 @@
+"""Which classes are read from JSON, and which are left to their codecs."""
+
+from typing import Annotated, Any, Self
+
+import pytest
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    Field,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
+
+from dynaorm import Attribute, Entity, InKey, Table
+from dynaorm.entity.json_reader.model import wire_model
+from dynaorm.entity.mapping.mapping import mapping_of
+
+
+class Branch(BaseModel):
+    name: str
+    branches: "list[Branch]" = Field(default=[])
+
+
+class Ordinary(Entity, table=Table("app"), pk="O#{slug}", sk="A", str_strip_whitespace=True):
+    slug: str = Field(alias="Slug", max_length=5)
+    even: Annotated[int, AfterValidator(lambda value: value - value % 2)] = 0
+    raw: Annotated[int, BeforeValidator(int)] = 0
+    tree: Branch | None = None
+    nick: Annotated[str, Attribute("Nick", formerly=("nickname",))] = ""
+    own: Annotated[complex, Attribute("own", encode=lambda _: {"S": ""}, decode=lambda _: 1j)] = 1j
+
+
+class Checked(Entity, table=Table("app"), pk="O#{slug}", sk="A"):
+    """Nothing of it can be absent, so that its validator has nothing to fill in."""
+
+    slug: str
+
+    @model_validator(mode="after")
+    def check(self) -> Self:
+        return self
+
+
+@pytest.mark.parametrize("entity", [Ordinary, Checked])
+def test_a_class_of_fields_is_read_from_json(entity: type[Entity]) -> None:
+    assert wire_model(mapping_of(entity)) is not None
+
+
+class Asking(Entity, table=Table("app"), pk="O#{slug}", sk="A"):
+    slug: str
+
+    @field_validator("slug")
+    @classmethod
+    def look(cls, value: str, info: ValidationInfo) -> str:
+        return f"{value}{info.mode}"
+
+
+class Before(Entity, table=Table("app"), pk="O#{slug}", sk="A"):
+    slug: str
+
+    @model_validator(mode="before")
+    @classmethod
+    def look(cls, values: Any) -> Any:
+        return values
+
+
+class Around(Entity, table=Table("app"), pk="O#{slug}", sk="A"):
+    slug: str
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def look(cls, values: Any, handler: Any) -> Any:
+        return handler(values)
+
+
+class Filling(Entity, table=Table("app"), pk="O#{slug}", sk="A"):
+    slug: str
+    shout: str = ""
+
+    @model_validator(mode="after")
+    def fill(self) -> Self:
+        self.shout = self.slug.upper()
+        return self
+
+
+class FillingLater(Entity, table=Table("app"), pk="O#{slug}", sk="A"):
+    slug: str
+    shout: str | None
+
+    def model_post_init(self, context: Any, /) -> None:
+        self.shout = f"{self.slug}{context}"
+
+
+class Keyed(Entity, table=Table("app"), pk="O#{slug}", sk="A"):
+    slug: Annotated[str, InKey()]
+
+
+class Made(Entity, table=Table("app"), pk="O#{slug}", sk="A"):
+    slug: str
+
+    def __init__(self, **values: Any) -> None:
+        super().__init__(**values)
+
+
+class Checking(Entity, table=Table("app"), pk="O#{slug}", sk="A", validate_default=True):
+    slug: str
+    tags: dict[str, int] = Field(default={})
+
+
+LEFT_TO_CODECS = [Asking, Before, Around, Filling, FillingLater, Keyed, Made, Checking]
+
+
+@pytest.mark.parametrize("entity", LEFT_TO_CODECS)
+def test_a_class_that_could_tell_the_difference_is_left_to_its_codecs(entity: type[Entity]) -> None:
+    assert wire_model(mapping_of(entity)) is None
+
+
+class Own(Entity, table=Table("app", pk="slug", sk=None), pk="{slug}"):
+    slug: str
+
+
+class Stripped(Entity, table=Table("app", pk="slug", sk=None), pk="{slug}", str_strip_whitespace=True):
+    slug: str
+
+
+class Longer(Entity, table=Table("app", pk="slug", sk=None), pk="{slug}"):
+    slug: Annotated[str, AfterValidator(lambda value: f"{value}!")]
+
+
+def test_a_key_is_looked_at_unless_it_is_a_text_that_nobody_changes() -> None:
+    assert [_needs_head(one) for one in (Own, Stripped, Longer, Checked)] == [False, True, True, True]
+
+
+def _needs_head(entity: type[Entity]) -> bool:
+    model = wire_model(mapping_of(entity))
+    assert model is not None
+    return model.needs_head
+
+
+class Defaulting(Entity, table=Table("app"), pk="D#{slug}", sk="A"):
+    slug: str
+    level: int = 5
+    nick: str | None = None
+    mood: str | None = "fine"
+    tags: list[str] = Field(default=["new"])
+
+
+class Counting(Entity, table=Table("app"), pk="D#{slug}", sk="A"):
+    slug: str
+    number: int = Field(default_factory=lambda: 1)
+
+
+def test_defaults_that_are_always_the_same_are_known_before_an_item_lacks_them() -> None:
+    constant, made = wire_model(mapping_of(Defaulting)), wire_model(mapping_of(Counting))
+    assert constant is not None
+    assert made is not None
+    assert made.defaults is None
+    item = {"slug": {"S": "a"}, "level": {"N": "5"}}
+    assert constant.defaults_in(item) == {"nick": None, "mood": {"S": "fine"}, "tags": {"L": [{"S": "new"}]}}

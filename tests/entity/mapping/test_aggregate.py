@@ -1,0 +1,173 @@
+"""An Aggregate is an attribute of the class, and no field; both classes know of it once they are declared."""
+
+from decimal import Decimal
+from typing import ClassVar
+
+import pytest
+
+from dynaorm import Aggregate, Entity, GlobalIndex, Index, NumberKey, Table
+from dynaorm.entity.mapping.aggregate import AggregateMapping
+from dynaorm.entity.mapping.mapping import mapping_of
+
+
+def group_of(table: Table) -> type[Entity]:
+    class Group(Entity, table=table, pk="GROUP#{group_id}", sk="INFO"):
+        group_id: str
+        members: int = 0
+        hours: Decimal = Decimal(0)
+
+    return Group
+
+
+def test_pydantic_takes_an_aggregate_for_no_field_annotated_or_not() -> None:
+    table = Table("app")
+    group = group_of(table)
+
+    class Membership(Entity, table=table, pk="GROUP#{group_id}", sk="USER#{user_id}"):
+        group_id: str
+        user_id: str
+        hours: int = 0
+        counted = Aggregate(group, count="members")
+        summed: ClassVar[Aggregate] = Aggregate(group, sum={"hours": "hours"})
+
+    assert list(Membership.model_fields) == ["group_id", "user_id", "hours"]
+    assert Membership(group_id="g", user_id="u").model_dump() == {
+        "group_id": "g",
+        "user_id": "u",
+        "hours": 0,
+    }
+    assert Membership.counted is Membership(group_id="g", user_id="u").counted
+    assert repr(Membership.counted) == "Aggregate(Group, count='members')"
+    assert repr(Membership.summed) == "Aggregate(Group, sum={'hours': 'hours'})"
+    assert Membership.summed.attribute_name == "summed"
+
+
+def test_a_mapping_says_what_is_kept_where_and_what_it_depends_on() -> None:
+    table = Table("app")
+    group = group_of(table)
+
+    class Membership(Entity, table=table, pk="GROUP#{team}", sk="USER#{user_id}"):
+        team: str | None
+        user_id: str
+        hours: int | None = None
+        note: str = ""
+        in_group = Aggregate(group, count="members", sum={"hours": "hours"}, key={"group_id": "team"})
+
+    (found,) = mapping_of(Membership).aggregates.values()
+    assert found == AggregateMapping(
+        "in_group", group, {"group_id": "team"}, "members", {"hours": "hours"}, None
+    )
+    assert found.fields == {"team", "hours"}
+    assert found.kept == ("members", "hours")
+    assert found.depends_on(frozenset({"hours", "note"}))
+    assert not found.depends_on(frozenset({"note"}))
+    assert mapping_of(Membership).derived_fields == {"team", "user_id", "hours"}
+    assert mapping_of(group).kept == {"members": "Membership.in_group", "hours": "Membership.in_group"}
+    assert mapping_of(Membership).kept == {}
+    assert table.is_counted
+
+
+def test_when_may_look_at_every_field() -> None:
+    table = Table("app")
+    group = group_of(table)
+
+    class Membership(Entity, table=table, pk="GROUP#{group_id}", sk="USER#{user_id}"):
+        group_id: str
+        user_id: str
+        active: bool = True
+        note: str = ""
+        in_group = Aggregate(group, count="members", when=lambda one: one.active)
+
+    assert mapping_of(Membership).aggregates["in_group"].depends_on(frozenset({"note"}))
+    assert mapping_of(Membership).derived_fields == Membership.model_fields.keys()
+
+
+def test_targets_may_live_in_another_table_and_have_several_sources() -> None:
+    groups, edges = Table("groups"), Table("edges")
+    group = group_of(groups)
+
+    class Membership(Entity, table=edges, pk="GROUP#{group_id}", sk="USER#{user_id}"):
+        group_id: str
+        user_id: str
+        in_group = Aggregate(group, count="members")
+
+    class Shift(Entity, table=edges, pk="GROUP#{group_id}", sk="SHIFT#{day}"):
+        group_id: str
+        day: str
+        hours: Decimal
+        worked = Aggregate(group, sum={"hours": "hours"})
+
+    assert groups.kept == {"Group": {"members": "Membership.in_group", "hours": "Shift.worked"}}
+    assert (edges.kept, edges.is_counted, groups.is_counted) == ({}, True, True)
+
+
+def test_subclasses_inherit_an_aggregate_on_both_sides() -> None:
+    table = Table("app")
+
+    class Group(Entity, table=table, pk="GROUP#{group_id}", sk="INFO"):
+        group_id: str
+        members: int = 0
+
+    class Membership(Entity, table=table, pk="GROUP#{group_id}", sk="USER#{user_id}"):
+        group_id: str
+        user_id: str
+        in_group = Aggregate(Group, count="members")
+
+    class Club(Group):
+        """A group declared after what is counted in it."""
+
+    class Honorary(Membership):
+        """A membership that counts as any other."""
+
+    assert mapping_of(Club).kept == {"members": "Membership.in_group"}
+    assert mapping_of(Honorary).aggregates == mapping_of(Membership).aggregates
+
+
+def test_an_aggregate_of_a_mixin_is_inherited() -> None:
+    table = Table("app")
+    group = group_of(table)
+
+    class Counted(Entity):
+        in_group = Aggregate(group, count="members")
+
+    class Membership(Counted, table=table, pk="GROUP#{group_id}", sk="USER#{user_id}"):
+        group_id: str
+        user_id: str
+
+    assert mapping_of(group).kept == {"members": "Membership.in_group"}
+
+
+@pytest.mark.parametrize("again", [True, False])
+def test_a_class_declared_again_takes_the_place_of_what_it_kept_before(again: bool) -> None:
+    table = Table("app")
+    group = group_of(table)
+
+    def declared(aggregate: Aggregate | None) -> type[Entity]:
+        class Membership(Entity, table=table, pk="GROUP#{group_id}", sk="USER#{user_id}"):
+            group_id: str
+            user_id: str
+            if aggregate is not None:
+                in_group = aggregate
+
+        return Membership
+
+    declared(Aggregate(group, count="members"))
+    declared(Aggregate(group, count="members") if again else None)
+    assert bool(table.kept) is table.is_counted is bool(table.counted) is again
+
+
+def test_a_total_may_be_the_sort_key_of_an_index() -> None:
+    table = Table("app", indexes=[GlobalIndex("Top", pk="kind", sk=NumberKey("members"))])
+
+    class Group(Entity, table=table, pk="GROUP#{group_id}", sk="INFO"):
+        group_id: str
+        kind: str = "group"
+        members: int = 0
+        top = Index("Top", pk="{kind}", sk="{members}")
+
+    class Membership(Entity, table=table, pk="GROUP#{group_id}", sk="USER#{user_id}"):
+        group_id: str
+        user_id: str
+        in_group = Aggregate(Group, count="members")
+
+    assert mapping_of(Group).kept == {"members": "Membership.in_group"}

@@ -1,0 +1,112 @@
+"""The keys of guard items: one canonical text per value, and never one text for two values."""
+
+from collections.abc import Callable
+from datetime import UTC, date, datetime, timedelta, timezone
+from decimal import Decimal
+from hashlib import sha256
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dynaorm.entity.mapping.constraint import Constraint
+from dynaorm.entity.text.scalar import scalar_of
+
+
+def constraint(*types: Any, name: str = "attr", normalize: Callable[[Any], Any] | None = None) -> Constraint:
+    scalars = [scalar_of(one) for one in types]
+    found = tuple(one for one in scalars if one is not None)
+    assert len(found) == len(types)
+    return Constraint(name, tuple(f"f{n}" for n in range(len(types))), found, normalize)
+
+
+def key(one: Constraint, *values: Any) -> str | None:
+    return one.guard_key(dict(zip(one.fields, values, strict=True)))
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "text"),
+    [
+        (str, "bobby.tables@gmail.com", "attr#bobby.tables@gmail.com"),
+        (str, "50%#1", "attr#50%#1"),
+        (str, "", "attr#"),
+        (int, 0, "attr#0"),
+        (Decimal, Decimal("1.50"), "attr#1.5"),
+        (bool, False, "attr#false"),
+        (date, date(2024, 2, 29), "attr#2024-02-29"),
+        (datetime, datetime(2024, 1, 1, tzinfo=UTC), "attr#2024-01-01T00:00:00.000000Z"),
+        (
+            datetime,
+            datetime(2024, 1, 1, 1, tzinfo=timezone(timedelta(hours=1))),
+            "attr#2024-01-01T00:00:00.000000Z",
+        ),
+    ],
+)
+def test_a_value_of_one_field_stands_as_it_is(kind: Any, value: Any, text: str) -> None:
+    assert key(constraint(kind), value) == text
+
+
+def test_the_parts_of_a_composite_value_are_escaped_and_joined() -> None:
+    assert key(constraint(str, int, name="project_slug"), "a#b%", 7) == "project_slug#a%23b%25#7"
+    assert key(constraint(str, str, int, name="seat"), "hall", "#1", 7) == "seat#hall#%231#7"
+
+
+def test_none_in_any_part_claims_nothing() -> None:
+    one = constraint(str, str)
+    assert [key(one, "a", None), key(one, None, "b"), key(one, None, None)] == [None, None, None]
+    assert key(constraint(str, str, str), "a", None, "c") is None
+    assert key(constraint(str), None) is None
+
+
+def test_normalize_is_applied_to_the_last_field_and_never_to_none() -> None:
+    fold = constraint(str, str, normalize=str.casefold)
+    assert key(fold, "Tenant", "Straße") == "attr#Tenant#strasse"
+    assert key(fold, "Tenant", None) is None
+
+
+def test_what_normalize_makes_none_of_is_not_claimed() -> None:
+    assert key(constraint(str, normalize=lambda value: value.strip() or None), "  ") is None
+
+
+def test_a_long_value_is_replaced_by_its_hash() -> None:
+    one = constraint(str)
+    fits, long = "é" * 509 + "x", "é" * 510
+    assert key(one, fits) == f"attr#{fits}"
+    assert len(str(key(one, fits)).encode()) == 1024
+    assert key(one, long) == f"attr#sha256:{sha256(long.encode()).hexdigest()}"
+
+
+def test_a_value_that_reads_like_a_hash_is_hashed_itself() -> None:
+    text = "sha256:" + "0" * 64
+    assert key(constraint(str), text) == f"attr#sha256:{sha256(text.encode()).hexdigest()}"
+    assert key(constraint(str, str), "sha256:", "x") == f"attr#sha256:{sha256(b'sha256:#x').hexdigest()}"
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [(str, 5), (int, True), (int, "5"), (datetime, datetime(2024, 1, 1))],  # noqa: DTZ001
+)
+def test_a_value_of_another_type_is_refused(kind: Any, value: Any) -> None:
+    with pytest.raises(ValueError, match=r"^is "):
+        key(constraint(kind), value)
+
+
+def test_a_value_is_named_as_a_person_would() -> None:
+    assert constraint(str).value_of({"f0": "a", "f1": "b"}) == "a"
+    assert constraint(str, int).value_of({"f0": "a", "f1": 1}) == ("a", 1)
+
+
+parts = st.text(alphabet="#%sha256:ab", max_size=12)
+
+
+@given(st.tuples(parts, parts), st.tuples(parts, parts))
+def test_two_composite_values_never_share_a_key(left: tuple[str, str], right: tuple[str, str]) -> None:
+    one = constraint(str, str)
+    assert (key(one, *left) == key(one, *right)) == (left == right)
+
+
+@given(st.text(alphabet="#%sha256:ab", max_size=12), st.text(alphabet="#%sha256:ab", max_size=12))
+def test_two_values_never_share_a_key(left: str, right: str) -> None:
+    one = constraint(str)
+    assert (key(one, left) == key(one, right)) == (left == right)

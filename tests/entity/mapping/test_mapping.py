@@ -1,0 +1,265 @@
+"""What is stored of an entity, attribute by attribute, and how a stored item becomes an entity again."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import Enum
+from typing import Annotated, Any
+
+import pytest
+from pydantic import (
+    BaseModel,
+    Field,
+    SecretStr,
+    ValidationInfo,
+    field_serializer,
+    field_validator,
+    model_validator,
+)
+
+from dynaorm import (
+    LOADING,
+    Attribute,
+    Entity,
+    Session,
+    Table,
+    Unique,
+    inspect,
+)
+from dynaorm.errors import InvalidValue
+from dynaorm.flow.protocol.call import Call
+from dynaorm.item.value import Item
+from dynaorm.testing.moto_engine import strict_moto
+from dynaorm.transport.pynamodb import PynamoTransport
+
+APP = Table("app")
+
+
+class Inner(BaseModel):
+    zip_code: str = Field(alias="zipCode")
+
+
+class Person(Entity, table=APP, pk="PERSON#{person_id}", sk="A"):
+    person_id: str = Field(alias="personId")
+    level: int = Field(default=5, ge=0, alias="LEVEL", serialization_alias="Level")
+    nick: Annotated[str | None, Attribute("Nick", formerly=("nickname", "handle"))] = None
+    home: Inner | None = None
+    tags: set[str] = Field(default={"new"})
+    mood: str | None = "fine"
+    password: SecretStr = SecretStr("")
+    hidden: int = Field(default=0, exclude=True)
+
+    @field_serializer("person_id")
+    def mask(self, value: str) -> str:
+        return "*" * len(value)
+
+
+@pytest.fixture
+def session() -> Iterator[Session]:
+    with strict_moto(), Session(region="us-east-1") as session:
+        session.create_table(APP)
+        yield session
+
+
+def put(item: Item) -> None:
+    request = {"TableName": "app", "Item": dict(item)}
+    PynamoTransport(region="us-east-1").call(Call("PutItem", request))
+
+
+def items() -> list[dict[str, Any]]:
+    """The items of the table, without their revisions."""
+    found = PynamoTransport(region="us-east-1").call(Call("Scan", {"TableName": "app"}))["Items"]
+    for item in found:
+        assert item.pop("_rev")
+    return list(found)
+
+
+PERSON_KEY: Item = {"PK": {"S": "PERSON#p1"}, "SK": {"S": "A"}}
+
+
+def test_what_an_application_shows_is_not_what_is_stored(session: Session) -> None:
+    """Aliases, masks, exclusions and serializers belong to the application's JSON."""
+    home = Inner(zipCode="8000")
+    person = Person(
+        personId="p1", LEVEL=1, home=home, password=SecretStr("pa55"), hidden=7, mood=None, tags=set()
+    )
+    shown = json.loads(
+        person.model_dump_json(by_alias=True, include={"person_id", "level", "password", "hidden"})
+    )
+    assert shown == {"personId": "**", "Level": 1, "password": "**********"}
+    session.save(person)
+    assert items() == [
+        {
+            **PERSON_KEY,
+            "_type": {"S": "Person"},
+            "person_id": {"S": "p1"},
+            "level": {"N": "1"},
+            "home": {"M": {"zip_code": {"S": "8000"}}},
+            "mood": {"NULL": True},
+            "password": {"S": "pa55"},
+            "hidden": {"N": "7"},
+        }
+    ]
+    loaded = session.get_one(Person, person_id="p1")
+    assert loaded == person
+    assert (loaded.password.get_secret_value(), loaded.tags, loaded.mood) == ("pa55", set(), None)
+
+
+def test_an_item_without_a_field_reads_as_its_default_and_that_is_no_change(session: Session) -> None:
+    put({**PERSON_KEY, "person_id": {"S": "p1"}, "_rev": {"S": "r1"}})
+    person = session.get_one(Person, person_id="p1")
+    assert (person.level, person.mood, person.nick, person.tags) == (5, "fine", None, set())
+    assert inspect(person).changes == {}
+    session.save(person)
+    assert items() == [{**PERSON_KEY, "person_id": {"S": "p1"}}]
+    person.level = 6
+    session.save(person)
+    assert items() == [{**PERSON_KEY, "person_id": {"S": "p1"}, "level": {"N": "6"}}]
+
+
+def test_a_default_that_differs_at_every_load_is_no_change_either(session: Session) -> None:
+    class Coupon(Entity, table=APP, pk="COUPON#{slug}", sk="A"):
+        slug: str
+        code: str = Field(default_factory=iter("abcdefghij").__next__)
+
+    put({"PK": {"S": "COUPON#x"}, "SK": {"S": "A"}, "slug": {"S": "x"}, "_rev": {"S": "r1"}})
+    coupon = session.get_one(Coupon, slug="x")
+    assert (coupon.code, inspect(coupon).changes) == ("a", {})
+
+
+def test_unknown_attributes_survive_a_load_and_a_save(session: Session) -> None:
+    unknown: Item = {
+        "legacy": {"M": {"a": {"L": [{"NULL": True}]}}},
+        "count": {"N": "7"},
+        "bits": {"BS": [b"x"]},
+    }
+    put({**PERSON_KEY, "person_id": {"S": "p1"}, **unknown, "_rev": {"S": "r1"}})
+    person = session.get_one(Person, person_id="p1")
+    person.level = 0
+    session.save(person)
+    assert items() == [{**PERSON_KEY, "person_id": {"S": "p1"}, **unknown, "level": {"N": "0"}}]
+
+
+def test_former_names_are_read_and_renamed_by_the_next_save_that_changes_something(session: Session) -> None:
+    stored = {**PERSON_KEY, "person_id": {"S": "p1"}, "handle": {"S": "Bo"}}
+    put({**stored, "_rev": {"S": "r1"}})
+    person = session.get_one(Person, person_id="p1")
+    assert person.nick == "Bo"
+    session.save(person)
+    assert items() == [stored]
+    person.level = 9
+    session.save(person)
+    assert items() == [
+        {**PERSON_KEY, "person_id": {"S": "p1"}, "Nick": {"S": "Bo"}, "level": {"N": "9"}},
+    ]
+
+
+def test_the_present_name_counts_where_a_former_one_is_there_too(session: Session) -> None:
+    both = {"Nick": {"S": "now"}, "nickname": {"S": "then"}}
+    put({**PERSON_KEY, "person_id": {"S": "p1"}, **both, "_rev": {"S": "r1"}})
+    person = session.get_one(Person, person_id="p1")
+    person.nick = None
+    session.save(person)
+    assert items() == [{**PERSON_KEY, "person_id": {"S": "p1"}}]
+
+
+def test_validators_can_tell_a_load(session: Session) -> None:
+    seen: list[object] = []
+
+    class Account(Entity, table=APP, pk="ACCOUNT#{slug}", sk="A"):
+        slug: str
+        secret: str
+
+        @field_validator("secret")
+        @classmethod
+        def hash(cls, value: str, info: ValidationInfo) -> str:
+            return value if info.context is LOADING else f"hash of {value}"
+
+        @model_validator(mode="after")
+        def note(self, info: ValidationInfo) -> "Account":
+            seen.append(info.context)
+            return self
+
+    session.save(Account(slug="x", secret="pa55"))
+    assert session.get_one(Account, slug="x").secret == "hash of pa55"
+    assert seen == [None, LOADING]
+    assert repr(LOADING) == "LOADING"
+
+
+def test_what_a_validator_makes_of_a_stored_value_is_no_change(session: Session) -> None:
+    class Tag(Entity, table=APP, pk="TAG#{slug}", sk="A"):
+        slug: str
+        label: str
+
+        @field_validator("label")
+        @classmethod
+        def tidy(cls, value: str) -> str:
+            return value.strip().lower()
+
+    key = {"PK": {"S": "TAG#x"}, "SK": {"S": "A"}}
+    put({**key, "slug": {"S": "x"}, "label": {"S": " Red "}, "_rev": {"S": "r1"}})
+    tag = session.get_one(Tag, slug="x")
+    assert (tag.label, inspect(tag).changes) == ("red", {})
+    session.save(tag)
+    assert items()[0]["label"] == {"S": " Red "}
+
+
+def test_a_save_validates_what_changed_and_only_that(session: Session) -> None:
+    put({**PERSON_KEY, "person_id": {"S": "p1"}, "_rev": {"S": "r1"}})
+    person = session.get_one(Person, person_id="p1")
+    person.level = -1
+    with pytest.raises(InvalidValue) as caught:
+        session.save(person)
+    assert str(caught.value) == (
+        "Person.level = -1: Input should be greater than or equal to 0; "
+        "give the field a value that its declaration allows"
+    )
+    assert items() == [{**PERSON_KEY, "person_id": {"S": "p1"}}]
+
+
+def test_a_value_of_another_type_is_refused_where_pydantic_lets_it_pass(session: Session) -> None:
+    with pytest.raises(InvalidValue, match=r"Person.mood = 5: "):
+        session.save(Person.model_construct(person_id="p1", level=5, mood=5))
+
+
+class Colour(Enum):
+    RED = "r"
+
+
+@dataclass
+class Size:
+    width: int
+
+
+class Strict(Entity, table=APP, pk="STRICT#{slug}", sk="A", strict=True):
+    slug: str
+    size: Size
+    sizes: dict[str, Size] = Field(default_factory=dict)
+    colour: Colour = Colour.RED
+    at: datetime = datetime(2024, 1, 1, tzinfo=UTC)
+    pair: tuple[int, str] = (1, "a")
+    labels: frozenset[str] = frozenset({"x"})
+
+
+def test_strict_models_load_what_they_saved(session: Session) -> None:
+    strict = session.save(Strict(slug="x", size=Size(1), sizes={"a": Size(2)}))
+    assert session.get_one(Strict, slug="x") == strict
+
+
+def digits_of(text: str) -> str:
+    if not text.isdecimal():
+        raise ValueError("has something else than digits")
+    return text
+
+
+class Line(Entity, table=APP, pk="LINE#{name}", sk="A"):
+    name: str
+    phone: Annotated[str | None, Unique(normalize=digits_of)] = None
+
+
+def test_a_value_that_its_constraint_cannot_normalise_is_refused_by_name(session: Session) -> None:
+    assert session.save(Line(name="a", phone="12")).phone == "12"
+    with pytest.raises(InvalidValue, match="has something else than digits") as refusal:
+        session.save(Line(name="b", phone="1-2"))
+    assert (refusal.value.entity, refusal.value.field, refusal.value.value) == ("Line", "phone", "1-2")

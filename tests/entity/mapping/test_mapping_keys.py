@@ -1,0 +1,243 @@
+"""Keys of stored items: fields that live in them, items under keys of another make, and items of other classes."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+import pytest
+from pydantic import Field
+
+from dynaorm import Attribute, Entity, F, GlobalIndex, Index, InKey, Key, Session, Table, Unique, inspect
+from dynaorm.entity.mapping.mapping import mapping_of
+from dynaorm.errors import DecodeError, InvalidValue, KeyChanged, UsageError
+from dynaorm.flow.protocol.call import Call
+from dynaorm.item.value import Item
+from dynaorm.testing.moto_engine import strict_moto
+from dynaorm.transport.pynamodb import PynamoTransport
+
+APP = Table("app", indexes=[GlobalIndex("GSI1")])
+LOGS = Table("logs", pk="DeviceID", sk="State#Date", type_attribute=None, revision_attribute=None)
+KEYED = Table("keyed", key_fields="in_key")
+
+
+class Person(Entity, table=APP, pk="PERSON#{person_id}", sk="A"):
+    person_id: str
+    level: int = Field(default=5, ge=0)
+    tags: set[str] = Field(default_factory=set)
+
+
+class Log(Entity, table=LOGS, pk="{device}", sk="{state_date}"):
+    device: Annotated[str, Attribute("DeviceID")]
+    state_date: Annotated[str, Attribute("State#Date")]
+    operator: Annotated[str | None, Attribute("Operator")] = None
+
+
+class Reading(Entity, table=KEYED, pk="DEVICE#{device}", sk="READING#{at}#{number:04d}"):
+    device: str
+    at: datetime
+    number: int
+    value: float = 0.0
+
+
+class Seat(Entity, table=APP, pk="ROW#{row}", sk="SEAT#{number:04d}"):
+    row: str
+    number: int
+
+
+@pytest.fixture
+def session() -> Iterator[Session]:
+    with strict_moto(), Session(region="us-east-1") as session:
+        for table in (APP, LOGS, KEYED):
+            session.create_table(table)
+        yield session
+
+
+def put(table: Table, item: Item) -> None:
+    request = {"TableName": table.name, "Item": dict(item)}
+    PynamoTransport(region="us-east-1").call(Call("PutItem", request))
+
+
+def items(table: Table) -> list[dict[str, Any]]:
+    """The items of a table, without their revisions."""
+    found = PynamoTransport(region="us-east-1").call(Call("Scan", {"TableName": table.name}))["Items"]
+    for item in found:
+        assert ("_rev" in item) == (table.revision_attribute is not None)
+        item.pop("_rev", None)
+    return list(found)
+
+
+PERSON_KEY: Item = {"PK": {"S": "PERSON#p1"}, "SK": {"S": "A"}}
+
+
+def test_a_table_whose_keys_are_plain_attributes_stores_them_once(session: Session) -> None:
+    log = session.save(Log(device="d#12345", state_date="WARNING1#2020-04-24", operator="Liz"))
+    expected = {"DeviceID": {"S": "d#12345"}, "State#Date": {"S": "WARNING1#2020-04-24"}}
+    assert items(LOGS) == [{**expected, "Operator": {"S": "Liz"}}]
+    loaded = session.get_one(Log, device="d#12345", state_date="WARNING1#2020-04-24")
+    assert loaded == log
+    loaded.operator = None
+    session.save(loaded)
+    assert items(LOGS) == [expected]
+
+
+def test_fields_in_the_key_alone_are_read_back_from_it(session: Session) -> None:
+    at = datetime(2024, 1, 2, 3, 4, 5, 6, tzinfo=UTC)
+    reading = session.save(Reading(device="50%#1", at=at, number=7, value=1.5))
+    key = {"PK": {"S": "DEVICE#50%25%231"}, "SK": {"S": "READING#2024-01-02T03:04:05.000006Z#0007"}}
+    assert items(KEYED) == [{**key, "_type": {"S": "Reading"}, "value": {"N": "1.5"}}]
+    loaded = session.get_one(Reading, device="50%#1", at=at, number=7)
+    assert loaded == reading
+    assert inspect(loaded).changes == {}
+    loaded.value = 2.5
+    session.save(loaded)
+    assert items(KEYED) == [{**key, "_type": {"S": "Reading"}, "value": {"N": "2.5"}}]
+
+
+def test_a_field_in_the_key_alone_changes_the_key_and_has_no_attribute_to_ask_for(session: Session) -> None:
+    reading = session.save(Reading(device="d", at=datetime(2024, 1, 2, tzinfo=UTC), number=7))
+    with pytest.raises(UsageError) as caught:
+        session.save(reading, condition=F.device == "d")
+    assert str(caught.value) == (
+        "Reading.device lives in the key alone; a condition or change can only name fields stored as attributes"
+    )
+    reading.number = 8
+    with pytest.raises(KeyChanged):
+        session.save(reading)
+
+
+def test_a_field_may_live_in_an_index_key_alone(session: Session) -> None:
+    class Task(Entity, table=APP, pk="TASK#{slug}", sk="A"):
+        slug: str
+        owner: Annotated[str | None, InKey()] = None
+        by_owner = Index("GSI1", pk="OWNER#{owner}", sk="TASK")
+
+    session.save(Task(slug="x", owner="liz"))
+    session.save(Task(slug="y"))
+    common = {"SK": {"S": "A"}, "_type": {"S": "Task"}}
+    assert sorted(items(APP), key=lambda item: str(item["PK"])) == [
+        {
+            "PK": {"S": "TASK#x"},
+            **common,
+            "slug": {"S": "x"},
+            "GSI1PK": {"S": "OWNER#liz"},
+            "GSI1SK": {"S": "TASK"},
+        },
+        {"PK": {"S": "TASK#y"}, **common, "slug": {"S": "y"}},
+    ]
+    task = session.get_one(Task, slug="x")
+    assert (task.owner, session.get_one(Task, slug="y").owner) == ("liz", None)
+    task.owner = None
+    session.save(task)
+    assert session.get_one(Task, slug="x").owner is None
+
+
+def test_a_save_touches_the_keys_of_an_index_only_when_a_field_in_them_changed(session: Session) -> None:
+    class Order(Entity, table=APP, pk="ORDER#{slug}", sk="A"):
+        slug: str
+        status: str
+        note: str = ""
+        by_status = Index("GSI1", pk="STATUS#{status}", sk="{slug}")
+
+    by_hand = {"GSI1PK": {"S": "by hand"}, "GSI1SK": {"S": "by hand"}}
+    stored = {"PK": {"S": "ORDER#x"}, "SK": {"S": "A"}, "slug": {"S": "x"}, "status": {"S": "open"}}
+    put(APP, {**stored, **by_hand, "_rev": {"S": "r1"}})
+    order = session.get_one(Order, slug="x")
+    order.note = "n"
+    session.save(order)
+    assert items(APP) == [{**stored, **by_hand, "note": {"S": "n"}}]
+    order.status = "done"
+    session.save(order)
+    derived = {"GSI1PK": {"S": "STATUS#done"}, "GSI1SK": {"S": "x"}}
+    assert items(APP) == [{**stored, **derived, "status": {"S": "done"}, "note": {"S": "n"}}]
+
+
+def test_a_stored_key_that_its_template_renders_differently_is_refused_with_the_remedy(
+    session: Session,
+) -> None:
+    put(APP, {"PK": {"S": "PERSON#a%23b"}, "SK": {"S": "A"}, "person_id": {"S": "a%23b"}})
+    with pytest.raises(DecodeError) as caught:
+        session.get(Person, person_id="a#b")
+    assert str(caught.value) == (
+        "Cannot load Person from the item PK='PERSON#a%23b', SK='A':\n"
+        "  - PK is 'PERSON#a%23b', but 'PERSON#{person_id}' renders 'PERSON#a%2523b'; "
+        "where the stored key is right, write {person_id:raw} in the template\n"
+        "Correct the item or the class; Session(on_decode_error=...) decides what reads do with such items"
+    )
+
+
+def test_an_item_whose_fields_render_no_key_at_all_is_refused_as_unreadable() -> None:
+    item: Item = {"PK": {"S": "PERSON#p1"}, "SK": {"S": "A"}, "person_id": {"S": "x" * 3000}}
+    with pytest.raises(DecodeError, match=r"person_id: .* a key of 3007 bytes, more than the 2048 allowed"):
+        mapping_of(Person).hydrate(item)
+
+
+def test_a_stored_value_that_no_key_can_hold_makes_its_item_unreadable() -> None:
+    item = {"PK": {"S": "ROW#r"}, "SK": {"S": "SEAT#0007"}, "row": {"S": "r"}, "number": {"N": "-7"}}
+    with pytest.raises(DecodeError, match="number: is -7, which is negative"):
+        mapping_of(Seat).hydrate(item)
+
+
+def test_an_item_that_does_not_fit_is_refused_with_every_problem(session: Session) -> None:
+    put(APP, {**PERSON_KEY, "person_id": {"S": "p1"}, "level": {"S": "high"}, "tags": {"N": "1"}})
+    with pytest.raises(DecodeError) as caught:
+        session.get(Person, person_id="p1")
+    assert [problem.partition(":")[0] for problem in caught.value.problems] == ["level", "tags"]
+    put(APP, {**PERSON_KEY, "person_id": {"S": "p1"}, "level": {"N": "-5"}})
+    with pytest.raises(DecodeError, match="\n  - level: Input should be greater than or equal to 0\n"):
+        session.get(Person, person_id="p1")
+    put(APP, {**PERSON_KEY, "level": {"N": "5"}})
+    with pytest.raises(DecodeError, match="\n  - person_id: Field required\n"):
+        session.get(Person, person_id="p1")
+
+
+def test_a_default_that_cannot_be_stored_makes_an_item_without_it_unreadable(session: Session) -> None:
+    class Price(Entity, table=APP, pk="PRICE#{slug}", sk="A"):
+        slug: str
+        amount: int = Field(default_factory=lambda: "free")  # type: ignore[assignment]
+
+    put(APP, {"PK": {"S": "PRICE#x"}, "SK": {"S": "A"}, "slug": {"S": "x"}})
+    with pytest.raises(DecodeError, match="amount: is absent, and its default 'free' "):
+        session.get(Price, slug="x")
+
+
+def test_a_stored_subclass_is_loaded_as_what_it_is(session: Session) -> None:
+    class Pet(Entity, table=APP, pk="PET#{slug}", sk="A"):
+        slug: str
+
+    class Dog(Pet):
+        bark: str = "wuff"
+
+    class Puppy(Dog):
+        pass
+
+    session.save(Puppy(slug="rex"))
+    session.save(Pet(slug="tom"))
+    for entity in (Pet, Dog, Puppy):
+        found = session.get(entity, slug="rex")
+        assert (type(found), inspect(found).loaded) == (Puppy, True)
+        assert session.get(entity, slug="tom") == (Pet(slug="tom") if entity is Pet else None)
+
+
+def test_the_type_of_an_existing_table_is_used_under_its_own_names(session: Session) -> None:
+    legacy = Table("app", type_attribute="EntityType", revision_attribute="etag")
+
+    class Customer(Entity, table=legacy, pk="C#{slug}", sk="A", name="customer"):
+        slug: str
+        email: Annotated[str | None, Unique()] = None
+
+    session.save(Customer(slug="x"))
+    (item,) = PynamoTransport(region="us-east-1").call(Call("Scan", {"TableName": "app"}))["Items"]
+    assert item.pop("etag")
+    assert item == {"PK": {"S": "C#x"}, "SK": {"S": "A"}, "EntityType": {"S": "customer"}, "slug": {"S": "x"}}
+
+
+def test_a_part_of_the_primary_key_is_never_none() -> None:
+    class Visit(Entity, table=APP, pk="VISIT#{slug}", sk="{room}"):
+        slug: str
+        room: str | None = None
+
+    with pytest.raises(InvalidValue) as caught:
+        mapping_of(Visit).primary_key({"slug": "x", "room": None})
+    assert str(caught.value) == ("Visit.room = None: is part of the primary key '{room}'; give it a value")
+    with pytest.raises(InvalidValue, match="renders an empty key"):
+        Key(Visit, slug="x", room="")

@@ -1,0 +1,96 @@
+"""Date formats write what strftime writes, in digits of one width, and read it back where nothing is left out."""
+
+import re
+from datetime import UTC, date, datetime, time, timedelta, timezone
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dynaorm.entity.template.date_format import DateFormat, date_format
+from dynaorm.entity.text.scalar import scalar_of
+from dynaorm.entity.text.shape import may_meet
+
+ZONES = st.integers(-23, 23).map(lambda hours: timezone(timedelta(hours=hours)))
+NAIVE = datetime(2024, 1, 1)  # noqa: DTZ001 - what is to be refused
+VALUES: dict[type, st.SearchStrategy[Any]] = {
+    datetime: st.datetimes(NAIVE.replace(year=1001), NAIVE.replace(year=9998), timezones=ZONES),
+    date: st.dates(date(1001, 1, 1)),
+    time: st.times(),
+}
+
+
+def compiled(kind: type, text: str) -> DateFormat:
+    scalar = scalar_of(kind)
+    assert scalar is not None
+    return date_format(kind, text, scalar.to_text)
+
+
+@pytest.mark.parametrize("letter", "YmdjyGVuwUWHMSfI")
+@given(VALUES[datetime])
+def test_every_directive_is_strftimes(letter: str, value: datetime) -> None:
+    found = compiled(datetime, f"<%{letter}>")
+    expected = value.astimezone(UTC).strftime(f"<%{letter}>")
+    # glibc pads the year of %G no more than that of %Y, but from the year 1000 on that is the same.
+    assert found.write(value) == expected
+    assert re.fullmatch(found.pattern, expected)
+    assert may_meet(found.shape, (expected,))
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        (datetime, "%Y-%m-%d:%H:%M:%S.%f"),
+        (datetime, "%f%S%M%H%d%m%Y"),
+        (date, "%d.%m.%Y (%j)"),
+        (time, "%H%M%S%f"),
+        (date, "%Y%%%m%%%d"),
+    ],
+)
+@given(data=st.data())
+def test_a_whole_format_reads_back(kind: type, text: str, data: st.DataObject) -> None:
+    found, value = compiled(kind, text), data.draw(VALUES[kind])
+    assert found.read is not None
+    assert found.read(found.write(value)) == value
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"), [(datetime, "%Y-%m-%d"), (date, "%Y-%m"), (time, "%H:%M"), (date, "%y%m%d")]
+)
+def test_a_format_that_leaves_something_out_cannot_be_read(kind: type, text: str) -> None:
+    assert compiled(kind, text).read is None
+
+
+def test_years_are_padded() -> None:
+    assert compiled(date, "%Y-%G").write(date(7, 6, 1)) == "0007-0007"
+
+
+def test_a_text_that_does_not_fit_is_refused() -> None:
+    read = compiled(date, "%Y-%m-%d").read
+    assert read is not None
+    for text in ("2024-1-1", "2024-13-01", "2024-02-30"):
+        with pytest.raises(ValueError, match=r"."):
+            read(text)
+
+
+def test_a_value_of_another_type_is_refused() -> None:
+    with pytest.raises(ValueError, match="without a time zone"):
+        compiled(datetime, "%Y").write(NAIVE)
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "problem"),
+    [
+        (datetime, "%b", "%b does not write a fixed number of digits; use %Y %m"),
+        (datetime, "%-d", "%- does not write a fixed number of digits"),
+        (datetime, "%Y%", "% does not write a fixed number of digits"),
+        (date, "%H", "a date has no %H; use %Y %m"),
+        (time, "%Y", "a time has no %Y; use %H %M"),
+        (datetime, "%%", "writes nothing of the value; use directives"),
+        (int, "%Y", "is for datetime, date and time, not for int; drop it"),
+    ],
+)
+def test_a_format_that_would_not_sort_is_refused(kind: type, text: str, problem: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(problem)):
+        compiled(kind, text)

@@ -1,0 +1,96 @@
+"""A template is literals and slots by turns; whatever else stands in braces is told, never taken for text."""
+
+from datetime import datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dynaorm.entity.template.grammar import parse
+from dynaorm.entity.text.scalar import Scalar, scalar_of
+
+SCALARS: dict[str, Scalar] = {
+    name: scalar
+    for name, kind in {"user_id": str, "number": int, "at": datetime, "größe": int}.items()
+    if (scalar := scalar_of(kind)) is not None
+}
+
+
+def parsed(text: str) -> tuple[list[str], list[tuple[str, str]]]:
+    problems: list[str] = []
+    literals, slots = parse(text, SCALARS, (*SCALARS, "tags"), problems)
+    assert not problems
+    return literals, [(slot.field, slot.source) for slot in slots]
+
+
+def problems_of(text: str) -> list[str]:
+    problems: list[str] = []
+    parse(text, SCALARS, (*SCALARS, "tags"), problems)
+    return problems
+
+
+def test_literals_and_slots_take_turns() -> None:
+    assert parsed("USER#{user_id}#{number:05d}") == (
+        ["USER#", "#", ""],
+        [("user_id", "{user_id}"), ("number", "{number:05d}")],
+    )
+    assert parsed("PROFILE") == (["PROFILE"], [])
+    assert parsed("{user_id}{größe!s}") == (["", "", ""], [("user_id", "{user_id}"), ("größe", "{größe!s}")])
+
+
+def test_a_spec_may_hold_colons() -> None:
+    assert parsed("{at:%Y-%m-%d:%H:%M:%S}")[1] == [("at", "{at:%Y-%m-%d:%H:%M:%S}")]
+
+
+@given(st.text(st.characters(exclude_characters="{}"), min_size=1).filter(lambda text: text not in SCALARS))
+def test_text_without_braces_is_literal(text: str) -> None:
+    if text != "tags":
+        assert parsed(text) == ([text], [])
+
+
+@given(st.text("{}user_id:!s05d ", min_size=1, max_size=12))
+def test_a_brace_is_never_part_of_a_literal(text: str) -> None:
+    problems: list[str] = []
+    literals, _ = parse(text, SCALARS, (), problems)
+    assert problems or not any(brace in literal for literal in literals for brace in "{}")
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("USER#{usr_id}", "{usr_id} names no field; did you mean {user_id}?"),
+        ("USER#{zzz}", "{zzz} names no field; use one of user_id, number, at, größe"),
+        (
+            "USER#{tags}",
+            "{tags}: a value of this field's type has no single text; use a field of type str, int",
+        ),
+        ("USER#{user_id.name}", "{user_id.name} is not understood; did you mean {user_id}?"),
+        ("USER#{ user_id }", "{ user_id } is not understood; did you mean {user_id}?"),
+        ("USER#{user_id:}", "{user_id:} is not understood; did you mean {user_id}?"),
+        ("USER#{user_id!r}", "{user_id!r} is not understood; did you mean {user_id}?"),
+        ("USER#{}", "{} is not understood; write {field} or {field:spec}"),
+        ("USER#{0}", "{0} is not understood; write {field} or {field:spec}"),
+        ("USER#{user_id", "a '{' stands alone, and braces cannot be part of a key's text; write {field}"),
+        ("USER#user_id}", "a '}' stands alone, and braces cannot be part of a key's text; write {field}"),
+        ("{{user_id}}", "a '{' stands alone, and braces cannot be part of a key's text; write {field}"),
+        ("", "it is empty, which no key may be; write literal text, a {field}, or both"),
+        (
+            "user_id",
+            "it is the constant 'user_id', and also the name of a field; write {user_id} for its value",
+        ),
+        ("tags", "it is the constant 'tags', and also the name of a field; write {tags} for its value"),
+        ("{number:uper}", "{number:uper} has an unknown spec 'uper'; did you mean 'upper'?"),
+    ],
+)
+def test_what_is_not_understood_is_told(text: str, problem: str) -> None:
+    assert problems_of(text)[0].startswith(problem)
+
+
+def test_every_problem_of_a_template_is_told() -> None:
+    assert len(problems_of("{usr_id}#{tags}#{number:uper}#{")) == 4
+
+
+def test_without_the_names_of_all_fields_a_wrong_type_and_a_wrong_name_are_one_problem() -> None:
+    problems: list[str] = []
+    parse("{tags}", SCALARS, (), problems)
+    assert problems[0].startswith("{tags} names no field with a single text; ")

@@ -1,0 +1,63 @@
+"""Key parts: limits in UTF-8 bytes, and what of an index is written."""
+
+from typing import Annotated
+
+import pytest
+
+from dynaorm import Attribute, Entity, GlobalIndex, Index, Table
+from dynaorm.entity.mapping.mapping import mapping_of
+from dynaorm.entity.template.template import KeyValueError
+
+TABLE = Table("app", indexes=[GlobalIndex("GSI1"), GlobalIndex("ByOwner", pk="owner", sk="PK")])
+
+
+class Note(Entity, table=TABLE, pk="NOTE#{slug}", sk="{title}"):
+    slug: str
+    title: str
+    owner: str | None = None
+    label: Annotated[str | None, Attribute("Label")] = None
+    by_label = Index("GSI1", pk="{label}", sk="{title}")
+    by_owner = Index("ByOwner")
+
+
+def test_keys_are_measured_in_bytes_of_utf8() -> None:
+    partition, sort = mapping_of(Note).partition, mapping_of(Note).sort
+    assert sort is not None
+    assert partition.value({"slug": "x" * 2043}) == {"S": "NOTE#" + "x" * 2043}
+    assert sort.value({"title": "é" * 512}) == {"S": "é" * 512}
+    with pytest.raises(
+        KeyValueError, match=r"'NOTE#\{slug\}' renders a key of 2049 bytes, more than the 2048 allowed"
+    ):
+        partition.value({"slug": "x" * 2044})
+    with pytest.raises(
+        KeyValueError, match=r"'\{title\}' renders a key of 1026 bytes, more than the 1024 allowed"
+    ):
+        sort.value({"title": "é" * 513})
+    with pytest.raises(KeyValueError, match=r"'\{title\}' renders an empty key"):
+        sort.value({"title": ""})
+
+
+def test_an_index_writes_only_the_attributes_that_exist_for_it() -> None:
+    indexes = mapping_of(Note).indexes
+    values = {"slug": "x", "title": "t", "owner": "liz", "label": "red"}
+    assert indexes["by_label"].keys(values) == {"GSI1PK": {"S": "red"}, "GSI1SK": {"S": "t"}}
+    assert indexes["by_owner"].keys(values) == {}
+    assert (indexes["by_label"].made_up, indexes["by_owner"].made_up) == (("GSI1PK", "GSI1SK"), ())
+    assert indexes["by_owner"].fields == {"owner", "slug"}
+
+
+def test_none_in_any_part_means_not_indexed_and_an_empty_string_is_refused() -> None:
+    by_label = mapping_of(Note).indexes["by_label"]
+    assert by_label.keys({"title": "t", "label": None}) is None
+    with pytest.raises(KeyValueError, match=r"'\{label\}' renders an empty key"):
+        by_label.keys({"title": "t", "label": ""})
+
+
+def test_a_key_without_fields_is_the_same_for_every_entity_and_a_new_value_each_time() -> None:
+    class Setting(Entity, table=Table("keys-constant"), pk="SETTINGS", sk="{name}"):
+        name: str
+
+    partition = mapping_of(Setting).partition
+    partition.value({"name": "a"})["S"] = "changed"  # type: ignore[index]
+    assert partition.value({"name": "b"}) == {"S": "SETTINGS"}
+    assert mapping_of(Setting).sort.constant is None  # type: ignore[union-attr]

@@ -1,0 +1,136 @@
+"""Templates that would be ambiguous, out of order or of another type than their key are refused, with a remedy."""
+
+import re
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from dynaorm.entity.template.rules import Kind
+from dynaorm.entity.template.template import TemplateError, compile_template
+from dynaorm.entity.text.scalar import scalar_of
+
+TYPES: dict[str, Any] = {
+    "name": str,
+    "city": str,
+    "number": int,
+    "price": Decimal,
+    "at": datetime,
+    "day": date,
+    "id": UUID,
+    "digest": bytes,
+    "done": bool,
+}
+SCALARS = {name: scalar for name, kind in TYPES.items() if (scalar := scalar_of(kind)) is not None}
+
+
+def problems_of(text: str, kind: Kind = "S", *, sort: bool = True) -> tuple[str, ...]:
+    try:
+        compile_template(text, SCALARS, kind=kind, sort=sort)
+    except TemplateError as error:
+        return error.problems
+    return ()
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (
+            "{number}",
+            "sorts as text in a string key, 10 before 9; write {number:06d}, or {number!s} if the order",
+        ),
+        ("N#{number}", "{number} sorts as text"),
+        ("N#{number:raw}", "write {number:06d}, or {number!s:raw} if the order does not matter"),
+        ("{price}", "write {price!s} if the order does not matter"),
+        ("{at:epoch}", "write {at}, or {at!s:epoch} if the order does not matter"),
+        ("{day:epoch_ms}", "write {day}, or {day!s:epoch_ms} if the order does not matter"),
+    ],
+)
+def test_a_number_in_a_string_sort_key_is_padded_or_told_not_to_matter(text: str, problem: str) -> None:
+    (found,) = problems_of(text)
+    assert problem in found
+    assert problems_of(text, sort=False) == ()
+    (remedy,) = re.findall(r"\{\w+!s[^}]*\}", found)
+    assert problems_of(remedy) == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "remedy"),
+    [
+        ("{name}{city}", "write {name}#{city}"),
+        ("{at}{id}", "write {at}#{id}"),
+        ("A#{name}{number:05d}#", "write {name}#{number:05d}"),
+    ],
+)
+def test_two_fields_with_nothing_between_them_are_refused(text: str, remedy: str) -> None:
+    (problem,) = problems_of(text)
+    assert problem.endswith(remedy)
+
+
+@pytest.mark.parametrize(
+    "text", ["{name}%{city}", "{number!s}0{name}", "{price!s}.{name}", "{digest}a{name}"]
+)
+def test_a_literal_that_could_be_part_of_the_text_before_it_is_refused(text: str) -> None:
+    (problem,) = problems_of(text)
+    assert problem.endswith("begin it with another character, such as '#'")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{name:raw}%{city}",
+        "{number!s:raw}0{name}",
+        "{number:05d}0{name}",
+        "{number!s}-{name}",
+        "{at}-{name}",
+        "{id}a",
+        "{done}e",
+    ],
+)
+def test_a_literal_that_cannot_be_mistaken_is_kept(text: str) -> None:
+    assert problems_of(text) == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "remedy"),
+    [
+        ("PROFILE", "N", "a number key is one field and nothing else; write one, such as {created_at:epoch}"),
+        (
+            "N#{number}",
+            "N",
+            "a number key is one field and nothing else; write one, such as {created_at:epoch}",
+        ),
+        (
+            "{number}#{number}",
+            "N",
+            "a number key is one field and nothing else; write one, such as {created_at:epoch}",
+        ),
+        ("{number:05d}", "N", "{number:05d} is a text, and the key is a number; write {number}"),
+        ("{at}", "N", "{at} is a text, and the key is a number; write {at:epoch}"),
+        ("{day:%Y}", "N", "{day:%Y} is a text, and the key is a number; write {day:epoch}"),
+        (
+            "{name}",
+            "N",
+            "{name} is a text, and the key is a number; use an int, Decimal, date or datetime field",
+        ),
+        (
+            "{done}",
+            "N",
+            "{done} is a text, and the key is a number; use an int, Decimal, date or datetime field",
+        ),
+        ("{number:shard8}", "N", "{number:shard8} is a text, and the key is a number; write {number}"),
+        ("PROFILE", "B", "a binary key is one field and nothing else; write one, such as {digest}"),
+        ("{at}", "B", "use a field of type bytes, UUID, Ksuid or str, without spec"),
+        ("{number}", "B", "use a field of type bytes, UUID, Ksuid or str, without spec"),
+        ("{name:upper}", "B", "use a field of type bytes, UUID, Ksuid or str, without spec"),
+    ],
+)
+def test_number_and_binary_keys_are_one_bare_field(text: str, kind: Kind, remedy: str) -> None:
+    (problem,) = problems_of(text, kind)
+    assert problem.endswith(remedy)
+
+
+def test_a_wrong_name_in_a_number_key_is_one_problem() -> None:
+    assert len(problems_of("{nmber}", "N")) == 1

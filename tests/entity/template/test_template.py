@@ -1,0 +1,310 @@
+"""Templates render keys and match them back: what each spec, literal and value makes, literally."""
+
+import re
+from collections.abc import Set as AbstractSet
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from enum import Enum
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from dynaorm.entity.template.rules import Kind
+from dynaorm.entity.template.template import KeyTemplate, KeyValueError, TemplateError, compile_template
+from dynaorm.entity.text.ksuid import Ksuid
+from dynaorm.entity.text.scalar import Scalar, scalar_of
+from dynaorm.entity.text.shape import may_meet, shape_of_text
+
+
+class Status(Enum):
+    OPEN = "open"
+    ON_HOLD = "on-hold"
+
+
+FIELDS: dict[str, Any] = {
+    "user_id": str,
+    "name": str,
+    "country": str,
+    "state": str,
+    "city": str,
+    "number": int,
+    "price": Decimal,
+    "at": datetime,
+    "day": date,
+    "id": UUID,
+    "status": Status,
+    "done": bool,
+    "digest": bytes,
+    "ksuid": Ksuid,
+}
+SCALARS: dict[str, Scalar] = {
+    name: scalar for name, kind in FIELDS.items() if (scalar := scalar_of(kind)) is not None
+}
+NOON = datetime(2018, 8, 29, 12, 0, tzinfo=UTC)
+BOBBY = UUID("b201c1f2-238e-461f-88e6-0e606fbc3c51")
+KSUID = Ksuid.from_base62("1YnlHOfSSk3DhX4BR6lMAceAo1V")
+
+
+def compiled(text: str, kind: Kind = "S", *, sort: bool = False) -> KeyTemplate:
+    return compile_template(text, SCALARS, kind=kind, sort=sort)
+
+
+@pytest.mark.parametrize(
+    ("text", "values", "key"),
+    [
+        ("PROFILE", {}, "PROFILE"),
+        ("USER#{user_id}", {"user_id": "u1"}, "USER#u1"),
+        ("USER#{user_id}", {"user_id": "a#b%c"}, "USER#a%23b%25c"),
+        ("{user_id}", {"user_id": "a#b%c"}, "a#b%c"),
+        ("{user_id}#{at}", {"user_id": "amsg", "at": NOON}, "amsg#2018-08-29T12:00:00.000000Z"),
+        ("{user_id}-{name}", {"user_id": "seattle-1", "name": "x"}, "seattle%2D1-x"),
+        ("{user_id}é{name}", {"user_id": "é", "name": "è"}, "%C3%A9éè"),
+        ("{user_id}::{name}", {"user_id": "a:b", "name": "c"}, "a%3Ab::c"),
+        ("{user_id}2{name}", {"user_id": "2", "name": "3"}, "%3223"),
+        ("C#{user_id:raw}", {"user_id": "a#b"}, "C#a#b"),
+        ("C#{user_id:upper}", {"user_id": "a#é"}, "C#A%23É"),
+        ("{name:upper}", {"name": "DeBrie#"}, "DEBRIE#"),
+        ("TICKET#{number:06d}", {"number": 42}, "TICKET#000042"),
+        ("{number!s}/{name}", {"number": -42, "name": "a"}, "-42/a"),
+        ("{at:%Y-%m}#{name}", {"at": NOON, "name": "a-b"}, "2018-08#a-b"),
+        ("{day}-{number!s}", {"day": date(2024, 1, 2), "number": -1}, "2024-01-02--1"),
+        ("{id}-{name}", {"id": BOBBY, "name": "x"}, f"{BOBBY}-x"),
+        ("{status}-{name}", {"status": Status.ON_HOLD, "name": "x"}, "on%2Dhold-x"),
+        ("{done}#", {"done": False}, "false#"),
+        ("{digest}", {"digest": b"\x01\xff"}, "01ff"),
+        ("ORDERID#{ksuid}", {"ksuid": KSUID}, "ORDERID#1YnlHOfSSk3DhX4BR6lMAceAo1V"),
+        ("STATUS#{status}#{number:shard8}", {"status": Status.OPEN, "number": 42}, "STATUS#open#1"),
+        ("{name}#{name:lower}", {"name": "Bob"}, "Bob#bob"),
+    ],
+)
+def test_keys_are_these(text: str, values: dict[str, Any], key: str) -> None:
+    template = compiled(text)
+    assert template.render(values) == key
+    assert template.match(key) == {name: value for name, value in values.items() if name in template.lossless}
+
+
+@pytest.mark.parametrize(
+    ("text", "values", "key"),
+    [
+        ("{number}", {"number": -5}, "-5"),
+        ("{number!s}", {"number": -5}, "-5"),
+        ("{price}", {"price": Decimal("1.50")}, "1.5"),
+        ("{at:epoch}", {"at": NOON}, "1535544000"),
+        ("{at:epoch_ms}", {"at": NOON}, "1535544000000"),
+        ("{day:epoch}", {"day": date(1970, 1, 2)}, "86400"),
+    ],
+)
+def test_a_number_key_is_the_text_of_a_number(text: str, values: dict[str, Any], key: str) -> None:
+    template = compiled(text, "N", sort=True)
+    assert template.render(values) == key
+    assert template.match(key) == ({} if "at" in values else values)
+
+
+def test_a_number_key_is_matched_in_every_spelling() -> None:
+    assert compiled("{price}", "N").match("1.50") == {"price": Decimal("1.5")}
+
+
+@pytest.mark.parametrize(
+    ("text", "values", "key"),
+    [
+        ("{digest}", {"digest": b"\x00\xff"}, b"\x00\xff"),
+        ("{name}", {"name": "é"}, b"\xc3\xa9"),
+        ("{id}", {"id": BOBBY}, BOBBY.bytes),
+        ("{ksuid}", {"ksuid": KSUID}, bytes(KSUID)),
+        ("{status:raw}", {"status": Status.OPEN}, b"open"),
+    ],
+)
+def test_a_binary_key_is_bytes(text: str, values: dict[str, Any], key: bytes) -> None:
+    template = compiled(text, "B")
+    assert template.render(values) == key
+    assert template.match(key) == values
+    assert template.match(key.hex()) is None
+    assert may_meet(template.shape, shape_of_text("anything"))
+
+
+def test_bytes_that_a_binary_key_never_holds_match_nothing() -> None:
+    assert compiled("{id}", "B").match(b"short") is None
+    assert compiled("{name}").match(b"name") is None
+
+
+@pytest.mark.parametrize("text", ["{user_id}", "USER#{user_id}", "USER#{user_id}#{name}"])
+def test_a_key_without_one_of_its_values_is_none(text: str) -> None:
+    assert compiled(text).render({"user_id": None, "name": "x"}) is None
+    assert compiled(text).render({"name": "x"}) is None
+    assert compiled("{digest}", "B").render({"digest": None}) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "field", "value", "problem"),
+    [
+        ("USER#{user_id}", "user_id", 5, "is an int, not a str"),
+        ("USER#{user_id}#{number:05d}", "number", -1, "is negative, and {number:05d} holds 0 to 99999"),
+        ("{at}", "at", datetime(2024, 1, 1), "is a datetime without a time zone"),  # noqa: DTZ001 - refused
+    ],
+)
+def test_a_value_that_cannot_be_part_of_a_key_is_named(
+    text: str, field: str, value: object, problem: str
+) -> None:
+    with pytest.raises(KeyValueError, match=re.escape(problem)) as caught:
+        compiled(text).render({"user_id": "u1", field: value})
+    assert (caught.value.field, caught.value.value) == (field, value)
+    with pytest.raises(KeyValueError, match=re.escape(problem)):
+        compiled(text).prefix({"user_id": "u1", field: value})
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("USER#{user_id}", "ORDER#u1"),
+        ("USER#{user_id}", "USER#a#b"),
+        ("USER#{user_id}", "USER#a%b"),
+        ("USER#{user_id}", "USER#a%2fb"),
+        ("USER#{user_id}", "USER#%61"),
+        ("USER#{user_id}", "USER#%FF"),
+        ("{number:05d}", "12"),
+        ("N{number!s}", "N05"),
+        ("N{number!s}", "N-0"),
+        ("{day}", "2024-02-30"),
+        ("{id}", str(BOBBY).upper()),
+        ("{status}#", "closed#"),
+        ("{ksuid}", "z" * 27),
+        ("{name}#{name}", "a#b"),
+        ("PROFILE", "PROFILE#"),
+        ("{price}#", "1.50#"),
+    ],
+)
+def test_a_key_that_is_never_rendered_matches_nothing(text: str, key: str) -> None:
+    assert compiled(text).match(key) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "fields", "lossless"),
+    [
+        ("PROFILE", (), set()),
+        ("{user_id}#{number:05d}", ("user_id", "number"), {"user_id", "number"}),
+        ("{name:upper}#{name}", ("name",), {"name"}),
+        ("{name:upper}", ("name",), set()),
+        ("{at:%Y}#{number:shard8}", ("at", "number"), set()),
+        ("{name}#{user_id:raw}", ("name", "user_id"), {"name", "user_id"}),
+        ("{name}#{user_id:raw}#{city}", ("name", "user_id", "city"), {"name"}),
+        ("{user_id:raw}", ("user_id",), {"user_id"}),
+        ("{number:raw}#{name}", ("number", "name"), {"number", "name"}),
+    ],
+)
+def test_a_template_knows_its_fields_and_those_it_gives_back(
+    text: str, fields: tuple[str, ...], lossless: AbstractSet[str]
+) -> None:
+    template = compiled(text)
+    assert (template.fields, template.lossless) == (fields, lossless)
+
+
+@pytest.mark.parametrize(
+    ("text", "bare", "alone"),
+    [
+        ("{name}", "name", "name"),
+        ("{name:raw}", None, "name"),
+        ("{name:upper}", None, "name"),
+        ("USER#{name}", None, None),
+        ("{name}#", None, None),
+        ("PROFILE", None, None),
+        ("{name}#{city}", None, None),
+    ],
+)
+def test_a_bare_field_has_neither_literal_nor_spec(text: str, bare: str | None, alone: str | None) -> None:
+    assert (compiled(text).bare, compiled(text).alone) == (bare, alone)
+
+
+PLACES = "{country}#{state}#{city}"
+
+
+@pytest.mark.parametrize(
+    ("text", "values", "partial", "prefix"),
+    [
+        (PLACES, {}, None, ""),
+        (PLACES, {"country": "US"}, None, "US#"),
+        (PLACES, {"country": "US", "state": "TX"}, None, "US#TX#"),
+        (PLACES, {"country": "US", "state": "TX", "city": "Houston"}, None, "US#TX#Houston"),
+        (PLACES, {"country": "U#S"}, ("state", "T#"), "U%23S#T%23"),
+        (PLACES, {}, ("country", "U"), "U"),
+        ("USER#{name:upper}#", {}, ("name", "bo"), "USER#BO"),
+        ("USER#{name}#", {"name": "bo"}, None, "USER#bo#"),
+        ("{user_id}#{at}", {"user_id": "amsg"}, ("at", "2018-08"), "amsg#2018-08"),
+        ("{user_id}#{at:%Y-%m-%d:%H}", {"user_id": "amsg"}, ("at", "2018"), "amsg#2018"),
+        ("v#{user_id}", {"other": 1}, None, "v#"),
+        ("PROFILE", {}, None, "PROFILE"),
+    ],
+)
+def test_a_prefix_ends_with_the_literal_that_ends_its_level(
+    text: str, values: dict[str, Any], partial: tuple[str, str] | None, prefix: str
+) -> None:
+    assert compiled(text).prefix(values, partial) == prefix
+
+
+@pytest.mark.parametrize(
+    ("values", "partial", "field", "problem"),
+    [
+        (
+            {"state": "TX"},
+            None,
+            "state",
+            "comes after country in '{country}#{state}#{city}'; give country too",
+        ),
+        ({"country": "US", "city": "X"}, None, "city", "comes after state"),
+        ({"country": "US"}, ("city", "X"), "city", "is not the next field of"),
+        ({"country": "US"}, ("country", "X"), "country", "that is state"),
+        ({"country": "a", "state": "b", "city": "c"}, ("city", "X"), "city", "it is complete"),
+    ],
+)
+def test_a_prefix_takes_its_fields_in_order(
+    values: dict[str, Any], partial: tuple[str, str] | None, field: str, problem: str
+) -> None:
+    with pytest.raises(KeyValueError, match=re.escape(problem)) as caught:
+        compiled(PLACES).prefix(values, partial)
+    assert caught.value.field == field
+
+
+def test_a_beginning_that_no_text_has_is_refused() -> None:
+    with pytest.raises(KeyValueError, match="is the beginning of no text"):
+        compiled("{user_id}#{at}").prefix({"user_id": "amsg"}, ("at", "29.08."))
+
+
+def test_a_number_has_no_beginning() -> None:
+    with pytest.raises(KeyValueError, match="are not strings and have no beginning"):
+        compiled("{number}", "N").prefix({}, ("number", "1"))
+
+
+def test_a_field_that_only_chooses_a_shard_is_asked_for_in_all_of_them() -> None:
+    template = compiled("STATUS#{status}#{number:shard3}")
+    assert template.shards == {"number": 3}
+    assert template.renders({"status": Status.OPEN}) == ("STATUS#open#1", "STATUS#open#2", "STATUS#open#3")
+    assert template.renders({"status": Status.OPEN, "number": 42}) == ("STATUS#open#3",)
+    assert template.renders({"number": 42}) == ()
+    assert template.render({"status": Status.OPEN}) is None
+
+
+def test_a_field_that_is_rendered_too_chooses_no_shard_when_it_is_missing() -> None:
+    template = compiled("{name:shard2}#{name}")
+    assert template.shards == {}
+    assert template.renders({}) == ()
+    assert template.renders({"name": "x"}) == (template.render({"name": "x"}),)
+    assert compiled("{number}", "N").renders({"number": 1}) == ("1",)
+
+
+def test_an_upper_case_key_never_meets_a_lower_case_literal() -> None:
+    assert not may_meet(compiled("{name:upper}").shape, shape_of_text("email#"))
+    assert not may_meet(compiled("{name:casefold}").shape, shape_of_text("Email#"))
+    assert may_meet(compiled("{name}").shape, shape_of_text("email#"))
+    assert not may_meet(compiled("{name}-").shape, shape_of_text("email#"))
+
+
+def test_every_problem_of_a_template_is_raised_at_once() -> None:
+    with pytest.raises(TemplateError) as caught:
+        compiled("{usr_id}{name}{city}{number:upper}{number}", sort=True)
+    assert len(caught.value.problems) == 4
+    assert all("; " in problem for problem in caught.value.problems)
+
+
+def test_names_of_fields_without_a_text_are_told_from_names_of_no_field() -> None:
+    with pytest.raises(TemplateError, match="has no single text; use a field of type str"):
+        compile_template("{tags}", SCALARS, kind="S", sort=False, known=[*SCALARS, "tags"])

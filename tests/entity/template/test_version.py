@@ -1,0 +1,175 @@
+"""Versions stand beside the latest copy: ``v0_`` is never padded, and every other key follows from it."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dynaorm.entity.template.rules import Kind
+from dynaorm.entity.template.template import KeyTemplate, KeyValueError, TemplateError, compile_template
+from dynaorm.entity.template.version import VersionTemplate, versioned
+from dynaorm.entity.text.scalar import scalar_of
+from dynaorm.entity.text.shape import may_meet, shape_of_text
+
+SCALARS = {
+    name: scalar
+    for name, kind in {"part": str, "number": int, "digest": bytes}.items()
+    if (scalar := scalar_of(kind)) is not None
+}
+SK = "v{version}_{sk}"
+
+
+def inner(text: str, kind: Kind = "S") -> KeyTemplate:
+    return compile_template(text, SCALARS, kind=kind, sort=True)
+
+
+CASES: list[tuple[VersionTemplate, dict[str, Any], str | bytes, str | bytes]] = [
+    (versioned(SK, inner("Audit")), {}, "v0_Audit", "v12_Audit"),
+    (versioned(SK, inner("Audit#{part}"), 4), {"part": "p#7"}, "v0_Audit#p%237", "v0012_Audit#p%237"),
+    (versioned(SK, inner("{part}")), {"part": "v0_#"}, "v0_v0_#", "v12_v0_#"),
+    (versioned("v_{version}", None), {}, "v_0", "v_12"),
+    (versioned("v_{version}", None, kind="B"), {}, b"v_0", b"v_12"),
+    (versioned("{sk}#v{version}.", inner("DOC#{part}")), {"part": "a"}, "DOC#a#v0.", "DOC#a#v12."),
+    (versioned("ä{version}_{sk}", inner("{part}")), {"part": "ö"}, "ä0_ö", "ä12_ö"),
+    (
+        versioned("ä{version}_{sk}", inner("{digest}", "B")),
+        {"digest": b"\xff"},
+        b"\xc3\xa40_\xff",
+        b"\xc3\xa412_\xff",
+    ),
+]
+
+
+@pytest.mark.parametrize(("template", "values", "latest", "twelfth"), CASES)
+def test_keys_are_these(
+    template: VersionTemplate, values: dict[str, Any], latest: str | bytes, twelfth: str | bytes
+) -> None:
+    assert template.latest(values) == latest
+    assert template.number(12, values) == twelfth
+    assert template.rewrap(latest, 12) == twelfth
+    assert template.match(latest) == values
+    assert template.match(twelfth) is None
+    assert (template.number_in(twelfth), template.latest_of(twelfth)) == (12, latest)
+    assert (template.number_in(latest), template.latest_of(latest)) == (None, None)
+
+
+@pytest.mark.parametrize("key", ["v12_Audit", "v012_Audit", "v00012_Audit", "V0012_Audit", b"v0012_Audit"])
+def test_another_spelling_of_a_number_is_no_version(key: str | bytes) -> None:
+    assert versioned(SK, inner("Audit"), 4).latest_of(key) is None
+
+
+@pytest.mark.parametrize("template", [case[0] for case in CASES])
+@pytest.mark.parametrize(
+    "key", ["", "v", "v0", "v1_Audit", "other", "v0_x#", b"", b"v1_", b"other", b"v_00"], ids=repr
+)
+def test_another_key_is_not_that_of_a_latest_copy(template: VersionTemplate, key: str | bytes) -> None:
+    if template.inner is None or template.inner.bare is None:
+        assert template.match(key) is None
+
+
+def test_a_key_that_is_not_a_latest_copys_cannot_become_a_versions() -> None:
+    with pytest.raises(ValueError, match="is not the sort key of a latest copy"):
+        versioned(SK, inner("Audit")).rewrap("v1_Audit", 2)
+
+
+def test_without_a_value_there_is_no_key() -> None:
+    template = versioned(SK, inner("Audit#{part}"))
+    assert template.latest({"part": None}) is None
+    assert template.number(1, {}) is None
+
+
+@given(
+    st.text(st.characters(codec="utf-8"), min_size=1),
+    st.text(min_size=1),
+    st.integers(1, 10**12),
+    st.integers(1, 10**12),
+)
+def test_different_versions_never_share_a_key(one: str, other: str, first: int, second: int) -> None:
+    template = versioned(SK, inner("{part}"))
+    keys = {template.number(first, {"part": one}), template.number(second, {"part": one})}
+    assert len(keys) == len({first, second})
+    assert template.latest({"part": one}) not in keys
+    if one != other:
+        assert template.number(first, {"part": one}) != template.latest({"part": other})
+
+
+@given(st.text(st.characters(codec="utf-8")), st.integers(0, 10**9), st.integers(0, 12))
+def test_room_is_kept_for_the_longest_number(part: str, number: int, padding: int) -> None:
+    template = versioned(SK, inner("Audit#{part}"), padding)
+    latest, version = template.latest({"part": part}), template.number(number, {"part": part})
+    assert latest is not None
+    assert version is not None
+    assert len(version) <= len(latest) + template.reserve
+
+
+def test_ten_digits_are_kept_free_and_more_where_they_are_padded() -> None:
+    assert versioned(SK, inner("Audit")).reserve == 9
+    assert versioned(SK, inner("Audit"), 20).reserve == 19
+
+
+def test_the_shape_is_that_of_all_versions_and_the_latest_shape_of_one() -> None:
+    template = versioned(SK, inner("Audit#{part}"))
+    assert may_meet(template.shape, ("v12_Audit#x",))
+    assert may_meet(template.shape, ("v0_Audit#x",))
+    assert may_meet(template.latest_shape, ("v0_Audit#x",))
+    assert not may_meet(template.latest_shape, ("v1_Audit#x",))
+    assert not may_meet(template.shape, shape_of_text("Audit#"))
+
+
+@pytest.mark.parametrize(
+    ("values", "partial", "prefix"),
+    [({}, None, "v0_Audit#"), ({"part": "7"}, None, "v0_Audit#7#"), ({}, ("part", "#"), "v0_Audit#%23")],
+)
+def test_latest_copies_of_a_level_share_a_prefix(
+    values: dict[str, Any], partial: tuple[str, str] | None, prefix: str
+) -> None:
+    assert versioned(SK, inner("Audit#{part}#")).latest_prefix(values, partial) == prefix
+
+
+def test_a_template_without_fields_has_one_prefix() -> None:
+    template = versioned("v_{version}", None)
+    assert template.latest_prefix({}) == "v_0"
+    with pytest.raises(KeyValueError, match=r"is not in 'v_\{version\}'"):
+        template.latest_prefix({}, ("part", "x"))
+
+
+@pytest.mark.parametrize(
+    ("text", "sort_key", "padding", "remedy"),
+    [
+        ("v_{sk}", "Audit", 0, "{version} does not occur exactly once; write v{version}_{sk}"),
+        (
+            "v{version}_{version}_{sk}",
+            "Audit",
+            0,
+            "{version} does not occur exactly once; write v{version}_{sk}",
+        ),
+        ("v{version}", "Audit", 0, "does not occur exactly once; write v{version}_{sk}"),
+        ("v{version}_{sk}{sk}", "Audit", 0, "does not occur exactly once; write v{version}_{sk}"),
+        ("v{version}_{sk}", None, 0, "which has no template; add sk=, or drop {sk}"),
+        ("v{version:03d}_{sk}", "Audit", 0, "write v{version}_{sk}, with version_padding= for zeros"),
+        ("v{version}_{sk}_{part}", "Audit", 0, "write v{version}_{sk}, with version_padding= for zeros"),
+        ("v{version}{sk}", "Audit", 0, "cannot be told from what stands beside them; write v{version}_{sk}"),
+        ("{sk}{version}", "Audit", 0, "cannot be told from what stands beside them; write v{version}_{sk}"),
+        (
+            "v1{version}_{sk}",
+            "Audit",
+            0,
+            "cannot be told from what stands beside them; write v{version}_{sk}",
+        ),
+        (
+            "v{version}0_{sk}",
+            "Audit",
+            0,
+            "cannot be told from what stands beside them; write v{version}_{sk}",
+        ),
+        (SK, "Audit", -1, "is not between 0 and 38; choose a number of digits, such as 4"),
+        (SK, "Audit", 39, "is not between 0 and 38; choose a number of digits, such as 4"),
+    ],
+)
+def test_a_template_whose_versions_could_not_be_told_apart_is_refused(
+    text: str, sort_key: str | None, padding: int, remedy: str
+) -> None:
+    with pytest.raises(TemplateError) as caught:
+        versioned(text, None if sort_key is None else inner(sort_key), padding)
+    assert any(problem.endswith(remedy) for problem in caught.value.problems)

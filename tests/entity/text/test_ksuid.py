@@ -1,0 +1,204 @@
+"""KSUIDs as field types: one kind of error, safe comparisons, exact times, and ranges of time."""
+
+import copy
+import pickle
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
+
+import ksuid as svix
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+
+from dynaorm.entity.text.ksuid import Ksuid, KsuidMs, ksuid_range, new_ksuid
+
+PUBLISHED = "1YnlHOfSSk3DhX4BR6lMAceAo1V"
+BEGIN = datetime(2014, 5, 13, 16, 53, 20, tzinfo=UTC)
+END = BEGIN + timedelta(seconds=2**32)
+KINDS = [Ksuid, KsuidMs]
+
+kinds = st.sampled_from(KINDS)
+payloads = st.binary(min_size=20, max_size=20)
+times = st.datetimes(
+    BEGIN.replace(tzinfo=None), (END - timedelta(microseconds=1)).replace(tzinfo=None), timezones=st.just(UTC)
+)
+
+
+def test_a_published_ksuid_tells_its_time() -> None:
+    assert Ksuid.from_base62(PUBLISHED).datetime == datetime(2020, 3, 7, 13, 2, 30, tzinfo=UTC)
+
+
+@given(kinds, payloads)
+def test_text_and_bytes_give_the_same_ksuid_back(kind: type[Ksuid | KsuidMs], raw: bytes) -> None:
+    one = kind.from_bytes(raw)
+    assert bytes(one) == raw
+    assert kind.from_base62(str(one)) == one
+    assert len(str(one)) == 27
+
+
+@given(kinds, payloads, payloads)
+def test_texts_sort_as_the_ksuids_do(kind: type[Ksuid | KsuidMs], left: bytes, right: bytes) -> None:
+    one, same, other = kind.from_bytes(left), kind.from_bytes(left), kind.from_bytes(right)
+    assert (one < other) == (str(one) < str(other)) == (left < right)
+    assert (one <= other, one > other, one >= other) == (left <= right, left > right, left >= right)
+    assert [one < same, one > same] == [False, False]
+
+
+@given(kinds, st.text(max_size=30))
+def test_a_text_is_a_ksuid_or_a_value_error(kind: type[Ksuid | KsuidMs], text: str) -> None:
+    try:
+        found = kind.from_base62(text)
+    except ValueError as problem:
+        assert "is not a KSUID" in str(problem)  # noqa: PT017 (the other outcome is right, too)
+    else:
+        assert str(found) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "1", PUBLISHED[:-1], PUBLISHED + "0", PUBLISHED[:-1] + "-", "aWgEPTl1tmebfsQzFP4bxwgy80W", "z" * 27],
+)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_malformed_text_is_a_value_error(kind: type[Ksuid | KsuidMs], text: str) -> None:
+    with pytest.raises(ValueError, match="is not a KSUID"):
+        kind.from_base62(text)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_highest_and_the_lowest_text_are_ksuids(kind: type[Ksuid | KsuidMs]) -> None:
+    assert bytes(kind.from_base62("aWgEPTl1tmebfsQzFP4bxwgy80V")) == b"\xff" * 20
+    assert bytes(kind.from_base62("0" * 27)) == bytes(20)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_other_lengths_of_bytes_are_refused(kind: type[Ksuid | KsuidMs]) -> None:
+    with pytest.raises(ValueError, match="has 19 bytes, and a KSUID 20"):
+        kind.from_bytes(bytes(19))
+    with pytest.raises(ValueError, match="the payload has 1 bytes"):
+        kind(payload=b"x")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("time", [datetime(2020, 1, 1), BEGIN - timedelta(microseconds=1), END])  # noqa: DTZ001
+def test_a_time_without_zone_or_out_of_range_is_refused(kind: type[Ksuid | KsuidMs], time: datetime) -> None:
+    with pytest.raises(ValueError, match=r"no time zone|no time a KSUID can hold"):
+        kind(time)
+
+
+@given(times)
+def test_a_ksuid_holds_the_second_it_was_given(time: datetime) -> None:
+    assert Ksuid(time).datetime == time.replace(microsecond=0)
+
+
+@given(times)
+def test_a_ksuid_ms_holds_the_four_milliseconds_it_was_given(time: datetime) -> None:
+    """svix-ksuid computes in floats, and is a step off for one time in a hundred."""
+    stamp = bytes(KsuidMs(time))[:5]
+    age = (time - BEGIN) // timedelta(milliseconds=4)
+    assert stamp == (age // 250).to_bytes(4, "big") + bytes([age % 250])
+
+
+@pytest.mark.parametrize("other", [None, 5, PUBLISHED, KsuidMs.from_base62(PUBLISHED), object()])
+def test_a_ksuid_is_compared_with_anything_safely(other: object) -> None:
+    one = Ksuid.from_base62(PUBLISHED)
+    assert one != other
+    assert other != one
+    with pytest.raises(TypeError):
+        sorted([one, other])  # type: ignore[type-var]
+
+
+@pytest.mark.parametrize(("kind", "theirs"), [(Ksuid, svix.Ksuid), (KsuidMs, svix.KsuidMs)])
+def test_a_ksuid_of_svix_is_the_same_ksuid(kind: type[Ksuid | KsuidMs], theirs: type[svix.Ksuid]) -> None:
+    one, other = kind.from_base62(PUBLISHED), theirs.from_base62(PUBLISHED)
+    assert one == other
+    assert other == one
+    assert len({one, other}) == 1
+    assert type(TypeAdapter(kind).validate_python(other)) is kind
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_copies_and_pickles_are_equal(kind: type[Ksuid | KsuidMs]) -> None:
+    one = kind()
+    assert copy.deepcopy(one) == one
+    assert pickle.loads(pickle.dumps(one)) == one
+    assert hash(copy.copy(one)) == hash(one)
+
+
+class Order(BaseModel):
+    id: Ksuid
+    at: KsuidMs | None = None
+
+
+def test_pydantic_takes_texts_and_shows_texts_in_json() -> None:
+    order = Order.model_validate({"id": PUBLISHED, "at": PUBLISHED})
+    assert order.id == Ksuid.from_base62(PUBLISHED)
+    assert order.model_dump() == {"id": order.id, "at": order.at}
+    assert order.model_dump_json() == f'{{"id":"{PUBLISHED}","at":"{PUBLISHED}"}}'
+    assert Order.model_validate_json(order.model_dump_json()) == order
+    assert Order.model_json_schema()["properties"]["id"]["type"] == "string"
+
+
+@pytest.mark.parametrize("value", [5, None, "x", KsuidMs(), b"bytes", svix.KsuidMs()])
+def test_pydantic_refuses_what_is_no_ksuid(value: Any) -> None:
+    with pytest.raises(ValidationError):
+        Order(id=value)
+
+
+def test_a_strict_model_takes_instances_only() -> None:
+    class Strict(BaseModel):
+        model_config = ConfigDict(strict=True)
+        id: Ksuid
+
+    one = Ksuid()
+    assert Strict(id=one).id is one
+    with pytest.raises(ValidationError):
+        Strict.model_validate({"id": PUBLISHED})
+
+
+def test_a_new_ksuid_is_of_now() -> None:
+    before = datetime.now(UTC).replace(microsecond=0)
+    made = Ksuid.from_base62(new_ksuid())
+    assert before <= made.datetime <= datetime.now(UTC)
+
+
+@given(kinds, times, times, times)
+def test_a_range_misses_nothing_that_was_made_in_it(
+    kind: type[Ksuid | KsuidMs], start: datetime, time: datetime, end: datetime
+) -> None:
+    start, time, end = sorted([start, time, end])
+    if time == end:
+        return
+    low, high = ksuid_range(start, end)
+    assert low <= str(kind(time)) <= high
+
+
+@given(kinds, times, times, times)
+def test_a_range_of_whole_seconds_holds_nothing_else(
+    kind: type[Ksuid | KsuidMs], start: datetime, time: datetime, end: datetime
+) -> None:
+    start, end = sorted([start.replace(microsecond=0), end.replace(microsecond=0)])
+    if start == end:
+        return
+    low, high = ksuid_range(start, end)
+    assert (low <= str(kind(time)) <= high) == (start <= time < end)
+
+
+def test_a_range_may_end_where_ksuids_end_and_in_any_zone() -> None:
+    low, high = ksuid_range(BEGIN.astimezone(timezone(timedelta(hours=9))), END)
+    assert low == "0" * 27
+    assert high == "aWgEPTl1tmebfsQzFP4bxwgy80V"
+
+
+def test_an_empty_range_is_refused_because_between_refuses_it() -> None:
+    with pytest.raises(ValueError, match="the end comes second"):
+        ksuid_range(END - timedelta(days=1), END - timedelta(days=1))
+    with pytest.raises(ValueError, match="no time zone"):
+        ksuid_range(datetime(2020, 1, 1), END)  # noqa: DTZ001
+
+
+def test_what_is_no_datetime_is_refused() -> None:
+    with pytest.raises(ValueError, match="1 is no datetime; give one with a time zone"):
+        ksuid_range(1, END)  # type: ignore[arg-type]  # that is the mistake
+    with pytest.raises(ValueError, match="'2020' is no datetime"):
+        Ksuid("2020")  # type: ignore[arg-type]  # that is the mistake

@@ -1,0 +1,218 @@
+"""Reading many keys: 100 in a request, answers in the order of the keys, and what reads do not see is None."""
+
+from datetime import datetime
+from typing import Annotated, Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dynaorm import Entity, ExpiresAt, Key, NumberKey, Retry, Session, Table
+from dynaorm.entity.key import found_key
+from dynaorm.errors import DecodeError, TableNotFound, Throttled, UsageError
+from dynaorm.flow.protocol.call import Call, NoAnswer, Refusal
+from dynaorm.item.value import Item
+from dynaorm.testing.clock import FakeClock
+from dynaorm.testing.scripted import Answer, ScriptedTransport
+
+NOW = 1_700_000_000
+
+app = Table("bulk-read-app")
+log = Table("bulk-read-log", pk="PK", sk=NumberKey("at"))
+
+
+class Stock(Entity, table=app, pk="STOCK#{sku}", sk="S"):
+    sku: str
+    left: int = 0
+    until: Annotated[datetime | None, ExpiresAt()] = None
+
+
+class Crate(Stock):
+    planks: int = 0
+
+
+class Document(Entity, table=app, pk="DOC#{doc_id}", sk="D", versioned=True):
+    doc_id: str
+
+
+class Line(Entity, table=log, pk="LINE#{name}", sk="{at}"):
+    name: str
+    at: int
+
+
+def item(sku: str, kind: str = "Stock", **attributes: Any) -> Item:
+    key = {"PK": {"S": f"STOCK#{sku}"}, "SK": {"S": "S"}, "sku": {"S": sku}}
+    return {**key, "_type": {"S": kind}, "left": {"N": "0"}, **attributes}
+
+
+def stored(*items: Item) -> Answer:
+    """A table that holds these; it answers in the opposite order, and what is absent not at all."""
+
+    def answer(call: Call) -> dict[str, Any]:
+        found: dict[str, list[Item]] = {}
+        for name, asked in call.request["RequestItems"].items():
+            keys = [tuple(key.items()) for key in asked["Keys"]]
+            assert 1 <= len(keys) <= 100
+            found[name] = [
+                one
+                for one in reversed(items)
+                if any(all(one.get(part) == value for part, value in key) for key in keys)
+            ]
+        return {"Responses": found, "UnprocessedKeys": {}}
+
+    return answer
+
+
+def opened(*answers: Answer, **options: Any) -> tuple[Session, ScriptedTransport]:
+    transport = ScriptedTransport(*answers)
+    return Session(transport=transport, clock=FakeClock(NOW), **options), transport
+
+
+def asked(transport: ScriptedTransport) -> list[list[Item]]:
+    """The keys of each request."""
+    return [one["Keys"] for call in transport.calls for one in call.request["RequestItems"].values()]
+
+
+def keys(*names: str) -> list[Key[Stock]]:
+    return [Key(Stock, sku=name) for name in names]
+
+
+def test_answers_come_in_the_order_of_the_keys_and_none_stands_for_what_is_absent() -> None:
+    session, transport = opened(stored(item("a"), item("c", left={"N": "3"})))
+    found = session.get_many(keys("c", "b", "a"))
+    assert found == [Stock(sku="c", left=3), None, Stock(sku="a")]
+    assert [call.operation for call in transport.calls] == ["BatchGetItem"]
+
+
+def test_no_keys_send_nothing() -> None:
+    session, _ = opened()
+    assert session.get_many([]) == []
+
+
+def test_a_key_given_twice_is_asked_for_once_and_gives_one_object() -> None:
+    session, transport = opened(stored(item("a")))
+    first, second, absent, again = session.get_many(keys("a", "a", "b", "b"))
+    assert first is second is not None
+    assert absent is again is None
+    assert len(asked(transport)[0]) == 2
+
+
+def test_one_request_holds_100_keys() -> None:
+    names = [str(number) for number in range(201)]
+    session, transport = opened(*[stored(*map(item, names))] * 3)
+    assert session.get_many(keys(*names)) == [Stock(sku=name) for name in names]
+    assert sorted(len(one) for one in asked(transport)) == [1, 100, 100]
+
+
+def test_keys_may_be_of_several_classes_and_tables() -> None:
+    line: Item = {
+        "PK": {"S": "LINE#x"}, "at": {"N": "7"}, "_type": {"S": "Line"}, "name": {"S": "x"},
+    }  # fmt: skip
+    answer = stored(item("a"), item("b", "Crate"), line)
+    session, transport = opened(answer, answer, table_names={"bulk-read-log": "real-log"})
+    many: list[Key[Any]] = [Key(Line, name="x", at=7), *keys("a"), Key(Crate, sku="b")]
+    assert session.get_many(many) == [Line(name="x", at=7), Stock(sku="a"), Crate(sku="b")]
+    tables = [name for call in transport.calls for name in call.request["RequestItems"]]
+    assert sorted(tables) == ["bulk-read-app", "real-log"]
+
+
+def test_two_declared_tables_may_be_one_in_fact() -> None:
+    session, transport = opened(stored(item("a")), table_names=lambda _: "one")
+    assert session.get_many(keys("a", "b")) == [Stock(sku="a"), None]
+    assert len(transport.calls) == 1
+
+
+def test_what_a_read_does_not_see_is_none() -> None:
+    tombstone: Item = {
+        "PK": {"S": "DOC#d"}, "SK": {"S": "v0_D"}, "_type": {"S": "Document"}, "deleted": {"BOOL": True},
+    }  # fmt: skip
+    session, _ = opened(
+        stored(item("old", until={"N": str(NOW)}), item("new", until={"N": str(NOW + 1)}), tombstone)
+    )
+    many: list[Key[Any]] = [*keys("old", "new"), Key(Document, doc_id="d"), Key(Crate, sku="new")]
+    old, new, document, crate = session.get_many(many)
+    assert (old, document, crate) == (None, None, None)
+    assert isinstance(new, Stock)
+
+
+def test_a_key_of_the_base_class_finds_the_stored_one() -> None:
+    session, _ = opened(stored(item("a", "Crate", planks={"N": "2"})))
+    assert session.get_many(keys("a")) == [Crate(sku="a", planks=2)]
+
+
+@pytest.mark.parametrize(
+    ("session_reads", "given", "sent"),
+    [(False, None, False), (True, None, True), (True, False, False), (False, True, True)],
+)
+def test_consistency_is_the_calls_or_else_the_sessions(
+    session_reads: bool, given: bool | None, sent: bool
+) -> None:
+    session, transport = opened(stored(), consistent=session_reads)
+    session.get_many(keys("a"), consistent=given)
+    assert transport.calls[0].request["RequestItems"]["bulk-read-app"]["ConsistentRead"] is sent
+
+
+def test_unprocessed_keys_are_asked_for_again() -> None:
+    def half(call: Call) -> dict[str, Any]:
+        left = call.request["RequestItems"]["bulk-read-app"]["Keys"][1:]
+        return {
+            "Responses": {"bulk-read-app": [item("a")]},
+            "UnprocessedKeys": {"bulk-read-app": {"Keys": left}},
+        }
+
+    session, transport = opened(half, stored(item("b")))
+    assert session.get_many(keys("a", "b")) == [Stock(sku="a"), Stock(sku="b")]
+    assert [len(one) for one in asked(transport)] == [2, 1]
+
+
+def test_keys_that_stay_unprocessed_are_throttled() -> None:
+    def none(call: Call) -> dict[str, Any]:
+        return {"Responses": {}, "UnprocessedKeys": call.request["RequestItems"]}
+
+    session, transport = opened(none, none, none, retry=Retry(attempts=3))
+    with pytest.raises(Throttled, match="UnprocessedKeys"):
+        session.get_many(keys("a"))
+    assert len(transport.calls) == 3
+
+
+def test_a_lost_answer_is_asked_for_again() -> None:
+    session, _ = opened(NoAnswer("timeout"), stored(item("a")))
+    assert session.get_many(keys("a")) == [Stock(sku="a")]
+
+
+def test_a_missing_table_is_named() -> None:
+    session, _ = opened(Refusal("ResourceNotFoundException"))
+    with pytest.raises(TableNotFound, match="bulk-read-app"):
+        session.get_many(keys("a"))
+
+
+def test_an_item_that_does_not_fit_its_class_fails_the_whole() -> None:
+    session, _ = opened(stored(item("a"), item("b", left={"S": "many"})))
+    with pytest.raises(DecodeError, match="left"):
+        session.get_many(keys("a", "b"))
+
+
+def test_with_a_handler_its_place_holds_none_and_the_handler_hears_of_it_once() -> None:
+    heard: list[DecodeError] = []
+    session, _ = opened(stored(item("a"), item("b", left={"S": "many"})), on_decode_error=heard.append)
+    assert session.get_many(keys("b", "a", "b")) == [None, Stock(sku="a"), None]
+    assert len(heard) == 1
+
+
+@pytest.mark.parametrize("given", [Stock(sku="a"), Stock, "STOCK#a", found_key({}, {"PK": {"S": "x"}})])
+def test_only_keys_of_classes_are_taken_and_nothing_is_sent_for_others(given: Any) -> None:
+    session, _ = opened()
+    with pytest.raises(UsageError):
+        session.get_many([Key(Stock, sku="a"), given])
+
+
+@settings(max_examples=40)
+@given(st.lists(st.integers(0, 130), max_size=300), st.sets(st.integers(0, 130)), st.integers(1, 4))
+def test_every_place_holds_what_get_would_give(
+    asked_for: list[int], there: set[int], concurrency: int
+) -> None:
+    answer = stored(*[item(str(number), left={"N": str(number)}) for number in sorted(there)])
+    session, transport = opened(*[answer] * 3)
+    found = session.get_many([Key(Stock, sku=str(number)) for number in asked_for], concurrency=concurrency)
+    assert found == [Stock(sku=str(n), left=n) if n in there else None for n in asked_for]
+    assert len(transport.calls) == -(-len(set(asked_for)) // 100)

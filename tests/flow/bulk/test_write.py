@@ -1,0 +1,221 @@
+"""Saving and deleting many: every one is attempted by a plan of its own, a window at a time."""
+
+from collections.abc import Callable, Iterator
+from typing import Annotated, Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dynaorm import Entity, Key, Retry, Session, Table, Unique, inspect
+from dynaorm.errors import (
+    AlreadyExists,
+    BulkError,
+    EntityNotFound,
+    InvalidValue,
+    OutcomeUnknown,
+    TableNotFound,
+    UsageError,
+)
+from dynaorm.flow.protocol.call import Call, NoAnswer, Refusal
+from dynaorm.testing.clock import FakeClock
+from dynaorm.testing.scripted import ScriptedTransport
+
+app = Table("bulk-write-app")
+
+
+class Stock(Entity, table=app, pk="STOCK#{sku}", sk="S"):
+    sku: str
+    left: int = 0
+
+
+class User(Entity, table=app, pk="USER#{user_id}", sk="U"):
+    user_id: str
+    email: Annotated[str, Unique()]
+
+
+TAKEN = Refusal("ConditionalCheckFailedException", item={"PK": {"S": "?"}, "SK": {"S": "?"}})
+
+
+def key_in(call: Call) -> str:
+    """Which item a plain write is about."""
+    key = call.request.get("Item") or call.request["Key"]
+    return str(key["PK"]["S"])
+
+
+def answering(decide: Callable[[str], BaseException | None], calls: int = 1_000) -> ScriptedTransport:
+    """Answers each write by its item, in whatever order they come."""
+
+    def answer(call: Call) -> dict[str, Any]:
+        trouble = decide(key_in(call)) if call.operation != "TransactWriteItems" else None
+        if trouble is not None:
+            raise trouble
+        return {}
+
+    return ScriptedTransport(*[answer] * calls)
+
+
+def opened(
+    decide: Callable[[str], BaseException | None] = lambda _: None,
+) -> tuple[Session, ScriptedTransport]:
+    transport = answering(decide)
+    return Session(transport=transport, clock=FakeClock(), retry=Retry(attempts=2)), transport
+
+
+def stock(count: int) -> list[Stock]:
+    return [Stock(sku=str(number)) for number in range(count)]
+
+
+def test_each_entity_is_saved_by_a_request_of_its_own_and_returned_in_order() -> None:
+    session, transport = opened()
+    many = stock(20)
+    saved = session.save_many(many)
+    assert [id(one) for one in saved] == [id(one) for one in many]
+    assert all(inspect(one).loaded for one in many)
+    assert sorted(map(key_in, transport.calls)) == sorted(f"STOCK#{number}" for number in range(20))
+
+
+def test_classes_may_be_mixed_and_guards_are_written() -> None:
+    session, transport = opened()
+    session.save_many([Stock(sku="a"), User(user_id="u", email="e")], concurrency=1)
+    assert [call.operation for call in transport.calls] == ["PutItem", "TransactWriteItems"]
+
+
+def test_all_are_attempted_and_each_failure_is_told_with_its_entity() -> None:
+    session, transport = opened(lambda key: TAKEN if key in ("STOCK#1", "STOCK#3") else None)
+    many = stock(5)
+    with pytest.raises(BulkError) as caught:
+        session.save_many(many)
+    assert [(one, type(error)) for one, error in caught.value.failures] == [
+        (many[1], AlreadyExists),
+        (many[3], AlreadyExists),
+    ]
+    assert [inspect(one).loaded for one in many] == [True, False, True, False, True]
+    assert len(transport.calls) == 5
+
+
+def test_what_cannot_be_planned_fails_alone_too() -> None:
+    session, transport = opened()
+    broken = Stock.model_construct(sku="b", left="many")
+    with pytest.raises(BulkError) as caught:
+        session.save_many([broken, Stock(sku="a"), 5])
+    assert [(one, type(error)) for one, error in caught.value.failures] == [
+        (broken, InvalidValue),
+        (5, UsageError),
+    ]
+    assert list(map(key_in, transport.calls)) == ["STOCK#a"]
+
+
+def test_an_object_given_twice_is_saved_once() -> None:
+    session, transport = opened()
+    one = Stock(sku="a")
+    assert session.save_many([one, one]) == [one, one]
+    assert len(transport.calls) == 1
+
+
+def test_a_missing_table_fails_each() -> None:
+    session, _ = opened(lambda _: Refusal("ResourceNotFoundException"))
+    with pytest.raises(BulkError) as caught:
+        session.save_many(stock(2))
+    assert [type(error) for _, error in caught.value.failures] == [TableNotFound] * 2
+
+
+def test_one_of_unknown_outcome_can_be_resumed() -> None:
+    session, _ = opened(lambda key: NoAnswer("timeout") if key == "STOCK#1" else None)
+    many = stock(3)
+    with pytest.raises(BulkError) as caught:
+        session.save_many(many)
+    ((one, error),) = caught.value.failures
+    assert one is many[1]
+    assert isinstance(error, OutcomeUnknown)
+    session = Session(transport=ScriptedTransport({}), clock=FakeClock())
+    assert session.resume(error.plan)  # type: ignore[arg-type]  # errors know no plans
+    assert inspect(many[1]).loaded
+
+
+def test_what_is_no_error_of_ours_is_raised_after_its_window() -> None:
+    session, transport = opened(lambda key: OSError("no credentials") if key == "STOCK#1" else None)
+    with pytest.raises(OSError, match="no credentials"):
+        session.save_many(stock(3))
+    assert len(transport.calls) == 3
+
+
+def test_no_more_than_a_window_is_taken_before_it_is_saved_and_progress_is_told_after_each() -> None:
+    session, transport = opened()
+    most_ahead, told = 0, list[tuple[int, int | None]]()
+
+    def given() -> Iterator[Stock]:
+        nonlocal most_ahead
+        for number, one in enumerate(stock(100), 1):
+            most_ahead = max(most_ahead, number - len(transport.calls))
+            yield one
+
+    session.save_many(given(), concurrency=2, progress=lambda done, total: told.append((done, total)))
+    assert most_ahead <= 32 + 1
+    assert told == [(32, None), (64, None), (96, None), (100, None)]
+
+
+def test_progress_knows_the_length_of_a_list_and_counts_failures() -> None:
+    session, _ = opened(lambda key: TAKEN if key == "STOCK#0" else None)
+    told: list[tuple[int, int | None]] = []
+    with pytest.raises(BulkError):
+        session.save_many(stock(17), concurrency=1, progress=lambda done, total: told.append((done, total)))
+    assert told == [(16, 17), (17, 17)]
+
+
+def test_of_nothing_nothing_is_sent() -> None:
+    session, transport = opened()
+    assert session.save_many([]) == []
+    session.delete_many(iter([]))
+    assert transport.calls == []
+
+
+def test_entities_and_keys_are_deleted_each_by_a_request_of_its_own() -> None:
+    session, transport = opened()
+    loaded = session.save(Stock(sku="a"))
+    session.delete_many([loaded, Key(Stock, sku="b")])
+    assert sorted(map(key_in, transport.calls[1:])) == ["STOCK#a", "STOCK#b"]
+    assert {call.operation for call in transport.calls[1:]} == {"DeleteItem"}
+    assert not inspect(loaded).loaded
+
+
+def test_a_key_given_twice_is_deleted_once() -> None:
+    session, transport = opened()
+    session.delete_many([Key(Stock, sku="b"), Key(Stock, sku="b")])
+    assert len(transport.calls) == 1
+
+
+def test_what_cannot_be_deleted_is_told_with_its_key() -> None:
+    gone = Refusal("ConditionalCheckFailedException")
+    session, _ = opened(lambda key: gone if key == "STOCK#b" else None)
+    absent, new = Key(Stock, sku="b"), Stock(sku="n")
+    with pytest.raises(BulkError) as caught:
+        session.delete_many([Key(Stock, sku="a"), absent, new])
+    assert [(one, type(error)) for one, error in caught.value.failures] == [
+        (absent, EntityNotFound),
+        (new, UsageError),
+    ]
+
+
+@pytest.mark.parametrize("verb", ["save_many", "delete_many"])
+def test_nothing_at_once_is_refused(verb: str) -> None:
+    session, _ = opened()
+    with pytest.raises(UsageError, match="concurrency=0"):
+        getattr(session, verb)([Stock(sku="a")], concurrency=0)
+
+
+@settings(max_examples=40)
+@given(st.lists(st.integers(0, 30), max_size=60), st.sets(st.integers(0, 30)), st.integers(1, 3))
+def test_always_all_are_attempted_and_exactly_the_refused_ones_are_told(
+    given_: list[int], refused: set[int], concurrency: int
+) -> None:
+    session, transport = opened(lambda key: TAKEN if int(key.removeprefix("STOCK#")) in refused else None)
+    objects = stock(31)
+    told: list[int] = []
+    try:
+        session.save_many([objects[number] for number in given_], concurrency=concurrency)
+    except BulkError as error:
+        told = [int(one.sku) for one, _ in error.failures if isinstance(one, Stock)]
+    assert set(told) == set(given_) & refused
+    assert {int(one.sku) for one in objects if inspect(one).loaded} == set(given_) - refused
+    assert {key_in(call) for call in transport.calls} == {f"STOCK#{number}" for number in given_}

@@ -1,0 +1,124 @@
+"""Which answers are worth repeating a call for, and how long to wait between."""
+
+from itertools import islice
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dynaorm.errors import UsageError
+from dynaorm.flow.protocol.call import Reason, Refusal
+from dynaorm.flow.protocol.retry import (
+    WINDOW_SECONDS,
+    WRONG_CLOCK,
+    Retry,
+    conflict_in,
+    is_retryable,
+    throttle_in,
+)
+from dynaorm.testing.clock import FakeClock
+
+
+def cancelled(*codes: str | None) -> Refusal:
+    reasons = tuple(None if code is None else Reason(code) for code in codes)
+    return Refusal("TransactionCanceledException", reasons=reasons)
+
+
+CONFLICTS = [
+    cancelled(None, "TransactionConflict"),
+    Refusal("TransactionConflictException"),
+    Refusal("TransactionInProgressException"),
+    Refusal("ReplicatedWriteConflictException"),
+]
+THROTTLES = [
+    cancelled("ThrottlingError"),
+    cancelled("None", "ProvisionedThroughputExceeded"),
+    Refusal("ProvisionedThroughputExceededException"),
+    Refusal("ThrottlingException"),
+    Refusal("RequestLimitExceeded"),
+]
+FINAL = [
+    cancelled("ConditionalCheckFailed"),
+    cancelled("ValidationError", None),
+    cancelled("ItemCollectionSizeLimitExceeded"),
+    Refusal("ConditionalCheckFailedException"),
+    Refusal("ValidationException"),
+    Refusal("IdempotentParameterMismatchException"),
+    Refusal("ResourceNotFoundException"),
+    Refusal("AccessDeniedException"),
+]
+
+
+@pytest.mark.parametrize("refusal", CONFLICTS, ids=lambda refusal: refusal.code)
+def test_conflicts_are_repeated(refusal: Refusal) -> None:
+    assert is_retryable(refusal)
+    assert conflict_in(refusal) is not None
+    assert throttle_in(refusal) is None
+
+
+@pytest.mark.parametrize("refusal", THROTTLES)
+def test_throttles_are_repeated(refusal: Refusal) -> None:
+    assert is_retryable(refusal)
+    assert throttle_in(refusal) is not None
+    assert conflict_in(refusal) is None
+
+
+def test_a_signature_of_another_time_is_repeated_once_the_clock_is_set() -> None:
+    refusal = Refusal(WRONG_CLOCK)
+    assert is_retryable(refusal)
+    assert conflict_in(refusal) is throttle_in(refusal) is None
+    assert not is_retryable(Refusal("InvalidSignatureException"))
+
+
+@pytest.mark.parametrize("refusal", FINAL)
+def test_what_repeating_cannot_help_is_final(refusal: Refusal) -> None:
+    assert not is_retryable(refusal)
+
+
+def test_a_conflict_beside_a_failed_condition_is_repeated_before_anyone_is_blamed() -> None:
+    assert is_retryable(cancelled("ConditionalCheckFailed", "TransactionConflict"))
+    assert is_retryable(cancelled("ThrottlingError", "ConditionalCheckFailed"))
+
+
+def test_the_ceiling_doubles_up_to_the_cap() -> None:
+    retry = Retry(attempts=6, base=1.0, cap=5.0)
+    assert list(retry.pauses(FakeClock(jitter=0.5))) == [0.5, 1.0, 2.0, 2.5, 2.5]
+
+
+def test_one_attempt_has_no_repetition() -> None:
+    assert list(Retry(attempts=1).pauses(FakeClock())) == []
+
+
+def test_pauses_end_when_time_is_spent() -> None:
+    clock = FakeClock(jitter=0.5)
+    pauses = Retry(attempts=100, seconds=10, base=4, cap=4).pauses(clock)
+    for pause in islice(pauses, 50):
+        clock.pause(pause)
+    assert clock.monotonic() == 10.0
+
+
+def test_time_that_passes_in_attempts_counts() -> None:
+    clock = FakeClock(jitter=0.5)
+    pauses = Retry(seconds=10).pauses(clock)
+    assert next(pauses, None) is not None
+    clock.advance(10)
+    assert next(pauses, None) is None
+
+
+@given(st.integers(1, 30), st.floats(0, WINDOW_SECONDS), st.floats(0, 60), st.floats(0, 0.999))
+def test_no_retry_outlives_its_limits(attempts: int, seconds: float, base: float, jitter: float) -> None:
+    clock = FakeClock(jitter=jitter)
+    count = 0
+    for pause in Retry(attempts=attempts, seconds=seconds, base=base).pauses(clock):
+        clock.pause(pause)
+        count += 1
+    assert count < attempts
+    assert clock.monotonic() <= seconds
+
+
+@pytest.mark.parametrize(
+    "options", [{"attempts": 0}, {"seconds": -1}, {"seconds": 541}, {"base": -0.1}, {"cap": -1}]
+)
+def test_numbers_that_make_no_sense_are_refused(options: dict[str, float]) -> None:
+    with pytest.raises(UsageError, match="attempts >= 1"):
+        Retry(**options)  # type: ignore[arg-type]  # attempts is among them

@@ -1,0 +1,167 @@
+"""What a walk has in hand tells where it was found, and answers are read straight where nothing speaks against it."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from dynaorm import Entity, F, GlobalIndex, Index, Key, Session, Table, any_of
+from dynaorm.entity.mapping.mapping import mapping_of
+from dynaorm.entity.state import OnPage, carried_by, state_of
+from dynaorm.errors import DecodeError
+from dynaorm.flow.protocol.call import Call
+from dynaorm.flow.query.sighting import Seen, key_at, place_in
+from dynaorm.item.json_body import Body, encode_body
+from dynaorm.item.value import Item
+from dynaorm.testing.scripted import Answer, ScriptedTransport
+
+APP = Table("app", indexes=[GlobalIndex("GSI1"), GlobalIndex("Part", projection="KEYS_ONLY")])
+
+
+class Task(Entity, table=APP, pk="PROJECT#{project}", sk="TASK#{number:04d}"):
+    project: str
+    number: int
+    title: str = ""
+    by_title = Index("GSI1", pk="TITLE#{title}", sk="{project}#{number:04d}")
+    in_part = Index("Part", pk="TITLE#{title}", sk="{project}#{number:04d}")
+
+
+def item(number: int, /, **changes: Any) -> dict[str, Any]:
+    task = Task(project="p", number=number, title="t")
+    mapping = mapping_of(Task)
+    stored = mapping.encode(vars(task)) | mapping.primary_key(vars(task)) | mapping.index_keys(vars(task))
+    return {**stored, "_type": {"S": "Task"}, "_rev": {"S": "r"}, **changes}
+
+
+def answer(*items: Item, **more: Any) -> Body:
+    return Body(encode_body({"Items": items, "Count": len(items), **more}))
+
+
+def last(number: int) -> dict[str, Item]:
+    return {"LastEvaluatedKey": {name: item(number)[name] for name in ("PK", "SK")}}
+
+
+def asked(*answers: Answer, **options: Any) -> tuple[Session, ScriptedTransport]:
+    transport = ScriptedTransport(*answers)
+    return Session(transport=transport, **options), transport
+
+
+def is_straight(entity: Entity) -> bool:
+    """Whether an entity was made without its item having been taken apart."""
+    return isinstance(carried_by(entity), OnPage)
+
+
+def test_entities_come_straight_out_of_their_answers_and_in_order() -> None:
+    session, _ = asked(answer(item(1), item(2), **last(2)), answer(item(3)))
+    found = session.query(Task, project="p").all()
+    assert [task.number for task in found] == [1, 2, 3]
+    assert all(map(is_straight, found))
+    assert [state_of(task) for task in found][2] == state_of(mapping_of(Task).hydrate(item(3)))
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4])
+def test_pages_end_where_the_last_entity_returned_was(size: int) -> None:
+    stored = [item(number) for number in range(1, 5)]
+
+    def query(call: Call) -> Body:
+        start = call.request.get("ExclusiveStartKey")
+        after = [one["SK"] for one in stored].index(start["SK"]) + 1 if start else 0
+        # As the table answers to a Limit that is larger than it was asked to be.
+        return answer(*stored[after:])
+
+    session, _ = asked(query, query, query, query)
+    numbers, cursor = [], None
+    while True:
+        page = session.query(Task, project="p").page(size, after=cursor)
+        numbers.append([task.number for task in page])
+        if (cursor := page.cursor) is None:
+            break
+    assert [number for one in numbers for number in one] == [1, 2, 3, 4]
+    assert all(len(one) == size for one in numbers[:-1])
+
+
+def test_where_an_entity_was_is_known_whatever_has_become_of_it_since() -> None:
+    session, _ = asked(answer(item(1)), {})
+    (task,) = session.query(Task, project="p").all()
+    place = place_in(task)
+    session.delete(task)
+    assert state_of(task) is None
+    assert key_at(place, ("SK",)) == {"SK": {"S": "TASK#0001"}}
+
+
+def test_what_is_left_to_the_codecs_is_found_in_its_place_or_told() -> None:
+    stranger: Item = {"PK": {"S": "PROJECT#p"}, "SK": {"S": "TASK#one"}}
+    damaged = item(3, number={"S": "three"})
+    stored = answer(item(1), stranger, damaged, item(4))
+    session, _ = asked(stored)
+    with pytest.raises(DecodeError, match="number: is stored as S, not as N"):
+        session.query(Task, project="p").all()
+    problems: list[DecodeError] = []
+    session, _ = asked(stored, on_decode_error=problems.append)
+    found = session.query(Task, project="p").all()
+    assert [(task.number, is_straight(task)) for task in found] == [(1, True), (4, True)]
+    assert {str(problem.key["SK"]["S"]) for problem in problems} == {"TASK#one", "TASK#0003"}
+
+
+LOOKED_INTO: list[Callable[[Session], Any]] = [
+    lambda session: session.query(Task, project=any_of("p", "q")).all(),
+    lambda session: session.query(Task.in_part, title="t").all(),
+]
+
+
+@pytest.mark.parametrize("query", LOOKED_INTO, ids=["strands", "projection"])
+def test_items_that_have_to_be_looked_into_are_taken_apart(query: Callable[[Session], Any]) -> None:
+    batch = Body(encode_body({"Responses": {"app": [item(1)]}}))
+    session, _ = asked(answer(item(1)), lambda call: answer() if call.operation == "Query" else batch)
+    (task,) = query(session)
+    assert not is_straight(task)
+
+
+def test_scans_filters_indexes_and_collections_are_read_straight_too() -> None:
+    queries: list[Callable[[Session], Any]] = [
+        lambda session: session.scan(Task, segments=2).all(),
+        lambda session: session.query(Task, project="p").filter(F.title == "t").all(),
+        lambda session: session.query(Task.by_title, title="t").descending().all(),
+        lambda session: session.collection(Task, project="p").all(),
+    ]
+    for query in queries:
+        session, _ = asked(answer(item(1)), answer())
+        (task,) = query(session)
+        assert is_straight(task)
+
+
+def test_what_is_read_by_key_is_read_straight_and_an_absent_item_is_none() -> None:
+    session, _ = asked(Body(encode_body({"Item": item(1)})), Body(b"{}"))
+    task = session.get(Task, project="p", number=1)
+    assert task == Task(project="p", number=1, title="t")
+    assert is_straight(task)
+    assert session.get(Task, project="p", number=2) is None
+
+
+def test_a_batch_gives_each_key_its_entity_whatever_the_order_and_once_for_a_key_given_twice() -> None:
+    damaged = item(4, number={"S": "four"})
+    left = {"UnprocessedKeys": {"app": {"Keys": [{"PK": item(1)["PK"], "SK": item(1)["SK"]}]}}}
+    problems: list[DecodeError] = []
+    session, transport = asked(
+        Body(encode_body({"Responses": {"app": [damaged, item(2)]}, **left})),
+        Body(encode_body({"Responses": {"app": [item(1)]}})),
+        on_decode_error=problems.append,
+    )
+    keys = [Key(Task, project="p", number=number) for number in (1, 2, 3, 4, 1)]
+    first, second, absent, unread, again = session.get_many(keys)
+    assert (first, second, absent, unread) == (Task(project="p", number=1, title="t"), second, None, None)
+    assert second is not None
+    assert second.number == 2
+    assert again is first
+    assert is_straight(second)
+    assert [problem.key["SK"] for problem in problems] == [item(4)["SK"]]
+    assert transport.calls[1].request["RequestItems"]["app"]["Keys"] == left["UnprocessedKeys"]["app"]["Keys"]
+
+
+def test_a_place_is_an_item_or_what_will_give_it() -> None:
+    session, _ = asked(answer(item(1)))
+    (task,) = session.query(Task, project="p").all()
+    names = ("PK", "SK")
+    places = [place_in(Seen(mapping_of(Task), item(1))), place_in(task)]
+    assert [key_at(place, names) for place in places] == [{name: item(1)[name] for name in names}] * 2
+    assert key_at(None, names) is None

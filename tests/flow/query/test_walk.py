@@ -1,0 +1,296 @@
+"""Walking pages: what is asked of DynamoDB, what is passed over, and where the walk stands."""
+
+from datetime import datetime
+from typing import Annotated, Any
+
+import pytest
+
+from dynaorm import Entity, ExpiresAt, F, GlobalIndex, Index, Session, Table, Unique, any_of
+from dynaorm.errors import DecodeError, InvalidCursor
+from dynaorm.flow.protocol.call import Call, Refusal, Reply
+from dynaorm.flow.protocol.context import Context
+from dynaorm.flow.protocol.retry import DEFAULT_RETRY
+from dynaorm.flow.query.query import _fingerprint, page_of
+from dynaorm.item.value import Item
+from dynaorm.query.cursor import Position, encode_cursor
+from dynaorm.query.question import queried
+from dynaorm.query.strand import strands_of
+from dynaorm.session.drive import drive
+from dynaorm.testing.clock import FakeClock
+from dynaorm.testing.scripted import ScriptedTransport
+
+app = Table("app", indexes=[GlobalIndex("GSI1"), GlobalIndex("Keys", projection="KEYS_ONLY")])
+
+
+class Ticket(Entity, table=app, pk="PROJECT#{project}", sk="TICKET#{number:03d}"):
+    project: str
+    number: int
+    status: str = "open"
+    slug: Annotated[str | None, Unique()] = None
+    until: Annotated[datetime | None, ExpiresAt()] = None
+    by_status = Index("GSI1", pk="STATUS#{status}", sk="{number:03d}")
+    by_key = Index("Keys", pk="STATUS#{status}", sk="{number:03d}")
+
+
+class Sensor(Entity, table=app, pk="SENSOR#{name}", sk="S"):
+    name: str
+    room: str
+    by_room = Index("GSI1", pk="ROOM#{room}#{name:shard2}", sk="{name}")
+
+
+class Audit(Entity, table=app, pk="EQUIPMENT#{equipment}", sk="Audit", versioned=True):
+    equipment: str
+
+
+def item(number: int, status: str = "open", **more: Any) -> dict[str, Any]:
+    text = f"{number:03d}"
+    return {
+        "PK": {"S": "PROJECT#p"},
+        "SK": {"S": f"TICKET#{text}"},
+        "_type": {"S": "Ticket"},
+        "project": {"S": "p"},
+        "number": {"N": str(number)},
+        "status": {"S": status},
+        **{f"{index}PK": {"S": f"STATUS#{status}"} for index in ("GSI1", "Keys")},
+        **{f"{index}SK": {"S": text} for index in ("GSI1", "Keys")},
+        **more,
+    }
+
+
+def key(number: int) -> dict[str, Any]:
+    found = item(number)
+    return {name: found[name] for name in ("PK", "SK")}
+
+
+def page(*items: dict[str, Any], more: dict[str, Any] | None = None) -> Reply:
+    after = {} if more is None else {"LastEvaluatedKey": more}
+    return {"Items": list(items), "ConsumedCapacity": {"CapacityUnits": 0.5}, **after}
+
+
+def asked(transport: ScriptedTransport, *names: str) -> list[tuple[Any, ...]]:
+    return [tuple(call.request.get(name) for name in names) for call in transport.calls]
+
+
+def session_on(transport: ScriptedTransport, **options: Any) -> Session:
+    return Session(transport=transport, clock=FakeClock(1000.0), **options)
+
+
+def test_an_empty_page_is_not_the_last() -> None:
+    transport = ScriptedTransport(page(more=key(1)), page(more=key(2)), page(item(3)))
+    found = session_on(transport).query(Ticket, project="p").all()
+    assert [one.number for one in found] == [3]
+    assert (found.requests, found.read_units) == (3, 1.5)
+    assert asked(transport, "ExclusiveStartKey") == [(None,), (key(1),), (key(2),)]
+
+
+def test_first_goes_on_past_pages_without_a_visible_item() -> None:
+    transport = ScriptedTransport(page(item(1, until={"N": "999"}), more=key(1)), page(item(2)))
+    found = session_on(transport).query(Ticket, project="p").first()
+    assert found is not None
+    assert found.number == 2
+
+
+def test_nothing_is_sent_where_nothing_can_be_found() -> None:
+    transport = ScriptedTransport()
+    session = session_on(transport)
+    assert session.query(Ticket, project=any_of()).all() == []
+    assert session.query(Ticket, project="p").limit(0).all() == []
+    assert session.query(Ticket, project="p").ge(number=5).lt(number=5).all() == []
+
+
+def test_a_limit_is_asked_for_and_the_rest_is_left_unread() -> None:
+    transport = ScriptedTransport(page(item(1), item(2), more=key(2)))
+    assert len(session_on(transport).query(Ticket, project="p").limit(2).all()) == 2
+    assert asked(transport, "Limit") == [(2,)]
+
+
+def test_more_is_read_where_items_were_passed_over_or_filtered() -> None:
+    expired = {"until": {"N": "999"}}
+    transport = ScriptedTransport(page({**item(1), **expired}, item(2), more=key(2)), page(item(3), item(4)))
+    query = session_on(transport).query(Ticket, project="p").limit(2)
+    assert [one.number for one in query.all()] == [2, 3]
+    assert asked(transport, "Limit") == [(2,), (4,)]
+    transport = ScriptedTransport(page(item(1)))
+    session_on(transport).query(Ticket, project="p").filter(F.status == "open").limit(2).all()
+    assert asked(transport, "Limit") == [(8,)]
+
+
+def test_what_no_reader_should_see_is_passed_over(caplog: pytest.LogCaptureFixture) -> None:
+    guard = {"PK": {"S": "slug#a"}, "SK": {"S": "slug#a"}, "owner": {"M": key(1)}}
+    latest = {
+        "PK": {"S": "EQUIPMENT#1"},
+        "SK": {"S": "v0_Audit"},
+        "version": {"N": "1"},
+        "deleted": {"BOOL": True},
+    }
+    version = {
+        "PK": {"S": "EQUIPMENT#1"},
+        "SK": {"S": "v1_Audit"},
+        "equipment": {"S": "1"},
+        "version": {"N": "1"},
+    }
+    expired = item(2, until={"N": "999"})
+    transport = ScriptedTransport(page(guard, latest, version, expired, item(3)), page(expired))
+    session = session_on(transport)
+    assert [one.number for one in session.scan(Ticket)] == [3]
+    assert not caplog.records
+    assert [one.number for one in session.query(Ticket, project="p").expired()] == [2]
+
+
+def test_an_item_of_no_class_is_reported_and_not_dropped_silently(caplog: pytest.LogCaptureFixture) -> None:
+    stranger = {"PK": {"S": "INVOICE#1"}, "SK": {"S": "I"}, "_type": {"S": "Invoice"}}
+    session_on(ScriptedTransport(page(stranger, stranger, item(1)))).scan(Ticket).all()
+    assert caplog.text.count("of no declared class") == 1
+    assert "INVOICE#1" not in caplog.text
+    told: list[DecodeError] = []
+    transport = ScriptedTransport(page(stranger, item(1)))
+    found = session_on(transport, on_decode_error=told.append).scan(Ticket).all()
+    assert [one.number for one in found] == [1]
+    assert [problem.key for problem in told] == [{"PK": {"S": "INVOICE#1"}, "SK": {"S": "I"}}]
+
+
+def test_one_bad_item_among_a_thousand_fails_the_list_or_is_handed_over() -> None:
+    items = [item(number) for number in range(1000)]
+    items[500]["number"] = {"S": "five hundred"}
+    with pytest.raises(DecodeError) as caught:
+        session_on(ScriptedTransport(page(*items))).query(Ticket, project="p").all()
+    assert caught.value.key == key(500)
+    assert "number" in caught.value.problems[0]
+    told: list[DecodeError] = []
+    session = session_on(ScriptedTransport(page(*items)), on_decode_error=told.append)
+    assert len(session.query(Ticket, project="p").all()) == 999
+    assert [problem.key for problem in told] == [key(500)]
+
+
+def test_a_handed_over_item_does_not_count_for_the_limit() -> None:
+    bad = {**item(1), "number": {"S": "one"}}
+    transport = ScriptedTransport(page(bad, item(2), more=key(2)), page(item(3)))
+    query = session_on(transport, on_decode_error=[].append).query(Ticket, project="p")
+    assert [one.number for one in query.limit(2)] == [2, 3]
+
+
+def test_only_the_strand_that_ran_dry_is_read_on() -> None:
+    def answer(call: Call) -> Reply:
+        status = call.request["ExpressionAttributeValues"][":v0"]["S"].removeprefix("STATUS#")
+        start = call.request.get("ExclusiveStartKey")
+        log.append((status, start is not None, call.request["Limit"]))
+        if status == "open":
+            return page(item(1), item(2), more=key(2)) if start is None else page(item(3))
+        return page(item(10, "closed"), item(11, "closed"), more=key(11))
+
+    log: list[tuple[str, bool, int]] = []
+    transport = ScriptedTransport(*[answer] * 3)
+    query = session_on(transport).query(Ticket.by_status, status=any_of("open", "closed"))
+    assert [one.number for one in query.limit(4).all()] == [1, 2, 3, 10]
+    assert sorted(log) == [("closed", False, 4), ("open", False, 4), ("open", True, 8)]
+
+
+def test_an_index_without_the_items_gives_keys_to_fetch_them_by_in_order() -> None:
+    entries = [
+        {name: item(number)[name] for name in ("PK", "SK", "KeysPK", "KeysSK")} for number in (1, 2, 3)
+    ]
+    moved = item(2, status="closed")
+    fetched = {"Responses": {"app": [item(3), moved, item(1)]}, "ConsumedCapacity": [{"CapacityUnits": 1.5}]}
+    transport = ScriptedTransport(page(*entries), fetched)
+    found = session_on(transport).query(Ticket.by_key, status="open").all()
+    # Number 2 has left the place of the index that the entry still tells of.
+    assert [one.number for one in found] == [1, 3]
+    assert (found.requests, found.read_units) == (2, 2.0)
+    assert [call.operation for call in transport.calls] == ["Query", "BatchGetItem"]
+    transport = ScriptedTransport(page(*entries))
+    keys = session_on(transport).query(Ticket.by_key, status="open").keys().all()
+    assert [one.fields for one in keys] == [{"project": "p", "number": number} for number in (1, 2, 3)]
+
+
+def test_a_filter_is_judged_on_the_fetched_items_of_such_an_index() -> None:
+    entries = [{name: item(number)[name] for name in ("PK", "SK", "KeysPK", "KeysSK")} for number in (1, 2)]
+    fetched = {"Responses": {"app": [item(1), item(2)]}}
+    transport = ScriptedTransport(page(*entries), fetched)
+    query = session_on(transport).query(Ticket.by_key, status="open").filter(F.number > 1)
+    assert [one.number for one in query] == [2]
+
+
+def test_a_cursor_goes_on_after_the_last_entity_returned_not_the_last_one_read() -> None:
+    transport = ScriptedTransport(page(item(1), item(2), item(3)), page(item(2), item(3)))
+    session = session_on(transport)
+    query = session.query(Ticket, project="p").filter(F.status == "open")
+    first = query.page(1)
+    assert [one.number for one in first] == [1]
+    second = query.page(2, after=first.cursor)
+    assert [one.number for one in second] == [2, 3]
+    assert second.cursor is None
+    assert asked(transport, "ExclusiveStartKey") == [(None,), (key(1),)]
+
+
+def test_a_cursor_of_another_query_is_refused_and_nothing_is_sent() -> None:
+    transport = ScriptedTransport(page(item(1), more=key(1)))
+    session = session_on(transport)
+    cursor = session.query(Ticket, project="p").page(1).cursor
+    for other in (
+        session.query(Ticket, project="q"),
+        session.query(Ticket, project="p").descending(),
+        session.query(Ticket, project="p").limit(9),
+        session.query(Ticket, project="p").filter(F.status == "open"),
+    ):
+        with pytest.raises(InvalidCursor):
+            other.page(1, after=cursor)
+    with pytest.raises(InvalidCursor):
+        session.query(Ticket, project="p").page(1, after="?")
+    assert len(transport.calls) == 1
+
+
+def test_a_cursor_of_fewer_strands_does_not_begin_the_others_again() -> None:
+    transport = ScriptedTransport()
+    context = Context(str, DEFAULT_RETRY, FakeClock())
+    question = queried(Ticket.by_status, {"status": any_of("open", "closed")})
+    strands = strands_of(question, str, consistent=False)
+    forged = encode_cursor(Position((True,)), _fingerprint(question, strands))
+    with pytest.raises(InvalidCursor):
+        drive(page_of(question, context, 5, forged), transport, FakeClock())
+    assert not transport.calls
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        {"PK": {"S": "PROJECT#other"}, "SK": {"S": "TICKET#005"}},
+        {"PK": {"S": "PROJECT#p"}, "SK": {"S": "TICKET#001"}},
+        {"PK": {"S": "PROJECT#p"}, "SK": {"S": "ZEBRA"}},
+    ],
+    ids=["other partition", "before the range", "after the range"],
+)
+def test_a_cursor_made_up_of_a_key_outside_the_query_is_refused_and_nothing_is_sent(start: Item) -> None:
+    transport = ScriptedTransport()
+    context = Context(str, DEFAULT_RETRY, FakeClock())
+    question = session_on(transport).query(Ticket, project="p").ge(number=4)._question
+    strands = strands_of(question, str, consistent=False)
+    forged = encode_cursor(Position((start,)), _fingerprint(question, strands))
+    with pytest.raises(InvalidCursor, match="damaged"):
+        drive(page_of(question, context, 5, forged), transport, FakeClock())
+    assert not transport.calls
+
+
+def test_a_cursor_is_signed_where_the_session_has_a_secret() -> None:
+    open_session = session_on(ScriptedTransport(page(item(1), more=key(1))))
+    cursor = open_session.query(Ticket, project="p").page(1).cursor
+    with pytest.raises(InvalidCursor):
+        session_on(ScriptedTransport(), cursor_secret=b"sixteen or more bytes").query(
+            Ticket, project="p"
+        ).page(1, after=cursor)
+
+
+def test_throttles_are_waited_for_and_the_page_is_read_again() -> None:
+    throttled = Refusal("ProvisionedThroughputExceededException")
+    transport = ScriptedTransport(throttled, page(item(1)))
+    assert len(session_on(transport).query(Ticket, project="p").all()) == 1
+
+
+def test_an_item_that_does_not_tell_its_shard_is_reported_as_any_other() -> None:
+    sensor = {"PK": {"S": "SENSOR#a"}, "SK": {"S": "S"}, "_type": {"S": "Sensor"}, "room": {"S": "r"}}
+    broken = page({**sensor, "name": {"N": "1"}, "GSI1PK": {"S": "ROOM#r#1"}, "GSI1SK": {"S": "a"}})
+    with pytest.raises(DecodeError, match="name: is stored as N"):
+        session_on(ScriptedTransport(broken)).query(Sensor.by_room, room="r", name="a").all()
+    told: list[DecodeError] = []
+    lenient = session_on(ScriptedTransport(broken), on_decode_error=told.append)
+    assert lenient.query(Sensor.by_room, room="r", name="a").all() == []
+    assert [one.entity for one in told] == ["Sensor"]

@@ -1,0 +1,366 @@
+"""What is asked of a key: whatever the condition lets through and ``admits`` accepts is what was asked for, exactly."""
+
+import operator
+from collections.abc import Callable, Mapping
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dynaorm import Ksuid, ksuid_range, new_ksuid
+from dynaorm.entity.table import KeyAttribute, KeyKind
+from dynaorm.entity.template.key_part import KeyPart, key_part, versioned_key_part
+from dynaorm.entity.template.template import KeyValueError, compile_template
+from dynaorm.entity.template.version import versioned
+from dynaorm.entity.text.scalar import Scalar, scalar_of
+from dynaorm.item.condition import Attr, BeginsWith, Between, Compare
+from dynaorm.item.evaluate import holds
+from dynaorm.query.key_range import Bound, KeyRange, Operator, key_range
+
+TYPES: dict[str, type] = {
+    "name": str,
+    "other": str,
+    "number": int,
+    "at": datetime,
+    "day": date,
+    "amount": Decimal,
+    "content": bytes,
+    "ksuid": Ksuid,
+}
+
+
+def scalars() -> dict[str, Scalar]:
+    return {name: found for name, kind in TYPES.items() if (found := scalar_of(kind)) is not None}
+
+
+def part_of(text: str, kind: KeyKind = "S") -> KeyPart:
+    template = compile_template(text, scalars(), kind=kind, sort=True)
+    return key_part(KeyAttribute("SK", kind), template, 1024)
+
+
+def finds(asked: KeyRange, key: Any, kind: str = "S") -> bool:
+    """Whether DynamoDB and the check that follows let a key through."""
+    stored = {kind: key}
+    if asked.is_empty or (asked.condition is not None and not holds(asked.condition, {"SK": stored})):
+        return False
+    return asked.admits is None or asked.admits(stored)
+
+
+_letters = st.text(st.sampled_from("abAB_%#'\"!$~ é\U0001f600"), max_size=4)
+_times = st.datetimes(datetime(1990, 1, 1), datetime(2030, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001 - aware by timezones=
+VALUES: dict[str, st.SearchStrategy[Any]] = {
+    "name": _letters,
+    "other": _letters,
+    "number": st.integers(0, 999),
+    "at": _times,
+    "day": st.dates(date(1990, 1, 1), date(2030, 1, 1)),
+    "amount": st.decimals(-100, 100, allow_nan=False, places=1),
+    "content": st.binary(min_size=1, max_size=3),
+}
+
+COMPARED: dict[str, Callable[[Any, Any], bool]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+# Each template, the field that is bounded, and what of its value is compared.
+TEXTS: list[tuple[str, str]] = [
+    ("{name}", "name"),
+    ("NAME#{name}", "name"),
+    ("{name}#{other}", "name"),
+    ("{name}#{other}", "other"),
+    ("P~{name}~{other}~{number:03d}", "other"),
+    ("{name:upper}#{other}", "name"),
+    ("{number:03d}", "number"),
+    ("T#{number:03d}#{name}", "number"),
+    ("{number:03d:desc}#{name}", "number"),
+    ("{at}", "at"),
+    ("{at:desc}", "at"),
+    ("{day:%Y-%m-%d}#{name}#END", "day"),
+    ("{number!s}_{name}", "number"),
+    ("{name:raw}", "name"),
+]
+
+
+@st.composite
+def bounds_of(draw: st.DrawFn, field: str) -> tuple[Bound, ...]:
+    """One condition, or two that make a range."""
+    value = VALUES[field]
+    signs: list[Operator] = draw(
+        st.sampled_from([["<"], ["<="], [">"], [">="], ["between"], [">=", "<"], [">", "<="], [">", "<"]])
+    )
+    return tuple(
+        Bound(field, sign, (draw(value), draw(value)) if sign == "between" else (draw(value),))
+        for sign in signs
+    )
+
+
+def wanted(part: KeyPart, bounds: tuple[Bound, ...], values: Mapping[str, Any]) -> bool:
+    """What plain Python says: the rendered texts compare so, backwards for what is written backwards."""
+    assert part.template is not None
+    (piece,) = [one for one in part.template.pieces if one.slot.field == bounds[0].field]
+    text = piece.write(values[bounds[0].field])
+    for bound in bounds:
+        texts = [piece.write(value) for value in bound.values]
+        pairs = (
+            [(">=", texts[0]), ("<=", texts[1])]
+            if bound.operator == "between"
+            else [(bound.operator, texts[0])]
+        )
+        for sign, other in pairs:
+            one, two = (other, text) if piece.slot.desc else (text, other)
+            if not COMPARED[sign](one, two):
+                return False
+    return True
+
+
+@pytest.mark.parametrize(("text", "field"), TEXTS)
+@given(data=st.data())
+def test_a_bound_finds_what_python_finds(text: str, field: str, data: st.DataObject) -> None:
+    part = part_of(text)
+    assert part.template is not None
+    before = [one.slot.field for one in part.template.pieces]
+    before = before[: before.index(field)]
+    equal = {name: data.draw(VALUES[name]) for name in before}
+    bounds = data.draw(bounds_of(field))
+    asked = key_range(part, equal, bounds)
+    for _ in range(12):
+        values = {name: data.draw(VALUES[name]) for name in part.fields}
+        if data.draw(st.booleans()):
+            values |= equal
+        key = part.render(values)
+        if not key:
+            continue
+        alike = all(
+            one.write(values[one.slot.field]) == one.write(equal[one.slot.field])
+            for one in part.template.pieces
+            if one.slot.field in equal
+        )
+        assert finds(asked, key) == (alike and wanted(part, bounds, values)), (key, asked.condition)
+
+
+@given(data=st.data(), kind=st.sampled_from(["N", "B"]))
+def test_numbers_compare_by_value_and_binary_by_byte(data: st.DataObject, kind: KeyKind) -> None:
+    field = "amount" if kind == "N" else "content"
+    part = part_of(f"{{{field}}}", kind)
+    bounds = data.draw(bounds_of(field))
+    asked = key_range(part, {}, bounds)
+    for _ in range(10):
+        value = data.draw(VALUES[field])
+        assert finds(asked, part.render({field: value}), kind) == all(
+            bound.values[0] <= value <= bound.values[1]
+            if bound.operator == "between"
+            else COMPARED[bound.operator](value, bound.values[0])
+            for bound in bounds
+        )
+
+
+@given(given_name=_letters, prefix=_letters, names=st.lists(st.tuples(_letters, _letters), max_size=8))
+def test_a_prefix_is_of_the_field_and_stays_within_its_level(
+    given_name: str, prefix: str, names: list[tuple[str, str]]
+) -> None:
+    part = part_of("P#{name}#{other}")
+    asked = key_range(part, {"name": given_name}, (Bound("other", "begins_with", (prefix,)),))
+    level = key_range(part, {"name": given_name}, ())
+    for name, other in names:
+        key = part.render({"name": name, "other": other})
+        assert finds(level, key) == (name == given_name)
+        assert finds(asked, key) == (name == given_name and other.startswith(prefix))
+
+
+@given(data=st.data(), template=st.sampled_from(["v{version}_{sk}", "{sk}_v{version}"]))
+def test_only_latest_copies_are_found(data: st.DataObject, template: str) -> None:
+    inner = compile_template("AUDIT#{name}", scalars(), kind="S", sort=True)
+    part = versioned_key_part(KeyAttribute("SK", "S"), versioned(template, inner), inner)
+    bounds = data.draw(st.one_of(st.just(()), bounds_of("name")))
+    asked = key_range(part, {}, bounds)
+    assert part.version is not None
+    for _ in range(8):
+        name, number = data.draw(_letters), data.draw(st.integers(1, 12))
+        hit = not bounds or wanted(part, bounds, {"name": name})
+        assert finds(asked, part.render({"name": name})) == hit
+        assert not finds(asked, part.version.number(number, {"name": name}))
+
+
+def test_the_closest_condition_is_sent() -> None:
+    part = part_of("T#{number:03d}")
+
+    def condition(*bounds: Bound) -> Any:
+        return key_range(part, {}, bounds).condition
+
+    low, high = Bound("number", ">=", (5,)), Bound("number", "<=", (9,))
+    assert condition(low, high) == Between(condition(low).operand, {"S": "T#005"}, {"S": "T#009"})
+    assert condition(low).high == {"S": "T$"}
+    assert key_range(part_of("{name}"), {}, (Bound("name", ">", ("a",)),)).condition == Compare(
+        condition(low).operand, ">", {"S": "a"}
+    )
+    assert key_range(part, {"number": 7}, ()).is_equal
+
+
+@pytest.mark.parametrize(
+    "bounds",
+    [
+        (Bound("number", "between", (9, 5)),),
+        (Bound("number", ">=", (5,)), Bound("number", "<", (5,))),
+        (Bound("number", ">", (5,)), Bound("number", "<", (5,))),
+    ],
+)
+def test_what_nothing_can_satisfy_is_known_before_anything_is_sent(bounds: tuple[Bound, ...]) -> None:
+    assert key_range(part_of("T#{number:03d}"), {}, bounds).is_empty
+
+
+@pytest.mark.parametrize(("text", "kind"), [("{ksuid}", "S"), ("{ksuid}", "B"), ("ORDER#{ksuid}", "S")])
+def test_a_range_of_time_bounds_ksuids(text: str, kind: KeyKind) -> None:
+    start, end = datetime(2020, 3, 7, 13, 2, tzinfo=UTC), datetime(2020, 3, 7, 13, 3, tzinfo=UTC)
+    part = part_of(text, kind)
+    asked = key_range(part, {}, (Bound("ksuid", "between", ksuid_range(start, end)),))
+    inside, outside = Ksuid.from_base62("1YnlHOfSSk3DhX4BR6lMAceAo1V"), Ksuid.from_base62(new_ksuid())
+    assert finds(asked, part.render({"ksuid": inside}), kind)
+    assert not finds(asked, part.render({"ksuid": outside}), kind)
+    with pytest.raises(KeyValueError):
+        key_range(part, {}, (Bound("ksuid", "<", ("not a ksuid",)),))
+
+
+def test_a_bound_on_a_later_field_names_the_one_that_is_missing() -> None:
+    part = part_of("{name}#{other}#{number:03d}")
+    with pytest.raises(KeyValueError) as caught:
+        key_range(part, {"name": "a"}, (Bound("number", "<", (3,)),))
+    assert "give other too" in caught.value.problem
+    with pytest.raises(KeyValueError):
+        key_range(part, {"other": "a"}, ())
+
+
+def test_a_value_that_cannot_be_in_the_key_is_refused() -> None:
+    with pytest.raises(KeyValueError, match="number"):
+        key_range(part_of("T#{number:03d}"), {}, (Bound("number", "<", (-3,)),))
+    with pytest.raises(KeyValueError, match="no beginning of a key"):
+        key_range(part_of("{amount}", "N"), {}, (Bound("amount", "begins_with", ("1",)),))
+    assert finds(
+        key_range(part_of("{content}", "B"), {}, (Bound("content", "begins_with", (b"a",)),)), b"ab", "B"
+    )
+
+
+def test_a_version_at_the_end_keeps_the_bounds_of_the_key_before_it() -> None:
+    inner = compile_template("{name}", scalars(), kind="S", sort=True)
+    part = versioned_key_part(KeyAttribute("SK", "S"), versioned("{sk}_v{version}", inner), inner)
+    asked = key_range(part, {}, (Bound("name", ">=", ("m",)), Bound("name", "<", ("p",))))
+    assert isinstance(asked.condition, Between)
+    assert [finds(asked, key) for key in ("a_v0", "m_v0", "o_v0", "o_v1", "p_v0")] == [
+        *(False, True, True, False, False)
+    ]
+
+
+def test_a_versioned_binary_key_is_asked_with_its_version() -> None:
+    inner = compile_template("{content}", scalars(), kind="B", sort=True)
+    part = versioned_key_part(KeyAttribute("SK", "B"), versioned("v{version}_{sk}", inner), inner)
+    assert key_range(part, {}, ()).condition == BeginsWith(("SK",), {"B": b"v0_"})
+    asked = key_range(part, {}, (Bound("content", "begins_with", (b"a",)),))
+    assert asked.condition == BeginsWith(("SK",), {"B": b"v0_a"})
+    above = key_range(part, {}, (Bound("content", ">", (b"a",)),))
+    assert [finds(above, key, "B") for key in (b"v0_a", b"v0_a\x00", b"v0_b", b"v1_b")] == [
+        *(False, True, True, False)
+    ]
+
+
+@pytest.mark.parametrize("separator", ["_", "|", "~", ":"])
+def test_a_range_of_times_ends_where_it_should_whatever_comes_after_the_time(separator: str) -> None:
+    before = datetime(2020, 3, 7, tzinfo=UTC)
+    asked = key_range(part_of(f"{{at}}{separator}{{name}}"), {}, (Bound("at", "<", (before,)),))
+    assert isinstance(asked.condition, Compare)
+    assert asked.condition.right == {"S": "2020-03-07T00:00:00.000000Z"}
+
+
+def test_raw_text_is_taken_apart_as_far_as_its_key_can_be_told() -> None:
+    after = key_range(part_of("{name:raw}#{other}#{number:03d}"), {}, (Bound("name", ">", ("a",)),))
+    assert not finds(after, "a#x#001")
+    assert finds(after, "a#b#x#001")
+    part = part_of("{name:raw}~{number:03d}~{other}")
+    given_before = key_range(part, {"name": "a"}, (Bound("number", "<=", (5,)),))
+    assert finds(given_before, "a~005~x")
+    assert not finds(given_before, "a~999~x")
+
+
+def test_raw_text_whose_end_cannot_be_told_is_found_if_it_may_be_meant() -> None:
+    asked = key_range(part_of("{name:raw}#{other:raw}"), {}, (Bound("name", "<=", ("a",)),))
+    assert finds(asked, "a#b#c")
+    assert not finds(asked, "b#c#d")
+
+
+@pytest.mark.parametrize(("text", "kind", "empty"), [("{name}", "S", ""), ("{content}", "B", b"")])
+def test_nothing_is_asked_for_keys_up_to_the_empty_one(text: str, kind: KeyKind, empty: object) -> None:
+    """No key is empty, and DynamoDB refuses a condition with an empty value."""
+    field = text.strip("{}")
+    assert key_range(part_of(text, kind), {}, (Bound(field, "<=", (empty,)),)).is_empty
+    assert key_range(part_of(text, kind), {}, (Bound(field, ">=", (empty,)),)).condition is None
+
+
+def test_a_literal_of_the_last_character_ends_no_range() -> None:
+    part = part_of("{name}\U0010ffff{number:03d}")
+    asked = key_range(part, {}, (Bound("name", "<=", ("",)),))
+    assert finds(asked, "\U0010ffff001")
+    assert not finds(asked, "a\U0010ffff001")
+
+
+def test_a_beginning_and_a_comparison_are_one_range() -> None:
+    bounds = (Bound("name", "begins_with", ("b",)), Bound("name", "<", ("bm",)))
+    asked = key_range(part_of("{name}"), {}, bounds)
+    assert asked.condition == Between(Attr(("SK",)), {"S": "b"}, {"S": "bm"})
+    assert [finds(asked, key) for key in ("a", "b", "bl", "bm", "c")] == [False, True, True, False, False]
+    assert key_range(part_of("{name}"), {}, (bounds[0], Bound("name", ">", ("c",)))).is_empty
+
+
+def test_what_begins_with_nothing_is_everything() -> None:
+    asked = key_range(part_of("{name}"), {}, (Bound("name", "begins_with", ("",)),))
+    assert asked == key_range(part_of("{name}"), {}, ())
+    assert asked.condition is None
+    assert asked.admits is None
+
+
+@pytest.mark.parametrize("kind", ["S", "N", "B"])
+def test_a_bound_that_is_none_is_refused(kind: KeyKind) -> None:
+    field = {"S": "name", "N": "amount", "B": "content"}[kind]
+    with pytest.raises(KeyValueError, match="NoneType"):
+        key_range(part_of(f"{{{field}}}", kind), {}, (Bound(field, "<", (None,)),))
+
+
+@pytest.mark.parametrize("sign", ["<", "begins_with"])
+@pytest.mark.parametrize(("kind", "text"), [("S", "P#{name}"), ("S", "{name}"), ("B", "{name}")])
+def test_a_bound_that_no_key_can_hold_is_refused(kind: KeyKind, text: str, sign: Operator) -> None:
+    """DynamoDB refuses a request whose key condition is longer than a key, or is no UTF-8."""
+    with pytest.raises(KeyValueError, match="1024 allowed"):
+        key_range(part_of(text, kind), {}, (Bound("name", sign, ("é" * 600,)),))
+    with pytest.raises(KeyValueError, match="surrogate"):
+        key_range(part_of(text, kind), {}, (Bound("name", sign, ("\ud800",)),))
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "prefix"),
+    [("{content}", "B", "ab"), ("{name}", "B", b"ab"), ("{ksuid}", "B", b"ab"), ("{name}", "S", b"ab")],
+)
+def test_a_beginning_of_another_type_is_refused(text: str, kind: KeyKind, prefix: object) -> None:
+    with pytest.raises(KeyValueError):
+        key_range(part_of(text, kind), {}, (Bound(text.strip("{}"), "begins_with", (prefix,)),))
+
+
+@pytest.mark.parametrize(
+    "number", ["9.9E+125", "1E-130", "-1E-130", "12345678901234567890.123456789012345678"]
+)
+def test_a_bound_keeps_every_digit_of_a_number(number: str) -> None:
+    asked = key_range(part_of("{amount}", "N"), {}, (Bound("amount", "<=", (Decimal(number),)),))
+    assert isinstance(asked.condition, Compare)
+    assert Decimal(asked.condition.right["N"]) == Decimal(number)
+    assert len(asked.condition.right["N"]) < 50
+
+
+def test_a_level_without_the_one_before_it_is_refused_by_the_template_itself() -> None:
+    template = part_of("P#{name}#{other}#{number:03d}").template
+    assert template is not None
+    with pytest.raises(KeyValueError, match=r"comes after other in .*; give other too") as caught:
+        template.prefix({"name": "a", "number": 3})
+    assert caught.value.field == "number"
+    assert template.prefix({"name": "a"}) == "P#a#"

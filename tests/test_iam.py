@@ -1,0 +1,307 @@
+"""The policy of some classes allows every request that sessions make for them, and nothing that none makes."""
+
+import json
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Annotated, Any, TypeAlias
+
+import pytest
+
+from dynaorm import (
+    Aggregate,
+    Entity,
+    ExpiresAt,
+    F,
+    GlobalIndex,
+    Index,
+    Key,
+    LocalIndex,
+    Session,
+    Table,
+    Unique,
+    iam_policy,
+)
+from dynaorm.errors import UsageError
+from dynaorm.flow.protocol.call import Call
+from dynaorm.testing import FaultyTransport, strict_moto
+from dynaorm.transport.pynamodb import PynamoTransport
+
+plain = Table(
+    "plain", indexes=[GlobalIndex("GSI1", projection="KEYS_ONLY"), GlobalIndex("GSI2"), LocalIndex("LSI1")]
+)
+keys = Table("keys", sk=None)
+guarded, totals, kept = Table("guarded", guard_table=keys), Table("totals"), Table("kept")
+
+
+class Note(Entity, table=plain, pk="NOTE#{topic}", sk="N#{number:03d}"):
+    topic: str
+    number: int
+    owner: str = "me"
+    until: Annotated[datetime | None, ExpiresAt()] = None
+    by_owner = Index("GSI1", pk="OWNER#{owner}", sk="{topic}")
+    by_local = Index("LSI1", sk="{owner}")
+
+
+class User(Entity, table=guarded, pk="USER#{name}", sk="U"):
+    name: str
+    email: Annotated[str | None, Unique()] = None
+
+
+class Page(Entity, table=kept, pk="PAGE#{slug}", sk="P", versioned=True):
+    slug: str
+    text: str = ""
+
+
+class Group(Entity, table=totals, pk="GROUP#{group}", sk="G"):
+    group: str
+    members: int = 0
+
+
+class Member(Entity, table=kept, pk="MEMBER#{name}", sk="M"):
+    name: str
+    group: str
+    in_group = Aggregate(Group, count="members")
+
+
+Allowed: TypeAlias = set[tuple[str, str]]
+"""Actions, each with the table or index it is about: ``("Query", "plain/index/GSI1")``."""
+
+WHERE: dict[str, Any] = {"account": "123456789012", "region": "eu-west-1"}
+PREFIX = "arn:aws:dynamodb:eu-west-1:123456789012:table/"
+
+
+def allowed(policy: dict[str, Any]) -> Allowed:
+    return {
+        (action.removeprefix("dynamodb:"), resource.removeprefix(PREFIX))
+        for statement in policy["Statement"]
+        for action in statement["Action"]
+        for resource in statement["Resource"]
+    }
+
+
+def asked(call: Call) -> Iterator[tuple[str, str, str | None]]:
+    """What a request needs: action, resource, and the partition key it names."""
+    request = call.request
+    if call.operation == "TransactWriteItems":
+        for action in request["TransactItems"]:
+            ((kind, body),) = action.items()
+            yield f"{kind}Item", body["TableName"], leading(body)
+    elif "RequestItems" in request:
+        for table, found in request["RequestItems"].items():
+            bodies = [{"Key": key} for key in found["Keys"]] if isinstance(found, dict) else found
+            for body in bodies:
+                yield call.operation, table, leading(body.get("PutRequest", body))
+    else:
+        index = f"/index/{request['IndexName']}" if "IndexName" in request else ""
+        yield call.operation, f"{request['TableName']}{index}", leading(request)
+
+
+def leading(body: Any) -> str | None:
+    key = body.get("Item") or body.get("Key")
+    if key is not None:
+        return str(key["PK"]["S"])
+    return str(body["ExpressionAttributeValues"][":v0"]["S"]) if "KeyConditionExpression" in body else None
+
+
+def written(session: Session) -> None:
+    """Every method that writes, with every class."""
+    until = datetime(2100, 1, 1, tzinfo=UTC)
+    note = session.save(Note(topic="t", number=1, until=until))
+    note.owner = "you"
+    session.save(note)
+    session.save(Note(topic="t", number=1), overwrite=True)
+    session.update(Key(Note, topic="t", number=1), F.owner.set("me"), exactly_once=True)
+    session.bulk_load([Note(topic="t", number=2), Note(topic="u", number=3)])
+    session.delete(Key(Note, topic="t", number=2))
+    user = session.save(User(name="u", email="a@x"))
+    user.email = "b@x"
+    session.save(user)
+    session.save_many([User(name="v", email="c@x")])
+    user.name = "w"
+    session.move(user)
+    session.delete_many([Key(User, name="v")])
+    page = session.save(Page(slug="p"))
+    for text in "abc":
+        session.update(page, {"text": text})
+    session.prune(page, keep=2)
+    session.restore(Key(Page, slug="p"), version=3)
+    session.delete(Key(Page, slug="p"))
+    session.purge(Key(Page, slug="p"))
+    session.save(Group(group="h"))
+    member = session.save(Member(name="m", group="g"))
+    with session.transaction() as tx:
+        tx.check(Key(Group, group="h"), F.members == 0)
+        tx.check(user)
+        tx.check(Key(Note, topic="t", number=1))
+        tx.delete(member)
+    session.save(Group(group="h"), overwrite=True)
+    session.delete(Key(Group, group="h"))
+    with session.transaction() as tx:
+        tx.save(Member(name="n", group="g"))
+        tx.save(Page(slug="q"))
+    with session.transaction() as tx:
+        tx.check(Key(Page, slug="q"))
+        tx.check(Key(Member, name="n"))
+        tx.save(Note(topic="x", number=9))
+
+
+def read(session: Session) -> None:
+    """Every method that reads, with every class."""
+    for key in (
+        Key(Note, topic="t", number=1),
+        Key(User, name="w"),
+        Key(Page, slug="q"),
+        Key(Group, group="g"),
+    ):
+        session.get(key)
+        session.exists(key)
+        session.get_many([key])
+    session.get_many([Key(Member, name="n")])
+    session.refresh(session.get_one(Member, name="n"))
+    session.get_by(User, email="b@x")
+    session.query(Note, topic="t").all()
+    session.query(Note.by_owner, owner="me").all()
+    session.query(Note.by_local, topic="t").all()
+    session.query(User, name="u").all()
+    session.collection(Page, slug="q").all()
+    session.query(Member, name="n").page(1)
+    session.query(Group, group="g").all()
+    session.get(Key(Page, slug="q"), version=1)
+    assert len(list(session.history(Key(Page, slug="q")))) == 1
+
+
+def scanned(session: Session) -> None:
+    for one in (Note, Note.by_owner, Note.by_local, User, Page, Member, Group):
+        source: Any = one
+        session.scan(source).all()
+
+
+ENTITIES = (Note, User, Page, Group, Member)
+
+
+@pytest.fixture(scope="module")
+def sent(credentials: None) -> dict[str, list[Call]]:
+    """What sessions send, by purpose."""
+    found: dict[str, list[Call]] = {}
+    with strict_moto():
+        wire = FaultyTransport(PynamoTransport(region="eu-west-1"))
+        session = Session(transport=wire)
+
+        def created(session: Session) -> None:
+            for table in (plain, guarded, totals, kept):
+                session.create_table(table)
+
+        for purpose, work in {"create": created, "write": written, "read": read, "scan": scanned}.items():
+            work(session)
+            found[purpose] = list(wire.calls)
+            wire.calls.clear()
+    return found
+
+
+@pytest.mark.parametrize("purpose", ["read", "scan", "write", "create"])
+def test_a_policy_allows_exactly_what_is_sent(sent: dict[str, list[Call]], purpose: Any) -> None:
+    needed = {(action, resource) for call in sent[purpose] for action, resource, _ in asked(call)}
+    assert allowed(iam_policy(*ENTITIES, **WHERE, actions=purpose)) == needed
+
+
+def test_several_purposes_are_one_policy(sent: dict[str, list[Call]]) -> None:
+    every = allowed(iam_policy(*ENTITIES, **WHERE, actions=["read", "write", "scan", "create"]))
+    assert every == {pair for one in sent for pair in allowed(iam_policy(*ENTITIES, **WHERE, actions=one))}  # type: ignore[arg-type]  # the names of purposes
+    assert allowed(iam_policy(Note, **WHERE)) == allowed(iam_policy(Note, **WHERE, actions=["write", "read"]))
+
+
+def test_leading_keys_match_every_key_that_is_sent_and_no_others(sent: dict[str, list[Call]]) -> None:
+    policy = iam_policy(*ENTITIES, **WHERE, leading_keys=True)
+    patterns: dict[tuple[str, str], list[str]] = {}
+    for statement in policy["Statement"]:
+        condition = statement["Condition"]["ForAllValues:StringLike"]["dynamodb:LeadingKeys"]
+        for action, place in allowed({"Statement": [statement]}):
+            patterns.setdefault((action, place), []).extend(condition)
+    for call in (*sent["read"], *sent["write"]):
+        for action, place, key in asked(call):
+            assert key is not None
+            assert any(matches(one, key) for one in patterns[action, place]), (action, place, key)
+    assert not any(matches(one, "OTHER#1") for found in patterns.values() for one in found)
+    assert set(patterns["GetItem", "keys"]) == {"email#*"}
+    assert set(patterns["Query", "plain/index/GSI1"]) == {"OWNER#*"}
+    assert set(patterns["UpdateItem", "totals"]) == {"GROUP#*"}
+
+
+def matches(pattern: str, key: str) -> bool:
+    """Whether a StringLike pattern matches, as IAM reads it."""
+    parts = re.findall(r"\$\{([*?$])\}|([*?])|(.)", pattern)
+    text = "".join(
+        ".*" if wild == "*" else "." if wild else re.escape(said or one) for said, wild, one in parts
+    )
+    return re.fullmatch(text, key) is not None
+
+
+def test_literal_stars_are_themselves_in_a_pattern() -> None:
+    class Star(Entity, table=Table("stars", sk=None), pk="*$?#{name}"):
+        name: str
+
+    class One(Entity, table=Table("ones", sk=None), pk="CONFIG"):
+        value: str
+
+    policy = iam_policy(Star, One, **WHERE, actions="read", leading_keys=True)
+    found = [
+        one["Condition"]["ForAllValues:StringLike"]["dynamodb:LeadingKeys"] for one in policy["Statement"]
+    ]
+    assert found == [["${*}${$}${?}#*"], ["CONFIG"]]
+    assert matches(found[0][0], "*$?#x")
+    assert not matches(found[0][0], "a$?#x")
+
+
+def test_a_key_that_begins_with_a_value_cannot_be_a_leading_key() -> None:
+    class Bare(Entity, table=Table("bare", sk=None), pk="{name}"):
+        name: str
+
+    assert '"Condition"' not in json.dumps(iam_policy(Bare, **WHERE))
+    with pytest.raises(UsageError, match=r"keys of Bare \('{name}'\) begin with a value.*leave leading_keys"):
+        iam_policy(Bare, **WHERE, leading_keys=True)
+    # A scan names no key, so nothing can be promised of it, and nothing is.
+    assert '"Condition"' not in json.dumps(iam_policy(Note, **WHERE, actions="scan", leading_keys=True))
+
+
+def test_subclasses_are_part_of_a_class_and_its_base_is_not() -> None:
+    table = Table("families", indexes=[GlobalIndex("GSI1")])
+
+    class Animal(Entity, table=table, pk="ANIMAL#{name}", sk="A"):
+        name: str
+
+    class Dog(Animal):
+        chip: Annotated[str | None, Unique()] = None
+        by_chip = Index("GSI1", pk="CHIP#{chip}", sk="{name}")
+
+    assert ("Query", "families/index/GSI1") in allowed(iam_policy(Animal, **WHERE, actions="read"))
+    assert ("BatchWriteItem", "families") not in allowed(iam_policy(Dog, **WHERE, actions="write"))
+    assert ("BatchWriteItem", "families") in allowed(iam_policy(Animal, **WHERE, actions="write"))
+
+
+def test_names_of_tables_and_of_the_partition_are_the_physical_ones() -> None:
+    mapped = iam_policy(
+        Note, **WHERE, actions="scan", table_names={"plain": "prod-plain"}, partition="aws-cn"
+    )
+    assert mapped["Statement"][0]["Resource"] == [
+        "arn:aws-cn:dynamodb:eu-west-1:123456789012:table/prod-plain"
+    ]
+    other = "arn:aws:dynamodb:us-east-1:1:table/theirs"
+    called = iam_policy(Note, **WHERE, actions="scan", table_names=lambda _: other)
+    assert called["Statement"][0]["Resource"][0] == other
+    assert mapped["Version"] == "2012-10-17"
+
+
+@pytest.mark.parametrize(
+    ("entities", "actions", "message"),
+    [
+        ((), "read", "name entity classes"),
+        ((Note,), "reed", "'reed' is no purpose; give some of 'read', 'scan', 'write', 'create'"),
+        ((Note,), [], "names no purpose"),
+        ((Entity,), "read", "not mapped"),
+        ((Table("songs"),), "read", r"Table\('songs'\) is no entity class; use one"),
+    ],
+)
+def test_what_cannot_be_a_policy_is_refused(entities: Any, actions: Any, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        iam_policy(*entities, **WHERE, actions=actions)
