@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from dynaorm.item.field import F
     from dynaorm.plan.inspection import inspect
     from dynaorm.plan.plan import Plan
-    from dynaorm.query.question import any_of
+    from dynaorm.query.query_spec import any_of
     from dynaorm.query.results import Page, Results
     from dynaorm.session.aio import AsyncSession
     from dynaorm.session.query import Collection, Query
@@ -107,7 +107,7 @@ _HOMES: Final = {
     "dynaorm.item.field": ("F",),
     "dynaorm.plan.inspection": ("inspect",),
     "dynaorm.plan.plan": ("Plan",),
-    "dynaorm.query.question": ("any_of",),
+    "dynaorm.query.query_spec": ("any_of",),
     "dynaorm.query.results": (
         "Page",
         "Results",

@@ -144,7 +144,7 @@ def _write(mapping: EntityMapping) -> _Grant:
     yield (table, None), _WRITE
     if mapping.versioning is not None:  # prune and purge look for the versions first
         yield (table, None), frozenset({"BatchGetItem"})
-    if not (mapping.constraints or mapping.versioning or mapping.aggregates or mapping.kept):
+    if not (mapping.constraints or mapping.versioning or mapping.aggregates or mapping.maintained):
         yield (table, None), frozenset({"BatchWriteItem"})
     if mapping.constraints:
         yield (table.guards, None), frozenset({"PutItem", "DeleteItem"})

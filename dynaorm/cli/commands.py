@@ -13,7 +13,7 @@ from dynaorm.cli.target import importable, keep_totals, load_target, table_names
 from dynaorm.errors import DynaormError
 from dynaorm.flow.integrity.finding import Finding
 from dynaorm.flow.integrity.mend import Mended
-from dynaorm.integrity.run import Options, backfill, repair, verify
+from dynaorm.integrity.run import RunOptions, backfill, repair, verify
 from dynaorm.session.sync import Session
 
 Work = Callable[..., Iterable[Finding | Mended]]
@@ -88,7 +88,7 @@ def _work(verb: str, work: Work, given: dict[str, Any]) -> None:
     targets = [load_target(text) for text in given["targets"]]
     declared = tables_in([*given["modules"], *(text.partition(":")[0] for text in given["targets"])])
     output = Output(verb, as_lines=given["as_lines"])
-    options = Options(
+    options = RunOptions(
         segments=given["segments"],
         segment=given["segment"],
         rate=given["rate"],

@@ -63,7 +63,7 @@ def tables_in(modules: Iterable[str]) -> list[Table]:
 def keep_totals(targets: Iterable[Table | type[Any]]) -> bool:
     """Whether totals are kept in what is named, or of it."""
     tables = map(_table_of, targets)
-    return any(one.aggregates or one.kept for table in tables for one in table.mappings.values())
+    return any(one.aggregates or one.maintained for table in tables for one in table.mappings.values())
 
 
 def table_names(pairs: Iterable[str], targets: Iterable[Table | type[Any]]) -> dict[str, str]:

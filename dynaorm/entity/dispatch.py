@@ -19,7 +19,7 @@ from dynaorm.item.value import Item
 from dynaorm.record import record
 
 
-class Stray(Enum):
+class NotAnEntity(Enum):
     """An item that is no entity."""
 
     GUARD = "guard"
@@ -28,7 +28,7 @@ class Stray(Enum):
     UNKNOWN = "unknown"
 
 
-def classify(table: Table, item: Item) -> EntityMapping | Stray:
+def classify(table: Table, item: Item) -> EntityMapping | NotAnEntity:
     """The class of an item of a table, or what else it is. The item's keys (and type attribute) are enough."""
     attribute = table.type_attribute
     tag = item.get(attribute) if attribute is not None else None
@@ -36,19 +36,23 @@ def classify(table: Table, item: Item) -> EntityMapping | Stray:
         return _by_shape(table, item)
     found: EntityMapping | None = table.mappings.get(tag.get("S", ""))
     if found is None:
-        return Stray.UNKNOWN
-    return Stray.TOMBSTONE if found.is_tombstone(item) else found
+        return NotAnEntity.UNKNOWN
+    return NotAnEntity.TOMBSTONE if found.is_tombstone(item) else found
 
 
-def _by_shape(table: Table, item: Item) -> EntityMapping | Stray:
+def _by_shape(table: Table, item: Item) -> EntityMapping | NotAnEntity:
     shapes = _shapes_of(table)
     candidates = shapes.candidates(item)
     found = next((mapping for mapping in candidates if _fits(mapping, item)), None)
     if shapes.is_like_guard(item) and (found is None or _is_guard(found, item)):
-        return Stray.GUARD
+        return NotAnEntity.GUARD
     if found is not None:
-        return Stray.TOMBSTONE if found.is_tombstone(item) else found
-    return Stray.VERSION if any(_is_version(mapping, item) for mapping in candidates) else Stray.UNKNOWN
+        return NotAnEntity.TOMBSTONE if found.is_tombstone(item) else found
+    return (
+        NotAnEntity.VERSION
+        if any(_is_version(mapping, item) for mapping in candidates)
+        else NotAnEntity.UNKNOWN
+    )
 
 
 def _fits(mapping: EntityMapping, item: Item) -> bool:

@@ -11,7 +11,7 @@ from dynaorm.item.json_body import decode_body
 from dynaorm.item.value import Item
 
 
-class Page:
+class ReplyPage:
     """The items of an answer.
 
     Threads may share it: two that ask at once both take it apart, and either result will do.

@@ -6,7 +6,7 @@ The snapshot is immutable and shared by copies of the entity; replacing it is th
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from dynaorm.entity.page import Page
+from dynaorm.entity.page import ReplyPage
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.record import record
 
@@ -44,7 +44,7 @@ class Loaded(NamedTuple):
     read_only: bool = False
 
 
-class OnPage(NamedTuple):
+class LazyItem(NamedTuple):
     """A snapshot yet to be taken out of the page it came on.
 
     Attributes:
@@ -53,7 +53,7 @@ class OnPage(NamedTuple):
         defaults: a snapshot's, or what finds them in the item.
     """
 
-    page: Page
+    page: ReplyPage
     place: int
     defaults: Defaults | Callable[[Item], Defaults] = NO_DEFAULTS
 
@@ -101,25 +101,25 @@ def unsettled_of(entity: object) -> Unsettled | None:
 def slot_of(entity: object) -> Loaded | Unsettled | None:
     """What the entity carries, taken off its page: from then on the entity keeps its own item alone alive."""
     found = carried_by(entity)
-    if isinstance(found, OnPage):
+    if isinstance(found, LazyItem):
         found = found.loaded()
         set_state(entity, found)
     return found
 
 
-def place_of(entity: object) -> OnPage:
+def place_of(entity: object) -> LazyItem:
     """Where an entity that was just read came from."""
-    found: OnPage = _slot(entity, SLOT)
+    found: LazyItem = _slot(entity, SLOT)
     return found
 
 
-def carried_by(entity: object) -> Loaded | OnPage | Unsettled | None:
+def carried_by(entity: object) -> Loaded | LazyItem | Unsettled | None:
     try:
-        found: Loaded | OnPage | Unsettled | None = _slot(entity, SLOT)
+        found: Loaded | LazyItem | Unsettled | None = _slot(entity, SLOT)
     except AttributeError:
         return None
     return found
 
 
-def set_state(entity: object, state: Loaded | OnPage | Unsettled | None) -> None:
+def set_state(entity: object, state: Loaded | LazyItem | Unsettled | None) -> None:
     object.__setattr__(entity, SLOT, state)

@@ -157,7 +157,7 @@ class Table:
         self.mappings: dict[str, Any] = {}
         self.guarded: dict[object, Any] = {}
         self.counted: dict[object, Any] = {}
-        self.kept: dict[str, dict[str, str]] = {}
+        self.maintained: dict[str, dict[str, str]] = {}
         self.is_counted = False
         self.shapes: Any = None
         self.wire: Any = None

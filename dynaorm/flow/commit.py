@@ -123,7 +123,7 @@ def _is_applied(slots: Sequence[Slot], known: Known, setting: Setting, context: 
             continue
         is_applied = True
         if isinstance(slot.write, Save | Move):
-            totals = dict.fromkeys(slot.mapping.kept) or None
+            totals = dict.fromkeys(slot.mapping.maintained) or None
             Effect(slot.write.entity, Loaded(item), totals).with_item(slot.mapping, item).apply()
     return is_applied
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from dynaorm.entity.json_reader.answer import is_entity, wire_of
+from dynaorm.entity.json_reader.answer import is_entity, json_reader_of
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.errors import Contention, StoreError, TableNotFound, Throttled, UnexpectedRefusal, Unreachable
 from dynaorm.flow.protocol.call import Call, Flow, NoAnswer, Pause, Refusal, Reply
@@ -163,8 +163,8 @@ def load(mapping: EntityMapping, key: Item, context: Context, *, consistent: boo
     """The entity under a key; None where none is visible. Raises DecodeError."""
     reply = yield from _get(context.table_name(mapping.table.name), key, context, consistent=consistent)
     now = context.clock.now()
-    wire = wire_of(mapping.table, (mapping.entity,), "GetItem")
-    reading = wire.read(reply, now) if wire is not None else None
+    reader = json_reader_of(mapping.table, (mapping.entity,), "GetItem")
+    reading = reader.read(reply, now) if reader is not None else None
     item: Item | None
     if reading is None:
         item = reply.get("Item")

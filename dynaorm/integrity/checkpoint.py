@@ -16,10 +16,10 @@ from typing import Any, Final, Self
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table
 from dynaorm.errors import UsageError
-from dynaorm.flow.integrity.finding import Trouble
-from dynaorm.flow.integrity.inquiry import Place
+from dynaorm.flow.integrity.finding import SuspectGuard
 from dynaorm.flow.integrity.ledger import MOST_CLAIMANTS, Totals, add_up
-from dynaorm.flow.integrity.scan import Strip
+from dynaorm.flow.integrity.scan import ScanSegment
+from dynaorm.flow.integrity.stored_check import ItemAddress
 from dynaorm.flow.integrity.verify import Verification
 from dynaorm.item.value import Item
 from dynaorm.plan.aggregates import Due
@@ -89,7 +89,7 @@ class Checkpoint:
         """Let a verification go on where it was when it was last kept."""
         self._tables = {table.name: table for table in work.scope.known_tables}
         rows = self._file.execute("SELECT place, after, is_over FROM strips").fetchall()
-        stood = {place: (after, is_over) for place, after, is_over in rows}
+        stood = {address: (after, is_over) for address, after, is_over in rows}
         for strip in work.strips:
             after, is_over = stood.get(_strip(strip), (None, 0))
             strip.after = _item(after) if after is not None else None
@@ -127,18 +127,18 @@ class Checkpoint:
 
     # -- the ledger ------------------------------------------------------------------------------------------------
 
-    def trouble(self, trouble: Trouble, /) -> None:
-        guard = _place(trouble.guard)
+    def suspect(self, suspect: SuspectGuard, /) -> None:
+        guard = _place(suspect.guard)
         self._file.execute(
             "INSERT INTO guards VALUES (?, ?) ON CONFLICT (place) DO UPDATE SET is_wrong = is_wrong OR ?",
-            (guard, int(not trouble.unsigned), int(not trouble.unsigned)),
+            (guard, int(not suspect.unsigned), int(not suspect.unsigned)),
         )
-        if trouble.claimant is not None:
+        if suspect.claimant is not None:
             self._file.execute(
-                "INSERT OR IGNORE INTO claimants VALUES (?, ?)", (guard, _place(trouble.claimant))
+                "INSERT OR IGNORE INTO claimants VALUES (?, ?)", (guard, _place(suspect.claimant))
             )
 
-    def troubled(self) -> Iterator[tuple[Place, tuple[Place, ...]]]:
+    def suspects(self) -> Iterator[tuple[ItemAddress, tuple[ItemAddress, ...]]]:
         for (guard,) in self._rows(
             "SELECT place FROM guards WHERE place > ? AND "
             "(is_wrong OR (SELECT count(*) FROM claimants WHERE guard = guards.place) > 1)"
@@ -146,23 +146,23 @@ class Checkpoint:
             rows = self._file.execute(
                 "SELECT place FROM claimants WHERE guard = ? ORDER BY place LIMIT ?", (guard, MOST_CLAIMANTS)
             )
-            yield self._read(guard), tuple(self._read(place) for (place,) in rows)
+            yield self._read(guard), tuple(self._read(address) for (address,) in rows)
 
     def add(self, dues: Iterable[Due], /) -> None:
         for due in dues:
-            place = _place(Place(due.mapping.table, due.key))
-            row = self._file.execute("SELECT totals FROM targets WHERE place = ?", (place,)).fetchone()
+            address = _place(ItemAddress(due.mapping.table, due.key))
+            row = self._file.execute("SELECT totals FROM targets WHERE place = ?", (address,)).fetchone()
             totals = _totals(row[0]) if row is not None else {}
             add_up(totals, due.totals)
             text = json.dumps({name: str(number) for name, number in totals.items()})
-            self._file.execute("INSERT OR REPLACE INTO targets VALUES (?, ?)", (place, text))
+            self._file.execute("INSERT OR REPLACE INTO targets VALUES (?, ?)", (address, text))
 
-    def target(self, place: Place, /) -> None:
-        self._file.execute("INSERT OR IGNORE INTO targets VALUES (?, '{}')", (_place(place),))
+    def target(self, address: ItemAddress, /) -> None:
+        self._file.execute("INSERT OR IGNORE INTO targets VALUES (?, '{}')", (_place(address),))
 
-    def targets(self) -> Iterator[tuple[Place, Totals]]:
-        for place, totals in self._rows("SELECT place, totals FROM targets WHERE place > ?"):
-            yield self._read(place), _totals(totals)
+    def targets(self) -> Iterator[tuple[ItemAddress, Totals]]:
+        for address, totals in self._rows("SELECT place, totals FROM targets WHERE place > ?"):
+            yield self._read(address), _totals(totals)
 
     def doubt(self, source: EntityMapping, /) -> None:
         self._file.execute("INSERT OR IGNORE INTO doubtful VALUES (?)", (source.name,))
@@ -178,17 +178,17 @@ class Checkpoint:
             yield from rows
             after = rows[-1][0]
 
-    def _read(self, text: str) -> Place:
+    def _read(self, text: str) -> ItemAddress:
         name, key = json.loads(text)
-        return Place(self._tables[name], _item(json.dumps(key)))
+        return ItemAddress(self._tables[name], _item(json.dumps(key)))
 
 
-def _strip(strip: Strip) -> str:
+def _strip(strip: ScanSegment) -> str:
     return json.dumps([strip.table.name, strip.segment, strip.segments])
 
 
-def _place(place: Place) -> str:
-    return json.dumps([place.table.name, json.loads(_text(place.key))], sort_keys=True)
+def _place(address: ItemAddress) -> str:
+    return json.dumps([address.table.name, json.loads(_text(address.key))], sort_keys=True)
 
 
 def _text(key: Item) -> str:

@@ -14,7 +14,7 @@ from typing import Any, Final
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table
 from dynaorm.flow.bulk.limits import Progress
-from dynaorm.flow.integrity.finding import Fault, Finding, Kind
+from dynaorm.flow.integrity.finding import Diagnosis, Finding, Kind
 from dynaorm.flow.integrity.mend import Mended, Outcome
 from dynaorm.flow.integrity.repair import completion, dealing, unsettled
 from dynaorm.flow.integrity.verify import describe, verification
@@ -27,7 +27,7 @@ Named = Table | type[Any]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options:
+class RunOptions:
     """How the work is done.
 
     Attributes:
@@ -50,10 +50,10 @@ class Options:
     dry_run: bool = False
 
 
-DEFAULT: Final = Options()
+DEFAULT: Final = RunOptions()
 
 
-def verify(session: Session, *named: Named, options: Options = DEFAULT) -> Iterator[Finding]:
+def verify(session: Session, *named: Named, options: RunOptions = DEFAULT) -> Iterator[Finding]:
     """What is wrong with the items of some tables or classes, as ``session.verify``; resumable, and flat in memory.
 
     Going on with a checkpoint, it first gives again what was found before.
@@ -64,13 +64,13 @@ def verify(session: Session, *named: Named, options: Options = DEFAULT) -> Itera
     """
     with _Job("verify", session, named, options) as job:
         yield from map(finding_in, job.told())
-        for faults in job.steps():
-            for fault in faults:
-                job.tell(fault.finding, as_json(fault.finding))
-                yield fault.finding
+        for diagnoses in job.steps():
+            for diagnosis in diagnoses:
+                job.tell(diagnosis.finding, as_json(diagnosis.finding))
+                yield diagnosis.finding
 
 
-def repair(session: Session, *named: Named, options: Options = DEFAULT) -> Iterator[Mended]:
+def repair(session: Session, *named: Named, options: RunOptions = DEFAULT) -> Iterator[Mended]:
     """Mend what ``verify`` finds, as far as that needs no choice, and give what became of each finding.
 
     Each is mended by one transaction that is refused if anything it relies on was written since it was read; it is
@@ -84,7 +84,7 @@ def repair(session: Session, *named: Named, options: Options = DEFAULT) -> Itera
     yield from _mended("repair", session, named, options)
 
 
-def backfill(session: Session, *named: Named, options: Options = DEFAULT) -> Iterator[Mended]:
+def backfill(session: Session, *named: Named, options: RunOptions = DEFAULT) -> Iterator[Mended]:
     """Complete the entities that were stored before their class declared a constraint, an index, versions or totals.
 
     Writers must run the new class already: what they write is complete. Every entity that is not is completed by one
@@ -97,11 +97,11 @@ def backfill(session: Session, *named: Named, options: Options = DEFAULT) -> Ite
     yield from _mended("backfill", session, named, options)
 
 
-def _mended(name: str, session: Session, named: Sequence[Named], options: Options) -> Iterator[Mended]:
+def _mended(name: str, session: Session, named: Sequence[Named], options: RunOptions) -> Iterator[Mended]:
     with _Job(name, session, named, options) as job:
         yield from map(mended_in, job.told())
-        for faults in job.steps():
-            for some in dealing(faults, job.work, dry_run=options.dry_run):
+        for diagnoses in job.steps():
+            for some in dealing(diagnoses, job.work, dry_run=options.dry_run):
                 for one in job.run(some):
                     if one.outcome is Outcome.LEFT:
                         job.tell(one.finding, as_json(one))
@@ -112,7 +112,7 @@ def _mended(name: str, session: Session, named: Sequence[Named], options: Option
 class _Job(ExitStack):
     """A piece of work and its files."""
 
-    def __init__(self, name: str, session: Session, named: Sequence[Named], options: Options) -> None:
+    def __init__(self, name: str, session: Session, named: Sequence[Named], options: RunOptions) -> None:
         super().__init__()
         self.options = options
         begin = completion if name == "backfill" else verification
@@ -142,7 +142,7 @@ class _Job(ExitStack):
             self._duplicates = self.enter_context(DuplicatesFile(options.duplicates))
 
     def _described(self) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = self.run(describe(self.work.scope.tables, self.work.pace.context))
+        found: list[dict[str, Any]] = self.run(describe(self.work.scope.tables, self.work.limiter.context))
         return found
 
     def run(self, flow: Flow[Any]) -> Any:
@@ -158,7 +158,7 @@ class _Job(ExitStack):
         if self._duplicates is not None and finding.kind is Kind.DUPLICATE:
             self._duplicates.add(finding)
 
-    def steps(self) -> Iterator[list[Fault]]:
+    def steps(self) -> Iterator[list[Diagnosis]]:
         """The faults of each step, which is behind us when the next is asked for."""
         self._tell()
         yield from map(self.run, self.work.steps(self._keep))

@@ -91,7 +91,7 @@ def _is_untyped(mapping: EntityMapping, read: Any) -> bool:
 
 def can_be_made(mapping: EntityMapping) -> bool:
     """Whether a class can be made of its key fields alone, without claiming a value or reading anything."""
-    known = {*mapping.key_fields, *mapping.kept}
+    known = {*mapping.key_fields, *mapping.maintained}
     if any(field.required for name, field in mapping.fields.items() if name not in known):
         return False
     held = (frozenset(constraint.fields) for constraint in mapping.constraints.values())
@@ -144,4 +144,4 @@ def _index_totals(due: Due) -> list[str]:
     """The totals that are index keys and nothing is added to: without them the item would not be in the index."""
     mapping = due.mapping
     in_index = {name for index in mapping.indexes.values() for name in index.fields}
-    return [name for name in mapping.kept if name in in_index and name not in due.totals]
+    return [name for name in mapping.maintained if name in in_index and name not in due.totals]

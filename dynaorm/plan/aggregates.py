@@ -75,7 +75,7 @@ def settle_totals(nets: list[Net], slots: Sequence[Slot]) -> list[Due]:
         EntityNotFound: an entity joins what is no target of its kind.
     """
     for net in nets:
-        if kept := net.mapping.kept:
+        if kept := net.mapping.maintained:
             _refuse_own(net, kept)
     dues = _dues(nets)
     if not dues:
@@ -97,7 +97,7 @@ def settle_totals(nets: list[Net], slots: Sequence[Slot]) -> list[Due]:
 
 def refuse_kept(mapping: EntityMapping, fields: Iterable[str]) -> None:
     """Raises UsageError where a total is among the fields that a caller writes."""
-    kept = mapping.kept
+    kept = mapping.maintained
     if kept and (name := next((one for one in fields if one in kept), None)) is not None:
         raise UsageError(
             problem=f"{mapping.entity.__name__}.{name} is kept by {kept[name]}, and is not written by hand",
@@ -180,11 +180,11 @@ def _counts(mapping: EntityMapping, one: AggregateMapping, item: Item) -> bool:
     try:
         return bool(one.when(subject_of(mapping, item)))
     except AttributeError as problem:
-        if problem.name is None or problem.name not in mapping.kept:
+        if problem.name is None or problem.name not in mapping.maintained:
             raise
         raise UsageError(
             problem=f"when= of {mapping.entity.__name__}.{one.name} looks at {problem.name}, which "
-            f"{mapping.kept[problem.name]} keeps without asking it again",
+            f"{mapping.maintained[problem.name]} keeps without asking it again",
             remedy="let it look at fields that are saved",
         ) from problem
 
@@ -214,12 +214,12 @@ def _refuse_own(net: Net, kept: Mapping[str, str]) -> None:
 def _take_over(net: Net, attribute: str, name: str) -> None:
     assert net.after is not None
     given = net.after.get(attribute, _ZERO)
-    replaced = net.before_mapping is not None and name in net.before_mapping.kept
+    replaced = net.before_mapping is not None and name in net.before_mapping.maintained
     stored = (net.before or {}).get(attribute, _ZERO) if replaced else _ZERO
     state = state_of(net.entities[0])
     loaded = state.item.get(attribute) if state is not None else None
     if not any(same(given, one) for one in (_ZERO, stored, loaded)):
-        keeper = net.mapping.kept[name]
+        keeper = net.mapping.maintained[name]
         raise net.mapping.invalid(
             name,
             net.mapping.subject(net.after)[name],

@@ -44,7 +44,7 @@ def touched(mapping: EntityMapping, changes: tuple[Change, ...]) -> dict[str, Ch
         if not field.in_key:
             _check_kind(mapping, resolver.codec(change.path), change)
         found[field.name] = change
-    if mapping.kept:
+    if mapping.maintained:
         refuse_kept(mapping, found)
     return found
 

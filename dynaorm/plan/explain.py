@@ -49,7 +49,7 @@ def _added(planned: Planned, subject: str) -> str:
         if isinstance(change, AddTo)
     }
     totals = " and ".join(f"{number} to {name}" for name, number in added.items())
-    keepers = dict.fromkeys(planned.mapping.kept[name] for name in added)
+    keepers = dict.fromkeys(planned.mapping.maintained[name] for name in added)
     provided = ", if it exists" if planned.blind else ", or make it of its key"
     return f"add {totals} of {subject} for {' and '.join(keepers)}{provided}"
 

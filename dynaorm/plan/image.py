@@ -110,7 +110,7 @@ def values_of(
 def subject_of(mapping: EntityMapping, item: Item) -> Any:
     """The entity that ``when=`` looks at; without totals, which change without ``when=`` being asked again."""
     entity = mapping.hydrate(item)
-    for name in mapping.kept:
+    for name in mapping.maintained:
         del vars(entity)[name]
     return entity
 

@@ -96,8 +96,8 @@ def check_loadable(entity: type[Any]) -> None:
         kept = (
             f"keeps totals in other entities ({', '.join(mapping.aggregates)}), and bulk_load adds nothing up"
         )
-    elif mapping.kept:
-        kept = f"has totals ({', '.join(mapping.kept)}), and bulk_load would write over them"
+    elif mapping.maintained:
+        kept = f"has totals ({', '.join(mapping.maintained)}), and bulk_load would write over them"
     else:
         return
     raise UsageError(

@@ -34,7 +34,7 @@ class Position:
         returned: how many entities were returned so far, which counts for a limit.
     """
 
-    strands: tuple[Start, ...]
+    key_queries: tuple[Start, ...]
     returned: int = 0
 
 
@@ -61,11 +61,11 @@ def encode_cursor(position: Position, fingerprint: str, secret: bytes | None = N
 
 
 def _content(position: Position, fingerprint: str) -> bytes:
-    strands = [
+    key_queries = [
         one if one is None or one is True else {name: _written(value) for name, value in one.items()}
-        for one in position.strands
+        for one in position.key_queries
     ]
-    return json.dumps([fingerprint, position.returned, strands], separators=(",", ":")).encode()
+    return json.dumps([fingerprint, position.returned, key_queries], separators=(",", ":")).encode()
 
 
 def _written(value: Mapping[str, Any]) -> list[str]:
@@ -96,9 +96,9 @@ def decode_cursor(
     content = _unpacked(text, secret)
     kinds = {key.name: key.kind for key in keys}
     try:
-        found, returned, strands = json.loads(content)
+        found, returned, key_queries = json.loads(content)
         is_ours = found == fingerprint
-        position = Position(tuple(_start(one, kinds) for one in strands), returned) if is_ours else None
+        position = Position(tuple(_start(one, kinds) for one in key_queries), returned) if is_ours else None
     except (ValueError, TypeError, RecursionError) as problem:
         raise _damaged() from problem
     if position is None:

@@ -20,29 +20,28 @@ from dynaorm.item.condition import (
     resolve,
 )
 from dynaorm.item.value import Item
-from dynaorm.query.question import Question
+from dynaorm.query.query_spec import QuerySpec
 
 
-def resolved_filter(question: Question) -> Condition | None:
+def resolved_filter(spec: QuerySpec) -> Condition | None:
     """The filter in stored names, the same for all classes.
 
     Raises:
         UnknownField, InvalidValue: a field or value is not a class's.
         UsageError: a field is a key of what is asked, or stored differently by two of the classes.
     """
-    if not question.filters:
+    if not spec.filters:
         return None
     found = [
-        all_of(*(_wherever_stored(one, source.mapping) for one in question.filters))
-        for source in question.sources
+        all_of(*(_wherever_stored(one, source.mapping) for one in spec.filters)) for source in spec.sources
     ]
     if any(other != found[0] for other in found):
         raise UsageError(
-            problem=f"the filter means something else in each of {question}: they store its fields differently",
+            problem=f"the filter means something else in each of {spec}: they store its fields differently",
             remedy="query the classes one by one",
         )
-    keys = {key.name for key in question.source.keys} if question.segments is None else set[str]()
-    if found[0] is not None and question.source.is_whole:
+    keys = {key.name for key in spec.source.keys} if spec.segments is None else set[str]()
+    if found[0] is not None and spec.source.is_whole:
         for path in sorted(paths_of(found[0]), key=str):
             if path[0] in keys:
                 raise UsageError(
@@ -52,13 +51,13 @@ def resolved_filter(question: Question) -> Condition | None:
     return found[0]
 
 
-def of_classes(question: Question) -> Condition | None:
+def of_classes(spec: QuerySpec) -> Condition | None:
     """What tells the items of the classes from others, as far as the table has a type attribute."""
-    attribute = question.source.table.type_attribute
-    if attribute is None or not question.source.is_whole:
+    attribute = spec.source.table.type_attribute
+    if attribute is None or not spec.source.is_whole:
         return None
-    wanted = tuple(source.mapping.entity for source in question.sources)
-    names = [name for name, one in question.source.table.mappings.items() if issubclass(one.entity, wanted)]
+    wanted = tuple(source.mapping.entity for source in spec.sources)
+    names = [name for name, one in spec.source.table.mappings.items() if issubclass(one.entity, wanted)]
     return Or((IsIn(Attr((attribute,)), tuple({"S": name} for name in names)), Missing((attribute,))))
 
 

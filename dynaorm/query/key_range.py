@@ -83,18 +83,18 @@ def _comparisons(piece: Piece, bounds: Sequence[Bound]) -> list[tuple[str, str]]
             found += [(">=", bound.values[0]), ("<=", bound.values[1])]
         elif bound.operator != "begins_with":
             found.append((bound.operator, bound.values[0]))
-    signs = _REVERSED if piece.slot.desc else {}
+    signs = _REVERSED if piece.placeholder.desc else {}
     return [(signs.get(sign, sign), _written(piece, value)) for sign, value in found]
 
 
 def _written(piece: Piece, value: Any) -> str:
-    slot = piece.slot
+    placeholder = piece.placeholder
     try:
         # The texts of ksuid_range bound a Ksuid, too.
-        spoken = isinstance(value, str) and slot.scalar.python in (Ksuid, KsuidMs)
-        return piece.write(slot.scalar.from_text(value) if spoken else value)
+        spoken = isinstance(value, str) and placeholder.scalar.python in (Ksuid, KsuidMs)
+        return piece.write(placeholder.scalar.from_text(value) if spoken else value)
     except ValueError as problem:
-        raise KeyValueError(slot.field, value, str(problem)) from problem
+        raise KeyValueError(placeholder.field, value, str(problem)) from problem
 
 
 def _ranged(name: str, interval: Interval, content: Callable[[Any], AttributeValue]) -> Condition | None:
@@ -147,7 +147,9 @@ class _Asked:
         # A binary key is one field, which is not given here.
         self._level = "" if self._is_binary else self._template.prefix(equal)
         pieces = self._template.pieces
-        self._place = next(place for place, piece in enumerate(pieces) if equal.get(piece.slot.field) is None)
+        self._place = next(
+            place for place, piece in enumerate(pieces) if equal.get(piece.placeholder.field) is None
+        )
         self._piece = pieces[self._place]
         self._refuse_later(bounds)
         prefixes = [bound for bound in bounds if bound.operator == "begins_with"]
@@ -187,14 +189,14 @@ class _Asked:
     # -- what is asked, as texts
 
     def _refuse_later(self, bounds: Sequence[Bound]) -> None:
-        missing = self._piece.slot.field
+        missing = self._piece.placeholder.field
         for bound in bounds:
             if bound.field != missing:
                 problem = f"comes after {missing} in {self._template.text!r}; give {missing} too"
                 raise KeyValueError(bound.field, bound.values[0], problem)
 
     def _beginning(self, equal: Mapping[str, Any], prefix: Bound) -> str:
-        value, python = prefix.values[0], self._piece.slot.scalar.python
+        value, python = prefix.values[0], self._piece.placeholder.scalar.python
         if self._is_binary and (python not in (str, bytes) or not isinstance(value, python)):
             raise _no_beginning(self._part, prefix)
         if isinstance(value, bytes) and self._is_binary:
@@ -251,7 +253,7 @@ class _Asked:
     @property
     def _grows(self) -> bool:
         """Whether one text of the bounded field can be the beginning of another."""
-        return self._piece.slot.open or bool(self._piece.slot.grows)
+        return self._piece.placeholder.open or bool(self._piece.placeholder.grows)
 
     def _from(self, sign: str, text: str) -> tuple[str, str]:
         low = self._level + text
@@ -276,7 +278,7 @@ class _Asked:
     def _texts_of(self, own: str) -> Iterator[str]:
         """The texts that the bounded field may have in a key: several only where raw text hides its own end."""
         rest = own[len(self._level) :]
-        if not self._piece.slot.raw or self._place == len(self._template.pieces) - 1:
+        if not self._piece.placeholder.raw or self._place == len(self._template.pieces) - 1:
             found = self._whole.fullmatch(rest)
             return iter(() if found is None else (found[1],))
         ends = (end for end in range(len(rest) + 1) if self._following.fullmatch(rest, end))
@@ -295,9 +297,9 @@ def _patterns(template: KeyTemplate, place: int) -> tuple[str, str]:
     is_escaped = template.alone is None
 
     def of(piece: Piece) -> str:
-        if not piece.slot.open:
-            return f"(?:{piece.slot.pattern})"
-        return pattern(special) if is_escaped and not piece.slot.raw else _ANY_TEXT
+        if not piece.placeholder.open:
+            return f"(?:{piece.placeholder.pattern})"
+        return pattern(special) if is_escaped and not piece.placeholder.raw else _ANY_TEXT
 
     own, *later = template.pieces[place:]
     following = "".join(f"{re.escape(piece.before)}{of(piece)}" for piece in later)

@@ -16,9 +16,9 @@ from dynaorm.flow.protocol.call import AsyncTransport, Clock, Flow, Pause
 from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.protocol.retry import DEFAULT_RETRY, WINDOW_SECONDS, Retry
 from dynaorm.late import late
-from dynaorm.session.asking_async import AsyncAsking
 from dynaorm.session.bulk_async import AsyncBulk
 from dynaorm.session.drive_async import drive_async
+from dynaorm.session.query_methods_async import AsyncQueryMethods
 from dynaorm.session.settings_async import async_context_of, close_async_transport, default_async_transport
 from dynaorm.session.verifying_async import AsyncVerifying
 from dynaorm.session.versions_async import AsyncVersions
@@ -48,7 +48,7 @@ E = TypeVar("E")
 T = TypeVar("T")
 
 
-class AsyncSession(AsyncAsking, AsyncBulk, AsyncVersions, AsyncVerifying):
+class AsyncSession(AsyncQueryMethods, AsyncBulk, AsyncVersions, AsyncVerifying):
     """Loads and stores entities. It holds none of them, and may be shared by threads; an entity may not.
 
     Args:

@@ -7,9 +7,9 @@ from dynaorm.entity.key import Key
 from dynaorm.flow.protocol.call import Flow
 from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.query import query as endings
-from dynaorm.query.question import Question
+from dynaorm.query.key_query import keys_alone
+from dynaorm.query.query_spec import QuerySpec
 from dynaorm.query.results import Page, Results
-from dynaorm.query.strand import keys_alone
 from dynaorm.session.chain import Chain
 
 E = TypeVar("E")
@@ -17,7 +17,7 @@ S = TypeVar("S")
 T = TypeVar("T")
 
 
-class Run(Protocol):
+class RunFlow(Protocol):
     """Runs a flow to its end."""
 
     async def __call__(self, flow: Flow[T], /) -> T: ...
@@ -33,24 +33,24 @@ class AsyncQuery(Chain[E]):
         InvalidValue: a value cannot be part of the key.
     """
 
-    def __init__(self, question: Question, context: Context, run: Run) -> None:
-        self._question = question
+    def __init__(self, spec: QuerySpec, context: Context, run: RunFlow) -> None:
+        self._spec = spec
         self._context = context
         self._run = run
 
     async def __aiter__(self) -> AsyncIterator[E]:
-        walk = endings.walk_of(self._question, self._context)
+        walk = endings.walk_of(self._spec, self._context)
         while not walk.is_over:
             for one in await self._run(walk.more()):
                 yield one
 
     async def all(self) -> Results[E]:
         """Everything that is found, in key order: a list with ``.requests`` and ``.read_units``."""
-        return await self._run(endings.all_of(self._question, self._context))
+        return await self._run(endings.all_of(self._spec, self._context))
 
     async def first(self) -> E | None:
         """The first; None where nothing is found."""
-        return await self._run(endings.first_of(self._question, self._context))
+        return await self._run(endings.first_of(self._spec, self._context))
 
     async def one(self) -> E:
         """The only one.
@@ -59,11 +59,11 @@ class AsyncQuery(Chain[E]):
             EntityNotFound: nothing is found.
             UsageError: several are found.
         """
-        return await self._run(endings.one_of(self._question, self._context))
+        return await self._run(endings.one_of(self._spec, self._context))
 
     async def count(self) -> int:
         """How many are found. Every one of them is read, without its content."""
-        return await self._run(endings.count_of(self._question, self._context))
+        return await self._run(endings.count_of(self._spec, self._context))
 
     async def page(self, size: int, /, *, after: str | None = None) -> Page[E]:
         """The next ``size`` entities after a cursor, with the cursor of the page that follows.
@@ -71,11 +71,11 @@ class AsyncQuery(Chain[E]):
         Raises:
             InvalidCursor: it is damaged, or another query's; nothing was sent.
         """
-        return await self._run(endings.page_of(self._question, self._context, size, after))
+        return await self._run(endings.page_of(self._spec, self._context, size, after))
 
     def keys(self) -> "AsyncQuery[Key[E]]":
         """The same query, giving keys instead of entities; whole items are not fetched for an index that has none."""
-        return AsyncQuery(keys_alone(self._question), self._context, self._run)
+        return AsyncQuery(keys_alone(self._spec), self._context, self._run)
 
 
 class AsyncCollection(AsyncQuery[E], Generic[E, S]):
@@ -83,6 +83,6 @@ class AsyncCollection(AsyncQuery[E], Generic[E, S]):
 
     async def split(self) -> S:
         """Everything that is found, one list for each class, in the order the classes were named."""
-        found: Any = endings.split(self._question, await self.all())
+        found: Any = endings.split(self._spec, await self.all())
         result: S = found
         return result

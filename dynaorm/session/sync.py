@@ -16,9 +16,9 @@ from dynaorm.flow.protocol.call import Clock, Flow, Pause, Transport
 from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.protocol.retry import DEFAULT_RETRY, WINDOW_SECONDS, Retry
 from dynaorm.late import late
-from dynaorm.session.asking import Asking
 from dynaorm.session.bulk import Bulk
 from dynaorm.session.drive import drive
+from dynaorm.session.query_methods import QueryMethods
 from dynaorm.session.settings import close_transport, context_of, default_transport
 from dynaorm.session.verifying import Verifying
 from dynaorm.session.versions import Versions
@@ -48,7 +48,7 @@ E = TypeVar("E")
 T = TypeVar("T")
 
 
-class Session(Asking, Bulk, Versions, Verifying):
+class Session(QueryMethods, Bulk, Versions, Verifying):
     """Loads and stores entities. It holds none of them, and may be shared by threads; an entity may not.
 
     Args:

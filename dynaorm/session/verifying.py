@@ -107,15 +107,15 @@ class Verifying(ABC):
 
     def _verified(self, work: Verification, progress: Progress | None) -> Iterator[Finding]:
         for step in work.steps(_telling(work, progress)):
-            for fault in self._run(step):
-                yield fault.finding
+            for diagnosis in self._run(step):
+                yield diagnosis.finding
 
     def _mended(
         self, verb: str, work: Verification, progress: Progress | None, *, dry_run: bool
     ) -> Iterator[Mended]:
         for step in work.steps(_telling(work, progress)):
-            faults = self._run(step)
-            for some in repair.dealing(faults, work, dry_run=dry_run):
+            diagnoses = self._run(step)
+            for some in repair.dealing(diagnoses, work, dry_run=dry_run):
                 for mended in self._write(verb, some):
                     yield mended
         for mended in repair.unsettled(work):

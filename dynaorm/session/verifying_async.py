@@ -107,15 +107,15 @@ class AsyncVerifying(ABC):
 
     async def _verified(self, work: Verification, progress: Progress | None) -> AsyncIterator[Finding]:
         for step in work.steps(_telling(work, progress)):
-            for fault in await self._run(step):
-                yield fault.finding
+            for diagnosis in await self._run(step):
+                yield diagnosis.finding
 
     async def _mended(
         self, verb: str, work: Verification, progress: Progress | None, *, dry_run: bool
     ) -> AsyncIterator[Mended]:
         for step in work.steps(_telling(work, progress)):
-            faults = await self._run(step)
-            for some in repair.dealing(faults, work, dry_run=dry_run):
+            diagnoses = await self._run(step)
+            for some in repair.dealing(diagnoses, work, dry_run=dry_run):
                 for mended in await self._write(verb, some):
                     yield mended
         for mended in repair.unsettled(work):

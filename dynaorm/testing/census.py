@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 
-from dynaorm.entity.dispatch import Stray, classify
+from dynaorm.entity.dispatch import NotAnEntity, classify
 from dynaorm.entity.mapping.constraint import TABLE
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table
@@ -66,7 +66,7 @@ class Stored:
 
     table: Table
     item: Item
-    kind: EntityMapping | Stray
+    kind: EntityMapping | NotAnEntity
 
     @cached_property
     def key(self) -> Item:
@@ -124,8 +124,8 @@ class Census:
     @property
     def unknown(self) -> Iterator[Stored]:
         """What is of no class, and no guard or version either."""
-        return self.of(Stray.UNKNOWN)
+        return self.of(NotAnEntity.UNKNOWN)
 
-    def of(self, kind: Stray) -> Iterator[Stored]:
+    def of(self, kind: NotAnEntity) -> Iterator[Stored]:
         """The strays of one kind."""
         return (one for one in self.stored if one.kind is kind)

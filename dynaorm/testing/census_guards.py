@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from dynaorm.entity.dispatch import Stray
+from dynaorm.entity.dispatch import NotAnEntity
 from dynaorm.entity.mapping.constraint import OWNER
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import GlobalIndex
@@ -14,7 +14,7 @@ from dynaorm.testing.census import Broken, Census, Inconsistency, Live, Stored
 def broken_guards(census: Census) -> Iterator[Inconsistency]:
     """What is wrong with the guards of live entities, and with guards that are no live entity's."""
     guards: dict[tuple[str, str], list[Stored]] = {}
-    for one in census.of(Stray.GUARD):
+    for one in census.of(NotAnEntity.GUARD):
         guards.setdefault((one.table.name, _text(one)), []).append(one)
         yield from _shape(one)
     for live in census.live.values():

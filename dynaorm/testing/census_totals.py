@@ -30,7 +30,7 @@ def broken_totals(census: Census) -> Iterator[Inconsistency]:
             for name, number in due.totals.items():
                 total[name] = EXACT.add(total.get(name, Decimal(0)), number)
     for ident, live in census.live.items():
-        for name in live.mapping.kept:
+        for name in live.mapping.maintained:
             yield from _compared(live, live.mapping, name, sums.get(ident, {}).get(name, Decimal(0)))
 
 
@@ -39,5 +39,5 @@ def _compared(live: Live, mapping: EntityMapping, name: str, wanted: Decimal) ->
     found = Decimal(0) if stored is None else Decimal(stored["N"])
     if found != wanted:
         yield live.stored.breaks(
-            Broken.TOTAL, f"{name} is {found}, and {mapping.kept[name]} adds up to {wanted}"
+            Broken.TOTAL, f"{name} is {found}, and {mapping.maintained[name]} adds up to {wanted}"
         )

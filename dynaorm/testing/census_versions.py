@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from dynaorm.entity.dispatch import Stray
+from dynaorm.entity.dispatch import NotAnEntity
 from dynaorm.entity.mapping.mapping import DELETED, VERSION, VERSION_AT, EntityMapping
 from dynaorm.entity.table import Table
 from dynaorm.item.value import AttributeValue, Item, same
@@ -13,7 +13,7 @@ from dynaorm.testing.census import Broken, Census, Inconsistency, Stored, shown
 def broken_versions(census: Census) -> Iterator[Inconsistency]:
     """What is wrong with version items, and with the latest copies they belong to."""
     versions: dict[Ident, dict[int, Stored]] = {}
-    for one in census.of(Stray.VERSION):
+    for one in census.of(NotAnEntity.VERSION):
         mapping, number, latest = _place(one)
         copy = census.by_ident.get(ident_of(one.table, latest)) if latest is not None else None
         if copy is None:
@@ -26,7 +26,7 @@ def broken_versions(census: Census) -> Iterator[Inconsistency]:
         latest_of = _versioned(one)
         if latest_of is not None and one.ident not in census.unreadable:
             yield from _history(one, latest_of, versions.get(one.ident, {}))
-    for one in census.of(Stray.TOMBSTONE):
+    for one in census.of(NotAnEntity.TOMBSTONE):
         yield from _tombstone(one)
 
 
@@ -62,7 +62,7 @@ def _versioned(one: Stored) -> EntityMapping | None:
     """The class of a latest copy: a live one, or a tombstone; None for anything else."""
     if isinstance(one.kind, EntityMapping):
         return one.kind if one.kind.versioning is not None else None
-    if one.kind is not Stray.TOMBSTONE:
+    if one.kind is not NotAnEntity.TOMBSTONE:
         return None
     fitting = (each for each in _versioned_classes(one.table) if _fits(each, one) and _sorts(each, one))
     return next(fitting, None)
@@ -95,7 +95,7 @@ def _history(copy: Stored, mapping: EntityMapping, versions: dict[int, Stored]) 
         yield copy.breaks(
             Broken.VERSION_GAP, f"its number is {newest}, and the versions stored are {numbers or 'none'}"
         )
-    if newest in versions and copy.kind is not Stray.TOMBSTONE:
+    if newest in versions and copy.kind is not NotAnEntity.TOMBSTONE:
         yield from _newest(copy, mapping, versions[newest])
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dynaorm import BinaryKey, Entity, ExpiresAt, NumberKey, Table, Unique
-from dynaorm.entity.dispatch import Stray, classify
+from dynaorm.entity.dispatch import NotAnEntity, classify
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.item.value import Item
 
@@ -83,14 +83,14 @@ def test_versions_tombstones_and_guards_are_no_entities(name: str, part: str, nu
         key: dict[str, Any] = mapping.primary_key(vars(entity))
         assert mapping.versioning is not None
         version = {**key, "SK": {"S": mapping.versioning.template.rewrap(key["SK"]["S"], number)}}
-        assert classify(table, version) is Stray.VERSION
-        assert classify(table, {**key, "deleted": {"BOOL": True}}) is Stray.TOMBSTONE
+        assert classify(table, version) is NotAnEntity.VERSION
+        assert classify(table, {**key, "deleted": {"BOOL": True}}) is NotAnEntity.TOMBSTONE
         assert classify(table, {**key, "deleted": {"BOOL": True}, "_type": {"S": mapping.name}}) is (
-            Stray.TOMBSTONE
+            NotAnEntity.TOMBSTONE
         )
     guard: Item = {"PK": {"S": f"email#{name}"}, "SK": {"S": f"email#{name}"}, "owner": {"M": {}}}
-    assert classify(tagged, guard) is classify(bare, guard) is Stray.GUARD
-    assert classify(guards, {"PK": {"S": f"code#{name}"}, "SK": {"S": f"code#{name}"}}) is Stray.GUARD
+    assert classify(tagged, guard) is classify(bare, guard) is NotAnEntity.GUARD
+    assert classify(guards, {"PK": {"S": f"code#{name}"}, "SK": {"S": f"code#{name}"}}) is NotAnEntity.GUARD
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_versions_tombstones_and_guards_are_no_entities(name: str, part: str, nu
     ],
 )
 def test_what_no_class_understands_is_unknown(item: Item) -> None:
-    assert classify(tagged, item) is Stray.UNKNOWN
+    assert classify(tagged, item) is NotAnEntity.UNKNOWN
 
 
 def test_a_class_declared_later_is_found_too() -> None:
@@ -124,7 +124,7 @@ def test_a_class_declared_later_is_found_too() -> None:
     make: Callable[[str], Item] = lambda name: {"PK": {"S": f"{name}#1"}, "SK": {"S": "S"}}  # noqa: E731 - as short as it gets
     first = declared("A")
     assert classify(table, make("A")) is mapping_of(first)
-    assert classify(table, make("B")) is Stray.UNKNOWN
+    assert classify(table, make("B")) is NotAnEntity.UNKNOWN
 
 
 @pytest.mark.parametrize("pk", ["C{number}#{{key}}", "T#{{key}}"])
@@ -164,8 +164,8 @@ def test_a_guard_is_none_of_a_class_with_a_bare_key(tag: str | None) -> None:
 
     # By hand, guards were written without an owner, and with whatever else.
     for extra in ({}, {"owner": _guard["owner"]}, {"note": {"S": "by hand"}}):
-        assert classify(table, {"PK": _guard["PK"], **extra}) is Stray.GUARD
-        assert classify(deep, {"PK": _guard["PK"], "SK": _guard["PK"], **extra}) is Stray.GUARD
+        assert classify(table, {"PK": _guard["PK"], **extra}) is NotAnEntity.GUARD
+        assert classify(deep, {"PK": _guard["PK"], "SK": _guard["PK"], **extra}) is NotAnEntity.GUARD
     assert classify(table, {"PK": {"S": "email"}}) is mapping_of(Flat)
     assert classify(table, {"PK": {"S": "phone#x"}}) is mapping_of(Flat)
     assert classify(deep, {"PK": {"S": "me"}, "SK": {"S": "email#x"}}) is mapping_of(Deep)
@@ -182,9 +182,9 @@ def test_an_entity_that_opted_out_is_no_guard_though_its_key_is_like_one() -> No
         until: Annotated[datetime | None, ExpiresAt()] = None
 
     assert classify(table, stored(Raw(name="email#x", email="y"))) is mapping_of(Raw)
-    assert classify(table, _guard) is Stray.GUARD
-    assert classify(table, {**_guard, "until": {"N": "1700000000"}}) is Stray.GUARD
-    assert classify(table, {"PK": _guard["PK"]}) is Stray.GUARD
+    assert classify(table, _guard) is NotAnEntity.GUARD
+    assert classify(table, {**_guard, "until": {"N": "1700000000"}}) is NotAnEntity.GUARD
+    assert classify(table, {"PK": _guard["PK"]}) is NotAnEntity.GUARD
 
 
 @pytest.mark.parametrize("item", [{}, {"SK": {"S": "v2_a"}}, {"PK": {"N": "1"}, "SK": {"S": "v2_a"}}])
@@ -195,5 +195,5 @@ def test_an_item_without_its_partition_key_is_unknown(item: Item) -> None:
         name: str
         part: str
 
-    assert classify(table, {"PK": {"S": "1"}, "SK": {"S": "v2_a"}}) is Stray.VERSION
-    assert classify(table, item) is Stray.UNKNOWN
+    assert classify(table, {"PK": {"S": "1"}, "SK": {"S": "v2_a"}}) is NotAnEntity.VERSION
+    assert classify(table, item) is NotAnEntity.UNKNOWN

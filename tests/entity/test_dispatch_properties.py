@@ -8,7 +8,7 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from dynaorm import BinaryKey, Entity, NumberKey, Table
-from dynaorm.entity.dispatch import Stray, classify
+from dynaorm.entity.dispatch import NotAnEntity, classify
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.errors import DeclarationError, InvalidValue
 from dynaorm.item.action import Put
@@ -20,7 +20,11 @@ from dynaorm.plan.known import NOTHING_KNOWN, Setting
 from dynaorm.plan.planned import Planned, Purpose
 
 NOW = 1_700_000_000.0
-WHAT = {Purpose.VERSION: Stray.VERSION, Purpose.CLAIM: Stray.GUARD, Purpose.BURY: Stray.TOMBSTONE}
+WHAT = {
+    Purpose.VERSION: NotAnEntity.VERSION,
+    Purpose.CLAIM: NotAnEntity.GUARD,
+    Purpose.BURY: NotAnEntity.TOMBSTONE,
+}
 
 # Texts that look like guards, versions, escapes and other classes' keys.
 _texts = st.text(st.sampled_from("abT#_%0v1é"), min_size=1, max_size=5) | st.sampled_from(
@@ -117,14 +121,14 @@ def check(planned: Planned) -> None:
     event(planned.purpose.name)
     if planned.purpose is Purpose.CLAIM:
         home = mapping.table.guards
-        assert classify(home, item) is Stray.GUARD
-        assert classify(home, {name: item[name] for name in home.key_names}) is Stray.GUARD
+        assert classify(home, item) is NotAnEntity.GUARD
+        assert classify(home, {name: item[name] for name in home.key_names}) is NotAnEntity.GUARD
         return
     expected = WHAT.get(planned.purpose, mapping)
     assert classify(mapping.table, item) is expected
     key = mapping.key_of(item)
-    if expected is Stray.TOMBSTONE:
-        assert classify(mapping.table, {**key, "deleted": item["deleted"]}) is Stray.TOMBSTONE
+    if expected is NotAnEntity.TOMBSTONE:
+        assert classify(mapping.table, {**key, "deleted": item["deleted"]}) is NotAnEntity.TOMBSTONE
     elif not may_be_a_guard(mapping, key):
         # An index that carries keys alone says no more.
         assert classify(mapping.table, key) is expected

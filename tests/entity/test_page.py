@@ -2,7 +2,7 @@
 
 import pytest
 
-from dynaorm.entity.page import Page
+from dynaorm.entity.page import ReplyPage
 from dynaorm.item.json_body import encode_body
 
 ITEMS = [{"PK": {"S": "a"}, "b": {"B": b"\xff"}}, {"PK": {"S": "b"}}]
@@ -10,18 +10,18 @@ ITEMS = [{"PK": {"S": "a"}, "b": {"B": b"\xff"}}, {"PK": {"S": "b"}}]
 
 @pytest.mark.parametrize("operation", ["Query", "Scan"])
 def test_an_item_is_found_by_its_place(operation: str) -> None:
-    page = Page(encode_body({"Items": ITEMS}), operation)
+    page = ReplyPage(encode_body({"Items": ITEMS}), operation)
     assert [page[0], page[1]] == ITEMS
 
 
 def test_the_one_item_of_a_get_is_the_first() -> None:
-    assert Page(encode_body({"Item": ITEMS[0]}), "GetItem")[0] == ITEMS[0]
+    assert ReplyPage(encode_body({"Item": ITEMS[0]}), "GetItem")[0] == ITEMS[0]
 
 
 def test_the_items_of_a_batch_are_counted_through() -> None:
-    assert Page(encode_body({"Responses": {"app": ITEMS}}), "BatchGetItem")[1] == ITEMS[1]
+    assert ReplyPage(encode_body({"Responses": {"app": ITEMS}}), "BatchGetItem")[1] == ITEMS[1]
 
 
 def test_all_who_ask_share_what_was_taken_apart_once() -> None:
-    page = Page(encode_body({"Items": ITEMS}), "Query")
+    page = ReplyPage(encode_body({"Items": ITEMS}), "Query")
     assert page[1] is page[1]

@@ -12,7 +12,7 @@ from dynaorm import Entity, Key, Session, inspect
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import DecodeError, EntityNotFound, OwnerUnknown
 from dynaorm.testing.clock import FakeClock
-from tests.fuzz.hoard import NOON, SOUND, TABLES, Paper, key_names, key_of, spoiled
+from tests.fuzz.fixtures import NOON, SOUND, TABLES, Paper, key_names, key_of, spoiled
 from tests.fuzz.shelf import Shelf
 
 CASES = st.sampled_from(SOUND)

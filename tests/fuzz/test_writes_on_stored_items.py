@@ -15,7 +15,7 @@ from dynaorm.item.value import Item
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.moto_engine import strict_moto
 from dynaorm.transport.pynamodb import PynamoTransport
-from tests.fuzz.hoard import CHANGES, SOUND, TABLES, key_names, key_of, spoiled
+from tests.fuzz.fixtures import CHANGES, SOUND, TABLES, key_names, key_of, spoiled
 from tests.fuzz.shelf import Shelf
 
 

@@ -10,9 +10,9 @@ import pytest
 from dynaorm import Aggregate, BinaryKey, Entity, Table
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import UsageError
-from dynaorm.flow.integrity.finding import Trouble
-from dynaorm.flow.integrity.inquiry import Place
+from dynaorm.flow.integrity.finding import SuspectGuard
 from dynaorm.flow.integrity.ledger import Ledger, MemoryLedger
+from dynaorm.flow.integrity.stored_check import ItemAddress
 from dynaorm.flow.integrity.verify import Verification, verification
 from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.protocol.retry import DEFAULT_RETRY
@@ -43,8 +43,8 @@ def key(name: str) -> dict[str, Any]:
     return {"PK": {"S": name}, "SK": {"B": b"\x00"}}
 
 
-def place(name: str) -> Place:
-    return Place(app, key(name))
+def place(name: str) -> ItemAddress:
+    return ItemAddress(app, key(name))
 
 
 def work() -> Verification:
@@ -76,13 +76,13 @@ def in_a_file(tmp_path: Path) -> Ledger:
 @pytest.mark.parametrize("ledger_in", [in_memory, in_a_temporary_file, in_a_file])
 def test_every_ledger_remembers_the_same(ledger_in: Callable[[Path], Ledger], tmp_path: Path) -> None:
     ledger = ledger_in(tmp_path)
-    ledger.trouble(Trouble(place("a")))
-    ledger.trouble(Trouble(place("a"), place("b")))
-    ledger.trouble(Trouble(place("a"), place("b")))
-    ledger.trouble(Trouble(place("c"), place("d"), unsigned=True))
-    ledger.trouble(Trouble(place("e"), place("f"), unsigned=True))
-    ledger.trouble(Trouble(place("e"), place("g"), unsigned=True))
-    assert sorted(ledger.troubled(), key=repr) == [
+    ledger.suspect(SuspectGuard(place("a")))
+    ledger.suspect(SuspectGuard(place("a"), place("b")))
+    ledger.suspect(SuspectGuard(place("a"), place("b")))
+    ledger.suspect(SuspectGuard(place("c"), place("d"), unsigned=True))
+    ledger.suspect(SuspectGuard(place("e"), place("f"), unsigned=True))
+    ledger.suspect(SuspectGuard(place("e"), place("g"), unsigned=True))
+    assert sorted(ledger.suspects(), key=repr) == [
         (place("a"), (place("b"),)),
         (place("e"), (place("f"), place("g"))),
     ]
@@ -128,8 +128,8 @@ def test_what_was_told_of_pages_behind_is_told_again(tmp_path: Path) -> None:
 def test_many_are_read_in_portions(tmp_path: Path) -> None:
     ledger, _ = resumed(None)
     for number in range(250):
-        ledger.trouble(Trouble(place(str(number))))
-    assert len({guard.ident for guard, _ in ledger.troubled()}) == 250
+        ledger.suspect(SuspectGuard(place(str(number))))
+    assert len({guard.ident for guard, _ in ledger.suspects()}) == 250
 
 
 def test_the_checkpoint_of_other_work_is_refused(tmp_path: Path) -> None:

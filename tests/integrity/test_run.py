@@ -10,7 +10,7 @@ from dynaorm import Session
 from dynaorm.errors import UsageError
 from dynaorm.flow.integrity.mend import Outcome
 from dynaorm.flow.protocol.call import Call, Reply, Transport
-from dynaorm.integrity.run import Options, backfill, repair, verify
+from dynaorm.integrity.run import RunOptions, backfill, repair, verify
 from tests.integrity.shop import User, now, store
 from tests.integrity.zoo import Raw, app, clock, key_of, member, text
 
@@ -38,12 +38,12 @@ def short(raw: Raw, calls: int) -> Session:
 
 
 @pytest.fixture
-def small(tmp_path: Path) -> Options:
+def small(tmp_path: Path) -> RunOptions:
     """Small pages, and a checkpoint."""
-    return Options(rate=5, checkpoint=tmp_path / "checkpoint")
+    return RunOptions(rate=5, checkpoint=tmp_path / "checkpoint")
 
 
-def test_verifying_goes_on_and_tells_again_what_was_found(moto: Raw, small: Options) -> None:
+def test_verifying_goes_on_and_tells_again_what_was_found(moto: Raw, small: RunOptions) -> None:
     moto.fill()
     moto.delete(app, key_of("email#dan@x"))
     for name in ("ann", "bob", "dan"):
@@ -65,7 +65,7 @@ def test_verifying_goes_on_and_tells_again_what_was_found(moto: Raw, small: Opti
     assert not small.checkpoint.exists()
 
 
-def test_repairing_goes_on_and_tells_again_what_was_left(moto: Raw, small: Options) -> None:
+def test_repairing_goes_on_and_tells_again_what_was_left(moto: Raw, small: RunOptions) -> None:
     moto.fill()
     moto.put(app, key_of("AAA", "AAA"))
     moto.delete(app, key_of("email#dan@x"))
@@ -83,19 +83,19 @@ def test_repairing_goes_on_and_tells_again_what_was_left(moto: Raw, small: Optio
     assert [one.kind.value for one in moto.session.verify(app)] == ["unknown item"]
 
 
-def test_a_dry_run_does_not_spare_anything_to_the_run_after_it(moto: Raw, small: Options) -> None:
+def test_a_dry_run_does_not_spare_anything_to_the_run_after_it(moto: Raw, small: RunOptions) -> None:
     """Were its checkpoint gone on with, what it passed would never be mended."""
     moto.fill()
     for name in ("ann", "bob", "dan"):
         moto.change(app, member(name), GSI1SK=text("old"))
-    planned = repair(moto.session, app, options=Options(rate=5, checkpoint=small.checkpoint, dry_run=True))
+    planned = repair(moto.session, app, options=RunOptions(rate=5, checkpoint=small.checkpoint, dry_run=True))
     assert [next(planned).outcome for _ in range(2)] == [Outcome.PLANNED] * 2
     del planned
     assert {one.outcome for one in repair(moto.session, app, options=small)} == {Outcome.MENDED}
     assert list(moto.session.verify(app)) == []
 
 
-def begun(raw: Raw, work: Any, *named: Any, options: Options) -> None:
+def begun(raw: Raw, work: Any, *named: Any, options: RunOptions) -> None:
     """Begin, and stop in the middle."""
     running = work(raw.session, *named, options=options)
     next(running)
@@ -108,33 +108,33 @@ def test_a_checkpoint_is_of_one_piece_of_work(moto: Raw, tmp_path: Path) -> None
     moto.fill()
     moto.put(app, key_of("AAA", "AAA"))
     path = tmp_path / "checkpoint"
-    begun(moto, verify, app, options=Options(checkpoint=path))
-    others: list[tuple[Any, Options]] = [
-        (repair, Options(checkpoint=path)),
-        (backfill, Options(checkpoint=path)),
-        (verify, Options(checkpoint=path, segments=2)),
+    begun(moto, verify, app, options=RunOptions(checkpoint=path))
+    others: list[tuple[Any, RunOptions]] = [
+        (repair, RunOptions(checkpoint=path)),
+        (backfill, RunOptions(checkpoint=path)),
+        (verify, RunOptions(checkpoint=path, segments=2)),
     ]
     for work, options in others:
         with pytest.raises(UsageError, match="is the checkpoint of other work"):
             list(work(moto.session, app, options=options))
-    assert len(list(verify(moto.session, app, options=Options(checkpoint=path)))) == 1
+    assert len(list(verify(moto.session, app, options=RunOptions(checkpoint=path)))) == 1
 
 
 def test_a_checkpoint_is_of_one_table_whatever_its_name(ministack: Raw, tmp_path: Path) -> None:
     ministack.fill()
     ministack.put(app, key_of("AAA", "AAA"))
     path = tmp_path / "checkpoint"
-    begun(ministack, verify, app, options=Options(checkpoint=path))
+    begun(ministack, verify, app, options=RunOptions(checkpoint=path))
     ministack.client.delete_table(TableName=ministack.name(app.name))
     ministack.create(app)
     with pytest.raises(UsageError, match="is the checkpoint of other work"):
-        list(verify(ministack.session, app, options=Options(checkpoint=path)))
+        list(verify(ministack.session, app, options=RunOptions(checkpoint=path)))
 
 
 def test_duplicates_are_written_once_however_often_it_is_begun(moto: Raw, tmp_path: Path) -> None:
     store(moto.session)
     duplicates = tmp_path / "duplicates"
-    options = Options(duplicates=duplicates, checkpoint=tmp_path / "checkpoint")
+    options = RunOptions(duplicates=duplicates, checkpoint=tmp_path / "checkpoint")
     for _ in range(2):
         list(backfill(moto.session, User, options=options))
     (line,) = map(json.loads, duplicates.read_text().splitlines())

@@ -7,7 +7,7 @@ from typing import Any
 
 from dynaorm import Key, Session
 from dynaorm.flow.integrity.mend import Outcome
-from dynaorm.integrity.run import Options, backfill
+from dynaorm.integrity.run import RunOptions, backfill
 from tests.integrity.shop import Note, OldNote, Page, Team, User, now, store, untyped, untyped_before
 from tests.integrity.zoo import Raw, key_of
 
@@ -19,7 +19,7 @@ def drop(raw: Raw) -> None:
 def outcomes(session: Session, *named: Any, **options: Any) -> list[tuple[str, str, Outcome]]:
     return sorted(
         (one.finding.kind.value, one.finding.key["PK"]["S"], one.outcome)
-        for one in backfill(session, *named, options=Options(**options))
+        for one in backfill(session, *named, options=RunOptions(**options))
     )
 
 
@@ -106,7 +106,7 @@ def test_guards_written_by_hand_are_signed(moto: Raw) -> None:
 def test_a_dry_run_shows_plans_and_writes_nothing(moto: Raw) -> None:
     store(moto.session)
     stored = moto.items(now)
-    plans = [one.plan for one in backfill(moto.session, now, options=Options(dry_run=True))]
+    plans = [one.plan for one in backfill(moto.session, now, options=RunOptions(dry_run=True))]
     assert "claim email = 'Ann@x' for User(user_id='1')" in "\n".join(map(str, plans))
     assert moto.items(now) == stored
     drop(moto)

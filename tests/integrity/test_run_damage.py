@@ -10,7 +10,7 @@ from dynaorm.errors import UnexpectedRefusal
 from dynaorm.flow.integrity.finding import Finding, Kind
 from dynaorm.flow.integrity.mend import Outcome
 from dynaorm.flow.protocol.call import Call, Refusal, Reply, Transport
-from dynaorm.integrity.run import Options, backfill, repair, verify
+from dynaorm.integrity.run import RunOptions, backfill, repair, verify
 from tests.integrity.damages import DAMAGES, portions
 from tests.integrity.zoo import TABLES, Damage, Found, Raw, app, clock, key_of, member, populate, text
 
@@ -34,7 +34,7 @@ def wanted(*damages: Damage) -> list[Found]:
 def test_what_is_saved_is_clean(raw: Raw) -> None:
     populate(raw.session)
     assert list(raw.session.verify(*TABLES)) == []
-    assert list(verify(raw.session, *TABLES, options=Options(segments=4))) == []
+    assert list(verify(raw.session, *TABLES, options=RunOptions(segments=4))) == []
     assert list(repair(raw.session, *TABLES)) == []
 
 
@@ -59,7 +59,7 @@ def test_damage_is_found_and_mended_or_left_and_nothing_else_is_touched(
     findings = list(ministack.session.verify(*TABLES))
     assert found(findings) == wanted(*damages), [str(one) for one in findings]
     assert found(one for one in findings if one.mendable) == wanted(*mendable)
-    assert found(verify(ministack.session, *TABLES, options=Options(segments=3))) == wanted(*damages)
+    assert found(verify(ministack.session, *TABLES, options=RunOptions(segments=3))) == wanted(*damages)
 
     mended = list(repair(ministack.session, *TABLES))
     assert found(one.finding for one in mended) == wanted(*damages)
@@ -113,14 +113,14 @@ def test_a_dry_run_plans_what_can_be_mended_and_sends_no_write(ministack: Raw) -
     transport = _Recording(ministack.transport)
     session = Session(transport=transport, table_names=ministack.name, clock=clock())
     for planned in (
-        list(repair(session, *TABLES, options=Options(dry_run=True))),
+        list(repair(session, *TABLES, options=RunOptions(dry_run=True))),
         list(session.repair(*TABLES, dry_run=True)),
     ):
         assert found(one.finding for one in planned) == wanted(*damages)
         for one in planned:
             assert one.outcome is (Outcome.PLANNED if one.finding.mendable else Outcome.LEFT)
             assert (one.plan is not None) == one.finding.mendable
-    list(backfill(session, *TABLES, options=Options(dry_run=True)))
+    list(backfill(session, *TABLES, options=RunOptions(dry_run=True)))
     list(session.backfill(*TABLES, dry_run=True))
     list(session.verify(*TABLES))
     assert transport.operations <= READS

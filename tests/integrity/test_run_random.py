@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dynaorm.flow.integrity.finding import Kind
 from dynaorm.flow.integrity.mend import Outcome
-from dynaorm.integrity.run import Options, repair, verify
+from dynaorm.integrity.run import RunOptions, repair, verify
 from dynaorm.testing.moto_engine import strict_moto
 from tests.integrity.conftest import raw_on
 from tests.integrity.test_run_damage import found
@@ -190,7 +190,7 @@ def test_exactly_the_damage_is_found(herd: Any, chosen: Any, segments: int) -> N
                 some = list(candidates(bench))
                 if some:
                     do(bench, some[number % len(some)])
-            options = Options(segments=segments)
+            options = RunOptions(segments=segments)
             findings = list(verify(raw.session, app, options=options))
             assert set(found(findings)) == bench.expected
             assert len(findings) == len(bench.expected)

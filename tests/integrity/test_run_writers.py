@@ -10,7 +10,7 @@ from dynaorm import Key, Retry, Session
 from dynaorm.errors import DynaormError
 from dynaorm.flow.integrity.mend import Outcome
 from dynaorm.flow.protocol.call import Call, Reply, Transport
-from dynaorm.integrity.run import Options, repair
+from dynaorm.integrity.run import RunOptions, repair
 from dynaorm.transport.clock import SystemClock
 from tests.integrity import shop
 from tests.integrity.damages import DAMAGES, together
@@ -133,7 +133,7 @@ def test_damage_is_mended_while_writers_run(ministack: Raw) -> None:
     session = writing(ministack)
     with writers(ministack):
         for _ in range(3):
-            for one in repair(session, *TABLES, options=Options(segments=2)):
+            for one in repair(session, *TABLES, options=RunOptions(segments=2)):
                 if one.finding.table != app.name or one.finding.kind.value != "total":
                     assert one.outcome in (Outcome.MENDED, Outcome.GONE), one
     left = list(repair(session, *TABLES))

@@ -16,7 +16,7 @@ from dynaorm.flow.integrity.finding import Finding
 from dynaorm.flow.integrity.mend import Mended
 from dynaorm.flow.protocol.call import Call, Reply
 from dynaorm.integrity.report import as_json
-from dynaorm.integrity.run import Options, backfill, repair, verify
+from dynaorm.integrity.run import RunOptions, backfill, repair, verify
 from dynaorm.transport.pynamodb import PynamoTransport
 from tests.integrity.shop import now
 from tests.integrity.zoo import TABLES, clock
@@ -55,7 +55,7 @@ def main(endpoint: str, mark: str, folder: str, verb: str, calls: str) -> None:
         clock=clock(),
     )
     # A low rate makes small pages, and waiting costs nothing on this clock.
-    options = Options(
+    options = RunOptions(
         rate=10, checkpoint=Path(folder, "checkpoint"), duplicates=Path(folder, "duplicates"), segments=2
     )
     for found in work(session, *tables, options=options):

@@ -56,8 +56,8 @@ def check_refused_or_whole(text: str) -> None:
     except InvalidCursor:
         return
     assert encode_cursor(position, OWN) == text
-    for strand in position.strands:
-        assert strand is None or strand is True or strand.keys() == {key.name for key in KEYS}
+    for key_query in position.key_queries:
+        assert key_query is None or key_query is True or key_query.keys() == {key.name for key in KEYS}
 
 
 @given(position=_positions, secret=st.none() | st.binary(min_size=1))

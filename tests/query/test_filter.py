@@ -11,7 +11,7 @@ from dynaorm.item.condition import Condition, render
 from dynaorm.item.evaluate import holds
 from dynaorm.item.placeholder import Placeholders
 from dynaorm.query.filter import resolved_filter
-from dynaorm.query.question import queried
+from dynaorm.query.query_spec import queried
 
 app = Table("app", indexes=[GlobalIndex("GSI1")])
 
@@ -26,8 +26,8 @@ class Page(Entity, table=app, pk="SITE#{site}", sk="PAGE#{name}"):
 
 
 def filtered(*conditions: Condition) -> Condition:
-    question = queried(Page, {"site": "s"})
-    found = resolved_filter(question.filtered(conditions))
+    spec = queried(Page, {"site": "s"})
+    found = resolved_filter(spec.filtered(conditions))
     assert found is not None
     return found
 

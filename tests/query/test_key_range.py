@@ -103,7 +103,7 @@ def bounds_of(draw: st.DrawFn, field: str) -> tuple[Bound, ...]:
 def wanted(part: KeyPart, bounds: tuple[Bound, ...], values: Mapping[str, Any]) -> bool:
     """What plain Python says: the rendered texts compare so, backwards for what is written backwards."""
     assert part.template is not None
-    (piece,) = [one for one in part.template.pieces if one.slot.field == bounds[0].field]
+    (piece,) = [one for one in part.template.pieces if one.placeholder.field == bounds[0].field]
     text = piece.write(values[bounds[0].field])
     for bound in bounds:
         texts = [piece.write(value) for value in bound.values]
@@ -113,7 +113,7 @@ def wanted(part: KeyPart, bounds: tuple[Bound, ...], values: Mapping[str, Any]) 
             else [(bound.operator, texts[0])]
         )
         for sign, other in pairs:
-            one, two = (other, text) if piece.slot.desc else (text, other)
+            one, two = (other, text) if piece.placeholder.desc else (text, other)
             if not COMPARED[sign](one, two):
                 return False
     return True
@@ -124,7 +124,7 @@ def wanted(part: KeyPart, bounds: tuple[Bound, ...], values: Mapping[str, Any]) 
 def test_a_bound_finds_what_python_finds(text: str, field: str, data: st.DataObject) -> None:
     part = part_of(text)
     assert part.template is not None
-    before = [one.slot.field for one in part.template.pieces]
+    before = [one.placeholder.field for one in part.template.pieces]
     before = before[: before.index(field)]
     equal = {name: data.draw(VALUES[name]) for name in before}
     bounds = data.draw(bounds_of(field))
@@ -137,9 +137,9 @@ def test_a_bound_finds_what_python_finds(text: str, field: str, data: st.DataObj
         if not key:
             continue
         alike = all(
-            one.write(values[one.slot.field]) == one.write(equal[one.slot.field])
+            one.write(values[one.placeholder.field]) == one.write(equal[one.placeholder.field])
             for one in part.template.pieces
-            if one.slot.field in equal
+            if one.placeholder.field in equal
         )
         assert finds(asked, key) == (alike and wanted(part, bounds, values)), (key, asked.condition)
 

@@ -113,10 +113,10 @@ def is_wanted(
     part: KeyPart, equal: dict[str, Any], bounds: tuple[Bound, ...], values: dict[str, Any]
 ) -> bool:
     assert part.template is not None
-    (piece,) = [one for one in part.template.pieces if one.slot.field == bounds[0].field]
+    (piece,) = [one for one in part.template.pieces if one.placeholder.field == bounds[0].field]
 
     def text(value: Any) -> Any:
-        return value if part.attribute.kind != "S" or piece.slot.desc else piece.write(value)
+        return value if part.attribute.kind != "S" or piece.placeholder.desc else piece.write(value)
 
     own = text(values[bounds[0].field])
     asked = [(bound.operator, [text(value) for value in bound.values]) for bound in bounds]

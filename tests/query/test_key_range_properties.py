@@ -95,7 +95,7 @@ def plain_parts(draw: st.DrawFn) -> KeyPart:
 def written(part: KeyPart, field: str, value: Any) -> Any:
     """What a field's value is compared by: its text in the key, its bytes, or its number."""
     assert part.template is not None
-    piece = next(one for one in part.template.pieces if one.slot.field == field)
+    piece = next(one for one in part.template.pieces if one.placeholder.field == field)
     text = piece.write(value)
     if part.attribute.kind == "N":
         return Decimal(text)
@@ -104,19 +104,19 @@ def written(part: KeyPart, field: str, value: Any) -> Any:
 
 def is_within(part: KeyPart, bound: Bound, value: Any) -> bool:
     assert part.template is not None
-    piece = next(one for one in part.template.pieces if one.slot.field == bound.field)
+    piece = next(one for one in part.template.pieces if one.placeholder.field == bound.field)
     text = written(part, bound.field, value)
     if bound.operator == "begins_with":
         prefix = bound.values[0]
         if part.attribute.kind == "B":
             return bool(text.startswith(prefix.encode() if isinstance(prefix, str) else prefix))
-        change = piece.slot.change or str
+        change = piece.placeholder.change or str
         return bool(text.startswith(piece.escape(change(prefix))))
     low = written(part, bound.field, bound.values[0])
     if bound.operator == "between":
         high = written(part, bound.field, bound.values[1])
-        return bool(high <= text <= low if piece.slot.desc else low <= text <= high)
-    if piece.slot.desc:
+        return bool(high <= text <= low if piece.placeholder.desc else low <= text <= high)
+    if piece.placeholder.desc:
         text, low = low, text
     return bool({"<": text < low, "<=": text <= low, ">": text > low, ">=": text >= low}[bound.operator])
 
@@ -134,8 +134,8 @@ def bounds_of(draw: st.DrawFn, part: KeyPart, field: str) -> tuple[Bound, ...]:
             found.append(Bound(field, sign, (prefix[: draw(st.integers(0, 2))],)))
         elif part.attribute.kind == "S":
             assert part.template is not None
-            piece = next(one for one in part.template.pieces if one.slot.field == field)
-            text = draw(values) if piece.slot.open else piece.write(draw(values))
+            piece = next(one for one in part.template.pieces if one.placeholder.field == field)
+            text = draw(values) if piece.placeholder.open else piece.write(draw(values))
             found.append(Bound(field, sign, (text[: draw(st.integers(0, 4))],)))
     # A binary key is asked for its beginning alone.
     return tuple(
@@ -144,7 +144,7 @@ def bounds_of(draw: st.DrawFn, part: KeyPart, field: str) -> tuple[Bound, ...]:
 
 
 @st.composite
-def questions(draw: st.DrawFn, part: KeyPart) -> tuple[dict[str, Any], tuple[Bound, ...]]:
+def specs(draw: st.DrawFn, part: KeyPart) -> tuple[dict[str, Any], tuple[Bound, ...]]:
     """Leading fields that are given, and bounds of the next one, if any."""
     given_ones = draw(st.integers(0, len(part.fields) - 1))
     equal = {name: draw(FIELDS[name][2]) for name in part.fields[:given_ones]}
@@ -198,12 +198,12 @@ def contents(condition: Condition | None) -> Iterator[AttributeValue]:
 def is_told(part: KeyPart) -> bool:
     """Not where the author of a template gave up that its keys can be told: raw text before other fields."""
     assert part.template is not None
-    return not any(piece.slot.raw for piece in part.template.pieces[:-1])
+    return not any(piece.placeholder.raw for piece in part.template.pieces[:-1])
 
 
 @given(data=st.data(), part=st.one_of(text_parts(), plain_parts()))
 def test_a_query_finds_what_python_finds(data: st.DataObject, part: KeyPart) -> None:
-    equal, bounds = data.draw(questions(part))
+    equal, bounds = data.draw(specs(part))
     asked = key_range(part, equal, bounds)
     for _ in range(10):
         values = data.draw(entities(part, equal, bounds))
@@ -217,7 +217,7 @@ def test_a_query_finds_what_python_finds(data: st.DataObject, part: KeyPart) -> 
 def test_versions_are_never_found(data: st.DataObject, part: KeyPart) -> None:
     assume(part.version is not None)
     assert part.version is not None
-    equal, bounds = data.draw(questions(part))
+    equal, bounds = data.draw(specs(part))
     asked = key_range(part, equal, bounds)
     assume(asked.admits is not None)
     key = part.version.number(data.draw(st.integers(1, 12)), data.draw(entities(part, equal, bounds)))
@@ -228,7 +228,7 @@ def test_versions_are_never_found(data: st.DataObject, part: KeyPart) -> None:
 @given(data=st.data(), part=st.one_of(text_parts(), plain_parts()))
 def test_dynamodb_accepts_every_condition(data: st.DataObject, part: KeyPart) -> None:
     """It refuses empty keys, and ranges whose low end is above the high one."""
-    asked = key_range(part, *data.draw(questions(part)))
+    asked = key_range(part, *data.draw(specs(part)))
     found = [next(iter(value.values())) for value in contents(asked.condition)]
     assert all(found)
     if isinstance(asked.condition, Between):
@@ -240,11 +240,11 @@ FIXED = ["{number:03d}", "{at}", "{at:desc}", "{ident}", "{at:%Y-%m-%d}", "{done
 
 
 @pytest.mark.parametrize("separator", ["#", "_", "~"])
-@given(data=st.data(), slot=st.sampled_from(FIXED))
+@given(data=st.data(), placeholder=st.sampled_from(FIXED))
 def test_of_texts_of_one_length_no_more_is_read_than_asked_for(
-    data: st.DataObject, slot: str, separator: str
+    data: st.DataObject, placeholder: str, separator: str
 ) -> None:
-    template = compile_template(f"{slot}{separator}{{name}}", scalars(), kind="S", sort=True)
+    template = compile_template(f"{placeholder}{separator}{{name}}", scalars(), kind="S", sort=True)
     part, field = key_part(KeyAttribute("SK", "S"), template, 1024), template.fields[0]
     bounds = tuple(one for one in data.draw(bounds_of(part, field)) if one.operator != "begins_with")
     asked = key_range(part, {}, bounds)

@@ -13,7 +13,7 @@ SESSION = Path(__file__).parents[2] / "dynaorm" / "session"
 
 PAIRS = {
     "sync": "aio",
-    "asking": "asking_async",
+    "query_methods": "query_methods_async",
     "query": "query_async",
     "bulk": "bulk_async",
     "versions": "versions_async",
@@ -50,12 +50,12 @@ _RULES: list[tuple[str, str]] = [
     (r"\bcontextmanager\b", "asynccontextmanager"),
     (r"\bIterator\b", "AsyncIterator"),
     (r"\b__(enter|exit|iter)__\b", r"__a\1__"),
-    (r"\b(Session|Asking|Bulk|Versions|Verifying|Query|Collection|Transport)\b", r"Async\1"),
+    (r"\b(Session|QueryMethods|Bulk|Versions|Verifying|Query|Collection|Transport)\b", r"Async\1"),
     (r"\b(default|close)_transport\b", r"\1_async_transport"),
     (r"\bcontext_of\b", "async_context_of"),
     (r"session import query as", "session import query_async as"),
     (
-        r"\bdynaorm\.session\.(asking|query|bulk|versions|verifying|settings|drive)\b",
+        r"\bdynaorm\.session\.(query_methods|query|bulk|versions|verifying|settings|drive)\b",
         r"dynaorm.session.\1_async",
     ),
     (r"import drive\b", "import drive_async"),

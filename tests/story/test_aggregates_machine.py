@@ -170,7 +170,7 @@ class Machine(RuleBasedStateMachine):
                     fresh = mapping_of(type(entity)).hydrate(item)
                     assert not [
                         name
-                        for name in mapping_of(type(entity)).kept
+                        for name in mapping_of(type(entity)).maintained
                         if getattr(entity, name) != getattr(fresh, name)
                     ]
 

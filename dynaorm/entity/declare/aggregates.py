@@ -164,14 +164,14 @@ def _kept_in(mapping: EntityMapping) -> dict[str, str]:
         (name, f"{mapping.entity.__name__}.{one.name}")
         for one in mapping.aggregates.values()
         if is_of(mapping, mapping_of(one.target))
-        for name in one.kept
+        for name in one.maintained
     )
     return {**dict(own), **kept_fields(mapping)}
 
 
 def _passed_on(target: EntityMapping, one: AggregateMapping) -> Iterator[str]:
     for other in target.aggregates.values():
-        for name in sorted(other.fields.intersection(one.kept)):
+        for name in sorted(other.fields.intersection(one.maintained)):
             yield (
                 f"{one.name}: {target.entity.__name__}.{other.name} depends on {name}, and what counts there would not "
                 f"reach {other.target.__name__}; add up what is saved itself"
@@ -199,8 +199,8 @@ def _taken(mapping: EntityMapping, one: AggregateMapping, target: EntityMapping)
     for label, other in others.items():
         if other is one or not _meet(mapping_of(other.target), target):
             continue
-        for name in one.kept:
-            if name in other.kept:
+        for name in one.maintained:
+            if name in other.maintained:
                 yield (
                     f"{one.name}: {target.entity.__name__}.{name} is kept by {label} already; "
                     f"give each a field of its own"
@@ -220,7 +220,7 @@ def _target_problems(target: EntityMapping, one: AggregateMapping, label: str) -
         )
     if target.expires is not None:
         yield f"{label}: {name} expires, and its totals would begin again at 0; keep totals in a class that stays"
-    for field in one.kept:
+    for field in one.maintained:
         for problem in _field_problems(target, field):
             yield f"{label}: {name}.{field} {problem}"
 

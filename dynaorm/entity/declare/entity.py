@@ -17,7 +17,7 @@ from dynaorm.entity.codec.of_type import Codec, Unstorable, codec_of
 from dynaorm.entity.codec.value import optional
 from dynaorm.entity.declare.aggregates import aggregate_conflicts, aggregates_of
 from dynaorm.entity.declare.keys import KeysOf, keys_of
-from dynaorm.entity.declare.options import Options
+from dynaorm.entity.declare.options import ClassOptions
 from dynaorm.entity.declare.registry import conflicts, register
 from dynaorm.entity.declare.validator import fields_validator
 from dynaorm.entity.encoded import encoded_scalar
@@ -41,7 +41,7 @@ _VERSIONED: Final = {
 }
 
 
-def declare(entity: type[BaseModel], options: Options) -> EntityMapping:
+def declare(entity: type[BaseModel], options: ClassOptions) -> EntityMapping:
     """The mapping of a class whose fields are complete, joined to its table.
 
     Raises:
@@ -123,7 +123,7 @@ class _Draft:
     """A mapping in the making: each part is worked out in turn, and adds what is wrong with it."""
 
     entity: type[BaseModel]
-    options: Options
+    options: ClassOptions
     table: Table
     marks: Mapping[str, Marked]
     keys: KeysOf

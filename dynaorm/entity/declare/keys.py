@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import field
 
-from dynaorm.entity.declare.options import Options
+from dynaorm.entity.declare.options import ClassOptions
 from dynaorm.entity.index import Index, TemplateText
 from dynaorm.entity.table import KeyAttribute, LocalIndex, Table
 from dynaorm.entity.template.key_part import (
@@ -94,14 +94,14 @@ class KeysOf:
         return own if own is not None and text in (f"{{{own}}}", f"{{{own}:raw}}") else None
 
 
-def keys_of(entity: type, options: Options, keys: KeysOf) -> None:
+def keys_of(entity: type, options: ClassOptions, keys: KeysOf) -> None:
     """Compile every key of a class into ``keys``."""
     _primary_key(keys, options)
     for name, index in _declared_indexes(entity):
         _index(keys, name, index)
 
 
-def _primary_key(keys: KeysOf, options: Options) -> None:
+def _primary_key(keys: KeysOf, options: ClassOptions) -> None:
     table = keys.table
     pk = options.pk or _own_template(keys, table.pk)
     if pk is None:
@@ -123,7 +123,7 @@ def _primary_key(keys: KeysOf, options: Options) -> None:
         keys.sort = keys.part("sk", sk, table.sk, sort=True)
 
 
-def _versioned_sort_key(keys: KeysOf, options: Options) -> None:
+def _versioned_sort_key(keys: KeysOf, options: ClassOptions) -> None:
     table = keys.table
     text = "v{version}_{sk}" if options.versioned is True else str(options.versioned)
     if table.sk is None or table.sk.kind == "N":

@@ -17,7 +17,7 @@ _WIDEST: Final = 20
 
 
 @record
-class Options:
+class ClassOptions:
     """What a class declares, with what it inherits filled in.
 
     ``root`` is the class that declared the keys; ``problems`` are mistakes in the keywords themselves.
@@ -34,13 +34,13 @@ class Options:
     problems: tuple[str, ...] = ()
 
 
-def declared_options(entity: type) -> Options:
+def declared_options(entity: type) -> ClassOptions:
     """The options of a class that has been declared."""
-    found: Options = vars(entity).get(OPTIONS) or Options()
+    found: ClassOptions = vars(entity).get(OPTIONS) or ClassOptions()
     return found
 
 
-def options_of(entity: type, given: Mapping[str, Any]) -> Options:
+def options_of(entity: type, given: Mapping[str, Any]) -> ClassOptions:
     """The options of a class, from its own keywords and those of its bases."""
     own = {name: value for name, value in given.items() if name in KEYWORDS and value is not UNSET}
     problems = list(_keyword_problems(own, [name for name in given if name not in KEYWORDS]))
@@ -56,7 +56,7 @@ def options_of(entity: type, given: Mapping[str, Any]) -> Options:
     if table is not None and not isinstance(table, Table):
         problems.append(f"table={table!r} is not a Table; write table=Table({str(table)!r})")
         table = None
-    base = inherited if inherited is not None and table is not None else Options()
+    base = inherited if inherited is not None and table is not None else ClassOptions()
     own_keys = [name for name in _KEYS if name in own and own[name] != getattr(base, name)]
     inherits = base.table is not None and (base.table is table and not ("table" in own and own_keys))
     if inherits and own_keys:
@@ -86,7 +86,7 @@ def _keywords(names: Sequence[str]) -> str:
     return ", ".join(f"{name}=" for name in names)
 
 
-def _family_problems(first: Options, others: Sequence[Options]) -> Iterator[str]:
+def _family_problems(first: ClassOptions, others: Sequence[ClassOptions]) -> Iterator[str]:
     for other in others:
         if other.root is not first.root:
             assert first.root is not None and other.root is not None

@@ -134,8 +134,8 @@ def _conclude(table: Table) -> None:
                 begins = f"{re.escape(before)}[0-9]+{re.escape(after.split('{sk}')[0])}"
                 reserved.append((table.sk.name, re.compile(begins), f"a version of {one.name}"))
     table.reserved = tuple(dict.fromkeys(reserved))
-    table.kept = {name: kept for name, one in table.mappings.items() if (kept := kept_fields(one))}
-    table.is_counted = bool(table.kept) or any(one.aggregates for one in table.mappings.values())
+    table.maintained = {name: kept for name, one in table.mappings.items() if (kept := kept_fields(one))}
+    table.is_counted = bool(table.maintained) or any(one.aggregates for one in table.mappings.values())
 
 
 def is_of(mapping: EntityMapping, target: EntityMapping) -> bool:
@@ -153,7 +153,7 @@ def kept_fields(mapping: EntityMapping) -> dict[str, str]:
         for one in source.aggregates.values():
             if is_of(mapping, mapping_of(one.target)):
                 keeper = f"{source.entity.__name__}.{one.name}"
-                found |= {name: found.get(name, keeper) for name in one.kept if name in mapping.fields}
+                found |= {name: found.get(name, keeper) for name in one.maintained if name in mapping.fields}
     return found
 
 

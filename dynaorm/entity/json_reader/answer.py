@@ -11,10 +11,10 @@ from typing import Any, Final
 from pydantic_core import CoreSchema, SchemaError, SchemaValidator, core_schema
 
 from dynaorm.entity.json_reader.core_schema import Node, validator_of
-from dynaorm.entity.json_reader.model import WireModel, wire_model
+from dynaorm.entity.json_reader.model import JsonModel, json_model
 from dynaorm.entity.mapping.mapping import DELETED, EntityMapping
-from dynaorm.entity.page import Page
-from dynaorm.entity.state import LOADING, NO_DEFAULTS, SLOT, OnPage, set_state
+from dynaorm.entity.page import ReplyPage
+from dynaorm.entity.state import LOADING, NO_DEFAULTS, SLOT, LazyItem, set_state
 from dynaorm.entity.table import Table
 from dynaorm.item.json_body import Body, with_bytes
 from dynaorm.item.value import Item
@@ -58,7 +58,7 @@ def is_entity(found: Any) -> bool:
     return type(found) is not dict
 
 
-class Wire:
+class JsonReader:
     """Reads answers about some classes of a table.
 
     Args:
@@ -69,7 +69,7 @@ class Wire:
     """
 
     def __init__(
-        self, table: Table, models: Sequence[WireModel], operation: str, names: tuple[str, ...] | None
+        self, table: Table, models: Sequence[JsonModel], operation: str, names: tuple[str, ...] | None
     ) -> None:
         self._models = {model.mapping.entity: model for model in models}
         constant = {model.mapping.entity: model.defaults_in for model in models if model.defaults is not None}
@@ -100,7 +100,7 @@ class Wire:
         found, heads = (self._listed(rest.pop(name, None)) for name in (_ITEMS[self._operation], _HEADS))
         if self._is_binary:
             heads, rest = with_bytes(heads), with_bytes(rest)
-        return self._settled(Reading(found, heads, rest), Page(reply.raw, self._operation), now)
+        return self._settled(Reading(found, heads, rest), ReplyPage(reply.raw, self._operation), now)
 
     def _listed(self, found: Any) -> list[Any]:
         if found is None:
@@ -109,17 +109,17 @@ class Wire:
             return [found]
         return found if isinstance(found, list) else [item for items in found.values() for item in items]
 
-    def _settled(self, reading: Reading, page: Page, now: float | None) -> Reading:
+    def _settled(self, reading: Reading, page: ReplyPage, now: float | None) -> Reading:
         found, easy, models = reading.found, self._easy, self._models
         has_expired = False
-        put, new = object.__setattr__, OnPage._make
+        put, new = object.__setattr__, LazyItem._make
         for place, entity in enumerate(found):
             kind = type(entity)
             if (defaults := easy.get(kind)) is not None:
                 put(entity, SLOT, new((page, place, defaults)))  # which halves the time this loop takes
             elif kind in models:
                 head = reading.heads[place] if self._has_heads else _NO_HEAD
-                at = OnPage(page, place, self._defaults.get(kind, NO_DEFAULTS))
+                at = LazyItem(page, place, self._defaults.get(kind, NO_DEFAULTS))
                 found[place] = self._examined(entity, head, at, now)
                 has_expired = has_expired or found[place] is None
             else:
@@ -132,7 +132,7 @@ class Wire:
             [found[place] for place in left], [reading.heads[place] for place in left], reading.rest
         )
 
-    def _examined(self, entity: Any, head: Item, at: OnPage, now: float | None) -> Any | None:
+    def _examined(self, entity: Any, head: Item, at: LazyItem, now: float | None) -> Any | None:
         """The entity with its state, or its item where it is not in order; None where it has expired."""
         model = self._models[type(entity)]
         try:
@@ -148,9 +148,9 @@ class Wire:
         return entity
 
 
-def wire_of(
+def json_reader_of(
     table: Table, wanted: tuple[type, ...], operation: str, names: tuple[str, ...] | None = None
-) -> Wire | None:
+) -> JsonReader | None:
     """What reads answers about these classes and those derived from them; None where only their codecs can.
 
     ``names``: give the heads of all items, with these attributes besides their keys.
@@ -162,8 +162,8 @@ def wire_of(
         table.wire = known = _Known(table.mappings)
     key = (wanted, operation, names)
     if key not in known.wires:
-        known.wires[key] = known.wire(table, *key)
-    found: Wire | None = known.wires[key]
+        known.wires[key] = known.reader(table, *key)
+    found: JsonReader | None = known.wires[key]
     return found
 
 
@@ -172,29 +172,29 @@ class _Known:
 
     def __init__(self, mappings: Mapping[str, EntityMapping]) -> None:
         self.mappings = mappings
-        self.wires: dict[tuple[tuple[type, ...], str, tuple[str, ...] | None], Wire | None] = {}
-        self._models: dict[type, WireModel | None] = {}
+        self.wires: dict[tuple[tuple[type, ...], str, tuple[str, ...] | None], JsonReader | None] = {}
+        self._models: dict[type, JsonModel | None] = {}
 
-    def wire(
+    def reader(
         self, table: Table, wanted: tuple[type, ...], operation: str, names: tuple[str, ...] | None
-    ) -> Wire | None:
+    ) -> JsonReader | None:
         mappings = [one for one in self.mappings.values() if issubclass(one.entity, wanted)]
         models = [model for mapping in mappings if (model := self._model_of(mapping)) is not None]
         try:
-            return Wire(table, models, operation, names) if models else None
+            return JsonReader(table, models, operation, names) if models else None
         except SchemaError:  # of a type whose schema goes together in a way that is not known here
             return None
 
-    def _model_of(self, mapping: EntityMapping) -> WireModel | None:
+    def _model_of(self, mapping: EntityMapping) -> JsonModel | None:
         if mapping.entity not in self._models:
-            self._models[mapping.entity] = wire_model(mapping)
+            self._models[mapping.entity] = json_model(mapping)
         return self._models[mapping.entity]
 
 
 # -- the schema of an answer -------------------------------------------------------------------------------------------
 
 
-def _item(table: Table, models: Sequence[WireModel]) -> Node:
+def _item(table: Table, models: Sequence[JsonModel]) -> Node:
     """An entity of one of the classes; what is none, as it is."""
     path: list[str | int] = [str(table.type_attribute), "S"]
     choices: dict[Hashable, CoreSchema] = {model.mapping.name: _as_schema(model.schema) for model in models}
@@ -202,7 +202,7 @@ def _item(table: Table, models: Sequence[WireModel]) -> Node:
     return dict(core_schema.union_schema([entity, core_schema.any_schema()], mode="left_to_right"))
 
 
-def _head(table: Table, models: Sequence[WireModel], wanted: tuple[str, ...]) -> Node:
+def _head(table: Table, models: Sequence[JsonModel], wanted: tuple[str, ...]) -> Node:
     """The attributes by which an entity is judged."""
     names = [
         *table.key_names,
@@ -214,7 +214,7 @@ def _head(table: Table, models: Sequence[WireModel], wanted: tuple[str, ...]) ->
     return dict(core_schema.typed_dict_schema(fields))
 
 
-def _validator(item: Node, head: Node | None, operation: str, models: Sequence[WireModel]) -> SchemaValidator:
+def _validator(item: Node, head: Node | None, operation: str, models: Sequence[JsonModel]) -> SchemaValidator:
     name = _ITEMS[operation]
     fields = {name: _field(_shaped(item, operation), name)}
     if head is not None:

@@ -27,7 +27,7 @@ class Undecided(Exception):
 
 
 @record
-class Stored:
+class StoredField:
     """How a field is stored.
 
     Attributes:
@@ -94,7 +94,7 @@ class FieldReader:
     config: Mapping[str, Any]
     open: frozenset[str] = field(default=frozenset())
 
-    def field(self, stored: Stored, declared: Node) -> Node:
+    def field(self, stored: StoredField, declared: Node) -> Node:
         """The field as the wire has it. Raises Undecided."""
         default = declared["schema"] if declared["schema"]["type"] == "default" else None
         if default is None and not stored.required:
@@ -183,12 +183,12 @@ class FieldReader:
         return _Read(lenient(schema, found), "M", is_told=bool(told_by))
 
 
-def _member(attribute: str, codec: Codec, declared: FieldOf) -> Stored | None:
+def _member(attribute: str, codec: Codec, declared: FieldOf) -> StoredField | None:
     """How a field of a model within an item is stored; None where its absence means what no schema says."""
     if codec.is_set and not declared.required and not declared.defaults_to_none:
         return None
     formerly = declared.meta.attribute.formerly if declared.meta.attribute is not None else ()
-    return Stored(attribute, codec, declared.required, formerly)
+    return StoredField(attribute, codec, declared.required, formerly)
 
 
 def has_plain_texts(config: Mapping[str, Any]) -> bool:

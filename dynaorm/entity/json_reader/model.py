@@ -14,7 +14,7 @@ from typing import Any, Final
 from dynaorm.entity.json_reader.core_schema import Node, by_name, definitions_of, nodes
 from dynaorm.entity.json_reader.field import (
     FieldReader,
-    Stored,
+    StoredField,
     Undecided,
     has_plain_texts,
     is_plain_model,
@@ -35,7 +35,7 @@ _OUTER: Final = frozenset({"function-after"})
 
 
 @record
-class WireModel:
+class JsonModel:
     """A class as it is read from JSON.
 
     Attributes:
@@ -93,7 +93,7 @@ class WireModel:
         return self.mapping.defaults_of(absent, head, entity.__dict__)
 
 
-def wire_model(mapping: EntityMapping) -> WireModel | None:
+def json_model(mapping: EntityMapping) -> JsonModel | None:
     """How a class is read from JSON; None where its codecs are to be asked."""
     declared: Any = mapping.entity.__pydantic_core_schema__
     try:
@@ -103,7 +103,7 @@ def wire_model(mapping: EntityMapping) -> WireModel | None:
         return None
 
 
-def _model(mapping: EntityMapping, schema: Node, definitions: Mapping[str, Node]) -> WireModel:
+def _model(mapping: EntityMapping, schema: Node, definitions: Mapping[str, Node]) -> JsonModel:
     if any(_asks_for_info(one) for one in nodes([schema, *definitions.values()])):
         raise Undecided("a validator asks for info")
     if any(field.in_key for field in mapping.fields.values()):
@@ -120,7 +120,7 @@ def _model(mapping: EntityMapping, schema: Node, definitions: Mapping[str, Node]
     found = lenient(model, {name: reader.field(stored[name], one) for name, one in declared.items()})
     for outer in reversed(around):
         found = {**{name: held for name, held in outer.items() if name != "ref"}, "schema": found}
-    return WireModel(
+    return JsonModel(
         mapping=mapping,
         schema=found,
         definitions={reference: by_name(one) for reference, one in definitions.items()},
@@ -150,9 +150,9 @@ def _asks_for_info(node: Node) -> bool:
     return isinstance(function, Mapping) and function.get("type") == "with-info"
 
 
-def _stored(field: FieldMapping) -> Stored:
+def _stored(field: FieldMapping) -> StoredField:
     absent = _EMPTY if field.empty_is_absent else _NULL if field.none_is_absent and field.required else None
-    return Stored(field.attribute, field.codec, field.required, field.formerly, absent)
+    return StoredField(field.attribute, field.codec, field.required, field.formerly, absent)
 
 
 def _constants(mapping: EntityMapping, model: Node) -> Mapping[str, AttributeValue | None] | None:

@@ -94,7 +94,7 @@ class AggregateMapping:
         return frozenset([*self.key.values(), *self.sums])
 
     @cached_property
-    def kept(self) -> tuple[str, ...]:
+    def maintained(self) -> tuple[str, ...]:
         """The fields of the target it keeps."""
         return tuple(([self.count] if self.count is not None else []) + list(self.sums.values()))
 

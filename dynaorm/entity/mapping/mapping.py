@@ -97,9 +97,9 @@ class EntityMapping:
         return tuple(dict.fromkeys(field for part in self.primary_parts for field in part.fields))
 
     @property
-    def kept(self) -> Mapping[str, str]:
+    def maintained(self) -> Mapping[str, str]:
         """The fields whose value other writes keep: name to the ``Aggregate`` that does, ``Membership.in_group``."""
-        return self.table.kept.get(self.name, _NOTHING)
+        return self.table.maintained.get(self.name, _NOTHING)
 
     @cached_property
     def derived_fields(self) -> frozenset[str]:
@@ -211,7 +211,7 @@ class EntityMapping:
             raise self.invalid(fields, value, str(problem)) from self.told(fields, problem)
 
     def validate(self, values: Mapping[str, Any], changed: frozenset[str] | None = None) -> None:
-        """Run the validators of the given fields (all by default). Raises InvalidValue; changes nothing."""
+        """CharacterRun the validators of the given fields (all by default). Raises InvalidValue; changes nothing."""
         # An entity's own values may lie beside others: those of a cached_property, say.
         present = values
         if len(values) != len(self.fields):

@@ -8,7 +8,7 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Final
 
-from dynaorm.entity.template.spec import Slot, SpecError, slot_of
+from dynaorm.entity.template.spec import Placeholder, SpecError, slot_of
 from dynaorm.entity.text.scalar import Scalar
 from dynaorm.failure import nearest
 from dynaorm.record import replace
@@ -19,33 +19,33 @@ _PLACEHOLDER: Final = re.compile(r"\{(?P<field>[^\W\d]\w*)(?P<text>!s)?(?::(?P<s
 
 def parse(
     text: str, scalars: Mapping[str, Scalar], known: Collection[str], problems: list[str]
-) -> tuple[list[str], list[Slot]]:
+) -> tuple[list[str], list[Placeholder]]:
     """Literals and slots by turns, a literal (which may be empty) first and last; what is wrong is told."""
-    literals, slots = [""], list[Slot]()
+    literals, placeholders = [""], list[Placeholder]()
     position = 0
     for braces in _BRACES.finditer(text):
         literals[-1] += text[position : braces.start()]
         position = braces.end()
-        slot = _slot(braces[0], scalars, known, problems)
-        if slot is None:
+        placeholder = _slot(braces[0], scalars, known, problems)
+        if placeholder is None:
             # Kept in its place, so that the fields around it are not taken for neighbours.
             literals[-1] += braces[0]
         else:
-            slots.append(slot)
+            placeholders.append(placeholder)
             literals.append("")
     literals[-1] += text[position:]
     if not text:
         problems.append("it is empty, which no key may be; write literal text, a {field}, or both")
-    elif not slots and (text in scalars or text in known):
+    elif not placeholders and (text in scalars or text in known):
         problems.append(
             f"it is the constant {text!r}, and also the name of a field; write {{{text}}} for its value"
         )
-    return literals, slots
+    return literals, placeholders
 
 
 def _slot(
     source: str, scalars: Mapping[str, Scalar], known: Collection[str], problems: list[str]
-) -> Slot | None:
+) -> Placeholder | None:
     found = _PLACEHOLDER.fullmatch(source)
     if found is None:
         problems.append(_not_understood(source, scalars))
@@ -56,11 +56,11 @@ def _slot(
         problems.append(_no_text(source, field, scalars, known))
         return None
     try:
-        slot = slot_of(field, scalar, spec, source)
+        placeholder = slot_of(field, scalar, spec, source)
     except SpecError as problem:
         problems.append(str(problem))
         return None
-    return replace(slot, ordered=True) if found["text"] else slot
+    return replace(placeholder, ordered=True) if found["text"] else placeholder
 
 
 def _not_understood(source: str, scalars: Mapping[str, Scalar]) -> str:

@@ -13,7 +13,7 @@ from zlib import crc32
 
 from dynaorm.entity.template.date_format import date_format
 from dynaorm.entity.text.scalar import Scalar, in_utc
-from dynaorm.entity.text.shape import ANYTHING, DIGITS, Run, Shape, digits, may_meet
+from dynaorm.entity.text.shape import ANYTHING, DIGITS, CharacterRun, Shape, digits, may_meet
 from dynaorm.failure import nearest
 from dynaorm.record import record, replace
 
@@ -23,7 +23,7 @@ class SpecError(ValueError):
 
 
 @record
-class Slot:
+class Placeholder:
     """The place of one field in a template.
 
     Attributes:
@@ -79,13 +79,13 @@ _KNOWN: Final = (*_CASES, "05d", "desc", "shard8", *_EPOCHS, "raw", "%Y-%m-%d")
 _MOST_DIGITS: Final = 38  # of a DynamoDB number
 
 
-def slot_of(field: str, scalar: Scalar, spec: str, source: str) -> Slot:
+def slot_of(field: str, scalar: Scalar, spec: str, source: str) -> Placeholder:
     """The slot of a field with a spec, ``""`` for none; ``source`` is the placeholder as declared.
 
     Raises:
         SpecError: the spec is unknown, or does not fit the field's type.
     """
-    slot = Slot(
+    placeholder = Placeholder(
         field=field,
         source=source,
         scalar=scalar,
@@ -100,9 +100,9 @@ def slot_of(field: str, scalar: Scalar, spec: str, source: str) -> Slot:
         ordered=scalar.tag != "N",
     )
     if not spec:
-        return slot
+        return placeholder
     if "%" in spec:
-        return _formatted(slot, spec)
+        return _formatted(placeholder, spec)
     words = spec.split(":")
     modifiers = {word for word in words if word in ("desc", "raw")}
     others = [word for word in words if word not in modifiers]
@@ -110,31 +110,31 @@ def slot_of(field: str, scalar: Scalar, spec: str, source: str) -> Slot:
         raise SpecError(f"{source} has two specs that exclude each other; keep one")
     word = others[0] if others else ""
     if modifiers == {"raw"} and not word:
-        return replace(slot, raw=True)
+        return replace(placeholder, raw=True)
     fitting = {"raw"} if word in _CASES else {"desc"} if not word or re.fullmatch(_PADDED, word) else set()
     if not modifiers <= fitting:
         raise SpecError(f"{source} has two specs that exclude each other; keep one")
     desc, raw = ("desc" in modifiers), ("raw" in modifiers)
-    return replace(_with(slot, word, desc=desc), raw=raw, desc=desc)
+    return replace(_with(placeholder, word, desc=desc), raw=raw, desc=desc)
 
 
-def _with(slot: Slot, word: str, *, desc: bool) -> Slot:
+def _with(placeholder: Placeholder, word: str, *, desc: bool) -> Placeholder:
     if padded := re.fullmatch(_PADDED, word):
-        return _padded(slot, int(padded[1]), desc=desc)
+        return _padded(placeholder, int(padded[1]), desc=desc)
     if desc:
-        return _descending(slot)
+        return _descending(placeholder)
     if word in _CASES:
-        return _cased(slot, _CASES[word])
+        return _cased(placeholder, _CASES[word])
     if shard := re.fullmatch(_SHARD, word):
-        return _sharded(slot, int(shard[1]))
+        return _sharded(placeholder, int(shard[1]))
     if word in _EPOCHS:
-        return _counted(slot, _EPOCHS[word])
+        return _counted(placeholder, _EPOCHS[word])
     close = nearest(word, _KNOWN)
     remedy = f"did you mean {close!r}?" if close else f"use one of {', '.join(_KNOWN)}"
-    raise SpecError(f"{slot.source} has an unknown spec {word!r}; {remedy}")
+    raise SpecError(f"{placeholder.source} has an unknown spec {word!r}; {remedy}")
 
 
-def beginning(slot: Slot, text: object) -> str:
+def beginning(placeholder: Placeholder, text: object) -> str:
     """What the slot's texts begin with, given the beginning of a value's text; not escaped yet.
 
     Raises:
@@ -142,41 +142,42 @@ def beginning(slot: Slot, text: object) -> str:
     """
     if not isinstance(text, str):
         raise ValueError(f"is {text!r}, which is not the beginning of a text")
-    if slot.open:
-        return slot.change(text) if slot.change is not None else text
-    if not may_meet((text, ANYTHING), slot.shape):
-        raise ValueError(f"is the beginning of no text that {slot.source} renders")
+    if placeholder.open:
+        return placeholder.change(text) if placeholder.change is not None else text
+    if not may_meet((text, ANYTHING), placeholder.shape):
+        raise ValueError(f"is the beginning of no text that {placeholder.source} renders")
     return text
 
 
-def _kind(slot: Slot) -> type | None:
+def _kind(placeholder: Placeholder) -> type | None:
     # The members of an Enum of dates are no dates.
-    scalar = slot.scalar
+    scalar = placeholder.scalar
     return scalar.python if scalar.name == scalar.python.__name__ else None
 
 
-def _formatted(slot: Slot, spec: str) -> Slot:
+def _formatted(placeholder: Placeholder, spec: str) -> Placeholder:
     if spec.endswith(":desc"):
         raise SpecError(
-            f"{slot.source} turns a date format around, which is not possible; write {{{slot.field}:desc}}"
+            f"{placeholder.source} turns a date format around, which is not possible; "
+            f"write {{{placeholder.field}:desc}}"
         )
     try:
-        found = date_format(_kind(slot) or slot.scalar.python, spec, slot.scalar.to_text)
+        found = date_format(_kind(placeholder) or placeholder.scalar.python, spec, placeholder.scalar.to_text)
     except ValueError as problem:
-        raise SpecError(f"{slot.source}: {problem}") from problem
-    return _closed(slot, found.write, found.read, pattern=found.pattern, shape=found.shape)
+        raise SpecError(f"{placeholder.source}: {problem}") from problem
+    return _closed(placeholder, found.write, found.read, pattern=found.pattern, shape=found.shape)
 
 
 def _closed(
-    slot: Slot,
+    placeholder: Placeholder,
     write: Callable[[Any], str],
     read: Callable[[str], Any] | None,
     *,
     pattern: str,
     shape: Shape,
-) -> Slot:
+) -> Placeholder:
     return replace(
-        slot,
+        placeholder,
         write=write,
         read=read,
         pattern=pattern,
@@ -188,24 +189,26 @@ def _closed(
     )
 
 
-def _digits(slot: Slot, write: Callable[[Any], str], read: Callable[[str], Any], width: int) -> Slot:
-    return _closed(slot, write, read, pattern=f"[0-9]{{{width}}}", shape=(digits(width, width),))
+def _digits(
+    placeholder: Placeholder, write: Callable[[Any], str], read: Callable[[str], Any], width: int
+) -> Placeholder:
+    return _closed(placeholder, write, read, pattern=f"[0-9]{{{width}}}", shape=(digits(width, width),))
 
 
-def _cased(slot: Slot, change: Callable[[str], str]) -> Slot:
-    if not slot.open:
+def _cased(placeholder: Placeholder, change: Callable[[str], str]) -> Placeholder:
+    if not placeholder.open:
         raise SpecError(
-            f"{slot.source}: the text of a {slot.scalar.name} has no case to change; drop the spec"
+            f"{placeholder.source}: the text of a {placeholder.scalar.name} has no case to change; drop the spec"
         )
-    to_text = slot.scalar.to_text
-    return replace(slot, write=lambda value: change(to_text(value)), read=None, change=change)
+    to_text = placeholder.scalar.to_text
+    return replace(placeholder, write=lambda value: change(to_text(value)), read=None, change=change)
 
 
-def _sharded(slot: Slot, shards: int) -> Slot:
-    to_text = slot.scalar.to_text
+def _sharded(placeholder: Placeholder, shards: int) -> Placeholder:
+    to_text = placeholder.scalar.to_text
     width = len(str(shards))
     sharded = _closed(
-        slot,
+        placeholder,
         lambda value: str(crc32(to_text(value).encode()) % shards + 1),
         None,
         pattern=f"[1-9][0-9]{{0,{width - 1}}}",
@@ -214,24 +217,24 @@ def _sharded(slot: Slot, shards: int) -> Slot:
     return replace(sharded, shards=shards, grows=DIGITS if width > 1 else frozenset())
 
 
-def _padded(slot: Slot, width: int, *, desc: bool) -> Slot:
-    if slot.scalar.python is not int or width > _MOST_DIGITS:
+def _padded(placeholder: Placeholder, width: int, *, desc: bool) -> Placeholder:
+    if placeholder.scalar.python is not int or width > _MOST_DIGITS:
         raise SpecError(
-            f"{slot.source}: only an int can be padded, to {_MOST_DIGITS} digits at most; drop the spec"
+            f"{placeholder.source}: only an int can be padded, to {_MOST_DIGITS} digits at most; drop the spec"
         )
-    to_text, from_text, top = slot.scalar.to_text, slot.scalar.from_text, 10**width - 1
+    to_text, from_text, top = placeholder.scalar.to_text, placeholder.scalar.from_text, 10**width - 1
 
     def write(value: Any) -> str:
         number = int(to_text(value))
         if not 0 <= number <= top:
             why = "is negative" if number < 0 else f"has more than {width} digits"
-            raise ValueError(f"{why}, and {slot.source} holds 0 to {top}")
+            raise ValueError(f"{why}, and {placeholder.source} holds 0 to {top}")
         return str(top - number if desc else number).zfill(width)
 
     def read(text: str) -> Any:
         return from_text(str(top - int(text) if desc else int(text)))
 
-    return _digits(slot, write, read, width)
+    return _digits(placeholder, write, read, width)
 
 
 _FIRST: Final = datetime.min.replace(tzinfo=UTC)
@@ -240,8 +243,8 @@ _LAST_MICROSECOND: Final = 315_537_897_599_999_999  # of the year 9999, counted 
 _LAST_DAY: Final = date.max.toordinal()
 
 
-def _descending(slot: Slot) -> Slot:
-    to_text = slot.scalar.to_text
+def _descending(placeholder: Placeholder) -> Placeholder:
+    to_text = placeholder.scalar.to_text
 
     def write_time(value: Any) -> str:
         to_text(value)
@@ -257,22 +260,24 @@ def _descending(slot: Slot) -> Slot:
     def read_day(text: str) -> Any:
         return date.fromordinal(_LAST_DAY - int(text))
 
-    if _kind(slot) is datetime:
-        return _digits(slot, write_time, read_time, 18)
-    if _kind(slot) is date:
-        return _digits(slot, write_day, read_day, 7)
+    if _kind(placeholder) is datetime:
+        return _digits(placeholder, write_time, read_time, 18)
+    if _kind(placeholder) is date:
+        return _digits(placeholder, write_day, read_day, 7)
     remedy = (
-        f"write {{{slot.field}:08d:desc}}" if slot.scalar.python is int else "drop it, or query .descending()"
+        f"write {{{placeholder.field}:08d:desc}}"
+        if placeholder.scalar.python is int
+        else "drop it, or query .descending()"
     )
-    raise SpecError(f"{slot.source}: desc is for datetimes, dates and padded ints; {remedy}")
+    raise SpecError(f"{placeholder.source}: desc is for datetimes, dates and padded ints; {remedy}")
 
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _EPOCH_DAY: Final = _EPOCH.date()
 
 
-def _counted(slot: Slot, step: timedelta) -> Slot:
-    to_text = slot.scalar.to_text
+def _counted(placeholder: Placeholder, step: timedelta) -> Placeholder:
+    to_text = placeholder.scalar.to_text
     a_day = timedelta(days=1) // step
 
     def write_time(value: Any) -> str:
@@ -289,13 +294,15 @@ def _counted(slot: Slot, step: timedelta) -> Slot:
             raise ValueError(f"{text!r} is not the beginning of a day")
         return date.fromordinal(_EPOCH_DAY.toordinal() + days)
 
-    if _kind(slot) not in (datetime, date):
-        raise SpecError(f"{slot.source}: only a datetime or a date counts from the epoch; drop the spec")
-    is_time = _kind(slot) is datetime
-    minus = Run(frozenset("-"), 0, 1)
+    if _kind(placeholder) not in (datetime, date):
+        raise SpecError(
+            f"{placeholder.source}: only a datetime or a date counts from the epoch; drop the spec"
+        )
+    is_time = _kind(placeholder) is datetime
+    minus = CharacterRun(frozenset("-"), 0, 1)
     # What is finer than a step is cut off, so a datetime cannot be read back.
     counted = _closed(
-        slot,
+        placeholder,
         write_time if is_time else write_day,
         None if is_time else read_day,
         pattern="0|-?[1-9][0-9]*",

@@ -17,9 +17,9 @@ from dynaorm.entity.template.escape import ALWAYS, escaper, pattern, unescape
 from dynaorm.entity.template.grammar import parse
 from dynaorm.entity.template.packing import PACKINGS, Packing
 from dynaorm.entity.template.rules import Kind, ambiguous, not_one_field, unordered
-from dynaorm.entity.template.spec import Slot, beginning
+from dynaorm.entity.template.spec import Placeholder, beginning
 from dynaorm.entity.text.scalar import STR, Scalar
-from dynaorm.entity.text.shape import ANYTHING, Run, Shape
+from dynaorm.entity.text.shape import ANYTHING, CharacterRun, Shape
 from dynaorm.record import record
 
 
@@ -46,7 +46,7 @@ class Piece:
     """A slot in its template: the literal before it, and how its text is written there and read again."""
 
     before: str
-    slot: Slot
+    placeholder: Placeholder
     write: Callable[[Any], str]
     escape: Callable[[str], str]
     read: Callable[[str], Any] | None
@@ -97,7 +97,7 @@ class KeyTemplate:
             return None
         values: dict[str, Any] = {}
         for piece, part in zip(self.pieces, found.groups(), strict=True):
-            field = piece.slot.field
+            field = piece.placeholder.field
             if piece.read is None or field not in self.lossless:
                 continue
             try:
@@ -128,11 +128,11 @@ class KeyTemplate:
         """
         choices: list[tuple[str, ...]] = []
         for piece in self.pieces:
-            value = values.get(piece.slot.field)
+            value = values.get(piece.placeholder.field)
             if value is not None and self.kind == "S":
                 choices.append((piece.before + _written(piece, value),))
-            elif piece.slot.shards:
-                shards = range(1, piece.slot.shards + 1)
+            elif piece.placeholder.shards:
+                shards = range(1, piece.placeholder.shards + 1)
                 choices.append(tuple(f"{piece.before}{number}" for number in shards))
             else:
                 key = self.render(values)
@@ -160,7 +160,7 @@ class KeyTemplate:
         texts: list[str] = []
         for piece in self.pieces:
             texts.append(piece.before)
-            value = values.get(piece.slot.field)
+            value = values.get(piece.placeholder.field)
             if value is None:
                 break
             texts.append(_written(piece, value))
@@ -173,22 +173,22 @@ class KeyTemplate:
         return "".join(texts)
 
     def _refuse_gap(self, level: int, values: Mapping[str, Any]) -> None:
-        given = {piece.slot.field for piece in self.pieces[:level]}
+        given = {piece.placeholder.field for piece in self.pieces[:level]}
         for piece in self.pieces[level + 1 :]:
-            field = piece.slot.field
+            field = piece.placeholder.field
             if field not in given and values.get(field) is not None:
-                missing = self.pieces[level].slot.field
+                missing = self.pieces[level].placeholder.field
                 raise KeyValueError(
                     field, values[field], f"comes after {missing} in {self.text!r}; give {missing} too"
                 )
 
     def _partial(self, level: int, field: str, text: str) -> str:
         piece = self.pieces[level] if level < len(self.pieces) else None
-        if piece is None or piece.slot.field != field:
-            expected = "it is complete" if piece is None else f"that is {piece.slot.field}"
+        if piece is None or piece.placeholder.field != field:
+            expected = "it is complete" if piece is None else f"that is {piece.placeholder.field}"
             raise KeyValueError(field, text, f"is not the next field of {self.text!r}: {expected}")
         try:
-            return piece.escape(beginning(piece.slot, text))
+            return piece.escape(beginning(piece.placeholder, text))
         except ValueError as problem:
             raise KeyValueError(field, text, str(problem)) from problem
 
@@ -209,80 +209,91 @@ def compile_template(
         TemplateError: with every problem of the template.
     """
     problems: list[str] = []
-    literals, slots = parse(text, scalars, known, problems)
+    literals, placeholders = parse(text, scalars, known, problems)
     if kind != "S":
-        problems += not_one_field(kind, text, slots, problems)
+        problems += not_one_field(kind, text, placeholders, problems)
     elif sort:
-        problems += unordered(slots)
-    problems += ambiguous(slots, literals)
+        problems += unordered(placeholders)
+    problems += ambiguous(placeholders, literals)
     if problems:
         raise TemplateError(*dict.fromkeys(problems))
-    return _compiled(text, kind, slots, literals)
+    return _compiled(text, kind, placeholders, literals)
 
 
-def _compiled(text: str, kind: Kind, slots: Sequence[Slot], literals: Sequence[str]) -> KeyTemplate:
+def _compiled(
+    text: str, kind: Kind, placeholders: Sequence[Placeholder], literals: Sequence[str]
+) -> KeyTemplate:
     special = (
         ALWAYS | {literal[0] for literal in literals[1:] if literal} if any(literals) else frozenset[str]()
     )
-    pieces = tuple(_piece(before, slot, special) for before, slot in zip(literals, slots, strict=False))
-    fields = tuple(dict.fromkeys(slot.field for slot in slots))
-    alone = slots[0].field if len(slots) == 1 and not special else None
-    packing = PACKINGS[slots[0].scalar.python] if kind == "B" else None
+    pieces = tuple(
+        _piece(before, placeholder, special)
+        for before, placeholder in zip(literals, placeholders, strict=False)
+    )
+    fields = tuple(dict.fromkeys(placeholder.field for placeholder in placeholders))
+    alone = placeholders[0].field if len(placeholders) == 1 and not special else None
+    packing = PACKINGS[placeholders[0].scalar.python] if kind == "B" else None
     return KeyTemplate(
         text=text,
         kind=kind,
         pieces=pieces,
         after=literals[-1],
         fields=fields,
-        bare=alone if slots and slots[0].plain else None,
+        bare=alone if placeholders and placeholders[0].plain else None,
         alone=alone,
-        lossless=_lossless(slots),
-        shards={field: _shards(field, slots) for field in fields if _shards(field, slots)},
-        shape=_shape(slots, literals, special) if packing is None else (ANYTHING,),
+        lossless=_lossless(placeholders),
+        shards={field: _shards(field, placeholders) for field in fields if _shards(field, placeholders)},
+        shape=_shape(placeholders, literals, special) if packing is None else (ANYTHING,),
         render=_renderer(pieces, literals[-1]) if packing is None else _packed_renderer(pieces[0], packing),
         packing=packing,
-        pattern=_pattern(slots, literals, special),
+        pattern=_pattern(placeholders, literals, special),
     )
 
 
-def _lossless(slots: Sequence[Slot]) -> frozenset[str]:
+def _lossless(placeholders: Sequence[Placeholder]) -> frozenset[str]:
     found = set()
-    for number, slot in enumerate(slots, start=1):
-        if slot.read is not None:
-            found.add(slot.field)
+    for number, placeholder in enumerate(placeholders, start=1):
+        if placeholder.read is not None:
+            found.add(placeholder.field)
         # Where a raw text ends is a guess, unless it is the last one.
-        if slot.raw and slot.open and number < len(slots):
-            found.discard(slot.field)
+        if placeholder.raw and placeholder.open and number < len(placeholders):
+            found.discard(placeholder.field)
             break
     return frozenset(found)
 
 
-def _shards(field: str, slots: Sequence[Slot]) -> int:
-    own = [slot.shards for slot in slots if slot.field == field]
+def _shards(field: str, placeholders: Sequence[Placeholder]) -> int:
+    own = [placeholder.shards for placeholder in placeholders if placeholder.field == field]
     return max(own) if all(own) else 0
 
 
-def _is_escaped(slot: Slot, special: frozenset[str]) -> bool:
-    return slot.open and not slot.raw and bool(special)
+def _is_escaped(placeholder: Placeholder, special: frozenset[str]) -> bool:
+    return placeholder.open and not placeholder.raw and bool(special)
 
 
-def _piece(before: str, slot: Slot, special: frozenset[str]) -> Piece:
-    if not _is_escaped(slot, special):
-        return Piece(before, slot, slot.write, str, slot.read)
-    escape, write, read = escaper(special), slot.write, slot.read
+def _piece(before: str, placeholder: Placeholder, special: frozenset[str]) -> Piece:
+    if not _is_escaped(placeholder, special):
+        return Piece(before, placeholder, placeholder.write, str, placeholder.read)
+    escape, write, read = escaper(special), placeholder.write, placeholder.read
     return Piece(
         before,
-        slot,
+        placeholder,
         lambda value: escape(write(value)),
         escape,
         None if read is None else lambda text: read(unescape(text)),
     )
 
 
-def _pattern(slots: Sequence[Slot], literals: Sequence[str], special: frozenset[str]) -> re.Pattern[str]:
+def _pattern(
+    placeholders: Sequence[Placeholder], literals: Sequence[str], special: frozenset[str]
+) -> re.Pattern[str]:
     texts = [
-        pattern(special) if _is_escaped(slot, special) else _ANY_TEXT if slot.open else slot.pattern
-        for slot in slots
+        pattern(special)
+        if _is_escaped(placeholder, special)
+        else _ANY_TEXT
+        if placeholder.open
+        else placeholder.pattern
+        for placeholder in placeholders
     ]
     pairs = zip(literals, texts, strict=False)
     return re.compile(
@@ -296,33 +307,36 @@ _UPPER: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
 _LOWER: Final = frozenset("abcdefghijklmnopqrstuvwxyz")
 
 
-def _shape(slots: Sequence[Slot], literals: Sequence[str], special: frozenset[str]) -> Shape:
-    runs = [_open_shape(slot, special) if slot.open else slot.shape for slot in slots]
+def _shape(placeholders: Sequence[Placeholder], literals: Sequence[str], special: frozenset[str]) -> Shape:
+    runs = [
+        _open_shape(placeholder, special) if placeholder.open else placeholder.shape
+        for placeholder in placeholders
+    ]
     parts = [part for before, run in zip(literals, runs, strict=False) for part in (before, *run)]
     return tuple(part for part in (*parts, literals[-1]) if part)
 
 
-def _open_shape(slot: Slot, special: frozenset[str]) -> Shape:
+def _open_shape(placeholder: Placeholder, special: frozenset[str]) -> Shape:
     never = frozenset[str]()
-    if slot.change is not None:
-        never = _LOWER if slot.change is str.upper else _UPPER
-    if _is_escaped(slot, special):
+    if placeholder.change is not None:
+        never = _LOWER if placeholder.change is str.upper else _UPPER
+    if _is_escaped(placeholder, special):
         # An escape is made of these, even where they are special themselves.
         never = (never | special) - _HEX - {"%"}
-    return (Run(never, but=True),) if never else (ANYTHING,)
+    return (CharacterRun(never, but=True),) if never else (ANYTHING,)
 
 
 def _written(piece: Piece, value: Any) -> str:
     try:
         return piece.write(value)
     except ValueError as problem:
-        raise KeyValueError(piece.slot.field, value, str(problem)) from problem
+        raise KeyValueError(piece.placeholder.field, value, str(problem)) from problem
 
 
 def _renderer(pieces: tuple[Piece, ...], after: str) -> Callable[[Mapping[str, Any]], str | None]:
     if len(pieces) == 1:
         return _single_renderer(pieces[0], after)
-    steps = tuple((piece, piece.before, piece.slot.field, piece.write) for piece in pieces)
+    steps = tuple((piece, piece.before, piece.placeholder.field, piece.write) for piece in pieces)
 
     def render(values: Mapping[str, Any]) -> str | None:
         texts = []
@@ -334,16 +348,16 @@ def _renderer(pieces: tuple[Piece, ...], after: str) -> Callable[[Mapping[str, A
             try:
                 texts.append(before + write(value))
             except ValueError as problem:
-                raise KeyValueError(piece.slot.field, value, str(problem)) from problem
+                raise KeyValueError(piece.placeholder.field, value, str(problem)) from problem
         return "".join(texts) + after
 
     return render
 
 
 def _single_renderer(piece: Piece, after: str) -> Callable[[Mapping[str, Any]], str | None]:
-    before, field, write = piece.before, piece.slot.field, piece.write
+    before, field, write = piece.before, piece.placeholder.field, piece.write
     # A plain text and nothing around it: what ``write`` makes of it is known.
-    is_itself = not before and not after and piece.slot.plain and write is STR.to_text
+    is_itself = not before and not after and piece.placeholder.plain and write is STR.to_text
 
     def render(values: Mapping[str, Any]) -> str | None:
         value = values.get(field)
@@ -360,7 +374,7 @@ def _single_renderer(piece: Piece, after: str) -> Callable[[Mapping[str, Any]], 
 
 
 def _packed_renderer(piece: Piece, packing: Packing) -> Callable[[Mapping[str, Any]], bytes | None]:
-    field, pack = piece.slot.field, packing.pack
+    field, pack = piece.placeholder.field, packing.pack
 
     def render(values: Mapping[str, Any]) -> bytes | None:
         value = values.get(field)

@@ -12,7 +12,7 @@ from typing import Any, AnyStr, Final
 
 from dynaorm.entity.template.rules import Kind
 from dynaorm.entity.template.template import KeyTemplate, KeyValueError, TemplateError
-from dynaorm.entity.text.shape import Run, Shape, digits
+from dynaorm.entity.text.shape import CharacterRun, Shape, digits
 from dynaorm.item.value import AttributeValue
 from dynaorm.record import record
 
@@ -198,7 +198,7 @@ def versioned(text: str, inner: KeyTemplate | None, padding: int = 0, *, kind: K
     )
 
 
-def _shape(text: str, version: Run | str) -> Shape:
+def _shape(text: str, version: CharacterRun | str) -> Shape:
     before, found, after = text.partition(_VERSION)
     return tuple(part for part in (before, *((version,) if found else ()), after) if part)
 

@@ -20,7 +20,7 @@ import pydantic
 from typing_extensions import TypeAliasType
 
 from dynaorm.entity.text.ksuid import Ksuid, KsuidMs
-from dynaorm.entity.text.shape import ANYTHING, DIGITS, Run, Shape, digits
+from dynaorm.entity.text.shape import ANYTHING, DIGITS, CharacterRun, Shape, digits
 from dynaorm.item.value import number_text
 from dynaorm.record import record, replace
 
@@ -233,20 +233,20 @@ _HEX: Final = "[0-9a-f]"
 _UUID: Final = f"{_HEX}{{8}}(?:-{_HEX}{{4}}){{3}}-{_HEX}{{12}}"
 _KSUID: Final = "[0-9A-Za-z]{27}"
 
-_MINUS: Final = Run(frozenset("-"), 0, 1)
+_MINUS: Final = CharacterRun(frozenset("-"), 0, 1)
 _INTEGER_SHAPE: Final[Shape] = (_MINUS, digits(1, None))
-_NUMBER_SHAPE: Final[Shape] = (_MINUS, digits(1, None), Run(frozenset("0123456789.E+-")))
+_NUMBER_SHAPE: Final[Shape] = (_MINUS, digits(1, None), CharacterRun(frozenset("0123456789.E+-")))
 _DATE_SHAPE: Final[Shape] = (digits(4, 4), "-", digits(2, 2), "-", digits(2, 2))
 _TIME_SHAPE: Final[Shape] = (digits(2, 2), ":", digits(2, 2), ":", digits(2, 2), ".", digits(6, 6))
 _HEX_DIGITS: Final = frozenset("0123456789abcdef")
 _UUID_SHAPE: Final[Shape] = (
-    Run(_HEX_DIGITS, 8, 8),
-    *(part for _ in range(3) for part in ("-", Run(_HEX_DIGITS, 4, 4))),
+    CharacterRun(_HEX_DIGITS, 8, 8),
+    *(part for _ in range(3) for part in ("-", CharacterRun(_HEX_DIGITS, 4, 4))),
     "-",
-    Run(_HEX_DIGITS, 12, 12),
+    CharacterRun(_HEX_DIGITS, 12, 12),
 )
 _KSUID_SHAPE: Final[Shape] = (
-    Run(frozenset("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"), 27, 27),
+    CharacterRun(frozenset("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"), 27, 27),
 )
 _NUMBER_GROWS: Final = DIGITS | frozenset(".E")
 
@@ -299,7 +299,7 @@ _SCALARS: Final[Mapping[type, Scalar]] = {
         _boolean,
         "true|false",
         python=bool,
-        shape=(Run(frozenset("truefals"), 4, 5),),
+        shape=(CharacterRun(frozenset("truefals"), 4, 5),),
     ),
     int: Scalar(
         "int", "N", _integer, _from_integer, _INTEGER, python=int, shape=_INTEGER_SHAPE, grows=DIGITS
@@ -326,7 +326,7 @@ _SCALARS: Final[Mapping[type, Scalar]] = {
         bytes.fromhex,
         f"(?:{_HEX}{{2}})*",
         python=bytes,
-        shape=(Run(_HEX_DIGITS),),
+        shape=(CharacterRun(_HEX_DIGITS),),
         grows=_HEX_DIGITS,
     ),
     pydantic.SecretStr: _opaque(pydantic.SecretStr, _secret_text),

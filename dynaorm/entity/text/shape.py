@@ -11,7 +11,7 @@ from dynaorm.record import record
 
 
 @record
-class Run:
+class CharacterRun:
     """``least`` to ``most`` characters, each one of ``chars``, or each one not of ``chars``.
 
     Attributes:
@@ -27,18 +27,18 @@ class Run:
     but: bool = False
 
 
-Shape: TypeAlias = tuple[str | Run, ...]
+Shape: TypeAlias = tuple[str | CharacterRun, ...]
 """Literal texts and runs, in order."""
 
-ANYTHING: Final = Run(frozenset(), but=True)
+ANYTHING: Final = CharacterRun(frozenset(), but=True)
 DIGITS: Final = frozenset("0123456789")
 
 _State: TypeAlias = tuple[int, int]  # a part, and how many of its characters have been passed
 
 
-def digits(least: int, most: int | None) -> Run:
+def digits(least: int, most: int | None) -> CharacterRun:
     """A run of decimal digits."""
-    return Run(DIGITS, least, most)
+    return CharacterRun(DIGITS, least, most)
 
 
 def shape_of_text(prefix: str) -> Shape:
@@ -86,10 +86,10 @@ def _after(a: Shape, b: Shape, pair: _Pair) -> Iterator[_Pair]:
         yield _Pair(target, other_target)
 
 
-_NOTHING: Final = Run(frozenset(), 0, 0)
+_NOTHING: Final = CharacterRun(frozenset(), 0, 0)
 
 
-def _moves(shape: Shape, state: _State) -> tuple[Run, _State | None, _State | None]:
+def _moves(shape: Shape, state: _State) -> tuple[CharacterRun, _State | None, _State | None]:
     """The characters that may come next, where they lead, and where it goes on without one."""
     part, passed = state
     if part == len(shape):
@@ -98,7 +98,7 @@ def _moves(shape: Shape, state: _State) -> tuple[Run, _State | None, _State | No
     if isinstance(here, str):
         if passed == len(here):
             return _NOTHING, None, (part + 1, 0)
-        return Run(frozenset(here[passed])), (part, passed + 1), None
+        return CharacterRun(frozenset(here[passed])), (part, passed + 1), None
     beyond = (part + 1, 0) if passed >= here.least else None
     if here.most is None:
         # Without an upper limit, all counts from the lower one on are alike.
@@ -106,7 +106,7 @@ def _moves(shape: Shape, state: _State) -> tuple[Run, _State | None, _State | No
     return here, (part, passed + 1) if passed < here.most else None, beyond
 
 
-def _share(one: Run, other: Run) -> bool:
+def _share(one: CharacterRun, other: CharacterRun) -> bool:
     if one.but:
         return other.but or bool(other.chars - one.chars)
     return bool(one.chars - other.chars) if other.but else not one.chars.isdisjoint(other.chars)

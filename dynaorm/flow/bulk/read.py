@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from dynaorm.entity.json_reader.answer import Wire, is_entity, wire_of
+from dynaorm.entity.json_reader.answer import JsonReader, is_entity, json_reader_of
 from dynaorm.entity.key import Key
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table
@@ -57,11 +57,11 @@ def _read(
 ) -> Flow[list[tuple[Ident, Any]]]:
     """What is stored under the keys: entities, and items that are left to the compiled decoder."""
     table = targets[0].mapping.table
-    wire = _wire(table, targets)
+    reader = _wire(table, targets)
     now = context.clock.now()
 
     def taken(reply: Reply) -> tuple[list[tuple[Ident, Any]], Reply]:
-        reading = wire.read(reply, now) if wire is not None else None
+        reading = reader.read(reply, now) if reader is not None else None
         if reading is None:
             items = reply.get("Responses", {}).get(name, [])
             return [(contents_of(table, item), dict(item)) for item in items], reply
@@ -72,12 +72,12 @@ def _read(
     return batch_get(name, keys, context, taken, consistent=consistent)
 
 
-def _wire(table: Table, targets: Sequence[Target]) -> Wire | None:
+def _wire(table: Table, targets: Sequence[Target]) -> JsonReader | None:
     """What reads all that is asked for; two declared tables may be one where it counts, and none then."""
     if any(target.mapping.table is not table for target in targets):
         return None
     wanted = {target.mapping.entity: None for target in targets}
-    return wire_of(table, tuple(sorted(wanted, key=id)), "BatchGetItem", ())
+    return json_reader_of(table, tuple(sorted(wanted, key=id)), "BatchGetItem", ())
 
 
 def _target(key: object) -> Target:

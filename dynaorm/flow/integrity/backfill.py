@@ -10,14 +10,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import field
 from typing import Any
 
-from dynaorm.entity.dispatch import Stray, classify
+from dynaorm.entity.dispatch import NotAnEntity, classify
 from dynaorm.entity.mapping.constraint import OWNER
 from dynaorm.entity.mapping.mapping import VERSION, VERSION_AT, EntityMapping
 from dynaorm.entity.table import Table
 from dynaorm.entity.text.scalar import datetime_text
 from dynaorm.errors import DynaormError
-from dynaorm.flow.integrity.finding import Fault, Finding, Judgement, Kind
-from dynaorm.flow.integrity.inquiry import Inquiry, Place
+from dynaorm.flow.integrity.finding import Diagnosis, Finding, Judgement, Kind
 from dynaorm.flow.integrity.judge_guard import expiry_in, guard_expired, holds, owner_check, owner_place
 from dynaorm.flow.integrity.judge_item import Subject, derived, index_changes, unreadable
 from dynaorm.flow.integrity.repairs import (
@@ -30,6 +29,7 @@ from dynaorm.flow.integrity.repairs import (
     update,
 )
 from dynaorm.flow.integrity.scope import Scope
+from dynaorm.flow.integrity.stored_check import ItemAddress, StoredCheck
 from dynaorm.item.update import Change, SetTo
 from dynaorm.item.value import AttributeValue, Item, same
 from dynaorm.plan.aggregates import contributions
@@ -39,16 +39,16 @@ from dynaorm.plan.stamp import version_key
 from dynaorm.record import record
 
 
-def complete(place: Place, scope: Scope) -> Inquiry[Judgement]:
+def complete(address: ItemAddress, scope: Scope) -> StoredCheck[Judgement]:
     """What the entity in a place lacks: one fault for all of it, and one for each value that is somebody else's."""
-    (item,) = yield [place]
+    (item,) = yield [address]
     judgement = Judgement()
-    subject = _subject_at(place.table, item, scope) if item is not None else None
+    subject = _subject_at(address.table, item, scope) if item is not None else None
     if subject is None or subject.mapping.is_expired(subject.item, subject.setting.now):
         return judgement
     mapping = subject.mapping
     if scope.covers_totals(mapping):
-        judgement.target = place
+        judgement.target = address
     counted = scope.with_totals and bool(mapping.aggregates)
     try:
         wanted = derived(subject.now)
@@ -57,19 +57,21 @@ def complete(place: Place, scope: Scope) -> Inquiry[Judgement]:
     except DynaormError as problem:
         judgement.unsound = mapping if counted else None
         if scope.covers(mapping):
-            judgement.faults.append(unreadable(subject.now, problem))
+            judgement.diagnoses.append(unreadable(subject.now, problem))
         return judgement
     if scope.covers(mapping):
         lacking = _Lacking(subject, wanted.index_keys)
         yield from _find_guards(lacking, wanted.guards)
         yield from _find_versions(lacking)
-        judgement.faults = [Fault(one.finding, _again(place, scope), one.actions) for one in lacking.faults()]
+        judgement.diagnoses = [
+            Diagnosis(one.finding, _again(address, scope), one.actions) for one in lacking.diagnoses()
+        ]
     return judgement
 
 
-def _again(place: Place, scope: Scope) -> Any:
-    def again() -> Inquiry[list[Fault]]:
-        return (yield from complete(place, scope)).faults
+def _again(address: ItemAddress, scope: Scope) -> Any:
+    def again() -> StoredCheck[list[Diagnosis]]:
+        return (yield from complete(address, scope)).diagnoses
 
     return again
 
@@ -108,7 +110,7 @@ def _subject_at(table: Table, item: Item, scope: Scope) -> _Stored | None:
     if isinstance(found, EntityMapping):
         moved = _under_present_key(found, item)
         return _Stored(item, Subject(found, item if moved is None else moved, setting))
-    if found is Stray.UNKNOWN and (table.type_attribute is None or table.type_attribute not in item):
+    if found is NotAnEntity.UNKNOWN and (table.type_attribute is None or table.type_attribute not in item):
         for mapping in scope.mappings:
             moved = _under_present_key(mapping, item) if mapping.table is table else None
             if moved is not None:
@@ -155,12 +157,12 @@ class _Lacking:
     words: list[str] = field(default_factory=list)
     guards: list[Planned] = field(default_factory=list)
     checks: dict[Ident, Planned] = field(default_factory=dict)
-    taken: list[Fault] = field(default_factory=list)
+    taken: list[Diagnosis] = field(default_factory=list)
     numbers: dict[str, AttributeValue] = field(default_factory=dict)
     version: int | None = None
     is_stuck: bool = False
 
-    def faults(self) -> Iterable[Fault]:
+    def diagnoses(self) -> Iterable[Diagnosis]:
         yield from self.taken
         if self.is_stuck:
             return
@@ -173,7 +175,7 @@ class _Lacking:
         detail = f"it lacks {', '.join(self.words)}"
         key = mapping.key_of(subject.item)
         finding = Finding(Kind.INCOMPLETE, mapping.table.name, key, mapping.name, detail, mendable=True)
-        yield Fault(finding, actions=(*self._own(changes), *self.guards, *self.checks.values()))
+        yield Diagnosis(finding, actions=(*self._own(changes), *self.guards, *self.checks.values()))
 
     def _own(self, changes: tuple[Change, ...]) -> Iterable[Planned]:
         subject, mapping, setting = self.subject, self.subject.mapping, self.subject.setting
@@ -197,13 +199,15 @@ class _Lacking:
             yield put_version(mapping, item, self.version, setting)
 
 
-def _find_guards(lacking: _Lacking, guards: Mapping[str, Place]) -> Inquiry[None]:
+def _find_guards(lacking: _Lacking, guards: Mapping[str, ItemAddress]) -> StoredCheck[None]:
     stored = yield list(guards.values())
     for (constraint, guard), found in zip(guards.items(), stored, strict=True):
         yield from _find_guard(lacking, constraint, guard, found)
 
 
-def _find_guard(lacking: _Lacking, constraint: str, guard: Place, found: Item | None) -> Inquiry[None]:
+def _find_guard(
+    lacking: _Lacking, constraint: str, guard: ItemAddress, found: Item | None
+) -> StoredCheck[None]:
     subject, mapping, setting = lacking.subject, lacking.subject.mapping, lacking.subject.setting
     mine = [owner_of(mapping, item) for item in (subject.now.item, subject.item)]
     if found is not None and any(same(found.get(OWNER), one) for one in mine):
@@ -224,26 +228,26 @@ def _find_guard(lacking: _Lacking, constraint: str, guard: Place, found: Item | 
     )
 
 
-def _taken(subject: _Stored, guard: Place, owner: Place) -> Fault:
+def _taken(subject: _Stored, guard: ItemAddress, owner: ItemAddress) -> Diagnosis:
     mapping = subject.mapping
     owners = owner.key, mapping.key_of(subject.item)
     detail = "another live entity holds it; change it in one of them"
-    return Fault(
+    return Diagnosis(
         Finding(
             Kind.DUPLICATE, guard.table.name, guard.key, mapping.name, detail, mendable=False, owners=owners
         )
     )
 
 
-def _find_versions(lacking: _Lacking) -> Inquiry[None]:
+def _find_versions(lacking: _Lacking) -> StoredCheck[None]:
     subject, mapping = lacking.subject, lacking.subject.mapping
     if mapping.versioning is None:
         return
     number = mapping.version_of(subject.item)
     key = mapping.key_of(subject.now.item)
     latest, version = yield [
-        Place(mapping.table, key),
-        Place(mapping.table, version_key(mapping, key, number or 1)),
+        ItemAddress(mapping.table, key),
+        ItemAddress(mapping.table, version_key(mapping, key, number or 1)),
     ]
     if subject.is_moved and (latest is not None or version is not None):
         lacking.taken = [_key_taken(subject, key)]
@@ -257,10 +261,10 @@ def _find_versions(lacking: _Lacking) -> Inquiry[None]:
         lacking.version = number or 1
 
 
-def _key_taken(subject: _Stored, key: Item) -> Fault:
+def _key_taken(subject: _Stored, key: Item) -> Diagnosis:
     mapping = subject.mapping
     detail = "it is stored under its former key and under its present one; delete one of them"
     owners = key, mapping.key_of(subject.item)
-    return Fault(
+    return Diagnosis(
         Finding(Kind.DUPLICATE, mapping.table.name, key, mapping.name, detail, mendable=False, owners=owners)
     )

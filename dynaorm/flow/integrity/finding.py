@@ -1,7 +1,7 @@
 """What a verification finds: a finding for the reader, and with it what would mend it.
 
-A ``Finding`` is plain data. A ``Fault`` is a finding with the actions of one transaction that mends it, conditional on
-exactly what was read, and the question to ask again where that is refused.
+A ``Finding`` is plain data. A ``Diagnosis`` is a finding with the actions of one transaction that repairs it. They are
+conditional on exactly what was read. Where they are refused, the diagnosis says how to check again.
 """
 
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from enum import Enum
 from typing import Any
 
 from dynaorm.entity.mapping.mapping import EntityMapping
-from dynaorm.flow.integrity.inquiry import Inquiry, Place
+from dynaorm.flow.integrity.stored_check import ItemAddress, StoredCheck
 from dynaorm.item.value import Item
 from dynaorm.plan.known import Ident
 from dynaorm.plan.planned import Planned
@@ -92,7 +92,7 @@ class Finding:
 
 
 @record
-class Fault:
+class Diagnosis:
     """A finding, the one transaction that mends it, and how to look again.
 
     Attributes:
@@ -102,7 +102,7 @@ class Fault:
     """
 
     finding: Finding
-    again: Callable[[], Inquiry[Any]] | None = None
+    again: Callable[[], StoredCheck[Any]] | None = None
     actions: tuple[Planned, ...] = ()
 
     @property
@@ -111,7 +111,7 @@ class Fault:
 
 
 @record
-class Trouble:
+class SuspectGuard:
     """A guard item that is not as it should be, to be judged once everybody who holds its value is known.
 
     Attributes:
@@ -120,8 +120,8 @@ class Trouble:
         unsigned: the guard is there, and names no owner: that alone is no fault.
     """
 
-    guard: Place
-    claimant: Place | None = None
+    guard: ItemAddress
+    claimant: ItemAddress | None = None
     unsigned: bool = False
 
 
@@ -137,8 +137,8 @@ class Judgement:
         unsound: its class keeps totals, and what it adds cannot be read.
     """
 
-    faults: list[Fault] = field(default_factory=list)
-    troubles: list[Trouble] = field(default_factory=list)
+    diagnoses: list[Diagnosis] = field(default_factory=list)
+    suspects: list[SuspectGuard] = field(default_factory=list)
     contributions: list[Any] = field(default_factory=list)
-    target: Place | None = None
+    target: ItemAddress | None = None
     unsound: EntityMapping | None = None

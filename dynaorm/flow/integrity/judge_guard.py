@@ -11,10 +11,10 @@ from dynaorm.entity.mapping.constraint import OWNER, TABLE
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.table import Table
 from dynaorm.errors import DynaormError
-from dynaorm.flow.integrity.finding import Fault, Finding, Kind
-from dynaorm.flow.integrity.inquiry import Inquiry, Place
+from dynaorm.flow.integrity.finding import Diagnosis, Finding, Kind
 from dynaorm.flow.integrity.repairs import check, delete_guard, owner_of, put_guard
 from dynaorm.flow.integrity.scope import Scope
+from dynaorm.flow.integrity.stored_check import ItemAddress, StoredCheck
 from dynaorm.item.value import Item, same
 from dynaorm.plan.image import subject_of
 from dynaorm.plan.known import Setting, ident_of
@@ -22,7 +22,7 @@ from dynaorm.plan.planned import Planned
 from dynaorm.record import record
 
 
-def constraint_in(guard: Place) -> str:
+def constraint_in(guard: ItemAddress) -> str:
     """The constraint's name, from the key of a guard item."""
     return constraint_of(guard.table, guard.key)
 
@@ -42,7 +42,7 @@ def guard_expired(table: Table, guard: Item, now: float) -> bool:
     return expiry is not None and expiry <= now
 
 
-def owner_place(home: Table, guard: Item) -> Place | None:
+def owner_place(home: Table, guard: Item) -> ItemAddress | None:
     """Where the owner is that a guard item names; None where it names no key of any table."""
     owner = dict(guard[OWNER].get("M", {}))
     homes = [one.table for one in home.guarded.values() if constraint_of(home, guard) in one.constraints]
@@ -54,14 +54,14 @@ def owner_place(home: Table, guard: Item) -> Place | None:
         return None
     if any(key.kind not in owner[key.name] for key in table.keys):
         return None
-    return Place(table, owner)
+    return ItemAddress(table, owner)
 
 
-def holds(place: Place, item: Item | None, guard: Place, now: float) -> bool | None:
+def holds(address: ItemAddress, item: Item | None, guard: ItemAddress, now: float) -> bool | None:
     """Whether an item is a live entity that holds the value of a guard item; None where nobody can tell."""
     if item is None:
         return False
-    found = classify(place.table, item)
+    found = classify(address.table, item)
     if not isinstance(found, EntityMapping):
         return None if found.value == "unknown" else False
     if found.is_expired(item, now) or found.table.guards is not guard.table:
@@ -88,45 +88,47 @@ class _Case:
         is_uncertain: whether somebody concerned holds the value cannot be told.
     """
 
-    guard: Place
+    guard: ItemAddress
     stored: Item | None
     holders: list[tuple[EntityMapping, Item]]
-    owner: Place | None = None
+    owner: ItemAddress | None = None
     owner_item: Item | None = None
     is_uncertain: bool = False
 
 
-def judge_guard(guard: Place, claimants: Sequence[Place], scope: Scope) -> Inquiry[list[Fault]]:
+def judge_guard(
+    guard: ItemAddress, claimants: Sequence[ItemAddress], scope: Scope
+) -> StoredCheck[list[Diagnosis]]:
     """What is wrong with a guard item, given the entities that may hold its value."""
     setting = scope.new_setting()
     stored, *items = yield [guard, *claimants]
     case = _Case(guard, stored, [])
-    for place, item in zip(claimants, items, strict=True):
-        _count(case, place, item, setting.now)
+    for address, item in zip(claimants, items, strict=True):
+        _count(case, address, item, setting.now)
     if stored is not None and OWNER in stored and not guard_expired(guard.table, stored, setting.now):
         case.owner = owner_place(guard.table, stored)
         if case.owner is not None:
             (case.owner_item,) = yield [case.owner]
-            if case.owner.ident not in {place.ident for place in claimants}:
+            if case.owner.ident not in {address.ident for address in claimants}:
                 _count(case, case.owner, case.owner_item, setting.now)
 
-    def again() -> Inquiry[list[Fault]]:
+    def again() -> StoredCheck[list[Diagnosis]]:
         return judge_guard(guard, claimants, scope)
 
-    return [Fault(one.finding, again, one.actions) for one in _judged(case, setting)]
+    return [Diagnosis(one.finding, again, one.actions) for one in _judged(case, setting)]
 
 
-def _count(case: _Case, place: Place, item: Item | None, now: float) -> None:
-    found = holds(place, item, case.guard, now)
+def _count(case: _Case, address: ItemAddress, item: Item | None, now: float) -> None:
+    found = holds(address, item, case.guard, now)
     if found is None:
         case.is_uncertain = True
     elif found and item is not None:
-        mapping = classify(place.table, item)
+        mapping = classify(address.table, item)
         assert isinstance(mapping, EntityMapping)
         case.holders.append((mapping, item))
 
 
-def _judged(case: _Case, setting: Setting) -> list[Fault]:
+def _judged(case: _Case, setting: Setting) -> list[Diagnosis]:
     stored, table = case.stored, case.guard.table
     is_there = stored is not None and not guard_expired(table, stored, setting.now)
     if len(case.holders) > 1:
@@ -156,7 +158,7 @@ def _why_orphan(case: _Case) -> str:
     )
 
 
-def _fault(case: _Case, kind: Kind, detail: str, actions: tuple[Planned, ...] = ()) -> Fault:
+def _fault(case: _Case, kind: Kind, detail: str, actions: tuple[Planned, ...] = ()) -> Diagnosis:
     home = case.guard.table
     constraint = constraint_in(case.guard)
     named = [mapping.name for mapping, _ in case.holders] or [
@@ -164,7 +166,7 @@ def _fault(case: _Case, kind: Kind, detail: str, actions: tuple[Planned, ...] = 
     ]
     owners = tuple(mapping.key_of(item) for mapping, item in case.holders)
     finding = Finding(kind, home.name, case.guard.key, named[0], detail, bool(actions), owners)
-    return Fault(finding, actions=actions)
+    return Diagnosis(finding, actions=actions)
 
 
 def _claim(case: _Case, setting: Setting) -> tuple[Planned, ...]:
@@ -192,13 +194,13 @@ def _owner_as_read(case: _Case, setting: Setting) -> tuple[Planned, ...]:
     return owner_check(case.owner, case.owner_item, setting)
 
 
-def owner_check(owner: Place, item: Item | None, setting: Setting) -> tuple[Planned, ...]:
+def owner_check(owner: ItemAddress, item: Item | None, setting: Setting) -> tuple[Planned, ...]:
     """That what is stored where a guard item's owner should be is as it was read."""
     mapping = _mapping_at(owner, item)
     return () if mapping is None else (check(mapping, owner.key, item, setting),)
 
 
-def _mapping_at(owner: Place, item: Item | None) -> EntityMapping | None:
+def _mapping_at(owner: ItemAddress, item: Item | None) -> EntityMapping | None:
     found = classify(owner.table, item) if item is not None else None
     if isinstance(found, EntityMapping):
         return found

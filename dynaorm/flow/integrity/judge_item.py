@@ -9,17 +9,17 @@ Rule 3. An expired entity, and an expired guard item, are absent, as they are to
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dynaorm.entity.dispatch import Stray, classify
+from dynaorm.entity.dispatch import NotAnEntity, classify
 from dynaorm.entity.mapping.constraint import OWNER
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table
 from dynaorm.errors import DecodeError, DynaormError
-from dynaorm.flow.integrity.finding import Fault, Finding, Judgement, Kind, Trouble
-from dynaorm.flow.integrity.inquiry import Inquiry, Place
+from dynaorm.flow.integrity.finding import Diagnosis, Finding, Judgement, Kind, SuspectGuard
 from dynaorm.flow.integrity.judge_guard import constraint_in, expiry_in, guard_expired, holds, owner_place
 from dynaorm.flow.integrity.judge_version import judge_latest, judge_tombstone, judge_version, latest_place
 from dynaorm.flow.integrity.repairs import check, owner_of, put_guard, update
 from dynaorm.flow.integrity.scope import Scope
+from dynaorm.flow.integrity.stored_check import ItemAddress, StoredCheck
 from dynaorm.item.update import Change, Remove, SetTo
 from dynaorm.item.value import AttributeValue, Item, same
 from dynaorm.plan.aggregates import contributions
@@ -28,47 +28,47 @@ from dynaorm.plan.known import Setting
 from dynaorm.record import record
 
 
-def judge(place: Place, scope: Scope) -> Inquiry[Judgement]:
+def judge(address: ItemAddress, scope: Scope) -> StoredCheck[Judgement]:
     """What is wrong with the item in a place, alone and together with those that belong to it."""
-    (item,) = yield [place]
+    (item,) = yield [address]
     judgement = Judgement()
     if item is None:
         return judgement
     setting = scope.new_setting()
-    found = classify(place.table, item)
+    found = classify(address.table, item)
     if isinstance(found, EntityMapping):
         if not found.is_expired(item, setting.now):
             yield from _entity(Subject(found, item, setting), scope, judgement)
-    elif found is Stray.GUARD:
-        yield from _guard(place, item, scope, judgement)
-    elif found is Stray.UNKNOWN:
-        if place.table in scope.whole:
-            judgement.faults.append(_unknown(place, item))
+    elif found is NotAnEntity.GUARD:
+        yield from _guard(address, item, scope, judgement)
+    elif found is NotAnEntity.UNKNOWN:
+        if address.table in scope.whole:
+            judgement.diagnoses.append(_unknown(address, item))
     else:
-        faults = yield from _versions(found, place, item, scope)
-        if faults is None and place.table in scope.whole:
-            faults = [_unknown(place, item)]
-        judgement.faults += faults or []
-    again = _again(place, scope)
-    judgement.faults = [Fault(one.finding, again, one.actions) for one in judgement.faults]
+        diagnoses = yield from _versions(found, address, item, scope)
+        if diagnoses is None and address.table in scope.whole:
+            diagnoses = [_unknown(address, item)]
+        judgement.diagnoses += diagnoses or []
+    again = _again(address, scope)
+    judgement.diagnoses = [Diagnosis(one.finding, again, one.actions) for one in judgement.diagnoses]
     return judgement
 
 
-def _again(place: Place, scope: Scope) -> Any:
-    def again() -> Inquiry[list[Fault]]:
-        judgement = yield from judge(place, scope)
-        return judgement.faults
+def _again(address: ItemAddress, scope: Scope) -> Any:
+    def again() -> StoredCheck[list[Diagnosis]]:
+        judgement = yield from judge(address, scope)
+        return judgement.diagnoses
 
     return again
 
 
-def _unknown(place: Place, item: Item) -> Fault:
-    attribute = place.table.type_attribute
+def _unknown(address: ItemAddress, item: Item) -> Diagnosis:
+    attribute = address.table.type_attribute
     tag = item.get(attribute) if attribute is not None else None
     named = f", which says it is a {next(iter(tag.values()))!r}" if tag is not None else ""
     detail = f"no class of the table understands this item{named}"
-    key = {name: item[name] for name in place.table.key_names}
-    return Fault(Finding(Kind.UNKNOWN_ITEM, place.table.name, key, None, detail, mendable=False))
+    key = {name: item[name] for name in address.table.key_names}
+    return Diagnosis(Finding(Kind.UNKNOWN_ITEM, address.table.name, key, None, detail, mendable=False))
 
 
 # -- entities ----------------------------------------------------------------------------------------------------------
@@ -87,10 +87,10 @@ class Subject:
         return self.mapping.key_of(self.item)
 
 
-def _entity(subject: Subject, scope: Scope, judgement: Judgement) -> Inquiry[None]:
+def _entity(subject: Subject, scope: Scope, judgement: Judgement) -> StoredCheck[None]:
     mapping, item = subject.mapping, subject.item
     if scope.covers_totals(mapping):
-        judgement.target = Place(mapping.table, subject.key)
+        judgement.target = ItemAddress(mapping.table, subject.key)
     covered, counted = scope.covers(mapping), scope.with_totals and bool(mapping.aggregates)
     if not covered and not counted:
         return
@@ -101,7 +101,7 @@ def _entity(subject: Subject, scope: Scope, judgement: Judgement) -> Inquiry[Non
     except DynaormError as problem:
         judgement.unsound = mapping if counted else None
         if covered:
-            judgement.faults.append(unreadable(subject, problem))
+            judgement.diagnoses.append(unreadable(subject, problem))
         return
     if covered:
         yield from _belongings(subject, wanted, judgement)
@@ -112,14 +112,14 @@ class Derived:
     """What follows from an entity: its index keys, and the guard of each of its unique values."""
 
     index_keys: dict[str, AttributeValue]
-    guards: dict[str, Place]
+    guards: dict[str, ItemAddress]
 
 
 def derived(subject: Subject) -> Derived:
     """Raises DecodeError, InvalidValue for an entity that does not fit its class."""
     mapping, item = subject.mapping, subject.item
     mapping.hydrate(item)
-    guards: dict[str, Place] = {}
+    guards: dict[str, ItemAddress] = {}
     if mapping.constraints:
         home = mapping.table.guards
         claims = mapping.claims(mapping.subject(item), lambda: subject_of(mapping, item))
@@ -127,37 +127,37 @@ def derived(subject: Subject) -> Derived:
     return Derived(mapping.index_keys(mapping.subject(item)), guards)
 
 
-def unreadable(subject: Subject, problem: Exception) -> Fault:
+def unreadable(subject: Subject, problem: Exception) -> Diagnosis:
     mapping = subject.mapping
     problems = "; ".join(problem.problems) if isinstance(problem, DecodeError) else str(problem)
-    return Fault(
+    return Diagnosis(
         Finding(Kind.UNREADABLE, mapping.table.name, subject.key, mapping.name, problems, mendable=False)
     )
 
 
-def guard_place(home: Table, text: str) -> Place:
+def guard_place(home: Table, text: str) -> ItemAddress:
     """Where the guard item with this key is."""
-    return Place(home, {key.name: {"S": text} for key in home.keys})
+    return ItemAddress(home, {key.name: {"S": text} for key in home.keys})
 
 
-def _belongings(subject: Subject, wanted: Derived, judgement: Judgement) -> Inquiry[None]:
+def _belongings(subject: Subject, wanted: Derived, judgement: Judgement) -> StoredCheck[None]:
     mapping, item = subject.mapping, subject.item
     if changes := index_changes(mapping, item, wanted.index_keys):
-        judgement.faults.append(_index_fault(subject, changes))
+        judgement.diagnoses.append(_index_fault(subject, changes))
     stored = yield list(wanted.guards.values())
     for (constraint, guard), found in zip(wanted.guards.items(), stored, strict=True):
         if found is not None and same(found.get(OWNER), owner_of(mapping, item)):
             if mapping.expiry_of(item) != expiry_in(guard.table, found):
-                judgement.faults.append(_expiry_fault(subject, constraint, guard, found))
+                judgement.diagnoses.append(_expiry_fault(subject, constraint, guard, found))
             continue
         is_there = found is not None and not guard_expired(guard.table, found, subject.setting.now)
         unsigned = is_there and found is not None and OWNER not in found
-        judgement.troubles.append(Trouble(guard, Place(mapping.table, subject.key), unsigned))
+        judgement.suspects.append(SuspectGuard(guard, ItemAddress(mapping.table, subject.key), unsigned))
     if mapping.versioning is not None:
-        judgement.faults += yield from judge_latest(mapping, item, subject.setting)
+        judgement.diagnoses += yield from judge_latest(mapping, item, subject.setting)
 
 
-def _expiry_fault(subject: Subject, constraint: str, guard: Place, stored: Item) -> Fault:
+def _expiry_fault(subject: Subject, constraint: str, guard: ItemAddress, stored: Item) -> Diagnosis:
     mapping, item, setting = subject.mapping, subject.item, subject.setting
     wanted, found = mapping.expiry_of(item), expiry_in(guard.table, stored)
     detail = f"it expires at {found or 'no time'}, and its owner at {wanted or 'no time'}"
@@ -174,7 +174,7 @@ def _expiry_fault(subject: Subject, constraint: str, guard: Place, stored: Item)
         check(mapping, item, item, setting),
         put_guard(mapping, item, guard, stored, constraint=constraint, setting=setting),
     )
-    return Fault(finding, actions=actions)
+    return Diagnosis(finding, actions=actions)
 
 
 def index_changes(
@@ -189,7 +189,7 @@ def index_changes(
     )
 
 
-def _index_fault(subject: Subject, changes: Sequence[Change]) -> Fault:
+def _index_fault(subject: Subject, changes: Sequence[Change]) -> Diagnosis:
     mapping, item = subject.mapping, subject.item
     names = [str(change.path[0]) for change in changes]
     words = [
@@ -199,7 +199,7 @@ def _index_fault(subject: Subject, changes: Sequence[Change]) -> Fault:
     finding = Finding(
         Kind.INDEX_KEYS, mapping.table.name, subject.key, mapping.name, "; ".join(words), mendable=True
     )
-    return Fault(finding, actions=(update(mapping, item, changes, setting=subject.setting, also=names),))
+    return Diagnosis(finding, actions=(update(mapping, item, changes, setting=subject.setting, also=names),))
 
 
 def _shown(value: AttributeValue | None) -> str:
@@ -209,27 +209,29 @@ def _shown(value: AttributeValue | None) -> str:
 # -- items that belong to entities -------------------------------------------------------------------------------------
 
 
-def _guard(place: Place, item: Item, scope: Scope, judgement: Judgement) -> Inquiry[None]:
+def _guard(address: ItemAddress, item: Item, scope: Scope, judgement: Judgement) -> StoredCheck[None]:
     """A guard item, seen from its own side: does its owner hold the value?"""
-    constraint = constraint_in(place)
+    constraint = constraint_in(address)
     now = scope.new_setting().now
-    if not scope.covers_guards(place.table, constraint):
+    if not scope.covers_guards(address.table, constraint):
         return
-    if OWNER not in item or guard_expired(place.table, item, now):
+    if OWNER not in item or guard_expired(address.table, item, now):
         return
-    owner = owner_place(place.table, item)
+    owner = owner_place(address.table, item)
     if owner is not None:
         (stored,) = yield [owner]
-        if holds(owner, stored, place, now) is not False:
+        if holds(owner, stored, address, now) is not False:
             return
-    judgement.troubles.append(Trouble(place))
+    judgement.suspects.append(SuspectGuard(address))
 
 
-def _versions(found: Stray, place: Place, item: Item, scope: Scope) -> Inquiry[list[Fault] | None]:
+def _versions(
+    found: NotAnEntity, address: ItemAddress, item: Item, scope: Scope
+) -> StoredCheck[list[Diagnosis] | None]:
     """A version item or a tombstone. None where it turns out to be neither."""
-    if found is Stray.TOMBSTONE:
-        return (yield from judge_tombstone(place, item, scope))
-    latest = latest_place(place)
+    if found is NotAnEntity.TOMBSTONE:
+        return (yield from judge_tombstone(address, item, scope))
+    latest = latest_place(address)
     if latest is None:
         return None
     mapping, key = latest

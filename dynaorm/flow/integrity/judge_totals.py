@@ -19,12 +19,12 @@ from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.template.template import KeyValueError
 from dynaorm.errors import DynaormError
 from dynaorm.flow.bulk.limits import CONCURRENCY
-from dynaorm.flow.integrity.finding import Fault, Finding, Kind
-from dynaorm.flow.integrity.inquiry import Place, read_places
+from dynaorm.flow.integrity.finding import Diagnosis, Finding, Kind
 from dynaorm.flow.integrity.ledger import Ledger, Totals, add_up
 from dynaorm.flow.integrity.repairs import update
-from dynaorm.flow.integrity.scan import Pace, Strip, read_pages, strips_of
+from dynaorm.flow.integrity.scan import RateLimiter, ScanSegment, read_pages, scan_segments_of
 from dynaorm.flow.integrity.scope import Scope, sources_of
+from dynaorm.flow.integrity.stored_check import ItemAddress, read_addresses
 from dynaorm.flow.protocol.call import Flow
 from dynaorm.flow.protocol.together import gather
 from dynaorm.item.condition import missing
@@ -52,30 +52,30 @@ class _Count:
 
 
 def look_wrong(
-    counted: Sequence[tuple[Place, Totals]], scope: Scope, pace: Pace, ledger: Ledger
-) -> Flow[list[Place]]:
+    counted: Sequence[tuple[ItemAddress, Totals]], scope: Scope, limiter: RateLimiter, ledger: Ledger
+) -> Flow[list[ItemAddress]]:
     """Of some targets those that do not hold what was counted."""
-    items = yield from read_places([place for place, _ in counted], pace.context, pace.cost)
+    items = yield from read_addresses([address for address, _ in counted], limiter.context, limiter.cost)
     found = []
-    for place, totals in counted:
-        item = items.get(place.ident)
-        mapping = _target(place, item, scope)
+    for address, totals in counted:
+        item = items.get(address.ident)
+        mapping = _target(address, item, scope)
         if mapping is None or any(map(ledger.is_doubtful, sources_of(mapping))):
             continue
         if item is None or _differing(mapping, item, totals):
-            found.append(place)
+            found.append(address)
     return found
 
 
-def _target(place: Place, item: Item | None, scope: Scope) -> EntityMapping | None:
+def _target(address: ItemAddress, item: Item | None, scope: Scope) -> EntityMapping | None:
     """The class of a target, or of one that is to be made; None where no totals are kept, or verified."""
     if item is None:
-        entity = found_key(place.table.mappings, place.key).entity if scope.with_new_targets else None
+        entity = found_key(address.table.mappings, address.key).entity if scope.with_new_targets else None
         mapping = mapping_of(entity) if entity is not None else None
         return (
             mapping if mapping is not None and scope.covers_totals(mapping) and can_be_made(mapping) else None
         )
-    found = classify(place.table, item)
+    found = classify(address.table, item)
     if not isinstance(found, EntityMapping) or found.is_expired(item, scope.new_setting().now):
         return None
     return found if scope.covers_totals(found) else None
@@ -84,7 +84,7 @@ def _target(place: Place, item: Item | None, scope: Scope) -> EntityMapping | No
 def _differing(mapping: EntityMapping, item: Item, totals: Totals) -> dict[str, tuple[Decimal, Decimal]]:
     """The totals that are wrong: what is stored, and what it should be."""
     found = {}
-    for name in mapping.kept:
+    for name in mapping.maintained:
         stored = item.get(mapping.fields[name].attribute, {}).get("N", "0")
         wanted = totals.get(name, Decimal(0))
         if Decimal(stored) != wanted:
@@ -93,36 +93,38 @@ def _differing(mapping: EntityMapping, item: Item, totals: Totals) -> dict[str, 
 
 
 def recount(
-    places: Sequence[Place], scope: Scope, pace: Pace, segments: int
-) -> Flow[tuple[list[Fault], list[Place]]]:
+    addresses: Sequence[ItemAddress], scope: Scope, limiter: RateLimiter, segments: int
+) -> Flow[tuple[list[Diagnosis], list[ItemAddress]]]:
     """The faults of some targets, and those that changed too often to tell."""
-    items = yield from read_places(places, pace.context, pace.cost)
-    narrow: list[tuple[Place, list[Strip]]] = []
-    wide: list[Place] = []
-    for place in places:
-        strips = _own_strips(place, items.get(place.ident), scope)
+    items = yield from read_addresses(addresses, limiter.context, limiter.cost)
+    narrow: list[tuple[ItemAddress, list[ScanSegment]]] = []
+    wide: list[ItemAddress] = []
+    for address in addresses:
+        strips = _own_strips(address, items.get(address.ident), scope)
         if strips is None:
-            wide.append(place)
+            wide.append(address)
         else:
-            narrow.append((place, strips))
-    flows = [_settled([place], _renewed(strips), scope, pace) for place, strips in narrow]
+            narrow.append((address, strips))
+    flows = [_settled([address], _renewed(strips), scope, limiter) for address, strips in narrow]
     if wide:
-        flows.append(_settled(wide, lambda: strips_of(scope.tables, segments, None), scope, pace))
+        flows.append(_settled(wide, lambda: scan_segments_of(scope.tables, segments, None), scope, limiter))
     ended = yield from gather(flows, CONCURRENCY)
-    return [fault for faults, _ in ended for fault in faults], [one for _, left in ended for one in left]
+    return [diagnosis for diagnoses, _ in ended for diagnosis in diagnoses], [
+        one for _, left in ended for one in left
+    ]
 
 
-def _renewed(strips: Sequence[Strip]) -> Callable[[], list[Strip]]:
-    return lambda: [Strip(one.table, partition=one.partition) for one in strips]
+def _renewed(strips: Sequence[ScanSegment]) -> Callable[[], list[ScanSegment]]:
+    return lambda: [ScanSegment(one.table, partition=one.partition) for one in strips]
 
 
-def _own_strips(place: Place, item: Item | None, scope: Scope) -> list[Strip] | None:
+def _own_strips(address: ItemAddress, item: Item | None, scope: Scope) -> list[ScanSegment] | None:
     """The item collections of everything that can name a target; None where they do not follow from its key."""
-    target = _target(place, item, scope)
+    target = _target(address, item, scope)
     if target is None:
         return []
-    values = target.subject(item) if item is not None else stored_key(target, place.key).fields
-    found: dict[Ident, Strip] = {}
+    values = target.subject(item) if item is not None else stored_key(target, address.key).fields
+    found: dict[Ident, ScanSegment] = {}
     for source in sources_of(target):
         for one in source.aggregates.values():
             if not is_of(target, mapping_of(one.target)):
@@ -131,7 +133,7 @@ def _own_strips(place: Place, item: Item | None, scope: Scope) -> list[Strip] | 
             partition = _partition(source, own)
             if partition is None:
                 return None
-            found[(source.table.name, *partition.items())] = Strip(source.table, partition=partition)
+            found[(source.table.name, *partition.items())] = ScanSegment(source.table, partition=partition)
     return list(found.values())
 
 
@@ -145,27 +147,30 @@ def _partition(source: EntityMapping, values: Mapping[str, Any]) -> AttributeVal
 
 
 def _settled(
-    places: Sequence[Place], strips: Callable[[], list[Strip]], scope: Scope, pace: Pace
-) -> Flow[tuple[list[Fault], list[Place]]]:
-    faults: list[Fault] = []
-    left = list(places)
+    addresses: Sequence[ItemAddress],
+    strips: Callable[[], list[ScanSegment]],
+    scope: Scope,
+    limiter: RateLimiter,
+) -> Flow[tuple[list[Diagnosis], list[ItemAddress]]]:
+    diagnoses: list[Diagnosis] = []
+    left = list(addresses)
     for _ in range(_ATTEMPTS):
-        before = yield from read_places(left, pace.context, pace.cost)
-        first = yield from _count(left, strips(), pace)
-        second = yield from _count(left, strips(), pace)
-        after = yield from read_places(left, pace.context, pace.cost)
+        before = yield from read_addresses(left, limiter.context, limiter.cost)
+        first = yield from _count(left, strips(), limiter)
+        second = yield from _count(left, strips(), limiter)
+        after = yield from read_addresses(left, limiter.context, limiter.cost)
         moving = []
-        for place in left:
-            then, now = before.get(place.ident), after.get(place.ident)
-            one, other = first[place.ident], second[place.ident]
+        for address in left:
+            then, now = before.get(address.ident), after.get(address.ident)
+            one, other = first[address.ident], second[address.ident]
             if not _is_same(then, now) or one.mark != other.mark or one.totals != other.totals:
-                moving.append(place)
-            elif (fault := _fault(place, now, one.totals, scope)) is not None:
-                faults.append(fault)
+                moving.append(address)
+            elif (diagnosis := _fault(address, now, one.totals, scope)) is not None:
+                diagnoses.append(diagnosis)
         left = moving
         if not left:
             break
-    return faults, left
+    return diagnoses, left
 
 
 def _is_same(one: Item | None, other: Item | None) -> bool:
@@ -174,65 +179,67 @@ def _is_same(one: Item | None, other: Item | None) -> bool:
     )
 
 
-def _count(places: Sequence[Place], strips: list[Strip], pace: Pace) -> Flow[dict[Ident, _Count]]:
-    counts = {place.ident: _Count() for place in places}
+def _count(
+    addresses: Sequence[ItemAddress], strips: list[ScanSegment], limiter: RateLimiter
+) -> Flow[dict[Ident, _Count]]:
+    counts = {address.ident: _Count() for address in addresses}
     while any(not strip.is_over for strip in strips):
-        for page in (yield from read_pages(strips, pace)):
+        for page in (yield from read_pages(strips, limiter)):
             for item in page.items:
-                _count_one(page.strip, item, counts, pace)
+                _count_one(page.strip, item, counts, limiter)
             page.turn()
     return counts
 
 
-def _count_one(strip: Strip, item: Item, counts: dict[Ident, _Count], pace: Pace) -> None:
+def _count_one(strip: ScanSegment, item: Item, counts: dict[Ident, _Count], limiter: RateLimiter) -> None:
     mapping = classify(strip.table, item)
     if not isinstance(mapping, EntityMapping) or not mapping.aggregates:
         return
-    if mapping.is_expired(item, pace.context.clock.now()):
+    if mapping.is_expired(item, limiter.context.clock.now()):
         return
-    source = Place(strip.table, mapping.key_of(item)).ident
+    source = ItemAddress(strip.table, mapping.key_of(item)).ident
     try:
         dues = list(contributions(mapping, item))
     except DynaormError:
         # It makes every total it may belong to doubtful, and was reported before.
         return
     for due in dues:
-        count = counts.get(Place(due.mapping.table, due.key).ident)
+        count = counts.get(ItemAddress(due.mapping.table, due.key).ident)
         if count is not None:
             count.add(source, due)
 
 
-def _fault(place: Place, item: Item | None, totals: Totals, scope: Scope) -> Fault | None:
-    mapping = _target(place, item, scope)
+def _fault(address: ItemAddress, item: Item | None, totals: Totals, scope: Scope) -> Diagnosis | None:
+    mapping = _target(address, item, scope)
     if mapping is None:
         return None
     setting = scope.new_setting()
     if item is None:
-        return _made(place, mapping, totals, setting)
+        return _made(address, mapping, totals, setting)
     wrong = _differing(mapping, item, totals)
     if not wrong:
         return None
     words = [f"{name} is {stored}, and should be {wanted}" for name, (stored, wanted) in wrong.items()]
     attributes = {mapping.fields[name].attribute: wanted for name, (_, wanted) in wrong.items()}
     changes = [SetTo((name,), {"N": number_text(wanted)}) for name, wanted in attributes.items()]
-    kept = [mapping.fields[name].attribute for name in mapping.kept]
+    kept = [mapping.fields[name].attribute for name in mapping.maintained]
     action = update(mapping, item, changes, setting=setting, also=kept)
-    return Fault(_finding(mapping, place, "; ".join(words)), actions=(action,))
+    return Diagnosis(_finding(mapping, address, "; ".join(words)), actions=(action,))
 
 
-def _finding(mapping: EntityMapping, place: Place, detail: str) -> Finding:
-    return Finding(Kind.TOTAL, place.table.name, place.key, mapping.name, detail, mendable=True)
+def _finding(mapping: EntityMapping, address: ItemAddress, detail: str) -> Finding:
+    return Finding(Kind.TOTAL, address.table.name, address.key, mapping.name, detail, mendable=True)
 
 
-def _made(place: Place, mapping: EntityMapping, totals: Totals, setting: Setting) -> Fault | None:
+def _made(address: ItemAddress, mapping: EntityMapping, totals: Totals, setting: Setting) -> Diagnosis | None:
     """The fault of a target that is not there, and can be made of its key."""
-    values = stored_key(mapping, place.key).fields
+    values = stored_key(mapping, address.key).fields
     if not any(totals.values()) or not set(mapping.key_fields) <= values.keys():
         return None
-    due = Due(mapping, place.key, values, dict(totals), joined=True)
+    due = Due(mapping, address.key, values, dict(totals), joined=True)
     actions = []
     for planned in total_actions([due], NOTHING_KNOWN, setting.write_id, setting):
         action: Any = planned.action
-        bound = type(action)(action.table, action.key, action.changes, missing(place.table.pk.name))
+        bound = type(action)(action.table, action.key, action.changes, missing(address.table.pk.name))
         actions.append(planned._replace(action=bound))
-    return Fault(_finding(mapping, place, "it is named, and not there"), actions=tuple(actions))
+    return Diagnosis(_finding(mapping, address, "it is named, and not there"), actions=tuple(actions))

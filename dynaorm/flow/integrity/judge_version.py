@@ -10,10 +10,10 @@ from dynaorm.entity.mapping.mapping import VERSION, VERSION_AT, EntityMapping
 from dynaorm.entity.text.scalar import datetime_text
 from dynaorm.entity.version import version_of
 from dynaorm.errors import DecodeError
-from dynaorm.flow.integrity.finding import Fault, Finding, Kind
-from dynaorm.flow.integrity.inquiry import Inquiry, Place
+from dynaorm.flow.integrity.finding import Diagnosis, Finding, Kind
 from dynaorm.flow.integrity.repairs import check, put_version, update
 from dynaorm.flow.integrity.scope import Scope
+from dynaorm.flow.integrity.stored_check import ItemAddress, StoredCheck
 from dynaorm.item.update import SetTo
 from dynaorm.item.value import Item, same
 from dynaorm.plan.known import Setting
@@ -21,7 +21,7 @@ from dynaorm.plan.planned import Planned
 from dynaorm.plan.stamp import version_key
 
 
-def latest_place(version: Place) -> tuple[EntityMapping, Item] | None:
+def latest_place(version: ItemAddress) -> tuple[EntityMapping, Item] | None:
     """The class and the latest copy's key of a version item; None for what is none."""
     mappings: Iterable[EntityMapping] = version.table.mappings.values()
     for mapping in mappings:
@@ -42,19 +42,19 @@ def _number(item: Item) -> int | None:
     return int(found) if found is not None else None
 
 
-def _fault(kind: Kind, mapping: EntityMapping, key: Item, detail: str, *actions: Planned) -> Fault:
+def _fault(kind: Kind, mapping: EntityMapping, key: Item, detail: str, *actions: Planned) -> Diagnosis:
     finding = Finding(kind, mapping.table.name, mapping.key_of(key), mapping.name, detail, bool(actions))
-    return Fault(finding, actions=actions)
+    return Diagnosis(finding, actions=actions)
 
 
 # -- the latest copy ---------------------------------------------------------------------------------------------------
 
 
-def judge_latest(mapping: EntityMapping, item: Item, setting: Setting) -> Inquiry[list[Fault]]:
+def judge_latest(mapping: EntityMapping, item: Item, setting: Setting) -> StoredCheck[list[Diagnosis]]:
     """The latest copy, and the version it is the copy of."""
     key, number = mapping.key_of(item), _number(item)
-    place = Place(mapping.table, version_key(mapping, key, number or 1))
-    (version,) = yield [place]
+    address = ItemAddress(mapping.table, version_key(mapping, key, number or 1))
+    (version,) = yield [address]
     if number is None:
         detail = "the latest copy has no version number"
         actions = _first_version(mapping, item, setting) if version is None else ()
@@ -85,7 +85,7 @@ def differences(mapping: EntityMapping, item: Item, version: Item) -> list[str]:
     found = [
         name
         for name, field in mapping.fields.items()
-        if name in names and name not in mapping.kept and not field.in_key
+        if name in names and name not in mapping.maintained and not field.in_key
         and not same(field.stored_in(item), field.stored_in(version))
     ]  # fmt: skip
     return found + [name for name in (VERSION, VERSION_AT) if not same(item.get(name), version.get(name))]
@@ -94,9 +94,9 @@ def differences(mapping: EntityMapping, item: Item, version: Item) -> list[str]:
 # -- tombstones --------------------------------------------------------------------------------------------------------
 
 
-def judge_tombstone(place: Place, item: Item, scope: Scope) -> Inquiry[list[Fault] | None]:
+def judge_tombstone(address: ItemAddress, item: Item, scope: Scope) -> StoredCheck[list[Diagnosis] | None]:
     """A tombstone keeps the number of the newest version, which has to be there. None where it is no tombstone."""
-    mapping = _class_of(place, item)
+    mapping = _class_of(address, item)
     if mapping is None:
         return None
     if not scope.covers(mapping):
@@ -108,20 +108,20 @@ def judge_tombstone(place: Place, item: Item, scope: Scope) -> Inquiry[list[Faul
     if number == 0:
         return []
     newest = version_key(mapping, mapping.key_of(item), number)
-    (version,) = yield [Place(mapping.table, newest)]
+    (version,) = yield [ItemAddress(mapping.table, newest)]
     if version is not None:
         return []
     detail = f"the entity was deleted as version {number}, and no item keeps that"
     return [_fault(Kind.VERSION_MISSING, mapping, item, detail)]
 
 
-def _class_of(place: Place, item: Item) -> EntityMapping | None:
-    attribute = place.table.type_attribute
+def _class_of(address: ItemAddress, item: Item) -> EntityMapping | None:
+    attribute = address.table.type_attribute
     tag = item.get(attribute) if attribute is not None else None
     if tag is not None:
-        found: EntityMapping | None = place.table.mappings.get(str(tag.get("S")))
+        found: EntityMapping | None = address.table.mappings.get(str(tag.get("S")))
         return found
-    mappings: Iterable[EntityMapping] = place.table.mappings.values()
+    mappings: Iterable[EntityMapping] = address.table.mappings.values()
     for mapping in mappings:
         parts = [one for one in (mapping.partition, mapping.sort) if one is not None]
         if mapping.versioning is not None and all(
@@ -134,11 +134,11 @@ def _class_of(place: Place, item: Item) -> EntityMapping | None:
 # -- version items -----------------------------------------------------------------------------------------------------
 
 
-def judge_version(mapping: EntityMapping, item: Item, latest: Item) -> Inquiry[list[Fault]]:
+def judge_version(mapping: EntityMapping, item: Item, latest: Item) -> StoredCheck[list[Diagnosis]]:
     """A version item, its successor and the latest copy."""
     number = _number_in_key(mapping, item)
-    successor = Place(mapping.table, version_key(mapping, latest, number + 1))
-    copy, following = yield [Place(mapping.table, latest), successor]
+    successor = ItemAddress(mapping.table, version_key(mapping, latest, number + 1))
+    copy, following = yield [ItemAddress(mapping.table, latest), successor]
     found = classify(mapping.table, copy) if copy is not None else None
     if isinstance(found, EntityMapping):
         mapping = found
@@ -154,7 +154,9 @@ def judge_version(mapping: EntityMapping, item: Item, latest: Item) -> Inquiry[l
     return (yield from _judge_number(mapping, item, copy, number))
 
 
-def _judge_number(mapping: EntityMapping, item: Item, copy: Item, number: int) -> Inquiry[list[Fault]]:
+def _judge_number(
+    mapping: EntityMapping, item: Item, copy: Item, number: int
+) -> StoredCheck[list[Diagnosis]]:
     """A version without a successor, against the number of the latest copy."""
     newest = _number(copy)
     if newest is None or newest - number in (0, 1):
@@ -163,7 +165,7 @@ def _judge_number(mapping: EntityMapping, item: Item, copy: Item, number: int) -
         detail = f"version {number + 1} is missing, and the newest is {newest}"
         return [_fault(Kind.VERSION_GAP, mapping, item, detail)]
     latest = mapping.key_of(copy)
-    (own,) = yield [Place(mapping.table, version_key(mapping, latest, newest))]
+    (own,) = yield [ItemAddress(mapping.table, version_key(mapping, latest, newest))]
     if own is None or (not mapping.is_tombstone(copy) and differences(mapping, copy, own)):
         return []  # found at the latest copy
     detail = f"the latest copy is version {newest}, and version {number} is there"

@@ -1,4 +1,4 @@
-"""What a verification has to remember until the end: guard items in trouble, and one number for each total."""
+"""What a verification has to remember until the end: guard items that are suspect, and one number for each total."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
@@ -6,8 +6,8 @@ from decimal import Decimal
 from typing import Final, Protocol
 
 from dynaorm.entity.mapping.mapping import EntityMapping
-from dynaorm.flow.integrity.finding import Trouble
-from dynaorm.flow.integrity.inquiry import Place
+from dynaorm.flow.integrity.finding import SuspectGuard
+from dynaorm.flow.integrity.stored_check import ItemAddress
 from dynaorm.plan.aggregates import EXACT, Due
 from dynaorm.plan.known import Ident
 from dynaorm.record import record
@@ -21,11 +21,11 @@ Totals = Mapping[str, Decimal]
 class Ledger(Protocol):
     """Remembers; in memory, or in a file."""
 
-    def trouble(self, trouble: Trouble, /) -> None:
+    def suspect(self, suspect: SuspectGuard, /) -> None:
         """A guard item, to be judged at the end."""
         ...
 
-    def troubled(self) -> Iterator[tuple[Place, tuple[Place, ...]]]:
+    def suspects(self) -> Iterator[tuple[ItemAddress, tuple[ItemAddress, ...]]]:
         """The guard items to be judged, each with the entities that hold its value."""
         ...
 
@@ -33,11 +33,11 @@ class Ledger(Protocol):
         """What entities add to totals."""
         ...
 
-    def target(self, place: Place, /) -> None:
+    def target(self, address: ItemAddress, /) -> None:
         """An entity that has totals."""
         ...
 
-    def targets(self) -> Iterator[tuple[Place, Totals]]:
+    def targets(self) -> Iterator[tuple[ItemAddress, Totals]]:
         """Every entity that has totals, or that is named by those that are counted, with what they add up to."""
         ...
 
@@ -52,8 +52,8 @@ class Ledger(Protocol):
 
 @record(frozen=False)
 class _Guard:
-    place: Place
-    claimants: dict[Ident, Place] = field(default_factory=dict)
+    address: ItemAddress
+    claimants: dict[Ident, ItemAddress] = field(default_factory=dict)
     is_wrong: bool = False
 
 
@@ -62,30 +62,30 @@ class MemoryLedger:
 
     def __init__(self) -> None:
         self._guards: dict[Ident, _Guard] = {}
-        self._targets: dict[Ident, tuple[Place, dict[str, Decimal]]] = {}
+        self._targets: dict[Ident, tuple[ItemAddress, dict[str, Decimal]]] = {}
         self._doubtful: set[str] = set()
 
-    def trouble(self, trouble: Trouble, /) -> None:
-        guard = self._guards.setdefault(trouble.guard.ident, _Guard(trouble.guard))
-        guard.is_wrong |= not trouble.unsigned
-        if trouble.claimant is not None and len(guard.claimants) < MOST_CLAIMANTS:
-            guard.claimants[trouble.claimant.ident] = trouble.claimant
+    def suspect(self, suspect: SuspectGuard, /) -> None:
+        guard = self._guards.setdefault(suspect.guard.ident, _Guard(suspect.guard))
+        guard.is_wrong |= not suspect.unsigned
+        if suspect.claimant is not None and len(guard.claimants) < MOST_CLAIMANTS:
+            guard.claimants[suspect.claimant.ident] = suspect.claimant
 
-    def troubled(self) -> Iterator[tuple[Place, tuple[Place, ...]]]:
+    def suspects(self) -> Iterator[tuple[ItemAddress, tuple[ItemAddress, ...]]]:
         for guard in self._guards.values():
             if guard.is_wrong or len(guard.claimants) > 1:
-                yield guard.place, tuple(guard.claimants.values())
+                yield guard.address, tuple(guard.claimants.values())
 
     def add(self, dues: Iterable[Due], /) -> None:
         for due in dues:
-            place = Place(due.mapping.table, due.key)
-            _, totals = self._targets.setdefault(place.ident, (place, {}))
+            address = ItemAddress(due.mapping.table, due.key)
+            _, totals = self._targets.setdefault(address.ident, (address, {}))
             add_up(totals, due.totals)
 
-    def target(self, place: Place, /) -> None:
-        self._targets.setdefault(place.ident, (place, {}))
+    def target(self, address: ItemAddress, /) -> None:
+        self._targets.setdefault(address.ident, (address, {}))
 
-    def targets(self) -> Iterator[tuple[Place, Totals]]:
+    def targets(self) -> Iterator[tuple[ItemAddress, Totals]]:
         yield from self._targets.values()
 
     def doubt(self, source: EntityMapping, /) -> None:

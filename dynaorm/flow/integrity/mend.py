@@ -18,9 +18,9 @@ from dynaorm.errors import (
     UsageError,
 )
 from dynaorm.flow.commit import setting_of
-from dynaorm.flow.integrity.finding import Fault, Finding, Kind
-from dynaorm.flow.integrity.inquiry import answer_at_once
-from dynaorm.flow.integrity.scan import Pace
+from dynaorm.flow.integrity.finding import Diagnosis, Finding, Kind
+from dynaorm.flow.integrity.scan import RateLimiter
+from dynaorm.flow.integrity.stored_check import answer_at_once
 from dynaorm.flow.protocol.call import Flow, Pause
 from dynaorm.flow.write import send
 from dynaorm.plan.plan import Plan, check_limits
@@ -65,13 +65,13 @@ class Mended:
     plan: Plan | None = None
 
 
-def plan_of(fault: Fault, pace: Pace) -> Plan:
+def plan_of(diagnosis: Diagnosis, limiter: RateLimiter) -> Plan:
     """The one transaction that mends a fault. Raises PlanTooLarge, ItemTooLarge."""
-    setting = setting_of(pace.context)
-    return check_limits(Plan(fault.actions, setting.write_id, made_at=setting.now))
+    setting = setting_of(limiter.context)
+    return check_limits(Plan(diagnosis.actions, setting.write_id, made_at=setting.now))
 
 
-def mend(fault: Fault, pace: Pace) -> Flow[list[Mended]]:
+def mend(diagnosis: Diagnosis, limiter: RateLimiter) -> Flow[list[Mended]]:
     """Mend a fault, if it is there still and can be mended without a choice.
 
     What becomes of it; and the duplicate values found while looking again, where somebody else was faster.
@@ -79,36 +79,36 @@ def mend(fault: Fault, pace: Pace) -> Flow[list[Mended]]:
     Raises:
         Throttled, Unreachable, TableNotFound, UnexpectedRefusal: DynamoDB does not let us.
     """
-    pauses = pace.context.retry.pauses(pace.context.clock)
+    pauses = limiter.context.retry.pauses(limiter.context.clock)
     reason = ""
     others: list[Mended] = []
     for _ in range(_ATTEMPTS):
-        if not fault.actions:
+        if not diagnosis.actions:
             break
-        refusal = yield from _attempt(fault, pace)
+        refusal = yield from _attempt(diagnosis, limiter)
         if refusal is None:
-            return [Mended(fault.finding, Outcome.MENDED), *others]
+            return [Mended(diagnosis.finding, Outcome.MENDED), *others]
         reason = str(refusal)
-        found = yield from _look_again(fault, pace)
+        found = yield from _look_again(diagnosis, limiter)
         if found is None or isinstance(refusal, UsageError):
             break
         others = [Mended(one.finding, Outcome.LEFT) for one in found if one.finding.kind is Kind.DUPLICATE]
-        looked = next((one for one in found if one.identity == fault.identity), None)
+        looked = next((one for one in found if one.identity == diagnosis.identity), None)
         if looked is None:
-            return [Mended(fault.finding, Outcome.GONE), *others]
-        fault = looked
+            return [Mended(diagnosis.finding, Outcome.GONE), *others]
+        diagnosis = looked
         yield Pause(next(pauses, 0.0))
-    return [Mended(fault.finding, Outcome.LEFT, reason), *others]
+    return [Mended(diagnosis.finding, Outcome.LEFT, reason), *others]
 
 
-def _attempt(fault: Fault, pace: Pace) -> Flow[DynaormError | None]:
+def _attempt(diagnosis: Diagnosis, limiter: RateLimiter) -> Flow[DynaormError | None]:
     """None where the fault is mended, or else why it is not, or may not be."""
     try:
-        plan = plan_of(fault, pace)
-        yield from pace.keep()
+        plan = plan_of(diagnosis, limiter)
+        yield from limiter.keep()
         # What is refused is paid for, too.
-        pace.written += plan.write_units
-        outcome = yield from send(plan, pace.context)
+        limiter.written += plan.write_units
+        outcome = yield from send(plan, limiter.context)
     except _HOPELESS:
         raise
     except UnexpectedRefusal as refused:
@@ -123,8 +123,8 @@ def _attempt(fault: Fault, pace: Pace) -> Flow[DynaormError | None]:
     return Contention(attempts=1, code="ConditionalCheckFailed")
 
 
-def _look_again(fault: Fault, pace: Pace) -> Flow[list[Fault] | None]:
+def _look_again(diagnosis: Diagnosis, limiter: RateLimiter) -> Flow[list[Diagnosis] | None]:
     """Every fault of the same item as it is now; None where nobody can tell."""
-    if fault.again is None:
+    if diagnosis.again is None:
         return None
-    return (yield from answer_at_once(fault.again, pace.context, pace.cost))
+    return (yield from answer_at_once(diagnosis.again, limiter.context, limiter.cost))

@@ -11,10 +11,10 @@ from dynaorm.entity.table import Table
 from dynaorm.errors import DynaormError
 from dynaorm.flow.bulk.limits import CONCURRENCY, windows
 from dynaorm.flow.integrity.backfill import complete
-from dynaorm.flow.integrity.finding import Fault, Finding, Kind
-from dynaorm.flow.integrity.inquiry import Place
+from dynaorm.flow.integrity.finding import Diagnosis, Finding, Kind
 from dynaorm.flow.integrity.judge_totals import recount
 from dynaorm.flow.integrity.mend import Mended, Outcome, mend, plan_of
+from dynaorm.flow.integrity.stored_check import ItemAddress
 from dynaorm.flow.integrity.verify import Verification, verification
 from dynaorm.flow.protocol.call import Flow
 from dynaorm.flow.protocol.context import Context
@@ -42,56 +42,62 @@ def completion(
     return work
 
 
-def dealing(faults: Sequence[Fault], work: Verification, *, dry_run: bool) -> Iterator[Flow[list[Mended]]]:
+def dealing(
+    diagnoses: Sequence[Diagnosis], work: Verification, *, dry_run: bool
+) -> Iterator[Flow[list[Mended]]]:
     """What there is to do about the faults of a step, in order: each is run before the next is asked for."""
     # Totals are counted again together, because that may read whole tables.
-    together = any(fault.finding.kind is Kind.TOTAL for fault in faults)
-    for some in windows(faults, len(faults) if together else _WINDOW):
+    together = any(diagnosis.finding.kind is Kind.TOTAL for diagnosis in diagnoses)
+    for some in windows(diagnoses, len(diagnoses) if together else _WINDOW):
         yield _planned(some, work) if dry_run else _dealt_with(some, work)
 
 
 def unsettled(work: Verification) -> Iterator[Mended]:
     """The totals that changed too often to be judged, or mended."""
-    for place in work.unsettled:
+    for address in work.unsettled:
         detail = "it changed each time it was counted"
-        finding = Finding(Kind.TOTAL, place.table.name, place.key, None, detail, mendable=True)
+        finding = Finding(Kind.TOTAL, address.table.name, address.key, None, detail, mendable=True)
         reason = "it could not be counted while it changes; try again in a quieter hour"
         yield Mended(finding, Outcome.LEFT, reason)
 
 
-def _dealt_with(faults: Sequence[Fault], work: Verification) -> Flow[list[Mended]]:
+def _dealt_with(diagnoses: Sequence[Diagnosis], work: Verification) -> Flow[list[Mended]]:
     told: list[Mended] = []
     for _ in range(_ATTEMPTS):
-        ended = yield from gather([mend(fault, work.pace) for fault in faults], CONCURRENCY)
-        moved: list[Place] = []
-        for fault, mended in zip(faults, ended, strict=True):
-            if fault.finding.kind is Kind.TOTAL and mended[0].outcome is Outcome.LEFT and mended[0].reason:
-                moved.append(_target(fault.finding, work))
+        ended = yield from gather([mend(diagnosis, work.limiter) for diagnosis in diagnoses], CONCURRENCY)
+        moved: list[ItemAddress] = []
+        for diagnosis, mended in zip(diagnoses, ended, strict=True):
+            if (
+                diagnosis.finding.kind is Kind.TOTAL
+                and mended[0].outcome is Outcome.LEFT
+                and mended[0].reason
+            ):
+                moved.append(_target(diagnosis.finding, work))
             else:
                 told += mended
         if not moved:
             return told
-        faults, left = yield from recount(moved, work.scope, work.pace, work.segments)
+        diagnoses, left = yield from recount(moved, work.scope, work.limiter, work.segments)
         work.unsettled += left
-    work.unsettled += [_target(fault.finding, work) for fault in faults]
+    work.unsettled += [_target(diagnosis.finding, work) for diagnosis in diagnoses]
     return told
 
 
-def _target(finding: Finding, work: Verification) -> Place:
+def _target(finding: Finding, work: Verification) -> ItemAddress:
     (table,) = (one for one in work.scope.known_tables if one.name == finding.table)
-    return Place(table, finding.key)
+    return ItemAddress(table, finding.key)
 
 
-def _planned(faults: Sequence[Fault], work: Verification) -> Flow[list[Mended]]:
+def _planned(diagnoses: Sequence[Diagnosis], work: Verification) -> Flow[list[Mended]]:
     """Sends nothing."""
     yield from ()
-    return [_planned_one(fault, work) for fault in faults]
+    return [_planned_one(diagnosis, work) for diagnosis in diagnoses]
 
 
-def _planned_one(fault: Fault, work: Verification) -> Mended:
-    if not fault.actions:
-        return Mended(fault.finding, Outcome.LEFT)
+def _planned_one(diagnosis: Diagnosis, work: Verification) -> Mended:
+    if not diagnosis.actions:
+        return Mended(diagnosis.finding, Outcome.LEFT)
     try:
-        return Mended(fault.finding, Outcome.PLANNED, plan=plan_of(fault, work.pace))
+        return Mended(diagnosis.finding, Outcome.PLANNED, plan=plan_of(diagnosis, work.limiter))
     except DynaormError as problem:
-        return Mended(fault.finding, Outcome.LEFT, str(problem))
+        return Mended(diagnosis.finding, Outcome.LEFT, str(problem))

@@ -12,7 +12,7 @@ from typing import Any
 from dynaorm.entity.mapping.constraint import OWNER, TABLE
 from dynaorm.entity.mapping.mapping import DELETED, VERSION, VERSION_AT, EntityMapping
 from dynaorm.entity.table import Table
-from dynaorm.flow.integrity.inquiry import Place
+from dynaorm.flow.integrity.stored_check import ItemAddress
 from dynaorm.item.action import ConditionCheck, Delete, Put, Update
 from dynaorm.item.condition import Condition, all_of, equals, exists, missing
 from dynaorm.item.update import Change, SetTo
@@ -31,7 +31,7 @@ def owner_of(mapping: EntityMapping, key: Item) -> AttributeValue:
     return {"M": owner}
 
 
-def guard_item(mapping: EntityMapping, guard: Place, item: Item) -> dict[str, AttributeValue]:
+def guard_item(mapping: EntityMapping, guard: ItemAddress, item: Item) -> dict[str, AttributeValue]:
     """The guard item an entity must have."""
     found: dict[str, AttributeValue] = {**guard.key, OWNER: owner_of(mapping, item)}
     expiry = mapping.expiry_of(item)
@@ -87,7 +87,7 @@ def check(
 def put_guard(
     mapping: EntityMapping,
     item: Item,
-    guard: Place,
+    guard: ItemAddress,
     stored: Item | None,
     *,
     constraint: str,
@@ -105,7 +105,13 @@ def put_guard(
 
 
 def delete_guard(
-    mapping: EntityMapping, owner: Item, guard: Place, stored: Item, *, constraint: str, setting: Setting
+    mapping: EntityMapping,
+    owner: Item,
+    guard: ItemAddress,
+    stored: Item,
+    *,
+    constraint: str,
+    setting: Setting,
 ) -> Planned:
     """An orphan guard item goes."""
     action = Delete(setting.table_name(guard.table.name), guard.key, guard_as_read(guard.table, stored))

@@ -26,7 +26,7 @@ _STEP: Final = 2000
 
 
 @record(frozen=False)
-class Strip:
+class ScanSegment:
     """A part of a table that is read page by page.
 
     Attributes:
@@ -68,10 +68,10 @@ class Strip:
 
 
 @record(frozen=False)
-class Page:
+class ScannedPage:
     """One page of a strip."""
 
-    strip: Strip
+    strip: ScanSegment
     items: Sequence[Item]
     after: Item | None
 
@@ -80,14 +80,14 @@ class Page:
         self.strip.after, self.strip.is_over = self.after, self.after is None
 
 
-def strips_of(tables: Sequence[Table], segments: int, segment: int | None) -> list[Strip]:
+def scan_segments_of(tables: Sequence[Table], segments: int, segment: int | None) -> list[ScanSegment]:
     """The strips of whole tables, or of one segment of each."""
     wanted = range(segments) if segment is None else (segment,)
-    return [Strip(table, one, segments) for table in tables for one in wanted]
+    return [ScanSegment(table, one, segments) for table in tables for one in wanted]
 
 
 @record(frozen=False)
-class Pace:
+class RateLimiter:
     """How much is read and written, and how fast.
 
     Attributes:
@@ -123,24 +123,24 @@ class Pace:
             yield Pause(self._due - now)
 
 
-def read_pages(strips: Sequence[Strip], pace: Pace) -> Flow[list[Page]]:
+def read_pages(strips: Sequence[ScanSegment], limiter: RateLimiter) -> Flow[list[ScannedPage]]:
     """The next page of each of the first strips that are not over, read together. None is turned yet."""
     waiting = [strip for strip in strips if not strip.is_over][:CONCURRENCY]
-    yield from pace.keep()
+    yield from limiter.keep()
     costs = [ReadCost() for _ in waiting]
     pages = yield from gather(
         [
-            _page(strip, pace, cost, pace.limit(len(waiting)))
+            _page(strip, limiter, cost, limiter.limit(len(waiting)))
             for strip, cost in zip(waiting, costs, strict=True)
         ],
         CONCURRENCY,
     )
-    pace.cost.take(costs)
+    limiter.cost.take(costs)
     return pages
 
 
-def _page(strip: Strip, pace: Pace, cost: ReadCost, limit: int) -> Flow[Page]:
-    call = strip.request(pace.context.table_name(strip.table.name), limit)
-    reply = yield from repeat(call, pace.context)
+def _page(strip: ScanSegment, limiter: RateLimiter, cost: ReadCost, limit: int) -> Flow[ScannedPage]:
+    call = strip.request(limiter.context.table_name(strip.table.name), limit)
+    reply = yield from repeat(call, limiter.context)
     cost.add(reply)
-    return Page(strip, reply.get("Items", ()), reply.get("LastEvaluatedKey"))
+    return ScannedPage(strip, reply.get("Items", ()), reply.get("LastEvaluatedKey"))

@@ -39,7 +39,7 @@ class Scope:
 
     def covers_totals(self, mapping: EntityMapping) -> bool:
         """Whether the totals that are kept in a class are: it is verified, or one that is counted in it."""
-        if not self.with_totals or not mapping.kept:
+        if not self.with_totals or not mapping.maintained:
             return False
         return self.covers(mapping) or any(self.covers(source) for source in sources_of(mapping))
 

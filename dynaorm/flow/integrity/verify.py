@@ -14,14 +14,14 @@ from dynaorm.entity.table import Table
 from dynaorm.errors import UsageError
 from dynaorm.flow.bulk.limits import CONCURRENCY
 from dynaorm.flow.commit import setting_of
-from dynaorm.flow.integrity.finding import Fault, Judgement
-from dynaorm.flow.integrity.inquiry import Inquiry, Place, answer_all, answer_at_once
+from dynaorm.flow.integrity.finding import Diagnosis, Judgement
 from dynaorm.flow.integrity.judge_guard import judge_guard
 from dynaorm.flow.integrity.judge_item import judge
 from dynaorm.flow.integrity.judge_totals import look_wrong, recount
 from dynaorm.flow.integrity.ledger import Ledger, MemoryLedger
-from dynaorm.flow.integrity.scan import Pace, Page, Strip, read_pages, strips_of
+from dynaorm.flow.integrity.scan import RateLimiter, ScannedPage, ScanSegment, read_pages, scan_segments_of
 from dynaorm.flow.integrity.scope import Scope, scope_of
+from dynaorm.flow.integrity.stored_check import ItemAddress, StoredCheck, answer_all, answer_at_once
 from dynaorm.flow.protocol.call import Call, Flow
 from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.protocol.together import gather
@@ -50,14 +50,14 @@ class Verification:
     """
 
     scope: Scope
-    pace: Pace
+    limiter: RateLimiter
     segments: int
-    strips: list[Strip]
+    strips: list[ScanSegment]
     ledger: Ledger
-    judge: Callable[[Place, Scope], Inquiry[Judgement]] = judge
+    judge: Callable[[ItemAddress, Scope], StoredCheck[Judgement]] = judge
     examined: int = 0
-    unsettled: list[Place] = field(default_factory=list)
-    _pages: list[Page] = field(default_factory=list)
+    unsettled: list[ItemAddress] = field(default_factory=list)
+    _pages: list[ScannedPage] = field(default_factory=list)
     _judged: list[Judgement] = field(default_factory=list)
 
     @property
@@ -65,7 +65,7 @@ class Verification:
         """Whether every item was read; what was put off is judged after that."""
         return all(strip.is_over for strip in self.strips)
 
-    def steps(self, keep: Callable[[], object] = bool) -> Iterator[Flow[list[Fault]]]:
+    def steps(self, keep: Callable[[], object] = bool) -> Iterator[Flow[list[Diagnosis]]]:
         """All there is to do, in order: each step is run before the next is asked for.
 
         ``keep``: called where all that was read is behind us.
@@ -77,27 +77,30 @@ class Verification:
         yield from self.guards()
         yield from self.totals()
 
-    def read_on(self) -> Flow[list[Fault]]:
+    def read_on(self) -> Flow[list[Diagnosis]]:
         """Judge the next pages. They are not behind us before ``turn`` says so."""
-        pages = yield from read_pages(self.strips, self.pace)
+        pages = yield from read_pages(self.strips, self.limiter)
         self._pages = pages
-        places = [Place(page.strip.table, _key(page, item)) for page in pages for item in page.items]
+        addresses = [ItemAddress(page.strip.table, _key(page, item)) for page in pages for item in page.items]
         seen = {
-            place.ident: item
-            for place, item in zip(places, (item for page in pages for item in page.items), strict=True)
+            address.ident: item
+            for address, item in zip(addresses, (item for page in pages for item in page.items), strict=True)
         }
         judged = yield from answer_all(
-            [self.judge(place, self.scope) for place in places], seen, self.pace.context, self.pace.cost
+            [self.judge(address, self.scope) for address in addresses],
+            seen,
+            self.limiter.context,
+            self.limiter.cost,
         )
-        suspects = [place for place, one in zip(places, judged, strict=True) if one.faults]
+        suspects = [address for address, one in zip(addresses, judged, strict=True) if one.diagnoses]
         self._judged = judged
-        return (yield from self._sure([_faults_of(self.judge, place, self.scope) for place in suspects]))
+        return (yield from self._sure([_faults_of(self.judge, address, self.scope) for address in suspects]))
 
     def turn(self) -> None:
         """Remember what has to be, and go on behind the pages just judged."""
         for one in self._judged:
-            for trouble in one.troubles:
-                self.ledger.trouble(trouble)
+            for suspect in one.suspects:
+                self.ledger.suspect(suspect)
             if one.contributions:
                 self.ledger.add(one.contributions)
             if one.target is not None:
@@ -109,53 +112,53 @@ class Verification:
             page.turn()
         self._judged, self._pages = [], []
 
-    def guards(self) -> Iterator[Flow[list[Fault]]]:
-        """What was put off: the guard items in trouble, some at a time."""
-        left = self.ledger.troubled()
+    def guards(self) -> Iterator[Flow[list[Diagnosis]]]:
+        """What was put off: the guard items that are suspect, some at a time."""
+        left = self.ledger.suspects()
         while window := list(islice(left, _WINDOW)):
             yield self._sure([_guard_faults(guard, claimants, self.scope) for guard, claimants in window])
 
-    def totals(self) -> Iterator[Flow[list[Fault]]]:
+    def totals(self) -> Iterator[Flow[list[Diagnosis]]]:
         """What was put off: the totals, as many at a time as one more reading is worth."""
         left = self.ledger.targets() if self.scope.with_totals else iter(())
         while window := list(islice(left, _TARGETS)):
             yield self._totals(window)
 
-    def _totals(self, window: Sequence[Any]) -> Flow[list[Fault]]:
-        wrong: list[Place] = []
+    def _totals(self, window: Sequence[Any]) -> Flow[list[Diagnosis]]:
+        wrong: list[ItemAddress] = []
         for start in range(0, len(window), _WINDOW * CONCURRENCY):
             portion = window[start : start + _WINDOW * CONCURRENCY]
-            wrong += yield from look_wrong(portion, self.scope, self.pace, self.ledger)
-            yield from self.pace.keep()
+            wrong += yield from look_wrong(portion, self.scope, self.limiter, self.ledger)
+            yield from self.limiter.keep()
         if not wrong:
             return []
-        faults, left = yield from recount(wrong, self.scope, self.pace, self.segments)
+        diagnoses, left = yield from recount(wrong, self.scope, self.limiter, self.segments)
         self.unsettled += left
-        return faults
+        return diagnoses
 
-    def _sure(self, begins: Iterable[Callable[[], Inquiry[list[Fault]]]]) -> Flow[list[Fault]]:
+    def _sure(self, begins: Iterable[Callable[[], StoredCheck[list[Diagnosis]]]]) -> Flow[list[Diagnosis]]:
         """The faults that are there when everything concerned is read at one moment."""
-        context, cost = self.pace.context, self.pace.cost
+        context, cost = self.limiter.context, self.limiter.cost
         found = yield from gather([answer_at_once(one, context, cost) for one in begins], CONCURRENCY)
-        return [fault for faults in found for fault in faults or ()]
+        return [diagnosis for diagnoses in found for diagnosis in diagnoses or ()]
 
 
-def _key(page: Page, item: Any) -> Any:
+def _key(page: ScannedPage, item: Any) -> Any:
     return {name: item[name] for name in page.strip.table.key_names}
 
 
 def _faults_of(
-    judge: Callable[[Place, Scope], Inquiry[Judgement]], place: Place, scope: Scope
-) -> Callable[[], Inquiry[list[Fault]]]:
-    def begin() -> Inquiry[list[Fault]]:
-        return (yield from judge(place, scope)).faults
+    judge: Callable[[ItemAddress, Scope], StoredCheck[Judgement]], address: ItemAddress, scope: Scope
+) -> Callable[[], StoredCheck[list[Diagnosis]]]:
+    def begin() -> StoredCheck[list[Diagnosis]]:
+        return (yield from judge(address, scope)).diagnoses
 
     return begin
 
 
 def _guard_faults(
-    guard: Place, claimants: tuple[Place, ...], scope: Scope
-) -> Callable[[], Inquiry[list[Fault]]]:
+    guard: ItemAddress, claimants: tuple[ItemAddress, ...], scope: Scope
+) -> Callable[[], StoredCheck[list[Diagnosis]]]:
     return lambda: judge_guard(guard, claimants, scope)
 
 
@@ -178,8 +181,8 @@ def verification(
         raise UsageError(problem=f"rate={rate} lets nothing happen", remedy="give capacity units per second")
     whole = segment is None or segments == 1
     scope = scope_of(named, lambda: setting_of(context), with_totals=whole)
-    strips = strips_of(scope.tables, segments, segment)
-    return Verification(scope, Pace(context, rate), segments, strips, ledger or MemoryLedger())
+    strips = scan_segments_of(scope.tables, segments, segment)
+    return Verification(scope, RateLimiter(context, rate), segments, strips, ledger or MemoryLedger())
 
 
 def check_segments(segments: int, segment: int | None) -> None:

@@ -10,10 +10,10 @@ import pytest
 from pydantic import AfterValidator, BaseModel, Field
 
 from dynaorm import LOADING, BinaryKey, Entity, ExpiresAt, Table, inspect
-from dynaorm.entity.json_reader.answer import Reading, wire_of
+from dynaorm.entity.json_reader.answer import Reading, json_reader_of
 from dynaorm.entity.mapping.mapping import mapping_of
-from dynaorm.entity.page import Page
-from dynaorm.entity.state import Loaded, OnPage, carried_by, state_of
+from dynaorm.entity.page import ReplyPage
+from dynaorm.entity.state import LazyItem, Loaded, carried_by, state_of
 from dynaorm.errors import StaleEntity
 from dynaorm.item.json_body import Body, encode_body
 from dynaorm.item.value import Item
@@ -64,7 +64,7 @@ def stored(entity: Entity) -> dict[str, Any]:
 
 
 def read(*items: Item, wanted: tuple[type, ...] = (Entity,), now: float | None = NOW) -> Reading:
-    wire = wire_of(APP, wanted, "Query")
+    wire = json_reader_of(APP, wanted, "Query")
     assert wire is not None
     reading = wire.read(Body(encode_body({"Items": items, "Count": len(items), "ScannedCount": 9})), now)
     assert reading is not None
@@ -152,7 +152,7 @@ def test_an_absent_set_is_empty_and_counts_as_given() -> None:
 
     mapping = mapping_of(Tagged)
     item: Item = {"PK": {"S": "T#a"}, "SK": {"S": "A"}, "slug": {"S": "a"}, "_type": {"S": "Tagged"}}
-    wire = wire_of(mapping.table, (Tagged,), "GetItem")
+    wire = json_reader_of(mapping.table, (Tagged,), "GetItem")
     assert wire is not None
     reading = wire.read(Body(encode_body({"Item": item})), NOW)
     assert reading is not None
@@ -173,7 +173,7 @@ def test_validators_know_that_they_are_given_what_was_stored() -> None:
 
     item = stored(Watched(slug="a"))
     contexts.clear()
-    wire = wire_of(mapping_of(Watched).table, (Watched,), "GetItem")
+    wire = json_reader_of(mapping_of(Watched).table, (Watched,), "GetItem")
     assert wire is not None
     assert wire.read(Body(encode_body({"Item": item})), NOW) is not None
     assert contexts == [LOADING]
@@ -186,14 +186,14 @@ def test_an_error_that_is_no_misfit_is_left_to_happen_again_where_it_is_told() -
     class Failing(Entity, table=Table("other"), pk="F#{slug}", sk="A"):
         slug: Annotated[str, AfterValidator(fail)]
 
-    wire = wire_of(mapping_of(Failing).table, (Failing,), "GetItem")
+    wire = json_reader_of(mapping_of(Failing).table, (Failing,), "GetItem")
     assert wire is not None
     item = {"slug": {"S": "a"}, "_type": {"S": "Failing"}}
     assert wire.read(Body(encode_body({"Item": item})), NOW) is None
 
 
 def test_an_answer_that_is_no_bytes_any_more_is_left_to_the_codecs() -> None:
-    wire = wire_of(APP, (Shape,), "Query")
+    wire = json_reader_of(APP, (Shape,), "Query")
     assert wire is not None
     answers: list[Mapping[str, Any]] = [
         {"Items": []},
@@ -214,7 +214,7 @@ def test_nothing_reads_a_table_whose_items_carry_no_type_or_only_classes_that_as
             super().__init__(**values)
 
     for entity in (Untyped, Made):
-        assert wire_of(mapping_of(entity).table, (entity,), "Query") is None
+        assert json_reader_of(mapping_of(entity).table, (entity,), "Query") is None
 
 
 def test_a_class_that_joins_a_table_later_is_read_from_then_on() -> None:
@@ -223,12 +223,12 @@ def test_a_class_that_joins_a_table_later_is_read_from_then_on() -> None:
     class Base(Entity, table=table, pk="B#{slug}", sk="A"):
         slug: str
 
-    assert wire_of(table, (Base,), "Query") is wire_of(table, (Base,), "Query")
+    assert json_reader_of(table, (Base,), "Query") is json_reader_of(table, (Base,), "Query")
 
     class Derived(Base):
         more: str
 
-    wire = wire_of(table, (Base,), "Query")
+    wire = json_reader_of(table, (Base,), "Query")
     assert wire is not None
     body = Body(encode_body({"Items": [stored(Derived(slug="a", more="x"))]}))
     reading = wire.read(body, NOW)
@@ -242,7 +242,7 @@ def test_a_batch_tells_whose_key_is_whose_in_binary_too() -> None:
     class Blob(Entity, table=table, pk="{raw}"):
         raw: bytes
 
-    wire = wire_of(table, (Blob,), "BatchGetItem", ())
+    wire = json_reader_of(table, (Blob,), "BatchGetItem", ())
     assert wire is not None
     items = [stored(Blob(raw=b"\xff")), stored(Blob(raw=b"a"))]
     left = {"other": {"Keys": [{"PK": {"B": b"c"}}]}}
@@ -268,11 +268,11 @@ def test_a_copy_and_a_pickle_carry_the_item_and_a_pickle_no_page() -> None:
 def test_an_entity_lets_its_page_go_once_its_item_was_asked_for() -> None:
     entities = read(stored(Shape(slug="a")), stored(Shape(slug="b"))).found
     place = carried_by(entities[0])
-    assert isinstance(place, OnPage)
-    assert isinstance(place.page, Page)
+    assert isinstance(place, LazyItem)
+    assert isinstance(place.page, ReplyPage)
     assert state_of(entities[0]) is state_of(entities[0])
     assert all(
-        isinstance(carried_by(one), kind) for one, kind in zip(entities, (Loaded, OnPage), strict=True)
+        isinstance(carried_by(one), kind) for one, kind in zip(entities, (Loaded, LazyItem), strict=True)
     )
 
 

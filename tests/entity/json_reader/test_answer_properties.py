@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pydantic import Field, create_model
 
 from dynaorm import Attribute, Entity, Table
-from dynaorm.entity.json_reader.answer import Wire, is_entity, wire_of
+from dynaorm.entity.json_reader.answer import JsonReader, is_entity, json_reader_of
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.state import state_of
 from dynaorm.errors import DecodeError, InvalidValue
@@ -62,7 +62,7 @@ def declared(draw: st.DrawFn) -> Declared:
     values: dict[str, st.SearchStrategy[Any]] = {"slug": st.text("abc", min_size=1, max_size=3)}
     for number, kind in enumerate(draw(st.lists(KINDS, min_size=1, max_size=3))):
         name = f"f{number}"
-        fields[name], values[name] = draw(_fields(kind, f"Stored{number}"))
+        fields[name], values[name] = draw(_fields(kind, f"StoredField{number}"))
     table = Table("app", pk=draw(st.sampled_from(["slug", "PK"])))
     options = {"table": table, "pk": draw(st.sampled_from(["{slug}", "G#{slug}"])), "sk": "A"}
     assume(table.pk.name == "PK" or options["pk"] == "{slug}")
@@ -119,7 +119,7 @@ def compiled(mapping: EntityMapping, item: Item) -> Any:
 def read(mapping: EntityMapping, item: Item) -> tuple[Body, Any]:
     """An answer with this item, and what the wire makes of it: an entity, the item, or None for the whole answer."""
     body = Body(encode_body({"Items": [item], "Count": 1}))
-    wire: Wire | None = wire_of(mapping.table, (mapping.entity,), "Query")
+    wire: JsonReader | None = json_reader_of(mapping.table, (mapping.entity,), "Query")
     reading = wire.read(body, None) if wire is not None else None
     return body, reading.found[0] if reading is not None else None
 

@@ -19,7 +19,7 @@ from pydantic import (
 
 from dynaorm.entity.codec.of_type import codec_of
 from dynaorm.entity.json_reader.core_schema import by_name, definitions_of, validator_of
-from dynaorm.entity.json_reader.field import FieldReader, Stored, Undecided
+from dynaorm.entity.json_reader.field import FieldReader, StoredField, Undecided
 from dynaorm.item.json_body import encode_body
 
 
@@ -50,7 +50,9 @@ def field(annotation: Any, default: Any = ..., config: ConfigDict | None = None)
     model: Any = create_model("Model", __config__=config, f=(annotation, default))
     schema, definitions = definitions_of(model.__pydantic_core_schema__)
     reader = FieldReader(definitions, schema.get("config", {}))
-    made = reader.field(Stored("f", codec_of(annotation), default is ...), schema["schema"]["fields"]["f"])
+    made = reader.field(
+        StoredField("f", codec_of(annotation), default is ...), schema["schema"]["fields"]["f"]
+    )
     return {**made, "metadata": {"definitions": by_name(list(definitions.values()))}}
 
 

@@ -14,7 +14,7 @@ from pydantic import (
 )
 
 from dynaorm import Attribute, Entity, InKey, Table
-from dynaorm.entity.json_reader.model import wire_model
+from dynaorm.entity.json_reader.model import json_model
 from dynaorm.entity.mapping.mapping import mapping_of
 
 
@@ -44,7 +44,7 @@ class Checked(Entity, table=Table("app"), pk="O#{slug}", sk="A"):
 
 @pytest.mark.parametrize("entity", [Ordinary, Checked])
 def test_a_class_of_fields_is_read_from_json(entity: type[Entity]) -> None:
-    assert wire_model(mapping_of(entity)) is not None
+    assert json_model(mapping_of(entity)) is not None
 
 
 class Asking(Entity, table=Table("app"), pk="O#{slug}", sk="A"):
@@ -113,7 +113,7 @@ LEFT_TO_CODECS = [Asking, Before, Around, Filling, FillingLater, Keyed, Made, Ch
 
 @pytest.mark.parametrize("entity", LEFT_TO_CODECS)
 def test_a_class_that_could_tell_the_difference_is_left_to_its_codecs(entity: type[Entity]) -> None:
-    assert wire_model(mapping_of(entity)) is None
+    assert json_model(mapping_of(entity)) is None
 
 
 class Own(Entity, table=Table("app", pk="slug", sk=None), pk="{slug}"):
@@ -133,7 +133,7 @@ def test_a_key_is_looked_at_unless_it_is_a_text_that_nobody_changes() -> None:
 
 
 def _needs_head(entity: type[Entity]) -> bool:
-    model = wire_model(mapping_of(entity))
+    model = json_model(mapping_of(entity))
     assert model is not None
     return model.needs_head
 
@@ -152,7 +152,7 @@ class Counting(Entity, table=Table("app"), pk="D#{slug}", sk="A"):
 
 
 def test_defaults_that_are_always_the_same_are_known_before_an_item_lacks_them() -> None:
-    constant, made = wire_model(mapping_of(Defaulting)), wire_model(mapping_of(Counting))
+    constant, made = json_model(mapping_of(Defaulting)), json_model(mapping_of(Counting))
     assert constant is not None
     assert made is not None
     assert made.defaults is None

@@ -58,12 +58,12 @@ def test_a_mapping_says_what_is_kept_where_and_what_it_depends_on() -> None:
         "in_group", group, {"group_id": "team"}, "members", {"hours": "hours"}, None
     )
     assert found.fields == {"team", "hours"}
-    assert found.kept == ("members", "hours")
+    assert found.maintained == ("members", "hours")
     assert found.depends_on(frozenset({"hours", "note"}))
     assert not found.depends_on(frozenset({"note"}))
     assert mapping_of(Membership).derived_fields == {"team", "user_id", "hours"}
-    assert mapping_of(group).kept == {"members": "Membership.in_group", "hours": "Membership.in_group"}
-    assert mapping_of(Membership).kept == {}
+    assert mapping_of(group).maintained == {"members": "Membership.in_group", "hours": "Membership.in_group"}
+    assert mapping_of(Membership).maintained == {}
     assert table.is_counted
 
 
@@ -97,8 +97,8 @@ def test_targets_may_live_in_another_table_and_have_several_sources() -> None:
         hours: Decimal
         worked = Aggregate(group, sum={"hours": "hours"})
 
-    assert groups.kept == {"Group": {"members": "Membership.in_group", "hours": "Shift.worked"}}
-    assert (edges.kept, edges.is_counted, groups.is_counted) == ({}, True, True)
+    assert groups.maintained == {"Group": {"members": "Membership.in_group", "hours": "Shift.worked"}}
+    assert (edges.maintained, edges.is_counted, groups.is_counted) == ({}, True, True)
 
 
 def test_subclasses_inherit_an_aggregate_on_both_sides() -> None:
@@ -119,7 +119,7 @@ def test_subclasses_inherit_an_aggregate_on_both_sides() -> None:
     class Honorary(Membership):
         """A membership that counts as any other."""
 
-    assert mapping_of(Club).kept == {"members": "Membership.in_group"}
+    assert mapping_of(Club).maintained == {"members": "Membership.in_group"}
     assert mapping_of(Honorary).aggregates == mapping_of(Membership).aggregates
 
 
@@ -134,7 +134,7 @@ def test_an_aggregate_of_a_mixin_is_inherited() -> None:
         group_id: str
         user_id: str
 
-    assert mapping_of(group).kept == {"members": "Membership.in_group"}
+    assert mapping_of(group).maintained == {"members": "Membership.in_group"}
 
 
 @pytest.mark.parametrize("again", [True, False])
@@ -153,7 +153,7 @@ def test_a_class_declared_again_takes_the_place_of_what_it_kept_before(again: bo
 
     declared(Aggregate(group, count="members"))
     declared(Aggregate(group, count="members") if again else None)
-    assert bool(table.kept) is table.is_counted is bool(table.counted) is again
+    assert bool(table.maintained) is table.is_counted is bool(table.counted) is again
 
 
 def test_a_total_may_be_the_sort_key_of_an_index() -> None:
@@ -170,4 +170,4 @@ def test_a_total_may_be_the_sort_key_of_an_index() -> None:
         user_id: str
         in_group = Aggregate(Group, count="members")
 
-    assert mapping_of(Group).kept == {"members": "Membership.in_group"}
+    assert mapping_of(Group).maintained == {"members": "Membership.in_group"}

@@ -18,9 +18,9 @@ SCALARS: dict[str, Scalar] = {
 
 def parsed(text: str) -> tuple[list[str], list[tuple[str, str]]]:
     problems: list[str] = []
-    literals, slots = parse(text, SCALARS, (*SCALARS, "tags"), problems)
+    literals, placeholders = parse(text, SCALARS, (*SCALARS, "tags"), problems)
     assert not problems
-    return literals, [(slot.field, slot.source) for slot in slots]
+    return literals, [(placeholder.field, placeholder.source) for placeholder in placeholders]
 
 
 def problems_of(text: str) -> list[str]:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynaorm.entity.template.spec import Slot, SpecError, beginning, slot_of
+from dynaorm.entity.template.spec import Placeholder, SpecError, beginning, slot_of
 from dynaorm.entity.text.scalar import scalar_of
 from dynaorm.entity.text.shape import may_meet
 
@@ -29,7 +29,7 @@ class Day(Enum):
     FIRST = date(2024, 1, 1)
 
 
-def slot(kind: Any, spec: str) -> Slot:
+def placeholder(kind: Any, spec: str) -> Placeholder:
     scalar = scalar_of(kind)
     assert scalar is not None
     return slot_of("x", scalar, spec, f"{{x:{spec}}}")
@@ -57,7 +57,7 @@ LOSSLESS: list[tuple[Any, str, st.SearchStrategy[Any]]] = [
 def test_a_spec_that_loses_nothing_reads_back(
     kind: Any, spec: str, values: st.SearchStrategy[Any], data: st.DataObject
 ) -> None:
-    found, value = slot(kind, spec), data.draw(values)
+    found, value = placeholder(kind, spec), data.draw(values)
     text = found.write(value)
     assert found.read is not None
     assert found.read(text) == value
@@ -70,19 +70,19 @@ def test_a_spec_that_loses_nothing_reads_back(
 def test_desc_turns_the_order_around(
     kind: Any, spec: str, values: st.SearchStrategy[Any], data: st.DataObject
 ) -> None:
-    found, one, other = slot(kind, spec), data.draw(values), data.draw(values)
+    found, one, other = placeholder(kind, spec), data.draw(values), data.draw(values)
     assert (one < other) == (found.write(one) > found.write(other))
 
 
 @given(st.integers(0, 10**12 - 1), st.integers(0, 10**12 - 1))
 def test_padded_numbers_sort_as_numbers(one: int, other: int) -> None:
-    found = slot(int, "012d")
+    found = placeholder(int, "012d")
     assert (one < other) == (found.write(one) < found.write(other))
 
 
 @given(MOMENTS, MOMENTS)
 def test_counts_from_the_epoch_keep_the_order(one: datetime, other: datetime) -> None:
-    found = slot(datetime, "epoch_ms")
+    found = placeholder(datetime, "epoch_ms")
     earlier, later = sorted((one, other))
     assert int(found.write(earlier)) <= int(found.write(later))
 
@@ -112,12 +112,12 @@ def test_counts_from_the_epoch_keep_the_order(one: datetime, other: datetime) ->
     ],
 )
 def test_texts_are_these(kind: Any, spec: str, value: object, text: str) -> None:
-    assert slot(kind, spec).write(value) == text
+    assert placeholder(kind, spec).write(value) == text
 
 
 @given(st.text(st.characters(codec="utf-8")), st.integers(1, 300))
 def test_a_shard_is_one_of_as_many_as_were_asked_for(value: str, shards: int) -> None:
-    found = slot(str, f"shard{shards}")
+    found = placeholder(str, f"shard{shards}")
     assert found.shards == shards
     assert 1 <= int(found.write(value)) <= shards
     assert re.fullmatch(found.pattern, found.write(value))
@@ -128,12 +128,12 @@ def test_a_shard_is_one_of_as_many_as_were_asked_for(value: str, shards: int) ->
     [(str, "upper"), (str, "shard8"), (datetime, "epoch"), (datetime, "%Y"), (str, "casefold:raw")],
 )
 def test_a_spec_that_loses_something_has_no_way_back(kind: Any, spec: str) -> None:
-    assert slot(kind, spec).read is None
+    assert placeholder(kind, spec).read is None
 
 
 @pytest.mark.parametrize("spec", ["epoch", "epoch_ms"])
 def test_the_middle_of_a_day_is_no_date(spec: str) -> None:
-    read = slot(date, spec).read
+    read = placeholder(date, spec).read
     assert read is not None
     with pytest.raises(ValueError, match="not the beginning of a day"):
         read("3600")
@@ -154,7 +154,7 @@ def test_the_middle_of_a_day_is_no_date(spec: str) -> None:
 )
 def test_a_value_that_does_not_fit_is_refused(kind: Any, spec: str, value: object, problem: str) -> None:
     with pytest.raises(ValueError, match=re.escape(problem)):
-        slot(kind, spec).write(value)
+        placeholder(kind, spec).write(value)
 
 
 @pytest.mark.parametrize(
@@ -184,13 +184,13 @@ def test_a_value_that_does_not_fit_is_refused(kind: Any, spec: str, value: objec
 )
 def test_a_spec_that_does_not_fit_its_field_is_refused(kind: Any, spec: str, problem: str) -> None:
     with pytest.raises(SpecError, match=re.escape(problem)):
-        slot(kind, spec)
+        placeholder(kind, spec)
 
 
 def test_the_beginning_of_a_text_changes_as_the_text_does() -> None:
-    assert beginning(slot(str, "upper"), "deb") == "DEB"
-    assert beginning(slot(str, "raw"), "a#") == "a#"
-    assert beginning(slot(datetime, ""), "2018-08") == "2018-08"
+    assert beginning(placeholder(str, "upper"), "deb") == "DEB"
+    assert beginning(placeholder(str, "raw"), "a#") == "a#"
+    assert beginning(placeholder(datetime, ""), "2018-08") == "2018-08"
 
 
 @pytest.mark.parametrize(
@@ -203,4 +203,4 @@ def test_the_beginning_of_a_text_changes_as_the_text_does() -> None:
 )
 def test_what_no_text_begins_with_is_refused(kind: Any, spec: str, text: object, problem: str) -> None:
     with pytest.raises(ValueError, match=re.escape(problem)):
-        beginning(slot(kind, spec), text)
+        beginning(placeholder(kind, spec), text)

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynaorm.entity.text.shape import ANYTHING, Run, Shape, digits, may_meet, shape_of_text
+from dynaorm.entity.text.shape import ANYTHING, CharacterRun, Shape, digits, may_meet, shape_of_text
 
 AB = frozenset("ab")
 PARTS = st.one_of(
     st.text("abc", max_size=2),
     st.builds(
-        lambda chars, least, more, but: Run(frozenset(chars), least, least + more, but),
+        lambda chars, least, more, but: CharacterRun(frozenset(chars), least, least + more, but),
         st.text("abc", min_size=1, max_size=2),
         st.integers(0, 2),
         st.integers(0, 2),
@@ -48,18 +48,18 @@ def test_the_order_of_two_shapes_does_not_matter(a: Shape, b: Shape) -> None:
 
 @given(st.text(), st.data())
 def test_a_text_and_anything_that_covers_it_meet(text: str, data: st.DataObject) -> None:
-    parts: list[str | Run] = []
+    parts: list[str | CharacterRun] = []
     rest = text
     while rest:
         size = data.draw(st.integers(1, len(rest)))
         piece, rest = rest[:size], rest[size:]
-        covers: list[str | Run] = [
+        covers: list[str | CharacterRun] = [
             piece,
             ANYTHING,
-            Run(frozenset(piece)),
-            Run(frozenset(piece), size),
-            Run(frozenset(piece), 0, size),
-            Run(frozenset("x#") - set(piece), size, but=True),
+            CharacterRun(frozenset(piece)),
+            CharacterRun(frozenset(piece), size),
+            CharacterRun(frozenset(piece), 0, size),
+            CharacterRun(frozenset("x#") - set(piece), size, but=True),
         ]
         parts.append(data.draw(st.sampled_from(covers)))
     assert may_meet((text,) if text else (), tuple(parts))
@@ -73,14 +73,14 @@ def test_a_text_and_anything_that_covers_it_meet(text: str, data: st.DataObject)
         ((), (ANYTHING,), True),
         (("USER#", ANYTHING), ("ORDER#", ANYTHING), False),
         (("USER#", ANYTHING), ("USER#", digits(6, 6)), True),
-        (("USER#", Run(frozenset("#"), but=True)), ("USER#", ANYTHING, "#x"), False),
+        (("USER#", CharacterRun(frozenset("#"), but=True)), ("USER#", ANYTHING, "#x"), False),
         (("v", digits(1, None), "_", ANYTHING), ("v0_Audit",), True),
         (("v", digits(1, None), "_", ANYTHING), ("version",), False),
         ((digits(3, None),), (digits(1, 2),), False),
         ((digits(3, None),), (digits(1, 3),), True),
-        ((digits(1, None), "x"), (Run(AB), digits(2, 4), Run(frozenset("x"), 1)), True),
-        ((Run(frozenset("ab"), 5, but=True),), (Run(frozenset("cd"), 5, but=True),), True),
-        ((Run(frozenset("ab"), 1, but=True),), (Run(AB, 1),), False),
+        ((digits(1, None), "x"), (CharacterRun(AB), digits(2, 4), CharacterRun(frozenset("x"), 1)), True),
+        ((CharacterRun(frozenset("ab"), 5, but=True),), (CharacterRun(frozenset("cd"), 5, but=True),), True),
+        ((CharacterRun(frozenset("ab"), 1, but=True),), (CharacterRun(AB, 1),), False),
     ],
 )
 def test_known_pairs(a: Shape, b: Shape, *, meet: bool) -> None:

@@ -13,8 +13,8 @@ from dynaorm.flow.protocol.retry import DEFAULT_RETRY
 from dynaorm.flow.query.query import _fingerprint, page_of
 from dynaorm.item.value import Item
 from dynaorm.query.cursor import Position, encode_cursor
-from dynaorm.query.question import queried
-from dynaorm.query.strand import strands_of
+from dynaorm.query.key_query import key_queries_of
+from dynaorm.query.query_spec import queried
 from dynaorm.session.drive import drive
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.scripted import ScriptedTransport
@@ -242,11 +242,11 @@ def test_a_cursor_of_another_query_is_refused_and_nothing_is_sent() -> None:
 def test_a_cursor_of_fewer_strands_does_not_begin_the_others_again() -> None:
     transport = ScriptedTransport()
     context = Context(str, DEFAULT_RETRY, FakeClock())
-    question = queried(Ticket.by_status, {"status": any_of("open", "closed")})
-    strands = strands_of(question, str, consistent=False)
-    forged = encode_cursor(Position((True,)), _fingerprint(question, strands))
+    spec = queried(Ticket.by_status, {"status": any_of("open", "closed")})
+    key_queries = key_queries_of(spec, str, consistent=False)
+    forged = encode_cursor(Position((True,)), _fingerprint(spec, key_queries))
     with pytest.raises(InvalidCursor):
-        drive(page_of(question, context, 5, forged), transport, FakeClock())
+        drive(page_of(spec, context, 5, forged), transport, FakeClock())
     assert not transport.calls
 
 
@@ -262,11 +262,11 @@ def test_a_cursor_of_fewer_strands_does_not_begin_the_others_again() -> None:
 def test_a_cursor_made_up_of_a_key_outside_the_query_is_refused_and_nothing_is_sent(start: Item) -> None:
     transport = ScriptedTransport()
     context = Context(str, DEFAULT_RETRY, FakeClock())
-    question = session_on(transport).query(Ticket, project="p").ge(number=4)._question
-    strands = strands_of(question, str, consistent=False)
-    forged = encode_cursor(Position((start,)), _fingerprint(question, strands))
+    spec = session_on(transport).query(Ticket, project="p").ge(number=4)._spec
+    key_queries = key_queries_of(spec, str, consistent=False)
+    forged = encode_cursor(Position((start,)), _fingerprint(spec, key_queries))
     with pytest.raises(InvalidCursor, match="damaged"):
-        drive(page_of(question, context, 5, forged), transport, FakeClock())
+        drive(page_of(spec, context, 5, forged), transport, FakeClock())
     assert not transport.calls
 
 

@@ -7,10 +7,10 @@ import pytest
 
 from dynaorm import Entity, F, GlobalIndex, Index, Key, Session, Table, any_of
 from dynaorm.entity.mapping.mapping import mapping_of
-from dynaorm.entity.state import OnPage, carried_by, state_of
+from dynaorm.entity.state import LazyItem, carried_by, state_of
 from dynaorm.errors import DecodeError
 from dynaorm.flow.protocol.call import Call
-from dynaorm.flow.query.sighting import Seen, key_at, place_in
+from dynaorm.flow.query.buffer import FoundItem, key_at, source_of
 from dynaorm.item.json_body import Body, encode_body
 from dynaorm.item.value import Item
 from dynaorm.testing.scripted import Answer, ScriptedTransport
@@ -48,7 +48,7 @@ def asked(*answers: Answer, **options: Any) -> tuple[Session, ScriptedTransport]
 
 def is_straight(entity: Entity) -> bool:
     """Whether an entity was made without its item having been taken apart."""
-    return isinstance(carried_by(entity), OnPage)
+    return isinstance(carried_by(entity), LazyItem)
 
 
 def test_entities_come_straight_out_of_their_answers_and_in_order() -> None:
@@ -83,7 +83,7 @@ def test_pages_end_where_the_last_entity_returned_was(size: int) -> None:
 def test_where_an_entity_was_is_known_whatever_has_become_of_it_since() -> None:
     session, _ = asked(answer(item(1)), {})
     (task,) = session.query(Task, project="p").all()
-    place = place_in(task)
+    place = source_of(task)
     session.delete(task)
     assert state_of(task) is None
     assert key_at(place, ("SK",)) == {"SK": {"S": "TASK#0001"}}
@@ -162,6 +162,6 @@ def test_a_place_is_an_item_or_what_will_give_it() -> None:
     session, _ = asked(answer(item(1)))
     (task,) = session.query(Task, project="p").all()
     names = ("PK", "SK")
-    places = [place_in(Seen(mapping_of(Task), item(1))), place_in(task)]
+    places = [source_of(FoundItem(mapping_of(Task), item(1))), source_of(task)]
     assert [key_at(place, names) for place in places] == [{name: item(1)[name] for name in names}] * 2
     assert key_at(None, names) is None

@@ -11,10 +11,10 @@ from dynaorm.flow.protocol.context import Context
 from dynaorm.late import late
 
 if TYPE_CHECKING:
-    from dynaorm.query import question
+    from dynaorm.query import query_spec
     from dynaorm.session import query as queries
 else:
-    late(globals(), question="dynaorm.query.question", queries="dynaorm.session.query")
+    late(globals(), query_spec="dynaorm.query.query_spec", queries="dynaorm.session.query")
 
 E = TypeVar("E")
 A = TypeVar("A")
@@ -26,7 +26,7 @@ T = TypeVar("T")
 Asked: TypeAlias = type[E] | IndexOf[E]
 
 
-class Asking(ABC):
+class QueryMethods(ABC):
     """What can be asked of a session."""
 
     _context: Context
@@ -43,7 +43,7 @@ class Asking(ABC):
         Raises:
             UnknownField: a keyword is no field of the class.
         """
-        return queries.Query(question.queried(source, fields), self._context, self._run)
+        return queries.Query(query_spec.queried(source, fields), self._context, self._run)
 
     @overload
     def collection(self, first: Asked[A], /, **fields: Any) -> queries.Collection[A, tuple[list[A]]]: ...
@@ -71,11 +71,11 @@ class Asking(ABC):
             UnknownField: a keyword is a field of none of the classes.
             UsageError: they are not in one table or index.
         """
-        return queries.Collection(question.collected((first, *others), fields), self._context, self._run)
+        return queries.Collection(query_spec.collected((first, *others), fields), self._context, self._run)
 
     def scan(self, source: Asked[E], /, *, segments: int = 1) -> queries.Query[E]:
         """Every entity of a class, or of its place in an index, in no order: reads the whole table.
 
         ``segments``: into how many parts the table is divided, which are read at once (Scan's ``TotalSegments``).
         """
-        return queries.Query(question.scanned(source, segments), self._context, self._run)
+        return queries.Query(query_spec.scanned(source, segments), self._context, self._run)

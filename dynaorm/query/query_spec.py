@@ -38,7 +38,7 @@ def any_of(*values: Any) -> Any:
 
 
 @record
-class Question:
+class QuerySpec:
     """A query as asked for.
 
     Attributes:
@@ -73,7 +73,7 @@ class Question:
     def __str__(self) -> str:
         return ", ".join(map(str, self.sources))
 
-    def where(self, fields: Mapping[str, Any]) -> "Question":
+    def where(self, fields: Mapping[str, Any]) -> "QuerySpec":
         """With these fields equal to these values. Raises UnknownField, UsageError."""
         if fields:
             self._refuse_scan("condition on its key")
@@ -83,7 +83,7 @@ class Question:
                 raise _asked_twice(name)
         return replace(self, equal=MappingProxyType({**self.equal, **fields}))
 
-    def bounded(self, operator: Operator, fields: Mapping[str, Any]) -> "Question":
+    def bounded(self, operator: Operator, fields: Mapping[str, Any]) -> "QuerySpec":
         """With a condition on one field of the sort key. Raises UnknownField, UsageError."""
         if len(fields) != 1:
             raise UsageError(
@@ -103,25 +103,25 @@ class Question:
         bound = Bound(name, operator, _values(operator, name, value))
         return replace(self, bounds=(*self.bounds, bound))
 
-    def filtered(self, conditions: Iterable[Condition]) -> "Question":
+    def filtered(self, conditions: Iterable[Condition]) -> "QuerySpec":
         """With conditions on fields outside the key; they are judged after reading, and save no capacity."""
         return replace(self, filters=(*self.filters, *conditions))
 
-    def backwards(self) -> "Question":
+    def backwards(self) -> "QuerySpec":
         self._refuse_scan("descending()")
         return replace(self, descending=True)
 
-    def limited(self, limit: int) -> "Question":
+    def limited(self, limit: int) -> "QuerySpec":
         if type(limit) is not int or limit < 0:
             raise UsageError(
                 problem=f"limit({limit!r}) is no number of entities", remedy="give 0 or more, or leave it out"
             )
         return replace(self, limit=limit if self.limit is None else min(limit, self.limit))
 
-    def with_expired(self) -> "Question":
+    def with_expired(self) -> "QuerySpec":
         return replace(self, expired=True)
 
-    def read_consistently(self) -> "Question":
+    def read_consistently(self) -> "QuerySpec":
         if self.source.is_global:
             raise UsageError(
                 problem=f"{self} asks a global index, which DynamoDB reads eventually consistent alone",
@@ -142,12 +142,12 @@ class Question:
             raise UnknownField(entity=str(self), field=name, known=tuple(known))
 
 
-def queried(named: Any, fields: Mapping[str, Any]) -> Question:
+def queried(named: Any, fields: Mapping[str, Any]) -> QuerySpec:
     """A query of one class or index. Raises UnknownField, UsageError."""
-    return Question((source_of(named),)).where(fields)
+    return QuerySpec((source_of(named),)).where(fields)
 
 
-def collected(named: Sequence[Any], fields: Mapping[str, Any]) -> Question:
+def collected(named: Sequence[Any], fields: Mapping[str, Any]) -> QuerySpec:
     """A query of several classes in one item collection. Raises UnknownField, UsageError."""
     sources = tuple(source_of(one) for one in named)
     if not sources:
@@ -160,15 +160,15 @@ def collected(named: Sequence[Any], fields: Mapping[str, Any]) -> Question:
             problem=f"{', '.join(map(str, sources))} are not all in one table or index",
             remedy="collect classes of one table, or indexes that are one GlobalIndex; query the others by themselves",
         )
-    return Question(sources).where(fields)
+    return QuerySpec(sources).where(fields)
 
 
-def scanned(named: Any, segments: int) -> Question:
+def scanned(named: Any, segments: int) -> QuerySpec:
     """A scan of the table or index of one class. Raises UsageError."""
     # Amazon DynamoDB API Reference, Scan: TotalSegments is 1 to 1,000,000.
     if type(segments) is not int or not 1 <= segments <= 1_000_000:
         raise UsageError(problem=f"segments={segments!r}", remedy="give a number from 1 to 1000000")
-    return Question((source_of(named),), segments=segments)
+    return QuerySpec((source_of(named),), segments=segments)
 
 
 def _asked_twice(name: str) -> UsageError:

@@ -29,7 +29,7 @@ _ROUNDS: Final = 12
 
 
 @record
-class Place:
+class ItemAddress:
     """Where an item is, or would be."""
 
     table: Table
@@ -40,46 +40,50 @@ class Place:
         return ident_of(self.table, self.key)
 
 
-Inquiry: TypeAlias = Generator[Sequence[Place], Sequence[Item | None], T]
+StoredCheck: TypeAlias = Generator[Sequence[ItemAddress], Sequence[Item | None], T]
 """Asks for items by their places, is sent them in order (None for none), and ends with what it found out."""
 
 
 @record(frozen=False)
-class _Asking:
-    inquiry: Inquiry[Any]
-    wanted: Sequence[Place] = ()
+class _RunningCheck:
+    check: StoredCheck[Any]
+    wanted: Sequence[ItemAddress] = ()
     result: Any = None
     is_over: bool = False
 
     def go_on(self, items: Sequence[Item | None] | None) -> None:
         try:
-            self.wanted = next(self.inquiry) if items is None else self.inquiry.send(items)
+            self.wanted = next(self.check) if items is None else self.check.send(items)
         except StopIteration as stop:
             self.result, self.is_over = stop.value, True
 
 
 def answer_all(
-    inquiries: Iterable[Inquiry[T]], seen: Mapping[Ident, Item], context: Context, cost: ReadCost
+    checks: Iterable[StoredCheck[T]], seen: Mapping[Ident, Item], context: Context, cost: ReadCost
 ) -> Flow[list[T]]:
     """The results of many inquiries, answered together, strongly consistent; ``seen`` need not be read again."""
-    asking = [_Asking(one) for one in inquiries]
+    asking = [_RunningCheck(one) for one in checks]
     known: dict[Ident, Item | None] = dict(seen)
     for one in asking:
         one.go_on(None)
     while waiting := [one for one in asking if not one.is_over]:
-        places = {place.ident: place for one in waiting for place in one.wanted if place.ident not in known}
-        known.update(dict.fromkeys(places))
-        known.update((yield from read_places(places.values(), context, cost)))
+        addresses = {
+            address.ident: address for one in waiting for address in one.wanted if address.ident not in known
+        }
+        known.update(dict.fromkeys(addresses))
+        known.update((yield from read_addresses(addresses.values(), context, cost)))
         for one in waiting:
-            one.go_on([known[place.ident] for place in one.wanted])
+            one.go_on([known[address.ident] for address in one.wanted])
     return [one.result for one in asking]
 
 
-def read_places(places: Iterable[Place], context: Context, cost: ReadCost) -> Flow[dict[Ident, Item]]:
+def read_addresses(
+    addresses: Iterable[ItemAddress], context: Context, cost: ReadCost
+) -> Flow[dict[Ident, Item]]:
     """The items that are stored in some places, strongly consistent, several batches at a time."""
     of_table: dict[str, tuple[Table, list[Item]]] = {}
-    for place in places:
-        of_table.setdefault(place.table.name, (place.table, []))[1].append(place.key)
+    for address in addresses:
+        of_table.setdefault(address.table.name, (address.table, []))[1].append(address.key)
     batches = [
         (table, batch, ReadCost())
         for table, keys in of_table.values()
@@ -105,17 +109,17 @@ class _Snapshot:
     """What an inquiry may know, and what it asked for."""
 
     items: Mapping[Ident, Item | None]
-    asked: dict[Ident, Place] = field(default_factory=dict)
+    asked: dict[Ident, ItemAddress] = field(default_factory=dict)
 
-    def answers(self, wanted: Sequence[Place]) -> list[Item | None] | None:
+    def answers(self, wanted: Sequence[ItemAddress]) -> list[Item | None] | None:
         """The items asked for; None where one of them was not read."""
-        self.asked.update((place.ident, place) for place in wanted)
-        if any(place.ident not in self.items for place in wanted):
+        self.asked.update((address.ident, address) for address in wanted)
+        if any(address.ident not in self.items for address in wanted):
             return None
-        return [self.items[place.ident] for place in wanted]
+        return [self.items[address.ident] for address in wanted]
 
 
-def answer_at_once(begin: Callable[[], Inquiry[T]], context: Context, cost: ReadCost) -> Flow[T | None]:
+def answer_at_once(begin: Callable[[], StoredCheck[T]], context: Context, cost: ReadCost) -> Flow[T | None]:
     """The result of an inquiry to which all answers are of one moment; None where it changes all the time.
 
     Everything it asked for is read by one transaction. Where that makes it ask for more, it begins anew.
@@ -123,14 +127,14 @@ def answer_at_once(begin: Callable[[], Inquiry[T]], context: Context, cost: Read
     items: Mapping[Ident, Item | None] = {}
     for _ in range(_ROUNDS):
         snapshot = _Snapshot(items)
-        asking = _Asking(begin())
+        asking = _RunningCheck(begin())
         asking.go_on(None)
         while not asking.is_over and (answers := snapshot.answers(asking.wanted)) is not None:
             asking.go_on(answers)
         if asking.is_over:
             result: T = asking.result
             return result
-        asking.inquiry.close()
+        asking.check.close()
         if len(snapshot.asked) > TRANSACT_GET_LIMIT:
             return None
         items = yield from _read_at_once(snapshot.asked, context, cost)
@@ -138,13 +142,13 @@ def answer_at_once(begin: Callable[[], Inquiry[T]], context: Context, cost: Read
 
 
 def _read_at_once(
-    places: Mapping[Ident, Place], context: Context, cost: ReadCost
+    addresses: Mapping[Ident, ItemAddress], context: Context, cost: ReadCost
 ) -> Flow[dict[Ident, Item | None]]:
     gets = [
-        {"Get": {"TableName": context.table_name(place.table.name), "Key": dict(place.key)}}
-        for place in places.values()
+        {"Get": {"TableName": context.table_name(address.table.name), "Key": dict(address.key)}}
+        for address in addresses.values()
     ]
     call = Call("TransactGetItems", {"TransactItems": gets, "ReturnConsumedCapacity": "TOTAL"})
     reply = yield from repeat(call, context)
     cost.add(reply)
-    return {ident: one.get("Item") or None for ident, one in zip(places, reply["Responses"], strict=True)}
+    return {ident: one.get("Item") or None for ident, one in zip(addresses, reply["Responses"], strict=True)}

@@ -7,8 +7,8 @@ import pytest
 
 from dynaorm import Attribute, Entity, F, GlobalIndex, Index, LocalIndex, NumberKey, Table, any_of
 from dynaorm.errors import InvalidValue, UnknownField, UsageError
-from dynaorm.query.question import Question, collected, queried, scanned
-from dynaorm.query.strand import strands_of
+from dynaorm.query.key_query import key_queries_of
+from dynaorm.query.query_spec import QuerySpec, collected, queried, scanned
 
 app = Table(
     "app",
@@ -54,9 +54,9 @@ class Audit(Entity, table=app, pk="EQUIPMENT#{equipment}", sk="Audit#{part}", ve
     part: str
 
 
-def requests(question: Question, *, consistent: bool = False) -> list[dict[str, Any]]:
-    found = strands_of(question, lambda name: f"test-{name}", consistent=consistent)
-    return [dict(strand.request) for strand in found.strands]
+def requests(spec: QuerySpec, *, consistent: bool = False) -> list[dict[str, Any]]:
+    found = key_queries_of(spec, lambda name: f"test-{name}", consistent=consistent)
+    return [dict(key_query.request) for key_query in found.key_queries]
 
 
 COST = {"TableName": "test-app", "ReturnConsumedCapacity": "TOTAL"}
@@ -80,8 +80,8 @@ def test_a_whole_key_is_asked_for_by_equality() -> None:
 
 
 def test_order_consistency_and_filter_are_part_of_the_request() -> None:
-    question = queried(Ticket, {"project": "p"}).filtered([F.status == "open"]).backwards()
-    (request,) = requests(question, consistent=True)
+    spec = queried(Ticket, {"project": "p"}).filtered([F.status == "open"]).backwards()
+    (request,) = requests(spec, consistent=True)
     assert request["ScanIndexForward"] is False
     assert request["ConsistentRead"] is True
     assert request["FilterExpression"] == "#n2 = :v2"
@@ -125,9 +125,9 @@ def test_native_keys_are_asked_part_by_part() -> None:
 
 
 def test_the_parts_of_a_native_sort_key_are_given_from_the_left() -> None:
-    question = queried(Order.native, {"tenant": "t", "region": "eu"}).bounded(">=", {"amount": 5})
+    spec = queried(Order.native, {"tenant": "t", "region": "eu"}).bounded(">=", {"amount": 5})
     with pytest.raises(UsageError, match="amount comes after year"):
-        requests(question)
+        requests(spec)
 
 
 def test_versions_are_left_aside_by_the_latest_copys_prefix() -> None:
@@ -148,18 +148,18 @@ def test_classes_of_other_partitions_are_no_collection() -> None:
 
 
 def test_keys_alone_are_asked_for_with_what_tells_whose_they_are() -> None:
-    question = queried(Ticket.by_status, {"status": "open", "number": 3})
-    (request,) = requests(Question(question.sources, question.equal, keys_only=True))
+    spec = queried(Ticket.by_status, {"status": "open", "number": 3})
+    (request,) = requests(QuerySpec(spec.sources, spec.equal, keys_only=True))
     names = request["ExpressionAttributeNames"]
     asked = [names[name] for name in request["ProjectionExpression"].split(", ")]
     assert asked == ["PK", "SK", "GSI1PK", "GSI1SK", "_type", "number"]
 
 
 def test_a_filter_on_a_part_of_the_items_waits_for_the_whole_ones() -> None:
-    question = queried(Ticket.by_keys, {"status": "open"}).filtered([F.number > 3])
-    found = strands_of(question, str, consistent=False)
+    spec = queried(Ticket.by_keys, {"status": "open"}).filtered([F.number > 3])
+    found = key_queries_of(spec, str, consistent=False)
     assert found.local_filter is not None
-    assert "FilterExpression" not in found.strands[0].request
+    assert "FilterExpression" not in found.key_queries[0].request
 
 
 def test_a_scan_reads_segments_and_leaves_other_classes_to_dynamodb() -> None:

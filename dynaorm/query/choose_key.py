@@ -13,13 +13,13 @@ from dynaorm.entity.template.template import KeyValueError
 from dynaorm.errors import UsageError
 from dynaorm.item.value import AttributeValue
 from dynaorm.query.key_range import EVERY_KEY, Bound, KeyRange, key_range
-from dynaorm.query.question import AnyOf, Question
+from dynaorm.query.query_spec import AnyOf, QuerySpec
 from dynaorm.query.source import Source
 from dynaorm.record import record
 
 
 @record
-class Ask:
+class KeyCondition:
     """One partition of a table or index, and what is wanted of it.
 
     Attributes:
@@ -37,21 +37,21 @@ class Ask:
         return any(one.is_empty for one in self.ranges)
 
 
-def asks_of(question: Question, source: Source) -> Iterator[Ask]:
+def key_conditions_of(spec: QuerySpec, source: Source) -> Iterator[KeyCondition]:
     """What one source is asked, any of several values one by one.
 
     Raises:
         UsageError: the key of the source does not serve the fields that are given.
         InvalidValue: a value cannot be part of the key.
     """
-    given = {name: value for name, value in question.equal.items() if name in source.mapping.fields}
-    _check_served(source, given, question.bounds)
+    given = {name: value for name, value in spec.equal.items() if name in source.mapping.fields}
+    _check_served(source, given, spec.bounds)
     for equal in _combinations(given):
         try:
-            ranges = _ranges(source, equal, question.bounds)
+            ranges = _ranges(source, equal, spec.bounds)
             held = tuple((name, equal[name]) for name in shard_fields(source) if name in equal)
             for partition in product(*(_partition_values(part, equal) for part in source.partition)):
-                yield Ask(partition, ranges, held)
+                yield KeyCondition(partition, ranges, held)
         except KeyValueError as problem:
             invalid = source.mapping.invalid(problem.field, problem.value, problem.problem)
             raise invalid from source.mapping.told(problem.field, problem)

@@ -8,31 +8,31 @@ Rule 2. Whoever was returned last says where the walk stands, whatever has becom
 from collections.abc import Mapping
 from typing import Any, NamedTuple, TypeAlias
 
-from dynaorm.entity.json_reader.answer import Reading, Wire, wire_of
+from dynaorm.entity.json_reader.answer import JsonReader, Reading, json_reader_of
 from dynaorm.entity.mapping.mapping import EntityMapping
-from dynaorm.entity.state import OnPage, place_of
+from dynaorm.entity.state import LazyItem, place_of
 from dynaorm.item.value import AttributeValue, Item
-from dynaorm.query.question import Question
-from dynaorm.query.strand import Strand, Strands
+from dynaorm.query.key_query import KeyQueries, KeyQuery
+from dynaorm.query.query_spec import QuerySpec
 
 
-class Seen(NamedTuple):
+class FoundItem(NamedTuple):
     """A visible item, with its class."""
 
     mapping: EntityMapping
     item: Item
 
 
-Place: TypeAlias = Item | OnPage
+ItemSource: TypeAlias = Item | LazyItem
 """Where something was found: the item, or what will give it."""
 
 
-def place_in(sighted: Any) -> Place:
+def source_of(sighted: Any) -> ItemSource:
     """The place of something in hand."""
-    return sighted.item if isinstance(sighted, Seen) else place_of(sighted)
+    return sighted.item if isinstance(sighted, FoundItem) else place_of(sighted)
 
 
-def key_at(place: Place | None, names: tuple[str, ...]) -> dict[str, AttributeValue] | None:
+def key_at(place: ItemSource | None, names: tuple[str, ...]) -> dict[str, AttributeValue] | None:
     """The key attributes at a place."""
     if place is None:
         return None
@@ -40,21 +40,21 @@ def key_at(place: Place | None, names: tuple[str, ...]) -> dict[str, AttributeVa
     return {name: item[name] for name in names}
 
 
-def wire_for(question: Question, strands: Strands, wanted: tuple[type, ...]) -> Wire | None:
+def json_reader_for(spec: QuerySpec, key_queries: KeyQueries, wanted: tuple[type, ...]) -> JsonReader | None:
     """What reads the answers to a question into entities; None where items have to be looked into."""
-    several = len(strands.strands) > 1 and question.segments is None
-    if question.keys_only or several or not question.source.is_whole or not strands.strands:
+    several = len(key_queries.key_queries) > 1 and spec.segments is None
+    if spec.keys_only or several or not spec.source.is_whole or not key_queries.key_queries:
         return None
-    first = strands.strands[0]
+    first = key_queries.key_queries[0]
     if first.held:
         return None
     names = tuple(name for name, _ in first.checks)
-    return wire_of(question.source.table, wanted, first.operation, names or None)
+    return json_reader_of(spec.source.table, wanted, first.operation, names or None)
 
 
-def admitted(reading: Reading, strand: Strand) -> list[Any]:
+def admitted(reading: Reading, key_query: KeyQuery) -> list[Any]:
     """Of what was read, what was asked for."""
-    if not strand.checks:
+    if not key_query.checks:
         return reading.found
     pairs = zip(reading.found, reading.heads, strict=True)
-    return [found for found, head in pairs if strand.admits(head)]
+    return [found for found, head in pairs if key_query.admits(head)]

@@ -6,7 +6,7 @@ import pytest
 
 from dynaorm import Entity, GlobalIndex, Index, LocalIndex, Table, any_of
 from dynaorm.errors import UnknownField, UsageError
-from dynaorm.query.question import Question, collected, queried, scanned
+from dynaorm.query.query_spec import QuerySpec, collected, queried, scanned
 
 app = Table("app", indexes=[GlobalIndex("GSI1"), LocalIndex("LSI1")])
 other = Table("other")
@@ -29,9 +29,9 @@ class Elsewhere(Entity, table=other, pk="PROJECT#{project}", sk="E"):
 
 
 def test_every_method_makes_another_question() -> None:
-    question = queried(Ticket, {"project": "p"})
-    longer = question.bounded(">=", {"number": 1}).backwards().limited(3)
-    assert question == queried(Ticket, {"project": "p"})
+    spec = queried(Ticket, {"project": "p"})
+    longer = spec.bounded(">=", {"number": 1}).backwards().limited(3)
+    assert spec == queried(Ticket, {"project": "p"})
     assert (longer.descending, longer.limit, len(longer.bounds)) == (True, 3, 1)
 
 
@@ -43,29 +43,29 @@ def test_a_name_that_is_no_field_is_refused_with_the_nearest_one() -> None:
 
 
 def test_a_field_is_asked_for_once() -> None:
-    question = queried(Ticket, {"project": "p"})
+    spec = queried(Ticket, {"project": "p"})
     with pytest.raises(UsageError, match="project is asked for twice"):
-        question.where({"project": "q"})
+        spec.where({"project": "q"})
     with pytest.raises(UsageError, match="project is asked for twice"):
-        question.bounded("<", {"project": "q"})
+        spec.bounded("<", {"project": "q"})
     with pytest.raises(UsageError, match="number is asked for twice"):
-        question.bounded("<", {"number": 3}).where({"number": 4})
+        spec.bounded("<", {"number": 3}).where({"number": 4})
 
 
 def test_one_field_is_bounded() -> None:
-    question = queried(Ticket, {"project": "p"}).bounded("<", {"number": 3})
+    spec = queried(Ticket, {"project": "p"}).bounded("<", {"number": 3})
     with pytest.raises(UsageError, match="number and status are both bounded"):
-        question.bounded(">", {"status": "a"})
+        spec.bounded(">", {"status": "a"})
     with pytest.raises(UsageError, match="takes one field"):
-        question.bounded(">", {})
+        spec.bounded(">", {})
 
 
 def test_between_takes_two_bounds_and_no_condition_takes_any_of() -> None:
-    question = queried(Ticket, {"project": "p"})
+    spec = queried(Ticket, {"project": "p"})
     with pytest.raises(UsageError, match=r"write between\(number=\(low, high\)\)"):
-        question.bounded("between", {"number": 3})
+        spec.bounded("between", {"number": 3})
     with pytest.raises(UsageError, match="several values"):
-        question.bounded("<", {"number": any_of(1, 2)})
+        spec.bounded("<", {"number": any_of(1, 2)})
 
 
 @pytest.mark.parametrize("limit", [-1, True, 1.5, "3"])
@@ -85,11 +85,11 @@ def test_a_global_index_is_not_read_consistently() -> None:
 
 
 def test_a_scan_has_no_key_conditions_and_no_order() -> None:
-    question = scanned(Ticket, 4)
-    refusals: list[Callable[[], Question]] = [
-        lambda: question.where({"project": "p"}),
-        lambda: question.bounded("<", {"number": 1}),
-        question.backwards,
+    spec = scanned(Ticket, 4)
+    refusals: list[Callable[[], QuerySpec]] = [
+        lambda: spec.where({"project": "p"}),
+        lambda: spec.bounded("<", {"number": 1}),
+        spec.backwards,
     ]
     for refused in refusals:
         with pytest.raises(UsageError, match="a scan reads every item in no order"):

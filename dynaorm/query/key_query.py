@@ -21,17 +21,17 @@ from dynaorm.item.condition import (
 from dynaorm.item.evaluate import holds
 from dynaorm.item.placeholder import Placeholders
 from dynaorm.item.value import AttributeValue, Item
+from dynaorm.query.choose_key import KeyCondition, key_conditions_of, shard_fields
 from dynaorm.query.filter import of_classes, resolved_filter
 from dynaorm.query.key_range import KeyRange
-from dynaorm.query.question import Question
-from dynaorm.query.serve import Ask, asks_of, shard_fields
+from dynaorm.query.query_spec import QuerySpec
 from dynaorm.record import record, replace
 
 Admits: TypeAlias = Callable[[AttributeValue], bool]
 
 
 @record
-class Strand:
+class KeyQuery:
     """One partition or segment to walk.
 
     Attributes:
@@ -61,7 +61,7 @@ class Strand:
 
 
 @record
-class Strands:
+class KeyQueries:
     """All that answers a question.
 
     Attributes:
@@ -69,71 +69,73 @@ class Strands:
         local_filter: what has to hold of a whole item, where the index could not judge it.
     """
 
-    strands: tuple[Strand, ...]
+    key_queries: tuple[KeyQuery, ...]
     local_filter: Condition | None = None
 
 
-def strands_of(question: Question, table_name: Callable[[str], str], *, consistent: bool) -> Strands:
+def key_queries_of(spec: QuerySpec, table_name: Callable[[str], str], *, consistent: bool) -> KeyQueries:
     """The requests that answer a question. ``consistent``: what to do where the question does not say.
 
     Raises:
         UsageError: no key serves the fields, or a filter names a key.
         InvalidValue: a value cannot be part of the key.
     """
-    source = question.source
-    condition = resolved_filter(question)
+    source = spec.source
+    condition = resolved_filter(spec)
     local = None if source.is_whole else condition
     request: dict[str, Any] = {"TableName": table_name(source.table.name)}
     if source.index is not None:
         request["IndexName"] = source.index.name
-    if (question.consistent is None and consistent and not source.is_global) or question.consistent:
+    if (spec.consistent is None and consistent and not source.is_global) or spec.consistent:
         request["ConsistentRead"] = True
-    if question.descending:
+    if spec.descending:
         request["ScanIndexForward"] = False
     request["ReturnConsumedCapacity"] = "TOTAL"
     server = condition if source.is_whole else None
-    if question.segments is not None:
-        return Strands(_segments(question, request, all_of(of_classes(question), server)), local)
-    asked = [ask for ask in _asks(question) if not ask.is_empty]
-    found = [_strand(question, request, ask, server) for ask in asked]
-    return Strands(tuple({repr(one.request): one for one in found}.values()), local)
+    if spec.segments is not None:
+        return KeyQueries(_segments(spec, request, all_of(of_classes(spec), server)), local)
+    asked = [key_condition for key_condition in _key_conditions(spec) if not key_condition.is_empty]
+    found = [_key_query(spec, request, key_condition, server) for key_condition in asked]
+    return KeyQueries(tuple({repr(one.request): one for one in found}.values()), local)
 
 
-def _strand(question: Question, request: Mapping[str, Any], ask: Ask, server: Condition | None) -> Strand:
-    source, names = question.source, Placeholders()
+def _key_query(
+    spec: QuerySpec, request: Mapping[str, Any], key_condition: KeyCondition, server: Condition | None
+) -> KeyQuery:
+    source, names = spec.source, Placeholders()
     attributes = [part.attribute.name for part in source.sort]
     conditions = [
         *(
             equals(part.attribute.name, value)
-            for part, value in zip(source.partition, ask.partition, strict=True)
+            for part, value in zip(source.partition, key_condition.partition, strict=True)
         ),
-        *(one.condition for one in ask.ranges if one.condition is not None),
+        *(one.condition for one in key_condition.ranges if one.condition is not None),
     ]
     within = And(tuple(conditions)) if len(conditions) > 1 else conditions[0]
     key = render(within, names)
     checks = tuple(
         (name, one.admits)
-        for name, one in zip(attributes, ask.ranges, strict=False)
+        for name, one in zip(attributes, key_condition.ranges, strict=False)
         if one.admits is not None
     )
-    whole = {**request, "KeyConditionExpression": key, **_expressions(question, names, server)}
-    return Strand("Query", whole, checks, ask.held, within)
+    whole = {**request, "KeyConditionExpression": key, **_expressions(spec, names, server)}
+    return KeyQuery("Query", whole, checks, key_condition.held, within)
 
 
-def _segments(question: Question, request: Mapping[str, Any], server: Condition | None) -> tuple[Strand, ...]:
-    total = question.segments or 1
-    whole = {**request, **_expressions(question, Placeholders(), server)}
+def _segments(spec: QuerySpec, request: Mapping[str, Any], server: Condition | None) -> tuple[KeyQuery, ...]:
+    total = spec.segments or 1
+    whole = {**request, **_expressions(spec, Placeholders(), server)}
     if total == 1:
-        return (Strand("Scan", whole),)
-    return tuple(Strand("Scan", {**whole, "Segment": one, "TotalSegments": total}) for one in range(total))
+        return (KeyQuery("Scan", whole),)
+    return tuple(KeyQuery("Scan", {**whole, "Segment": one, "TotalSegments": total}) for one in range(total))
 
 
-def _expressions(question: Question, names: Placeholders, server: Condition | None) -> dict[str, Any]:
+def _expressions(spec: QuerySpec, names: Placeholders, server: Condition | None) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if server is not None:
         found["FilterExpression"] = render(server, names)
-    if question.keys_only and question.source.is_whole:
-        found["ProjectionExpression"] = ", ".join(names.name(name) for name in _needed_for_keys(question))
+    if spec.keys_only and spec.source.is_whole:
+        found["ProjectionExpression"] = ", ".join(names.name(name) for name in _needed_for_keys(spec))
     if names.names:
         found["ExpressionAttributeNames"] = names.names
     if names.values:
@@ -141,17 +143,16 @@ def _expressions(question: Question, names: Placeholders, server: Condition | No
     return found
 
 
-def _needed_for_keys(question: Question) -> list[str]:
+def _needed_for_keys(spec: QuerySpec) -> list[str]:
     """The attributes that tell whose key it is, and whether reads see it."""
-    table = question.source.table
+    table = spec.source.table
     extra = [table.type_attribute, table.ttl_attribute]
-    if any(source.mapping.versioning is not None for source in question.sources):
+    if any(source.mapping.versioning is not None for source in spec.sources):
         extra.append(DELETED)
-    keys = [*table.key_names, *(key.name for key in question.source.keys)]
-    for source in question.sources:
+    keys = [*table.key_names, *(key.name for key in spec.source.keys)]
+    for source in spec.sources:
         extra += [
-            source.mapping.fields[name].attribute
-            for name in sorted(shard_fields(source) & set(question.equal))
+            source.mapping.fields[name].attribute for name in sorted(shard_fields(source) & set(spec.equal))
         ]
     return list(dict.fromkeys([*keys, *(name for name in extra if name is not None)]))
 
@@ -159,28 +160,35 @@ def _needed_for_keys(question: Question) -> list[str]:
 # -- several classes in one collection ---------------------------------------------------------------------------------
 
 
-def _asks(question: Question) -> list[Ask]:
+def _key_conditions(spec: QuerySpec) -> list[KeyCondition]:
     """What is asked of each partition. Several classes have to be asked the same."""
-    each = [list(asks_of(question, source)) for source in question.sources]
+    each = [list(key_conditions_of(spec, source)) for source in spec.sources]
     if len(each) == 1:
         return each[0]
     first = each[0]
-    if any([ask.partition for ask in asks] != [ask.partition for ask in first] for asks in each):
+    if any(
+        [key_condition.partition for key_condition in key_conditions]
+        != [key_condition.partition for key_condition in first]
+        for key_conditions in each
+    ):
         raise UsageError(
-            problem=f"{question} are not in one item collection: their partition keys differ",
+            problem=f"{spec} are not in one item collection: their partition keys differ",
             remedy="collect classes whose partition key renders alike for these fields, or query them one by one",
         )
     together = zip(*each, strict=True)
-    return [Ask(first[number].partition, _shared(question, asks)) for number, asks in enumerate(together)]
+    return [
+        KeyCondition(first[number].partition, _shared(spec, key_conditions))
+        for number, key_conditions in enumerate(together)
+    ]
 
 
-def _shared(question: Question, asks: Sequence[Ask]) -> tuple[KeyRange, ...]:
-    ranges = [ask.ranges for ask in asks]
+def _shared(spec: QuerySpec, key_conditions: Sequence[KeyCondition]) -> tuple[KeyRange, ...]:
+    ranges = [key_condition.ranges for key_condition in key_conditions]
     if all([one.condition for one in other] == [one.condition for one in ranges[0]] for other in ranges):
         return ranges[0]
-    if question.bounds:
+    if spec.bounds:
         raise UsageError(
-            problem=f"{question.bounds[0].field} is not the same part of the sort key in {question}",
+            problem=f"{spec.bounds[0].field} is not the same part of the sort key in {spec}",
             remedy="query the classes one by one, or bound a field that their sort keys begin with alike",
         )
     # What all of their sort keys begin with is read; the items say whose they are.
@@ -188,7 +196,7 @@ def _shared(question: Question, asks: Sequence[Ask]) -> tuple[KeyRange, ...]:
     shared = _common(min(texts), max(texts))
     if not shared:
         return ()
-    name = question.source.sort[0].attribute.name
+    name = spec.source.sort[0].attribute.name
     return (KeyRange(BeginsWith((name,), {"S": shared}), lambda value: str(value["S"]).startswith(shared)),)
 
 
@@ -207,6 +215,6 @@ def _beginning(asked: KeyRange) -> str:
     return str(value.get("S", ""))
 
 
-def keys_alone(question: Question) -> Question:
+def keys_alone(spec: QuerySpec) -> QuerySpec:
     """The same question, asking for keys alone."""
-    return replace(question, keys_only=True)
+    return replace(spec, keys_only=True)
