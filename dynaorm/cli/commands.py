@@ -11,8 +11,7 @@ from dynaorm.cli.output import Output
 from dynaorm.cli.status import CLEAN, FAILED, FOUND
 from dynaorm.cli.target import importable, keep_totals, load_target, table_names, tables_in
 from dynaorm.errors import DynaormError
-from dynaorm.flow.integrity.finding import Finding
-from dynaorm.flow.integrity.mend import Mended
+from dynaorm.flow.integrity.finding import Finding, Mended
 from dynaorm.integrity.run import RunOptions, backfill, repair, verify
 from dynaorm.session.sync import Session
 

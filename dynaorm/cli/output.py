@@ -8,8 +8,7 @@ from typing import Self
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from dynaorm.flow.integrity.finding import Finding
-from dynaorm.flow.integrity.mend import Mended, Outcome
+from dynaorm.flow.integrity.finding import Finding, Mended, Outcome
 from dynaorm.integrity.report import as_json
 
 

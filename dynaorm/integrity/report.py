@@ -1,4 +1,4 @@
-"""Findings as JSON lines, and back: one object each, keys in a fixed order, binary values in base64."""
+"""Write findings as JSON lines, one object per line with binary values in base64, and read them back."""
 
 import json
 from base64 import b64decode, b64encode
@@ -7,13 +7,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
 
-from dynaorm.flow.integrity.finding import Finding, Kind
-from dynaorm.flow.integrity.mend import Mended, Outcome
+from dynaorm.flow.integrity.finding import Finding, FindingKind, Mended, Outcome
 from dynaorm.item.value import Item
 
 
 def as_json(found: Finding | Mended) -> str:
-    """One line for a finding, or for what became of one."""
+    """A finding, or what became of one, as one line."""
     finding = found.finding if isinstance(found, Mended) else found
     line: dict[str, Any] = {
         "kind": finding.kind.value,
@@ -34,10 +33,10 @@ def as_json(found: Finding | Mended) -> str:
 
 
 def finding_in(line: str) -> Finding:
-    """The finding that a line tells of."""
+    """The finding in a line."""
     found = json.loads(line)
     return Finding(
-        kind=Kind(found["kind"]),
+        kind=FindingKind(found["kind"]),
         table=found["table"],
         key=_key(found["key"]),
         entity=found["entity"],
@@ -48,7 +47,7 @@ def finding_in(line: str) -> Finding:
 
 
 def mended_in(line: str) -> Mended:
-    """What became of a finding, as a line tells it."""
+    """What became of the finding in a line."""
     found = json.loads(line)
     return Mended(finding_in(line), Outcome(found["outcome"]), found.get("reason", ""))
 
@@ -66,10 +65,10 @@ def _text(value: object) -> str:
 
 
 class DuplicatesFile:
-    """The values that several entities hold, appended to a file as JSON lines, each once, also after a crash.
+    """A file of the values that several entities hold, as JSON lines; each is written once, also after a crash.
 
     Args:
-        path: the file; it is made if it is not there. A line that a crash cut off is taken away.
+        path: the file; it is created if it does not exist. A line that a crash cut off is removed.
     """
 
     def __init__(self, path: Path) -> None:
@@ -92,7 +91,7 @@ class DuplicatesFile:
         self._file.close()
 
     def add(self, finding: Finding) -> None:
-        """Write a finding down, if it is not there yet."""
+        """Write a finding, unless the file has it already."""
         assert self._file is not None
         line = f"{as_json(finding)}\n"
         if (identity := _identity(line)) not in self._written:

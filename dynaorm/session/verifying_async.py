@@ -17,8 +17,7 @@ from dynaorm.late import late
 
 if TYPE_CHECKING:
     from dynaorm.flow.integrity import repair, verify
-    from dynaorm.flow.integrity.finding import Finding
-    from dynaorm.flow.integrity.mend import Mended
+    from dynaorm.flow.integrity.finding import Finding, Mended
     from dynaorm.flow.integrity.verify import Verification
 else:
     late(globals(), repair="dynaorm.flow.integrity.repair", verify="dynaorm.flow.integrity.verify")

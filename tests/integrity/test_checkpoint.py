@@ -102,14 +102,14 @@ def test_every_ledger_remembers_the_same(ledger_in: Callable[[Path], Ledger], tm
 def test_what_was_kept_is_there_again_and_nothing_else(tmp_path: Path) -> None:
     path = tmp_path / "checkpoint"
     first, verifying = resumed(path)
-    verifying.strips[0].after = key("a")
+    verifying.scan_segments[0].after = key("a")
     verifying.examined = 5
     first.add([due("x", "1")])
-    first.keep(verifying)
-    verifying.strips[1].is_over = True
+    first.save(verifying)
+    verifying.scan_segments[1].is_over = True
     first.add([due("x", "10")])
     second, again = resumed(path)
-    assert [(one.after, one.is_over) for one in again.strips] == [(key("a"), False), (None, False)]
+    assert [(one.after, one.is_over) for one in again.scan_segments] == [(key("a"), False), (None, False)]
     assert again.examined == 5
     assert list(second.targets()) == [(place("x"), {"hours": Decimal(1)})]
 
@@ -118,11 +118,11 @@ def test_what_was_told_of_pages_behind_is_told_again(tmp_path: Path) -> None:
     path = tmp_path / "checkpoint"
     first, verifying = resumed(path)
     for number in range(250):
-        first.tell(str(number))
-    first.keep(verifying)
-    first.tell("of the page that was not finished")
+        first.report(str(number))
+    first.save(verifying)
+    first.report("of the page that was not finished")
     second, _ = resumed(path)
-    assert list(second.told()) == [str(number) for number in range(250)]
+    assert list(second.reported()) == [str(number) for number in range(250)]
 
 
 def test_many_are_read_in_portions(tmp_path: Path) -> None:
@@ -135,8 +135,8 @@ def test_many_are_read_in_portions(tmp_path: Path) -> None:
 def test_the_checkpoint_of_other_work_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "checkpoint"
     first, verifying = resumed(path)
-    first.keep(verifying)
-    with pytest.raises(UsageError, match="is the checkpoint of other work"):
+    first.save(verifying)
+    with pytest.raises(UsageError, match="is the checkpoint of another run"):
         Checkpoint(path, {"work": "another"})
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from dynaorm import Session
 from dynaorm.errors import UsageError
-from dynaorm.flow.integrity.mend import Outcome
+from dynaorm.flow.integrity.finding import Outcome
 from dynaorm.flow.protocol.call import Call, Reply, Transport
 from dynaorm.integrity.run import RunOptions, backfill, repair, verify
 from tests.integrity.shop import User, now, store
@@ -115,7 +115,7 @@ def test_a_checkpoint_is_of_one_piece_of_work(moto: Raw, tmp_path: Path) -> None
         (verify, RunOptions(checkpoint=path, segments=2)),
     ]
     for work, options in others:
-        with pytest.raises(UsageError, match="is the checkpoint of other work"):
+        with pytest.raises(UsageError, match="is the checkpoint of another run"):
             list(work(moto.session, app, options=options))
     assert len(list(verify(moto.session, app, options=RunOptions(checkpoint=path)))) == 1
 
@@ -127,7 +127,7 @@ def test_a_checkpoint_is_of_one_table_whatever_its_name(ministack: Raw, tmp_path
     begun(ministack, verify, app, options=RunOptions(checkpoint=path))
     ministack.client.delete_table(TableName=ministack.name(app.name))
     ministack.create(app)
-    with pytest.raises(UsageError, match="is the checkpoint of other work"):
+    with pytest.raises(UsageError, match="is the checkpoint of another run"):
         list(verify(ministack.session, app, options=RunOptions(checkpoint=path)))
 
 

@@ -1,10 +1,9 @@
-"""Totals judged: what a target holds against what the entities that name it add up to.
+"""Judge totals: what a target holds against the sum over the entities that name it.
 
-Rule 1. While writers run, no reading of many items is one moment. A total is found wrong only if two countings in a row
-        found the very same entities, and the target had the same revision before the first and after the second: every
-        write that changes a total changes that.
-Rule 2. Where the entities that name a target share a partition key that follows from it, only these are read;
-        otherwise all of the tables are, once for all targets that look wrong.
+Rule 1. While writers run, no scan shows one moment. A total is reported only if two counts in a row found the same
+        entities, and the target was the same before the first and after the second.
+Rule 2. If the partition keys of the entities that name a target follow from its key, only those item collections are
+        read. Otherwise the tables are scanned, once for all targets that look wrong.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -19,9 +18,9 @@ from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.template.template import KeyValueError
 from dynaorm.errors import DynaormError
 from dynaorm.flow.bulk.limits import CONCURRENCY
-from dynaorm.flow.integrity.finding import Diagnosis, Finding, Kind
+from dynaorm.flow.integrity.finding import Diagnosis, Finding, FindingKind
 from dynaorm.flow.integrity.ledger import Ledger, Totals, add_up
-from dynaorm.flow.integrity.repairs import update
+from dynaorm.flow.integrity.repair_actions import update
 from dynaorm.flow.integrity.scan import RateLimiter, ScanSegment, read_pages, scan_segments_of
 from dynaorm.flow.integrity.scope import Scope, sources_of
 from dynaorm.flow.integrity.stored_check import ItemAddress, read_addresses
@@ -35,13 +34,13 @@ from dynaorm.plan.aggregates import Due, contributions
 from dynaorm.plan.known import NOTHING_KNOWN, Ident, Setting
 from dynaorm.record import record
 
-# How often a target is counted again that changes meanwhile.
+# How often a target that changes meanwhile is counted again.
 _ATTEMPTS: Final = 4
 
 
 @record(frozen=False)
 class _Count:
-    """What entities add up to, and a number that says which entities these were."""
+    """The sums over some entities, and a number that stands for the set of these entities."""
 
     totals: dict[str, Decimal] = field(default_factory=dict)
     mark: int = 0
@@ -51,24 +50,25 @@ class _Count:
         self.mark ^= hash((source, *sorted(due.totals.items())))
 
 
-def look_wrong(
+def suspect_totals(
     counted: Sequence[tuple[ItemAddress, Totals]], scope: Scope, limiter: RateLimiter, ledger: Ledger
 ) -> Flow[list[ItemAddress]]:
-    """Of some targets those that do not hold what was counted."""
+    """The targets that do not hold what was counted."""
     items = yield from read_addresses([address for address, _ in counted], limiter.context, limiter.cost)
-    found = []
-    for address, totals in counted:
-        item = items.get(address.ident)
-        mapping = _target(address, item, scope)
-        if mapping is None or any(map(ledger.is_doubtful, sources_of(mapping))):
-            continue
-        if item is None or _differing(mapping, item, totals):
-            found.append(address)
-    return found
+    return [one[0] for one in counted if looks_wrong(one, items.get(one[0].ident), scope, ledger)]
+
+
+def looks_wrong(counted: tuple[ItemAddress, Totals], item: Item | None, scope: Scope, ledger: Ledger) -> bool:
+    """Whether a target does not hold what was counted. It is not judged if an item to be counted is unreadable."""
+    address, totals = counted
+    mapping = _target(address, item, scope)
+    if mapping is None or any(map(ledger.is_doubtful, sources_of(mapping))):
+        return False
+    return item is None or bool(_differing(mapping, item, totals))
 
 
 def _target(address: ItemAddress, item: Item | None, scope: Scope) -> EntityMapping | None:
-    """The class of a target, or of one that is to be made; None where no totals are kept, or verified."""
+    """The class of a target that exists or can be created; None if no totals are kept in it, or verified."""
     if item is None:
         entity = found_key(address.table.mappings, address.key).entity if scope.with_new_targets else None
         mapping = mapping_of(entity) if entity is not None else None
@@ -82,7 +82,7 @@ def _target(address: ItemAddress, item: Item | None, scope: Scope) -> EntityMapp
 
 
 def _differing(mapping: EntityMapping, item: Item, totals: Totals) -> dict[str, tuple[Decimal, Decimal]]:
-    """The totals that are wrong: what is stored, and what it should be."""
+    """The totals that are wrong: the stored number, and the correct one."""
     found = {}
     for name in mapping.maintained:
         stored = item.get(mapping.fields[name].attribute, {}).get("N", "0")
@@ -92,34 +92,39 @@ def _differing(mapping: EntityMapping, item: Item, totals: Totals) -> dict[str, 
     return found
 
 
+# -- counting again ----------------------------------------------------------------------------------------------------
+
+
 def recount(
     addresses: Sequence[ItemAddress], scope: Scope, limiter: RateLimiter, segments: int
 ) -> Flow[tuple[list[Diagnosis], list[ItemAddress]]]:
-    """The faults of some targets, and those that changed too often to tell."""
+    """The diagnoses of some targets, and the targets that changed each time they were counted."""
     items = yield from read_addresses(addresses, limiter.context, limiter.cost)
     narrow: list[tuple[ItemAddress, list[ScanSegment]]] = []
     wide: list[ItemAddress] = []
     for address in addresses:
-        strips = _own_strips(address, items.get(address.ident), scope)
-        if strips is None:
+        collections = _collections(address, items.get(address.ident), scope)
+        if collections is None:
             wide.append(address)
         else:
-            narrow.append((address, strips))
-    flows = [_settled([address], _renewed(strips), scope, limiter) for address, strips in narrow]
+            narrow.append((address, collections))
+    flows = [_count_twice([address], _again(found), scope, limiter) for address, found in narrow]
     if wide:
-        flows.append(_settled(wide, lambda: scan_segments_of(scope.tables, segments, None), scope, limiter))
+        flows.append(
+            _count_twice(wide, lambda: scan_segments_of(scope.tables, segments, None), scope, limiter)
+        )
     ended = yield from gather(flows, CONCURRENCY)
     return [diagnosis for diagnoses, _ in ended for diagnosis in diagnoses], [
         one for _, left in ended for one in left
     ]
 
 
-def _renewed(strips: Sequence[ScanSegment]) -> Callable[[], list[ScanSegment]]:
-    return lambda: [ScanSegment(one.table, partition=one.partition) for one in strips]
+def _again(collections: Sequence[ScanSegment]) -> Callable[[], list[ScanSegment]]:
+    return lambda: [ScanSegment(one.table, partition=one.partition) for one in collections]
 
 
-def _own_strips(address: ItemAddress, item: Item | None, scope: Scope) -> list[ScanSegment] | None:
-    """The item collections of everything that can name a target; None where they do not follow from its key."""
+def _collections(address: ItemAddress, item: Item | None, scope: Scope) -> list[ScanSegment] | None:
+    """The item collections of every entity that can name a target; None if they do not follow from its key."""
     target = _target(address, item, scope)
     if target is None:
         return []
@@ -146,9 +151,9 @@ def _partition(source: EntityMapping, values: Mapping[str, Any]) -> AttributeVal
         return None
 
 
-def _settled(
+def _count_twice(
     addresses: Sequence[ItemAddress],
-    strips: Callable[[], list[ScanSegment]],
+    segments: Callable[[], list[ScanSegment]],
     scope: Scope,
     limiter: RateLimiter,
 ) -> Flow[tuple[list[Diagnosis], list[ItemAddress]]]:
@@ -156,18 +161,18 @@ def _settled(
     left = list(addresses)
     for _ in range(_ATTEMPTS):
         before = yield from read_addresses(left, limiter.context, limiter.cost)
-        first = yield from _count(left, strips(), limiter)
-        second = yield from _count(left, strips(), limiter)
+        first = yield from _count(left, segments(), limiter)
+        second = yield from _count(left, segments(), limiter)
         after = yield from read_addresses(left, limiter.context, limiter.cost)
-        moving = []
+        changing = []
         for address in left:
             then, now = before.get(address.ident), after.get(address.ident)
             one, other = first[address.ident], second[address.ident]
             if not _is_same(then, now) or one.mark != other.mark or one.totals != other.totals:
-                moving.append(address)
-            elif (diagnosis := _fault(address, now, one.totals, scope)) is not None:
+                changing.append(address)
+            elif (diagnosis := judge_total(address, now, one.totals, scope)) is not None:
                 diagnoses.append(diagnosis)
-        left = moving
+        left = changing
         if not left:
             break
     return diagnoses, left
@@ -180,28 +185,28 @@ def _is_same(one: Item | None, other: Item | None) -> bool:
 
 
 def _count(
-    addresses: Sequence[ItemAddress], strips: list[ScanSegment], limiter: RateLimiter
+    addresses: Sequence[ItemAddress], segments: list[ScanSegment], limiter: RateLimiter
 ) -> Flow[dict[Ident, _Count]]:
     counts = {address.ident: _Count() for address in addresses}
-    while any(not strip.is_over for strip in strips):
-        for page in (yield from read_pages(strips, limiter)):
+    while any(not segment.is_over for segment in segments):
+        for page in (yield from read_pages(segments, limiter)):
             for item in page.items:
-                _count_one(page.strip, item, counts, limiter)
-            page.turn()
+                _count_one(page.segment, item, counts, limiter)
+            page.finish()
     return counts
 
 
-def _count_one(strip: ScanSegment, item: Item, counts: dict[Ident, _Count], limiter: RateLimiter) -> None:
-    mapping = classify(strip.table, item)
+def _count_one(segment: ScanSegment, item: Item, counts: dict[Ident, _Count], limiter: RateLimiter) -> None:
+    mapping = classify(segment.table, item)
     if not isinstance(mapping, EntityMapping) or not mapping.aggregates:
         return
     if mapping.is_expired(item, limiter.context.clock.now()):
         return
-    source = ItemAddress(strip.table, mapping.key_of(item)).ident
+    source = ItemAddress(segment.table, mapping.key_of(item)).ident
     try:
         dues = list(contributions(mapping, item))
     except DynaormError:
-        # It makes every total it may belong to doubtful, and was reported before.
+        # Totals of a class with an unreadable item are not judged, so this item was reported instead.
         return
     for due in dues:
         count = counts.get(ItemAddress(due.mapping.table, due.key).ident)
@@ -209,30 +214,36 @@ def _count_one(strip: ScanSegment, item: Item, counts: dict[Ident, _Count], limi
             count.add(source, due)
 
 
-def _fault(address: ItemAddress, item: Item | None, totals: Totals, scope: Scope) -> Diagnosis | None:
+# -- what is wrong -----------------------------------------------------------------------------------------------------
+
+
+def judge_total(address: ItemAddress, item: Item | None, totals: Totals, scope: Scope) -> Diagnosis | None:
+    """What is wrong with the totals of a target, given the correct ones."""
     mapping = _target(address, item, scope)
     if mapping is None:
         return None
     setting = scope.new_setting()
     if item is None:
-        return _made(address, mapping, totals, setting)
+        return _new_target(address, mapping, totals, setting)
     wrong = _differing(mapping, item, totals)
     if not wrong:
         return None
     words = [f"{name} is {stored}, and should be {wanted}" for name, (stored, wanted) in wrong.items()]
     attributes = {mapping.fields[name].attribute: wanted for name, (_, wanted) in wrong.items()}
     changes = [SetTo((name,), {"N": number_text(wanted)}) for name, wanted in attributes.items()]
-    kept = [mapping.fields[name].attribute for name in mapping.maintained]
-    action = update(mapping, item, changes, setting=setting, also=kept)
+    maintained = [mapping.fields[name].attribute for name in mapping.maintained]
+    action = update(mapping, item, changes, setting=setting, also=maintained)
     return Diagnosis(_finding(mapping, address, "; ".join(words)), actions=(action,))
 
 
 def _finding(mapping: EntityMapping, address: ItemAddress, detail: str) -> Finding:
-    return Finding(Kind.TOTAL, address.table.name, address.key, mapping.name, detail, mendable=True)
+    return Finding(FindingKind.TOTAL, address.table.name, address.key, mapping.name, detail, mendable=True)
 
 
-def _made(address: ItemAddress, mapping: EntityMapping, totals: Totals, setting: Setting) -> Diagnosis | None:
-    """The fault of a target that is not there, and can be made of its key."""
+def _new_target(
+    address: ItemAddress, mapping: EntityMapping, totals: Totals, setting: Setting
+) -> Diagnosis | None:
+    """The diagnosis of a target that does not exist and can be created from its key."""
     values = stored_key(mapping, address.key).fields
     if not any(totals.values()) or not set(mapping.key_fields) <= values.keys():
         return None
@@ -242,4 +253,5 @@ def _made(address: ItemAddress, mapping: EntityMapping, totals: Totals, setting:
         action: Any = planned.action
         bound = type(action)(action.table, action.key, action.changes, missing(address.table.pk.name))
         actions.append(planned._replace(action=bound))
-    return Diagnosis(_finding(mapping, address, "it is named, and not there"), actions=tuple(actions))
+    detail = "entities name it, and it does not exist"
+    return Diagnosis(_finding(mapping, address, detail), actions=tuple(actions))
