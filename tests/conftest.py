@@ -1,14 +1,23 @@
-"""What every test has: hypothesis profiles, credentials that open nothing, and engines to run against."""
+"""Fixtures for every test: hypothesis profiles, credentials that open nothing, and engines to run against."""
 
 import os
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import Phase, settings
 
+from dynaorm.flow.protocol.call import Call, Transport
+from dynaorm.testing.clock import FakeClock
+from dynaorm.testing.faults import FaultyTransport
 from dynaorm.testing.ministack import Ministack, find_ministack
+from dynaorm.testing.moto_engine import strict_moto
+from dynaorm.testing.road import transport_to
+from dynaorm.transport.pynamodb import PynamoTransport
+from tests.raw_tables import REGION, aws_client
 
 ROOT = Path(__file__).parents[1]
 
@@ -61,3 +70,51 @@ def unique_name() -> Callable[[str], str]:
     """Makes a table's name one that no other test uses: they share an engine."""
     mark = uuid.uuid4().hex[:12]
     return lambda name: f"{name}-{mark}"
+
+
+# -- strict moto, one for each module and emptied for each test --------------------------------------------------------
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    """The clock of a test's sessions."""
+    return FakeClock()
+
+
+@pytest.fixture(scope="module")
+def engine(credentials: None) -> Iterator[Transport]:
+    """A transport to a DynamoDB in this process."""
+    with strict_moto(), closing(PynamoTransport(region="eu-west-1")) as transport:
+        yield transport
+
+
+@pytest.fixture
+def moto(engine: Transport) -> Iterator[Transport]:
+    """The same DynamoDB, empty."""
+    yield engine
+    for name in engine.call(Call("ListTables", {}))["TableNames"]:
+        engine.call(Call("DeleteTable", {"TableName": name}))
+
+
+@pytest.fixture
+def wire(moto: Transport) -> FaultyTransport:
+    """The same DynamoDB behind a transport that records every call, without faults."""
+    return FaultyTransport(moto)
+
+
+# -- both engines, each with a transport and AWS's own client, made once -----------------------------------------------
+
+
+@pytest.fixture(scope="session")
+def moto_line(credentials: None) -> Iterator[tuple[Transport, Any]]:
+    """They reach whatever moto answers at the time."""
+    with closing(PynamoTransport(region=REGION)) as transport, closing(aws_client(None)) as client:
+        yield transport, client
+
+
+@pytest.fixture(scope="session")
+def ministack_line(ministack_endpoint: str) -> Iterator[tuple[Transport, Any]]:
+    """They reach the server of this test run."""
+    transport = transport_to(ministack_endpoint)
+    with closing(transport), closing(aws_client(ministack_endpoint)) as client:
+        yield transport, client

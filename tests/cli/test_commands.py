@@ -77,7 +77,7 @@ def test_findings_are_told_repaired_and_gone(
     run = dynaorm("verify", TARGETS[0], *where)
     assert run.returncode == 1
     assert (
-        "missing guard of Member in zoo, PK=email#ann@x SK=email#ann@x: nothing guards the value"
+        "missing guard of Member in zoo, PK=email#ann@x SK=email#ann@x: no guard item protects the value"
         in run.stdout
     )
     assert "1 index keys, 1 missing guard" in run.stderr

@@ -12,7 +12,7 @@ from dynaorm.flow.integrity.finding import FindingKind, Outcome
 from dynaorm.flow.protocol.call import Call, Reply, Transport
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.moto_engine import strict_moto
-from tests.integrity.conftest import REGION, raw_on
+from tests.integrity.conftest import raw_on
 from tests.integrity.zoo import (
     TABLES,
     Book,
@@ -27,6 +27,7 @@ from tests.integrity.zoo import (
     member,
     text,
 )
+from tests.raw_tables import REGION
 
 
 @pytest.fixture
