@@ -7,7 +7,7 @@ to there, so a run that was killed at any moment resumes from a consistent state
 import json
 import sqlite3
 from base64 import b64decode, b64encode
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
 from types import TracebackType
@@ -16,7 +16,7 @@ from typing import Any, Final, Self
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table
 from dynaorm.errors import UsageError
-from dynaorm.flow.integrity.finding import SuspectGuard
+from dynaorm.flow.integrity.finding import Doubt, SuspectGuard
 from dynaorm.flow.integrity.ledger import MOST_CLAIMANTS, Totals, add_up
 from dynaorm.flow.integrity.scan import ScanSegment
 from dynaorm.flow.integrity.stored_check import ItemAddress
@@ -30,7 +30,8 @@ CREATE TABLE IF NOT EXISTS segments (name TEXT PRIMARY KEY, after TEXT, is_over 
 CREATE TABLE IF NOT EXISTS guards (address TEXT PRIMARY KEY, is_wrong INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS claimants (guard TEXT, address TEXT, PRIMARY KEY (guard, address));
 CREATE TABLE IF NOT EXISTS targets (address TEXT PRIMARY KEY, totals TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS doubtful (source TEXT PRIMARY KEY);
+CREATE TABLE IF NOT EXISTS unsound (source TEXT PRIMARY KEY);
+CREATE TABLE IF NOT EXISTS doubts (source TEXT PRIMARY KEY, reason TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS reported (number INTEGER PRIMARY KEY, line TEXT NOT NULL);
 """
 _WINDOW: Final = 100
@@ -43,11 +44,15 @@ class Checkpoint:
         path: the file; None for a temporary file, which saves memory and is deleted at the end.
         work: what identifies the run; only the same run can resume from the file.
 
+    Attributes:
+        is_finished: whether the file is deleted when the block ends without an error.
+
     Raises:
         UsageError: the file belongs to another run, or is no checkpoint.
     """
 
     def __init__(self, path: Path | None, work: Mapping[str, Any]) -> None:
+        self.is_finished = True
         self._path = path
         self._work = json.dumps(work, sort_keys=True)
         self._tables: dict[str, Table] = {}
@@ -80,7 +85,7 @@ class Checkpoint:
     ) -> None:
         """Discard what was not saved. Delete the file if the run is finished."""
         self._file.close()
-        if kind is None and self._path is not None:
+        if kind is None and self.is_finished and self._path is not None:
             self._path.unlink(missing_ok=True)
 
     # -- the position ----------------------------------------------------------------------------------------------
@@ -165,12 +170,20 @@ class Checkpoint:
         for address, totals in self._rows("SELECT address, totals FROM targets WHERE address > ?"):
             yield self._read(address), _totals(totals)
 
-    def doubt(self, source: EntityMapping, /) -> None:
-        self._file.execute("INSERT OR IGNORE INTO doubtful VALUES (?)", (source.name,))
+    def unsound(self, source: EntityMapping, /) -> None:
+        self._file.execute("INSERT OR IGNORE INTO unsound VALUES (?)", (source.name,))
 
-    def is_doubtful(self, source: EntityMapping, /) -> bool:
-        query = "SELECT 1 FROM doubtful WHERE source = ?"
+    def is_unsound(self, source: EntityMapping, /) -> bool:
+        query = "SELECT 1 FROM unsound WHERE source = ?"
         return self._file.execute(query, (source.name,)).fetchone() is not None
+
+    def doubt(self, doubt: Doubt, /) -> None:
+        row = (doubt.source or "", doubt.reason)
+        self._file.execute("INSERT OR IGNORE INTO doubts VALUES (?, ?)", row)
+
+    def doubts(self) -> Sequence[Doubt]:
+        rows = self._file.execute("SELECT source, reason FROM doubts ORDER BY source")
+        return [Doubt(source or None, reason) for source, reason in rows]
 
     def _rows(self, query: str) -> Iterator[Any]:
         """The rows of a query in the order of their addresses, some at a time, because the file changes meanwhile."""

@@ -23,6 +23,8 @@ def as_json(found: Finding | Mended) -> str:
         "mendable": finding.mendable,
         "owners": list(finding.owners),
     }
+    if finding.doubt:
+        line["doubt"] = finding.doubt
     if isinstance(found, Mended):
         line["outcome"] = found.outcome.value
         if found.outcome is Outcome.LEFT:
@@ -43,6 +45,7 @@ def finding_in(line: str) -> Finding:
         detail=found["detail"],
         mendable=found["mendable"],
         owners=tuple(map(_key, found["owners"])),
+        doubt=found.get("doubt", ""),
     )
 
 

@@ -20,6 +20,7 @@ from dynaorm.flow.integrity.verify import describe, verification
 from dynaorm.flow.protocol.call import Flow
 from dynaorm.integrity.checkpoint import Checkpoint
 from dynaorm.integrity.report import DuplicatesFile, as_json, finding_in, mended_in
+from dynaorm.record import replace
 from dynaorm.session.sync import Session
 
 Named = Table | type[Any]
@@ -40,6 +41,10 @@ class RunOptions:
             is finished. Each process needs its own.
         duplicates: a file for the values that several entities hold, as JSON lines. Each process needs its own.
         dry_run: write nothing; the outcomes are plans. A dry run ignores the checkpoint.
+        at_most: the most repairs of this run. A run that wants more ends before the next one, with the outcome
+            ``STOPPED``; its checkpoint stays.
+        foreign_attributes: attributes that other programs write. An entity with any other attribute that its class does
+            not declare may have been written by a newer declaration, and is not repaired.
     """
 
     segments: int = 1
@@ -49,6 +54,8 @@ class RunOptions:
     checkpoint: Path | None = None
     duplicates: Path | None = None
     dry_run: bool = False
+    at_most: int | None = None
+    foreign_attributes: Sequence[str] = ()
 
 
 DEFAULT: Final = RunOptions()
@@ -101,13 +108,30 @@ def backfill(session: Session, *named: Named, options: RunOptions = DEFAULT) -> 
 def _mended(name: str, session: Session, named: Sequence[Named], options: RunOptions) -> Iterator[Mended]:
     with _Job(name, session, named, options) as job:
         yield from map(mended_in, job.reported())
+        left = options.at_most
         for diagnoses in job.steps():
-            for some in dealing(diagnoses, job.work, dry_run=options.dry_run):
+            allowed, refused = _within(left, diagnoses)
+            for some in dealing(allowed, job.work, dry_run=options.dry_run):
                 for one in job.run(some):
                     if one.outcome is Outcome.LEFT:
                         job.report(one.finding, as_json(one))
                     yield one
+            if refused is not None:
+                job.keep_checkpoint()
+                yield Mended(refused.finding, Outcome.STOPPED, f"this run may make {options.at_most} repairs")
+                return
+            left = None if left is None else left - sum(bool(one.actions) for one in allowed)
         yield from unsettled(job.work)
+
+
+def _within(left: int | None, diagnoses: list[Diagnosis]) -> tuple[list[Diagnosis], Diagnosis | None]:
+    """The diagnoses up to the last repair that is allowed, and the first one whose repair is not."""
+    if left is None:
+        return diagnoses, None
+    repairs = [place for place, one in enumerate(diagnoses) if one.actions]
+    if len(repairs) <= left:
+        return diagnoses, None
+    return diagnoses[: repairs[left]], diagnoses[repairs[left]]
 
 
 class _Job(ExitStack):
@@ -124,6 +148,7 @@ class _Job(ExitStack):
             segment=options.segment,
             rate=options.rate,
         )
+        self.work.scope = replace(self.work.scope, foreign_attributes=frozenset(options.foreign_attributes))
         self._session = session
         path = None if options.dry_run else options.checkpoint
         described = self._described() if path is not None or options.progress is not None else []
@@ -134,6 +159,7 @@ class _Job(ExitStack):
             "named": [one.name if isinstance(one, Table) else one.__qualname__ for one in named],
             "classes": [_shape(one) for table in self.work.scope.tables for one in table.mappings.values()],
             "segments": [options.segments, options.segment],
+            "foreign": sorted(options.foreign_attributes),
         }
         self._checkpoint = self.enter_context(Checkpoint(path, identity))
         self._checkpoint.resume(self.work)
@@ -148,6 +174,10 @@ class _Job(ExitStack):
 
     def run(self, flow: Flow[Any]) -> Any:
         return self._session._run(flow)
+
+    def keep_checkpoint(self) -> None:
+        """Keep the checkpoint file at the end, because the run is not finished."""
+        self._checkpoint.is_finished = False
 
     def reported(self) -> Iterator[str]:
         """What an interrupted run has reported up to its saved position."""

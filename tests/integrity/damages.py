@@ -262,6 +262,7 @@ DAMAGES = [
         lambda raw: raw.put(app, key_of("BOOK#9", "v0_TEXT"), _type=text("Scroll")),
         (FindingKind.UNKNOWN_ITEM, app, "BOOK#9 v0_TEXT"),
         mends=False,
+        on="red blue",  # it may be counted in totals, which are not repaired then
     ),
     damage(
         "a field gets a value of another type",
@@ -291,6 +292,7 @@ DAMAGES = [
             owner={"M": {"table": text("elsewhere"), **_device("2")}},
         ),
         (FindingKind.WRONG_OWNER, keepers, "serial#s2"),
+        mends=False,
         on="device2",
     ),
     damage(

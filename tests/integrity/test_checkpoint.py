@@ -10,7 +10,7 @@ import pytest
 from dynaorm import Aggregate, BinaryKey, Entity, Table
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import UsageError
-from dynaorm.flow.integrity.finding import SuspectGuard
+from dynaorm.flow.integrity.finding import Doubt, SuspectGuard
 from dynaorm.flow.integrity.ledger import Ledger, MemoryLedger
 from dynaorm.flow.integrity.stored_check import ItemAddress
 from dynaorm.flow.integrity.verify import Verification, verification
@@ -94,9 +94,13 @@ def test_every_ledger_remembers_the_same(ledger_in: Callable[[Path], Ledger], tm
         (place("x"), {"hours": Decimal("0.3")}),
         (place("y"), {"hours": Decimal("1000000000000000000000000000000.000000001")}),
     ]
-    ledger.doubt(mapping_of(Member))
-    assert ledger.is_doubtful(mapping_of(Member))
-    assert not ledger.is_doubtful(mapping_of(Group))
+    ledger.unsound(mapping_of(Member))
+    assert ledger.is_unsound(mapping_of(Member))
+    assert not ledger.is_unsound(mapping_of(Group))
+    for reason in ("a reason", "another"):
+        ledger.doubt(Doubt(None, reason))
+    ledger.doubt(Doubt("Member", "a third"))
+    assert ledger.doubts() == [Doubt(None, "a reason"), Doubt("Member", "a third")]
 
 
 def test_what_was_kept_is_there_again_and_nothing_else(tmp_path: Path) -> None:

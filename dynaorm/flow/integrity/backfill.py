@@ -16,8 +16,15 @@ from dynaorm.entity.mapping.mapping import VERSION, VERSION_AT, EntityMapping
 from dynaorm.entity.table import Table
 from dynaorm.entity.text.scalar import datetime_text
 from dynaorm.errors import DynaormError
-from dynaorm.flow.integrity.finding import Diagnosis, Finding, FindingKind, Judgement
-from dynaorm.flow.integrity.judge_guard import expiry_in, guard_expired, holds, owner_address, owner_check
+from dynaorm.flow.integrity.finding import Diagnosis, Doubt, Finding, FindingKind, Judgement
+from dynaorm.flow.integrity.judge_guard import (
+    expiry_in,
+    guard_expired,
+    holds,
+    owner_address,
+    owner_check,
+    owner_doubt,
+)
 from dynaorm.flow.integrity.judge_item import Subject, derived, index_changes, unreadable
 from dynaorm.flow.integrity.repair_actions import (
     as_deleted,
@@ -30,6 +37,7 @@ from dynaorm.flow.integrity.repair_actions import (
 )
 from dynaorm.flow.integrity.scope import Scope
 from dynaorm.flow.integrity.stored_check import ItemAddress, StoredCheck
+from dynaorm.flow.integrity.unexplained import doubt_about, doubtful, newer_at, newer_than, not_a_guard
 from dynaorm.item.update import Change, SetTo
 from dynaorm.item.value import AttributeValue, Item, same
 from dynaorm.plan.aggregates import contributions
@@ -44,12 +52,24 @@ def complete(address: ItemAddress, scope: Scope) -> StoredCheck[Judgement]:
     (item,) = yield [address]
     judgement = Judgement()
     subject = _subject_at(address.table, item, scope) if item is not None else None
-    if subject is None or subject.mapping.is_expired(subject.item, subject.setting.now):
-        return judgement
+    if subject is not None:
+        if not subject.mapping.is_expired(subject.item, subject.setting.now):
+            yield from _judge_stored(subject, address, scope, judgement)
+    elif item is not None and scope.reads_everything:
+        judgement.doubt = doubt_about(address.table, item, scope)
+    return judgement
+
+
+def _judge_stored(
+    subject: "_Stored", address: ItemAddress, scope: Scope, judgement: Judgement
+) -> StoredCheck[None]:
     mapping = subject.mapping
     if scope.covers_totals(mapping):
         judgement.target = address
+    newer = newer_than(mapping, subject.item, scope)
     counted = scope.reads_everything and bool(mapping.aggregates)
+    if counted and newer:
+        judgement.doubt = Doubt(mapping.name, newer)
     try:
         wanted = derived(subject.now)
         if counted:
@@ -58,15 +78,16 @@ def complete(address: ItemAddress, scope: Scope) -> StoredCheck[Judgement]:
         judgement.unsound = mapping if counted else None
         if scope.covers(mapping):
             judgement.diagnoses.append(unreadable(subject.now, problem))
-        return judgement
+        return
     if scope.covers(mapping):
         lacking = _Lacking(subject, wanted.index_keys)
-        yield from _find_guards(lacking, wanted.guards)
+        yield from _find_guards(lacking, wanted.guards, scope)
         yield from _find_versions(lacking)
+        doubt = lacking.doubt or newer
         judgement.diagnoses = [
-            Diagnosis(one.finding, _again(address, scope), one.actions) for one in lacking.diagnoses()
+            doubtful(Diagnosis(one.finding, _again(address, scope), one.actions), doubt)
+            for one in lacking.diagnoses()
         ]
-    return judgement
 
 
 def _again(address: ItemAddress, scope: Scope) -> Any:
@@ -150,6 +171,7 @@ class _Lacking:
         numbers: its first version number and time, if it has none.
         version: the number of the missing version item.
         is_stuck: it cannot be completed.
+        doubt: why it must not be completed.
     """
 
     subject: _Stored
@@ -161,6 +183,7 @@ class _Lacking:
     numbers: dict[str, AttributeValue] = field(default_factory=dict)
     version: int | None = None
     is_stuck: bool = False
+    doubt: str = ""
 
     def diagnoses(self) -> Iterable[Diagnosis]:
         yield from self.taken
@@ -201,29 +224,39 @@ class _Lacking:
             yield put_version(mapping, item, self.version, setting)
 
 
-def _find_guards(lacking: _Lacking, guards: Mapping[str, ItemAddress]) -> StoredCheck[None]:
+def _find_guards(lacking: _Lacking, guards: Mapping[str, ItemAddress], scope: Scope) -> StoredCheck[None]:
     stored = yield list(guards.values())
     for (constraint, guard), found in zip(guards.items(), stored, strict=True):
-        yield from _find_guard(lacking, constraint, guard, found)
+        is_missing = yield from _is_missing(lacking, guard, found, scope)
+        if is_missing:
+            _put_guard(lacking, constraint, guard, found)
 
 
-def _find_guard(
-    lacking: _Lacking, constraint: str, guard: ItemAddress, found: Item | None
-) -> StoredCheck[None]:
+def _is_missing(lacking: _Lacking, guard: ItemAddress, found: Item | None, scope: Scope) -> StoredCheck[bool]:
+    """Whether the guard item is missing or must be replaced."""
     subject, mapping, setting = lacking.subject, lacking.subject.mapping, lacking.subject.setting
     mine = [owner_of(mapping, item) for item in (subject.now.item, subject.item)]
     if found is not None and any(same(found.get(OWNER), one) for one in mine):
         is_right = mapping.expiry_of(subject.item) == expiry_in(guard.table, found)
         if is_right and same(found.get(OWNER), mine[0]):
-            return
+            return False
     elif found is not None and OWNER in found and not guard_expired(guard.table, found, setting.now):
         owner = owner_address(guard, found)
         (item,) = (yield [owner]) if owner is not None else (None,)
         if owner is not None and holds(owner, item, guard, setting.now) is not False:
             lacking.taken.append(_taken(subject, guard, owner))
-            return
+            return False
         if owner is not None:
             lacking.checks.update((one.ident, one) for one in owner_check(owner, item, setting))
+            lacking.doubt = lacking.doubt or newer_at(owner, item, scope)
+        lacking.doubt = lacking.doubt or owner_doubt(guard, found)
+    if found is not None:
+        lacking.doubt = lacking.doubt or not_a_guard(guard.table, found)
+    return True
+
+
+def _put_guard(lacking: _Lacking, constraint: str, guard: ItemAddress, found: Item | None) -> None:
+    subject, mapping, setting = lacking.subject, lacking.subject.mapping, lacking.subject.setting
     lacking.words.append(f"the guard of {constraint}")
     lacking.guards.append(
         put_guard(mapping, subject.now.item, guard, found, constraint=constraint, setting=setting)

@@ -11,6 +11,7 @@ from typing import Any
 
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.flow.integrity.stored_check import ItemAddress, StoredCheck
+from dynaorm.item.printable import printable
 from dynaorm.item.value import Item
 from dynaorm.plan.known import Ident
 from dynaorm.plan.plan import Plan
@@ -79,6 +80,8 @@ class Finding:
         detail: the details, in a sentence.
         mendable: whether ``repair`` can correct it without a choice.
         owners: for a guard item, the primary keys of the entities that hold its value.
+        doubt: why it may be no fault, and is not repaired: it depends on something that the loaded declarations do not
+            explain. Empty if nothing is doubtful.
     """
 
     kind: FindingKind
@@ -88,11 +91,13 @@ class Finding:
     detail: str
     mendable: bool
     owners: tuple[Item, ...] = ()
+    doubt: str = ""
 
     def __str__(self) -> str:
         key = " ".join(f"{name}={next(iter(value.values()))}" for name, value in self.key.items())
         of = f" of {self.entity}" if self.entity is not None else ""
-        return f"{self.kind.value}{of} in {self.table}, {key}: {self.detail}"
+        doubt = f" (doubtful: {self.doubt})" if self.doubt else ""
+        return printable(f"{self.kind.value}{of} in {self.table}, {key}: {self.detail}{doubt}")
 
 
 class Outcome(Enum):
@@ -107,8 +112,11 @@ class Outcome(Enum):
     PLANNED = "planned"
     """A dry run: the plan shows what would be written."""
 
+    STOPPED = "stopped"
+    """The run ended here: this repair would have been one more than it may make."""
+
     LEFT = "left"
-    """It still exists: the repair needs a choice, or the items change all the time."""
+    """It still exists: the repair needs a choice, it is doubtful, or the items change all the time."""
 
 
 @record
@@ -163,6 +171,19 @@ class SuspectGuard:
     unsigned: bool = False
 
 
+@record
+class Doubt:
+    """A reason why totals cannot be judged from the loaded declarations.
+
+    Attributes:
+        source: the name of the counted class that is concerned; None if it can be any class.
+        reason: the reason, in words.
+    """
+
+    source: str | None
+    reason: str
+
+
 @record(frozen=False)
 class Judgement:
     """What is known about one item after it was judged together with the items that belong to it.
@@ -173,6 +194,7 @@ class Judgement:
         contributions: what it adds to totals: the target, and a number for each of its fields.
         target: the address of the item, if it has totals of its own.
         unsound: its class, if the item cannot be read and its class is counted in totals.
+        doubt: why the item makes totals doubtful.
     """
 
     diagnoses: list[Diagnosis] = field(default_factory=list)
@@ -180,3 +202,4 @@ class Judgement:
     contributions: list[Any] = field(default_factory=list)
     target: ItemAddress | None = None
     unsound: EntityMapping | None = None
+    doubt: Doubt | None = None

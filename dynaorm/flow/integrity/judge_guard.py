@@ -16,6 +16,7 @@ from dynaorm.flow.integrity.finding import Diagnosis, Finding, FindingKind
 from dynaorm.flow.integrity.repair_actions import check, delete_guard, owner_of, put_guard
 from dynaorm.flow.integrity.scope import Scope, constrained_by
 from dynaorm.flow.integrity.stored_check import ItemAddress, StoredCheck
+from dynaorm.flow.integrity.unexplained import doubtful, newer_at, newer_than, not_a_guard
 from dynaorm.item.value import Item, same
 from dynaorm.plan.image import subject_of
 from dynaorm.plan.known import Setting, ident_of
@@ -40,18 +41,38 @@ def guard_expired(table: Table, guard: Item, now: float) -> bool:
 
 
 def owner_address(guard: ItemAddress, item: Item) -> ItemAddress | None:
-    """The address of the owner that a guard item names; None if it names no key of a known table."""
+    """The address of the owner that a guard item names; None if it names no key of a loaded table."""
     owner = dict(item[OWNER].get("M", {}))
-    homes = [one.table for one in constrained_by(constraint_in(guard), guard.table)]
-    # In a guard table of its own, each owner includes the name of its table.
-    named = owner.pop(TABLE, None) if guard.table not in homes else None
-    tables = homes if named is None else [one for one in homes if named == {"S": one.name}]
-    table = next(iter(tables), None)
-    if table is None or owner.keys() != set(table.key_names):
+    table = _owner_table(guard, owner)
+    if table is None:
         return None
-    if any(key.kind not in owner[key.name] for key in table.keys):
+    if table is not guard.table:
+        del owner[TABLE]
+    if owner.keys() != set(table.key_names) or any(key.kind not in owner[key.name] for key in table.keys):
         return None
     return ItemAddress(table, owner)
+
+
+def _owner_table(guard: ItemAddress, owner: Item) -> Table | None:
+    """The table of an owner; None if no loaded class there has the constraint."""
+    tables = {one.table.name: one.table for one in constrained_by(constraint_in(guard), guard.table)}
+    home = tables.get(guard.table.name)
+    if home is not None and (TABLE not in owner or owner.keys() == set(home.key_names)):
+        return home
+    # In another table's guard table, each owner includes the name of its table.
+    table = tables.get(owner.get(TABLE, {}).get("S", ""))
+    return None if table is home else table
+
+
+def owner_doubt(guard: ItemAddress, item: Item) -> str:
+    """Why a guard item may belong to an entity that no loaded class explains; empty if it does not."""
+    owner = item.get(OWNER, {}).get("M", {})
+    if OWNER not in item or _owner_table(guard, owner) is not None:
+        return ""
+    named = (
+        f"in the table {owner[TABLE].get('S')!r}" if TABLE in owner else "in a table that it does not name"
+    )
+    return f"its owner is {named}, where no loaded class has {constraint_in(guard)!r}; load that class"
 
 
 def holds(address: ItemAddress, item: Item | None, guard: ItemAddress, now: float) -> bool | None:
@@ -83,6 +104,7 @@ class _Case:
         owner: the address of the owner that it names.
         owner_item: the item at that address.
         is_uncertain: one of these items cannot be read, so it may hold the value.
+        doubt: why the guard item must not be written.
     """
 
     guard: ItemAddress
@@ -91,6 +113,7 @@ class _Case:
     owner: ItemAddress | None = None
     owner_item: Item | None = None
     is_uncertain: bool = False
+    doubt: str = ""
 
 
 def judge_guard(
@@ -108,6 +131,7 @@ def judge_guard(
             (case.owner_item,) = yield [case.owner]
             if case.owner.ident not in {address.ident for address in claimants}:
                 _add_holder(case, case.owner, case.owner_item, setting.now)
+    case.doubt = _doubt(case, scope)
 
     def again() -> StoredCheck[list[Diagnosis]]:
         return judge_guard(guard, claimants, scope)
@@ -123,6 +147,15 @@ def _add_holder(case: _Case, address: ItemAddress, item: Item | None, now: float
         mapping = classify(address.table, item)
         assert isinstance(mapping, EntityMapping)
         case.holders.append((mapping, item))
+
+
+def _doubt(case: _Case, scope: Scope) -> str:
+    reasons = [newer_than(mapping, item, scope) for mapping, item in case.holders]
+    if case.stored is not None:
+        reasons += [not_a_guard(case.guard.table, case.stored), owner_doubt(case.guard, case.stored)]
+    if case.owner is not None:
+        reasons.append(newer_at(case.owner, case.owner_item, scope))
+    return next(filter(None, reasons), "")
 
 
 def _judged(case: _Case, setting: Setting, scope: Scope) -> list[Diagnosis]:
@@ -148,7 +181,9 @@ def _judged(case: _Case, setting: Setting, scope: Scope) -> list[Diagnosis]:
 def _orphan(case: _Case, stored: Item, setting: Setting, scope: Scope) -> list[Diagnosis]:
     if OWNER in stored:
         actions = _release(case, stored, setting)
-        return [_diagnosis(case, FindingKind.ORPHAN_GUARD, _why_wrong(case), actions)]
+        diagnosis = _diagnosis(case, FindingKind.ORPHAN_GUARD, _why_wrong(case), actions)
+        unclear = "the owner it names is no key; delete the item yourself if nothing needs it"
+        return [doubtful(diagnosis, "" if case.owner is not None else unclear)]
     if not scope.sees_holders(case.guard.table, constraint_in(case.guard)):
         return []
     detail = "it names no owner, and no entity holds the value; delete it if nobody reserved the value"
@@ -157,7 +192,7 @@ def _orphan(case: _Case, stored: Item, setting: Setting, scope: Scope) -> list[D
 
 def _why_wrong(case: _Case) -> str:
     if case.owner is None:
-        return "the owner it names is no key of a table"
+        return "the owner it names is no key of a loaded table"
     if case.owner_item is None:
         return "the owner it names does not exist"
     return "the owner it names does not hold the value"
@@ -168,7 +203,7 @@ def _diagnosis(case: _Case, kind: FindingKind, detail: str, actions: tuple[Plann
     classes = [mapping for mapping, _ in case.holders] or constrained_by(constraint_in(case.guard), home)
     owners = tuple(mapping.key_of(item) for mapping, item in case.holders)
     finding = Finding(kind, home.name, case.guard.key, classes[0].name, detail, bool(actions), owners)
-    return Diagnosis(finding, actions=actions)
+    return doubtful(Diagnosis(finding, actions=actions), case.doubt)
 
 
 def _claim(case: _Case, setting: Setting) -> tuple[Planned, ...]:

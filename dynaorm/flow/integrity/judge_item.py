@@ -20,6 +20,13 @@ from dynaorm.flow.integrity.judge_version import judge_latest, judge_tombstone, 
 from dynaorm.flow.integrity.repair_actions import check, owner_of, put_guard, update
 from dynaorm.flow.integrity.scope import Scope
 from dynaorm.flow.integrity.stored_check import ItemAddress, StoredCheck
+from dynaorm.flow.integrity.unexplained import (
+    doubt_about,
+    doubtful,
+    more_than_a_guard,
+    newer_than,
+    not_a_guard,
+)
 from dynaorm.item.update import Change, Remove, SetTo
 from dynaorm.item.value import AttributeValue, Item, same
 from dynaorm.plan.aggregates import contributions
@@ -34,8 +41,23 @@ def judge(address: ItemAddress, scope: Scope) -> StoredCheck[Judgement]:
     judgement = Judgement()
     if item is None:
         return judgement
+    yield from _judge_as(classify(address.table, item), address, item, judgement, scope=scope)
+    if scope.reads_everything:
+        judgement.doubt = doubt_about(address.table, item, scope)
+    again = _again(address, scope)
+    judgement.diagnoses = [Diagnosis(one.finding, again, one.actions) for one in judgement.diagnoses]
+    return judgement
+
+
+def _judge_as(
+    found: EntityMapping | NotAnEntity,
+    address: ItemAddress,
+    item: Item,
+    judgement: Judgement,
+    *,
+    scope: Scope,
+) -> StoredCheck[None]:
     setting = scope.new_setting()
-    found = classify(address.table, item)
     if isinstance(found, EntityMapping):
         if not found.is_expired(item, setting.now):
             yield from _judge_entity(Subject(found, item, setting), scope, judgement)
@@ -49,9 +71,6 @@ def judge(address: ItemAddress, scope: Scope) -> StoredCheck[Judgement]:
         if diagnoses is None and address.table in scope.whole:
             diagnoses = [_unknown(address, item)]
         judgement.diagnoses += diagnoses or []
-    again = _again(address, scope)
-    judgement.diagnoses = [Diagnosis(one.finding, again, one.actions) for one in judgement.diagnoses]
-    return judgement
 
 
 def _again(address: ItemAddress, scope: Scope) -> Any:
@@ -109,6 +128,8 @@ def _judge_entity(subject: Subject, scope: Scope, judgement: Judgement) -> Store
         return
     if covered:
         yield from _judge_belongings(subject, wanted, judgement)
+        newer = newer_than(mapping, item, scope)
+        judgement.diagnoses = [doubtful(one, newer) for one in judgement.diagnoses]
 
 
 @record
@@ -178,7 +199,7 @@ def _wrong_expiry(subject: Subject, constraint: str, guard: ItemAddress, stored:
         check(mapping, item, item, setting),
         put_guard(mapping, item, guard, stored, constraint=constraint, setting=setting),
     )
-    return Diagnosis(finding, actions=actions)
+    return doubtful(Diagnosis(finding, actions=actions), not_a_guard(guard.table, stored))
 
 
 def index_changes(
@@ -229,8 +250,7 @@ def _judge_guard_item(
     """A guard item that the scan met: does its owner hold the value?"""
     if not scope.covers_guards(address.table, constraint_in(address)):
         return
-    allowed = {*address.table.key_names, OWNER, address.table.ttl_attribute}
-    if extra := sorted(item.keys() - allowed):
+    if extra := more_than_a_guard(address.table, item):
         detail = f"a guard item has no {', '.join(extra)}"
         finding = Finding(
             FindingKind.EXTRA_ATTRIBUTES, address.table.name, address.key, None, detail, mendable=False

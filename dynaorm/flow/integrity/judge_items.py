@@ -43,6 +43,6 @@ def _diagnoses(stored: Mapping[Ident, tuple[ItemAddress, Item]], scope: Scope) -
     for address, totals in ledger.targets():
         item = items.get(address.ident)
         if looks_wrong((address, totals), item, scope, ledger):
-            diagnosis = judge_total(address, item, totals, scope)
+            diagnosis = judge_total((address, totals), item, scope, ledger.doubts())
             if diagnosis is not None:
                 yield diagnosis

@@ -6,7 +6,7 @@ Rule 2. If the partition keys of the entities that name a target follow from its
         read. Otherwise the tables are scanned, once for all targets that look wrong.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from decimal import Decimal
 from typing import Any, Final
@@ -15,15 +15,17 @@ from dynaorm.entity.declare.registry import is_of
 from dynaorm.entity.dispatch import classify
 from dynaorm.entity.key import found_key, stored_key
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
+from dynaorm.entity.table import Table
 from dynaorm.entity.template.template import KeyValueError
 from dynaorm.errors import DynaormError
 from dynaorm.flow.bulk.limits import CONCURRENCY
-from dynaorm.flow.integrity.finding import Diagnosis, Finding, FindingKind
+from dynaorm.flow.integrity.finding import Diagnosis, Doubt, Finding, FindingKind
 from dynaorm.flow.integrity.ledger import Ledger, Totals, add_up
 from dynaorm.flow.integrity.repair_actions import update
 from dynaorm.flow.integrity.scan import RateLimiter, ScanSegment, read_pages, scan_segments_of
 from dynaorm.flow.integrity.scope import Scope, sources_of
 from dynaorm.flow.integrity.stored_check import ItemAddress, read_addresses
+from dynaorm.flow.integrity.unexplained import doubt_about, doubtful, newer_than
 from dynaorm.flow.protocol.call import Flow
 from dynaorm.flow.protocol.together import gather
 from dynaorm.item.condition import missing
@@ -50,11 +52,35 @@ class _Count:
         self.mark ^= hash((source, *sorted(due.totals.items())))
 
 
+@record
+class Counting:
+    """How totals are counted again.
+
+    Attributes:
+        scope: what is verified.
+        limiter: the rate, and the consumption so far.
+        ledger: what is known of all items.
+        segments: into how many segments each table is divided.
+        doubts: why totals are doubtful. The counts run in parallel and must not use the ledger.
+    """
+
+    scope: Scope
+    limiter: RateLimiter
+    ledger: Ledger
+    segments: int
+    doubts: list[Doubt]
+
+    def read(self, addresses: Iterable[ItemAddress]) -> Flow[dict[Ident, Item]]:
+        """The items at some addresses."""
+        return (yield from read_addresses(addresses, self.limiter.context, self.limiter.cost))
+
+
 def suspect_totals(
-    counted: Sequence[tuple[ItemAddress, Totals]], scope: Scope, limiter: RateLimiter, ledger: Ledger
+    counted: Sequence[tuple[ItemAddress, Totals]], counting: Counting
 ) -> Flow[list[ItemAddress]]:
     """The targets that do not hold what was counted."""
-    items = yield from read_addresses([address for address, _ in counted], limiter.context, limiter.cost)
+    scope, ledger = counting.scope, counting.ledger
+    items = yield from counting.read([address for address, _ in counted])
     return [one[0] for one in counted if looks_wrong(one, items.get(one[0].ident), scope, ledger)]
 
 
@@ -62,7 +88,7 @@ def looks_wrong(counted: tuple[ItemAddress, Totals], item: Item | None, scope: S
     """Whether a target does not hold what was counted. It is not judged if an item to be counted is unreadable."""
     address, totals = counted
     mapping = _target(address, item, scope)
-    if mapping is None or any(map(ledger.is_doubtful, sources_of(mapping))):
+    if mapping is None or any(map(ledger.is_unsound, sources_of(mapping))):
         return False
     return item is None or bool(_differing(mapping, item, totals))
 
@@ -96,10 +122,11 @@ def _differing(mapping: EntityMapping, item: Item, totals: Totals) -> dict[str, 
 
 
 def recount(
-    addresses: Sequence[ItemAddress], scope: Scope, limiter: RateLimiter, segments: int
+    addresses: Sequence[ItemAddress], counting: Counting
 ) -> Flow[tuple[list[Diagnosis], list[ItemAddress]]]:
     """The diagnoses of some targets, and the targets that changed each time they were counted."""
-    items = yield from read_addresses(addresses, limiter.context, limiter.cost)
+    scope = counting.scope
+    items = yield from counting.read(addresses)
     narrow: list[tuple[ItemAddress, list[ScanSegment]]] = []
     wide: list[ItemAddress] = []
     for address in addresses:
@@ -108,11 +135,10 @@ def recount(
             wide.append(address)
         else:
             narrow.append((address, collections))
-    flows = [_count_twice([address], _again(found), scope, limiter) for address, found in narrow]
+    flows = [_count_twice([address], _again(found), counting) for address, found in narrow]
     if wide:
-        flows.append(
-            _count_twice(wide, lambda: scan_segments_of(scope.tables, segments, None), scope, limiter)
-        )
+        everything = lambda: scan_segments_of(scope.tables, counting.segments, None)  # noqa: E731
+        flows.append(_count_twice(wide, everything, counting))
     ended = yield from gather(flows, CONCURRENCY)
     return [diagnosis for diagnoses, _ in ended for diagnosis in diagnoses], [
         one for _, left in ended for one in left
@@ -152,25 +178,24 @@ def _partition(source: EntityMapping, values: Mapping[str, Any]) -> AttributeVal
 
 
 def _count_twice(
-    addresses: Sequence[ItemAddress],
-    segments: Callable[[], list[ScanSegment]],
-    scope: Scope,
-    limiter: RateLimiter,
+    addresses: Sequence[ItemAddress], segments: Callable[[], list[ScanSegment]], counting: Counting
 ) -> Flow[tuple[list[Diagnosis], list[ItemAddress]]]:
     diagnoses: list[Diagnosis] = []
     left = list(addresses)
     for _ in range(_ATTEMPTS):
-        before = yield from read_addresses(left, limiter.context, limiter.cost)
-        first = yield from _count(left, segments(), limiter)
-        second = yield from _count(left, segments(), limiter)
-        after = yield from read_addresses(left, limiter.context, limiter.cost)
+        before = yield from counting.read(left)
+        first = yield from _count(left, segments(), counting)
+        second = yield from _count(left, segments(), counting)
+        after = yield from counting.read(left)
         changing = []
         for address in left:
             then, now = before.get(address.ident), after.get(address.ident)
             one, other = first[address.ident], second[address.ident]
             if not _is_same(then, now) or one.mark != other.mark or one.totals != other.totals:
                 changing.append(address)
-            elif (diagnosis := judge_total(address, now, one.totals, scope)) is not None:
+                continue
+            diagnosis = judge_total((address, one.totals), now, counting.scope, counting.doubts)
+            if diagnosis is not None:
                 diagnoses.append(diagnosis)
         left = changing
         if not left:
@@ -185,24 +210,28 @@ def _is_same(one: Item | None, other: Item | None) -> bool:
 
 
 def _count(
-    addresses: Sequence[ItemAddress], segments: list[ScanSegment], limiter: RateLimiter
+    addresses: Sequence[ItemAddress], segments: list[ScanSegment], counting: Counting
 ) -> Flow[dict[Ident, _Count]]:
     counts = {address.ident: _Count() for address in addresses}
     while any(not segment.is_over for segment in segments):
-        for page in (yield from read_pages(segments, limiter)):
+        for page in (yield from read_pages(segments, counting.limiter)):
             for item in page.items:
-                _count_one(page.segment, item, counts, limiter)
+                _count_one(page.segment.table, item, counts, counting)
             page.finish()
     return counts
 
 
-def _count_one(segment: ScanSegment, item: Item, counts: dict[Ident, _Count], limiter: RateLimiter) -> None:
-    mapping = classify(segment.table, item)
+def _count_one(table: Table, item: Item, counts: dict[Ident, _Count], counting: Counting) -> None:
+    # It may have been written since the items were judged.
+    doubt = doubt_about(table, item, counting.scope)
+    if doubt is not None and doubt not in counting.doubts:
+        counting.doubts.append(doubt)
+    mapping = classify(table, item)
     if not isinstance(mapping, EntityMapping) or not mapping.aggregates:
         return
-    if mapping.is_expired(item, limiter.context.clock.now()):
+    if mapping.is_expired(item, counting.limiter.context.clock.now()):
         return
-    source = ItemAddress(segment.table, mapping.key_of(item)).ident
+    source = ItemAddress(table, mapping.key_of(item)).ident
     try:
         dues = list(contributions(mapping, item))
     except DynaormError:
@@ -217,14 +246,31 @@ def _count_one(segment: ScanSegment, item: Item, counts: dict[Ident, _Count], li
 # -- what is wrong -----------------------------------------------------------------------------------------------------
 
 
-def judge_total(address: ItemAddress, item: Item | None, totals: Totals, scope: Scope) -> Diagnosis | None:
-    """What is wrong with the totals of a target, given the correct ones."""
-    mapping = _target(address, item, scope)
+def judge_total(
+    counted: tuple[ItemAddress, Totals], item: Item | None, scope: Scope, doubts: Iterable[Doubt]
+) -> Diagnosis | None:
+    """What is wrong with the totals of a target, given the sums that were counted."""
+    mapping = _target(counted[0], item, scope)
     if mapping is None:
         return None
     setting = scope.new_setting()
     if item is None:
-        return _new_target(address, mapping, totals, setting)
+        diagnosis = _new_target(counted, mapping, setting)
+    else:
+        diagnosis = _wrong_totals(counted, mapping, item, setting)
+    if diagnosis is None:
+        return None
+    sources = {None, *(source.name for source in sources_of(mapping))}
+    reasons = [doubt.reason for doubt in doubts if doubt.source in sources]
+    if item is not None:
+        reasons.append(newer_than(mapping, item, scope))
+    return doubtful(diagnosis, next(filter(None, reasons), ""))
+
+
+def _wrong_totals(
+    counted: tuple[ItemAddress, Totals], mapping: EntityMapping, item: Item, setting: Setting
+) -> Diagnosis | None:
+    address, totals = counted
     wrong = _differing(mapping, item, totals)
     if not wrong:
         return None
@@ -241,9 +287,10 @@ def _finding(mapping: EntityMapping, address: ItemAddress, detail: str) -> Findi
 
 
 def _new_target(
-    address: ItemAddress, mapping: EntityMapping, totals: Totals, setting: Setting
+    counted: tuple[ItemAddress, Totals], mapping: EntityMapping, setting: Setting
 ) -> Diagnosis | None:
     """The diagnosis of a target that does not exist and can be created from its key."""
+    address, totals = counted
     values = stored_key(mapping, address.key).fields
     if not any(totals.values()) or not set(mapping.key_fields) <= values.keys():
         return None

@@ -1,12 +1,12 @@
 """What a verification remembers until every item was read: suspect guard items, and sums for the totals."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from decimal import Decimal
 from typing import Final, Protocol
 
 from dynaorm.entity.mapping.mapping import EntityMapping
-from dynaorm.flow.integrity.finding import Judgement, SuspectGuard
+from dynaorm.flow.integrity.finding import Doubt, Judgement, SuspectGuard
 from dynaorm.flow.integrity.stored_check import ItemAddress
 from dynaorm.plan.aggregates import EXACT, Due
 from dynaorm.plan.known import Ident
@@ -44,12 +44,20 @@ class Ledger(Protocol):
         """Every entity that has totals or is named by a counted entity, with the sums."""
         ...
 
-    def doubt(self, source: EntityMapping, /) -> None:
+    def unsound(self, source: EntityMapping, /) -> None:
         """Remember that an item of a counted class cannot be read."""
         ...
 
-    def is_doubtful(self, source: EntityMapping, /) -> bool:
+    def is_unsound(self, source: EntityMapping, /) -> bool:
         """Whether an item of a counted class cannot be read."""
+        ...
+
+    def doubt(self, doubt: Doubt, /) -> None:
+        """Remember why totals are doubtful; one reason for each class is enough."""
+        ...
+
+    def doubts(self) -> Sequence[Doubt]:
+        """Why totals are doubtful."""
         ...
 
 
@@ -62,7 +70,9 @@ def remember(judgement: Judgement, ledger: Ledger) -> None:
     if judgement.target is not None:
         ledger.target(judgement.target)
     if judgement.unsound is not None:
-        ledger.doubt(judgement.unsound)
+        ledger.unsound(judgement.unsound)
+    if judgement.doubt is not None:
+        ledger.doubt(judgement.doubt)
 
 
 @record(frozen=False)
@@ -78,7 +88,8 @@ class MemoryLedger:
     def __init__(self) -> None:
         self._guards: dict[Ident, _Guard] = {}
         self._targets: dict[Ident, tuple[ItemAddress, dict[str, Decimal]]] = {}
-        self._doubtful: set[str] = set()
+        self._unsound: set[str] = set()
+        self._doubts: dict[str | None, Doubt] = {}
 
     def suspect(self, suspect: SuspectGuard, /) -> None:
         guard = self._guards.setdefault(suspect.guard.ident, _Guard(suspect.guard))
@@ -103,11 +114,17 @@ class MemoryLedger:
     def targets(self) -> Iterator[tuple[ItemAddress, Totals]]:
         yield from self._targets.values()
 
-    def doubt(self, source: EntityMapping, /) -> None:
-        self._doubtful.add(source.name)
+    def unsound(self, source: EntityMapping, /) -> None:
+        self._unsound.add(source.name)
 
-    def is_doubtful(self, source: EntityMapping, /) -> bool:
-        return source.name in self._doubtful
+    def is_unsound(self, source: EntityMapping, /) -> bool:
+        return source.name in self._unsound
+
+    def doubt(self, doubt: Doubt, /) -> None:
+        self._doubts.setdefault(doubt.source, doubt)
+
+    def doubts(self) -> Sequence[Doubt]:
+        return list(self._doubts.values())
 
 
 def add_up(totals: dict[str, Decimal], more: Totals) -> None:

@@ -93,7 +93,7 @@ def _repair_all(diagnoses: Sequence[Diagnosis], work: Verification) -> Flow[list
                 results += mended
         if not changed:
             return results
-        diagnoses, left = yield from recount(changed, work.scope, work.limiter, work.segments)
+        diagnoses, left = yield from recount(changed, work.counting)
         work.unsettled += left
     work.unsettled += [_target(diagnosis.finding, work) for diagnosis in diagnoses]
     return results

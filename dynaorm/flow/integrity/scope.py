@@ -21,6 +21,7 @@ class Scope:
         new_setting: makes the time and the new revision for the next judgement.
         reads_everything: every item of the tables is read. If only some segments are read, totals are not verified.
         with_new_targets: a missing target of a total is a finding.
+        foreign_attributes: attributes that other programs write; no declaration of dynaorm does.
     """
 
     whole: tuple[Table, ...]
@@ -28,6 +29,7 @@ class Scope:
     new_setting: Callable[[], Setting]
     reads_everything: bool = True
     with_new_targets: bool = False
+    foreign_attributes: frozenset[str] = frozenset()
 
     def covers(self, mapping: EntityMapping) -> bool:
         """Whether the items of a class are verified."""
@@ -58,7 +60,7 @@ class Scope:
 
     @property
     def tables(self) -> tuple[Table, ...]:
-        """The tables to scan: those of the items, of their guards, and of everything counted in the same totals."""
+        """The tables to scan: those of the items, of their guards, of their totals, and of what these count."""
         found = list(self.whole)
         for mapping in self.mappings:
             found.append(mapping.table)
@@ -66,7 +68,7 @@ class Scope:
                 found.append(mapping.table.guards)
             if self.reads_everything:
                 targets = [mapping, *(mapping_of(one.target) for one in mapping.aggregates.values())]
-                found += [source.table for target in targets for source in sources_of(target)]
+                found += [one.table for target in targets for one in (*sources_of(target), target)]
         return tuple(dict.fromkeys(found))
 
     @property

@@ -17,7 +17,7 @@ from dynaorm.flow.commit import setting_of
 from dynaorm.flow.integrity.finding import Diagnosis, Judgement
 from dynaorm.flow.integrity.judge_guard import judge_guard
 from dynaorm.flow.integrity.judge_item import judge
-from dynaorm.flow.integrity.judge_totals import recount, suspect_totals
+from dynaorm.flow.integrity.judge_totals import Counting, recount, suspect_totals
 from dynaorm.flow.integrity.ledger import Ledger, MemoryLedger, remember
 from dynaorm.flow.integrity.scan import RateLimiter, ScannedPage, ScanSegment, read_pages, scan_segments_of
 from dynaorm.flow.integrity.scope import Scope, scope_of
@@ -64,6 +64,11 @@ class Verification:
     def is_read(self) -> bool:
         """Whether every item was read; suspect guard items and totals are judged after that."""
         return all(one.is_over for one in self.scan_segments)
+
+    @property
+    def counting(self) -> Counting:
+        """How totals are counted again."""
+        return Counting(self.scope, self.limiter, self.ledger, self.segments, list(self.ledger.doubts()))
 
     def steps(self, after_pages: Callable[[], object] = bool) -> Iterator[Flow[list[Diagnosis]]]:
         """The steps of the work, in order. Run each step before you ask for the next.
@@ -113,11 +118,11 @@ class Verification:
         wrong: list[ItemAddress] = []
         for start in range(0, len(window), _WINDOW * CONCURRENCY):
             portion = window[start : start + _WINDOW * CONCURRENCY]
-            wrong += yield from suspect_totals(portion, self.scope, self.limiter, self.ledger)
+            wrong += yield from suspect_totals(portion, self.counting)
             yield from self.limiter.wait()
         if not wrong:
             return []
-        diagnoses, left = yield from recount(wrong, self.scope, self.limiter, self.segments)
+        diagnoses, left = yield from recount(wrong, self.counting)
         self.unsettled += left
         return diagnoses
 
@@ -157,7 +162,6 @@ def verification(
     segments: int = 1,
     segment: int | None = None,
     rate: float | None = None,
-    ledger: Ledger | None = None,
 ) -> Verification:
     """A verification of some tables and classes that has not begun.
 
@@ -170,7 +174,7 @@ def verification(
     everything = segment is None or segments == 1
     scope = scope_of(named, lambda: setting_of(context), reads_everything=everything)
     parts = scan_segments_of(scope.tables, segments, segment)
-    return Verification(scope, RateLimiter(context, rate), segments, parts, ledger or MemoryLedger())
+    return Verification(scope, RateLimiter(context, rate), segments, parts, MemoryLedger())
 
 
 def check_segments(segments: int, segment: int | None) -> None:
