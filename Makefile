@@ -21,10 +21,10 @@ PEERS_ARGS ?=
 # Patterns of keys and tokens. Entropy and names are left out: KSUIDs and the word "token" are in every other file.
 SECRETS := $(addprefix --disable-plugin ,HexHighEntropyString Base64HighEntropyString KeywordDetector)
 # By name, so that it needs no git.
-SCANNED := $(wildcard .ci .gitignore .pre-commit-config.yaml *.md *.toml LICENSE Makefile benchmarks docs dynaorm examples tests)
+SCANNED := $(wildcard .ci .gitignore .pre-commit-config.yaml *.md *.toml LICENSE Makefile benchmarks docs dynaorm examples tests tools)
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint audit format torture fuzz mutate mutate-entity bench bench-scale bench-peers clean
+.PHONY: help demo test lint audit format async torture fuzz mutate mutate-entity bench bench-scale bench-peers clean
 
 help:
 	@echo "make demo         run the examples on an in-memory DynamoDB"
@@ -32,6 +32,7 @@ help:
 	@echo "make lint         the same without the tests"
 	@echo "make audit        look for known vulnerabilities in what is installed (asks pypi.org)"
 	@echo "make format       write the formatting and the fixes that ruff knows"
+	@echo "make async        generate the asynchronous session from the synchronous one"
 	@echo "make torture      processes that fight, meet faults and are killed"
 	@echo "make fuzz         the properties and state machines of tests/fuzz and tests/story, for long"
 	@echo "make mutate       change the code of plan/ in every way, and see that a test notices (mutate-entity: of entity/)"
@@ -69,6 +70,9 @@ format: .venv/.dev
 	$(BIN)/ruff format
 	$(BIN)/ruff check --fix
 
+async: .venv/.dev
+	$(BIN)/python tools/make_async.py
+
 torture: .venv/.dev .venv-ministack/.installed
 	$(BIN)/python -m tests.torture $(TORTURE_ARGS)
 
@@ -97,7 +101,7 @@ bench-peers: .venv-peers/.installed .venv-peers-aio/.installed
 clean:
 	rm -rf .venv .venv-ministack .venv-audit .venv-mutation .venv-peers .venv-peers-aio .coverage .coverage.* dist mutants
 	rm -rf .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
-	find dynaorm tests examples benchmarks -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
+	find dynaorm tests tools examples benchmarks -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 # Stamps: installed once, and again when the dependencies change.
 .venv/bin/python:

@@ -22,12 +22,16 @@ PACKAGE = ROOT / "dynaorm"
 TESTS = ROOT / "tests"
 
 MODULES = sorted(PACKAGE.rglob("*.py"))
+# Not those that ``make async`` generates: their length and their tests are those of their sources.
+WRITTEN_MODULES = [path for path in MODULES if path.parent != PACKAGE / "session" / "_async"]
 TEST_MODULES = sorted(TESTS.rglob("*.py"))
 
 FILE_LINES = 400
 FUNCTION_LINES = 40
 
-LONG_FILES: dict[str, int] = {}
+LONG_FILES: dict[str, int] = {
+    "dynaorm/session/session.py": 700,  # one class with all that a session does, in methods of a few lines
+}
 """Files over the budget, and how long each may be ("dynaorm/item/field.py": 420). Better: two ideas, two files."""
 
 LONG_FUNCTIONS: dict[str, int] = {}
@@ -42,14 +46,14 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "flow/get.py": "flow/test_entity.py",
     "flow/integrity/stored_check.py": "integrity/test_run_writers.py",
     "flow/integrity/mend.py": "integrity/test_run_damage.py",
-    "flow/integrity/verify.py": "session/test_verifying.py",
+    "flow/integrity/verify.py": "session/test_session_verify.py",
     "flow/integrity/repairs.py": "integrity/test_run_damage.py",
     "flow/integrity/judge_guard.py": "integrity/test_run_damage.py",
     "flow/integrity/judge_item.py": "integrity/test_run_damage.py",
     "flow/integrity/ledger.py": "integrity/test_checkpoint.py",
-    "flow/integrity/scan.py": "session/test_verifying.py",
-    "flow/integrity/scope.py": "session/test_verifying.py",
-    "flow/integrity/judge_totals.py": "session/test_verifying.py",
+    "flow/integrity/scan.py": "session/test_session_verify.py",
+    "flow/integrity/scope.py": "session/test_session_verify.py",
+    "flow/integrity/judge_totals.py": "session/test_session_verify.py",
     "flow/integrity/judge_version.py": "integrity/test_run_damage.py",
     "flow/query/query.py": "session/test_query.py",
     "flow/integrity/repair.py": "integrity/test_run_damage.py",
@@ -59,15 +63,6 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "plan/net.py": "plan/test_compiler.py",
     "plan/planned.py": "plan/test_plan.py",
     "query/choose_key.py": "query/test_key_query.py",
-    "session/query_methods.py": "session/test_query.py",
-    "session/query_methods_async.py": "session/test_aio.py",
-    "session/bulk_async.py": "session/test_aio.py",
-    "session/drive_async.py": "session/test_aio.py",
-    "session/query_async.py": "session/test_aio.py",
-    "session/settings_async.py": "session/test_aio.py",
-    "session/verifying_async.py": "session/test_verifying.py",
-    "session/versions.py": "session/test_sync.py",
-    "session/versions_async.py": "session/test_aio.py",
     "testing/census.py": "testing/test_consistency.py",
     "testing/census_guards.py": "testing/test_consistency.py",
     "testing/census_totals.py": "testing/test_consistency.py",
@@ -75,7 +70,7 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "testing/request_rules.py": "testing/test_moto_engine.py",
     "testing/store.py": "testing/test_plugin.py",
     "transport/direct/aiohttp.py": "transport/direct/test_async_transport.py",
-    "transport/threaded.py": "session/test_aio.py",
+    "transport/threaded.py": "session/test_session_async.py",
 }
 """Modules without a test file of their own, and where their tests are ("plan/net.py": "plan/test_fold.py")."""
 
@@ -148,9 +143,7 @@ def test_no_public_name_of_testing_is_that_of_a_module() -> None:
 
 
 def test_declaring_entities_does_not_import_sessions() -> None:
-    program = (
-        "import sys\nfrom dynaorm import Entity, Table, Unique\nprint('dynaorm.session.sync' in sys.modules)"
-    )
+    program = "import sys\nfrom dynaorm import Entity, Table, Unique\nprint('dynaorm.session.session' in sys.modules)"
     assert _run(sys.executable, "-c", program).stdout == "False\n"
 
 
@@ -192,7 +185,7 @@ def test_every_public_name_is_documented() -> None:
 
 
 def test_no_file_is_longer_than_its_budget() -> None:
-    lengths = {_name(path): len(path.read_text().splitlines()) for path in (*MODULES, *TEST_MODULES)}
+    lengths = {_name(path): len(path.read_text().splitlines()) for path in (*WRITTEN_MODULES, *TEST_MODULES)}
     _report_budget(lengths, FILE_LINES, LONG_FILES, "LONG_FILES")
 
 
@@ -209,7 +202,7 @@ def test_every_module_has_a_name_that_says_something() -> None:
 
 def test_every_module_has_its_tests_in_the_same_place() -> None:
     faults = []
-    for path in MODULES:
+    for path in WRITTEN_MODULES:
         module = path.relative_to(PACKAGE)
         if path.stem == "__init__":
             continue

@@ -21,7 +21,7 @@ from dynaorm.flow.integrity.verify import describe, verification
 from dynaorm.flow.protocol.call import Flow
 from dynaorm.integrity.checkpoint import Checkpoint
 from dynaorm.integrity.report import DuplicatesFile, as_json, finding_in, mended_in
-from dynaorm.session.sync import Session
+from dynaorm.session.session import Session
 
 Named = Table | type[Any]
 

@@ -198,7 +198,11 @@ def test_a_tx_used_after_its_block_is_refused(session: Session, use: Callable[[T
         (lambda tx: tx.move(Plain(name="x")), UsageError, "Plain is not mapped"),
         (lambda tx: tx.save(Stock(sku="s"), condition=F.lft == 1), UnknownField, "did you mean 'left'"),
         (lambda tx: tx.check(stock_key("s"), F.left == "many"), InvalidValue, r"Stock\.left"),
-        (lambda tx: tx.delete(stock_key("s"), condition=True), UsageError, "condition=True is no condition"),
+        (
+            lambda tx: tx.delete(stock_key("s"), condition=True),
+            UsageError,
+            "condition=True is not a condition",
+        ),
         (lambda tx: tx.update(stock_key("s")), UsageError, "nothing to change"),
         (lambda tx: tx.update(stock_key("s"), {"lft": 1}), UnknownField, "did you mean 'left'"),
     ],

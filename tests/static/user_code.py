@@ -135,6 +135,9 @@ def declarations() -> None:
 
 
 def mistakes(session: Session) -> None:
+    from dynaorm import Sesion  # type: ignore[attr-defined]  # noqa: F401, PLC0415 - a name that does not exist
+    from dynaorm.testing import Clok  # type: ignore[attr-defined]  # noqa: F401, PLC0415 - likewise
+
     User(user_name="bo", email="bo@example.com")  # type: ignore[call-arg]
     User(user_name="bo", email="bo@example.com", full_name=5)  # type: ignore[arg-type]
     Point(name="p", x=Decimal(1)).x = Decimal(2)  # type: ignore[misc]

@@ -238,7 +238,7 @@ def test_what_cannot_be_stored_is_refused_unsent(
 
 def test_a_condition_is_checked_on_the_call(session: Session, wire: FaultyTransport) -> None:
     bad: Any = "left = 1"
-    with pytest.raises(UsageError, match="is no condition"):
+    with pytest.raises(UsageError, match="is not a condition"):
         session.save(Stock(sku="s"), condition=bad)
     with pytest.raises(UnknownField, match="did you mean 'left'"):
         session.save(Stock(sku="s"), condition=F.lft == 1)
