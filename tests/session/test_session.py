@@ -1,6 +1,6 @@
 """A session's lifetime, and the tables it creates and names."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Annotated
 
@@ -11,7 +11,6 @@ from dynaorm import (
     ExpiresAt,
     F,
     GlobalIndex,
-    Index,
     Key,
     Session,
     Table,
@@ -22,25 +21,15 @@ from dynaorm.errors import (
     TableNotFound,
     UsageError,
 )
-from dynaorm.flow.protocol.call import Call, Reply, Transport
-from dynaorm.item.value import Item
+from dynaorm.flow.protocol.call import Call, Transport
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.faults import FaultyTransport
 from dynaorm.testing.scripted import ScriptedTransport
+from tests.session.people import USER, User, app, items
 
-app = Table("sync-app", indexes=[GlobalIndex("GSI1")])
 locks = Table("sync-locks", pk="lock", sk=None)
 away = Table("sync-away", guard_table=locks)
 fleeting = Table("sync-fleeting")
-
-
-class User(Entity, table=app, pk="USER#{user_id}", sk="U"):
-    user_id: str
-    email: Annotated[str | None, Unique(normalize=str.casefold)] = None
-    phone: Annotated[str | None, Unique()] = None
-    name: str = ""
-    team: str | None = None
-    by_team = Index("GSI1", pk="TEAM#{team}", sk="{user_id}")
 
 
 class Document(Entity, table=app, pk="DOC#{doc_id}", sk="D", versioned=True):
@@ -57,32 +46,6 @@ class Login(Entity, table=fleeting, pk="LOGIN#{token}", sk="L"):
     token: str
     alias: Annotated[str | None, Unique()] = None
     until: Annotated[datetime | None, ExpiresAt()] = None
-
-
-@pytest.fixture
-def session(wire: FaultyTransport, clock: FakeClock) -> Iterator[Session]:
-    with Session(transport=wire, clock=clock) as session:
-        session.create_table(app)
-        wire.calls.clear()
-        yield session
-
-
-USER = Key(User, user_id="1")
-
-
-def items(moto: Transport, table: str = "sync-app") -> dict[str, Item]:
-    """Every item by its partition key; versions by partition and sort key."""
-    reply: Reply = moto.call(Call("Scan", {"TableName": table, "ConsistentRead": True}))
-    return {
-        " ".join(item[name]["S"] for name in ("PK", "SK", "lock") if name in item): item
-        for item in reply["Items"]
-    }
-
-
-def operations(wire: FaultyTransport) -> list[str]:
-    found = [call.operation for call in wire.calls]
-    wire.calls.clear()
-    return found
 
 
 @pytest.mark.parametrize(
