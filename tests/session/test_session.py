@@ -145,7 +145,7 @@ def test_a_missing_table_is_named(moto: Transport) -> None:
     [
         (
             lambda session: session.create_table(User),
-            r"create_table\(\) takes a Table, and got <class .*User'>; give its table",
+            r"create_table\(\) takes a Table, not <class .*User'>; give the Table of the class",
         ),
         (lambda session: session.save(User), "a class was given in place of an object of it; give an object"),
         (lambda session: session.delete(User), "a class was given in place of an object of it"),
@@ -156,9 +156,9 @@ def test_a_missing_table_is_named(moto: Transport) -> None:
         (lambda session: session.get_by("User", email="a"), "'User' is no entity class"),
         (
             lambda session: session.get(USER, as_of="2024"),
-            "as_of='2024' is no datetime; give one with a time zone",
+            "as_of='2024' is not a datetime; give one with a time zone",
         ),
-        (lambda session: session.prune(USER, older_than=5), "older_than=5 is no datetime"),
+        (lambda session: session.prune(USER, older_than=5), "older_than=5 is not a datetime"),
         (
             lambda session: session.prune(USER, keep="3"),
             r"keep='3', older_than=None\) does not say what to delete",
@@ -166,18 +166,18 @@ def test_a_missing_table_is_named(moto: Transport) -> None:
         (lambda session: session.resume(None), r"resume\(\) takes a plan, and got None; give error\.plan"),
         (
             lambda session: session.save_many(User(user_id="1", email="a")),
-            "one User was given where several are",
+            "a single User was given where several are",
         ),
         (
             lambda session: session.bulk_load(User(user_id="1", email="a")),
-            "one User was given where",
+            "a single User was given where",
         ),
         (
             lambda session: session.delete_many(USER),
-            "one Key was given where several are expected; give a list",
+            "a single Key was given where several are expected; give a list",
         ),
-        (lambda session: session.delete_many("ab"), "one str was given where several are expected"),
-        (lambda session: session.get_many(USER), "one Key was given where several are expected"),
+        (lambda session: session.delete_many("ab"), "a single str was given where several are expected"),
+        (lambda session: session.get_many(USER), "a single Key was given where several are expected"),
     ],
 )
 def test_what_is_taken_for_something_else_is_refused_by_name(
