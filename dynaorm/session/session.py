@@ -519,13 +519,14 @@ class Session:
         saving = [intent.Save(entity, block.checked_condition(entity, condition))]
         return commit.planned(saving, self._context)
 
-    def resume(self, plan: Plan, /) -> bool:
-        """Find out whether a plan without a known outcome was applied. Returns True if it is in effect.
+    def resume(self, plan: object, /) -> bool:
+        """Find out whether the ``plan`` of an OutcomeUnknown was applied. Returns True if it is in effect.
 
         Within nine minutes of its creation, the plan is sent again with the same token and bytes. After that, the
         outcome is found out by reading.
 
         Raises:
+            UsageError: ``plan`` is not a plan.
             StoreError: DynamoDB refuses the plan now; nothing was written.
             OutcomeUnknown: there is still no answer.
         """

@@ -129,7 +129,7 @@ def test_one_of_unknown_outcome_can_be_resumed() -> None:
     assert one is many[1]
     assert isinstance(error, OutcomeUnknown)
     session = Session(transport=ScriptedTransport({}), clock=FakeClock())
-    assert session.resume(error.plan)  # type: ignore[arg-type]  # errors know no plans
+    assert session.resume(error.plan)
     assert inspect(many[1]).loaded
 
 
