@@ -400,8 +400,8 @@ class Session:
         self._write("delete", commit.commit([removal], self._context, exactly_once=exactly_once))
 
     # -- writing many entities -------------------------------------------------------------------------------------
-    # These methods work in windows of some hundred entities, and take the next window from an iterator only after
-    # the last one is done.
+    # These methods take entities from an iterator in windows of some hundred. The next window begins after the last one
+    # is done.
 
     def save_many(
         self, entities: Iterable[E], /, *, concurrency: int = CONCURRENCY, progress: Progress | None = None

@@ -1,4 +1,4 @@
-"""Versions are read by key, newest first in numeric order; pruned from the oldest up; purged with their tombstone."""
+"""Versions are read by key, newest first, in numeric order."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""Old versions are pruned from the oldest up, and purged with their tombstone last; both can be killed anywhere."""
+"""Pruning deletes the oldest versions first, purging the tombstone last; both survive a crash at any point."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""The chain of a query builds, and refuses what it cannot ask before anything is sent."""
+"""Building a query: every method returns a new query, and bad arguments are refused before anything is sent."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The endings of a query on a real engine."""
+"""The methods that send a query, on a strict moto."""
 
 from typing import Annotated
 

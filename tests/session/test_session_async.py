@@ -1,4 +1,4 @@
-"""The asynchronous session: the synchronous one, awaited; cancelled at any time; in a web application."""
+"""The asynchronous session: it does what the synchronous one does, can be cancelled, and runs in a web application."""
 
 import asyncio
 import inspect

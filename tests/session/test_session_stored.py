@@ -1,4 +1,4 @@
-"""What is written follows from what is stored: former names, lossy codecs, classes of one family."""
+"""Writes depend on the stored item: former attribute names, lossy codecs, subclasses."""
 
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Annotated

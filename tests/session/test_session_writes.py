@@ -1,4 +1,4 @@
-"""A session's writes of one entity, on a strict moto."""
+"""Writing one entity with a session, on a strict moto."""
 
 from typing import Any
 

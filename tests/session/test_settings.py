@@ -1,4 +1,4 @@
-"""From a session's keywords to what its flows share."""
+"""From the arguments of a session to the context of its flows."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A unit of work: what its methods collect, what they refuse on the call, and when its block is over."""
+"""Transactions: what the methods collect, what they refuse at once, and when the block ends."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""session.run(work): work is done again in a fresh transaction after a lost race, and after nothing else."""
+"""``session.run(work)`` calls work again in a new transaction after a lost race, and after no other error."""
 
 import pytest
 

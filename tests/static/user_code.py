@@ -1,7 +1,7 @@
 """What users write, for the type checkers: mypy --strict and pyright strict accept this file without a plugin.
 
-It is never run. Where a mistake has to be found, an ignored error says so: a checker that stops finding it complains
-about the needless comment.
+It is never run. Each mistake that a checker must report has a ``type: ignore``: if a checker no longer reports the
+mistake, it reports the unused comment.
 """
 
 from collections.abc import Iterator, Mapping

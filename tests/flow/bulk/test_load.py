@@ -1,4 +1,4 @@
-"""Loading in bulk: every item is stored or told, whatever DynamoDB leaves unprocessed, refuses or does not answer."""
+"""Loading in bulk: every entity is stored or reported, if items are unprocessed, refused or without an answer."""
 
 from collections.abc import Iterator
 from typing import Annotated, Any

@@ -1,4 +1,4 @@
-"""Loading in bulk without answers: what is not known is not claimed, and nothing is sent much later."""
+"""Loading in bulk without answers: entities are unsettled, and nothing is sent again much later."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Saving and deleting many: every one is attempted by a plan of its own, a window at a time."""
+"""Saving and deleting many: each entity is attempted by a plan of its own, a window at a time."""
 
 from collections.abc import Callable, Iterator
 from typing import Annotated, Any
