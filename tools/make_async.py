@@ -60,7 +60,7 @@ TEXT: Final = {
 }
 
 
-class Edit(NamedTuple):
+class Replacement(NamedTuple):
     """Text to put in the place of some columns of a line."""
 
     line: int
@@ -81,7 +81,7 @@ def asynchronous(source: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _syntax(tree: ast.Module) -> Iterator[Edit]:
+def _syntax(tree: ast.Module) -> Iterator[Replacement]:
     """Find the places for ``await`` and ``async``, and for loops in place of ``yield from``."""
     for node in ast.walk(tree):
         if _is_awaited(node):
@@ -89,9 +89,9 @@ def _syntax(tree: ast.Module) -> Iterator[Edit]:
         elif _is_entered(node):
             yield _before(node, "async ")
         elif isinstance(node, ast.Expr) and isinstance(node.value, ast.YieldFrom):
-            yield Edit(node.lineno, node.col_offset, node.col_offset + len("yield from"), "for one in")
+            yield Replacement(node.lineno, node.col_offset, node.col_offset + len("yield from"), "for one in")
             end, indent = node.end_col_offset or 0, " " * node.col_offset
-            yield Edit(node.end_lineno or 0, end, end, f":\n{indent}    yield one")
+            yield Replacement(node.end_lineno or 0, end, end, f":\n{indent}    yield one")
         elif isinstance(node, ast.ClassDef | ast.Module):
             functions = [each for each in node.body if isinstance(each, ast.FunctionDef)]
             # By name, so that overloads follow their implementation.
@@ -114,11 +114,11 @@ def _awaits(function: ast.FunctionDef) -> bool:
     return any(_is_awaited(node) or _is_entered(node) for node in ast.walk(function))
 
 
-def _before(node: ast.expr | ast.stmt, text: str) -> Edit:
-    return Edit(node.lineno, node.col_offset, node.col_offset, text)
+def _before(node: ast.expr | ast.stmt, text: str) -> Replacement:
+    return Replacement(node.lineno, node.col_offset, node.col_offset, text)
 
 
-def _tokens(source: str) -> Iterator[Edit]:
+def _tokens(source: str) -> Iterator[Replacement]:
     """Find the names to replace. Those of modules in ``from ... import`` stay."""
     is_path = False
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
@@ -127,7 +127,7 @@ def _tokens(source: str) -> Iterator[Edit]:
             if token.string in {"from", "import"}:
                 is_path = token.string == "from" and not token.line[:start].strip()
             if token.string in NAMES and not is_path:
-                yield Edit(line, start, end, NAMES[token.string])
+                yield Replacement(line, start, end, NAMES[token.string])
 
 
 def generated() -> Mapping[Path, str]:
@@ -137,7 +137,9 @@ def generated() -> Mapping[Path, str]:
 
 def _formatted(name: str) -> str:
     source = SESSION / name
-    header = f"# Generated from {source.relative_to(ROOT)} by `make async`. Edit that file, not this one.\n"
+    header = (
+        f"# Generated from {source.relative_to(ROOT)} by `make async`. Replacement that file, not this one.\n"
+    )
     path = ["--quiet", "--stdin-filename", str(SESSION / "_async" / name), "-"]
     text = header + asynchronous(source.read_text())
     return _ruff(["format", *path], _ruff(["check", "--select", "I", "--fix", *path], text))

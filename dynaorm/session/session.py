@@ -70,7 +70,7 @@ D = TypeVar("D")
 E = TypeVar("E")
 T = TypeVar("T")
 
-Asked: TypeAlias = type[E] | IndexOf[E]
+Source: TypeAlias = type[E] | IndexOf[E]
 
 
 class Session:
@@ -240,7 +240,7 @@ class Session:
 
     # -- reading many entities -------------------------------------------------------------------------------------
 
-    def query(self, source: Asked[E], /, **fields: Any) -> queries.Query[E]:
+    def query(self, source: Source[E], /, **fields: Any) -> queries.Query[E]:
         """Build a query of a table or an index by key. Nothing is sent until you iterate it or call an ending.
 
         ``query(Ticket, project="p1")`` queries a class, ``query(Ticket.by_status, status="open")`` one of its indexes.
@@ -253,22 +253,22 @@ class Session:
         return queries.Query(query_spec.queried(source, fields), self._context, self._run)
 
     @overload
-    def collection(self, first: Asked[A], /, **fields: Any) -> queries.Collection[A, tuple[list[A]]]: ...
+    def collection(self, first: Source[A], /, **fields: Any) -> queries.Collection[A, tuple[list[A]]]: ...
     @overload
     def collection(
-        self, first: Asked[A], second: Asked[B], /, **fields: Any
+        self, first: Source[A], second: Source[B], /, **fields: Any
     ) -> queries.Collection[A | B, tuple[list[A], list[B]]]: ...
     @overload
     def collection(
-        self, first: Asked[A], second: Asked[B], third: Asked[C], /, **fields: Any
+        self, first: Source[A], second: Source[B], third: Source[C], /, **fields: Any
     ) -> queries.Collection[A | B | C, tuple[list[A], list[B], list[C]]]: ...
     @overload
     def collection(
-        self, first: Asked[A], second: Asked[B], third: Asked[C], fourth: Asked[D], /, **fields: Any
+        self, first: Source[A], second: Source[B], third: Source[C], fourth: Source[D], /, **fields: Any
     ) -> queries.Collection[A | B | C | D, tuple[list[A], list[B], list[C], list[D]]]: ...
     @overload
     def collection(
-        self, first: Asked[Any], /, *others: Asked[Any], **fields: Any
+        self, first: Source[Any], /, *others: Source[Any], **fields: Any
     ) -> queries.Collection[Any, tuple[list[Any], ...]]: ...
     def collection(self, first: Any, /, *others: Any, **fields: Any) -> queries.Collection[Any, Any]:
         """Build one query for the entities of several classes in one item collection.
@@ -282,7 +282,7 @@ class Session:
         """
         return queries.Collection(query_spec.collected((first, *others), fields), self._context, self._run)
 
-    def scan(self, source: Asked[E], /, *, segments: int = 1) -> queries.Query[E]:
+    def scan(self, source: Source[E], /, *, segments: int = 1) -> queries.Query[E]:
         """Build a scan for every entity of a class, or of one of its indexes, in no particular order.
 
         A scan reads the whole table or index. ``segments`` is the number of parts that are read at the same time

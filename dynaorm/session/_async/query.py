@@ -1,4 +1,4 @@
-# Generated from dynaorm/session/query.py by `make async`. Edit that file, not this one.
+# Generated from dynaorm/session/query.py by `make async`. Replacement that file, not this one.
 """``AsyncQuery`` and ``AsyncCollection``: queries that are iterated page by page, or ended by a method."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-# Generated from dynaorm/session/session.py by `make async`. Edit that file, not this one.
+# Generated from dynaorm/session/session.py by `make async`. Replacement that file, not this one.
 """``AsyncSession``: loads, stores and queries entities."""
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ D = TypeVar("D")
 E = TypeVar("E")
 T = TypeVar("T")
 
-Asked: TypeAlias = type[E] | IndexOf[E]
+Source: TypeAlias = type[E] | IndexOf[E]
 
 
 class AsyncSession:
@@ -238,7 +238,7 @@ class AsyncSession:
 
     # -- reading many entities -------------------------------------------------------------------------------------
 
-    def query(self, source: Asked[E], /, **fields: Any) -> queries.AsyncQuery[E]:
+    def query(self, source: Source[E], /, **fields: Any) -> queries.AsyncQuery[E]:
         """Build a query of a table or an index by key. Nothing is sent until you iterate it or call an ending.
 
         ``query(Ticket, project="p1")`` queries a class, ``query(Ticket.by_status, status="open")`` one of its indexes.
@@ -251,22 +251,24 @@ class AsyncSession:
         return queries.AsyncQuery(query_spec.queried(source, fields), self._context, self._run)
 
     @overload
-    def collection(self, first: Asked[A], /, **fields: Any) -> queries.AsyncCollection[A, tuple[list[A]]]: ...
+    def collection(
+        self, first: Source[A], /, **fields: Any
+    ) -> queries.AsyncCollection[A, tuple[list[A]]]: ...
     @overload
     def collection(
-        self, first: Asked[A], second: Asked[B], /, **fields: Any
+        self, first: Source[A], second: Source[B], /, **fields: Any
     ) -> queries.AsyncCollection[A | B, tuple[list[A], list[B]]]: ...
     @overload
     def collection(
-        self, first: Asked[A], second: Asked[B], third: Asked[C], /, **fields: Any
+        self, first: Source[A], second: Source[B], third: Source[C], /, **fields: Any
     ) -> queries.AsyncCollection[A | B | C, tuple[list[A], list[B], list[C]]]: ...
     @overload
     def collection(
-        self, first: Asked[A], second: Asked[B], third: Asked[C], fourth: Asked[D], /, **fields: Any
+        self, first: Source[A], second: Source[B], third: Source[C], fourth: Source[D], /, **fields: Any
     ) -> queries.AsyncCollection[A | B | C | D, tuple[list[A], list[B], list[C], list[D]]]: ...
     @overload
     def collection(
-        self, first: Asked[Any], /, *others: Asked[Any], **fields: Any
+        self, first: Source[Any], /, *others: Source[Any], **fields: Any
     ) -> queries.AsyncCollection[Any, tuple[list[Any], ...]]: ...
     def collection(self, first: Any, /, *others: Any, **fields: Any) -> queries.AsyncCollection[Any, Any]:
         """Build one query for the entities of several classes in one item collection.
@@ -282,7 +284,7 @@ class AsyncSession:
             query_spec.collected((first, *others), fields), self._context, self._run
         )
 
-    def scan(self, source: Asked[E], /, *, segments: int = 1) -> queries.AsyncQuery[E]:
+    def scan(self, source: Source[E], /, *, segments: int = 1) -> queries.AsyncQuery[E]:
         """Build a scan for every entity of a class, or of one of its indexes, in no particular order.
 
         A scan reads the whole table or index. ``segments`` is the number of parts that are read at the same time
