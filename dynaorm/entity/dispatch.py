@@ -9,8 +9,9 @@ Rule 3. The classes of a table are looked up by what their keys begin with, so t
 
 from collections.abc import Iterable, Mapping
 from enum import Enum
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
+from dynaorm.entity.declare.catalog import catalog_of, derived
 from dynaorm.entity.mapping.constraint import OWNER
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table
@@ -34,14 +35,14 @@ def classify(table: Table, item: Item) -> EntityMapping | NotAnEntity:
     tag = item.get(attribute) if attribute is not None else None
     if tag is None:
         return _by_shape(table, item)
-    found: EntityMapping | None = table.mappings.get(tag.get("S", ""))
+    found = catalog_of(table).mappings.get(tag.get("S", ""))
     if found is None:
         return NotAnEntity.UNKNOWN
     return NotAnEntity.TOMBSTONE if found.is_tombstone(item) else found
 
 
 def _by_shape(table: Table, item: Item) -> EntityMapping | NotAnEntity:
-    shapes = _shapes_of(table)
+    shapes = key_beginnings(table)
     candidates = shapes.candidates(item)
     found = next((mapping for mapping in candidates if _fits(mapping, item)), None)
     if shapes.is_like_guard(item) and (found is None or _is_guard(found, item)):
@@ -88,21 +89,18 @@ _Beginning: TypeAlias = tuple[str, ...]
 
 
 @record
-class _Shapes:
-    """What tells the items of a table apart; made anew when a class has joined, so ``mappings`` is another dict.
+class KeyBeginnings:
+    """The classes of a table, by what their keys begin with.
 
     Attributes:
-        mappings, guarded: those of the table it was made of.
         names: the table's key attributes.
-        by_beginning: its classes by the literal texts that the parts of their primary keys begin with.
-        lengths: how long these texts are.
+        classes: the classes, by the literal texts that the parts of their primary keys begin with.
+        lengths: the lengths of these texts.
         constraints: the names that guard items begin with.
     """
 
-    mappings: Mapping[str, Any]
-    guarded: Mapping[object, Any]
     names: tuple[str, ...]
-    by_beginning: Mapping[_Beginning, tuple[EntityMapping, ...]]
+    classes: Mapping[_Beginning, tuple[EntityMapping, ...]]
     lengths: tuple[tuple[int, ...], ...]
     constraints: frozenset[str]
 
@@ -113,7 +111,7 @@ class _Shapes:
             tuple(text[:length] for text, length in zip(texts, lengths, strict=True))
             for lengths in self.lengths
         )
-        return [mapping for one in beginnings for mapping in self.by_beginning.get(one, ())]
+        return [mapping for one in beginnings for mapping in self.classes.get(one, ())]
 
     def is_like_guard(self, item: Item) -> bool:
         """Whether all key attributes are one text, and it begins with a constraint's name."""
@@ -124,34 +122,28 @@ class _Shapes:
         return bool(found) and name in self.constraints
 
 
-def _shapes_of(table: Table) -> _Shapes:
-    found = table.shapes
-    if isinstance(found, _Shapes) and found.mappings is table.mappings and found.guarded is table.guarded:
-        return found
-    table.shapes = shapes = _shapes(table)
-    return shapes
+def key_beginnings(table: Table) -> KeyBeginnings:
+    """What the keys of a table's classes begin with."""
+    return derived(table, _key_beginnings)
 
 
-def _shapes(table: Table) -> _Shapes:
-    by_beginning: dict[_Beginning, tuple[EntityMapping, ...]] = {}
+def _key_beginnings(table: Table) -> KeyBeginnings:
+    classes: dict[_Beginning, tuple[EntityMapping, ...]] = {}
     for mapping in _families(table):
         beginning = tuple(literal_beginning(part) for part in mapping.primary_parts)
-        by_beginning[beginning] = (*by_beginning.get(beginning, ()), mapping)
-    lengths = dict.fromkeys(tuple(map(len, beginning)) for beginning in by_beginning)
-    return _Shapes(
-        mappings=table.mappings,
-        guarded=table.guarded,
+        classes[beginning] = (*classes.get(beginning, ()), mapping)
+    return KeyBeginnings(
         names=table.key_names,
-        by_beginning=by_beginning,
-        lengths=tuple(lengths),
-        constraints=frozenset(name for one in table.guarded.values() for name in one.constraints),
+        classes=classes,
+        lengths=tuple(dict.fromkeys(tuple(map(len, beginning)) for beginning in classes)),
+        constraints=frozenset(name for one in catalog_of(table).guarded.values() for name in one.constraints),
     )
 
 
 def _families(table: Table) -> Iterable[EntityMapping]:
     """One class of each family, whose keys are those of all: the root, unless it is yet to be completed."""
     found: dict[type, EntityMapping] = {}
-    for mapping in table.mappings.values():
+    for mapping in catalog_of(table).mappings.values():
         if mapping.root is mapping.entity or mapping.root not in found:
             found[mapping.root] = mapping
     return found.values()

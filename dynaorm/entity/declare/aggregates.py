@@ -10,8 +10,9 @@ from datetime import timedelta
 from typing import Any, Final
 
 from dynaorm.entity.annotation import accepts_none, marked
+from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.declare.keys import KeysOf
-from dynaorm.entity.declare.registry import is_of, kept_fields, replaces
+from dynaorm.entity.declare.registry import is_of, maintained_fields, replaces
 from dynaorm.entity.mapping.aggregate import Aggregate, AggregateMapping
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.text.scalar import Scalar, scalar_of
@@ -141,7 +142,10 @@ def aggregate_conflicts(mapping: EntityMapping) -> Iterator[str]:
     """Why a class cannot keep its totals, or cannot be the target of those that others keep, one sentence each."""
     for one in mapping.aggregates.values():
         target = mapping_of(one.target)
-        for each in [target, *(other for other in target.table.mappings.values() if other is not target)]:
+        for each in [
+            target,
+            *(other for other in catalog_of(target.table).mappings.values() if other is not target),
+        ]:
             if is_of(each, target):
                 yield from _target_problems(each, one, one.name)
                 yield from _passed_on(each, one)
@@ -153,7 +157,7 @@ def aggregate_conflicts(mapping: EntityMapping) -> Iterator[str]:
             f"{name}: DynamoDB deletes what expires by itself, and it would stay counted; drop ExpiresAt(), "
             f"or delete what has expired through a session"
         )
-    for source in mapping.table.counted.values():
+    for source in catalog_of(mapping.table).counted.values():
         for one in source.aggregates.values():
             if not replaces(mapping, source) and is_of(mapping, mapping_of(one.target)):
                 yield from _target_problems(mapping, one, f"{source.entity.__name__}.{one.name}")
@@ -166,7 +170,7 @@ def _kept_in(mapping: EntityMapping) -> dict[str, str]:
         if is_of(mapping, mapping_of(one.target))
         for name in one.maintained
     )
-    return {**dict(own), **kept_fields(mapping)}
+    return {**dict(own), **maintained_fields(mapping)}
 
 
 def _passed_on(target: EntityMapping, one: AggregateMapping) -> Iterator[str]:
@@ -189,7 +193,7 @@ def _chained(mapping: EntityMapping, one: AggregateMapping, kept: Mapping[str, s
 def _taken(mapping: EntityMapping, one: AggregateMapping, target: EntityMapping) -> Iterator[str]:
     """Fields that another class, or another declaration, keeps already."""
     others = {f"{mapping.entity.__name__}.{name}": other for name, other in mapping.aggregates.items()}
-    for source in target.table.counted.values():
+    for source in catalog_of(target.table).counted.values():
         if not replaces(mapping, source):
             others |= {
                 f"{source.entity.__name__}.{name}": other

@@ -8,8 +8,10 @@ module, qualified name and entity name are one class.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TypeVar
 
+from dynaorm.entity.declare.catalog import Catalog, ClassIdentity, catalog_of
 from dynaorm.entity.declare.options import declared_options
 from dynaorm.entity.mapping.constraint import OWNER, TABLE, Constraint
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
@@ -17,11 +19,13 @@ from dynaorm.entity.table import Table
 from dynaorm.entity.template.key_part import KeyPart
 from dynaorm.entity.text.shape import may_meet, shape_of_text
 
+N = TypeVar("N")
+
 
 def conflicts(mapping: EntityMapping) -> Iterator[str]:
     """Why a class cannot join its table, one sentence each."""
     table = mapping.table
-    named = table.mappings.get(mapping.name)
+    named = catalog_of(table).mappings.get(mapping.name)
     if named is not None and not replaces(mapping, named):
         yield (
             f"the name {mapping.name!r} is already that of {named.entity.__module__}."
@@ -42,7 +46,7 @@ def conflicts(mapping: EntityMapping) -> Iterator[str]:
 def _guard_conflicts(mapping: EntityMapping) -> Iterator[str]:
     home = mapping.table.guards
     for constraint in mapping.constraints.values():
-        for claim, other in _claims(home):
+        for claim, other in _claims(catalog_of(home).guarded):
             shared = claim.shared and constraint.shared
             if claim.name == constraint.name and not shared and _is_stranger(mapping, other):
                 yield (
@@ -56,7 +60,9 @@ def _guard_conflicts(mapping: EntityMapping) -> Iterator[str]:
                     f"{tenant.entity.__name__} ({_texts(tenant)}); rename the constraint or the key's literal"
                 )
     for name in dict.fromkeys(
-        claim.name for claim, other in _claims(mapping.table) if _is_stranger(mapping, other)
+        claim.name
+        for claim, other in _claims(catalog_of(mapping.table).guarded)
+        if _is_stranger(mapping, other)
     ):
         if name not in mapping.constraints and _guard_may_meet(name, mapping):
             yield (
@@ -88,7 +94,11 @@ def _guard_table_conflicts(mapping: EntityMapping) -> Iterator[str]:
 
 def _expiry_conflicts(mapping: EntityMapping, attribute: str) -> Iterator[str]:
     for home in dict.fromkeys((mapping.table, mapping.table.guards)):
-        taken = _expiry_attribute(one for one in _members(home) if not replaces(mapping, one))
+        taken = _expiry_attribute(
+            one
+            for one in (*catalog_of(home).mappings.values(), *catalog_of(home).guarded.values())
+            if not replaces(mapping, one)
+        )
         if taken not in (None, attribute):
             yield (
                 f"{home} already expires items by {taken!r} and a table has one TTL attribute; "
@@ -98,19 +108,26 @@ def _expiry_conflicts(mapping: EntityMapping, attribute: str) -> Iterator[str]:
 
 def register(mapping: EntityMapping) -> None:
     """Let a class without conflicts join its table, in place of what it declared before."""
-    table, home = mapping.table, mapping.table.guards
-    former = [one for one in table.mappings.values() if replaces(mapping, one)]
-    targets = _targets(mapping, *former)
-    table.mappings = {name: one for name, one in table.mappings.items() if not replaces(mapping, one)}
-    home.guarded = {name: one for name, one in home.guarded.items() if not replaces(mapping, one)}
-    table.mappings[mapping.name] = mapping
-    home.guarded[identity(mapping.entity)] = mapping
-    for one in targets:
-        one.counted = {name: source for name, source in one.counted.items() if not replaces(mapping, source)}
-    for one in _targets(mapping):
-        one.counted[identity(mapping.entity)] = mapping
-    for one in dict.fromkeys((table, home, *targets)):
-        _conclude(one)
+    table, home, targets = mapping.table, mapping.table.guards, _targets(mapping)
+    former = [one for one in catalog_of(table).mappings.values() if replaces(mapping, one)]
+    for one in dict.fromkeys((table, home, *_targets(*former), *targets)):
+        known = catalog_of(one)
+        _update(
+            one,
+            mappings=_joined(known.mappings, mapping, mapping.name) if one is table else known.mappings,
+            guarded=_joined(known.guarded, mapping, identity(mapping.entity))
+            if one is home
+            else known.guarded,
+            counted=_joined(known.counted, mapping, identity(mapping.entity) if one in targets else None),
+        )
+
+
+def _joined(
+    known: Mapping[N, EntityMapping], mapping: EntityMapping, name: N | None
+) -> dict[N, EntityMapping]:
+    """The known classes without what this one replaces; with it, if it has a name among them."""
+    others = {each: one for each, one in known.items() if not replaces(mapping, one)}
+    return others if name is None else {**others, name: mapping}
 
 
 def _targets(*sources: EntityMapping) -> list[Table]:
@@ -119,23 +136,34 @@ def _targets(*sources: EntityMapping) -> list[Table]:
     return list(dict.fromkeys(found))
 
 
-def _conclude(table: Table) -> None:
-    """Work out anew what follows from the classes of a table."""
-    table.ttl_attribute = _expiry_attribute(_members(table))
+def _update(
+    table: Table,
+    mappings: Mapping[str, EntityMapping],
+    guarded: Mapping[ClassIdentity, EntityMapping],
+    counted: Mapping[ClassIdentity, EntityMapping],
+) -> None:
+    """Replace the catalog of a table, with everything that follows from its classes."""
     reserved = [
         (key.name, re.compile(re.escape(f"{claim.name}#")), f"a guard item of {claim.name!r}")
-        for claim, _ in _claims(table)
+        for claim, _ in _claims(guarded)
         for key in table.keys
     ]
-    for one in table.mappings.values():
+    for one in mappings.values():
         if one.versioning is not None and table.sk is not None:
             before, after = one.versioning.template.text.split("{version}")
             if "{sk}" not in before:
                 begins = f"{re.escape(before)}[0-9]+{re.escape(after.split('{sk}')[0])}"
                 reserved.append((table.sk.name, re.compile(begins), f"a version of {one.name}"))
-    table.reserved = tuple(dict.fromkeys(reserved))
-    table.maintained = {name: kept for name, one in table.mappings.items() if (kept := kept_fields(one))}
-    table.is_counted = bool(table.maintained) or any(one.aggregates for one in table.mappings.values())
+    maintained = {name: fields for name, one in mappings.items() if (fields := _maintained(one, counted))}
+    table.rules = Catalog(
+        ttl_attribute=_expiry_attribute([*mappings.values(), *guarded.values()]),
+        reserved=tuple(dict.fromkeys(reserved)),
+        maintained=maintained,
+        is_counted=bool(maintained) or any(one.aggregates for one in mappings.values()),
+        mappings=mappings,
+        guarded=guarded,
+        counted=counted,
+    )
 
 
 def is_of(mapping: EntityMapping, target: EntityMapping) -> bool:
@@ -146,10 +174,14 @@ def is_of(mapping: EntityMapping, target: EntityMapping) -> bool:
     return derives or mapping.name == target.name
 
 
-def kept_fields(mapping: EntityMapping) -> dict[str, str]:
-    """The fields of a class that hold totals, each with the ``Aggregate`` that keeps it."""
+def maintained_fields(mapping: EntityMapping) -> dict[str, str]:
+    """The fields of a class that hold totals, each with the ``Aggregate`` that maintains it."""
+    return _maintained(mapping, catalog_of(mapping.table).counted)
+
+
+def _maintained(mapping: EntityMapping, counted: Mapping[ClassIdentity, EntityMapping]) -> dict[str, str]:
     found: dict[str, str] = {}
-    for source in mapping.table.counted.values():
+    for source in counted.values():
         for one in source.aggregates.values():
             if is_of(mapping, mapping_of(one.target)):
                 keeper = f"{source.entity.__name__}.{one.name}"
@@ -157,18 +189,13 @@ def kept_fields(mapping: EntityMapping) -> dict[str, str]:
     return found
 
 
-def _members(table: Table) -> list[EntityMapping]:
-    """The classes with items in a table, if only guard items."""
-    return [*table.mappings.values(), *table.guarded.values()]
-
-
 def _expiry_attribute(members: Iterable[EntityMapping]) -> str | None:
     return next((one.expires.attribute for one in members if one.expires is not None), None)
 
 
-def _claims(home: Table) -> Iterator[tuple[Constraint, EntityMapping]]:
-    """The unique constraints whose guard items are in a table, and whose they are."""
-    for mapping in home.guarded.values():
+def _claims(guarded: Mapping[ClassIdentity, EntityMapping]) -> Iterator[tuple[Constraint, EntityMapping]]:
+    """The unique constraints of these classes."""
+    for mapping in guarded.values():
         for constraint in mapping.constraints.values():
             yield constraint, mapping
 
@@ -196,7 +223,7 @@ def _texts(mapping: EntityMapping) -> str:
 
 
 def _strangers(mapping: EntityMapping, table: Table) -> list[EntityMapping]:
-    return [one for one in table.mappings.values() if _is_stranger(mapping, one)]
+    return [one for one in catalog_of(table).mappings.values() if _is_stranger(mapping, one)]
 
 
 def _is_stranger(mapping: EntityMapping, other: EntityMapping) -> bool:
@@ -211,5 +238,5 @@ def replaces(mapping: EntityMapping, other: EntityMapping) -> bool:
     return other.root is not mapping.root and identity(other.root) == identity(mapping.root)
 
 
-def identity(entity: type) -> tuple[str, str, str]:
+def identity(entity: type) -> ClassIdentity:
     return entity.__module__, entity.__qualname__, declared_options(entity).name

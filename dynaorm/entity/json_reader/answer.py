@@ -10,15 +10,15 @@ from typing import Any, Final
 
 from pydantic_core import CoreSchema, SchemaError, SchemaValidator, core_schema
 
+from dynaorm.entity.declare.catalog import catalog_of, derived
 from dynaorm.entity.json_reader.core_schema import Node, validator_of
 from dynaorm.entity.json_reader.model import JsonModel, json_model
 from dynaorm.entity.mapping.mapping import DELETED, EntityMapping
-from dynaorm.entity.page import ReplyPage
+from dynaorm.entity.page import ParsedReply, ReplyPage
 from dynaorm.entity.state import LOADING, NO_DEFAULTS, SLOT, LazyItem, set_state
 from dynaorm.entity.table import Table
 from dynaorm.item.json_body import Body, with_bytes
 from dynaorm.item.value import Item
-from dynaorm.record import record
 
 _HEADS: Final = "heads"
 _NO_HEAD: Final[Item] = {}
@@ -30,32 +30,6 @@ _ITEMS: Final[Mapping[str, str]] = {
     "Scan": "Items",
     "BatchGetItem": "Responses",
 }
-
-
-@record
-class Reading:
-    """An answer that was read.
-
-    Attributes:
-        found: in order, entities, and items (dicts) that are left to the compiled decoder. Expired entities are not
-            among them.
-        heads: the key of each, and perhaps more of its item; none where only entities were asked for that need none.
-        rest: the answer besides its items.
-    """
-
-    found: list[Any]
-    heads: Sequence[Item]
-    rest: Mapping[str, Any]
-
-    @property
-    def is_of_entities(self) -> bool:
-        """Whether nothing is left to the compiled decoder."""
-        return dict not in map(type, self.found)
-
-
-def is_entity(found: Any) -> bool:
-    """Whether one of those found is an entity, and not an item."""
-    return type(found) is not dict
 
 
 class JsonReader:
@@ -82,7 +56,7 @@ class JsonReader:
         head = _head(table, models, names or ()) if self._has_heads else None
         self._validator = _validator(_item(table, models), head, operation, models)
 
-    def read(self, reply: Mapping[str, Any], now: float | None) -> Reading | None:
+    def read(self, reply: Mapping[str, Any], now: float | None) -> ParsedReply | None:
         """What an answer holds; None where it is for the compiled decoder as a whole.
 
         Args:
@@ -100,7 +74,7 @@ class JsonReader:
         found, heads = (self._listed(rest.pop(name, None)) for name in (_ITEMS[self._operation], _HEADS))
         if self._is_binary:
             heads, rest = with_bytes(heads), with_bytes(rest)
-        return self._settled(Reading(found, heads, rest), ReplyPage(reply.raw, self._operation), now)
+        return self._settled(ParsedReply(found, heads, rest), ReplyPage(reply.raw, self._operation), now)
 
     def _listed(self, found: Any) -> list[Any]:
         if found is None:
@@ -109,7 +83,7 @@ class JsonReader:
             return [found]
         return found if isinstance(found, list) else [item for items in found.values() for item in items]
 
-    def _settled(self, reading: Reading, page: ReplyPage, now: float | None) -> Reading:
+    def _settled(self, reading: ParsedReply, page: ReplyPage, now: float | None) -> ParsedReply:
         found, easy, models = reading.found, self._easy, self._models
         has_expired = False
         put, new = object.__setattr__, LazyItem._make
@@ -128,7 +102,7 @@ class JsonReader:
         if not has_expired:
             return reading
         left = [place for place, one in enumerate(found) if one is not None]
-        return Reading(
+        return ParsedReply(
             [found[place] for place in left], [reading.heads[place] for place in left], reading.rest
         )
 
@@ -157,31 +131,34 @@ def json_reader_of(
     """
     if table.type_attribute is None:
         return None
-    known: Any = table.wire
-    if not isinstance(known, _Known) or known.mappings is not table.mappings:
-        table.wire = known = _Known(table.mappings)
-    key = (wanted, operation, names)
-    if key not in known.wires:
-        known.wires[key] = known.reader(table, *key)
-    found: JsonReader | None = known.wires[key]
-    return found
+    return derived(table, _Readers).reader(wanted, operation, names)
 
 
-class _Known:
-    """What was found out about the classes of a table; made anew when one has joined, so ``mappings`` is another."""
+class _Readers:
+    """The readers of a table, and what of each class they share."""
 
-    def __init__(self, mappings: Mapping[str, EntityMapping]) -> None:
-        self.mappings = mappings
-        self.wires: dict[tuple[tuple[type, ...], str, tuple[str, ...] | None], JsonReader | None] = {}
+    def __init__(self, table: Table) -> None:
+        self._table = table
+        self._readers: dict[tuple[tuple[type, ...], str, tuple[str, ...] | None], JsonReader | None] = {}
         self._models: dict[type, JsonModel | None] = {}
 
     def reader(
-        self, table: Table, wanted: tuple[type, ...], operation: str, names: tuple[str, ...] | None
+        self, wanted: tuple[type, ...], operation: str, names: tuple[str, ...] | None
     ) -> JsonReader | None:
-        mappings = [one for one in self.mappings.values() if issubclass(one.entity, wanted)]
+        key = (wanted, operation, names)
+        if key not in self._readers:
+            self._readers[key] = self._made(*key)
+        return self._readers[key]
+
+    def _made(
+        self, wanted: tuple[type, ...], operation: str, names: tuple[str, ...] | None
+    ) -> JsonReader | None:
+        mappings = [
+            one for one in catalog_of(self._table).mappings.values() if issubclass(one.entity, wanted)
+        ]
         models = [model for mapping in mappings if (model := self._model_of(mapping)) is not None]
         try:
-            return JsonReader(table, models, operation, names) if models else None
+            return JsonReader(self._table, models, operation, names) if models else None
         except SchemaError:  # of a type whose schema goes together in a way that is not known here
             return None
 

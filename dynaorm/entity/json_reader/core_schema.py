@@ -4,9 +4,7 @@ Rule 1. A schema is a tree of dicts. Only what is known to lead to more of it is
     choice that happens to be a dict is left alone.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
-from threading import RLock
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
 from pydantic_core import CoreSchema, SchemaValidator
@@ -86,29 +84,15 @@ def definitions_of(schema: Node) -> tuple[Node, Mapping[str, Node]]:
     return schema["schema"], {one["ref"]: one for one in schema["definitions"]}
 
 
-_building: Final = RLock()
+SUPPORTED: Final = "_use_prebuilt" in str(SchemaValidator.__text_signature__)
+"""Whether pydantic-core builds the schema of a class as given; that of pydantic 2.12 does not."""
 
 
 def validator_of(schema: Node) -> SchemaValidator:
-    """The validator of a schema as it stands. Raises SchemaError where it does not hold together.
+    """The validator of a schema as it stands. Raises SchemaError where the schema is not valid.
 
-    pydantic-core puts the validators that complete classes have already in the place of their schemas, which may be
-    others here. So for the while of building they say that they are not.
+    By default pydantic-core would replace the schema of a class with the validator that the class already has.
     """
-    classes = {node["cls"] for node in nodes(schema) if node.get("type") in ("model", "dataclass")}
-    with _building, _incomplete(classes):
-        given: Any = schema
-        checked: CoreSchema = given
-        return SchemaValidator(checked)
-
-
-@contextmanager
-def _incomplete(classes: Collection[type]) -> Iterator[None]:
-    complete = [one for one in classes if vars(one).get("__pydantic_complete__") is True]
-    try:
-        for one in complete:
-            setattr(one, "__pydantic_complete__", False)  # noqa: B010 - not every class declares it
-        yield
-    finally:
-        for one in complete:
-            setattr(one, "__pydantic_complete__", True)  # noqa: B010 - see above
+    given: Any = schema
+    checked: CoreSchema = given
+    return SchemaValidator(checked, _use_prebuilt=False)

@@ -99,7 +99,7 @@ class EntityMapping:
     @property
     def maintained(self) -> Mapping[str, str]:
         """The fields whose value other writes keep: name to the ``Aggregate`` that does, ``Membership.in_group``."""
-        return self.table.maintained.get(self.name, _NOTHING)
+        return self.table.rules.maintained.get(self.name, _NOTHING)
 
     @cached_property
     def derived_fields(self) -> frozenset[str]:
@@ -161,7 +161,7 @@ class EntityMapping:
                     missing = next(name for name in part.fields if values.get(name) is None)
                     problem = f"is part of the primary key {part.text!r}"
                     raise self.invalid(missing, None, problem, "give it a value")
-                if part.bare and self.table.reserved and part.attribute.kind == "S":
+                if part.bare and self.table.rules.reserved and part.attribute.kind == "S":
                     self._refuse_reserved(part, str(value["S"]))
                 key[part.attribute.name] = value
         except KeyValueError as problem:
@@ -170,7 +170,7 @@ class EntityMapping:
         return key
 
     def _refuse_reserved(self, part: KeyPart, text: str) -> None:
-        if reserved := self.table.reserved_for(part.attribute, text):
+        if reserved := self.table.rules.reserved_for(part.attribute, text):
             name = part.fields[0]
             remedy = f"use a template with literal text, or {{{name}:raw}}"
             raise self.invalid(name, text, f"would be the key of {reserved}", remedy)
@@ -356,18 +356,6 @@ class EntityMapping:
 
     def subject(self, item: Item) -> StoredValues:
         return StoredValues(self, item)
-
-    def stored_class(self, item: Item) -> "EntityMapping | None":
-        """The mapping of an item under a key of this class: its own, a subclass's; None for a stranger.
-
-        An item without a type attribute is told by its key alone.
-        """
-        attribute = self.table.type_attribute
-        tag = item.get(attribute) if attribute is not None else None
-        if tag is None:
-            return self
-        found: EntityMapping | None = self.table.mappings.get(tag.get("S", ""))
-        return found if found is not None and issubclass(found.entity, self.root) else None
 
 
 def mapping_of(entity: type[Any]) -> EntityMapping:

@@ -9,6 +9,7 @@ import pytest
 from pydantic import Field
 
 from dynaorm import Aggregate, Attribute, Entity, ExpiresAt, GlobalIndex, Index, NumberKey, Table, Unique
+from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.errors import DeclarationError
 
 CASES: list[tuple[Callable[[Table], None], tuple[str, ...]]] = []
@@ -321,4 +322,4 @@ def test_a_total_that_cannot_be_kept_is_refused_with_every_problem_and_its_remed
         declaration(app)
     assert caught.value.entity == "Part"
     assert caught.value.problems == problems
-    assert "Part" not in app.mappings
+    assert "Part" not in catalog_of(app).mappings

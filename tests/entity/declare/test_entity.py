@@ -9,6 +9,7 @@ from pydantic.errors import PydanticUndefinedAnnotation
 from typing_extensions import TypeAliasType
 
 from dynaorm import Attribute, Entity, Key, Table, Unique, Versioned
+from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import DeclarationError, UsageError
 
@@ -69,7 +70,7 @@ def test_a_class_that_pydantic_builds_late_is_mapped_when_it_is_used() -> None:
 
 def test_a_class_that_is_rebuilt_stays_mapped() -> None:
     Tree.model_rebuild(force=True)
-    assert mapping_of(Tree).table.mappings["Tree"] is mapping_of(Tree)
+    assert catalog_of(mapping_of(Tree).table).mappings["Tree"] is mapping_of(Tree)
 
 
 def test_a_generic_base_is_mapped_with_its_types_filled_in() -> None:

@@ -18,6 +18,7 @@ from dynaorm import (
     Unique,
     detached,
 )
+from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import DeclarationError, InvalidValue
 
@@ -208,7 +209,7 @@ def test_classes_whose_keys_cannot_meet_share_a_table() -> None:
     class Audit(Entity, table=app, pk="DEVICE#{device}", sk="Audit", versioned=True):
         device: str
 
-    assert {name: mapping.entity for name, mapping in app.mappings.items()} == {
+    assert {name: mapping.entity for name, mapping in catalog_of(app).mappings.items()} == {
         "Device": Device,
         "Reading": Reading,
         "Audit": Audit,
@@ -280,13 +281,13 @@ def test_a_class_statement_that_runs_again_replaces_what_it_declared_before() ->
     app = Table("app")
     declare_person(app, "PERSON", "handle")
     again = declare_person(app, "HUMAN", "nickname")
-    assert [mapping.entity for mapping in app.mappings.values()] == [again]
-    assert [begins.pattern for _, begins, _ in app.reserved] == ["nickname\\#", "nickname\\#"]
+    assert [mapping.entity for mapping in catalog_of(app).mappings.values()] == [again]
+    assert [begins.pattern for _, begins, _ in app.rules.reserved] == ["nickname\\#", "nickname\\#"]
 
     class Team(Entity, table=app, pk="PERSON#{slug}", sk="A", unique={"handle": ("slug",)}):
         slug: str
 
-    assert app.mappings.keys() == {"Person", "Team"}
+    assert catalog_of(app).mappings.keys() == {"Person", "Team"}
 
 
 def test_a_base_that_is_declared_again_takes_its_old_subclasses_with_it() -> None:
@@ -297,12 +298,12 @@ def test_a_base_that_is_declared_again_takes_its_old_subclasses_with_it() -> Non
             slug: str
             until: Annotated[datetime, ExpiresAt(), Attribute(attribute)]
 
-        assert (list(app.mappings), app.ttl_attribute) == (["Lock"], attribute)
+        assert (list(catalog_of(app).mappings), app.ttl_attribute) == (["Lock"], attribute)
 
         class Lease(Lock):
             pass
 
-        assert list(app.mappings) == ["Lock", "Lease"]
+        assert list(catalog_of(app).mappings) == ["Lock", "Lease"]
 
 
 def test_a_function_that_makes_classes_of_different_names_makes_different_classes() -> None:
@@ -314,7 +315,7 @@ def test_a_function_that_makes_classes_of_different_names_makes_different_classe
 
     declare("Apple", "APPLE")
     declare("Pear", "PEAR")
-    assert list(app.mappings) == ["Apple", "Pear"]
+    assert list(catalog_of(app).mappings) == ["Apple", "Pear"]
     with pytest.raises(DeclarationError, match="could meet those of Item \\(APPLE#\\{slug\\}, A\\)"):
         declare("Plum", "APPLE")
 
@@ -322,7 +323,7 @@ def test_a_function_that_makes_classes_of_different_names_makes_different_classe
 def test_two_tables_of_one_name_know_nothing_of_each_other() -> None:
     for app in (Table("app"), Table("app")):
         declare_person(app, "PERSON", "handle")
-        assert list(app.mappings) == ["Person"]
+        assert list(catalog_of(app).mappings) == ["Person"]
 
 
 def test_a_bare_key_that_reads_like_a_guard_item_is_refused_value_by_value() -> None:

@@ -10,9 +10,9 @@ import pytest
 from pydantic import AfterValidator, BaseModel, Field
 
 from dynaorm import LOADING, BinaryKey, Entity, ExpiresAt, Table, inspect
-from dynaorm.entity.json_reader.answer import Reading, json_reader_of
+from dynaorm.entity.json_reader.answer import json_reader_of
 from dynaorm.entity.mapping.mapping import mapping_of
-from dynaorm.entity.page import ReplyPage
+from dynaorm.entity.page import ParsedReply, ReplyPage
 from dynaorm.entity.state import LazyItem, Loaded, carried_by, state_of
 from dynaorm.errors import StaleEntity
 from dynaorm.item.json_body import Body, encode_body
@@ -63,7 +63,7 @@ def stored(entity: Entity) -> dict[str, Any]:
     return {**mapping.encode(values), **mapping.primary_key(values), **named}
 
 
-def read(*items: Item, wanted: tuple[type, ...] = (Entity,), now: float | None = NOW) -> Reading:
+def read(*items: Item, wanted: tuple[type, ...] = (Entity,), now: float | None = NOW) -> ParsedReply:
     wire = json_reader_of(APP, wanted, "Query")
     assert wire is not None
     reading = wire.read(Body(encode_body({"Items": items, "Count": len(items), "ScannedCount": 9})), now)

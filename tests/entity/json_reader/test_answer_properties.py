@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from pydantic import Field, create_model
 
 from dynaorm import Attribute, Entity, Table
-from dynaorm.entity.json_reader.answer import JsonReader, is_entity, json_reader_of
+from dynaorm.entity.json_reader.answer import json_reader_of
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
+from dynaorm.entity.page import is_entity
 from dynaorm.entity.state import state_of
 from dynaorm.errors import DecodeError, InvalidValue
 from dynaorm.item.json_body import Body, encode_body
@@ -119,8 +120,8 @@ def compiled(mapping: EntityMapping, item: Item) -> Any:
 def read(mapping: EntityMapping, item: Item) -> tuple[Body, Any]:
     """An answer with this item, and what the wire makes of it: an entity, the item, or None for the whole answer."""
     body = Body(encode_body({"Items": [item], "Count": 1}))
-    wire: JsonReader | None = json_reader_of(mapping.table, (mapping.entity,), "Query")
-    reading = wire.read(body, None) if wire is not None else None
+    reader = json_reader_of(mapping.table, (mapping.entity,), "Query")
+    reading = reader.read(body, None) if reader is not None else None
     return body, reading.found[0] if reading is not None else None
 
 
