@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping
 from enum import Enum
 from typing import TypeAlias
 
-from dynaorm.entity.declare.catalog import catalog_of, derived
+from dynaorm.entity.declare.catalog import catalog_of, derived, type_in
 from dynaorm.entity.mapping.constraint import OWNER
-from dynaorm.entity.mapping.mapping import EntityMapping
+from dynaorm.entity.mapping.mapping import EntityMapping, part_matches
 from dynaorm.entity.table import Table
 from dynaorm.entity.template.key_part import KeyPart
 from dynaorm.item.value import Item
@@ -31,8 +31,7 @@ class NotAnEntity(Enum):
 
 def classify(table: Table, item: Item) -> EntityMapping | NotAnEntity:
     """The class of an item of a table, or what else it is. The item's keys (and type attribute) are enough."""
-    attribute = table.type_attribute
-    tag = item.get(attribute) if attribute is not None else None
+    tag = type_in(table, item)
     if tag is None:
         return _by_shape(table, item)
     found = catalog_of(table).mappings.get(tag.get("S", ""))
@@ -44,7 +43,7 @@ def classify(table: Table, item: Item) -> EntityMapping | NotAnEntity:
 def _by_shape(table: Table, item: Item) -> EntityMapping | NotAnEntity:
     shapes = key_beginnings(table)
     candidates = shapes.candidates(item)
-    found = next((mapping for mapping in candidates if _fits(mapping, item)), None)
+    found = next((mapping for mapping in candidates if mapping.key_matches(item)), None)
     if shapes.is_like_guard(item) and (found is None or _is_guard(found, item)):
         return NotAnEntity.GUARD
     if found is not None:
@@ -56,15 +55,6 @@ def _by_shape(table: Table, item: Item) -> EntityMapping | NotAnEntity:
     )
 
 
-def _fits(mapping: EntityMapping, item: Item) -> bool:
-    return all(_part_fits(part, item) for part in mapping.primary_parts)
-
-
-def _part_fits(part: KeyPart, item: Item) -> bool:
-    stored = _stored(part, item)
-    return stored is not None and part.match(stored) is not None
-
-
 def _is_guard(mapping: EntityMapping, item: Item) -> bool:
     """Whether what looks like a guard, and has a key of this class, is one."""
     if any(part.bare for part in mapping.primary_parts):
@@ -73,14 +63,10 @@ def _is_guard(mapping: EntityMapping, item: Item) -> bool:
 
 
 def _is_version(mapping: EntityMapping, item: Item) -> bool:
-    if mapping.versioning is None or mapping.sort is None or not _part_fits(mapping.partition, item):
+    if mapping.versioning is None or mapping.sort is None or not part_matches(mapping.partition, item):
         return False
-    stored = _stored(mapping.sort, item)
+    stored = item.get(mapping.sort.attribute.name, {}).get(mapping.sort.attribute.kind)
     return stored is not None and mapping.versioning.template.number_in(stored) is not None
-
-
-def _stored(part: KeyPart, item: Item) -> str | bytes | None:
-    return item.get(part.attribute.name, {}).get(part.attribute.kind)
 
 
 # -- looking up by what a key begins with ------------------------------------------------------------------------------

@@ -104,15 +104,8 @@ def stored_key(mapping: EntityMapping, primary_key: Mapping[str, AttributeValue]
 
 def found_key(mappings: Mapping[str, EntityMapping], primary_key: Item) -> Key[Any]:
     """The key of an item, with the class whose templates it fits; without one where none does."""
-    for mapping in mappings.values():
-        parts = mapping.primary_parts
-        stored = [primary_key.get(part.attribute.name, {}).get(part.attribute.kind) for part in parts]
-        if all(
-            value is not None and part.match(value) is not None
-            for part, value in zip(parts, stored, strict=True)
-        ):
-            return stored_key(mapping, primary_key)
-    return _restore(None, {}, primary_key)
+    found = next((one for one in mappings.values() if one.key_matches(primary_key)), None)
+    return stored_key(found, primary_key) if found is not None else _restore(None, {}, primary_key)
 
 
 def identity(primary_key: Item) -> tuple[tuple[str, str, object], ...]:

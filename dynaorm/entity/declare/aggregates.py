@@ -10,6 +10,7 @@ from datetime import timedelta
 from typing import Any, Final
 
 from dynaorm.entity.annotation import accepts_none, marked
+from dynaorm.entity.declaration import declarations_of
 from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.declare.keys import KeysOf
 from dynaorm.entity.declare.registry import is_of, maintained_fields, replaces
@@ -17,7 +18,7 @@ from dynaorm.entity.mapping.aggregate import Aggregate, AggregateMapping
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.text.scalar import Scalar, scalar_of
 from dynaorm.errors import DeclarationError, UsageError
-from dynaorm.failure import nearest
+from dynaorm.failure import suggestion
 
 _NUMBERS: Final = ("int", "Decimal", "float")
 
@@ -25,7 +26,7 @@ _NUMBERS: Final = ("int", "Decimal", "float")
 def aggregates_of(entity: type, keys: KeysOf) -> dict[str, AggregateMapping]:
     """The totals that a class keeps elsewhere; what is wrong with the declarations goes to ``keys.problems``."""
     found: dict[str, AggregateMapping] = {}
-    for name, declared in _declared(entity):
+    for name, declared in declarations_of(entity, Aggregate):
         problems = [f"{name}: {problem}" for problem in _problems(declared, keys)]
         keys.problems += problems
         if not problems:
@@ -35,15 +36,6 @@ def aggregates_of(entity: type, keys: KeysOf) -> dict[str, AggregateMapping]:
                 name, declared.target, key, declared.count, dict(declared.sums), declared.when
             )
     return found
-
-
-def _declared(entity: type) -> Iterator[tuple[str, Aggregate]]:
-    seen: set[str] = set()
-    for base in entity.__mro__:
-        for name, value in vars(base).items():
-            if name not in seen and isinstance(value, Aggregate):
-                yield name, value
-            seen.add(name)
 
 
 def _problems(declared: Aggregate, keys: KeysOf) -> Iterator[str]:
@@ -79,7 +71,7 @@ def _total_problems(declared: Aggregate, target: EntityMapping) -> Iterator[str]
         yield 'it keeps neither a count nor a sum; write count="field" or sum={"field": "field"}'
     for name in dict.fromkeys(kept):
         if name not in target.fields:
-            yield f"{target.entity.__name__} has no field {name!r}; {_nearest(name, target.fields)}"
+            yield f"{target.entity.__name__} has no field {name!r}; {suggestion(name, target.fields)}"
         if kept.count(name) > 1:
             yield f"{target.entity.__name__}.{name} would hold two totals; give each a field of its own"
 
@@ -87,7 +79,7 @@ def _total_problems(declared: Aggregate, target: EntityMapping) -> Iterator[str]
 def _sum_problems(declared: Aggregate, target: EntityMapping, keys: KeysOf) -> Iterator[str]:
     for name, total in declared.sums.items():
         if name not in keys.attributes:
-            yield f"{name!r} is not a field; {_nearest(name, keys.attributes)}"
+            yield f"{name!r} is not a field; {suggestion(name, keys.attributes)}"
         elif not _is_number(scalar := keys.scalars.get(name)):
             yield f"{name} is not a number, and has no sum; sum an int, Decimal or float"
         elif scalar is not None and scalar.name != "int" and _type_of(target, total) == "int":
@@ -117,7 +109,7 @@ def _key_problems(declared: Aggregate, target: EntityMapping, keys: KeysOf) -> I
         own = declared.key.get(name, name)
         if own not in keys.attributes:
             yield (
-                f"{own!r} is not a field; {_nearest(own, keys.attributes)}"
+                f"{own!r} is not a field; {suggestion(own, keys.attributes)}"
                 if name in declared.key
                 else f"{label} is found by {name}, which is no field here; write key={{{name!r}: ...}} with one"
             )
@@ -128,11 +120,6 @@ def _key_problems(declared: Aggregate, target: EntityMapping, keys: KeysOf) -> I
                 f"{own} is {ours.name if ours else 'of another type'}, and {label}.{name} is {theirs}; "
                 f"give both one type"
             )
-
-
-def _nearest(name: str, known: Mapping[str, object]) -> str:
-    close = nearest(name, known)
-    return f"did you mean {close!r}?" if close else f"name one of {', '.join(known)}"
 
 
 # -- what has to hold between classes ----------------------------------------------------------------------------------

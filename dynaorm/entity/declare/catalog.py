@@ -6,7 +6,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table, TableRules
-from dynaorm.item.value import Item
+from dynaorm.item.value import AttributeValue, Item
 from dynaorm.record import record
 
 ClassIdentity: TypeAlias = tuple[str, str, str]
@@ -47,13 +47,18 @@ def derived(table: Table, build: Callable[[Table], T]) -> T:
     return found
 
 
+def type_in(table: Table, item: Item) -> AttributeValue | None:
+    """The value of an item's type attribute; None where it has none."""
+    attribute = table.type_attribute
+    return item.get(attribute) if attribute is not None else None
+
+
 def stored_class(mapping: EntityMapping, item: Item) -> EntityMapping | None:
     """The class of an item under a key of ``mapping``: the class itself or one of its family; None for any other.
 
     An item without a type attribute belongs to ``mapping``.
     """
-    attribute = mapping.table.type_attribute
-    tag = item.get(attribute) if attribute is not None else None
+    tag = type_in(mapping.table, item)
     if tag is None:
         return mapping
     found = catalog_of(mapping.table).mappings.get(tag.get("S", ""))

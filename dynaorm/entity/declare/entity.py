@@ -31,7 +31,7 @@ from dynaorm.entity.table import Table
 from dynaorm.entity.template.version import Versioning
 from dynaorm.entity.text.scalar import Scalar, scalar_of
 from dynaorm.errors import DeclarationError
-from dynaorm.failure import nearest
+from dynaorm.failure import suggestion
 from dynaorm.record import record
 
 _VERSIONED: Final = {
@@ -333,9 +333,7 @@ class _Draft:
             yield f"unique constraint {name!r}: a field stands in it twice; name each once"
         for member in members:
             if member not in self.marks:
-                close = nearest(member, self.marks)
-                remedy = f"did you mean {close!r}?" if close else f"name one of {', '.join(self.marks)}"
-                yield f"unique constraint {name!r}: {member!r} is not a field; {remedy}"
+                yield f"unique constraint {name!r}: {member!r} is not a field; {suggestion(member, self.marks)}"
             elif member not in self.keys.scalars:
                 yield (
                     f"unique constraint {name!r}: {member} has no single text to compare; "

@@ -1,8 +1,9 @@
 """The key templates of a class statement become its primary key and its places in the indexes."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import field
 
+from dynaorm.entity.declaration import declarations_of
 from dynaorm.entity.declare.options import ClassOptions
 from dynaorm.entity.index import Index, TemplateText
 from dynaorm.entity.table import KeyAttribute, LocalIndex, Table
@@ -97,7 +98,7 @@ class KeysOf:
 def keys_of(entity: type, options: ClassOptions, keys: KeysOf) -> None:
     """Compile every key of a class into ``keys``."""
     _primary_key(keys, options)
-    for name, index in _declared_indexes(entity):
+    for name, index in declarations_of(entity, Index):
         _index(keys, name, index)
 
 
@@ -146,15 +147,6 @@ def _versioned_sort_key(keys: KeysOf, options: ClassOptions) -> None:
 def _own_template(keys: KeysOf, attribute: KeyAttribute) -> str | None:
     own = keys.own_field(attribute)
     return f"{{{own}}}" if own is not None else None
-
-
-def _declared_indexes(entity: type) -> Iterator[tuple[str, Index]]:
-    seen: set[str] = set()
-    for base in entity.__mro__:
-        for name, value in vars(base).items():
-            if name not in seen and isinstance(value, Index):
-                yield name, value
-            seen.add(name)
 
 
 def _index(keys: KeysOf, name: str, declared: Index) -> None:

@@ -16,7 +16,6 @@ from dynaorm.entity.declare.options import declared_options
 from dynaorm.entity.mapping.constraint import OWNER, TABLE, Constraint
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.table import Table
-from dynaorm.entity.template.key_part import KeyPart
 from dynaorm.entity.text.shape import may_meet, shape_of_text
 
 N = TypeVar("N")
@@ -201,11 +200,13 @@ def _claims(guarded: Mapping[ClassIdentity, EntityMapping]) -> Iterator[tuple[Co
 
 
 def _keys_may_meet(left: EntityMapping, right: EntityMapping) -> bool:
-    return all(may_meet(a.shape, b.shape) for a, b in zip(_parts(left), _parts(right), strict=True))
+    return all(
+        may_meet(a.shape, b.shape) for a, b in zip(left.primary_parts, right.primary_parts, strict=True)
+    )
 
 
 def _guard_may_meet(name: str, mapping: EntityMapping) -> bool:
-    parts = _parts(mapping)
+    parts = mapping.primary_parts
     if any(part.attribute.kind != "S" for part in parts):
         return False
     # A bare key is not refused here: its values are, one by one, when they look like a guard's. {field:raw} opts out.
@@ -214,12 +215,8 @@ def _guard_may_meet(name: str, mapping: EntityMapping) -> bool:
     return all(may_meet(part.shape, shape_of_text(f"{name}#")) for part in parts)
 
 
-def _parts(mapping: EntityMapping) -> tuple[KeyPart, ...]:
-    return (mapping.partition,) if mapping.sort is None else (mapping.partition, mapping.sort)
-
-
 def _texts(mapping: EntityMapping) -> str:
-    return ", ".join(part.text for part in _parts(mapping))
+    return ", ".join(part.text for part in mapping.primary_parts)
 
 
 def _strangers(mapping: EntityMapping, table: Table) -> list[EntityMapping]:

@@ -11,7 +11,7 @@ from typing import Any, Final
 from pydantic_core import CoreSchema, SchemaError, SchemaValidator, core_schema
 
 from dynaorm.entity.declare.catalog import catalog_of, derived
-from dynaorm.entity.json_reader.core_schema import Node, validator_of
+from dynaorm.entity.json_reader.core_schema import Node, as_schema, validator_of
 from dynaorm.entity.json_reader.model import JsonModel, json_model
 from dynaorm.entity.mapping.mapping import DELETED, EntityMapping
 from dynaorm.entity.page import ParsedReply, ReplyPage
@@ -174,7 +174,7 @@ class _Readers:
 def _item(table: Table, models: Sequence[JsonModel]) -> Node:
     """An entity of one of the classes; what is none, as it is."""
     path: list[str | int] = [str(table.type_attribute), "S"]
-    choices: dict[Hashable, CoreSchema] = {model.mapping.name: _as_schema(model.schema) for model in models}
+    choices: dict[Hashable, CoreSchema] = {model.mapping.name: as_schema(model.schema) for model in models}
     entity = core_schema.tagged_union_schema(choices, discriminator=[path])
     return dict(core_schema.union_schema([entity, core_schema.any_schema()], mode="left_to_right"))
 
@@ -210,12 +210,6 @@ def _field(schema: CoreSchema, alias: str) -> Node:
 def _shaped(one: Node, operation: str) -> CoreSchema:
     """As many of it as an answer to an operation holds."""
     if operation == "GetItem":
-        return _as_schema(one)
-    several = core_schema.list_schema(_as_schema(one))
+        return as_schema(one)
+    several = core_schema.list_schema(as_schema(one))
     return core_schema.dict_schema(values_schema=several) if operation == "BatchGetItem" else several
-
-
-def _as_schema(node: Node) -> CoreSchema:
-    schema: Any = node
-    checked: CoreSchema = schema
-    return checked

@@ -93,6 +93,11 @@ def validator_of(schema: Node) -> SchemaValidator:
 
     By default pydantic-core would replace the schema of a class with the validator that the class already has.
     """
-    given: Any = schema
-    checked: CoreSchema = given
-    return SchemaValidator(checked, _use_prebuilt=False)
+    return SchemaValidator(as_schema(schema), _use_prebuilt=False)
+
+
+def as_schema(node: Node) -> CoreSchema:
+    """A node as pydantic types it."""
+    given: Any = node
+    schema: CoreSchema = given
+    return schema

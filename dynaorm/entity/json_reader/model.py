@@ -11,6 +11,7 @@ from decimal import Decimal
 from types import NoneType
 from typing import Any, Final
 
+from dynaorm.entity.codec.value import NULL
 from dynaorm.entity.json_reader.core_schema import Node, by_name, definitions_of, nodes
 from dynaorm.entity.json_reader.field import (
     FieldReader,
@@ -20,15 +21,13 @@ from dynaorm.entity.json_reader.field import (
     is_plain_model,
     lenient,
 )
-from dynaorm.entity.mapping.field import FieldMapping
+from dynaorm.entity.mapping.field import EMPTY, FieldMapping
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.state import Defaults
 from dynaorm.entity.template.key_part import KeyPart
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.record import record
 
-_NULL: Final[AttributeValue] = {"NULL": True}
-_EMPTY: Final[AttributeValue] = {"L": []}
 # What pydantic gives every entity a copy of, or what does not change.
 _CONSTANT: Final = frozenset({NoneType, bool, int, float, Decimal, str, list, dict, set, tuple, frozenset})
 _OUTER: Final = frozenset({"function-after"})
@@ -151,7 +150,7 @@ def _asks_for_info(node: Node) -> bool:
 
 
 def _stored(field: FieldMapping) -> StoredField:
-    absent = _EMPTY if field.empty_is_absent else _NULL if field.none_is_absent and field.required else None
+    absent = EMPTY if field.empty_is_absent else NULL if field.none_is_absent and field.required else None
     return StoredField(field.attribute, field.codec, field.required, field.formerly, absent)
 
 

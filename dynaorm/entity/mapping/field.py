@@ -1,12 +1,12 @@
 """One field of an entity: where it is stored, and how a value becomes an attribute value and comes back."""
 
-from typing import Any
+from typing import Any, Final
 
 from dynaorm.entity.codec.of_type import Codec
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.record import record
 
-_EMPTY: AttributeValue = {"L": []}
+EMPTY: Final[AttributeValue] = {"L": []}
 
 
 @record
@@ -63,7 +63,7 @@ class FieldMapping:
     def decode_absent(self) -> Any:
         """What absence means where it does not mean the class's own default; raises KeyError where it does."""
         if self.empty_is_absent:
-            return self.codec.decode(_EMPTY)
+            return self.codec.decode(EMPTY)
         if self.none_is_absent and self.required:
             return None
         raise KeyError(self.name)

@@ -165,8 +165,7 @@ class EntityMapping:
                     self._refuse_reserved(part, str(value["S"]))
                 key[part.attribute.name] = value
         except KeyValueError as problem:
-            invalid = self.invalid(problem.field, problem.value, problem.problem)
-            raise invalid from self.told(problem.field, problem)
+            raise self.invalid_key(problem) from self.told(problem.field, problem)
         return key
 
     def _refuse_reserved(self, part: KeyPart, text: str) -> None:
@@ -189,8 +188,7 @@ class EntityMapping:
         try:
             return index.keys(values)
         except KeyValueError as problem:
-            invalid = self.invalid(problem.field, problem.value, problem.problem)
-            raise invalid from self.told(problem.field, problem)
+            raise self.invalid_key(problem) from self.told(problem.field, problem)
 
     def claims(self, values: Mapping[str, Any], subject: Callable[[], object]) -> list[Claim]:
         """Every unique value claimed. ``subject`` gives the entity ``when=`` looks at."""
@@ -234,6 +232,10 @@ class EntityMapping:
         if is_secret(self.entity, field):
             problem, value = unsaid(problem, value), masked(value)
         return InvalidValue(entity=self.entity.__name__, field=field, value=value, problem=problem, **given)
+
+    def invalid_key(self, problem: KeyValueError) -> InvalidValue:
+        """The error of a value that cannot be part of a key."""
+        return self.invalid(problem.field, problem.value, problem.problem)
 
     def told(self, field: str, cause: Exception) -> Exception | None:
         """What an error of this field may give as its cause: that of a secret would show it in the traceback."""
@@ -315,7 +317,7 @@ class EntityMapping:
             try:
                 rendered = part.value(values)
             except KeyValueError as problem:
-                wrong = self.invalid(problem.field, problem.value, problem.problem)
+                wrong = self.invalid_key(problem)
                 text = f"{wrong.field}: is {shown(wrong.value)}, which {wrong.problem}"
                 raise self.unreadable(item, (text,)) from wrong
             if not same(stored, rendered):
@@ -327,6 +329,10 @@ class EntityMapping:
     def key_of(self, item: Item) -> dict[str, AttributeValue]:
         """The primary key of a stored item."""
         return {key.name: item[key.name] for key in self.table.keys if key.name in item}
+
+    def key_matches(self, item: Item) -> bool:
+        """Whether the primary key of an item matches the templates of this class."""
+        return all(part_matches(part, item) for part in self.primary_parts)
 
     def revision_of(self, item: Item) -> str | None:
         attribute = self.table.revision_attribute
@@ -356,6 +362,12 @@ class EntityMapping:
 
     def subject(self, item: Item) -> StoredValues:
         return StoredValues(self, item)
+
+
+def part_matches(part: KeyPart, item: Item) -> bool:
+    """Whether a key attribute of an item matches the template of a key part."""
+    stored = item.get(part.attribute.name, {}).get(part.attribute.kind)
+    return stored is not None and part.match(stored) is not None
 
 
 def mapping_of(entity: type[Any]) -> EntityMapping:
