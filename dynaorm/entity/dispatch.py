@@ -1,9 +1,10 @@
-"""Whose item is it: the class a stored item belongs to, or why it belongs to none.
+"""The class of a stored item: an entity class, a guard item, a version, a tombstone, or unknown.
 
-Rule 1. The type attribute decides where an item has one; the shape of its key where it has none.
-Rule 2. What looks like a guard item is one: a class whose key is a bare field refuses such values. Only where the class
-        has opted out, with ``{field:raw}``, is it a guard if it holds nothing that a guard does not.
-Rule 3. The classes of a table are looked up by what their keys begin with, so that a hundred classes cost no more
+Rule 1. An item with a type attribute is of the class it names. Otherwise its key decides.
+Rule 2. An item whose key looks like a guard item's is a guard, because a class whose key is a bare field refuses such
+        values. If the class has opted out with ``{field:raw}``, the item is a guard only if it has no attributes but
+        those of a guard.
+Rule 3. Classes are looked up by the literal text that their keys begin with, so that a hundred classes cost no more
         than one.
 """
 
@@ -21,7 +22,7 @@ from dynaorm.record import record
 
 
 class NotAnEntity(Enum):
-    """An item that is no entity."""
+    """The kinds of items that are not entities."""
 
     GUARD = "guard"
     VERSION = "version"
@@ -30,7 +31,7 @@ class NotAnEntity(Enum):
 
 
 def classify(table: Table, item: Item) -> EntityMapping | NotAnEntity:
-    """The class of an item of a table, or what else it is. The item's keys (and type attribute) are enough."""
+    """The class of an item, or its kind if it is not an entity. Only its key and type attribute are needed."""
     tag = type_in(table, item)
     if tag is None:
         return _by_shape(table, item)
@@ -56,7 +57,7 @@ def _by_shape(table: Table, item: Item) -> EntityMapping | NotAnEntity:
 
 
 def _is_guard(mapping: EntityMapping, item: Item) -> bool:
-    """Whether what looks like a guard, and has a key of this class, is one."""
+    """Whether an item is a guard although its key matches this class; the key looks like a guard's."""
     if any(part.bare for part in mapping.primary_parts):
         return True
     return item.keys() <= {*mapping.table.key_names, OWNER, mapping.table.ttl_attribute}
@@ -69,7 +70,7 @@ def _is_version(mapping: EntityMapping, item: Item) -> bool:
     return stored is not None and mapping.versioning.template.number_in(stored) is not None
 
 
-# -- looking up by what a key begins with ------------------------------------------------------------------------------
+# -- looking up classes by the beginning of a key ----------------------------------------------------------------------
 
 _Beginning: TypeAlias = tuple[str, ...]
 
@@ -91,7 +92,7 @@ class KeyBeginnings:
     constraints: frozenset[str]
 
     def candidates(self, item: Item) -> list[EntityMapping]:
-        """The classes whose key may be this item's."""
+        """The classes that may have a key like this item's."""
         texts = [item.get(name, {}).get("S", "") for name in self.names]
         beginnings = dict.fromkeys(
             tuple(text[:length] for text, length in zip(texts, lengths, strict=True))
@@ -100,7 +101,7 @@ class KeyBeginnings:
         return [mapping for one in beginnings for mapping in self.classes.get(one, ())]
 
     def is_like_guard(self, item: Item) -> bool:
-        """Whether all key attributes are one text, and it begins with a constraint's name."""
+        """Whether all key attributes are the same text, which begins with the name of a constraint."""
         first, *others = (item.get(name, {}).get("S") for name in self.names)
         if first is None or any(other != first for other in others):
             return False
@@ -127,7 +128,7 @@ def _key_beginnings(table: Table) -> KeyBeginnings:
 
 
 def _families(table: Table) -> Iterable[EntityMapping]:
-    """One class of each family, whose keys are those of all: the root, unless it is yet to be completed."""
+    """One class of each family, because a family shares its keys: the root, if it is complete."""
     found: dict[type, EntityMapping] = {}
     for mapping in catalog_of(table).mappings.values():
         if mapping.root is mapping.entity or mapping.root not in found:
@@ -136,7 +137,7 @@ def _families(table: Table) -> Iterable[EntityMapping]:
 
 
 def literal_beginning(part: KeyPart) -> str:
-    """The literal text that the keys of a class begin with, those of versions included."""
+    """The literal text that begins all keys of a class, including those of its versions."""
     if part.attribute.kind != "S":
         return ""
     literal, template = "", part.template

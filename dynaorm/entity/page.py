@@ -29,7 +29,10 @@ class ReplyPage:
         self._items: Sequence[Item] | None = None
 
     def __getitem__(self, place: int) -> Item:
-        raw, items = self._raw, self._items  # in this order: the bytes go when the items are there
+        raw, items = (
+            self._raw,
+            self._items,
+        )  # in this order: another thread drops the bytes once it has parsed the items
         if items is None:
             self._items = items = _ITEMS[self._operation](decode_body(raw))
             self._raw = b""

@@ -1,4 +1,4 @@
-"""Where entities live: a table, its keys and its indexes, as declared.
+"""The declaration of a table: its keys and its indexes.
 
 A ``Table`` is compared by identity: two objects with one name are two declarations.
 """
@@ -140,10 +140,10 @@ class Table:
         pk: the partition key: an attribute name (a string key), ``NumberKey(name)`` or ``BinaryKey(name)``.
         sk: the sort key likewise; None for a table with a partition key only.
         indexes: its ``GlobalIndex`` and ``LocalIndex`` declarations.
-        type_attribute: the attribute that tells an item's class; None where items carry none.
-        revision_attribute: the attribute that changes with every write; None where items carry none.
-        guard_table: another table that holds the guard items of this one's unique values.
-        key_fields: ``"stored"`` repeats the fields of the primary key as attributes, ``"in_key"`` leaves them in
+        type_attribute: the attribute that names an item's class; None for none.
+        revision_attribute: the attribute that changes with every write; None for none.
+        guard_table: another table for the guard items of this table's unique values.
+        key_fields: ``"stored"`` also stores the fields of the primary key as attributes; ``"in_key"`` stores them in
             the key alone.
 
     Raises:
@@ -190,7 +190,7 @@ class Table:
 
     @property
     def kinds(self) -> dict[str, KeyKind]:
-        """The type of every key attribute, those of the indexes included."""
+        """The type of every key attribute of the table and its indexes."""
         found = {key.name: key.kind for key in self.keys}
         for index in self.indexes.values():
             found |= {key.name: key.kind for _, side in _sides(index) for key in side}

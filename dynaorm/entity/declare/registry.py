@@ -1,10 +1,10 @@
-"""Which classes share a table, and whether their keys could ever meet.
+"""Decides whether a class may join its table, and registers it there.
 
-Two classes may live in one table only if no key of one can be a key of the other, counting versions and guard items.
-Classes of one family (a mapped class and its subclasses) share their keys and are told apart by the type attribute.
+Two classes may share a table only if no key of one can be a key of the other, including the keys of versions and guard
+items. Classes of one family (a mapped class and its subclasses) share their keys and differ in their type attribute.
 
-A class statement that runs again (a notebook cell, a test's body) replaces what it declared before: two classes of one
-module, qualified name and entity name are one class.
+A class statement that runs again (in a notebook cell or a test) replaces the class it declared before: two classes with
+the same module, qualified name and entity name are one class.
 """
 
 import re
@@ -71,7 +71,7 @@ def _guard_conflicts(mapping: EntityMapping) -> Iterator[str]:
 
 
 def _guard_table_conflicts(mapping: EntityMapping) -> Iterator[str]:
-    """Why the guard items of a class could not be stored where they belong."""
+    """Why the guard items of a class cannot be stored in their table, one sentence each."""
     if not mapping.constraints:
         return
     home = mapping.table.guards
@@ -79,12 +79,12 @@ def _guard_table_conflicts(mapping: EntityMapping) -> Iterator[str]:
     for key in home.keys:
         if key.kind != "S":
             yield (
-                f"guard items of {names} need string keys, and {key.name!r} of {home} is none; "
+                f"guard items of {names} need string keys, and {key.name!r} of {home} is not one; "
                 f"give the table guard_table=, a table with string keys"
             )
     if OWNER in home.kinds:
         yield (
-            f"guard items of {names} say in {OWNER!r} whose they are, and that is a key attribute of {home}; "
+            f"guard items of {names} store their owner's key in {OWNER!r}, which is a key attribute of {home}; "
             f"give the table guard_table=, another table"
         )
     if mapping.table.guard_table is not None and TABLE in {key.name for key in mapping.table.keys}:
@@ -106,7 +106,7 @@ def _expiry_conflicts(mapping: EntityMapping, attribute: str) -> Iterator[str]:
 
 
 def register(mapping: EntityMapping) -> None:
-    """Let a class without conflicts join its table, in place of what it declared before."""
+    """Add a class without conflicts to its table. It replaces an earlier declaration of itself."""
     table, home, targets = mapping.table, mapping.table.guards, _targets(mapping)
     former = [one for one in catalog_of(table).mappings.values() if replaces(mapping, one)]
     for one in dict.fromkeys((table, home, *_targets(*former), *targets)):
@@ -124,13 +124,13 @@ def register(mapping: EntityMapping) -> None:
 def _joined(
     known: Mapping[N, EntityMapping], mapping: EntityMapping, name: N | None
 ) -> dict[N, EntityMapping]:
-    """The known classes without what this one replaces; with it, if it has a name among them."""
+    """The known classes without those that this one replaces, and with this one if a name is given."""
     others = {each: one for each, one in known.items() if not replaces(mapping, one)}
     return others if name is None else {**others, name: mapping}
 
 
 def _targets(*sources: EntityMapping) -> list[Table]:
-    """The tables in which classes keep totals."""
+    """The tables that store the totals over some classes."""
     found = (mapping_of(one.target).table for source in sources for one in source.aggregates.values())
     return list(dict.fromkeys(found))
 
@@ -166,7 +166,7 @@ def _update(
 
 
 def is_of(mapping: EntityMapping, target: EntityMapping) -> bool:
-    """Whether the entities of a class are those of another: it is that class, declared again perhaps, or derives."""
+    """Whether ``mapping`` is the class ``target`` or derives from it; a redeclared class is the same class."""
     if mapping.table is not target.table:
         return False
     derives = mapping.root is target.root and issubclass(mapping.entity, target.entity)
@@ -209,7 +209,8 @@ def _guard_may_meet(name: str, mapping: EntityMapping) -> bool:
     parts = mapping.primary_parts
     if any(part.attribute.kind != "S" for part in parts):
         return False
-    # A bare key is not refused here: its values are, one by one, when they look like a guard's. {field:raw} opts out.
+    # A class with a bare key is allowed: each value that looks like a guard's key is refused when it is saved.
+    # {field:raw} opts out of that check.
     if any(part.bare or part.text in {f"{{{field}:raw}}" for field in part.fields} for part in parts):
         return False
     return all(may_meet(part.shape, shape_of_text(f"{name}#")) for part in parts)
@@ -224,12 +225,12 @@ def _strangers(mapping: EntityMapping, table: Table) -> list[EntityMapping]:
 
 
 def _is_stranger(mapping: EntityMapping, other: EntityMapping) -> bool:
-    """Whether another class shares neither keys nor constraints with this one."""
+    """Whether another class is of another family, and not replaced by this one."""
     return other.root is not mapping.root and not replaces(mapping, other)
 
 
 def replaces(mapping: EntityMapping, other: EntityMapping) -> bool:
-    """Whether a class is an older form of this one, or derives from an older form of its root."""
+    """Whether ``other`` is an earlier declaration of this class, or derives from an earlier declaration of its root."""
     if identity(mapping.entity) == identity(other.entity):
         return True
     return other.root is not mapping.root and identity(other.root) == identity(mapping.root)

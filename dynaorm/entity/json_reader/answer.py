@@ -1,8 +1,8 @@
-"""Answers of DynamoDB's straight from their bytes: validated entities, made by pydantic-core in one go.
+"""Reads the bytes of a reply into validated entities, in one call of pydantic-core.
 
-Rule 1. The type attribute tells the class, so a table must have one. An item that is not in order, and any item of no
-    class that was asked for, comes out as it is, for the compiled decoder to judge: what it says of it holds.
-Rule 2. No item is taken apart besides. Whoever needs one later finds it on the page that the entities share.
+Rule 1. The type attribute names the class of an item, so the table must have one. Items that are damaged or of a class
+    that was not requested are returned as items, so that the codecs raise the error, if there is one.
+Rule 2. Nothing else parses the items. The page that the entities share parses them when one is needed.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
@@ -23,7 +23,7 @@ from dynaorm.item.value import Item
 _HEADS: Final = "heads"
 _NO_HEAD: Final[Item] = {}
 
-# Where the items of an answer are.
+# The member of a reply that holds its items.
 _ITEMS: Final[Mapping[str, str]] = {
     "GetItem": "Item",
     "Query": "Items",
@@ -33,13 +33,13 @@ _ITEMS: Final[Mapping[str, str]] = {
 
 
 class JsonReader:
-    """Reads answers about some classes of a table.
+    """Reads replies about some classes of a table.
 
     Args:
         table: the table.
         models: the classes.
-        operation: what is answered: ``GetItem``, ``Query``, ``Scan`` or ``BatchGetItem`` of one table.
-        names: the attributes, besides its key, to give of every item; None where nothing is to be given of items.
+        operation: ``GetItem``, ``Query``, ``Scan``, or ``BatchGetItem`` of one table.
+        names: attributes to return for every item besides its key; None to return neither.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class JsonReader:
         self._models = {model.mapping.entity: model for model in models}
         constant = {model.mapping.entity: model.defaults_in for model in models if model.defaults is not None}
         self._defaults = constant
-        # The classes of which nothing needs to be looked at.
+        # The classes whose entities need no check.
         self._easy = {kind: one for kind, one in constant.items() if not self._models[kind].needs_head}
         self._operation = operation
         self._is_binary = "B" in table.kinds.values()
@@ -57,19 +57,14 @@ class JsonReader:
         self._validator = _validator(_item(table, models), head, operation, models)
 
     def read(self, reply: Mapping[str, Any], now: float | None) -> ParsedReply | None:
-        """What an answer holds; None where it is for the compiled decoder as a whole.
-
-        Args:
-            reply: the answer.
-            now: the time, in epoch seconds; None to find what has expired, too.
-        """
+        """The entities of a reply; None where the codecs must read it. See ``ReplyReader``."""
         if not isinstance(reply, Body):
             return None
         try:
             rest: dict[str, Any] = self._validator.validate_json(
                 reply.raw, strict=False, context=LOADING, by_alias=True, by_name=False
             )
-        except Exception:  # noqa: BLE001 - whatever it is, the compiled decoder comes to it too, and says it better
+        except Exception:  # noqa: BLE001 - the codecs find the same problem and describe it better
             return None
         found, heads = (self._listed(rest.pop(name, None)) for name in (_ITEMS[self._operation], _HEADS))
         if self._is_binary:
@@ -90,14 +85,14 @@ class JsonReader:
         for place, entity in enumerate(found):
             kind = type(entity)
             if (defaults := easy.get(kind)) is not None:
-                put(entity, SLOT, new((page, place, defaults)))  # which halves the time this loop takes
+                put(entity, SLOT, new((page, place, defaults)))  # inlined: half the time of a call
             elif kind in models:
                 head = reading.heads[place] if self._has_heads else _NO_HEAD
                 at = LazyItem(page, place, self._defaults.get(kind, NO_DEFAULTS))
                 found[place] = self._examined(entity, head, at, now)
                 has_expired = has_expired or found[place] is None
             else:
-                # Of an entity, a validator of the application's has made something else.
+                # Not an entity: an item, or an object that a validator of the user's returned in place of the entity.
                 found[place] = with_bytes(entity) if kind is dict else page[place]
         if not has_expired:
             return reading
@@ -107,7 +102,7 @@ class JsonReader:
         )
 
     def _examined(self, entity: Any, head: Item, at: LazyItem, now: float | None) -> Any | None:
-        """The entity with its state, or its item where it is not in order; None where it has expired."""
+        """The entity with its state, or its item if it is damaged; None if it has expired."""
         model = self._models[type(entity)]
         try:
             if now is not None and model.mapping.expires is not None and model.mapping.is_expired(head, now):
@@ -116,7 +111,7 @@ class JsonReader:
                 return at.item
             if model.defaults is None and len(entity.__pydantic_fields_set__) != len(model.fields):
                 at = at._replace(defaults=model.complete(entity, head))
-        except (KeyError, ValueError):  # what the compiled decoder will say of the item, if it comes to that
+        except (KeyError, ValueError):  # the codecs raise it if the item is hydrated
             return at.item
         set_state(entity, at)
         return entity
@@ -125,17 +120,14 @@ class JsonReader:
 def json_reader_of(
     table: Table, wanted: tuple[type, ...], operation: str, names: tuple[str, ...] | None = None
 ) -> JsonReader | None:
-    """What reads answers about these classes and those derived from them; None where only their codecs can.
-
-    ``names``: give the heads of all items, with these attributes besides their keys.
-    """
+    """The reader of replies about these classes and their subclasses. See ``reader_of``."""
     if table.type_attribute is None:
         return None
     return derived(table, _Readers).reader(wanted, operation, names)
 
 
 class _Readers:
-    """The readers of a table, and what of each class they share."""
+    """The readers of one table, which share the models of its classes."""
 
     def __init__(self, table: Table) -> None:
         self._table = table
@@ -159,7 +151,7 @@ class _Readers:
         models = [model for mapping in mappings if (model := self._model_of(mapping)) is not None]
         try:
             return JsonReader(self._table, models, operation, names) if models else None
-        except SchemaError:  # of a type whose schema goes together in a way that is not known here
+        except SchemaError:  # a type whose schema this package does not handle
             return None
 
     def _model_of(self, mapping: EntityMapping) -> JsonModel | None:
@@ -168,11 +160,11 @@ class _Readers:
         return self._models[mapping.entity]
 
 
-# -- the schema of an answer -------------------------------------------------------------------------------------------
+# -- the schema of a reply --------------------------------------------------------------------------------------------
 
 
 def _item(table: Table, models: Sequence[JsonModel]) -> Node:
-    """An entity of one of the classes; what is none, as it is."""
+    """The schema of an item: an entity of one of the classes, or any other item unchanged."""
     path: list[str | int] = [str(table.type_attribute), "S"]
     choices: dict[Hashable, CoreSchema] = {model.mapping.name: as_schema(model.schema) for model in models}
     entity = core_schema.tagged_union_schema(choices, discriminator=[path])
@@ -180,7 +172,7 @@ def _item(table: Table, models: Sequence[JsonModel]) -> Node:
 
 
 def _head(table: Table, models: Sequence[JsonModel], wanted: tuple[str, ...]) -> Node:
-    """The attributes by which an entity is judged."""
+    """The schema of an item's head: the attributes needed to check an entity."""
     names = [
         *table.key_names,
         *wanted,
@@ -196,11 +188,11 @@ def _validator(item: Node, head: Node | None, operation: str, models: Sequence[J
     fields = {name: _field(_shaped(item, operation), name)}
     if head is not None:
         fields[_HEADS] = _field(_shaped(head, operation), name)
-    answer: Node = {"type": "typed-dict", "fields": fields, "extra_behavior": "allow"}
+    reply: Node = {"type": "typed-dict", "fields": fields, "extra_behavior": "allow"}
     definitions = {reference: one for model in models for reference, one in model.definitions.items()}
     if definitions:
-        answer = {"type": "definitions", "schema": answer, "definitions": list(definitions.values())}
-    return validator_of(answer)
+        reply = {"type": "definitions", "schema": reply, "definitions": list(definitions.values())}
+    return validator_of(reply)
 
 
 def _field(schema: CoreSchema, alias: str) -> Node:
@@ -208,7 +200,7 @@ def _field(schema: CoreSchema, alias: str) -> Node:
 
 
 def _shaped(one: Node, operation: str) -> CoreSchema:
-    """As many of it as an answer to an operation holds."""
+    """The schema of the items of a reply, from the schema of one item."""
     if operation == "GetItem":
         return as_schema(one)
     several = core_schema.list_schema(as_schema(one))

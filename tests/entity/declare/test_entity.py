@@ -191,8 +191,8 @@ def refusal(**given: Any) -> str:
         (
             {"CODE": Annotated[str, Attribute("a#b"), Unique()]},
             (
-                "unique constraint 'a#b': its name must not be empty or hold '#', which ends it in the keys of guard "
-                'items; write Unique("name"), or another key of unique='
+                "unique constraint 'a#b': its name must not be empty or contain '#', which ends it in the keys of "
+                'guard items; write Unique("name"), or another key of unique='
             ),
         ),
         (
@@ -201,7 +201,7 @@ def refusal(**given: Any) -> str:
         ),
         (
             {"CODE": Annotated[str, Unique(scope="CODE")]},
-            "unique constraint 'CODE': a field stands in it twice; name each once",
+            "unique constraint 'CODE': it names a field twice; name each once",
         ),
         (
             {"CODE": Annotated[str, Unique(scope="tenant")]},
@@ -209,11 +209,11 @@ def refusal(**given: Any) -> str:
         ),
         (
             {"CODES": Annotated[list[str], Unique()]},
-            "unique constraint 'CODES': CODES has no single text to compare; use a str, number, date, UUID or Enum",
+            "unique constraint 'CODES': CODES has no text form to compare; use a str, number, date, UUID or Enum",
         ),
         (
             {"CODE": Annotated[str, Attribute(encode=lambda value: {"S": value})]},
-            "CODE: Attribute() has one of encode= and decode= only; give both",
+            "CODE: Attribute() has only one of encode= and decode=; give both",
         ),
         (
             {"sk": "{SLUG", "versioned": True},

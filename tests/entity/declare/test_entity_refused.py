@@ -139,14 +139,14 @@ def a_marker_as_a_default() -> None:
         email: str = Unique()  # type: ignore[assignment]
 
 
-@refused("versioned=True needs a string or binary sort key, which Table('app') has not; give it one")
+@refused("versioned=True needs a table with a string or binary sort key; give Table('app') one")
 def versions_without_a_sort_key() -> None:
     class Ticket(Entity, table=Table("app", sk=None), pk="TICKET#{slug}", versioned=True):
         slug: str
 
 
 @refused(
-    "version: a versioned class keeps this name for the version's number; rename the field",
+    "version: a versioned class stores the version's number under this name; rename the field",
     "version_at: 'version_at' holds the version's time in Table('app'); "
     "store the field under another name with Attribute(...)",
 )
@@ -165,7 +165,7 @@ def a_version_template_without_a_version() -> None:
         slug: str
 
 
-@refused("title: Versioned() in a class that keeps no versions; add versioned=True")
+@refused("title: Versioned() in a class without versions; add versioned=True")
 def a_versioned_field_in_a_class_without_versions() -> None:
     class Ticket(Entity, table=app(), pk="TICKET#{slug}", sk="A"):
         slug: str
@@ -183,7 +183,7 @@ def a_plain_index_key_in_a_versioned_class() -> None:
 
 
 @refused(
-    "'version' is a key attribute of Table('app'), and a versioned class keeps the version's number there; "
+    "'version' is a key attribute of Table('app'), and a versioned class stores the version's number there; "
     "rename the key, or drop versioned="
 )
 def versions_in_a_table_with_a_key_called_version() -> None:
@@ -191,7 +191,7 @@ def versions_in_a_table_with_a_key_called_version() -> None:
         slug: str
 
 
-@refused("until: ExpiresAt() stands on a field that is no time; write datetime | None")
+@refused("until: ExpiresAt() needs a field that is a time; write datetime | None")
 def an_expiry_that_is_no_time() -> None:
     class Ticket(Entity, table=app(), pk="TICKET#{slug}", sk="A"):
         slug: str
@@ -271,9 +271,9 @@ def a_field_without_an_attribute_name() -> None:
 
 
 @refused(
-    "slug: InKey(), but no key of the class gives the field back exactly; "
+    "slug: InKey(), but the field cannot be read back exactly from any key of the class; "
     "write {slug} without a spec in pk= or sk=, or store the field",
-    "body: InKey(), but no key of the class gives the field back exactly; "
+    "body: InKey(), but the field cannot be read back exactly from any key of the class; "
     "write {body} without a spec in pk= or sk=, or store the field",
 )
 def fields_that_no_key_gives_back() -> None:
@@ -289,7 +289,7 @@ def an_unknown_index() -> None:
         by_owner = Index("GSI2", pk="OWNER#{slug}", sk="A")
 
 
-@refused("by_owner: an Index is no field; write by_owner: ClassVar = Index(...)")
+@refused("by_owner: an Index is not a field; write by_owner: ClassVar = Index(...)")
 def an_index_annotated_as_a_field() -> None:
     class Ticket(Entity, table=app(), pk="TICKET#{slug}", sk="A"):
         slug: str
@@ -356,7 +356,7 @@ class Inner(BaseModel):
     "sk='{number}': {number} sorts as text in a string key, 10 before 9; "
     "write {number:06d}, or {number!s} if the order does not matter",
     "by_owner: Table('app') has no index 'Stock'; declare it: Table(..., indexes=[GlobalIndex('Stock')])",
-    "until: ExpiresAt() stands on a field that is no time; write datetime | None",
+    "until: ExpiresAt() needs a field that is a time; write datetime | None",
     "unique constraint 'pair': 'numbr' is not a field; did you mean 'number'?",
 )
 def everything_wrong_at_once() -> None:

@@ -37,8 +37,8 @@ def app() -> Table:
 
 
 @refused(
-    "it has no partition key template; add pk=\"...{field}...\" for 'PK'",
-    "it has no sort key template; add sk=\"...\" for 'SK'",
+    "the class has no partition key template; add pk=\"...{field}...\" for 'PK'",
+    "the class has no sort key template; add sk=\"...\" for 'SK'",
 )
 def no_key_at_all() -> None:
     class Ticket(Entity, table=app()):
@@ -59,7 +59,7 @@ def a_text_for_a_number_key() -> None:
         note: str
 
 
-@refused("versioned=True needs a string or binary sort key, which Table('app') has not; give it one")
+@refused("versioned=True needs a table with a string or binary sort key; give Table('app') one")
 def versions_in_a_table_with_a_number_as_sort_key() -> None:
     class Ticket(Entity, table=Table("app", sk=NumberKey("n")), pk="TICKET#{slug}", sk="{n}", versioned=True):
         slug: str
@@ -136,7 +136,7 @@ def two_templates_for_a_key_of_one_attribute() -> None:
 
 
 @refused(
-    "by_type: pk: '_type' is an attribute that Table('app') keeps for dynaorm; key the index by another one"
+    "by_type: pk: '_type' is the type or revision attribute of Table('app'); key the index by another one"
 )
 def an_index_keyed_by_the_type_attribute() -> None:
     class Ticket(Entity, table=app(), pk="TICKET#{slug}", sk="A"):
@@ -145,7 +145,7 @@ def an_index_keyed_by_the_type_attribute() -> None:
 
 
 @refused(
-    "slug: InKey(), but no key of the class gives the field back exactly; "
+    "slug: InKey(), but the field cannot be read back exactly from any key of the class; "
     "write {slug} without a spec in pk= or sk=, or store the field"
 )
 def a_field_in_an_index_key_that_another_field_can_take_away() -> None:

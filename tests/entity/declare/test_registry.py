@@ -138,7 +138,7 @@ def a_constraint_that_only_one_class_shares() -> None:
 
 
 @refused(
-    "guard items of 'email' need string keys, and 'at' of Table('app') is none; "
+    "guard items of 'email' need string keys, and 'at' of Table('app') is not one; "
     "give the table guard_table=, a table with string keys"
 )
 def guards_in_a_table_with_a_number_key() -> None:
@@ -149,7 +149,7 @@ def guards_in_a_table_with_a_number_key() -> None:
 
 
 @refused(
-    "guard items of 'email', 'pair' say in 'owner' whose they are, and that is a key attribute of Table('app'); "
+    "guard items of 'email', 'pair' store their owner's key in 'owner', which is a key attribute of Table('app'); "
     "give the table guard_table=, another table"
 )
 def guards_in_a_table_with_an_index_on_owner() -> None:
