@@ -1,28 +1,16 @@
 """Totals that could not be kept, and what the authors of the classes are told."""
 
-from collections.abc import Callable
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Annotated, Any, ClassVar
 
-import pytest
 from pydantic import Field
 
 from dynaorm import Aggregate, Attribute, Entity, ExpiresAt, GlobalIndex, Index, NumberKey, Table, Unique
 from dynaorm.entity.declare.catalog import catalog_of
-from dynaorm.errors import DeclarationError
+from tests.entity.declare.refusals import Refusal, Refusals
 
-CASES: list[tuple[Callable[[Table], None], tuple[str, ...]]] = []
-
-
-def refused(*problems: str) -> Callable[[Callable[[Table], None]], Callable[[Table], None]]:
-    """Registers a function that declares a class called Part, and the problems it is told."""
-
-    def add(declaration: Callable[[Table], None]) -> Callable[[Table], None]:
-        CASES.append((declaration, problems))
-        return declaration
-
-    return add
+refused: Refusals[[Table]] = Refusals("Part")
 
 
 def part(table: Table, **aggregates: Aggregate) -> type[Entity]:
@@ -311,15 +299,10 @@ def an_aggregate_annotated_as_a_field(app: Table) -> None:
         fine: ClassVar = Aggregate(target, count="members")
 
 
-@pytest.mark.parametrize(
-    ("declaration", "problems"), [pytest.param(*case, id=case[0].__name__) for case in CASES]
-)
+@refused.each
 def test_a_total_that_cannot_be_kept_is_refused_with_every_problem_and_its_remedy(
-    declaration: Callable[[Table], None], problems: tuple[str, ...]
+    case: Refusal[[Table]],
 ) -> None:
     app = Table("app")
-    with pytest.raises(DeclarationError) as caught:
-        declaration(app)
-    assert caught.value.entity == "Part"
-    assert caught.value.problems == problems
+    case.check(app)
     assert "Part" not in catalog_of(app).mappings

@@ -1,6 +1,5 @@
 """Classes that cannot be mapped, and what their authors are told: the class, the field, the remedy."""
 
-from collections.abc import Callable
 from datetime import datetime
 from decimal import Decimal
 from typing import Annotated, Any
@@ -21,18 +20,9 @@ from dynaorm import (
     Versioned,
 )
 from dynaorm.errors import DeclarationError
+from tests.entity.declare.refusals import Refusal, Refusals
 
-CASES: list[tuple[Callable[[], None], tuple[str, ...]]] = []
-
-
-def refused(*problems: str) -> Callable[[Callable[[], None]], Callable[[], None]]:
-    """Registers a function that declares a class called Ticket, and the problems it is told."""
-
-    def add(declaration: Callable[[], None]) -> Callable[[], None]:
-        CASES.append((declaration, problems))
-        return declaration
-
-    return add
+refused: Refusals[[]] = Refusals("Ticket")
 
 
 def app() -> Table:
@@ -369,17 +359,11 @@ def everything_wrong_at_once() -> None:
         by_owner = Index("Stock", pk="OWNER#{number}", sk="A")
 
 
-@pytest.mark.parametrize(
-    ("declaration", "problems"), [pytest.param(*case, id=case[0].__name__) for case in CASES]
-)
+@refused.each
 def test_a_class_that_cannot_be_mapped_is_refused_with_every_problem_and_its_remedy(
-    declaration: Callable[[], None], problems: tuple[str, ...]
+    case: Refusal[[]],
 ) -> None:
-    with pytest.raises(DeclarationError) as caught:
-        declaration()
-    assert str(caught.value) == "\n  - ".join(["Cannot map class Ticket:", *problems])
-    assert caught.value.entity == "Ticket"
-    assert caught.value.problems == problems
+    case.check()
 
 
 def test_a_refused_class_leaves_its_table_as_it_was() -> None:

@@ -1,26 +1,13 @@
 """Key templates of a class: its primary key, its places in the indexes, and what cannot be one."""
 
-from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Annotated, ClassVar
 
-import pytest
-
 from dynaorm import Attribute, BinaryKey, Entity, GlobalIndex, Index, InKey, LocalIndex, NumberKey, Table
 from dynaorm.entity.mapping.mapping import mapping_of
-from dynaorm.errors import DeclarationError
+from tests.entity.declare.refusals import Refusal, Refusals
 
-CASES: list[tuple[Callable[[], None], tuple[str, ...]]] = []
-
-
-def refused(*problems: str) -> Callable[[Callable[[], None]], Callable[[], None]]:
-    """Registers a function that declares a class called Ticket, and the problems it is told."""
-
-    def add(declaration: Callable[[], None]) -> Callable[[], None]:
-        CASES.append((declaration, problems))
-        return declaration
-
-    return add
+refused: Refusals[[]] = Refusals("Ticket")
 
 
 def app() -> Table:
@@ -156,15 +143,9 @@ def a_field_in_an_index_key_that_another_field_can_take_away() -> None:
         by_slug = Index("GSI1", pk="{slug}", sk="STATUS#{status}")
 
 
-@pytest.mark.parametrize(
-    ("declaration", "problems"), [pytest.param(*case, id=case[0].__name__) for case in CASES]
-)
-def test_a_class_whose_keys_cannot_be_made_is_refused(
-    declaration: Callable[[], None], problems: tuple[str, ...]
-) -> None:
-    with pytest.raises(DeclarationError) as caught:
-        declaration()
-    assert str(caught.value) == "\n  - ".join(["Cannot map class Ticket:", *problems])
+@refused.each
+def test_a_class_whose_keys_cannot_be_made_is_refused(case: Refusal[[]]) -> None:
+    case.check()
 
 
 def test_a_class_has_a_place_in_every_index_it_names() -> None:

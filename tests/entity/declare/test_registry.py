@@ -1,6 +1,5 @@
 """Who may live in one table: names, keys, guard items, the TTL attribute, and classes that are declared again."""
 
-from collections.abc import Callable
 from datetime import datetime
 from typing import Annotated
 
@@ -21,18 +20,9 @@ from dynaorm import (
 from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import DeclarationError, InvalidValue
+from tests.entity.declare.refusals import Refusal, Refusals
 
-CASES: list[tuple[Callable[[], None], tuple[str, ...]]] = []
-
-
-def refused(*problems: str) -> Callable[[Callable[[], None]], Callable[[], None]]:
-    """Registers a function whose class called Ticket cannot join its table, and the problems it is told."""
-
-    def add(declaration: Callable[[], None]) -> Callable[[], None]:
-        CASES.append((declaration, problems))
-        return declaration
-
-    return add
+refused: Refusals[[]] = Refusals("Ticket")
 
 
 @refused(
@@ -185,15 +175,9 @@ def another_ttl_attribute() -> None:
         ends: Annotated[datetime, ExpiresAt()]
 
 
-@pytest.mark.parametrize(
-    ("declaration", "problems"), [pytest.param(*case, id=case[0].__name__) for case in CASES]
-)
-def test_a_class_that_would_harm_its_table_is_refused(
-    declaration: Callable[[], None], problems: tuple[str, ...]
-) -> None:
-    with pytest.raises(DeclarationError) as caught:
-        declaration()
-    assert str(caught.value) == "\n  - ".join(["Cannot map class Ticket:", *problems])
+@refused.each
+def test_a_class_that_would_harm_its_table_is_refused(case: Refusal[[]]) -> None:
+    case.check()
 
 
 def test_classes_whose_keys_cannot_meet_share_a_table() -> None:
