@@ -70,12 +70,12 @@ class LazyItem(NamedTuple):
 
 @record
 class Unsettled:
-    """The state of an entity after a write whose outcome is not known.
+    """A write was sent for the entity and its outcome is not known.
 
     Attributes:
-        plan: the plan that was sent.
-        effect: the effect on the entity if the plan was committed; copies of the entity share it.
-        state: the snapshot before the write.
+        plan: what was sent.
+        effect: what becomes of the entity if the plan is in effect; copies of the entity share it.
+        state: what was known before.
     """
 
     plan: Any

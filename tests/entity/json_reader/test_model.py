@@ -47,7 +47,7 @@ def test_a_class_of_fields_is_read_from_json(entity: type[Entity]) -> None:
     assert json_model(mapping_of(entity)) is not None
 
 
-class Asking(Entity, table=Table("app"), pk="O#{slug}", sk="A"):
+class TakingInfo(Entity, table=Table("app"), pk="O#{slug}", sk="A"):
     slug: str
 
     @field_validator("slug")
@@ -108,7 +108,7 @@ class Checking(Entity, table=Table("app"), pk="O#{slug}", sk="A", validate_defau
     tags: dict[str, int] = Field(default={})
 
 
-LEFT_TO_CODECS = [Asking, Before, Around, Filling, FillingLater, Keyed, Made, Checking]
+LEFT_TO_CODECS = [TakingInfo, Before, Around, Filling, FillingLater, Keyed, Made, Checking]
 
 
 @pytest.mark.parametrize("entity", LEFT_TO_CODECS)
