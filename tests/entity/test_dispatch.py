@@ -1,4 +1,4 @@
-"""Whose item it is: told by its type, or by the shape of its key where it has none."""
+"""The class of an item, by its type attribute or, without one, by its key."""
 
 from collections.abc import Callable
 from datetime import datetime

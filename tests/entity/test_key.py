@@ -1,4 +1,4 @@
-"""Key: the class and the fields of a primary key, checked when it is made."""
+"""Key: the class and the fields of a primary key, checked on creation."""
 
 import pickle
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""Totals that could not be kept, and what the authors of the classes are told."""
+"""Totals that cannot be maintained, and the errors for them."""
 
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -300,7 +300,7 @@ def an_aggregate_annotated_as_a_field(app: Table) -> None:
 
 
 @refused.each
-def test_a_total_that_cannot_be_kept_is_refused_with_every_problem_and_its_remedy(
+def test_a_total_that_cannot_be_maintained_is_refused_with_every_problem_and_its_remedy(
     case: Refusal[[Table]],
 ) -> None:
     app = Table("app")

@@ -1,4 +1,4 @@
-"""The catalog of a table: which classes it lists, and whose an item under a key is."""
+"""The catalog of a table: its classes, and the class of an item under a key."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""When a class is mapped: as soon as its fields are known, and never half."""
+"""A class is mapped as soon as its fields are known, completely or not at all."""
 
 import typing
 from typing import Annotated, Any, Generic, TypeVar

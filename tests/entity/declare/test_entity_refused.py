@@ -1,4 +1,4 @@
-"""Classes that cannot be mapped, and what their authors are told: the class, the field, the remedy."""
+"""Classes that cannot be mapped, and the errors for them."""
 
 from datetime import datetime
 from decimal import Decimal

@@ -1,4 +1,4 @@
-"""Key templates of a class: its primary key, its places in the indexes, and what cannot be one."""
+"""The primary key and index keys of a class, and the errors for invalid templates."""
 
 from datetime import UTC, datetime
 from typing import Annotated, ClassVar

@@ -1,4 +1,4 @@
-"""The keywords of a class statement: which there are, what they take, and what subclasses inherit of them."""
+"""The keywords of a class statement: their values, and what subclasses inherit."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Who may live in one table: names, keys, guard items, the TTL attribute, and classes that are declared again."""
+"""Which classes may share a table, and classes that are declared again."""
 
 from datetime import datetime
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""The wire road leads where the compiled decoder does, for any class and any item, in order or not."""
+"""The JSON reader gives the same entity as the codecs, for any class and any item, damaged or not."""
 
 from dataclasses import dataclass
 from typing import Annotated, Any, Final
@@ -118,7 +118,7 @@ def compiled(mapping: EntityMapping, item: Item) -> Any:
 
 
 def read(mapping: EntityMapping, item: Item) -> tuple[Body, Any]:
-    """An answer with this item, and what the wire makes of it: an entity, the item, or None for the whole answer."""
+    """A reply with this item, and the reader's result: an entity, the item, or None for the whole reply."""
     body = Body(encode_body({"Items": [item], "Count": 1}))
     reader = json_reader_of(mapping.table, (mapping.entity,), "Query")
     reading = reader.read(body, None) if reader is not None else None
@@ -127,7 +127,7 @@ def read(mapping: EntityMapping, item: Item) -> tuple[Body, Any]:
 
 @calm
 @given(st.data())
-def test_an_entity_off_the_wire_is_the_one_its_codecs_would_have_made(data: st.DataObject) -> None:
+def test_an_entity_read_from_json_equals_the_one_that_the_codecs_give(data: st.DataObject) -> None:
     one = data.draw(declared())
     item = data.draw(stored_items(one))
     body, found = read(one.mapping, item)

@@ -1,4 +1,4 @@
-"""Core schemas, walked: every part is found and may be changed, and a validator is built of what was changed."""
+"""Core schemas: every node is found and can be changed, and a validator is built from the result."""
 
 import sys
 from collections.abc import Iterator
@@ -55,13 +55,13 @@ def test_every_class_in_a_schema_is_found() -> None:
     assert {one["cls"] for one in nodes(SCHEMA) if "cls" in one} >= {Everything, Leaf, Point, Plain}
 
 
-def test_what_is_no_part_of_a_schema_is_left_alone() -> None:
+def test_a_default_that_looks_like_a_schema_is_unchanged() -> None:
     schema = {"type": "default", "schema": {"type": "any"}, "default": {"type": "str"}}
     assert [one["type"] for one in nodes(schema)] == ["default", "any"]
     assert changed(schema, lambda node: {**node, "seen": True})["default"] == {"type": "str"}
 
 
-def test_values_called_by_their_names_are_validated_whatever_their_aliases() -> None:
+def test_values_by_field_name_are_validated_despite_aliases() -> None:
     leaf = {"size": 2}
     values = {
         "leaf": leaf,
@@ -113,7 +113,7 @@ def switching_often() -> Iterator[None]:
         sys.setswitchinterval(before)
 
 
-def test_definitions_are_told_from_what_refers_to_them() -> None:
+def test_definitions_are_separated_from_the_schema() -> None:
     schema, definitions = definitions_of(SCHEMA)
     assert schema["type"] != "definitions"
     assert any(one["cls"] is Everything for one in definitions.values() if "cls" in one)

@@ -1,4 +1,4 @@
-"""An Aggregate is an attribute of the class, and no field; both classes know of it once they are declared."""
+"""Aggregates as both of their classes know them once they are declared."""
 
 from decimal import Decimal
 from typing import ClassVar

@@ -1,4 +1,4 @@
-"""The keys of guard items: one canonical text per value, and never one text for two values."""
+"""The keys of guard items: one text per value, and different texts for different values."""
 
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta, timezone
