@@ -59,7 +59,7 @@ class FieldResolver:
         try:
             return wanted.encode(value)
         except ValueError as problem:
-            raise self._mapping.invalid(name, value, str(problem)) from self._mapping.told(name, problem)
+            raise self._mapping.invalid(name, value, str(problem)) from self._mapping.cause_of(name, problem)
 
     def codec(self, path: Path) -> Codec:
         """The codec of the value at a path."""

@@ -66,13 +66,13 @@ def _is_names(given: Any) -> bool:
 
 
 def _total_problems(declared: Aggregate, target: EntityMapping) -> Iterator[str]:
-    kept = [*([declared.count] if declared.count is not None else []), *declared.sums.values()]
-    if not kept:
+    totals = [*([declared.count] if declared.count is not None else []), *declared.sums.values()]
+    if not totals:
         yield 'it declares neither a count nor a sum; write count="field" or sum={"field": "field"}'
-    for name in dict.fromkeys(kept):
+    for name in dict.fromkeys(totals):
         if name not in target.fields:
             yield f"{target.entity.__name__} has no field {name!r}; {suggestion(name, target.fields)}"
-        if kept.count(name) > 1:
+        if totals.count(name) > 1:
             yield f"{target.entity.__name__}.{name} would hold two totals; give each a field of its own"
 
 
@@ -169,10 +169,10 @@ def _passed_on(target: EntityMapping, one: AggregateMapping) -> Iterator[str]:
             )
 
 
-def _chained(mapping: EntityMapping, one: AggregateMapping, kept: Mapping[str, str]) -> Iterator[str]:
-    for name in sorted(one.fields & kept.keys()):
+def _chained(mapping: EntityMapping, one: AggregateMapping, totals: Mapping[str, str]) -> Iterator[str]:
+    for name in sorted(one.fields & totals.keys()):
         yield (
-            f"{one.name}: {mapping.entity.__name__}.{name} is maintained by {kept[name]}, and an increment of it "
+            f"{one.name}: {mapping.entity.__name__}.{name} is maintained by {totals[name]}, and an increment of it "
             f"would not change the totals in {one.target.__name__}; sum a field that is not a total"
         )
 

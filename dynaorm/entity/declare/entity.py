@@ -95,9 +95,9 @@ def _dropped_markers(entity: type[BaseModel], marks: Mapping[str, Marked]) -> It
         if not issubclass(base, BaseModel) or base is BaseModel:
             continue
         for name in base.model_fields.keys() & marks.keys():
-            kept = {type(marker) for marker in marks[name].markers}
+            present = {type(marker) for marker in marks[name].markers}
             for marker in marked(name, base.model_fields[name]).markers:
-                if type(marker) not in kept:
+                if type(marker) not in present:
                     # The last base with a marker is the one that declared it.
                     declared[name, type(marker).__name__] = base.__name__
     for (name, kind), base_name in sorted(declared.items()):

@@ -149,7 +149,7 @@ class EntityMapping:
             raise self.invalid(field.name, None, "has no value", "give it one") from None
         except ValueError as problem:
             invalid = self.invalid(field.name, values[field.name], str(problem))
-            raise invalid from self.told(field.name, problem)
+            raise invalid from self.cause_of(field.name, problem)
 
     def primary_key(self, values: Mapping[str, Any]) -> dict[str, AttributeValue]:
         """The primary key of the main item. Raises InvalidValue if a part is None or cannot be part of a key."""
@@ -165,7 +165,7 @@ class EntityMapping:
                     self._refuse_reserved(part, str(value["S"]))
                 key[part.attribute.name] = value
         except KeyValueError as problem:
-            raise self.invalid_key(problem) from self.told(problem.field, problem)
+            raise self.invalid_key(problem) from self.cause_of(problem.field, problem)
         return key
 
     def _refuse_reserved(self, part: KeyPart, text: str) -> None:
@@ -188,7 +188,7 @@ class EntityMapping:
         try:
             return index.keys(values)
         except KeyValueError as problem:
-            raise self.invalid_key(problem) from self.told(problem.field, problem)
+            raise self.invalid_key(problem) from self.cause_of(problem.field, problem)
 
     def claims(self, values: Mapping[str, Any], subject: Callable[[], object]) -> list[Claim]:
         """The unique values that an entity claims. ``subject`` returns the argument of ``when=``."""
@@ -206,7 +206,7 @@ class EntityMapping:
             return constraint.guard_key(values)
         except ValueError as problem:
             fields, value = ", ".join(constraint.fields), constraint.value_of(values)
-            raise self.invalid(fields, value, str(problem)) from self.told(fields, problem)
+            raise self.invalid(fields, value, str(problem)) from self.cause_of(fields, problem)
 
     def validate(self, values: Mapping[str, Any], changed: frozenset[str] | None = None) -> None:
         """Run the validators of the given fields (all by default). Raises InvalidValue. Nothing is changed."""
@@ -224,7 +224,7 @@ class EntityMapping:
         except ValidationError as problem:
             first = problem.errors(include_url=False)[0]
             field = str(first["loc"][0]) if first["loc"] else ", ".join(changed or self.fields)
-            raise self.invalid(field, values.get(field), first["msg"]) from self.told(field, problem)
+            raise self.invalid(field, values.get(field), first["msg"]) from self.cause_of(field, problem)
 
     def invalid(self, field: str, value: object, problem: str, remedy: str = "") -> InvalidValue:
         """The error for a value. A secret is masked; ``error.value.get_secret_value()`` returns it."""
@@ -237,7 +237,7 @@ class EntityMapping:
         """The error of a value that cannot be part of a key."""
         return self.invalid(problem.field, problem.value, problem.problem)
 
-    def told(self, field: str, cause: Exception) -> Exception | None:
+    def cause_of(self, field: str, cause: Exception) -> Exception | None:
         """The cause for an error of this field; None for a secret, which the traceback of the cause would show."""
         return None if is_secret(self.entity, field) else cause
 
