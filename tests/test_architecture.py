@@ -6,8 +6,10 @@ Each test collects every fault before it fails, so that one run gives the whole 
 import ast
 import inspect
 import json
+import re
 import subprocess
 import sys
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -73,6 +75,15 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "transport/threaded.py": "session/test_session_async.py",
 }
 """Modules without a test file of their own, and where their tests are ("plan/net.py": "plan/test_fold.py")."""
+
+PENDING_CLASS_NAMES = {"Remove", "RunFlow", "_Road"}
+"""Class names that still mean two things."""
+
+PENDING_WORDS = {
+    *("Net", "nets", "Slot", "fold", "emit", "Known", "Learned", "Setting"),
+    *("Census", "census", "road", "_Road", "hoard", "proves_nothing", "Due", "_meet"),
+}
+"""Words on the left of the glossary that are still in use."""
 
 NAMES_THAT_SAY_NOTHING = {"common", "constants", "helpers", "misc", "models", "types", "util", "utils"}
 
@@ -200,6 +211,46 @@ def test_every_module_has_a_name_that_says_something() -> None:
     _report([f"{_name(path)} is a missing noun" for path in said_nothing])
 
 
+def test_a_class_name_means_one_thing() -> None:
+    homes: dict[str, list[str]] = defaultdict(list)
+    for path in MODULES:
+        for node in ast.walk(_tree(path)):
+            if isinstance(node, ast.ClassDef) and node.name not in PENDING_CLASS_NAMES:
+                homes[node.name].append(_name(path))
+    _report([f"{name} is a class of {', '.join(paths)}" for name, paths in homes.items() if len(paths) > 1])
+
+
+def test_names_use_the_words_of_the_glossary() -> None:
+    """The left side of the glossary in CONTRIBUTING.md are names that must not come back."""
+    rows = re.findall(r"^\| (`.*) \| (.*) \|$", _section("Glossary"), re.MULTILINE)
+    plain = {word: better for words, better in rows for word in re.findall(r"`(\w+)`", words)}
+    assert {"Net", "Wire"} <= plain.keys()
+    _report(
+        [
+            f"{_name(path)} defines {name}; say {plain[name]}"
+            for path in (*MODULES, *TEST_MODULES)
+            for name in sorted(_defined(path) & plain.keys() - PENDING_WORDS)
+        ]
+    )
+
+
+def test_the_table_of_floors_names_every_package_and_top_level_module() -> None:
+    packages = {path.parent.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("__init__.py")} - {"."}
+    modules = {path.stem for path in PACKAGE.glob("*.py")} - {"__init__"}
+    rows = re.findall(r"^\| \d \| (.*?) \|", _section("The floors"), re.MULTILINE)
+    named = {name for row in rows for name in re.findall(r"`([\w/]+)`", row)}
+    _report(
+        [
+            f"the table of floors in CONTRIBUTING.md does not name {one}"
+            for one in (packages | modules) - named
+        ]
+        + [
+            f"the table of floors in CONTRIBUTING.md names {one}, which does not exist"
+            for one in named - (packages | modules)
+        ]
+    )
+
+
 def test_every_module_has_its_tests_in_the_same_place() -> None:
     faults = []
     for path in WRITTEN_MODULES:
@@ -246,6 +297,25 @@ def _name(path: Path) -> str:
 
 def _tree(path: Path) -> ast.Module:
     return ast.parse(path.read_text(), filename=str(path))
+
+
+def _section(title: str) -> str:
+    """A section of CONTRIBUTING.md."""
+    return (ROOT / "CONTRIBUTING.md").read_text().partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+
+
+def _defined(path: Path) -> set[str]:
+    """Every name that a file defines, and its own."""
+    found = {path.stem}
+    for node in ast.walk(_tree(path)):
+        match node:
+            case ast.ClassDef(name=name) | ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                found.add(name)
+            case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()):
+                found.add(name)
+            case ast.arg(arg=name) | ast.alias(asname=str(name)):
+                found.add(name)
+    return found
 
 
 def _named_late(block: ast.If) -> dict[str, str]:

@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from dynaorm.entity.json_reader.answer import JsonReader, is_entity, json_reader_of
 from dynaorm.entity.key import Key
 from dynaorm.entity.mapping.mapping import EntityMapping
+from dynaorm.entity.page import is_entity
+from dynaorm.entity.reader import ReplyReader, reader_of
 from dynaorm.entity.table import Table
 from dynaorm.errors import DecodeError, UsageError
 from dynaorm.flow.bulk.limits import CONCURRENCY, check_many, windows
@@ -72,12 +73,12 @@ def _read(
     return batch_get(name, keys, context, taken, consistent=consistent)
 
 
-def _reader_of(table: Table, targets: Sequence[Target]) -> JsonReader | None:
+def _reader_of(table: Table, targets: Sequence[Target]) -> ReplyReader | None:
     """Return the reader for all classes; None if two declared tables have the same physical name."""
     if any(target.mapping.table is not table for target in targets):
         return None
     wanted = {target.mapping.entity: None for target in targets}
-    return json_reader_of(table, tuple(sorted(wanted, key=id)), "BatchGetItem", ())
+    return reader_of(table, tuple(sorted(wanted, key=id)), "BatchGetItem", ())
 
 
 def _target(key: object) -> Target:
