@@ -6,7 +6,8 @@ braces, filled in when the error is made. Given by the caller, they are taken as
 
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, Field, field
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, dataclass_transform
+from reprlib import Repr
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, dataclass_transform
 
 from dynaorm.late import late
 
@@ -15,7 +16,10 @@ if TYPE_CHECKING:
 else:
     late(globals(), difflib="difflib")
 
-_SHOWN = 200
+_SHOWN: Final = 200
+# It never makes the text of a long value as a whole.
+_REPR: Final = Repr()
+_REPR.maxstring = _REPR.maxother = _REPR.maxlong = _SHOWN
 
 
 class Address(Protocol):
@@ -69,9 +73,14 @@ class DynaormError(Exception):
 
 
 def shown(value: object) -> str:
-    """A value for a message, shortened."""
-    text = repr(value)
+    """A value as messages show it, shortened."""
+    text = _REPR.repr(value)
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
+
+
+def with_article(name: str) -> str:
+    """``a Cat``, ``an Address``."""
+    return f"{'an' if name[0] in 'aeioAEIO' else 'a'} {name}"
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:

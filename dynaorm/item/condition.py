@@ -11,32 +11,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from decimal import Decimal
 from functools import cache
-from typing import Any, ClassVar, Final, Literal, NoReturn, Protocol, TypeAlias
+from typing import Any, ClassVar, Final, NoReturn, TypeAlias
 
 from dynaorm.errors import UsageError
+from dynaorm.item.path import Path, Resolver, Role, dotted
 from dynaorm.item.placeholder import Placeholders
 from dynaorm.item.value import AttributeValue, number_text
 from dynaorm.record import record
 
-Path: TypeAlias = tuple[str | int, ...]
-"""A document path: a name, then names of members and indexes of elements."""
-
-Role: TypeAlias = Literal["value", "element", "text"]
-"""What a value is to its path: of its type, of its elements' type, or a piece of its text."""
-
 _IN_LIMIT: Final = 100  # operands of IN: DynamoDB Developer Guide, "Condition expressions"
 
 _OR, _AND, _NOT, _ATOM = range(4)
-
-
-class Resolver(Protocol):
-    """Knows what stands behind paths of field names."""
-
-    def attribute(self, path: Path) -> Path:
-        """The path of attribute names."""
-
-    def encode(self, path: Path, value: object, *, role: Role) -> AttributeValue:
-        """A value as the path's attribute value."""
 
 
 @record
@@ -355,7 +340,7 @@ def _resolved_value(value: Any, subject: Operand, resolver: Resolver, role: Role
         return {"N": number_text(value)}
     except ValueError as problem:
         raise UsageError(
-            problem=f"the size of {_spelled(subject)} is a number, and {problem}",
+            problem=f"the size of {dotted(subject.path)} is a number, and {problem}",
             remedy="compare .size() with an int",
         ) from problem
 
@@ -363,7 +348,7 @@ def _resolved_value(value: Any, subject: Operand, resolver: Resolver, role: Role
 def _check_ordered(value: Any, subject: Operand) -> None:
     if not isinstance(value, (Attr, SizeOf)) and value.keys().isdisjoint(_ORDERED):
         raise UsageError(
-            problem=f"{_spelled(subject)} is compared by order with {next(iter(value))}, which has none in DynamoDB",
+            problem=f"{dotted(subject.path)} is compared by order with {next(iter(value))}, which has none in DynamoDB",
             remedy="use == or !=; text, numbers and binary have an order",
         )
 
@@ -394,7 +379,3 @@ def _operand_text(operand: Any, placeholders: Placeholders) -> str:
 
 def _operand_paths(*operands: Any) -> Iterable[Path]:
     return (operand.path for operand in operands if isinstance(operand, (Attr, SizeOf)))
-
-
-def _spelled(operand: Operand) -> str:
-    return ".".join(map(str, operand.path))

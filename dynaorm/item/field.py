@@ -26,9 +26,9 @@ from dynaorm.item.condition import (
     Missing,
     Operand,
     Or,
-    Path,
     SizeOf,
 )
+from dynaorm.item.path import Path
 from dynaorm.item.update import AddTo, Append, Change, Discard, Prepend, Remove, SetIfMissing, SetTo
 
 

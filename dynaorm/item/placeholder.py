@@ -3,6 +3,7 @@
 DynamoDB reserves some 570 words and gives dots and brackets a meaning; a placeholder needs to know none of that.
 """
 
+from dynaorm.item.path import Path
 from dynaorm.item.value import AttributeValue
 
 
@@ -36,7 +37,7 @@ class Placeholders:
         self.values[placeholder] = value
         return placeholder
 
-    def path(self, path: tuple[str | int, ...]) -> str:
+    def path(self, path: Path) -> str:
         """A document path: ``("a", "b", 3)`` becomes ``#n0.#n1[3]``."""
         text = self.name(str(path[0]))
         for step in path[1:]:

@@ -12,13 +12,11 @@ from decimal import Context, Decimal, Inexact
 from typing import Any, Final
 
 from dynaorm.errors import UsageError
-from dynaorm.item.condition import Path, Resolver
+from dynaorm.item.path import Path, Resolver, dotted, overlaps, value_at
 from dynaorm.item.placeholder import Placeholders
-from dynaorm.item.value import AttributeValue, Item, number_text
+from dynaorm.item.value import SET_TAGS, AttributeValue, Item, number_text, set_of
 from dynaorm.record import record, replace
 
-_SETS: Final = frozenset({"SS", "NS", "BS"})
-_ELEMENTS: Final = frozenset({"S", "N", "B"})
 _ZERO: Final[AttributeValue] = {"N": "0"}
 _EMPTY_LIST: Final[AttributeValue] = {"L": []}
 
@@ -77,12 +75,6 @@ class Remove(Change):
     """Store nothing."""
 
 
-def overlaps(left: Path, right: Path) -> bool:
-    """Whether one path leads to or through the other; DynamoDB refuses an update of both."""
-    shorter = min(len(left), len(right))
-    return left[:shorter] == right[:shorter]
-
-
 def resolve_changes(changes: Iterable[Change], resolver: Resolver) -> tuple[Change, ...]:
     """The same changes on attribute names and attribute values; those that add or discard nothing are left out.
 
@@ -94,7 +86,7 @@ def resolve_changes(changes: Iterable[Change], resolver: Resolver) -> tuple[Chan
         for other in resolved[:position]:
             if overlaps(change.path, other.path):
                 raise UsageError(
-                    problem=f"{_spelled(change.path)} and {_spelled(other.path)} are changed in one update",
+                    problem=f"{dotted(change.path)} and {dotted(other.path)} are changed in one update",
                     remedy="make one change of the two, or send two updates",
                 )
     return tuple(resolved)
@@ -123,9 +115,9 @@ def _resolved_addition(change: AddTo, path: Path, resolver: Resolver) -> Change 
     if isinstance(given, (set, frozenset)) and not content:
         return None
     if tag != "N":
-        if tag not in _SETS:
+        if tag not in SET_TAGS.values():
             raise UsageError(
-                problem=f"{_spelled(change.path)} is neither a number nor a set, so nothing can be added to it",
+                problem=f"{dotted(change.path)} is neither a number nor a set, so nothing can be added to it",
                 remedy="use .set(...), or .append(...) on a list",
             )
         _check_whole(path)
@@ -141,10 +133,10 @@ def _resolved_discard(change: Discard, path: Path, resolver: Resolver) -> Change
         return None
     _check_whole(path)
     try:
-        _set_of(values)
+        set_of(values)
     except ValueError as problem:
         raise UsageError(
-            problem=f"{_spelled(change.path)} is not a set: {problem}",
+            problem=f"{dotted(change.path)} is not a set: {problem}",
             remedy="use .set(...) with what shall remain, or .remove() on an element: F.items[0].remove()",
         ) from problem
     return Discard(path, values)
@@ -153,21 +145,9 @@ def _resolved_discard(change: Discard, path: Path, resolver: Resolver) -> Change
 def _check_whole(path: Path) -> None:
     if len(path) > 1:
         raise UsageError(
-            problem=f"DynamoDB changes a set in part only where it is an attribute itself: {_spelled(path)} is nested",
+            problem=f"DynamoDB changes a set in part only where it is an attribute itself: {dotted(path)} is nested",
             remedy="store the whole set with .set(...)",
         )
-
-
-def _set_of(members: Iterable[AttributeValue]) -> AttributeValue:
-    found = [pair for member in members for pair in member.items()]
-    tags = sorted({tag for tag, _ in found})
-    if len(tags) != 1 or tags[0] not in _ELEMENTS:
-        raise ValueError(f"a set holds text, numbers or binary, one type only, and not {' and '.join(tags)}")
-    return {f"{tags[0]}S": sorted({content for _, content in found})}
-
-
-def _spelled(path: Path) -> str:
-    return ".".join(map(str, path))
 
 
 def render_update(changes: Iterable[Change], placeholders: Placeholders) -> str:
@@ -190,7 +170,7 @@ def _clause(change: Change, path: str, placeholders: Placeholders) -> tuple[str,
         if isinstance(change, AddTo):
             return "ADD", f"{path} {placeholders.value(change.value)}"
         if isinstance(change, Discard):
-            return "DELETE", f"{path} {placeholders.value(_set_of(change.values))}"
+            return "DELETE", f"{path} {placeholders.value(set_of(change.values))}"
     return "SET", f"{path} = {_operand(change, path, placeholders.value)}"
 
 
@@ -210,7 +190,7 @@ def _operand(change: Change, path: str, value: Callable[[AttributeValue], str]) 
             )
         case AddTo() if "N" in change.value:
             return f"if_not_exists({path}, {value(_ZERO)}) + {value(change.value)}"
-    raise ValueError(f"{_spelled(change.path)} is nested, and DynamoDB changes only whole sets there")
+    raise ValueError(f"{dotted(change.path)} is nested, and DynamoDB changes only whole sets there")
 
 
 def apply_changes(item: Item, changes: Iterable[Change]) -> dict[str, AttributeValue]:
@@ -222,11 +202,10 @@ def apply_changes(item: Item, changes: Iterable[Change]) -> dict[str, AttributeV
     changes = tuple(changes)
     for position, change in enumerate(changes):
         if any(overlaps(change.path, other.path) for other in changes[:position]):
-            raise ValueError(f"{_spelled(change.path)} is changed twice in one update")
-    before: AttributeValue = {"M": item}
-    after = before
+            raise ValueError(f"{dotted(change.path)} is changed twice in one update")
+    after: AttributeValue = {"M": item}
     for change in sorted((one for one in changes if not isinstance(one, Remove)), key=_position):
-        after = _with(after, change.path, _outcome(change, _read(before, change.path)))
+        after = _with(after, change.path, _outcome(change, value_at(item, change.path)))
     removals = [one for one in changes if isinstance(one, Remove)]
     for change in sorted(removals, key=_position, reverse=True):
         after = _with(after, change.path, None)
@@ -237,18 +216,6 @@ def _position(change: Change) -> list[int]:
     return [step for step in change.path if isinstance(step, int)]
 
 
-def _read(value: AttributeValue | None, path: Path) -> AttributeValue | None:
-    for step in path:
-        if value is None:
-            return None
-        if isinstance(step, str):
-            value = value.get("M", {}).get(step)
-        else:
-            elements = value.get("L", [])
-            value = elements[step] if step < len(elements) else None
-    return value
-
-
 def _with(value: AttributeValue, path: Path, new: AttributeValue | None) -> AttributeValue:
     """A copy with one part replaced; ``new=None`` takes it out."""
     step, rest = path[0], path[1:]
@@ -256,7 +223,7 @@ def _with(value: AttributeValue, path: Path, new: AttributeValue | None) -> Attr
     if tag not in value:
         raise ValueError(f"there is no {step!r} in {next(iter(value))}, and the path leads through it")
     parts: Any = dict(value["M"]) if tag == "M" else list(value["L"])
-    found = _read(value, (step,))
+    found = parts.get(step) if tag == "M" else parts[step] if step < len(parts) else None
     if rest:
         if found is None:
             raise ValueError(f"there is no {step!r}, and the path leads through it")
@@ -284,7 +251,7 @@ def _outcome(change: Change, current: AttributeValue | None) -> AttributeValue |
         case AddTo(value=value):
             return _sum(change, current, value)
         case Discard(values=values):
-            return _rest(change, current, _set_of(values))
+            return _rest(change, current, set_of(values))
     raise ValueError(f"{change!r} is no change of an item")
 
 
@@ -292,7 +259,7 @@ def _content(change: Change, current: AttributeValue | None, tag: str) -> Any:
     if current is None:
         return ()
     if tag not in current:
-        raise ValueError(f"{_spelled(change.path)} is {next(iter(current))} and not {tag}")
+        raise ValueError(f"{dotted(change.path)} is {next(iter(current))} and not {tag}")
     return current[tag]
 
 

@@ -4,7 +4,7 @@ Rule 1. A number has one text: plain digits where 40 will do, else ``1.5E-90``; 
 Rule 2. Two values are the same where DynamoDB's ``=`` says so: ``1.50`` is ``1.5``, and a set has no order.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
 from typing import Any, Final, TypeAlias
 
@@ -13,6 +13,9 @@ AttributeValue: TypeAlias = Mapping[str, Any]
 
 Item: TypeAlias = Mapping[str, AttributeValue]
 """Attribute names and values: a stored item, or a primary key."""
+
+SET_TAGS: Final[Mapping[str, str]] = {"S": "SS", "N": "NS", "B": "BS"}
+"""The type of a set, by the type of its elements."""
 
 # Amazon DynamoDB Developer Guide, "Constraints in DynamoDB": 38 significant digits, 1E-130 to 9.99...E+125.
 _DIGITS: Final = 38
@@ -100,6 +103,21 @@ def same(left: AttributeValue | None, right: AttributeValue | None) -> bool:
     ((other_tag, other),) = right.items()
     compare = _COMPARED.get(tag)
     return tag == other_tag and compare is not None and compare(one, other)
+
+
+def set_of(members: Iterable[AttributeValue]) -> AttributeValue:
+    """The set of some attribute values, sorted.
+
+    Raises:
+        ValueError: they are not all strings, all numbers or all binary.
+    """
+    pairs = [pair for member in members for pair in member.items()]
+    tags = sorted({tag for tag, _ in pairs})
+    if len(tags) != 1 or tags[0] not in SET_TAGS:
+        raise ValueError(
+            f"a DynamoDB set holds only strings, only numbers or only binary, not {' and '.join(tags)}"
+        )
+    return {SET_TAGS[tags[0]]: sorted({content for _, content in pairs})}
 
 
 def _same_members(one: Item, other: Item) -> bool:

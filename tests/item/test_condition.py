@@ -22,8 +22,6 @@ from dynaorm.item.condition import (
     Not,
     Operand,
     Or,
-    Path,
-    Role,
     SizeOf,
     all_of,
     any_of_conditions,
@@ -35,6 +33,7 @@ from dynaorm.item.condition import (
     resolve,
 )
 from dynaorm.item.field import F
+from dynaorm.item.path import Path, Role
 from dynaorm.item.placeholder import Placeholders
 from dynaorm.item.value import AttributeValue
 

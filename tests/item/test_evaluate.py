@@ -27,11 +27,11 @@ from dynaorm.item.condition import (
     Missing,
     Not,
     Or,
-    Path,
     SizeOf,
     render,
 )
 from dynaorm.item.evaluate import holds
+from dynaorm.item.path import Path
 from dynaorm.item.placeholder import Placeholders
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.testing.moto_engine import strict_moto
@@ -275,23 +275,6 @@ def test_bytes_are_found_within_bytes_and_numbers_in_sets_by_value() -> None:
     assert not holds(Contains(("a",), {"S": "1"}), {"a": {"NS": ["1"]}})
     assert not holds(Contains(("a",), {"S": "b"}), {"a": {"M": {"b": {"S": "b"}}}})
     assert not holds(Contains(("a",), {"N": "1"}), {"a": {"N": "1"}})
-
-
-def test_a_path_through_what_is_no_map_or_list_leads_nowhere() -> None:
-    item: Item = {"a": {"L": [{"M": {"b": {"S": "x"}}}]}, "text": {"S": "abc"}, "nothing": {"NULL": True}}
-    assert holds(Exists(("a", 0, "b")), item)
-    astray: list[Path] = [
-        ("a", 1),
-        ("a", "b"),
-        ("a", 0, "c"),
-        ("a", 0, "b", "c"),
-        ("text", 0),
-        ("nothing", "b"),
-    ]
-    for path in [*astray, ("b", 0)]:
-        assert holds(Missing(path), item)
-        assert not holds(Exists(path), item)
-    assert holds(Exists(("nothing",)), item)
 
 
 def test_what_is_not_stored_is_unequal_to_everything_and_less_than_nothing() -> None:

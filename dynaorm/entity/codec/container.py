@@ -15,10 +15,9 @@ from dynaorm.entity.codec.value import (
     mistyped,
 )
 from dynaorm.entity.text.scalar import STR
-from dynaorm.item.value import AttributeValue
+from dynaorm.item.value import SET_TAGS, AttributeValue
 
 _EMPTY: Final[list[AttributeValue]] = []
-_SETS: Final = {"S": "SS", "N": "NS", "B": "BS"}
 
 
 def list_codec(kind: type[list[Any]] | type[tuple[Any, ...]], element: Codec) -> Codec:
@@ -90,7 +89,7 @@ def set_codec(kind: type[set[Any]] | type[frozenset[Any]], element: Codec) -> Co
             f"DynamoDB's sets hold strings, numbers or bytes, of one kind, and {kind.__name__}[...] of anything else "
             f"has no counterpart; use list[...]"
         )
-    encode_one, decode_one, set_tag = element.encode, element.decode, _SETS[tag]
+    encode_one, decode_one, set_tag = element.encode, element.decode, SET_TAGS[tag]
 
     def encode(value: Any) -> AttributeValue:
         if not isinstance(value, set | frozenset):
@@ -168,7 +167,7 @@ def _misfit_in_dict(
 
 
 def _only_tag(codec: Codec) -> str | None:
-    return next(iter(codec.tags)) if len(codec.tags) == 1 and codec.tags <= _SETS.keys() else None
+    return next(iter(codec.tags)) if len(codec.tags) == 1 and codec.tags <= SET_TAGS.keys() else None
 
 
 def _each(convert: Sequence[Callable[[Any], Any]], values: Sequence[Any]) -> Iterator[Any]:

@@ -4,12 +4,13 @@ Whether a number was an int or a float is told by its text, so a float that no d
 equal the int it looks like. The few that do not (``1e23``) are refused.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 
-from dynaorm.entity.codec.value import NULL, Codec, Misfit, content, inside, shown
-from dynaorm.item.value import AttributeValue, number_text
+from dynaorm.entity.codec.value import NULL, Codec, Misfit, content, inside
+from dynaorm.failure import shown
+from dynaorm.item.value import AttributeValue, number_text, set_of
 
 
 def _number(value: Any) -> AttributeValue:
@@ -49,14 +50,6 @@ def _dict(value: dict[Any, Any]) -> AttributeValue:
     return {"M": {name: _part(encode, name, one) for name, one in value.items()}}
 
 
-def _set(value: Iterable[Any]) -> AttributeValue:
-    pairs = [pair for one in value for pair in encode(one).items()]
-    tags = {tag for tag, _ in pairs}
-    if tags not in ({"S"}, {"N"}, {"B"}):
-        raise Misfit("holds a set that is not of strings only, numbers only or bytes only")
-    return {f"{tags.pop()}S": sorted(found for _, found in pairs)}
-
-
 _ENCODE: Final[Mapping[type, Callable[[Any], AttributeValue]]] = {
     str: lambda value: {"S": str.__str__(value)},
     bool: lambda value: {"BOOL": value},
@@ -66,7 +59,7 @@ _ENCODE: Final[Mapping[type, Callable[[Any], AttributeValue]]] = {
     bytes: lambda value: {"B": value},
     list: _list,
     dict: _dict,
-    set: _set,
+    set: lambda value: set_of(map(encode, value)),
     type(None): lambda _: NULL,
 }
 

@@ -21,10 +21,9 @@ from dynaorm.entity.codec.value import (
     content,
     inside,
     mistyped,
-    shown,
-    with_article,
 )
 from dynaorm.entity.state import LOADING
+from dynaorm.failure import shown, with_article
 from dynaorm.item.value import AttributeValue
 from dynaorm.record import record, replace
 

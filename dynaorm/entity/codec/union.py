@@ -7,7 +7,8 @@ Rule 2. The members of a discriminated union are told apart by pydantic's own ru
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
-from dynaorm.entity.codec.value import NULL, Codec, Misfit, Unstorable, shown
+from dynaorm.entity.codec.value import NULL, Codec, Misfit, Unstorable
+from dynaorm.failure import shown
 from dynaorm.item.value import AttributeValue
 
 

@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
 from datetime import UTC, datetime, time
 from decimal import Decimal
-from reprlib import Repr
 from typing import Any, Final
 
 from pydantic import SecretBytes
 
 from dynaorm.entity.text.scalar import STR, Scalar, datetime_text, in_utc
+from dynaorm.failure import shown, with_article
 from dynaorm.item.value import AttributeValue, number_text
 from dynaorm.record import record, replace
 
@@ -22,8 +22,6 @@ NULL: Final[AttributeValue] = {"NULL": True}
 
 _LARGEST_INT: Final = 10**38 - 1
 _SMALLEST_INT: Final = -_LARGEST_INT
-_REPR: Final = Repr()
-_REPR.maxstring = _REPR.maxother = _REPR.maxlong = 80
 
 
 class Unstorable(ValueError):
@@ -75,20 +73,10 @@ class Codec:
     from_text: Callable[[str], Any] | None = field(default=None, repr=False)
 
 
-def shown(value: object) -> str:
-    """A value for a message, shortened."""
-    return _REPR.repr(value)
-
-
 def mistyped(value: object, wanted: str) -> Misfit:
     """The problem of a value of another type."""
     found = "None" if value is None else with_article(type(value).__name__)
     return Misfit(f"is {found}, not {with_article(wanted)}")
-
-
-def with_article(name: str) -> str:
-    """``a Cat``, ``an Address``."""
-    return f"{'an' if name[0] in 'aeioAEIO' else 'a'} {name}"
 
 
 def content(stored: AttributeValue, tag: str) -> Any:

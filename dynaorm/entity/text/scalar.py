@@ -21,6 +21,7 @@ from typing_extensions import TypeAliasType
 
 from dynaorm.entity.text.ksuid import Ksuid, KsuidMs
 from dynaorm.entity.text.shape import ANYTHING, DIGITS, CharacterRun, Shape, digits
+from dynaorm.failure import with_article
 from dynaorm.item.value import number_text
 from dynaorm.record import record, replace
 
@@ -143,21 +144,21 @@ def parse_datetime(text: str) -> datetime:
 def _checked(kind: type, to_text: Callable[[Any], str]) -> Callable[[Any], str]:
     def text(value: Any) -> str:
         if not isinstance(value, kind):
-            raise ValueError(f"is {_a(type(value))}, not {_a(kind)}")
+            raise _mistyped(value, kind)
         return to_text(value)
 
     return text
 
 
-def _a(kind: type) -> str:
-    return f"{'an' if kind.__name__[0] in 'aeioAEIO' else 'a'} {kind.__name__}"
+def _mistyped(value: object, kind: type) -> ValueError:
+    return ValueError(f"is {with_article(type(value).__name__)}, not {with_article(kind.__name__)}")
 
 
 def _text(value: Any) -> str:
     if type(value) is str and value.isascii():
         return value
     if not isinstance(value, str):
-        raise ValueError(f"is {_a(type(value))}, not a str")
+        raise _mistyped(value, str)
     return _utf8(str.__str__(value))
 
 
@@ -171,7 +172,7 @@ def _utf8(text: str) -> str:
 
 def _integer(value: Any) -> str:
     if not isinstance(value, int) or isinstance(value, bool):
-        raise ValueError(f"is {_a(type(value))}, not an int")
+        raise _mistyped(value, int)
     return number_text(value)
 
 
