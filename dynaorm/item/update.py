@@ -223,7 +223,7 @@ def _with(value: AttributeValue, path: Path, new: AttributeValue | None) -> Attr
     if tag not in value:
         raise ValueError(f"there is no {step!r} in {next(iter(value))}, and the path leads through it")
     parts: Any = dict(value["M"]) if tag == "M" else list(value["L"])
-    found = parts.get(step) if tag == "M" else parts[step] if step < len(parts) else None
+    found = parts.get(step) if isinstance(step, str) else parts[step] if step < len(parts) else None
     if rest:
         if found is None:
             raise ValueError(f"there is no {step!r}, and the path leads through it")

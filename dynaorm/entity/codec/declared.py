@@ -21,7 +21,7 @@ from typing_extensions import ReadOnly, TypeAliasType
 from dynaorm.entity.annotation import marked
 from dynaorm.entity.codec.value import Unstorable
 from dynaorm.entity.marker import Attribute
-from dynaorm.entity.text.scalar import ALIASES
+from dynaorm.entity.text.of_type import ALIASES
 from dynaorm.record import record
 
 # To type checkers, Json[X] is X, and JsonValue a union.

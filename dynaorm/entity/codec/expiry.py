@@ -5,7 +5,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 
 from dynaorm.entity.codec.of_type import Codec
-from dynaorm.entity.text.scalar import scalar_of
+from dynaorm.entity.text.of_type import scalar_of
 from dynaorm.item.value import AttributeValue
 
 

@@ -44,7 +44,7 @@ from dynaorm.entity.codec.model import (
 from dynaorm.entity.codec.union import chosen_codec, discriminated_codec, union_codec
 from dynaorm.entity.codec.value import Codec, Unstorable, optional
 from dynaorm.entity.marker import Attribute
-from dynaorm.entity.text.scalar import ALIASES
+from dynaorm.entity.text.of_type import ALIASES
 from dynaorm.item.value import AttributeValue
 
 __all__ = ["Codec", "Unstorable", "codec_of"]

@@ -31,7 +31,7 @@ def unescape(text: str) -> str:
     return _ESCAPED.sub(lambda run: bytes.fromhex(run[0].replace("%", "")).decode(), text)
 
 
-def pattern(special: frozenset[str]) -> str:
+def escaped_pattern(special: frozenset[str]) -> str:
     """A regular expression of escaped texts."""
     plain = f"[^{_listed(special)}]*"
     return f"{plain}(?:%[0-9A-F]{{2}}{plain})*"

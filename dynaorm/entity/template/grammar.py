@@ -8,7 +8,7 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Final
 
-from dynaorm.entity.template.spec import Placeholder, SpecError, slot_of
+from dynaorm.entity.template.spec import Placeholder, SpecError, placeholder_of
 from dynaorm.entity.text.scalar import Scalar
 from dynaorm.failure import nearest
 from dynaorm.record import replace
@@ -26,7 +26,7 @@ def parse(
     for braces in _BRACES.finditer(text):
         literals[-1] += text[position : braces.start()]
         position = braces.end()
-        placeholder = _slot(braces[0], scalars, known, problems)
+        placeholder = _placeholder(braces[0], scalars, known, problems)
         if placeholder is None:
             # Kept in its place, so that the fields around it are not taken for neighbours.
             literals[-1] += braces[0]
@@ -43,7 +43,7 @@ def parse(
     return literals, placeholders
 
 
-def _slot(
+def _placeholder(
     source: str, scalars: Mapping[str, Scalar], known: Collection[str], problems: list[str]
 ) -> Placeholder | None:
     found = _PLACEHOLDER.fullmatch(source)
@@ -56,7 +56,7 @@ def _slot(
         problems.append(_no_text(source, field, scalars, known))
         return None
     try:
-        placeholder = slot_of(field, scalar, spec, source)
+        placeholder = placeholder_of(field, scalar, spec, source)
     except SpecError as problem:
         problems.append(str(problem))
         return None

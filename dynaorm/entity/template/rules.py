@@ -2,16 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 from datetime import date, datetime
-from typing import Literal, TypeAlias
 
+from dynaorm.entity.table import KeyKind
 from dynaorm.entity.template.packing import PACKINGS
 from dynaorm.entity.template.spec import Placeholder
 
-Kind: TypeAlias = Literal["S", "N", "B"]
-
 
 def not_one_field(
-    kind: Kind, text: str, placeholders: Sequence[Placeholder], before: Sequence[str]
+    kind: KeyKind, text: str, placeholders: Sequence[Placeholder], before: Sequence[str]
 ) -> list[str]:
     what, example = ("a number key", "{created_at:epoch}") if kind == "N" else ("a binary key", "{digest}")
     if len(placeholders) != 1 or placeholders[0].source != text:

@@ -79,7 +79,7 @@ _KNOWN: Final = (*_CASES, "05d", "desc", "shard8", *_EPOCHS, "raw", "%Y-%m-%d")
 _MOST_DIGITS: Final = 38  # of a DynamoDB number
 
 
-def slot_of(field: str, scalar: Scalar, spec: str, source: str) -> Placeholder:
+def placeholder_of(field: str, scalar: Scalar, spec: str, source: str) -> Placeholder:
     """The slot of a field with a spec, ``""`` for none; ``source`` is the placeholder as declared.
 
     Raises:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from typing import Any, AnyStr, Final
 
-from dynaorm.entity.template.rules import Kind
+from dynaorm.entity.table import KeyKind
 from dynaorm.entity.template.template import KeyTemplate, KeyValueError, TemplateError
 from dynaorm.entity.text.shape import CharacterRun, Shape, digits
 from dynaorm.item.value import AttributeValue
@@ -51,7 +51,7 @@ class VersionTemplate:
 
     text: str
     inner: KeyTemplate | None
-    kind: Kind
+    kind: KeyKind
     padding: int
     shape: Shape
     latest_shape: Shape
@@ -173,7 +173,9 @@ def _between(key: AnyStr, head: AnyStr, tail: AnyStr) -> AnyStr | None:
     return key[len(head) : len(key) - len(tail)]
 
 
-def versioned(text: str, inner: KeyTemplate | None, padding: int = 0, *, kind: Kind = "S") -> VersionTemplate:
+def versioned(
+    text: str, inner: KeyTemplate | None, padding: int = 0, *, kind: KeyKind = "S"
+) -> VersionTemplate:
     """Compile the template of a versioned class's sort keys; ``kind`` counts where there is no ``inner``.
 
     Raises:

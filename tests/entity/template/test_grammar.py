@@ -7,13 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dynaorm.entity.template.grammar import parse
-from dynaorm.entity.text.scalar import Scalar, scalar_of
+from tests.entity.scalars import scalars_of
 
-SCALARS: dict[str, Scalar] = {
-    name: scalar
-    for name, kind in {"user_id": str, "number": int, "at": datetime, "größe": int}.items()
-    if (scalar := scalar_of(kind)) is not None
-}
+SCALARS = scalars_of({"user_id": str, "number": int, "at": datetime, "größe": int})
 
 
 def parsed(text: str) -> tuple[list[str], list[tuple[str, str]]]:

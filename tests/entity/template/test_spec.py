@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynaorm.entity.template.spec import Placeholder, SpecError, beginning, slot_of
-from dynaorm.entity.text.scalar import scalar_of
+from dynaorm.entity.template.spec import Placeholder, SpecError, beginning, placeholder_of
 from dynaorm.entity.text.shape import may_meet
+from tests.entity.scalars import scalar
 
 
 class Level(IntEnum):
@@ -30,9 +30,7 @@ class Day(Enum):
 
 
 def placeholder(kind: Any, spec: str) -> Placeholder:
-    scalar = scalar_of(kind)
-    assert scalar is not None
-    return slot_of("x", scalar, spec, f"{{x:{spec}}}")
+    return placeholder_of("x", scalar(kind), spec, f"{{x:{spec}}}")
 
 
 NOON = datetime(2018, 8, 29, 12, 0, 0, 999_999, tzinfo=UTC)

@@ -6,21 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynaorm.entity.template.rules import Kind
-from dynaorm.entity.template.template import KeyTemplate, KeyValueError, TemplateError, compile_template
+from dynaorm.entity.table import KeyKind
+from dynaorm.entity.template.compile import compile_template
+from dynaorm.entity.template.template import KeyTemplate, KeyValueError, TemplateError
 from dynaorm.entity.template.version import VersionTemplate, versioned
-from dynaorm.entity.text.scalar import scalar_of
 from dynaorm.entity.text.shape import may_meet, shape_of_text
+from tests.entity.scalars import scalars_of
 
-SCALARS = {
-    name: scalar
-    for name, kind in {"part": str, "number": int, "digest": bytes}.items()
-    if (scalar := scalar_of(kind)) is not None
-}
+SCALARS = scalars_of({"part": str, "digest": bytes})
 SK = "v{version}_{sk}"
 
 
-def inner(text: str, kind: Kind = "S") -> KeyTemplate:
+def inner(text: str, kind: KeyKind = "S") -> KeyTemplate:
     return compile_template(text, SCALARS, kind=kind, sort=True)
 
 

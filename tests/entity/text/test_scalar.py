@@ -5,18 +5,18 @@ from datetime import UTC, date, datetime, time, timedelta, timezone, tzinfo
 from decimal import Decimal
 from enum import Enum, IntEnum, StrEnum
 from ipaddress import IPv4Address, IPv6Address
-from typing import Annotated, Any, Literal, NewType, Optional, TypeVar
+from typing import Any, Literal
 from uuid import UUID
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import AnyUrl, AwareDatetime, EmailStr, HttpUrl, PositiveInt, SecretStr, StringConstraints
-from typing_extensions import TypeAliasType
+from pydantic import HttpUrl, SecretStr
 
 from dynaorm.entity.text.ksuid import Ksuid, KsuidMs
-from dynaorm.entity.text.scalar import Scalar, datetime_text, parse_datetime, scalar_of
+from dynaorm.entity.text.scalar import datetime_text, parse_datetime
 from dynaorm.entity.text.shape import may_meet
+from tests.entity.scalars import scalar
 
 
 class Color(Enum):
@@ -32,20 +32,6 @@ class Level(IntEnum):
     LOW = 1
     HIGH = 20
 
-
-class Mixed(Enum):
-    TEXT = "1"
-    NUMBER = 1
-
-
-class Empty(Enum):
-    pass
-
-
-T = TypeVar("T")
-UserId = NewType("UserId", str)
-Alias = TypeAliasType("Alias", Annotated[int, "metadata"] | None)
-Generic = TypeAliasType("Generic", T | None, type_params=(T,))
 
 ZONES = st.integers(-23, 23).map(lambda hours: timezone(timedelta(hours=hours, minutes=30)))
 NAIVE = datetime(2024, 1, 1)  # noqa: DTZ001 - what is to be refused
@@ -81,12 +67,6 @@ VALUES: dict[Any, st.SearchStrategy[Any]] = {
 PAIRS = st.sampled_from(list(VALUES)).flatmap(
     lambda kind: st.tuples(st.just(kind), VALUES[kind], VALUES[kind])
 )
-
-
-def scalar(annotation: Any) -> Scalar:
-    found = scalar_of(annotation)
-    assert found is not None
-    return found
 
 
 @given(PAIRS)
@@ -214,52 +194,6 @@ def test_a_value_of_another_type_is_refused(kind: Any, value: object, problem: s
 def test_a_text_of_no_value_is_refused(kind: Any, text: str) -> None:
     with pytest.raises(ValueError, match=r"."):
         scalar(kind).from_text(text)
-
-
-@pytest.mark.parametrize(
-    ("annotation", "name"),
-    [
-        (Optional[int], "int"),  # noqa: UP045 - both spellings are users'
-        (int | None, "int"),
-        (Annotated[int | None, "metadata"], "int"),
-        (Annotated[str, StringConstraints(max_length=3)] | None, "str"),
-        (PositiveInt, "int"),
-        (UserId, "str"),
-        (Alias, "int"),
-        (Generic[date], "date"),
-        (EmailStr, "str"),
-        (AwareDatetime, "datetime"),
-        (AnyUrl, "AnyUrl"),
-        (Literal["a", None], "Literal"),  # noqa: PYI061 - both spellings are users'
-        (Color, "Color"),
-    ],
-    ids=repr,
-)
-def test_what_stands_around_a_type_does_not_matter(annotation: Any, name: str) -> None:
-    assert scalar(annotation).name == name
-
-
-@pytest.mark.parametrize(
-    "annotation",
-    [
-        int | str,
-        list[str],
-        dict,
-        Any,
-        None,
-        object,
-        Mixed,
-        Empty,
-        Literal[1, "1"],
-        Literal[None],  # noqa: PYI061 - see above
-        T,
-        tuple[int],
-        complex,
-    ],
-    ids=repr,
-)
-def test_a_type_without_one_text_has_no_scalar(annotation: Any) -> None:
-    assert scalar_of(annotation) is None
 
 
 def test_an_integer_is_read_in_every_spelling_that_dynamodb_may_choose() -> None:
