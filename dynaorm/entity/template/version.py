@@ -11,8 +11,8 @@ from decimal import Decimal
 from typing import Any, AnyStr, Final
 
 from dynaorm.entity.table import KeyKind
-from dynaorm.entity.template.template import KeyTemplate, KeyValueError, TemplateError
-from dynaorm.entity.text.shape import CharacterRun, Shape, digits
+from dynaorm.entity.template.template import KeyTemplate, TemplateError
+from dynaorm.entity.text.shape import Shape, digits
 from dynaorm.item.value import AttributeValue
 from dynaorm.record import record
 
@@ -43,7 +43,6 @@ class VersionTemplate:
         kind: the DynamoDB type of the sort key: S or B.
         padding: how many digits a version's number has at least.
         shape: which keys it can render, those of versions included.
-        latest_shape: which keys it can render for the latest copy.
         reserve: by how many bytes the key of a version can be longer than that of the latest copy.
         head: what stands before ``{sk}``, with ``{version}`` or without.
         tail: what stands after it.
@@ -54,7 +53,6 @@ class VersionTemplate:
     kind: KeyKind
     padding: int
     shape: Shape
-    latest_shape: Shape
     reserve: int
     head: str
     tail: str
@@ -117,19 +115,6 @@ class VersionTemplate:
         head, tail = (re.escape(side).replace(re.escape(_VERSION), "(?P<number>[0-9]+)") for side in sides)
         return re.compile(f"{head}(?P<own>[\\s\\S]*){tail}")
 
-    def latest_prefix(self, values: Mapping[str, Any], partial: tuple[str, str] | None = None) -> str:
-        """What the sort keys of latest copies begin with, given leading fields: ``KeyTemplate.prefix``, wrapped.
-
-        Raises:
-            KeyValueError: a value cannot be part of the key, or is not given in order.
-        """
-        head = self.latest_head
-        if self.inner is not None:
-            return head + self.inner.prefix(values, partial)
-        if partial is not None:
-            raise KeyValueError(*partial, f"is not in {self.text!r}")
-        return head
-
     def latest_around(self, own: str | bytes) -> str | bytes | None:
         """The sort key of the latest copy, from the class's own sort key; None for what is no such key."""
         matches = self.inner is not None and self.inner.match(own) is not None
@@ -186,23 +171,21 @@ def versioned(
     kind = kind if inner is None else inner.kind
     head, _, tail = text.partition(_SORT)
     own = () if inner is None else inner.shape
-    every = digits(1, None)
     return VersionTemplate(
         text=text,
         inner=inner,
         kind=kind,
         padding=padding,
-        shape=(*_shape(head, every), *own, *_shape(tail, every)),
-        latest_shape=(*_shape(head, _LATEST), *own, *_shape(tail, _LATEST)),
+        shape=(*_shape(head), *own, *_shape(tail)),
         reserve=max(padding, _MOST_DIGITS) - len(_LATEST),
         head=head,
         tail=tail,
     )
 
 
-def _shape(text: str, version: CharacterRun | str) -> Shape:
+def _shape(text: str) -> Shape:
     before, found, after = text.partition(_VERSION)
-    return tuple(part for part in (before, *((version,) if found else ()), after) if part)
+    return tuple(part for part in (before, digits(1, None) if found else "", after) if part)
 
 
 def _problems(text: str, inner: KeyTemplate | None, padding: int) -> Iterator[str]:

@@ -32,7 +32,6 @@ class Scalar:
         from_text: the reverse; raises ValueError for a text that is none of its.
         pattern: a regular expression of its texts.
         open: its texts may hold any character, so keys have to escape them.
-        width: the length of every text, where they have one; None otherwise.
         python: the type itself (the values' type, for Enum and Literal).
         shape: its texts as a shape; it may allow a few more.
         grows: the characters by which one text can go on to be another, as ``12`` goes on from ``1``; nothing is said
@@ -45,7 +44,6 @@ class Scalar:
     from_text: Callable[[str], Any]
     pattern: str
     open: bool = False
-    width: int | None = None
     python: type = str
     shape: Shape = (ANYTHING,)
     grows: frozenset[str] = frozenset()
@@ -217,14 +215,12 @@ def _number(kind: type, to_text: Callable[[Any], str], from_text: Callable[[str]
 def _fixed(
     kind: type, to_text: Callable[[Any], str], from_text: Callable[[str], Any], *, pattern: str, shape: Shape
 ) -> Scalar:
-    width = sum(len(part) if isinstance(part, str) else part.least for part in shape)
     return Scalar(
         kind.__name__,
         "S",
         _checked(kind, to_text),
         from_text,
         pattern,
-        width=width,
         python=kind,
         shape=shape,
     )

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from dynaorm.entity.table import KeyKind
 from dynaorm.entity.template.compile import compile_template
-from dynaorm.entity.template.template import KeyTemplate, KeyValueError, TemplateError
+from dynaorm.entity.template.template import KeyTemplate, TemplateError
 from dynaorm.entity.template.version import VersionTemplate, versioned
 from dynaorm.entity.text.shape import may_meet, shape_of_text
 from tests.entity.scalars import scalars_of
@@ -105,30 +105,11 @@ def test_ten_digits_are_kept_free_and_more_where_they_are_padded() -> None:
     assert versioned(SK, inner("Audit"), 20).reserve == 19
 
 
-def test_the_shape_is_that_of_all_versions_and_the_latest_shape_of_one() -> None:
+def test_the_shape_is_that_of_the_latest_copy_and_of_all_versions() -> None:
     template = versioned(SK, inner("Audit#{part}"))
     assert may_meet(template.shape, ("v12_Audit#x",))
     assert may_meet(template.shape, ("v0_Audit#x",))
-    assert may_meet(template.latest_shape, ("v0_Audit#x",))
-    assert not may_meet(template.latest_shape, ("v1_Audit#x",))
     assert not may_meet(template.shape, shape_of_text("Audit#"))
-
-
-@pytest.mark.parametrize(
-    ("values", "partial", "prefix"),
-    [({}, None, "v0_Audit#"), ({"part": "7"}, None, "v0_Audit#7#"), ({}, ("part", "#"), "v0_Audit#%23")],
-)
-def test_latest_copies_of_a_level_share_a_prefix(
-    values: dict[str, Any], partial: tuple[str, str] | None, prefix: str
-) -> None:
-    assert versioned(SK, inner("Audit#{part}#")).latest_prefix(values, partial) == prefix
-
-
-def test_a_template_without_fields_has_one_prefix() -> None:
-    template = versioned("v_{version}", None)
-    assert template.latest_prefix({}) == "v_0"
-    with pytest.raises(KeyValueError, match=r"is not in 'v_\{version\}'"):
-        template.latest_prefix({}, ("part", "x"))
 
 
 @pytest.mark.parametrize(
