@@ -1,7 +1,7 @@
-"""A condition judged here, as DynamoDB would judge it: for whole items that an index could not be asked about.
+"""Evaluates a condition in memory as DynamoDB would, for items whose condition could not be sent with the query.
 
-Rule 1. What is not stored compares with nothing, and is unequal to everything.
-Rule 2. Values of two types are unequal, and neither is less.
+Rule 1. An attribute that is not stored is unequal to everything, and neither less nor greater than anything.
+Rule 2. Values of two types are unequal, and neither is less than the other.
 """
 
 import operator
@@ -38,8 +38,8 @@ _ORDERED: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
 
 @singledispatch
 def holds(condition: Condition, item: Item) -> bool:
-    """Whether a resolved condition holds of an item."""
-    raise TypeError(f"{condition!r} of {item!r} is no condition")
+    """Whether a resolved condition holds for an item."""
+    raise TypeError(f"{condition!r} for {item!r} is not a condition; combine conditions of F")
 
 
 @holds.register
@@ -127,7 +127,7 @@ def _size(value: AttributeValue | None) -> AttributeValue | None:
     if value is None:
         return None
     ((kind, content),) = value.items()
-    # A text is measured in characters, a binary in bytes, everything else in elements; numbers have no size.
+    # Text is measured in characters, binary in bytes, everything else in elements. Numbers have no size.
     return {"N": str(len(content))} if kind in ("S", "B", "SS", "NS", "BS", "L", "M") else None
 
 

@@ -310,5 +310,5 @@ def test_only_texts_numbers_and_bytes_have_an_order(value: AttributeValue) -> No
 
 
 def test_what_is_no_condition_is_refused() -> None:
-    with pytest.raises(TypeError, match="is no condition"):
+    with pytest.raises(TypeError, match="is not a condition"):
         holds("a = b", {})  # type: ignore[arg-type]
