@@ -1,4 +1,4 @@
-"""Text that stands for one value: in keys, unique values, plain strings and KSUIDs.
+"""The text of one value, as it stands in keys and unique values, and KSUIDs.
 
-Text made of several values belongs in ``template``; values of items belong in ``codec``.
+Keys made of several values belong in ``template``; attribute values belong in ``codec``.
 """

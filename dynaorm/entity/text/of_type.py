@@ -14,11 +14,11 @@ from typing_extensions import TypeAliasType
 from dynaorm.entity.text.scalar import SCALARS, STR, Scalar, opaque
 from dynaorm.record import replace
 
-# Aliases of the ``type`` statement are of another class than those of typing_extensions.
+# The ``type`` statement makes aliases of another class than typing_extensions does.
 ALIASES: Final = (TypeAliasType, getattr(typing, "TypeAliasType", TypeAliasType))
 
 
-# Names of pydantic's that stand for a plain type: their values are that type's.
+# pydantic's names for constrained types, whose values are those of a plain type.
 _PYDANTIC: Final[Mapping[Any, type]] = {
     pydantic.AwareDatetime: datetime,
     pydantic.NaiveDatetime: datetime,
@@ -30,7 +30,7 @@ _PYDANTIC: Final[Mapping[Any, type]] = {
 
 
 def scalar_of(annotation: Any) -> Scalar | None:
-    """The scalar of a type; None where it has none. ``X | None``, ``Annotated`` and aliases count as X.
+    """The scalar of a type; None if it has none. ``X | None``, ``Annotated`` and aliases count as X.
 
     Example:
         >>> scalar_of(int | None).to_text(5), scalar_of(date).to_text(date(2024, 2, 29)), scalar_of(list[int])
@@ -63,7 +63,7 @@ def _class_scalar(kind: type) -> Scalar | None:
 
 
 def is_of_networks(kind: type) -> bool:
-    """Whether a class is of ``pydantic.networks``: URLs, addresses. Told by name, to import it for those alone."""
+    """Whether a class belongs to ``pydantic.networks``. Checks the name, so that this module need not be imported."""
     return any(base.__module__ == "pydantic.networks" for base in kind.__mro__)
 
 
@@ -85,10 +85,10 @@ def _enum(kind: type[Enum]) -> Scalar | None:
     def to_text(value: Any) -> str:
         if isinstance(value, kind):
             return inner.to_text(value.value)
-        # With use_enum_values pydantic keeps the value instead of the member.
+        # With use_enum_values pydantic stores the value instead of the member.
         text = inner.to_text(value)
         if text not in texts:
-            raise ValueError(f"is {value!r}, which is no value of {kind.__name__}")
+            raise ValueError(f"is {value!r}, which is not a value of {kind.__name__}")
         return text
 
     return _chosen(kind.__name__, inner, to_text, texts)
@@ -121,7 +121,7 @@ def _chosen(name: str, inner: Scalar, to_text: Callable[[Any], str], texts: Mapp
         try:
             return texts[text]
         except KeyError:
-            raise ValueError(f"{text!r} is no value of {name}") from None
+            raise ValueError(f"{text!r} is not a value of {name}") from None
 
     pattern = "|".join(map(re.escape, texts))
     return replace(inner, name=name, to_text=to_text, from_text=from_text, pattern=pattern)

@@ -1,8 +1,8 @@
-"""Types that have one text: what keys, unique values and plain strings are made of.
+"""Scalars: classes whose values have exactly one text, which can stand in keys and unique values.
 
-Rule 1. One canonical text per type: equal values have equal texts, different values different ones.
-Rule 2. A value of another type is refused, never converted: ``1``, ``"1"`` and ``True`` are three things.
-Rule 3. Texts of dates and times have one width, so they sort as the times do.
+Rule 1. Equal values have equal texts, and different values have different texts.
+Rule 2. A value of another type is refused, never converted: ``1``, ``"1"`` and ``True`` are different.
+Rule 3. All texts of dates and times have the same width, so they sort as the times do.
 """
 
 from collections.abc import Callable, Mapping
@@ -23,19 +23,19 @@ from dynaorm.record import record
 
 @record
 class Scalar:
-    """A type with one text.
+    """A type whose values have one text.
 
     Attributes:
-        name: how messages call it.
+        name: its name in messages.
         tag: the DynamoDB type of its attribute value: S, N, B or BOOL.
         to_text: value to text; raises ValueError for a value of another type.
-        from_text: the reverse; raises ValueError for a text that is none of its.
+        from_text: the reverse; raises ValueError for any other text.
         pattern: a regular expression of its texts.
-        open: its texts may hold any character, so keys have to escape them.
-        python: the type itself (the values' type, for Enum and Literal).
-        shape: its texts as a shape; it may allow a few more.
-        grows: the characters by which one text can go on to be another, as ``12`` goes on from ``1``; nothing is said
-            of open ones.
+        open: its texts may contain any character, so keys escape them.
+        python: the type itself; for Enum and Literal the type of their values.
+        shape: its texts as a shape, which may include other texts too.
+        grows: the characters that can continue one text into another, as ``2`` continues ``1`` into ``12``; empty for
+            open types.
     """
 
     name: str
@@ -50,10 +50,10 @@ class Scalar:
 
 
 def datetime_text(value: datetime | float) -> str:
-    """UTC with microseconds, ``2024-01-01T00:00:00.000000Z``; from a datetime with a time zone, or epoch seconds.
+    """The text of a datetime with a time zone, or of epoch seconds: ``2024-01-01T00:00:00.000000Z``.
 
     Raises:
-        ValueError: the datetime has no time zone, or no counterpart in UTC between the years 1 and 9999.
+        ValueError: the datetime has no time zone, or is outside the years 1 to 9999 in UTC.
     """
     moment = in_utc(value) if isinstance(value, datetime) else datetime.fromtimestamp(value, UTC)
     return moment.isoformat("T", "microseconds")[:26] + "Z"
@@ -68,14 +68,14 @@ def in_utc(value: datetime) -> datetime:
     try:
         return value.astimezone(UTC)
     except OverflowError:
-        raise ValueError("is a datetime that has no counterpart in UTC") from None
+        raise ValueError("is a datetime outside the years 1 to 9999 in UTC") from None
 
 
 def parse_datetime(text: str) -> datetime:
-    """The time of a stored text, in UTC; other ISO 8601 forms with a time zone are read too.
+    """The datetime of a stored text, in UTC. Any ISO 8601 form with a time zone is read.
 
     Raises:
-        ValueError: the text is no such time.
+        ValueError: the text is not such a datetime.
     """
     value = datetime.fromisoformat(text)
     if value.utcoffset() is None:
@@ -111,7 +111,7 @@ def _utf8(text: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise ValueError("holds a lone surrogate, which UTF-8 cannot encode") from None
+        raise ValueError("contains a lone surrogate, which UTF-8 cannot encode") from None
     return text
 
 
@@ -149,7 +149,7 @@ def _day(value: date) -> str:
 
 def _time_of_day(value: time) -> str:
     if value.tzinfo is not None:
-        raise ValueError("is a time with a time zone, which has no order without a day; use a datetime")
+        raise ValueError("is a time with a time zone, which cannot be ordered without a day; use a datetime")
     return value.isoformat(timespec="microseconds")
 
 

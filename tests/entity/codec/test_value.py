@@ -79,7 +79,11 @@ def test_a_str_subclass_is_stored_as_plain_text() -> None:
         (bytes, "x", "is a str, not a bytes"),
         (date, NAIVE, "is a datetime, not a date"),
         (datetime, date(2024, 1, 1), "not a datetime"),
-        (datetime, datetime.max.replace(tzinfo=timezone(timedelta(hours=-1))), "no counterpart in UTC"),
+        (
+            datetime,
+            datetime.max.replace(tzinfo=timezone(timedelta(hours=-1))),
+            "outside the years 1 to 9999 in UTC",
+        ),
         (time, time(1, tzinfo=ZoneInfo("Europe/Berlin")), "no offset without a day"),
         (time, "01:02", "not a time"),
         (None, 5, "is 5, not None"),
