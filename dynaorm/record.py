@@ -156,7 +156,7 @@ def _constructor(cls: type[Any], fields: Mapping[str, Field[Any]], *, frozen: bo
     return constructor
 
 
-# -- methods shared by all records --------------------------------------------------------------------------------------
+# -- methods shared by all records -------------------------------------------------------------------------------------
 
 
 def _equal(self: Any, other: Any) -> Any:

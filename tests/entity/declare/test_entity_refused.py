@@ -60,13 +60,17 @@ def a_field_without_a_text_in_a_key() -> None:
         tags: list[str]
 
 
-@refused("sk='slug': it is the constant 'slug', and also the name of a field; write {slug} for its value")
+@refused(
+    "sk='slug': it is the constant 'slug', which is also the name of a field; write {slug} for its value"
+)
 def a_key_that_is_a_constant_by_accident() -> None:
     class Ticket(Entity, table=app(), pk="TICKET#{slug}", sk="slug"):
         slug: str
 
 
-@refused("sk='{a}{b}': {a}{b}: with nothing between them, different values make one key; write {a}#{b}")
+@refused(
+    "sk='{a}{b}': {a}{b}: different values would have the same key, because nothing separates the fields; write {a}#{b}"
+)
 def two_fields_with_nothing_between() -> None:
     class Ticket(Entity, table=app(), pk="TICKET", sk="{a}{b}"):
         a: str
@@ -88,15 +92,15 @@ def an_unknown_spec() -> None:
         slug: str
 
 
-@refused("pk='TICKET#{slug': a '{' stands alone, and braces cannot be part of a key's text; write {field}")
+@refused(
+    "pk='TICKET#{slug': a '{' is not part of a placeholder, and literal text cannot contain it; write {field}"
+)
 def an_open_brace() -> None:
     class Ticket(Entity, table=app(), pk="TICKET#{slug", sk="A"):
         slug: str
 
 
-@refused(
-    "sk='{slug}': {slug} is a text, and the key is a number; use an int, Decimal, date or datetime field"
-)
+@refused("sk='{slug}': {slug} is text, and the key is a number; use an int, Decimal, date or datetime field")
 def a_text_as_a_number_key() -> None:
     class Ticket(Entity, table=Table("app", sk=NumberKey("at")), pk="TICKET", sk="{slug}"):
         slug: str
@@ -158,7 +162,7 @@ def fields_that_a_versioned_class_keeps_for_itself() -> None:
 
 
 @refused(
-    "versioned='v_{sk}': {version} does not occur exactly once; write v{version}_{sk}",
+    "versioned='v_{sk}': {version} must occur exactly once; write v{version}_{sk}",
 )
 def a_version_template_without_a_version() -> None:
     class Ticket(Entity, table=app(), pk="TICKET#{slug}", sk="A", versioned="v_{sk}"):

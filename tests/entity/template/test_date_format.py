@@ -85,7 +85,7 @@ def test_a_value_of_another_type_is_refused() -> None:
         (datetime, "%Y%", "% does not write a fixed number of digits"),
         (date, "%H", "a date has no %H; use %Y %m"),
         (time, "%Y", "a time has no %Y; use %H %M"),
-        (datetime, "%%", "writes nothing of the value; use directives"),
+        (datetime, "%%", "has no directive; write one, such as"),
         (int, "%Y", "is for datetime, date and time, not for int; drop it"),
     ],
 )

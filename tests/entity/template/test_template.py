@@ -196,7 +196,7 @@ def test_a_prefix_takes_its_fields_in_order(
 
 
 def test_a_beginning_that_no_text_has_is_refused() -> None:
-    with pytest.raises(KeyValueError, match="is the beginning of no text"):
+    with pytest.raises(KeyValueError, match="does not begin any text"):
         compiled("{user_id}#{at}").prefix({"user_id": "amsg"}, ("at", "29.08."))
 
 
