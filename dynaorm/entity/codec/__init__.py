@@ -1,4 +1,4 @@
-"""Codecs: Python values to DynamoDB attribute values and back, resolved once per annotation.
+"""Codecs: Python values to DynamoDB attribute values and back. A type's codec is resolved once.
 
-Text inside keys belongs in ``text``; whole items belong in ``mapping``.
+The text of a value in keys belongs in ``text``; whole items belong in ``mapping``.
 """

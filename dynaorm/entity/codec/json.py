@@ -1,7 +1,7 @@
-"""The codec of values whose type is not declared: ``pydantic.JsonValue``, and fields beyond a model's own.
+"""The codecs of values without a declared type: ``pydantic.JsonValue``, ``int | float``, and extra fields of a model.
 
-Whether a number was an int or a float is told by its text, so a float that no digit after the point gives away must
-equal the int it looks like. The few that do not (``1e23``) are refused.
+A stored number becomes an int if its text is a whole number, otherwise a float. A float whose text is that of another
+int (``1e23``) is refused.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,7 +17,7 @@ def _number(value: Any) -> AttributeValue:
     text = number_text(value)
     if _from_number(text) != value:
         raise Misfit(
-            f"is {shown(value)}, which would come back as {_from_number(text)!r}; declare a type for it, or store text"
+            f"is {shown(value)}, which would be loaded as {_from_number(text)!r}; declare a type for it, or store text"
         )
     return {"N": text}
 
@@ -32,7 +32,7 @@ def _from_number(text: str) -> int | float | Decimal:
     except InvalidOperation:
         exact = Decimal("NaN")
     if not exact.is_finite():
-        raise Misfit(f"is stored as {shown(text)}, which is no number")
+        raise Misfit(f"is stored as {shown(text)}, which is not a number")
     if exact == exact.to_integral_value():
         return int(exact)
     near = float(text)
@@ -65,16 +65,16 @@ _ENCODE: Final[Mapping[type, Callable[[Any], AttributeValue]]] = {
 
 
 def encode(value: Any) -> AttributeValue:
-    """The attribute value of a plain value: None, bool, number, str, bytes, list, set, or dict with str keys.
+    """The attribute value of None, a bool, number, str, bytes, list or set, or a dict with str keys.
 
     Raises:
-        ValueError: it is none of these, or a number that would come back as another.
+        ValueError: the value is none of these, or a number that would be loaded as another number.
     """
     way = _ENCODE.get(type(value)) or next(
         (found for kind, found in _ENCODE.items() if isinstance(value, kind)), None
     )
     if way is None:
-        raise Misfit(f"is {shown(value)}, not a value that JSON has")
+        raise Misfit(f"is {shown(value)}, which is not a JSON value")
     return way(value)
 
 
@@ -93,7 +93,7 @@ _DECODE: Final[Mapping[str, Callable[[Any], Any]]] = {
 
 
 def decode(stored: AttributeValue) -> Any:
-    """The plain value of any attribute value."""
+    """The Python value of any attribute value."""
     for tag, found in stored.items():
         if tag in _DECODE:
             return _DECODE[tag](found)
@@ -117,7 +117,7 @@ def _checked_number(value: Any) -> AttributeValue:
 
 
 PLAIN: Final = Codec(encode, decode, frozenset())
-"""The codec of fields beyond a model's own, where they have no declared type."""
+"""The codec of a model's extra fields without a declared type."""
 
 NUMBER: Final = Codec(_checked_number, lambda stored: _from_number(content(stored, "N")), frozenset({"N"}))
 """The codec of ``int | float``."""

@@ -74,7 +74,7 @@ def test_the_arguments_of_a_generic_class_fill_in_its_variables() -> None:
         "M": {"many": {"L": [{"N": "1"}]}, "one": {"N": "2"}}
     }
     assert codec_of(Pair[str]).encode(Pair("a", "b")) == {"L": [{"S": "a"}, {"S": "b"}]}
-    with pytest.raises(Unstorable, match="is a type variable; write the type in its place"):
+    with pytest.raises(Unstorable, match="is a type variable; write a type instead"):
         codec_of(Generic_)
 
 
@@ -107,7 +107,7 @@ def test_an_annotation_that_cannot_be_resolved_has_no_codec() -> None:
     class Lost:
         one: "Nowhere"  # type: ignore[name-defined]  # noqa: F821
 
-    with pytest.raises(Unstorable, match="define Lost and what it names at the top of a module"):
+    with pytest.raises(Unstorable, match="define Lost and the names in it at the top of a module"):
         codec_of(Lost)
     alias = TypeAliasType("alias", "list[Nowhere]")  # type: ignore[name-defined]  # noqa: F821
     with pytest.raises(Unstorable, match="the annotations of alias cannot be resolved"):

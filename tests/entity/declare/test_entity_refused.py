@@ -330,9 +330,7 @@ def fields_nobody_declared() -> None:
         slug: str
 
 
-@refused(
-    "body: Any has no type to store it by; use a type that DynamoDB has, or Attribute(encode=..., decode=...)"
-)
+@refused("body: Any cannot be stored; use a type that DynamoDB has, or Attribute(encode=..., decode=...)")
 def a_type_that_cannot_be_stored() -> None:
     class Ticket(Entity, table=app(), pk="TICKET#{slug}", sk="A"):
         slug: str
