@@ -26,13 +26,8 @@ class Plain:
 
 
 @pydantic.dataclasses.dataclass
-class Rich:
-    a: int
-    b: Annotated[int, Attribute("B")] = 1
-    c: int = Field(default=2, alias="see")
-    d: list[int] = dataclasses.field(default_factory=list)
-    e: int = dataclasses.field(default=0, init=False, compare=False)
-    f: dataclasses.InitVar[int] = 0
+class Rich(Plain):
+    pass
 
 
 class Model(BaseModel):

@@ -76,38 +76,27 @@ def test_a_literal_that_cannot_be_mistaken_is_kept(text: str) -> None:
     assert problems_of(text) == ()
 
 
+ONE_FIELD = "a number key is one field and nothing else; write one, such as {created_at:epoch}"
+NUMBERS = "is text, and the key is a number; use an int, Decimal, date or datetime field"
+BINARY = "use a field of type bytes, UUID, Ksuid or str, without spec"
+
+
 @pytest.mark.parametrize(
     ("text", "kind", "remedy"),
     [
-        ("PROFILE", "N", "a number key is one field and nothing else; write one, such as {created_at:epoch}"),
-        (
-            "N#{number}",
-            "N",
-            "a number key is one field and nothing else; write one, such as {created_at:epoch}",
-        ),
-        (
-            "{number}#{number}",
-            "N",
-            "a number key is one field and nothing else; write one, such as {created_at:epoch}",
-        ),
+        ("PROFILE", "N", ONE_FIELD),
+        ("N#{number}", "N", ONE_FIELD),
+        ("{number}#{number}", "N", ONE_FIELD),
         ("{number:05d}", "N", "{number:05d} is text, and the key is a number; write {number}"),
         ("{at}", "N", "{at} is text, and the key is a number; write {at:epoch}"),
         ("{day:%Y}", "N", "{day:%Y} is text, and the key is a number; write {day:epoch}"),
-        (
-            "{name}",
-            "N",
-            "{name} is text, and the key is a number; use an int, Decimal, date or datetime field",
-        ),
-        (
-            "{done}",
-            "N",
-            "{done} is text, and the key is a number; use an int, Decimal, date or datetime field",
-        ),
+        ("{name}", "N", f"{{name}} {NUMBERS}"),
+        ("{done}", "N", f"{{done}} {NUMBERS}"),
         ("{number:shard8}", "N", "{number:shard8} is text, and the key is a number; write {number}"),
         ("PROFILE", "B", "a binary key is one field and nothing else; write one, such as {digest}"),
-        ("{at}", "B", "use a field of type bytes, UUID, Ksuid or str, without spec"),
-        ("{number}", "B", "use a field of type bytes, UUID, Ksuid or str, without spec"),
-        ("{name:upper}", "B", "use a field of type bytes, UUID, Ksuid or str, without spec"),
+        ("{at}", "B", BINARY),
+        ("{number}", "B", BINARY),
+        ("{name:upper}", "B", BINARY),
     ],
 )
 def test_number_and_binary_keys_are_one_bare_field(text: str, kind: KeyKind, remedy: str) -> None:

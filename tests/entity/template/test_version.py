@@ -112,37 +112,28 @@ def test_the_shape_is_that_of_the_latest_copy_and_of_all_versions() -> None:
     assert not may_meet(template.shape, shape_of_text("Audit#"))
 
 
+ONCE = "must occur exactly once; write v{version}_{sk}"
+BRACES = "write v{version}_{sk}, with version_padding= for zeros"
+BESIDE = "must not be next to {sk} or other digits; write v{version}_{sk}"
+PADDING = "is not between 0 and 38; choose a number of digits, such as 4"
+
+
 @pytest.mark.parametrize(
     ("text", "sort_key", "padding", "remedy"),
     [
-        ("v_{sk}", "Audit", 0, "{version} must occur exactly once; write v{version}_{sk}"),
-        (
-            "v{version}_{version}_{sk}",
-            "Audit",
-            0,
-            "{version} must occur exactly once; write v{version}_{sk}",
-        ),
-        ("v{version}", "Audit", 0, "must occur exactly once; write v{version}_{sk}"),
-        ("v{version}_{sk}{sk}", "Audit", 0, "must occur exactly once; write v{version}_{sk}"),
+        ("v_{sk}", "Audit", 0, f"{{version}} {ONCE}"),
+        ("v{version}_{version}_{sk}", "Audit", 0, f"{{version}} {ONCE}"),
+        ("v{version}", "Audit", 0, ONCE),
+        ("v{version}_{sk}{sk}", "Audit", 0, ONCE),
         ("v{version}_{sk}", None, 0, "which has no template; add sk=, or drop {sk}"),
-        ("v{version:03d}_{sk}", "Audit", 0, "write v{version}_{sk}, with version_padding= for zeros"),
-        ("v{version}_{sk}_{part}", "Audit", 0, "write v{version}_{sk}, with version_padding= for zeros"),
-        ("v{version}{sk}", "Audit", 0, "must not be next to {sk} or other digits; write v{version}_{sk}"),
-        ("{sk}{version}", "Audit", 0, "must not be next to {sk} or other digits; write v{version}_{sk}"),
-        (
-            "v1{version}_{sk}",
-            "Audit",
-            0,
-            "must not be next to {sk} or other digits; write v{version}_{sk}",
-        ),
-        (
-            "v{version}0_{sk}",
-            "Audit",
-            0,
-            "must not be next to {sk} or other digits; write v{version}_{sk}",
-        ),
-        (SK, "Audit", -1, "is not between 0 and 38; choose a number of digits, such as 4"),
-        (SK, "Audit", 39, "is not between 0 and 38; choose a number of digits, such as 4"),
+        ("v{version:03d}_{sk}", "Audit", 0, BRACES),
+        ("v{version}_{sk}_{part}", "Audit", 0, BRACES),
+        ("v{version}{sk}", "Audit", 0, BESIDE),
+        ("{sk}{version}", "Audit", 0, BESIDE),
+        ("v1{version}_{sk}", "Audit", 0, BESIDE),
+        ("v{version}0_{sk}", "Audit", 0, BESIDE),
+        (SK, "Audit", -1, PADDING),
+        (SK, "Audit", 39, PADDING),
     ],
 )
 def test_a_template_whose_versions_could_not_be_told_apart_is_refused(
