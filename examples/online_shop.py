@@ -11,7 +11,7 @@ from raw import found, listed, step, strict_moto
 
 from dynaorm import Attribute, Entity, GlobalIndex, Index, InKey, Session, Table
 
-# The published table: its names, its type attribute, and ids that live in keys alone.
+# The published table: its names, its type attribute, and ids that are stored in the keys only.
 shop = Table(
     "OnlineShop",
     indexes=[
@@ -68,7 +68,7 @@ class Warehouse(Entity, table=shop, name="warehouse", pk="w#{warehouse_id}", sk=
 class WarehouseItem(Entity, table=shop, name="warehouseItem", pk="p#{product_id}", sk="w#{warehouse_id}"):
     product_id: str
     warehouse_id: str
-    # One of the published items is not in the index, so its place there is a field of its own: None is "not listed".
+    # One of the published items is not in the index. So the index key is a separate field: None means "not listed".
     listed_at: Annotated[str | None, InKey()] = None
     quantity: Annotated[str, Attribute("Quantity")]
     by_warehouse = Index("GSI2", pk="w#{listed_at}", sk="p#{product_id}")
@@ -142,7 +142,7 @@ def customers_and_stock() -> list[Entity]:
 
 
 def the_order() -> list[Entity]:
-    """Order 12345 of Samaneh: what she bought, paid and was sent."""
+    """Order 12345 of Samaneh: its items, invoice and shipments."""
     home = Address(city="Goteborg", street="Slanbarsvagen", number="34", zip_code="41787")
     paid = Payments(
         payments=[
@@ -175,7 +175,7 @@ def by_key(session: Session) -> None:
     step("Where a product is in stock")
     found(session.query(WarehouseItem, product_id="99887").all())
 
-    step("All about an order, in one request; or its products, its invoice, its shipments")
+    step("An order with all that belongs to it, in one request; or only its products, invoice, shipments")
     found(session.collection(Order, OrderItem, Invoice, Shipment, ShipmentItem, order_id="12345").all())
     found(session.query(OrderItem, order_id="12345").all())
     found(session.query(Invoice, order_id="12345").all())
@@ -191,14 +191,14 @@ def by_index(session: Session) -> None:
     invoice = session.query(Invoice.by_invoice, invoice_id="55443").one()
     found(invoice.detail.payments)
 
-    step("A shipment and what is in it: two classes, one request")
+    step("A shipment and its items: two classes, one request")
     found(session.collection(Shipment.by_shipment, ShipmentItem.by_shipment, shipment_id="98765").all())
 
-    step("What a warehouse has in stock, and what left it: two classes under one key of the index")
+    step("The stock of a warehouse, and its shipments: two classes under one key of the index")
     found(session.query(WarehouseItem.by_warehouse, listed_at="12345").all())
     found(session.query(Shipment.by_warehouse, warehouse_id="12345").all())
 
-    step("A customer's invoices and products in a range of dates, told apart by class")
+    step("A customer's invoices and products in a range of dates, by class")
     found(session.query(Invoice.by_customer, customer_id="12345").between(date=june_21st).all())
     found(session.query(OrderItem.by_customer, customer_id="12345").between(date=june_21st).all())
 
