@@ -1,4 +1,4 @@
-"""An entity whose last write has no known outcome settles it before its next one, also after Ctrl-C."""
+"""An entity whose last write has an unknown outcome settles it before its next write, also after Ctrl-C."""
 
 import pickle
 from collections.abc import Callable
@@ -215,7 +215,7 @@ def test_refresh_tells_whether_an_insert_of_unknown_outcome_is_there(store: "Sto
 
 
 def interrupted(*, after: bool, error: type[BaseException] = KeyboardInterrupt) -> Fault:
-    """The program is stopped while an attempt is under way, before or after DynamoDB did it."""
+    """The program is stopped while an attempt is under way, before or after DynamoDB carried it out."""
 
     def strike(call: Call, inner: Transport) -> Reply:
         if after:
@@ -257,7 +257,7 @@ def test_an_interrupt_during_a_pause_after_a_lost_answer_is_settled_too(moto: "S
 
 
 def test_an_interrupt_during_a_pause_after_a_refusal_leaves_nothing_to_settle(moto: "Store") -> None:
-    """Every attempt was answered, with no: what the caller gave up must not be written later."""
+    """Every attempt was refused: a write that the caller gave up must not happen later."""
     session, wire = moto.line(throttle())
 
     def stop(seconds: float) -> None:
@@ -277,7 +277,7 @@ def test_an_interrupt_during_a_pause_after_a_refusal_leaves_nothing_to_settle(mo
 def test_a_transport_that_breaks_after_an_unanswered_attempt_leaves_the_outcome_to_be_settled(
     moto: "Store",
 ) -> None:
-    """Credentials that expire between two attempts, say."""
+    """For example, credentials that expire between two attempts."""
     broken = interrupted(after=False, error=PermissionError)
     session, wire = moto.line(lost_answer(), Fault("broken", broken.strike, at=2))
     account = Account(name="liz")

@@ -1,4 +1,4 @@
-"""Two sessions that get in each other's way, step by step: one wins, the other is told, nothing is half done."""
+"""Two sessions that interfere, step by step: one wins, the other gets an error, and nothing is half done."""
 
 import threading
 from datetime import datetime
@@ -81,7 +81,7 @@ def test_of_two_updates_of_one_entity_the_second_is_stale_and_leaves_no_trace(st
 
 
 def test_a_holder_from_before_a_delete_and_recreation_is_stale(store: "Store") -> None:
-    """The new one may be equal to the last bit: it is another."""
+    """The new entity may be equal in every field, but it is another one."""
     session = store.line().session
     session.save(User(user_id="1", email="a@x.org"))
     holder = store.line().session.get_one(User, user_id="1")
@@ -141,7 +141,7 @@ def test_an_update_by_key_of_what_is_gone_makes_no_half_entity(store: "Store") -
 
 
 def test_a_delete_by_key_reads_again_when_its_reading_was_overtaken(store: "Store") -> None:
-    """It has to release the values stored when it deletes, not those stored when it looked."""
+    """It must release the values stored when it deletes, not those stored when it read."""
 
     def change_address() -> None:
         other = store.line().session
@@ -274,7 +274,7 @@ def test_too_many_actions_are_counted_before_anything_is_sent(moto_store: "Store
 
 
 def test_threads_share_a_session_and_lose_nothing(moto_store: "Store") -> None:
-    """Each loads its own object; strict moto answers one request at a time, in any order of the threads."""
+    """Each thread loads its own object; strict moto answers one request at a time, in any order."""
     moto_store.create(app)
     session = moto_store.line(retry=Retry(attempts=100)).session
     session.save(Page(name="home", text=""))
@@ -290,7 +290,7 @@ def test_threads_share_a_session_and_lose_nothing(moto_store: "Store") -> None:
         try:
             for _ in range(5):
                 session.run(append, attempts=100)
-        except BaseException as failure:  # noqa: BLE001 - to be told by the test, not by its thread
+        except BaseException as failure:  # noqa: BLE001 - the test reports it, not the thread
             failures.append(failure)
 
     threads = [threading.Thread(target=work) for _ in range(4)]

@@ -1,4 +1,4 @@
-"""Unique values when sessions get in each other's way, and when their entities expire."""
+"""Unique values when sessions interfere with each other, and when entities expire."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -142,7 +142,7 @@ def test_a_value_passes_from_a_deleted_entity_to_a_new_one_by_one_action(store: 
 
 
 def test_a_finder_between_two_reads_is_not_given_somebody_elses_entity(store: "Store") -> None:
-    """The owner gives the value away after its guard was read: the loaded entity no longer has it."""
+    """The owner releases the value after its guard was read, so the loaded entity no longer has it."""
     session = store.line().session
     one, two = (session.save(User(user_id=n, email=f"{n}@x.org")) for n in "12")
 
@@ -172,7 +172,7 @@ def test_a_finder_whose_owner_is_deleted_between_two_reads_finds_nobody(store: "
 def test_after_its_normalizer_changed_an_entity_can_be_loaded_changed_and_given_a_new_value(
     moto_store: "Store",
 ) -> None:
-    """The guard of the old spelling is not in the way; it stays until it is repaired."""
+    """The guard of the old spelling does not block the claim; it stays until it is repaired."""
     moto_store.create(old_app)
     session = moto_store.line().session
     session.save(OldUser(user_id="1", email="Liz@X.org"))

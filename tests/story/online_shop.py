@@ -1,4 +1,4 @@
-"""AWS's sample model "AnOnlineShop": its table and nine entities as declarations, and its published sample items."""
+"""AWS's sample model "AnOnlineShop": its table, its nine entities, and its published sample items."""
 
 from typing import Annotated, Any
 
@@ -132,7 +132,7 @@ def place(city: str, street: str, number: str, zip_code: str) -> dict[str, Any]:
 
 
 def item(kind: str, keys: tuple[str, ...], **attributes: Any) -> dict[str, Any]:
-    """A published item: PK, SK and as many index keys as given ("" for an absent one); texts are strings."""
+    """A published item: PK, SK and as many index keys as given ("" for an absent one). Texts are stored as strings."""
     names = ("PK", "SK", "GSI1-PK", "GSI1-SK", "GSI2-PK", "GSI2-SK")
     given = {"EntityType": kind, **{name: key for name, key in zip(names, keys, strict=False) if key}}
     return {
@@ -179,7 +179,7 @@ WAREHOUSES = [
 WAREHOUSE_ITEMS = [
     item("warehouseItem", ("p#12345", "w#12345", "", "", "w#12345", "p#12345"), Quantity="50"),
     item("warehouseItem", ("p#99887", "w#12345", "", "", "w#12345", "p#99887"), Quantity="4"),
-    # Published without its keys of GSI2.
+    # Published without the keys of GSI2.
     item("warehouseItem", ("p#99887", "w#12376"), Quantity="4"),
 ]
 _FIRST, _SECOND = "2020-06-21T19:18:00", "2020-06-21T19:20:00"
@@ -305,4 +305,4 @@ ENTITIES: list[Entity] = [
     ShipmentItem(order_id="12345", number="12345", shipment_id="98765", product_id="99887", quantity="3"),
     ShipmentItem(order_id="12345", number="54321", shipment_id="88899", product_id="99887", quantity="2"),
 ]
-"""One for each published item, in the same order."""
+"""One entity for each published item, in the same order."""

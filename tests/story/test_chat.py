@@ -59,7 +59,7 @@ def room(engine: "Engine") -> "Engine":
 
 
 def partitions(engine: "Engine") -> list[str]:
-    """The partition keys asked for, in order."""
+    """The partition keys that were queried, in order."""
     found = [
         value["S"]
         for call in engine.calls
@@ -84,7 +84,7 @@ def test_a_message_is_stored_under_its_shard_with_the_user_first_and_the_time_fi
     }
     rooms = {item["chatroomID"]["S"] for text, item in items.items() if text != "Another room"}
     assert rooms == {"seattle-1", "seattle-2"}
-    # The separator in a room's own name is escaped, or room "seattle-1" would be a shard of room "seattle".
+    # The separator in a room's name is escaped. Otherwise room "seattle-1" would be a shard of room "seattle".
     assert items["Another room"]["chatroomID"]["S"] in {"seattle%2D1-1", "seattle%2D1-2"}
 
 

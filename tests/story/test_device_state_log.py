@@ -1,4 +1,4 @@
-"""AWS's sample model "DeviceStateLog", mapped as published: keys of odd names, plain attributes as index keys."""
+"""AWS's sample model "DeviceStateLog", mapped as published: unusual key names, and plain attributes as index keys."""
 
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -70,7 +70,7 @@ def in_key_order(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 @pytest.fixture
 def published(engine: "Engine") -> Session:
-    """A session on a table that AWS's own client filled with the published items."""
+    """A session on a table that AWS's client filled with the published items."""
     engine.create(log)
     for item in PUBLISHED:
         engine.put(log, **item)
@@ -78,7 +78,7 @@ def published(engine: "Engine") -> Session:
 
 
 def escalated_again(session: Session) -> list[LogEntry]:
-    """Three more entries for Sara, of two states and two days."""
+    """Three more entries for Sara, in two states and on two days."""
     rows = [
         ("d#11223", "WARNING4", "2020-04-28T08:00:00"),
         ("d#12345", "WARNING1", "2020-04-27T09:00:00"),

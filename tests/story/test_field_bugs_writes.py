@@ -1,4 +1,4 @@
-"""What goes wrong with versions, keys, conditions and retries elsewhere, and does not here: a claim in each name."""
+"""Bugs of other libraries with versions, keys, conditions and retries."""
 
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tests.story.conftest import Engine
 
 app = Table("App", indexes=[GlobalIndex("GSI1")])
-# A table that exists already, whose items carry neither type nor revision.
+# An existing table, whose items have neither type nor revision.
 legacy = Table("Legacy", type_attribute=None, revision_attribute=None)
 
 
@@ -46,7 +46,7 @@ class LegacyNote(Entity, table=legacy, pk="NOTE#{note_id}", sk="NOTE", versioned
 
 @pytest.fixture(params=[Note, LegacyNote], ids=["revision", "legacy"])
 def note(request: pytest.FixtureRequest, engine: "Engine") -> Any:
-    """A versioned class: of a table whose items carry a revision, and of one whose items do not."""
+    """A versioned class: of a table whose items have a revision, and of one whose items do not."""
     engine.create(app if request.param is Note else legacy)
     return request.param
 
@@ -71,7 +71,7 @@ def texts(engine: "Engine", table: Table) -> dict[str, tuple[str, str]]:
 def test_a_refused_save_leaves_version_and_revision_as_they_were_so_a_retry_cannot_overwrite(
     engine: "Engine", note: Any
 ) -> None:
-    """Elsewhere the version is raised in memory before the write, and saving the refused object again passes."""
+    """Bug: the version is raised in memory before the write, so saving the refused object again succeeds."""
     table = app if note is Note else legacy
     with engine.session() as one, engine.session() as two:
         one.save(note(note_id="n1", text="first"))
@@ -93,7 +93,7 @@ def test_a_refused_save_leaves_version_and_revision_as_they_were_so_a_retry_cann
 def test_a_save_refused_for_a_taken_value_or_a_condition_changes_no_object(
     engine: "Engine", note: Any
 ) -> None:
-    """Elsewhere each refusal raises the number again, until it equals what somebody else stored."""
+    """Bug: each refusal raises the number again, until it equals the number that somebody else stored."""
     with engine.session() as session:
         session.save(note(note_id="n1", owner_mail="a@x"))
         mine = session.save(note(note_id="n2", text="mine"))
@@ -114,12 +114,12 @@ def test_a_save_refused_for_a_taken_value_or_a_condition_changes_no_object(
 def test_a_partial_update_writes_a_version_and_makes_earlier_copies_stale(
     engine: "Engine", note: Any
 ) -> None:
-    """Elsewhere an update neither checks nor raises the version, and a stale save overwrites it unnoticed."""
+    """Bug: an update neither checks nor raises the version, so a stale save overwrites it unnoticed."""
     table = app if note is Note else legacy
     with engine.session() as session:
         session.save(note(note_id="n1", text="first"))
         stale = session.get_one(note, note_id="n1")
-        # By key, without an object: the number goes on from what is stored, and is not set to 1 again.
+        # By key, without an object: the number continues from the stored one, and is not set to 1 again.
         session.update(Key(note, note_id="n1"), {"text": "second"})
         with session.transaction() as tx:
             tx.update(Key(note, note_id="n1"), {"text": "third"})
@@ -139,7 +139,7 @@ def test_a_partial_update_writes_a_version_and_makes_earlier_copies_stale(
 
 
 def test_a_blind_counter_makes_earlier_copies_stale_too(engine: "Engine") -> None:
-    """Elsewhere a counter raised by an update leaves the revision alone, and a stale save sets it back."""
+    """Bug: an update raises a counter but not the revision, so a stale save sets the counter back."""
     engine.create(app)
     with engine.session() as session:
         stale = session.save(User(user_id="u1", city="Turin"))
@@ -156,7 +156,7 @@ def test_a_blind_counter_makes_earlier_copies_stale_too(engine: "Engine") -> Non
 
 
 def test_a_new_entity_does_not_overwrite_an_item_without_revision(engine: "Engine") -> None:
-    """Elsewhere a new object asks only that no version is stored, and replaces an item written without one."""
+    """Bug: a new object only requires that no version is stored, so it replaces an item without a version."""
     engine.create(app)
     by_hand = {"PK": {"S": "USER#u1"}, "SK": {"S": "PROFILE"}, "user_id": {"S": "u1"}, "city": {"S": "Turin"}}
     engine.put(app, **by_hand)
@@ -173,7 +173,7 @@ def test_a_new_entity_does_not_overwrite_an_item_without_revision(engine: "Engin
 
 
 def test_a_save_after_somebody_deleted_it_does_not_bring_it_back(engine: "Engine", note: Any) -> None:
-    """Elsewhere "absent, or of my version" lets a stale object create the deleted item anew."""
+    """Bug: the condition "absent, or of my version" lets a stale object create the deleted item again."""
     table = app if note is Note else legacy
     with engine.session() as one, engine.session() as two:
         mine = one.save(note(note_id="n1", text="mine", owner_mail="a@x"))
@@ -192,7 +192,7 @@ def test_a_save_after_somebody_deleted_it_does_not_bring_it_back(engine: "Engine
 
 
 def test_an_update_of_what_is_not_there_leaves_no_ghost(engine: "Engine", note: Any) -> None:
-    """Elsewhere an update of a missing key stores an item of a few fields and no type."""
+    """Bug: an update of a missing key stores an item with a few fields and no type."""
     engine.create(app)
     with engine.session() as session:
         for key, change in (
@@ -206,7 +206,7 @@ def test_an_update_of_what_is_not_there_leaves_no_ghost(engine: "Engine", note: 
 
 
 def test_the_tenth_and_the_hundredth_version_are_newer_than_the_ninth(engine: "Engine", note: Any) -> None:
-    """Elsewhere ``v10_`` sorts before ``v9_``, and from the tenth version on the ninth is taken for the latest."""
+    """Bug: ``v10_`` sorts before ``v9_``, so from the tenth version on the ninth is taken for the latest."""
     table = app if note is Note else legacy
     with engine.session() as session:
         mine = session.save(note(note_id="n1", text="1"))
@@ -224,7 +224,7 @@ def test_the_tenth_and_the_hundredth_version_are_newer_than_the_ninth(engine: "E
 
 
 def skip_to(engine: "Engine", table: Table, number: int) -> None:
-    """Let the latest copy say, by hand, that it has been saved that often."""
+    """Set the version number of the latest copy, by hand."""
     engine.client.update_item(
         TableName=engine.name(table.name),
         Key={"PK": {"S": "NOTE#n1"}, "SK": {"S": "v0_NOTE"}},
@@ -234,7 +234,7 @@ def skip_to(engine: "Engine", table: Table, number: int) -> None:
 
 
 def test_padded_version_numbers_sort_as_numbers_and_v0_stays_v0(engine: "Engine") -> None:
-    """Elsewhere padding is added later, and the latest copy is then looked for under another key."""
+    """Bug: padding is added later, and the latest copy is then looked up under another key."""
     table = Table("Padded")
 
     class Padded(Entity, table=table, pk="NOTE#{note_id}", sk="NOTE", versioned=True, version_padding=4):
@@ -268,7 +268,7 @@ def test_padded_version_numbers_sort_as_numbers_and_v0_stays_v0(engine: "Engine"
     ],
 )
 def test_a_template_that_cannot_be_kept_is_refused_when_the_class_is_declared(sk: str) -> None:
-    """Elsewhere a placeholder that is not understood stays as text, and every order overwrites the one before."""
+    """Bug: an unknown placeholder stays as text, so every order overwrites the one before."""
     table = Table("Orders")
     with pytest.raises(DeclarationError) as refused:
 
@@ -283,7 +283,7 @@ def test_a_template_that_cannot_be_kept_is_refused_when_the_class_is_declared(sk
 
 
 def test_padded_numbers_sort_as_numbers_and_refuse_what_would_not(engine: "Engine") -> None:
-    """Elsewhere -42 becomes ``000-42`` and a number too wide for its padding passes, and both sort wrong."""
+    """Bug: -42 becomes ``000-42``, and a number too wide for its padding is accepted; both sort wrong."""
     table = Table("Orders")
 
     class Order(Entity, table=table, pk="CUSTOMER#{customer}", sk="ORDER#{n:05d}"):
@@ -305,7 +305,7 @@ def test_padded_numbers_sort_as_numbers_and_refuse_what_would_not(engine: "Engin
 
 
 def test_an_error_names_what_failed_and_nothing_else(engine: "Engine") -> None:
-    """Elsewhere a taken key, a failed condition and a taken value are one error that names every unique field."""
+    """Bug: a taken key, a failed condition and a taken value are one error that names every unique field."""
     engine.create(app)
     with engine.session() as session:
         one = session.save(User(user_id="u1", email="a@x", phone="1"))
@@ -328,7 +328,7 @@ def test_an_error_names_what_failed_and_nothing_else(engine: "Engine") -> None:
 
 
 def test_the_culprit_of_a_block_is_named_wherever_it_stands(engine: "Engine") -> None:
-    """Elsewhere reasons come in an order of the library's own, and the first action is blamed for another's failure."""
+    """Bug: the reasons come in another order than the actions, so the wrong action is blamed."""
     engine.create(app)
     with engine.session() as session:
         other = session.save(User(user_id="u0", email="a@x"))

@@ -1,4 +1,4 @@
-"""KSUIDs as sort keys, on the document's own orders: order of creation, ranges of time, texts and bytes."""
+"""KSUIDs as sort keys, with the document's orders: order of creation, ranges of time, texts and bytes."""
 
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated, Any
@@ -60,7 +60,7 @@ def ksuid(product: str) -> Ksuid:
 
 
 def ordered(engine: "Engine", kind: Any, table: Table) -> None:
-    """Order 220 with its five products, saved in no order of theirs."""
+    """Order 220 with its five products, saved in random order."""
     engine.create(table)
     with engine.session() as session:
         for product in ("Product3", "Product5", "Product1", "Product4", "Product2"):

@@ -1,4 +1,4 @@
-"""Hierarchies in a sort key: one declaration, and a query at every level that never leaks into a neighbour."""
+"""Hierarchies in a sort key: one declaration, and a query at every level that never returns items of a similar name."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -47,14 +47,14 @@ PLACES = [
     ("USA", "South", "TX", "Travis", "Austin", "Hyde Park"),
     ("USA", "South", "GA", "Fulton", "Atlanta", "Midtown"),
     ("USA", "West", "WA", "King", "Seattle", "Fremont"),
-    # Neighbours whose names go on from those above, or lack a letter of them.
+    # Names that begin with one of those above, or lack its last letter.
     ("US", "South", "TX", "Harris", "Houston", "Montrose"),
     ("USA", "Southwest", "TX", "Harris", "Houston", "Montrose"),
     ("USA", "South", "TXX", "Harris", "Houston", "Montrose"),
     ("USA", "South", "TX", "Harrison", "Houston", "Montrose"),
     ("USA", "South", "TX", "Harris", "Houston Heights", "Montrose"),
     ("USA", "South", "TX", "Harris", "Houston", "Montrose West"),
-    # And one whose own name holds the separator.
+    # A name that contains the separator.
     ("USA#South", "TX", "Harris", "Houston", "Montrose", "-"),
 ]
 

@@ -1,4 +1,4 @@
-"""The other published form of AWS's "AnOnlineShop": nine facets, with payments as items of their own."""
+"""The other published form of AWS's "AnOnlineShop": nine facets, with payments as separate items."""
 
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -223,7 +223,7 @@ def in_key_order(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 @pytest.fixture
 def published(engine: "Engine") -> Session:
-    """A session on a table that AWS's own client filled with the published items."""
+    """A session on a table that AWS's client filled with the published items."""
     engine.create(shop)
     for one in PUBLISHED:
         engine.put(shop, **one)
@@ -247,7 +247,7 @@ def test_the_published_facets_read_as_the_entities_they_stand_for(published: Ses
 
 
 def test_get_payment_by_invoice_id(published: Session) -> None:
-    """The invoice itself lies beside its payments in the index."""
+    """The index holds the invoice beside its payments."""
     found = published.query(Payment.by_invoice, invoice_id="55443").all()
     assert [(one.payment_id, one.type, one.amount) for one in found] == [
         ("33224", "MasterCard", "300"),
@@ -273,7 +273,7 @@ def test_get_invoice_by_customer_id_for_date_range(published: Session) -> None:
 
 
 def test_get_products_by_customer_id_for_date_range(published: Session) -> None:
-    """``i#`` and ``p#`` keep invoices and products apart in the index, so a range without end stays among products."""
+    """``i#`` and ``p#`` separate invoices and products in the index, so a range without end returns only products."""
     bought = published.query(OrderItem.by_customer, customer_id="12345")
     assert [one.product_id for one in bought.ge(date=_FIRST).all()] == ["12345", "99887"]
     assert [one.product_id for one in bought.gt(date=_FIRST).lt(date="2020-07").all()] == ["99887"]

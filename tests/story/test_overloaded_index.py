@@ -1,4 +1,4 @@
-"""One attribute, other data in every class: an overloaded sort key and the indexes over it, on the document's items."""
+"""An overloaded sort key, which holds different data in each class, and indexes over it, with the document's items."""
 
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -79,7 +79,7 @@ def items() -> list[Entity]:
 
 @pytest.fixture
 def stocked(engine: "Engine") -> "Engine":
-    """The document's six items, put by hand: nothing but their keys says what they are."""
+    """The document's six items, put by hand: only their keys tell their class."""
     engine.create(project)
     for item in STORED:
         engine.put(project, **item)

@@ -1,4 +1,4 @@
-"""Lexicographic order, on the names of the document: upper case before lower case, symbols and digits before both."""
+"""Lexicographic order, with the names of the document: upper case before lower case, symbols and digits before both."""
 
 from typing import TYPE_CHECKING, Annotated
 

@@ -1,4 +1,4 @@
-"""A sparse index, on the document's six students: who has no enrollment is not in it, whatever way it was written."""
+"""A sparse index, with the document's six students: a student without enrollment is never in it."""
 
 from collections.abc import Callable
 from datetime import date
@@ -11,7 +11,7 @@ from dynaorm import Attribute, Entity, F, GlobalIndex, Index, Key, Session, Tabl
 if TYPE_CHECKING:
     from tests.story.conftest import Engine
 
-# As in the document: the index is keyed by the students' own attribute.
+# As in the document: the key of the index is an attribute of the students.
 plain = Table(
     "Students",
     pk="pk",
@@ -20,7 +20,7 @@ plain = Table(
     type_attribute=None,
     revision_attribute=None,
 )
-# And as usual: by attributes that are made up of several fields.
+# The usual layout: index keys that are made of several fields.
 app = Table("App", indexes=[GlobalIndex("GSI1")])
 
 
@@ -86,7 +86,7 @@ def kind(request: pytest.FixtureRequest, engine: "Engine") -> Layout:
 
 
 def in_index(engine: "Engine", kind: Layout) -> list[str]:
-    """Who is in the index, asked of DynamoDB itself."""
+    """The students in the index, read with AWS's client."""
     table = plain if kind is Student else app
     (name,) = table.indexes
     items = engine.client.scan(TableName=engine.name(table.name), IndexName=name)["Items"]
@@ -94,7 +94,7 @@ def in_index(engine: "Engine", kind: Layout) -> list[str]:
 
 
 def index_attributes(engine: "Engine", kind: Layout, student_id: str) -> dict[str, str]:
-    """The index keys of one student's item, as stored."""
+    """The stored index keys of one student."""
     table = plain if kind is Student else app
     names = {key.name for index in table.indexes.values() for key in (*getattr(index, "pk", ()), *index.sk)}
     (item,) = [one for one in engine.raw(table) if one["studentId"]["S"] == student_id]

@@ -1,4 +1,4 @@
-"""Write sharding of an index and the scatter read of the last 50 tickets, on the document's tickets and many more."""
+"""Write sharding of an index, and the scatter read of the last 50 tickets."""
 
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Annotated, Any
@@ -79,7 +79,7 @@ def numbers(found: Any) -> list[int]:
 
 
 def asked(engine: "Engine") -> list[str]:
-    """The partitions of the index that were asked, in alphabetical order."""
+    """The partitions of the index that were queried, in alphabetical order."""
     return sorted(
         next(iter(call.request["ExpressionAttributeValues"].values()))["S"] for call in engine.calls
     )
@@ -184,7 +184,7 @@ def test_a_change_of_status_moves_a_ticket_to_another_partition_on_every_path(do
         session.save(loaded)
         assert numbers(session.query(Ticket.by_status, status="close")) == [96452]
         assert numbers(session.query(Ticket.by_status, status="working")) == [45283]
-        # The sharded index follows, too.
+        # The sharded index is updated, too.
         assert numbers(session.query(Ticket.sharded, status="open")) == [93416, 23123, 13552, 81274]
         assert numbers(session.query(Ticket.sharded, status="close")) == [96452]
 

@@ -1,4 +1,4 @@
-"""The article's other cases: guards in a table of their own, and the items as AWS published them, without owners."""
+"""The article's other cases: guard items in another table, and guard items without owners, as AWS published them."""
 
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -63,7 +63,7 @@ def row(pk: str, user_name: str, email: str, full_name: str) -> dict[str, Any]:
 
 
 def guard(engine: "Engine", key: str, owner: str) -> dict[str, Any]:
-    """A guard in a table of its own names the owner's declared table too: two tables may use the same keys."""
+    """A guard in another table also names the owner's declared table, because two tables may use the same keys."""
     return {"pk": {"S": key}, "owner": {"M": {"table": {"S": "UserData"}, "pk": {"S": owner}}}}
 
 
@@ -156,7 +156,7 @@ def test_with_two_tables_of_the_default_layout_the_guard_repeats_its_key_as_sort
 
 
 def publish(engine: "Engine") -> None:
-    """Bobby's three items, put by hand as in the article: its guards name no owner."""
+    """Bobby's three items, put by hand as in the article: the guards name no owner."""
     engine.create(published)
     engine.put(published, **BOBBY_ROW, phoneNumber={"S": "+1-202-555-0124"})
     engine.put(published, pk={"S": "userName#btables"})
@@ -214,7 +214,7 @@ def test_a_guard_written_by_hand_cannot_tell_whose_value_it_is(engine: "Engine")
 
 
 def test_a_missing_guard_of_a_published_user_is_released_as_nothing(engine: "Engine") -> None:
-    """The article's first listing of Bobby has something illegible where ``userName#btables`` belongs."""
+    """In the article's first listing of Bobby, the place of ``userName#btables`` is illegible."""
     publish(engine)
     engine.client.delete_item(TableName=engine.name("User"), Key={"pk": {"S": "userName#btables"}})
     with engine.session() as session:
