@@ -38,7 +38,7 @@ class Place(
     county: str
     city: str
     neighborhood: str
-    kind: str
+    kind: str | None = None
     # The same hierarchy in an index, below the kind of place.
     by_kind = Index("GSI1", pk="KIND#{kind}", sk="{country}#{region}#{state}#{county}#{city}#{neighborhood}")
 

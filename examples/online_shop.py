@@ -3,6 +3,7 @@
 Run: python examples/online_shop.py
 """
 
+from functools import partial
 from typing import Annotated
 
 import boto3
@@ -143,7 +144,6 @@ def customers_and_stock() -> list[Entity]:
 
 def the_order() -> list[Entity]:
     """Order 12345 of Samaneh: its items, invoice and shipments."""
-    home = Address(city="Goteborg", street="Slanbarsvagen", number="34", zip_code="41787")
     paid = Payments(
         payments=[
             Payment(type="GiftCard", amount=100, data="GiftCard data here..."),
@@ -152,15 +152,16 @@ def the_order() -> list[Entity]:
     )
     ids = {"order_id": "12345"}
     samaneh = {**ids, "customer_id": "12345"}
-    express = {**ids, "address": home, "type": "Express"}
+    home = Address(city="Goteborg", street="Slanbarsvagen", number="34", zip_code="41787")
+    shipment = partial(Shipment, order_id="12345", address=home, type="Express")
     first, second = "2020-06-21T19:18:00", "2020-06-21T19:20:00"
     return [
         Order(**samaneh, date="2020-06-21T19:10:00"),
         OrderItem(**samaneh, product_id="12345", date=first, price="100", quantity="2"),
         OrderItem(**samaneh, product_id="99887", date=second, price="40", quantity="5"),
         Invoice(**samaneh, invoice_id="55443", detail=paid, amount="400", date=first),
-        Shipment(**express, shipment_id="88899", warehouse_id="12376", date="2020-06-22T08:20:00"),
-        Shipment(**express, shipment_id="98765", warehouse_id="12345", date="2020-06-22T10:20:00"),
+        shipment(shipment_id="88899", warehouse_id="12376", date="2020-06-22T08:20:00"),
+        shipment(shipment_id="98765", warehouse_id="12345", date="2020-06-22T10:20:00"),
         ShipmentItem(**ids, number="55555", shipment_id="98765", product_id="12345", quantity="2"),
         ShipmentItem(**ids, number="12345", shipment_id="98765", product_id="99887", quantity="3"),
         ShipmentItem(**ids, number="54321", shipment_id="88899", product_id="99887", quantity="2"),

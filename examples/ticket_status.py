@@ -27,6 +27,7 @@ class Ticket(Entity, table=tickets, pk="{project}", sk="{number:05d}"):
     number: int
     status: str
     creation_date: Annotated[str, Attribute("creationDate")]
+    urgent: bool | None = None
     # As in the article: the status is the partition key, the date the sort key.
     by_status = Index("ByStatus")
     # If one status is too much for one partition: eight partitions, chosen by the number of the ticket.
@@ -78,6 +79,10 @@ def main() -> None:
             page = newest.page(20, after=cursor)
             console.print(f"{page.entities[0].creation_date} ... {page.entities[-1].creation_date}")
             cursor = page.cursor
+
+        step("A filter: the urgent tickets of all statuses")
+        session.update(Key(Ticket, project="204", number=100), F.urgent.set(True))
+        found(newest.filter(F.urgent.exists()).all())
 
         step("A change of status moves a ticket from partition to partition, by key as well")
         session.update(Key(Ticket, project="203", number=93416), F.status.set("open"))

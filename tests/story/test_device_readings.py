@@ -4,24 +4,12 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Annotated
 
 import pytest
+from devices import READINGS, Device, Reading, devices
 
-from dynaorm import Attribute, Entity, Table
+from dynaorm import Attribute, Entity
 
 if TYPE_CHECKING:
     from tests.story.conftest import Engine
-
-devices = Table("SampleTable", type_attribute=None, revision_attribute=None, key_fields="in_key")
-
-
-class Device(Entity, table=devices, pk="DEVICE#{device_id}", sk="DEVICE#{device_id}"):
-    device_id: str
-    location: Annotated[str, Attribute("DeviceLocation")]
-
-
-class Reading(Entity, table=devices, pk="DEVICE#{device_id}", sk="#READING#{at}"):
-    device_id: str
-    at: str
-    temperature: Annotated[Decimal, Attribute("Temperature")]
 
 
 class EarlierReading(Entity, table=devices, pk="DEVICE#{device_id}", sk="READING#{at}"):
@@ -32,13 +20,6 @@ class EarlierReading(Entity, table=devices, pk="DEVICE#{device_id}", sk="READING
     temperature: Annotated[Decimal, Attribute("Temperature")]
 
 
-READINGS = {
-    "2020-03-14T10:33:00": "72.5",
-    "2020-03-14T10:34:00": "72.6",
-    "2020-03-14T10:35:00": "72.7",
-    "2020-03-14T10:36:00": "72.8",
-    "2020-03-14T10:37:00": "72.9",
-}
 NEWEST_FIRST = list(reversed(READINGS))
 
 

@@ -4,27 +4,13 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated, Any
 
 import pytest
+from orders_ksuid import IDS, Order, PackedOrder, orders, packed
 from pydantic import Field
 
-from dynaorm import Attribute, BinaryKey, Entity, Ksuid, KsuidMs, Table, ksuid_range, new_ksuid
+from dynaorm import Attribute, Entity, Ksuid, KsuidMs, Table, ksuid_range, new_ksuid
 
 if TYPE_CHECKING:
     from tests.story.conftest import Engine
-
-orders = Table("newSampleTable", type_attribute=None, revision_attribute=None, key_fields="in_key")
-packed = Table(
-    "PackedOrders",
-    sk=BinaryKey("SK"),
-    type_attribute=None,
-    revision_attribute=None,
-    key_fields="in_key",
-)
-
-
-class Order(Entity, table=orders, pk="ORDER#{order}", sk="ORDERID#{order_id}"):
-    order: str
-    order_id: Ksuid = Field(default_factory=Ksuid)
-    product: Annotated[str, Attribute("Product")]
 
 
 class TextOrder(Entity, table=orders, pk="TEXT#{order}", sk="ORDERID#{order_id}"):
@@ -39,19 +25,6 @@ class FineOrder(Entity, table=orders, pk="FINE#{order}", sk="ORDERID#{order_id}"
     product: Annotated[str, Attribute("Product")]
 
 
-class PackedOrder(Entity, table=packed, pk="ORDER#{order}", sk="{order_id}"):
-    order: str
-    order_id: Ksuid = Field(default_factory=Ksuid)
-    product: Annotated[str, Attribute("Product")]
-
-
-IDS = {
-    "Product1": "2S7pOaGwsooZHwQF9Cjb73DksHd",
-    "Product2": "2S7pOiNN24LzMKTLwGdXJuWehZ2",
-    "Product3": "2S7pOluIatWmAJkSExVUTtApxnA",
-    "Product4": "2S7pOuwiXwYHEMoUOS0FPyZH6CZ",
-    "Product5": "2S7pOvLtZakgY7sAT9AmCUyzBRv",
-}
 PRODUCTS = list(IDS)
 
 

@@ -3,43 +3,13 @@
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from locations import LEVELS, Article, Place, locations
 
-from dynaorm import Entity, GlobalIndex, Index, Table
 from dynaorm.errors import UsageError
 
 if TYPE_CHECKING:
     from tests.story.conftest import Engine
 
-locations = Table(
-    "Locations",
-    indexes=[GlobalIndex("GSI1")],
-    type_attribute=None,
-    revision_attribute=None,
-    key_fields="in_key",
-)
-
-
-class Article(Entity, table=locations, pk="ARTICLE#{name}", sk="{country}-{state}-{city}"):
-    name: str
-    country: str
-    state: str
-    city: str
-
-
-class Place(
-    Entity, table=locations, pk="PLACES", sk="{country}#{region}#{state}#{county}#{city}#{neighborhood}"
-):
-    country: str
-    region: str
-    state: str
-    county: str
-    city: str
-    neighborhood: str
-    kind: str | None = None
-    by_kind = Index("GSI1", pk="KIND#{kind}", sk="{country}#{region}#{state}#{county}#{city}#{neighborhood}")
-
-
-LEVELS = ("country", "region", "state", "county", "city", "neighborhood")
 PLACES = [
     ("USA", "South", "TX", "Harris", "Houston", "Montrose"),
     ("USA", "South", "TX", "Harris", "Houston", "Heights"),
@@ -88,18 +58,15 @@ def articles(engine: "Engine") -> "Engine":
             ("US", "TX", "Houston"),
             ("USA-TX", "Houston", "-"),
         ]:
-            session.save(Article(name="lamp", country=country, state=state, city=city))
+            session.save(Article(name="lamp", country=country, state=state, city=city, left=1))
     engine.forget()
     return engine
 
 
 def test_the_keys_go_from_the_largest_place_to_the_smallest_and_hold_nothing_else(articles: "Engine") -> None:
+    sort_keys = ["US-TX-Houston", "USA%2DTX-Houston-%2D", "USA-TX-Austin", "USA-TX-Houston", "USA-WA-Seattle"]
     assert articles.raw(locations) == [
-        {"PK": {"S": "ARTICLE#lamp"}, "SK": {"S": "US-TX-Houston"}},
-        {"PK": {"S": "ARTICLE#lamp"}, "SK": {"S": "USA%2DTX-Houston-%2D"}},
-        {"PK": {"S": "ARTICLE#lamp"}, "SK": {"S": "USA-TX-Austin"}},
-        {"PK": {"S": "ARTICLE#lamp"}, "SK": {"S": "USA-TX-Houston"}},
-        {"PK": {"S": "ARTICLE#lamp"}, "SK": {"S": "USA-WA-Seattle"}},
+        {"PK": {"S": "ARTICLE#lamp"}, "SK": {"S": key}, "left": {"N": "1"}} for key in sort_keys
     ]
 
 

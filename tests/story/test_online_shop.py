@@ -3,11 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 import pytest
-
-from dynaorm import Entity, Key, Session, detached, inspect
-from tests.story.online_shop import (
-    ENTITIES,
-    PUBLISHED,
+from online_shop import (
     Customer,
     Invoice,
     Order,
@@ -19,6 +15,9 @@ from tests.story.online_shop import (
     WarehouseItem,
     shop,
 )
+
+from dynaorm import Entity, Key, Session, detached, inspect
+from tests.story.online_shop import ENTITIES, PUBLISHED
 
 if TYPE_CHECKING:
     from tests.story.conftest import Engine

@@ -5,32 +5,15 @@ from datetime import date
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import pytest
+from students import ROWS, Student, students
 
 from dynaorm import Attribute, Entity, F, GlobalIndex, Index, Key, Session, Table, any_of, detached
 
 if TYPE_CHECKING:
     from tests.story.conftest import Engine
 
-# As in the document: the key of the index is an attribute of the students.
-plain = Table(
-    "Students",
-    pk="pk",
-    sk="sk",
-    indexes=[GlobalIndex("GSI-1", pk="enrollment", sk=None)],
-    type_attribute=None,
-    revision_attribute=None,
-)
 # The usual layout: index keys that are made of several fields.
 app = Table("App", indexes=[GlobalIndex("GSI1")])
-
-
-class Student(Entity, table=plain, pk="{term}", sk="{course}#{student_id}"):
-    term: str
-    course: str
-    student_id: Annotated[str, Attribute("studentId")]
-    creation_date: Annotated[date, Attribute("creationDate")]
-    enrollment: date | None = None
-    by_enrollment = Index("GSI-1")
 
 
 class AppStudent(Entity, table=app, pk="TERM#{term}", sk="STUDENT#{course}#{student_id}"):
@@ -42,14 +25,6 @@ class AppStudent(Entity, table=app, pk="TERM#{term}", sk="STUDENT#{course}#{stud
     by_enrollment = Index("GSI1", pk="ENROLLED#{enrollment:%Y-%m}", sk="{enrollment}#{student_id}")
 
 
-ROWS = [
-    ("202#2023", "CourseA", "23552", "2020-03-23", "2020-03-23"),
-    ("202#2023", "CourseA", "48533", "2020-03-14", None),
-    ("202#2025", "CourseB", "98244", "2020-02-06", "2020-03-22"),
-    ("203#2025", "CourseB", "37134", "2020-05-04", None),
-    ("203#2025", "CourseA", "72442", "2020-01-08", "2020-02-12"),
-    ("203#2025", "CourseD", "23512", "2020-05-09", None),
-]
 ENROLLED = ["23552", "72442", "98244"]
 MAY = date(2020, 5, 10)
 
@@ -76,7 +51,7 @@ def key_of(one: Any) -> Key[Any]:
 def kind(request: pytest.FixtureRequest, engine: "Engine") -> Layout:
     """Either layout, with the document's students in its table."""
     found = request.param
-    table = plain if found is Student else app
+    table = students if found is Student else app
     engine.create(table)
     with engine.session() as session:
         for row in ROWS:
@@ -87,7 +62,7 @@ def kind(request: pytest.FixtureRequest, engine: "Engine") -> Layout:
 
 def in_index(engine: "Engine", kind: Layout) -> list[str]:
     """The students in the index, read with AWS's client."""
-    table = plain if kind is Student else app
+    table = students if kind is Student else app
     (name,) = table.indexes
     items = engine.client.scan(TableName=engine.name(table.name), IndexName=name)["Items"]
     return sorted(item["studentId"]["S"] for item in items)
@@ -95,7 +70,7 @@ def in_index(engine: "Engine", kind: Layout) -> list[str]:
 
 def index_attributes(engine: "Engine", kind: Layout, student_id: str) -> dict[str, str]:
     """The stored index keys of one student."""
-    table = plain if kind is Student else app
+    table = students if kind is Student else app
     names = {key.name for index in table.indexes.values() for key in (*getattr(index, "pk", ()), *index.sk)}
     (item,) = [one for one in engine.raw(table) if one["studentId"]["S"] == student_id]
     return {name: item[name]["S"] for name in sorted(names) if name in item}
@@ -105,7 +80,7 @@ def index_attributes(engine: "Engine", kind: Layout, student_id: str) -> dict[st
 
 
 def test_the_items_are_the_documents_and_an_absent_enrollment_is_no_attribute(engine: "Engine") -> None:
-    engine.create(plain)
+    engine.create(students)
     with engine.session() as session:
         for row in ROWS:
             session.save(student(Student, row))
@@ -121,7 +96,7 @@ def test_the_items_are_the_documents_and_an_absent_enrollment_is_no_attribute(en
         }
         for term, course, student_id, created, enrolled in ROWS
     ]
-    assert engine.raw(plain) == sorted(expected, key=lambda item: (item["pk"]["S"], item["sk"]["S"]))
+    assert engine.raw(students) == sorted(expected, key=lambda item: (item["pk"]["S"], item["sk"]["S"]))
 
 
 def test_of_six_students_three_are_in_the_index(engine: "Engine", kind: Layout) -> None:

@@ -1,46 +1,17 @@
 """Write sharding of an index, and the scatter read of the last 50 tickets."""
 
 from datetime import date, timedelta
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from ticket_status import ROWS, STATUSES, Ticket, tickets
 
-from dynaorm import Attribute, Entity, F, GlobalIndex, Index, Key, Table, any_of
+from dynaorm import F, Key, any_of
 from dynaorm.errors import InvalidCursor
 
 if TYPE_CHECKING:
     from tests.story.conftest import Engine
 
-tickets = Table(
-    "Tickets",
-    pk="pk",
-    sk="sk",
-    indexes=[GlobalIndex("ByStatus", pk="status", sk="creationDate"), GlobalIndex("Sharded")],
-    type_attribute=None,
-    revision_attribute=None,
-    key_fields="in_key",
-)
-
-
-class Ticket(Entity, table=tickets, pk="{project}", sk="{number:05d}"):
-    project: str
-    number: int
-    status: str
-    creation_date: Annotated[str, Attribute("creationDate")]
-    urgent: bool | None = None
-    by_status = Index("ByStatus")
-    sharded = Index("Sharded", pk="STATUS#{status}#{number:shard8}", sk="{creation_date}")
-
-
-ROWS = [
-    ("202", 23123, "open", "2020-03-23"),
-    ("202", 96452, "working", "2020-03-14"),
-    ("202", 45283, "working", "2020-02-06"),
-    ("203", 13552, "open", "2020-05-04"),
-    ("203", 93416, "close", "2020-01-08"),
-    ("203", 81274, "open", "2020-05-09"),
-]
-STATUSES = ("open", "working", "close")
 ALL = any_of(*STATUSES)
 
 
