@@ -1,10 +1,10 @@
-# Every command works on a fresh machine with python3 (3.11 or newer) and make; .venv is made when needed.
+# Every command works on a fresh machine with python3 (3.11 or newer) and make, and creates .venv if needed.
 
 PYTHON ?= python3
 BIN := .venv/bin
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 
-# Engines and interpreters that the tests start cost memory: no more workers than this, however many cores.
+# The tests start engines and interpreters, which need memory: use no more workers than this.
 WORKERS ?= 4
 # Arguments for pytest, as in: make test PYTEST_ARGS="-k version"
 PYTEST_ARGS ?=
@@ -20,7 +20,7 @@ PEERS_ARGS ?=
 
 # Patterns of keys and tokens. Entropy and names are left out: KSUIDs and the word "token" are in every other file.
 SECRETS := $(addprefix --disable-plugin ,HexHighEntropyString Base64HighEntropyString KeywordDetector)
-# By name, so that it needs no git.
+# A list of names, so that it works without git.
 SCANNED := $(wildcard .ci .gitignore .pre-commit-config.yaml *.md *.toml LICENSE Makefile benchmarks docs dynaorm examples tests)
 
 .DELETE_ON_ERROR:
@@ -30,21 +30,21 @@ help:
 	@echo "make demo         run the examples on an in-memory DynamoDB"
 	@echo "make test         format, lint, types, floors, tests with coverage"
 	@echo "make lint         the same without the tests"
-	@echo "make audit        look for known vulnerabilities in what is installed (asks pypi.org)"
-	@echo "make format       write the formatting and the fixes that ruff knows"
-	@echo "make torture      processes that fight, meet faults and are killed"
-	@echo "make fuzz         the properties and state machines of tests/fuzz and tests/story, for long"
-	@echo "make mutate       change the code of plan/ in every way, and see that a test notices (mutate-entity: of entity/)"
+	@echo "make audit        look for known vulnerabilities in the installed packages (asks pypi.org)"
+	@echo "make format       apply the formatting and the fixes of ruff"
+	@echo "make torture      run processes that compete, meet faults and are killed, and check what they stored"
+	@echo "make fuzz         run the properties and state machines of tests/fuzz and tests/story with many examples"
+	@echo "make mutate       mutate the code of plan/, and list changes that no test notices (mutate-entity: of entity/)"
 	@echo "make bench        measure what must be fast"
 	@echo "make bench-scale  measure what must stay flat"
 	@echo "make bench-peers  compare with other DynamoDB libraries"
-	@echo "make clean        remove what the other commands made"
+	@echo "make clean        remove everything the other commands created"
 
 demo: .venv/.demo
 	$(BIN)/python examples/bobby_tables.py
 	$(BIN)/python examples/equipment_audits.py
 
-# A test that hangs or an interpreter that dies leaves coverage data behind, hence the erase.
+# Erase first: a test that hangs, or an interpreter that dies, leaves coverage data behind.
 test: lint .venv-ministack/.installed
 	@$(BIN)/coverage erase
 	$(BIN)/coverage run -m pytest --numprocesses=auto --maxprocesses=$(WORKERS) $(PYTEST_ARGS)
@@ -57,10 +57,10 @@ lint: .venv/.dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/python -m pip check
-	@echo "detect-secrets: every file but those that commands made"
+	@echo "detect-secrets: every file except those that commands created"
 	@find $(SCANNED) -type f -not -path "*/__pycache__/*" -exec $(BIN)/detect-secrets-hook --no-verify $(SECRETS) {} +
 
-# Not part of the others: it says nothing without pypi.org, and then it fails.
+# Not part of the others: it needs pypi.org, and fails without it.
 audit: .venv/.dev .venv-audit/.installed
 	.venv-audit/bin/pip-audit --strict --skip-editable --progress-spinner=off \
 		--path "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')"
@@ -72,7 +72,7 @@ format: .venv/.dev
 torture: .venv/.dev .venv-ministack/.installed
 	$(BIN)/python -m tests.torture $(TORTURE_ARGS)
 
-# What hangs is a fault here too, but a long run is none.
+# No timeout: a long run is expected here.
 fuzz: .venv/.dev
 	HYPOTHESIS_PROFILE=fuzz FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) $(BIN)/pytest -o faulthandler_timeout=0 \
 		tests/fuzz tests/story/test_state_machine.py tests/story/test_aggregates_machine.py $(FUZZ_ARGS)
@@ -81,7 +81,7 @@ mutate: .venv-mutation/.installed
 	.venv-mutation/bin/mutmut run $(MUTATE_ARGS)
 	.venv-mutation/bin/mutmut results
 
-# Classes are compiled while test modules are imported, before mutmut chooses a mutant: a process for each.
+# Classes are compiled when test modules are imported, before mutmut chooses a mutant. So each mutant gets a process.
 mutate-entity: .venv-mutation/.installed
 	.venv-mutation/bin/python tests/mutate_entity.py $(MUTATE_ARGS)
 
@@ -112,7 +112,7 @@ clean:
 	$(BIN)/python $(PIP_INSTALL) --editable ".[dev]"
 	@touch $@ .venv/.demo
 
-# A second DynamoDB to test against. It pins botocore, so it lives apart.
+# A second DynamoDB to test against. It pins botocore, so it has an environment of its own.
 .venv-ministack/.installed:
 	$(PYTHON) -m venv .venv-ministack
 	.venv-ministack/bin/python $(PIP_INSTALL) "ministack>=1.5,<2"
@@ -129,7 +129,7 @@ clean:
 	.venv-audit/bin/python $(PIP_INSTALL) "pip-audit>=2.10,<3"
 	@touch $@
 
-# The libraries that dynaorm is compared with. aiobotocore pins botocore, so it lives apart.
+# The libraries that dynaorm is compared with. aiobotocore pins botocore, so it has an environment of its own.
 .venv-peers/.installed: benchmarks/peers/requirements.txt pyproject.toml
 	$(PYTHON) -m venv .venv-peers
 	.venv-peers/bin/python $(PIP_INSTALL) --editable . --requirement $<

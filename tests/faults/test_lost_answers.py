@@ -1,33 +1,16 @@
 """Lost answers: a committed write is recognised, and an unknown outcome is never reported as a loss."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import pytest
 
-from dynaorm import Entity, F, Key, Retry, Table, Unique, inspect
+from dynaorm import Entity, F, Key, Retry, Table, inspect
 from dynaorm.errors import OutcomeUnknown, Unreachable
 from dynaorm.testing.faults import conflict, lost_answer, lost_request, throttle
+from tests.faults.entities import FOREVER, LIZ, Account, User, app
 
 if TYPE_CHECKING:
     from tests.faults.conftest import Store
-
-app = Table("App")
-
-
-class Account(Entity, table=app, pk="ACCOUNT#{name}", sk="ACCOUNT"):
-    name: str
-    city: str = "Bern"
-    visits: int = 0
-
-
-class User(Entity, table=app, pk="USER#{user_id}", sk="PROFILE"):
-    user_id: str
-    email: Annotated[str, Unique()]
-    full_name: str = ""
-
-
-FOREVER = 1000
-LIZ = Key(Account, name="liz")
 
 
 @pytest.fixture

@@ -2,40 +2,19 @@
 
 import pickle
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import pytest
 
-from dynaorm import Entity, F, Key, Plan, Retry, Session, Table, Unique, inspect
+from dynaorm import Entity, F, Key, Plan, Retry, Session, Table, inspect
 from dynaorm.errors import AlreadyExists, OutcomeUnknown, UniqueViolation
 from dynaorm.flow.protocol.call import Call, NoAnswer, Reply, Transport
 from dynaorm.testing.faults import Fault, lost_answer, lost_request, throttle
+from tests.faults.entities import NINE_MINUTES, ONE_TRY, Account, Page, User, app
 
 if TYPE_CHECKING:
     from tests.faults.conftest import Store
 
-app = Table("App")
-
-
-class Account(Entity, table=app, pk="ACCOUNT#{name}", sk="ACCOUNT"):
-    name: str
-    city: str = "Bern"
-    tags: frozenset[str] = frozenset()
-
-
-class User(Entity, table=app, pk="USER#{user_id}", sk="PROFILE"):
-    user_id: str
-    email: Annotated[str, Unique()]
-    full_name: str = ""
-
-
-class Page(Entity, table=app, pk="PAGE#{name}", sk="TEXT", versioned=True):
-    name: str
-    text: str
-
-
-NINE_MINUTES = 540.0
-ONE_TRY = Retry(attempts=1)
 WRITES = ("PutItem", "UpdateItem", "DeleteItem", "TransactWriteItems")
 
 

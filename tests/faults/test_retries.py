@@ -21,26 +21,10 @@ from dynaorm.errors import (
 )
 from dynaorm.flow.protocol.call import Call, Reason, Refusal, Reply, Transport
 from dynaorm.testing.faults import Fault, conflict, in_progress, lost_answer, lost_request, throttle
+from tests.faults.entities import FOREVER, LIZ, Account, User, app
 
 if TYPE_CHECKING:
     from tests.faults.conftest import Store
-
-app = Table("App")
-
-
-class Account(Entity, table=app, pk="ACCOUNT#{name}", sk="ACCOUNT"):
-    name: str
-    visits: int = 0
-
-
-class User(Entity, table=app, pk="USER#{user_id}", sk="PROFILE"):
-    user_id: str
-    email: Annotated[str, Unique()]
-    full_name: str = ""
-
-
-FOREVER = 1000
-LIZ = Key(Account, name="liz")
 
 
 @pytest.fixture

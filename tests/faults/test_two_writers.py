@@ -1,12 +1,11 @@
 """Two sessions that interfere, step by step: one wins, the other gets an error, and nothing is half done."""
 
 import threading
-from datetime import datetime
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dynaorm import Entity, ExpiresAt, F, Key, Retry, Table, Unique, inspect
+from dynaorm import F, Key, Retry, inspect
 from dynaorm.errors import (
     AlreadyExists,
     ConditionFailed,
@@ -15,50 +14,16 @@ from dynaorm.errors import (
     PlanTooLarge,
     StaleEntity,
 )
+from tests.faults.entities import Page, User, app, taken
 
 if TYPE_CHECKING:
     from tests.faults.conftest import Store
-
-app = Table("App")
-old_app = Table("OldApp")
-
-
-class User(Entity, table=app, pk="USER#{user_id}", sk="PROFILE"):
-    user_id: str
-    email: Annotated[str, Unique(normalize=str.casefold)]
-    phone: Annotated[str | None, Unique()] = None
-    full_name: str = ""
-
-
-class Login(Entity, table=app, pk="LOGIN#{login_id}", sk="LOGIN"):
-    login_id: str
-    code: Annotated[str, Unique()]
-    until: Annotated[datetime | None, ExpiresAt()] = None
-
-
-class Page(Entity, table=app, pk="PAGE#{name}", sk="TEXT", versioned=True):
-    name: str
-    text: str
-
-
-class OldUser(Entity, table=old_app, pk="USER#{user_id}", sk="PROFILE", name="User"):
-    user_id: str
-    email: Annotated[str, Unique()]
-
-
-class NewUser(Entity, table=Table("OldApp"), pk="USER#{user_id}", sk="PROFILE", name="User"):
-    user_id: str
-    email: Annotated[str, Unique(normalize=str.casefold)]
 
 
 @pytest.fixture
 def store(store: "Store") -> "Store":
     store.create(app)
     return store
-
-
-def taken(user_id: str, *values: str) -> list[str]:
-    return sorted([f"USER#{user_id} PROFILE", *(f"{value} {value}" for value in values)])
 
 
 # -- the same entity ---------------------------------------------------------------------------------------------------
@@ -221,7 +186,7 @@ def test_a_move_to_a_key_that_was_taken_meanwhile_moves_nothing(store: "Store") 
 def test_a_refused_block_changes_no_object(store: "Store") -> None:
     session = store.line().session
     one = session.save(User(user_id="1", email="1@x.org"))
-    session.save(Login(login_id="1", code="abc"))
+    session.save(User(user_id="2", email="2@x.org"))
     items, before = store.items(app), inspect(one)
     new, one.full_name = User(user_id="3", email="3@x.org"), "One"
 
@@ -229,7 +194,7 @@ def test_a_refused_block_changes_no_object(store: "Store") -> None:
         with session.transaction() as tx:
             tx.save(new)
             tx.save(one)
-            tx.delete(Key(Login, login_id="1"), condition=F.code == "xyz")
+            tx.delete(Key(User, user_id="2"), condition=F.full_name == "Two")
 
     with pytest.raises(ConditionFailed):
         block()

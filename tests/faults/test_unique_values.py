@@ -13,30 +13,18 @@ from dynaorm.errors import (
     StaleEntity,
     UniqueViolation,
 )
+from tests.faults.entities import User, app, taken
 
 if TYPE_CHECKING:
     from tests.faults.conftest import Store
 
-app = Table("App")
 old_app = Table("OldApp")
-
-
-class User(Entity, table=app, pk="USER#{user_id}", sk="PROFILE"):
-    user_id: str
-    email: Annotated[str, Unique(normalize=str.casefold)]
-    phone: Annotated[str | None, Unique()] = None
-    full_name: str = ""
 
 
 class Login(Entity, table=app, pk="LOGIN#{login_id}", sk="LOGIN"):
     login_id: str
     code: Annotated[str, Unique()]
     until: Annotated[datetime | None, ExpiresAt()] = None
-
-
-class Page(Entity, table=app, pk="PAGE#{name}", sk="TEXT", versioned=True):
-    name: str
-    text: str
 
 
 class OldUser(Entity, table=old_app, pk="USER#{user_id}", sk="PROFILE", name="User"):
@@ -53,10 +41,6 @@ class NewUser(Entity, table=Table("OldApp"), pk="USER#{user_id}", sk="PROFILE", 
 def store(store: "Store") -> "Store":
     store.create(app)
     return store
-
-
-def taken(user_id: str, *values: str) -> list[str]:
-    return sorted([f"USER#{user_id} PROFILE", *(f"{value} {value}" for value in values)])
 
 
 def test_of_two_creations_with_one_value_the_second_is_told_whose_it_is(store: "Store") -> None:

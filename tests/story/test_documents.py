@@ -1,4 +1,4 @@
-"""Runs the Python blocks of the documents that teach by example, from top to bottom, and checks the stored items."""
+"""The documents: their Python runs from top to bottom and leaves sound tables, and their links lead somewhere."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,8 @@ import pytest
 from dynaorm import Session, Table
 from dynaorm.testing import assert_consistent, strict_moto
 
-DOCS = Path(__file__).parents[2] / "docs"
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
 
 
 @pytest.mark.parametrize("name", ["aggregates", "concepts", "entities", "versions", "writing"])
@@ -23,3 +24,36 @@ def test_a_document_runs_and_leaves_a_table_in_which_everything_fits(name: str) 
         assert tables
         assert_consistent(session, *tables)
         assert list(session.verify(*tables)) == []
+
+
+def test_the_plan_that_concepts_shows_is_the_one_that_its_example_prints(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    page = (DOCS / "concepts.md").read_text()
+    (example,) = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    with strict_moto(), Session(region="us-east-1") as session:
+        exec(example, {"__name__": "docs.concepts", "session": session})
+    assert re.sub(r"\b[0-9a-f]{32}\b", "5bfd…", capsys.readouterr().out) in page
+
+
+PAGES = [
+    page
+    for folder in (".", "docs", "examples", "benchmarks/peers", "tests")
+    for page in (ROOT / folder).glob("*.md")
+]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_link_of_a_document_leads_to_a_file_and_a_heading(page: Path) -> None:
+    text = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+    for link in re.findall(r"\]\((?!https?:)([^)\s]+)\)", text):
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        assert target.exists(), link
+        assert not anchor or anchor in anchors(target), link
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors that GitHub gives to the headings of a page."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}

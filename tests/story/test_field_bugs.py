@@ -1,11 +1,12 @@
 """Bugs of other libraries with unique values. The test names say what dynaorm does instead."""
 
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import pytest
 from pydantic import Field, SecretStr, field_serializer
 
-from dynaorm import Attribute, Entity, GlobalIndex, Index, Key, Table, Unique
+from dynaorm import Attribute, Entity, Key, Session, Table, Unique
 from dynaorm.errors import (
     AlreadyExists,
     InvalidValue,
@@ -13,26 +14,10 @@ from dynaorm.errors import (
     StaleEntity,
     UniqueViolation,
 )
+from tests.story.field_bugs import LegacyUser, User, app, table_of
 
 if TYPE_CHECKING:
     from tests.story.conftest import Engine
-
-app = Table("App", indexes=[GlobalIndex("GSI1")])
-# An existing table, whose items have neither type nor revision.
-legacy = Table("Legacy", type_attribute=None, revision_attribute=None)
-
-
-class User(Entity, table=app, pk="USER#{user_id}", sk="PROFILE"):
-    user_id: str
-    email: Annotated[str | None, Unique(normalize=str.casefold)] = None
-    city: str | None = None
-    by_city = Index("GSI1", pk="CITY#{city}", sk="USER#{user_id}")
-
-
-class LegacyUser(Entity, table=legacy, pk="USER#{user_id}", sk="PROFILE"):
-    user_id: str
-    email: Annotated[str | None, Unique(normalize=str.casefold)] = None
-    city: str | None = None
 
 
 class Member(Entity, table=app, pk="MEMBER#{member_id}", sk="MEMBER"):
@@ -62,7 +47,7 @@ class Hidden(Entity, table=app, pk="HIDDEN#{hidden_id}", sk="HIDDEN"):
 @pytest.fixture(params=[User, LegacyUser], ids=["revision", "legacy"])
 def kind(request: pytest.FixtureRequest, engine: "Engine") -> Any:
     """A user class: of a table whose items have a revision, and of one whose items do not."""
-    engine.create(app if request.param is User else legacy)
+    engine.create(table_of(request.param))
     return request.param
 
 
@@ -75,6 +60,14 @@ def users(engine: "Engine", table: Table) -> dict[str, str | None]:
     }
 
 
+def pass_on(session: Session, kind: Any) -> None:
+    """Another writer gives the address of the first user to a second one."""
+    first = session.get_one(kind, user_id="u1")
+    first.email = "z@x"
+    session.save(first)
+    session.save(kind(user_id="u2", email="a@x"))
+
+
 # -- two writers -------------------------------------------------------------------------------------------------------
 
 
@@ -82,17 +75,10 @@ def test_a_change_made_ready_before_the_value_went_to_another_cannot_delete_the_
     engine: "Engine", kind: Any
 ) -> None:
     """Bug: the old value's guard is deleted whoever owns it by then, so two users end up with one address."""
-    table = app if kind is User else legacy
+    table = table_of(kind)
     with engine.session() as other:
-
-        def meanwhile() -> None:
-            first = other.get_one(kind, user_id="u1")
-            first.email = "z@x"
-            other.save(first)
-            other.save(kind(user_id="u2", email="a@x"))
-
         other.save(kind(user_id="u1", email="a@x"))
-        with engine.session(before=("TransactWriteItems", meanwhile)) as session:
+        with engine.session(before=("TransactWriteItems", partial(pass_on, other, kind))) as session:
             mine = session.get_one(kind, user_id="u1")
             mine.email = "b@x"
             with pytest.raises(StaleEntity):
@@ -108,17 +94,10 @@ def test_a_change_by_key_gives_up_the_value_that_is_stored_when_it_commits(
     engine: "Engine", kind: Any
 ) -> None:
     """Bug: an update by key releases the value it read, although somebody else may hold it by then."""
-    table = app if kind is User else legacy
+    table = table_of(kind)
     with engine.session() as other:
-
-        def meanwhile() -> None:
-            first = other.get_one(kind, user_id="u1")
-            first.email = "z@x"
-            other.save(first)
-            other.save(kind(user_id="u2", email="a@x"))
-
         other.save(kind(user_id="u1", email="a@x"))
-        with engine.session(before=("TransactWriteItems", meanwhile)) as session:
+        with engine.session(before=("TransactWriteItems", partial(pass_on, other, kind))) as session:
             assert session.update(Key(kind, user_id="u1"), {"email": "b@x"}).email == "b@x"
     assert users(engine, table) == {"u1": "b@x", "u2": "a@x"}
     assert engine.guards(table) == {"email#a@x": "USER#u2", "email#b@x": "USER#u1"}
@@ -126,7 +105,7 @@ def test_a_change_by_key_gives_up_the_value_that_is_stored_when_it_commits(
 
 def test_of_two_changes_from_one_read_the_loser_leaves_no_orphan_guard(engine: "Engine", kind: Any) -> None:
     """Bug: both writes succeed, and the guard of the overwritten value blocks that value for ever."""
-    table = app if kind is User else legacy
+    table = table_of(kind)
     with engine.session() as one, engine.session() as two:
         one.save(kind(user_id="u1", email="a@x"))
         mine, theirs = one.get_one(kind, user_id="u1"), two.get_one(kind, user_id="u1")
@@ -145,7 +124,7 @@ def test_a_guard_that_somebody_elses_repair_gave_away_is_left_alone_and_reported
     engine: "Engine", kind: Any, work: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Bug: a former owner of a value deletes its guard, even after the value was given to somebody else by hand."""
-    table = app if kind is User else legacy
+    table = table_of(kind)
     with engine.session() as session:
         mine = session.save(kind(user_id="u1", email="a@x"))
         others = {"M": {"PK": {"S": "USER#u2"}, "SK": {"S": "PROFILE"}}}
@@ -169,7 +148,7 @@ def test_an_overwrite_gives_up_the_values_of_what_it_replaces_and_keeps_its_own(
     engine: "Engine", kind: Any
 ) -> None:
     """Bug: an overwriting put leaves the old guard behind, or reports that its own value is taken."""
-    table = app if kind is User else legacy
+    table = table_of(kind)
     with engine.session() as session:
         session.save(kind(user_id="u1", email="a@x"))
         session.save(kind(user_id="u1", email="b@x"), overwrite=True)
@@ -209,6 +188,7 @@ def test_a_move_takes_everything_stored_along_and_leaves_nothing_behind(engine: 
             "user_id": {"S": "u9"},
             "email": {"S": "a@x"},
             "city": {"S": "Turin"},
+            "visits": {"N": "0"},
             "unknownToTheClass": {"S": "kept"},
         },
         {"PK": {"S": "email#a@x"}, "SK": {"S": "email#a@x"}, "owner": {"M": key}},
@@ -219,7 +199,7 @@ def test_a_move_neither_overwrites_its_target_nor_takes_along_a_stale_copy(
     engine: "Engine", kind: Any
 ) -> None:
     """Bug: the new key is put, and the old one deleted, without a condition."""
-    table = app if kind is User else legacy
+    table = table_of(kind)
     with engine.session() as session:
         mine = session.save(kind(user_id="u1", email="a@x"))
         session.save(kind(user_id="u2", email="b@x"))
@@ -291,7 +271,7 @@ def test_a_unique_value_set_to_itself_is_no_change_and_one_changed_in_case_alone
     engine: "Engine", kind: Any
 ) -> None:
     """Bug: the guard is put and deleted in one transaction, which DynamoDB refuses."""
-    table = app if kind is User else legacy
+    table = table_of(kind)
     with engine.session() as session:
         user = session.save(kind(user_id="u1", email="a@x"))
         before = engine.raw(table)

@@ -1,48 +1,24 @@
 """Bugs of other libraries with reads before writes, silent failures, and retries."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dynaorm import Entity, F, Key, Table, Unique, inspect
+from dynaorm import F, Key, inspect
 from dynaorm.errors import ConditionFailed, Contention, OutcomeUnknown, PlanTooLarge, UniqueViolation
 from dynaorm.flow.protocol.call import Call, Reason, Refusal, Reply, Transport
 from dynaorm.testing.faults import Fault, conflict, in_progress, lost_answer, lost_request, throttle
+from tests.story.field_bugs import LegacyUser, Note, User, app, table_of
 
 if TYPE_CHECKING:
     from tests.story.conftest import Engine
-
-app = Table("App")
-# An existing table, whose items have neither type nor revision.
-legacy = Table("Legacy", type_attribute=None, revision_attribute=None)
-
-
-class User(Entity, table=app, pk="USER#{user_id}", sk="PROFILE"):
-    user_id: str
-    email: Annotated[str | None, Unique()] = None
-    visits: int = 0
-
-
-class LegacyUser(Entity, table=legacy, pk="USER#{user_id}", sk="PROFILE"):
-    user_id: str
-    email: Annotated[str | None, Unique()] = None
-    visits: int = 0
-
-
-class Note(Entity, table=app, pk="NOTE#{note_id}", sk="NOTE", versioned=True):
-    note_id: str
-    text: str = ""
 
 
 @pytest.fixture(params=[User, LegacyUser], ids=["revision", "legacy"])
 def kind(request: pytest.FixtureRequest, engine: "Engine") -> Any:
     """A user class: of a table whose items have a revision, and of one whose items do not."""
-    engine.create(app if request.param is User else legacy)
+    engine.create(table_of(request.param))
     return request.param
-
-
-def table_of(kind: Any) -> Table:
-    return app if kind is User else legacy
 
 
 # -- reads before writes -----------------------------------------------------------------------------------------------

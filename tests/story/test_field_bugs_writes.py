@@ -1,10 +1,10 @@
 """Bugs of other libraries with versions, keys, conditions and retries."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dynaorm import Entity, F, GlobalIndex, Index, Key, Table, Unique, inspect
+from dynaorm import Entity, F, Key, Table, inspect
 from dynaorm.errors import (
     AlreadyExists,
     ConditionFailed,
@@ -14,40 +14,16 @@ from dynaorm.errors import (
     StaleEntity,
     UniqueViolation,
 )
+from tests.story.field_bugs import LegacyNote, Note, User, app, table_of
 
 if TYPE_CHECKING:
     from tests.story.conftest import Engine
-
-app = Table("App", indexes=[GlobalIndex("GSI1")])
-# An existing table, whose items have neither type nor revision.
-legacy = Table("Legacy", type_attribute=None, revision_attribute=None)
-
-
-class User(Entity, table=app, pk="USER#{user_id}", sk="PROFILE"):
-    user_id: str
-    email: Annotated[str | None, Unique()] = None
-    phone: Annotated[str | None, Unique()] = None
-    city: str | None = None
-    visits: int = 0
-    by_city = Index("GSI1", pk="CITY#{city}", sk="USER#{user_id}")
-
-
-class Note(Entity, table=app, pk="NOTE#{note_id}", sk="NOTE", versioned=True):
-    note_id: str
-    text: str = ""
-    owner_mail: Annotated[str | None, Unique()] = None
-
-
-class LegacyNote(Entity, table=legacy, pk="NOTE#{note_id}", sk="NOTE", versioned=True):
-    note_id: str
-    text: str = ""
-    owner_mail: Annotated[str | None, Unique()] = None
 
 
 @pytest.fixture(params=[Note, LegacyNote], ids=["revision", "legacy"])
 def note(request: pytest.FixtureRequest, engine: "Engine") -> Any:
     """A versioned class: of a table whose items have a revision, and of one whose items do not."""
-    engine.create(app if request.param is Note else legacy)
+    engine.create(table_of(request.param))
     return request.param
 
 
@@ -72,7 +48,7 @@ def test_a_refused_save_leaves_version_and_revision_as_they_were_so_a_retry_cann
     engine: "Engine", note: Any
 ) -> None:
     """Bug: the version is raised in memory before the write, so saving the refused object again succeeds."""
-    table = app if note is Note else legacy
+    table = table_of(note)
     with engine.session() as one, engine.session() as two:
         one.save(note(note_id="n1", text="first"))
         mine, theirs = one.get_one(note, note_id="n1"), two.get_one(note, note_id="n1")
@@ -115,7 +91,7 @@ def test_a_partial_update_writes_a_version_and_makes_earlier_copies_stale(
     engine: "Engine", note: Any
 ) -> None:
     """Bug: an update neither checks nor raises the version, so a stale save overwrites it unnoticed."""
-    table = app if note is Note else legacy
+    table = table_of(note)
     with engine.session() as session:
         session.save(note(note_id="n1", text="first"))
         stale = session.get_one(note, note_id="n1")
@@ -174,7 +150,7 @@ def test_a_new_entity_does_not_overwrite_an_item_without_revision(engine: "Engin
 
 def test_a_save_after_somebody_deleted_it_does_not_bring_it_back(engine: "Engine", note: Any) -> None:
     """Bug: the condition "absent, or of my version" lets a stale object create the deleted item again."""
-    table = app if note is Note else legacy
+    table = table_of(note)
     with engine.session() as one, engine.session() as two:
         mine = one.save(note(note_id="n1", text="mine", owner_mail="a@x"))
         two.delete(Key(note, note_id="n1"))
@@ -207,7 +183,7 @@ def test_an_update_of_what_is_not_there_leaves_no_ghost(engine: "Engine", note: 
 
 def test_the_tenth_and_the_hundredth_version_are_newer_than_the_ninth(engine: "Engine", note: Any) -> None:
     """Bug: ``v10_`` sorts before ``v9_``, so from the tenth version on the ninth is taken for the latest."""
-    table = app if note is Note else legacy
+    table = table_of(note)
     with engine.session() as session:
         mine = session.save(note(note_id="n1", text="1"))
         for number in (*range(2, 13), 99, 100, 101):

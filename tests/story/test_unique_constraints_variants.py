@@ -3,35 +3,20 @@
 from typing import TYPE_CHECKING, Annotated, Any
 
 import pytest
+from bobby_tables import User
+from bobby_tables import users as published
+from two_tables import User as Guarded
+from two_tables import guards
+from two_tables import users as data
 
-from dynaorm import Attribute, Entity, Key, Table, Unique
+from dynaorm import Entity, Key, Table, Unique
 from dynaorm.errors import OwnerUnknown, UniqueViolation
 
 if TYPE_CHECKING:
     from tests.story.conftest import Engine
 
-published = Table("User", pk="pk", sk=None, type_attribute=None, revision_attribute=None)
-
-guards = Table("UserGuards", pk="pk", sk=None)
-data = Table("UserData", pk="pk", sk=None, type_attribute=None, revision_attribute=None, guard_table=guards)
-
 app_guards = Table("AppGuards")
 app = Table("App", guard_table=app_guards)
-
-
-class User(Entity, table=published, pk="{pk}"):
-    pk: str
-    user_name: Annotated[str, Unique(), Attribute("userName")]
-    email: Annotated[str, Unique()]
-    full_name: Annotated[str, Attribute("fullName")]
-    phone_number: Annotated[str, Attribute("phoneNumber")]
-
-
-class Guarded(Entity, table=data, pk="{pk}"):
-    pk: str
-    user_name: Annotated[str, Unique(), Attribute("userName")]
-    email: Annotated[str, Unique()]
-    full_name: Annotated[str, Attribute("fullName")]
 
 
 class AppGuarded(Entity, table=app, pk="USER#{user_id}", sk="PROFILE", name="User"):
@@ -64,7 +49,7 @@ def row(pk: str, user_name: str, email: str, full_name: str) -> dict[str, Any]:
 
 def guard(engine: "Engine", key: str, owner: str) -> dict[str, Any]:
     """A guard in another table also names the owner's declared table, because two tables may use the same keys."""
-    return {"pk": {"S": key}, "owner": {"M": {"table": {"S": "UserData"}, "pk": {"S": owner}}}}
+    return {"pk": {"S": key}, "owner": {"M": {"table": {"S": "User"}, "pk": {"S": owner}}}}
 
 
 BOBBY_ROW = row(BOBBY, "btables", "bobby.tables@gmail.com", "Bobby Tables")
@@ -79,7 +64,7 @@ def test_with_two_tables_the_user_is_in_one_and_the_guards_in_the_other(engine: 
         tx.save(bobby())
     assert engine.operations == ["TransactWriteItems"]
     tables = [action["Put"]["TableName"] for action in engine.calls[0].request["TransactItems"]]
-    assert tables == [engine.name("UserData"), engine.name("UserGuards"), engine.name("UserGuards")]
+    assert tables == [engine.name("User"), engine.name("UserGuards"), engine.name("UserGuards")]
     assert engine.raw(data) == [BOBBY_ROW]
     assert engine.raw(guards) == [
         guard(engine, "email#bobby.tables@gmail.com", BOBBY),
