@@ -23,10 +23,11 @@ from dynaorm.errors import (
     UniqueViolation,
 )
 from dynaorm.flow.protocol.call import Call, Reply
-from tests.faults.entities import Page, app
 
 if TYPE_CHECKING:
     from tests.faults.conftest import Store
+
+app = Table("App")
 
 
 class Member(Entity, table=app, pk="MEMBER#{club}#{name}", sk="M", unique={"seat": ("hall", "place")}):
@@ -35,6 +36,11 @@ class Member(Entity, table=app, pk="MEMBER#{club}#{name}", sk="M", unique={"seat
     email: Annotated[str | None, Unique()] = None
     hall: str | None = None
     place: str | None = None
+
+
+class Page(Entity, table=app, pk="PAGE#{name}", sk="TEXT", versioned=True):
+    name: str
+    text: str
 
 
 class Size(Enum):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dynaorm import F, inspect
+from dynaorm import F, Session, inspect
 from dynaorm.errors import EntityNotFound, OutcomeUnknown, StaleEntity, StoreError, UsageError
 from dynaorm.flow.protocol.call import Call, Reply, Transport
 from dynaorm.testing.faults import Fault, lost_answer, lost_request, throttle
@@ -218,17 +218,22 @@ def test_an_interrupt_in_the_middle_of_an_attempt_is_settled_by_the_next_save(
     assert inspect(subject).revision == store.items(app)[0]["_rev"]["S"]
 
 
-def test_an_interrupt_during_a_pause_after_a_lost_answer_is_settled_too(moto: "Store") -> None:
-    session, wire = moto.line(lost_answer())
+def interrupted_in_its_pause(moto: "Store", session: Session, account: Account) -> None:
+    """Save an account, and stop the program in the first pause between two attempts."""
 
     def stop(seconds: float) -> None:
         raise KeyboardInterrupt
 
-    account = Account(name="liz")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(moto.clock, "pause", stop)
         with pytest.raises(KeyboardInterrupt):
             session.save(account)
+
+
+def test_an_interrupt_during_a_pause_after_a_lost_answer_is_settled_too(moto: "Store") -> None:
+    session, wire = moto.line(lost_answer())
+    account = Account(name="liz")
+    interrupted_in_its_pause(moto, session, account)
     account.city = "Basel"
     session.save(account)
     assert [call.operation for call in wire.calls] == ["PutItem", "PutItem", "UpdateItem"]
@@ -237,15 +242,8 @@ def test_an_interrupt_during_a_pause_after_a_lost_answer_is_settled_too(moto: "S
 def test_an_interrupt_during_a_pause_after_a_refusal_leaves_nothing_to_settle(moto: "Store") -> None:
     """Every attempt was refused: a write that the caller gave up must not happen later."""
     session, wire = moto.line(throttle())
-
-    def stop(seconds: float) -> None:
-        raise KeyboardInterrupt
-
     account = Account(name="liz", city="Given up")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(moto.clock, "pause", stop)
-        with pytest.raises(KeyboardInterrupt):
-            session.save(account)
+    interrupted_in_its_pause(moto, session, account)
     account.city = "Basel"
     session.save(account)
     assert [call.operation for call in wire.calls] == ["PutItem", "PutItem"]
