@@ -2,12 +2,15 @@
 
 ``Ksuid`` and ``KsuidMs`` are svix-ksuid's, made safe to be the type of a field: whatever is no KSUID is a ValueError,
 comparing with anything else is no error, and a datetime without a time zone is refused, not taken as local time.
-Neither is monotonic: two made within one step sort by chance, and the order between machines is that of their clocks.
+Two that are made within one step sort by chance, except those of ``new_ksuid`` in one process. The order between
+machines is that of their clocks.
 """
 
 import re
 import struct
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from itertools import count
 from typing import Final, Self
 
 import ksuid
@@ -21,6 +24,11 @@ _END: Final = _EPOCH + timedelta(seconds=2**32)
 _TICK: Final = timedelta(microseconds=1)
 _SECOND: Final = timedelta(seconds=1)
 _FOUR_MILLISECONDS: Final = timedelta(milliseconds=4)
+
+# For each of the latest seconds, the numbers of the KSUIDs that ``new_ksuid`` makes in it. Instead of a lock, which
+# could stay locked in a forked process, threads rely on dict.setdefault and next(count), which are atomic.
+_NUMBERS: Final[dict[bytes, Iterator[int]]] = {}
+_SECONDS: Final = 60
 
 
 def _is_text(data: object) -> bool:
@@ -155,8 +163,17 @@ class KsuidMs(_Safe, ksuid.KsuidMs):
 
 
 def new_ksuid() -> str:
-    """The text of a new KSUID, for ``Field(default_factory=new_ksuid)``."""
-    return str(Ksuid())
+    """Return the text of a new KSUID, for ``Field(default_factory=new_ksuid)``.
+
+    The KSUIDs of one process come in order, unless its clock is set back: the first half of the payload counts up from
+    a random number in each second, and the second half is random.
+    """
+    fresh = bytes(Ksuid())
+    second, start = fresh[:4], int.from_bytes(fresh[4:12], "big") >> 1
+    numbers = _NUMBERS.setdefault(second, count(start))
+    for old in sorted([*_NUMBERS])[:-_SECONDS]:
+        _NUMBERS.pop(old, None)
+    return str(Ksuid.from_bytes(second + next(numbers).to_bytes(8, "big") + fresh[12:]))
 
 
 def ksuid_range(start: datetime, end: datetime) -> tuple[str, str]:
