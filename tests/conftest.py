@@ -10,11 +10,9 @@ from typing import Any
 import pytest
 from hypothesis import Phase, settings
 
-from dynaorm.flow.protocol.call import Call, Transport
-from dynaorm.testing.clock import FakeClock
-from dynaorm.testing.faults import FaultyTransport
+from dynaorm import Call, Session, Transport
+from dynaorm.testing import FakeClock, FaultyTransport, strict_moto, tables_of
 from dynaorm.testing.ministack import Ministack, find_ministack
-from dynaorm.testing.moto_engine import strict_moto
 from dynaorm.testing.road import transport_to
 from dynaorm.transport.pynamodb import PynamoTransport
 from tests.raw_tables import REGION, aws_client
@@ -100,6 +98,16 @@ def moto(engine: Transport) -> Iterator[Transport]:
 def wire(moto: Transport) -> FaultyTransport:
     """The same DynamoDB behind a transport that records every call, without faults."""
     return FaultyTransport(moto)
+
+
+@pytest.fixture
+def session(request: pytest.FixtureRequest, wire: FaultyTransport, clock: FakeClock) -> Iterator[Session]:
+    """A session on ``wire``, with the tables of the classes that the test's module names."""
+    with Session(transport=wire, clock=clock) as session:
+        for table in tables_of(request.module):
+            session.create_table(table)
+        wire.calls.clear()
+        yield session
 
 
 # -- both engines, each with a transport and AWS's own client, made once -----------------------------------------------

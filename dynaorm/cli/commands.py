@@ -13,7 +13,7 @@ from dynaorm.cli.target import importable, keep_totals, load_target, table_names
 from dynaorm.errors import DynaormError
 from dynaorm.flow.integrity.finding import Finding, Mended
 from dynaorm.integrity.run import RunOptions, backfill, repair, verify
-from dynaorm.session.sync import Session
+from dynaorm.session.session import Session
 
 Work = Callable[..., Iterable[Finding | Mended]]
 

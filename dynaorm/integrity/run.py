@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table
+from dynaorm.errors import TableNotFound
 from dynaorm.flow.bulk.limits import Progress
 from dynaorm.flow.integrity.finding import Diagnosis, Finding, FindingKind, Mended, Outcome
 from dynaorm.flow.integrity.repair import completion, dealing, unsettled
@@ -21,7 +23,7 @@ from dynaorm.flow.protocol.call import Flow
 from dynaorm.integrity.checkpoint import Checkpoint
 from dynaorm.integrity.report import DuplicatesFile, as_json, finding_in, mended_in
 from dynaorm.record import replace
-from dynaorm.session.sync import Session
+from dynaorm.session.session import Session
 
 Named = Table | type[Any]
 
@@ -105,6 +107,51 @@ def backfill(session: Session, *named: Named, options: RunOptions = DEFAULT) -> 
     yield from _mended("backfill", session, named, options)
 
 
+@dataclass(frozen=True)
+class TablePlace:
+    """Where a table is.
+
+    Attributes:
+        declared: its declared name.
+        name: its physical name.
+        account: the AWS account; None if its ARN does not tell.
+        region: the AWS Region; None if its ARN does not tell.
+        items: the approximate number of its items, which DynamoDB updates every six hours.
+    """
+
+    declared: str
+    name: str
+    account: str | None
+    region: str | None
+    items: int | None
+
+
+def written_tables(session: Session, *named: Named) -> list[TablePlace]:
+    """The tables that a repair or a backfill of some tables and classes may write, and where they are.
+
+    Tables of guards and totals that do not exist are left out.
+
+    Raises:
+        UsageError, Throttled, Unreachable, TableNotFound: as ``verify``.
+    """
+    work = verification(named, session._context)
+    found = []
+    for table in work.scope.known_tables:
+        try:
+            (described,) = session._run(describe([table], session._context))
+        except TableNotFound:
+            if table in work.scope.tables:
+                raise
+            continue
+        # arn:aws:dynamodb:REGION:ACCOUNT:table/NAME
+        parts = [*described.get("TableArn", "").split(":"), *[""] * 5]
+        name = session._context.table_name(table.name)
+        found.append(
+            TablePlace(table.name, name, parts[4] or None, parts[3] or None, described.get("ItemCount"))
+        )
+    return found
+
+
 def _mended(name: str, session: Session, named: Sequence[Named], options: RunOptions) -> Iterator[Mended]:
     with _Job(name, session, named, options) as job:
         yield from map(mended_in, job.reported())
@@ -157,7 +204,9 @@ class _Job(ExitStack):
             "work": name,
             "tables": [[one.get("TableArn"), one.get("TableId")] for one in described],
             "named": [one.name if isinstance(one, Table) else one.__qualname__ for one in named],
-            "classes": [_shape(one) for table in self.work.scope.tables for one in table.mappings.values()],
+            "classes": [
+                _shape(one) for table in self.work.scope.tables for one in catalog_of(table).mappings.values()
+            ],
             "segments": [options.segments, options.segment],
             "foreign": sorted(options.foreign_attributes),
         }

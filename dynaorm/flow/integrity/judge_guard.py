@@ -6,6 +6,7 @@ have to decide.
 
 from collections.abc import Sequence
 
+from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.dispatch import NotAnEntity, classify
 from dynaorm.entity.key import found_key
 from dynaorm.entity.mapping.constraint import OWNER, TABLE
@@ -241,7 +242,7 @@ def _mapping_at(owner: ItemAddress, item: Item | None) -> EntityMapping | None:
     found = classify(owner.table, item) if item is not None else None
     if isinstance(found, EntityMapping):
         return found
-    entity = found_key(owner.table.mappings, owner.key).entity
+    entity = found_key(catalog_of(owner.table).mappings, owner.key).entity
     if entity is not None:
         return mapping_of(entity)
-    return next(iter(owner.table.mappings.values()), None)
+    return next(iter(catalog_of(owner.table).mappings.values()), None)

@@ -11,6 +11,7 @@ from dataclasses import field
 from decimal import Decimal
 from typing import Any, Final
 
+from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.declare.registry import is_of
 from dynaorm.entity.dispatch import classify
 from dynaorm.entity.key import found_key, stored_key
@@ -96,7 +97,11 @@ def looks_wrong(counted: tuple[ItemAddress, Totals], item: Item | None, scope: S
 def _target(address: ItemAddress, item: Item | None, scope: Scope) -> EntityMapping | None:
     """The class of a target that exists or can be created; None if no totals are kept in it, or verified."""
     if item is None:
-        entity = found_key(address.table.mappings, address.key).entity if scope.with_new_targets else None
+        entity = (
+            found_key(catalog_of(address.table).mappings, address.key).entity
+            if scope.with_new_targets
+            else None
+        )
         mapping = mapping_of(entity) if entity is not None else None
         return (
             mapping if mapping is not None and scope.covers_totals(mapping) and can_be_made(mapping) else None

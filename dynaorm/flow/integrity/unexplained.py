@@ -9,6 +9,7 @@ Rule 3. An item is a guard item only if it has the attributes of one, and no oth
 
 from collections.abc import Iterable
 
+from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.dispatch import NotAnEntity, classify
 from dynaorm.entity.mapping.constraint import OWNER
 from dynaorm.entity.mapping.mapping import DELETED, VERSION, VERSION_AT, EntityMapping
@@ -59,7 +60,7 @@ def doubt_about(table: Table, item: Item, scope: Scope) -> Doubt | None:
     if isinstance(found, EntityMapping):
         newer = newer_than(found, item, scope) if found.aggregates else ""
         return Doubt(found.name, newer) if newer else None
-    if found is not NotAnEntity.UNKNOWN or not table.mappings:
+    if found is not NotAnEntity.UNKNOWN or not catalog_of(table).mappings:
         return None
     attribute = table.type_attribute
     if attribute is None:
