@@ -5,6 +5,7 @@ to there, so a run that was killed at any moment resumes from a consistent state
 """
 
 import json
+import os
 import sqlite3
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,6 +22,7 @@ from dynaorm.flow.integrity.ledger import MOST_CLAIMANTS, Totals, add_up
 from dynaorm.flow.integrity.scan import ScanSegment
 from dynaorm.flow.integrity.stored_check import ItemAddress
 from dynaorm.flow.integrity.verify import Verification
+from dynaorm.integrity.report import private
 from dynaorm.item.value import Item
 from dynaorm.plan.aggregates import Due
 
@@ -57,6 +59,9 @@ class Checkpoint:
         self._work = json.dumps(work, sort_keys=True)
         self._tables: dict[str, Table] = {}
         try:
+            if path is not None:
+                # It holds keys and values of users, so only the owner may read it. SQLite's journal files follow.
+                os.close(private(str(path), os.O_RDWR | os.O_CREAT))
             # SQLite makes a temporary file for an empty name.
             self._file = sqlite3.connect("" if path is None else path, isolation_level=None)
             self._file.executescript(_SCHEMA)

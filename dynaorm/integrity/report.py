@@ -1,6 +1,7 @@
 """Write findings as JSON lines, one object per line with binary values in base64, and read them back."""
 
 import json
+import os
 from base64 import b64decode, b64encode
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,7 +28,7 @@ def as_json(found: Finding | Mended) -> str:
         line["doubt"] = finding.doubt
     if isinstance(found, Mended):
         line["outcome"] = found.outcome.value
-        if found.outcome is Outcome.LEFT:
+        if found.outcome in (Outcome.LEFT, Outcome.STOPPED):
             line["reason"] = found.reason
         if found.plan is not None:
             line["plan"] = found.plan.explain()
@@ -84,7 +85,8 @@ class DuplicatesFile:
         self._written = {_identity(line) for line in kept}
         if self._path.exists():
             self._path.write_text("".join(kept))
-        self._file = self._path.open("a")
+        # It holds values of users, so only the owner may read it.
+        self._file = open(self._path, "a", opener=private)
         return self
 
     def __exit__(
@@ -101,6 +103,11 @@ class DuplicatesFile:
             self._written.add(identity)
             self._file.write(line)
             self._file.flush()
+
+
+def private(path: str, flags: int) -> int:
+    """An opener for files that only their owner may read, if they do not exist yet."""
+    return os.open(path, flags, 0o600)
 
 
 def _whole_lines(path: Path) -> Iterator[str]:
