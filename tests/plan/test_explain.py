@@ -157,7 +157,7 @@ def test_what_is_removed_for_good_is_a_version_or_the_tombstone(number: int | No
 
 def test_stored_text_cannot_begin_a_line_of_its_own() -> None:
     sentence = explained(Save(Note(note_id="1\n2. Put app\x1b[2J")))[1]
-    assert "PK=NOTE#1\\n2. Put app\\x1b[2J" in sentence
+    assert "id=NOTE#1\\n2. Put app\\x1b[2J" in sentence
     assert sentence.isprintable()
 
 
