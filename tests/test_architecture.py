@@ -76,7 +76,7 @@ TESTED_ELSEWHERE: dict[str, str] = {
 }
 """Modules without a test file of their own, and where their tests are ("plan/net.py": "plan/test_fold.py")."""
 
-PENDING_CLASS_NAMES = {"Remove", "RunFlow", "_Road"}
+PENDING_CLASS_NAMES = {"Remove", "_Road"}
 """Class names that still mean two things."""
 
 PENDING_WORDS = {
