@@ -90,6 +90,13 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
     return next(iter(difflib.get_close_matches(word, known, n=1)), None)
 
 
+def suggestion(word: str, known: Iterable[str]) -> str:
+    """The remedy for an unknown name: the one that was probably meant, or all that there are."""
+    known = list(known)
+    close = nearest(word, known)
+    return f"did you mean {close!r}?" if close else f"name one of {', '.join(known)}"
+
+
 def _declared(error: type[Any], name: str) -> Field[Any]:
     """A field as its class declares it. Only its default remains an attribute of the class."""
     given: Any = vars(error).get(name, MISSING)

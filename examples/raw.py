@@ -8,7 +8,7 @@ from rich.markup import escape
 from rich.table import Column
 from rich.table import Table as Grid
 
-from dynaorm.testing.moto_engine import strict_moto
+from dynaorm.testing import strict_moto
 
 console = Console(width=150)
 

@@ -197,7 +197,7 @@ def _failures(plan: Plan, refusal: Refusal) -> list[Found]:
 # -- settling a plan by reading ----------------------------------------------------------------------------------------
 
 
-def resume(plan: Plan, context: Context, window: float) -> Flow[bool]:
+def resume(plan: object, context: Context, window: float) -> Flow[bool]:
     """Settle a plan whose outcome is unknown: True where it is in effect, False where it is not.
 
     Within the window it is sent again, the same token and the same bytes. A transaction refused then was never

@@ -55,7 +55,7 @@ def compile_plan(slots: Iterable[Slot], known: Known, setting: Setting) -> Plan:
 def _are_counted(nets: list[Net]) -> bool:
     """Whether a total may depend on any of these; a loop, because every save asks."""
     for net in nets:  # noqa: SIM110
-        if net.mapping.table.is_counted:
+        if net.mapping.table.rules.is_counted:
             return True
     return False
 

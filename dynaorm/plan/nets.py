@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
+from dynaorm.entity.declare.catalog import stored_class
 from dynaorm.entity.key import Key, stored_key
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.resolve import FieldResolver
@@ -148,7 +149,7 @@ def _is_same(left: Item, right: Item) -> bool:
 def _live(mapping: EntityMapping, key: Item, read: Item | None, now: float) -> EntityMapping:
     """The class of an item that was read by key. Raises EntityNotFound where no live one is there."""
     if read is not None and not mapping.is_tombstone(read):
-        stored = mapping.stored_class(read)
+        stored = stored_class(mapping, read)
         if (
             stored is not None
             and issubclass(stored.entity, mapping.entity)
@@ -192,7 +193,7 @@ def _inserted(slot: Slot, write: Save, read: Any, setting: Setting) -> Net:
     if mapping.is_tombstone(read):
         stored: EntityMapping | None = mapping
     elif write.overwrite:
-        stored = mapping.stored_class(read)
+        stored = stored_class(mapping, read)
     else:
         stored = None
     if stored is None:

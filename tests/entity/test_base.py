@@ -1,4 +1,4 @@
-"""Entity: what it adds to a pydantic model, and the loaded state an object carries."""
+"""Entity: class keywords, and the snapshot that copies and pickles keep."""
 
 import copy
 import pickle

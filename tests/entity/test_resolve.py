@@ -1,4 +1,4 @@
-"""What ``F`` builds, resolved against a class: stored names, encoded values, and mistakes."""
+"""``F`` expressions resolved against a class: stored names, encoded values, and errors."""
 
 from datetime import UTC, datetime
 from typing import Annotated, Any

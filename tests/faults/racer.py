@@ -160,7 +160,7 @@ def lossy(racer: Racer, me: str, rounds: int) -> int:
 def _is_in_effect(session: Session, unknown: OutcomeUnknown) -> bool:
     while True:
         try:
-            return session.resume(unknown.plan)  # type: ignore[arg-type]
+            return session.resume(unknown.plan)
         except StaleEntity:
             return False
         except OutcomeUnknown:

@@ -247,7 +247,7 @@ def test_an_update_by_key_whose_reading_back_fails_too_has_an_unknown_outcome(st
     )
     with pytest.raises(OutcomeUnknown) as caught:
         session.update(LIZ, F.visits.add(1))
-    assert store.line().session.resume(caught.value.plan) is True  # type: ignore[arg-type]
+    assert store.line().session.resume(caught.value.plan) is True
     assert [item["visits"] for item in store.items(app)] == [{"N": "1"}]
 
 
@@ -273,7 +273,7 @@ def test_an_update_exactly_once_that_cannot_be_read_back_is_no_unanswered_read(s
     session, _ = store.line(lost_answer(times=FOREVER, operation="GetItem"))
     with pytest.raises(OutcomeUnknown, match="the update was made") as caught:
         session.update(LIZ, F.visits.add(1), exactly_once=True)
-    assert store.line().session.resume(caught.value.plan) is True  # type: ignore[arg-type]
+    assert store.line().session.resume(caught.value.plan) is True
     assert [item["visits"] for item in store.items(app)] == [{"N": "1"}]
 
 
@@ -282,7 +282,7 @@ def test_an_update_exactly_once_of_what_is_deleted_before_it_is_read_back_says_s
     session, _ = store.line(store.meanwhile(lambda: store.line().session.delete(LIZ), "GetItem"))
     with pytest.raises(OutcomeUnknown, match="the update was made") as caught:
         session.update(LIZ, F.visits.add(1), exactly_once=True)
-    assert store.line().session.resume(caught.value.plan) is True  # type: ignore[arg-type]
+    assert store.line().session.resume(caught.value.plan) is True
     assert store.items(app) == []
 
 

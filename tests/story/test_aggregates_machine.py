@@ -145,7 +145,7 @@ class Machine(RuleBasedStateMachine):
         except OutcomeUnknown as unknown:
             event("unknown")
             with suppress(DynaormError):
-                self.calm.resume(unknown.plan)  # type: ignore[arg-type]
+                self.calm.resume(unknown.plan)
         except DynaormError as refused:
             event(type(refused).__name__)
             assert [*self.items(app), *self.items(tallies)] == before

@@ -2,13 +2,15 @@
 
 ``Ksuid`` and ``KsuidMs`` extend those of svix-ksuid so that they can be the type of a field. Anything that is not a
 KSUID raises a ValueError, a comparison with any other object works, and a datetime without a time zone is refused
-instead of being taken as local time. Neither kind is monotonic: two made within one step sort in random order, and the
-order between machines depends on their clocks.
+instead of being taken as local time. Two KSUIDs made within one step sort in random order, except those that one process
+makes with ``new_ksuid``. The order between machines depends on their clocks.
 """
 
 import re
 import struct
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from itertools import count
 from typing import Final, Self
 
 import ksuid
@@ -22,6 +24,11 @@ _END: Final = _EPOCH + timedelta(seconds=2**32)
 _TICK: Final = timedelta(microseconds=1)
 _SECOND: Final = timedelta(seconds=1)
 _FOUR_MILLISECONDS: Final = timedelta(milliseconds=4)
+
+# For each of the latest seconds, the numbers of the KSUIDs that ``new_ksuid`` makes in it. Instead of a lock, which
+# could stay locked in a forked process, threads rely on dict.setdefault and next(count), which are atomic.
+_NUMBERS: Final[dict[bytes, Iterator[int]]] = {}
+_SECONDS: Final = 60
 
 
 def _is_text(data: object) -> bool:
@@ -155,8 +162,17 @@ class KsuidMs(_Safe, ksuid.KsuidMs):
 
 
 def new_ksuid() -> str:
-    """The text of a new KSUID, for ``Field(default_factory=new_ksuid)``."""
-    return str(Ksuid())
+    """Return the text of a new KSUID, for ``Field(default_factory=new_ksuid)``.
+
+    The KSUIDs of one process come in order, unless its clock is set back: the first half of the payload counts up from
+    a random number in each second, and the second half is random.
+    """
+    fresh = bytes(Ksuid())
+    second, start = fresh[:4], int.from_bytes(fresh[4:12], "big") >> 1
+    numbers = _NUMBERS.setdefault(second, count(start))
+    for old in sorted([*_NUMBERS])[:-_SECONDS]:
+        _NUMBERS.pop(old, None)
+    return str(Ksuid.from_bytes(second + next(numbers).to_bytes(8, "big") + fresh[12:]))
 
 
 def ksuid_range(start: datetime, end: datetime) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""Keys of stored items: fields that live in them, items under keys of another make, and items of other classes."""
+"""Keys of stored items: fields stored in them, keys that differ from the fields, and items of other classes."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime

@@ -2,7 +2,10 @@
 
 import copy
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta, timezone
+from itertools import count
+from threading import Barrier
 from typing import Any
 
 import ksuid as svix
@@ -160,6 +163,37 @@ def test_a_new_ksuid_is_of_now() -> None:
     before = datetime.now(UTC).replace(microsecond=0)
     made = Ksuid.from_base62(new_ksuid())
     assert before <= made.datetime <= datetime.now(UTC)
+
+
+@given(st.integers(1, 300))
+def test_new_ksuids_come_in_the_order_they_are_made(number: int) -> None:
+    made = [new_ksuid() for _ in range(number)]
+    assert made == sorted(set(made))
+
+
+def test_new_ksuids_of_several_threads_come_in_order_and_are_unique() -> None:
+    turns, made = Barrier(4), list[list[str]]()
+
+    def make(_: int) -> list[str]:
+        own = []
+        for _ in range(50):
+            turns.wait()
+            own.append(new_ksuid())
+        return own
+
+    with ThreadPoolExecutor(4) as pool:
+        made = list(pool.map(make, range(4)))
+    rounds = [sorted(together) for together in zip(*made, strict=True)]
+    # Each round begins after the round before has ended, so that only those of one round may come in any order.
+    in_order = [one for together in rounds for one in together]
+    assert in_order == sorted(set(in_order))
+
+
+def test_only_the_latest_seconds_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    numbers = {second.to_bytes(4, "big"): count() for second in range(100)}
+    monkeypatch.setattr("dynaorm.entity.text.ksuid._NUMBERS", numbers)
+    made = Ksuid.from_base62(new_ksuid())
+    assert [*numbers] == [*(second.to_bytes(4, "big") for second in range(41, 100)), bytes(made)[:4]]
 
 
 @given(kinds, times, times, times)

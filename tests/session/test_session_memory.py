@@ -1,4 +1,4 @@
-"""A session, and the transport below it, hold nothing that grows with what was saved or read."""
+"""The memory of a session and its transport does not grow with the number of entities saved or read."""
 
 import gc
 import tracemalloc

@@ -1,4 +1,7 @@
-"""Queries: iterated page by page, or asked for at once."""
+# Generated from dynaorm/session/query.py by `make async`. Replacement that file, not this one.
+"""``AsyncQuery`` and ``AsyncCollection``: queries that are iterated page by page, or ended by a method."""
+
+from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from typing import Any, Generic, Protocol, TypeVar
@@ -17,23 +20,23 @@ S = TypeVar("S")
 T = TypeVar("T")
 
 
-class RunFlow(Protocol):
+class AsyncRunFlow(Protocol):
     """Runs a flow to its end."""
 
     async def __call__(self, flow: Flow[T], /) -> T: ...
 
 
 class AsyncQuery(Chain[E]):
-    """A query: immutable, lazy, and asked anew each time it is iterated or ended.
+    """A query: immutable, lazy, and sent anew each time you iterate or end it.
 
-    ``async for ticket in session.query(Ticket, project="p1").ge(number=10): ...`` reads page by page as it goes on.
+    ``async for ticket in session.query(Ticket, project="p1").ge(number=10): ...`` reads page by page as you iterate.
 
-    Raises (when asked, before anything is sent):
-        UsageError: no key of the class serves the fields; it names the index that would.
+    Raises (before anything is sent):
+        UsageError: the fields do not fit a key of the class. The message names an index that they fit, if there is one.
         InvalidValue: a value cannot be part of the key.
     """
 
-    def __init__(self, spec: QuerySpec, context: Context, run: RunFlow) -> None:
+    def __init__(self, spec: QuerySpec, context: Context, run: AsyncRunFlow) -> None:
         self._spec = spec
         self._context = context
         self._run = run
@@ -45,36 +48,37 @@ class AsyncQuery(Chain[E]):
                 yield one
 
     async def all(self) -> Results[E]:
-        """Everything that is found, in key order: a list with ``.requests`` and ``.read_units``."""
+        """Return all entities in key order: a list with ``.requests`` and ``.read_units``."""
         return await self._run(endings.all_of(self._spec, self._context))
 
     async def first(self) -> E | None:
-        """The first; None where nothing is found."""
+        """Return the first entity, or None."""
         return await self._run(endings.first_of(self._spec, self._context))
 
     async def one(self) -> E:
-        """The only one.
+        """Return the only entity.
 
         Raises:
-            EntityNotFound: nothing is found.
-            UsageError: several are found.
+            EntityNotFound: there is none.
+            UsageError: there are several.
         """
-        return await self._run(endings.one_of(self._spec, self._context))
+        found: E = await self._run(endings.one_of(self._spec, self._context))
+        return found
 
     async def count(self) -> int:
-        """How many are found. Every one of them is read, without its content."""
+        """Return the number of entities. Consumes the read capacity of all of them, but transfers no content."""
         return await self._run(endings.count_of(self._spec, self._context))
 
     async def page(self, size: int, /, *, after: str | None = None) -> Page[E]:
-        """The next ``size`` entities after a cursor, with the cursor of the page that follows.
+        """Return the next ``size`` entities after a cursor, with the cursor for the following page.
 
         Raises:
-            InvalidCursor: it is damaged, or another query's; nothing was sent.
+            InvalidCursor: the cursor is damaged or belongs to another query; nothing was sent.
         """
         return await self._run(endings.page_of(self._spec, self._context, size, after))
 
-    def keys(self) -> "AsyncQuery[Key[E]]":
-        """The same query, giving keys instead of entities; whole items are not fetched for an index that has none."""
+    def keys(self) -> AsyncQuery[Key[E]]:
+        """Return the same query for keys instead of entities. For an index, whole items are not fetched."""
         return AsyncQuery(keys_alone(self._spec), self._context, self._run)
 
 
@@ -82,7 +86,7 @@ class AsyncCollection(AsyncQuery[E], Generic[E, S]):
     """A query over the entities of several classes in one item collection."""
 
     async def split(self) -> S:
-        """Everything that is found, one list for each class, in the order the classes were named."""
+        """Return all entities, as one list for each class, in the order of the classes."""
         found: Any = endings.split(self._spec, await self.all())
         result: S = found
         return result

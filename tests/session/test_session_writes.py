@@ -1,7 +1,6 @@
-"""A session's writes of one entity, on a strict moto."""
+"""Writing one entity with a session, on a strict moto."""
 
-from collections.abc import Iterator
-from typing import Annotated, Any
+from typing import Any
 
 import pytest
 from pydantic import ConfigDict
@@ -9,12 +8,8 @@ from pydantic import ConfigDict
 from dynaorm import (
     Entity,
     F,
-    GlobalIndex,
-    Index,
     Key,
     Session,
-    Table,
-    Unique,
     detached,
     inspect,
 )
@@ -31,22 +26,10 @@ from dynaorm.errors import (
     UnknownField,
     UsageError,
 )
-from dynaorm.flow.protocol.call import Call, Reply, Transport
+from dynaorm.flow.protocol.call import Call, Transport
 from dynaorm.item.size import ITEM_LIMIT, TRANSACTION_LIMIT, item_size
-from dynaorm.item.value import Item
-from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.faults import FaultyTransport
-
-app = Table("sync-app", indexes=[GlobalIndex("GSI1")])
-
-
-class User(Entity, table=app, pk="USER#{user_id}", sk="U"):
-    user_id: str
-    email: Annotated[str | None, Unique(normalize=str.casefold)] = None
-    phone: Annotated[str | None, Unique()] = None
-    name: str = ""
-    team: str | None = None
-    by_team = Index("GSI1", pk="TEAM#{team}", sk="{user_id}")
+from tests.session.people import USER, User, app, items, operations
 
 
 class Staff(User):
@@ -62,32 +45,6 @@ class Frozen(Entity, table=app, pk="FROZEN#{name}", sk="F"):
     model_config = ConfigDict(frozen=True)
     name: str
     left: int = 0
-
-
-@pytest.fixture
-def session(wire: FaultyTransport, clock: FakeClock) -> Iterator[Session]:
-    with Session(transport=wire, clock=clock) as session:
-        session.create_table(app)
-        wire.calls.clear()
-        yield session
-
-
-USER = Key(User, user_id="1")
-
-
-def items(moto: Transport, table: str = "sync-app") -> dict[str, Item]:
-    """Every item by its partition key; versions by partition and sort key."""
-    reply: Reply = moto.call(Call("Scan", {"TableName": table, "ConsistentRead": True}))
-    return {
-        " ".join(item[name]["S"] for name in ("PK", "SK", "lock") if name in item): item
-        for item in reply["Items"]
-    }
-
-
-def operations(wire: FaultyTransport) -> list[str]:
-    found = [call.operation for call in wire.calls]
-    wire.calls.clear()
-    return found
 
 
 # -- save --------------------------------------------------------------------------------------------------------------
@@ -238,7 +195,7 @@ def test_what_cannot_be_stored_is_refused_unsent(
 
 def test_a_condition_is_checked_on_the_call(session: Session, wire: FaultyTransport) -> None:
     bad: Any = "left = 1"
-    with pytest.raises(UsageError, match="is no condition"):
+    with pytest.raises(UsageError, match="is not a condition"):
         session.save(Stock(sku="s"), condition=bad)
     with pytest.raises(UnknownField, match="did you mean 'left'"):
         session.save(Stock(sku="s"), condition=F.lft == 1)

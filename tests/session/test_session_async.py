@@ -1,4 +1,4 @@
-"""The asynchronous session: the synchronous one, awaited; cancelled at any time; in a web application."""
+"""The asynchronous session: it does what the synchronous one does, can be cancelled, and runs in a web application."""
 
 import asyncio
 import inspect
@@ -11,15 +11,28 @@ import pytest
 from fastapi import FastAPI, HTTPException
 
 import dynaorm
-from dynaorm import AsyncSession, Entity, F, GlobalIndex, Index, Key, Session, Table, Unique, any_of
+from dynaorm import (
+    AsyncSession,
+    AsyncTransport,
+    Call,
+    Entity,
+    F,
+    GlobalIndex,
+    Index,
+    Key,
+    NoAnswer,
+    Reply,
+    Session,
+    Table,
+    Unique,
+    any_of,
+)
 from dynaorm import inspect as look
 from dynaorm.errors import BulkError, OutcomeUnknown, SessionClosed, StaleEntity, UniqueViolation, UsageError
-from dynaorm.flow.protocol.call import AsyncTransport, Call, NoAnswer, Reply
-from dynaorm.session.settings_async import close_async_transport
+from dynaorm.session.settings import close_async_transport
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.road import async_transport_to
 from dynaorm.transport.direct.async_transport import AsyncDirectTransport
-from tests.session.parity import expected
 
 app = Table("aio-app", indexes=[GlobalIndex("GSI1")])
 
@@ -60,11 +73,6 @@ def opened(
     return session
 
 
-def test_the_asynchronous_modules_are_the_synchronous_ones_with_await() -> None:
-    for path, text in expected().items():
-        assert path.read_text() == text, f"{path.name}: run python tests/session/parity.py"
-
-
 def test_names_signatures_and_docstrings_are_the_same() -> None:
     def shape(session: type) -> dict[str, tuple[list[tuple[str, Any, Any]], str | None]]:
         methods = inspect.getmembers(session, inspect.isfunction)
@@ -78,12 +86,6 @@ def test_names_signatures_and_docstrings_are_the_same() -> None:
         }
 
     assert shape(AsyncSession) == shape(Session)
-
-
-def test_asyncio_is_imported_only_for_it() -> None:
-    assert dynaorm.AsyncSession is AsyncSession
-    with pytest.raises(AttributeError, match="no attribute 'AsyncSesion'"):
-        dynaorm.AsyncSesion  # noqa: B018 - the attribute is what is asked
 
 
 def test_a_whole_story_is_told_with_await(opened: Callable[..., Any]) -> None:

@@ -1,6 +1,5 @@
-"""What is written follows from what is stored: former names, lossy codecs, classes of one family."""
+"""Writes depend on the stored item: former attribute names, lossy codecs, subclasses."""
 
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Annotated
 
@@ -93,14 +92,6 @@ class Loose(Entity, table=bare, pk="LOOSE#{name}", sk="L"):
     name: str
     left: int = 0
     note: str | None = None
-
-
-@pytest.fixture
-def session(moto: Transport, clock: FakeClock) -> Iterator[Session]:
-    with Session(transport=moto, clock=clock) as session:
-        for table in (app, own, bare):
-            session.create_table(table)
-        yield session
 
 
 @pytest.fixture

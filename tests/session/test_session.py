@@ -1,6 +1,6 @@
 """A session's lifetime, and the tables it creates and names."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Annotated
 
@@ -11,7 +11,6 @@ from dynaorm import (
     ExpiresAt,
     F,
     GlobalIndex,
-    Index,
     Key,
     Session,
     Table,
@@ -22,25 +21,15 @@ from dynaorm.errors import (
     TableNotFound,
     UsageError,
 )
-from dynaorm.flow.protocol.call import Call, Reply, Transport
-from dynaorm.item.value import Item
+from dynaorm.flow.protocol.call import Call, Transport
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.faults import FaultyTransport
 from dynaorm.testing.scripted import ScriptedTransport
+from tests.session.people import USER, User, app, items
 
-app = Table("sync-app", indexes=[GlobalIndex("GSI1")])
 locks = Table("sync-locks", pk="lock", sk=None)
 away = Table("sync-away", guard_table=locks)
 fleeting = Table("sync-fleeting")
-
-
-class User(Entity, table=app, pk="USER#{user_id}", sk="U"):
-    user_id: str
-    email: Annotated[str | None, Unique(normalize=str.casefold)] = None
-    phone: Annotated[str | None, Unique()] = None
-    name: str = ""
-    team: str | None = None
-    by_team = Index("GSI1", pk="TEAM#{team}", sk="{user_id}")
 
 
 class Document(Entity, table=app, pk="DOC#{doc_id}", sk="D", versioned=True):
@@ -57,32 +46,6 @@ class Login(Entity, table=fleeting, pk="LOGIN#{token}", sk="L"):
     token: str
     alias: Annotated[str | None, Unique()] = None
     until: Annotated[datetime | None, ExpiresAt()] = None
-
-
-@pytest.fixture
-def session(wire: FaultyTransport, clock: FakeClock) -> Iterator[Session]:
-    with Session(transport=wire, clock=clock) as session:
-        session.create_table(app)
-        wire.calls.clear()
-        yield session
-
-
-USER = Key(User, user_id="1")
-
-
-def items(moto: Transport, table: str = "sync-app") -> dict[str, Item]:
-    """Every item by its partition key; versions by partition and sort key."""
-    reply: Reply = moto.call(Call("Scan", {"TableName": table, "ConsistentRead": True}))
-    return {
-        " ".join(item[name]["S"] for name in ("PK", "SK", "lock") if name in item): item
-        for item in reply["Items"]
-    }
-
-
-def operations(wire: FaultyTransport) -> list[str]:
-    found = [call.operation for call in wire.calls]
-    wire.calls.clear()
-    return found
 
 
 @pytest.mark.parametrize(
@@ -182,7 +145,7 @@ def test_a_missing_table_is_named(moto: Transport) -> None:
     [
         (
             lambda session: session.create_table(User),
-            r"create_table\(\) takes a Table, and got <class .*User'>; give its table",
+            r"create_table\(\) takes a Table, not <class .*User'>; give the Table of the class",
         ),
         (lambda session: session.save(User), "a class was given in place of an object of it; give an object"),
         (lambda session: session.delete(User), "a class was given in place of an object of it"),
@@ -193,9 +156,9 @@ def test_a_missing_table_is_named(moto: Transport) -> None:
         (lambda session: session.get_by("User", email="a"), "'User' is no entity class"),
         (
             lambda session: session.get(USER, as_of="2024"),
-            "as_of='2024' is no datetime; give one with a time zone",
+            "as_of='2024' is not a datetime; give one with a time zone",
         ),
-        (lambda session: session.prune(USER, older_than=5), "older_than=5 is no datetime"),
+        (lambda session: session.prune(USER, older_than=5), "older_than=5 is not a datetime"),
         (
             lambda session: session.prune(USER, keep="3"),
             r"keep='3', older_than=None\) does not say what to delete",
@@ -203,18 +166,18 @@ def test_a_missing_table_is_named(moto: Transport) -> None:
         (lambda session: session.resume(None), r"resume\(\) takes a plan, and got None; give error\.plan"),
         (
             lambda session: session.save_many(User(user_id="1", email="a")),
-            "one User was given where several are",
+            "a single User was given where several are",
         ),
         (
             lambda session: session.bulk_load(User(user_id="1", email="a")),
-            "one User was given where",
+            "a single User was given where",
         ),
         (
             lambda session: session.delete_many(USER),
-            "one Key was given where several are expected; give a list",
+            "a single Key was given where several are expected; give a list",
         ),
-        (lambda session: session.delete_many("ab"), "one str was given where several are expected"),
-        (lambda session: session.get_many(USER), "one Key was given where several are expected"),
+        (lambda session: session.delete_many("ab"), "a single str was given where several are expected"),
+        (lambda session: session.get_many(USER), "a single Key was given where several are expected"),
     ],
 )
 def test_what_is_taken_for_something_else_is_refused_by_name(

@@ -1,4 +1,4 @@
-"""``session.verify``: its scope, its pace, and what is no fault."""
+"""``session.verify``: its scope, its rate, and correct items that must not be reported."""
 
 import asyncio
 from collections.abc import Iterator

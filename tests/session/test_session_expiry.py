@@ -1,4 +1,4 @@
-"""What has expired is absent to every read, insert and claim, whether DynamoDB has deleted it or not."""
+"""Expired entities are absent for reads, inserts and claims, even if DynamoDB has not deleted them yet."""
 
 from datetime import UTC, datetime
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""Many entities at once, on strict moto and on ministack alike: what is stored, what is told, what comes back."""
+"""Reading and writing many entities at once, on strict moto and on ministack."""
 
 import threading
 from collections.abc import Callable, Iterator
