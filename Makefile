@@ -30,16 +30,16 @@ help:
 	@echo "make demo         run the examples on an in-memory DynamoDB"
 	@echo "make test         format, lint, types, floors, tests with coverage"
 	@echo "make lint         the same without the tests"
-	@echo "make audit        look for known vulnerabilities in what is installed (asks pypi.org)"
-	@echo "make format       write the formatting and the fixes that ruff knows"
+	@echo "make audit        look for known vulnerabilities in the installed packages (asks pypi.org)"
+	@echo "make format       apply the formatting and the fixes of ruff"
 	@echo "make async        generate the asynchronous session from the synchronous one"
-	@echo "make torture      processes that fight, meet faults and are killed"
-	@echo "make fuzz         the properties and state machines of tests/fuzz and tests/story, for long"
-	@echo "make mutate       change the code of plan/ in every way, and see that a test notices (mutate-entity: of entity/)"
+	@echo "make torture      run processes that compete, meet faults and are killed, and check what they stored"
+	@echo "make fuzz         run the properties and state machines of tests/fuzz and tests/story with many examples"
+	@echo "make mutate       mutate the code of plan/, and list changes that no test notices (mutate-entity: of entity/)"
 	@echo "make bench        measure what must be fast"
 	@echo "make bench-scale  measure what must stay flat"
 	@echo "make bench-peers  compare with other DynamoDB libraries"
-	@echo "make clean        remove what the other commands made"
+	@echo "make clean        remove everything the other commands created"
 
 demo: .venv/.demo
 	$(BIN)/python examples/bobby_tables.py
@@ -58,7 +58,7 @@ lint: .venv/.dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/python -m pip check
-	@echo "detect-secrets: every file but those that commands made"
+	@echo "detect-secrets: every file except those that commands created"
 	@find $(SCANNED) -type f -not -path "*/__pycache__/*" -exec $(BIN)/detect-secrets-hook --no-verify $(SECRETS) {} +
 
 # Not part of make test, because it fails without a connection to pypi.org.

@@ -1,4 +1,4 @@
-"""The text of one value, as it stands in keys and unique values, and KSUIDs.
+"""Text that represents a single value, in keys, unique values and plain strings; KSUIDs.
 
-Keys made of several values belong in ``template``; attribute values belong in ``codec``.
+Text made of several values does not belong here, but in ``template``; attribute values belong in ``codec``.
 """

@@ -2,8 +2,8 @@
 
 ``Ksuid`` and ``KsuidMs`` extend those of svix-ksuid so that they can be the type of a field. Anything that is not a
 KSUID raises a ValueError, a comparison with any other object works, and a datetime without a time zone is refused
-instead of being taken as local time. Two KSUIDs made within one step sort in random order, except those that one process
-makes with ``new_ksuid``. The order between machines depends on their clocks.
+instead of being taken as local time. Two made within one step sort in random order, except those of ``new_ksuid`` in
+one process. The order between machines depends on their clocks.
 """
 
 import re
