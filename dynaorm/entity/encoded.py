@@ -8,7 +8,8 @@ from decimal import Decimal
 from typing import Any, Final
 
 from dynaorm.entity.table import KeyKind
-from dynaorm.entity.text.scalar import Scalar, scalar_of
+from dynaorm.entity.text.of_type import scalar_of
+from dynaorm.entity.text.scalar import Scalar
 from dynaorm.item.value import AttributeValue
 from dynaorm.record import replace
 

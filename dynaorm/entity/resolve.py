@@ -6,7 +6,7 @@ from dynaorm.entity.codec.of_type import Codec
 from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.errors import UnknownField, UsageError
-from dynaorm.item.condition import Path
+from dynaorm.item.path import Path
 from dynaorm.item.value import AttributeValue, Item
 
 

@@ -65,7 +65,9 @@ def test_a_key_pickles() -> None:
 def test_a_field_that_is_not_of_the_primary_key_is_refused() -> None:
     with pytest.raises(UnknownField) as caught:
         Key(Ticket, project="p", number=7, titel="x")
-    assert str(caught.value) == "Ticket has no field 'titel' to be named here; use one of project, number"
+    assert (
+        str(caught.value) == "Ticket has no field 'titel' that can be used here; use one of project, number"
+    )
     with pytest.raises(UnknownField, match="did you mean 'number'"):
         Key(Ticket, project="p", nmber=7)
 

@@ -16,7 +16,8 @@ from dynaorm.entity.declare.keys import KeysOf
 from dynaorm.entity.declare.registry import is_of, maintained_fields, replaces
 from dynaorm.entity.mapping.aggregate import Aggregate, AggregateMapping
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
-from dynaorm.entity.text.scalar import Scalar, scalar_of
+from dynaorm.entity.text.of_type import scalar_of
+from dynaorm.entity.text.scalar import Scalar
 from dynaorm.errors import DeclarationError, UsageError
 from dynaorm.failure import suggestion
 

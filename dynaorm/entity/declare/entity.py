@@ -26,7 +26,8 @@ from dynaorm.entity.mapping.mapping import DELETED, VERSION, VERSION_AT, EntityM
 from dynaorm.entity.marker import MARKERS, Attribute, ExpiresAt, InKey, Unique, Versioned
 from dynaorm.entity.table import Table
 from dynaorm.entity.template.version import Versioning
-from dynaorm.entity.text.scalar import Scalar, scalar_of
+from dynaorm.entity.text.of_type import scalar_of
+from dynaorm.entity.text.scalar import Scalar
 from dynaorm.errors import DeclarationError
 from dynaorm.failure import suggestion
 from dynaorm.record import record

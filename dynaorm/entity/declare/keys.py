@@ -7,6 +7,7 @@ from dynaorm.entity.declaration import declarations_of
 from dynaorm.entity.declare.options import ClassOptions
 from dynaorm.entity.index import Index, TemplateText
 from dynaorm.entity.table import KeyAttribute, LocalIndex, Table
+from dynaorm.entity.template.compile import compile_template
 from dynaorm.entity.template.key_part import (
     PARTITION_KEY_LIMIT,
     SORT_KEY_LIMIT,
@@ -15,7 +16,7 @@ from dynaorm.entity.template.key_part import (
     key_part,
     versioned_key_part,
 )
-from dynaorm.entity.template.template import KeyTemplate, TemplateError, compile_template
+from dynaorm.entity.template.template import KeyTemplate, TemplateError
 from dynaorm.entity.template.version import VersionTemplate, versioned
 from dynaorm.entity.text.scalar import Scalar
 from dynaorm.failure import nearest

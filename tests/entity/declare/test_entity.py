@@ -217,7 +217,7 @@ def refusal(**given: Any) -> str:
         ),
         (
             {"sk": "{SLUG", "versioned": True},
-            "sk='{SLUG': a '{' stands alone, and braces cannot be part of a key's text; write {field}",
+            "sk='{SLUG': a '{' is not part of a placeholder, and literal text cannot contain it; write {field}",
         ),
     ],
     ids=[

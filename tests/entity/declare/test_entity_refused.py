@@ -63,12 +63,13 @@ row(
 )
 row(
     "a key that is a constant by accident",
-    "sk='slug': it is the constant 'slug', and also the name of a field; write {slug} for its value",
+    "sk='slug': it is the constant 'slug', which is also the name of a field; write {slug} for its value",
     sk="slug",
 )
 row(
     "two fields with nothing between",
-    "sk='{a}{b}': {a}{b}: with nothing between them, different values make one key; write {a}#{b}",
+    "sk='{a}{b}': {a}{b}: different values would have the same key, because nothing separates the fields; "
+    "write {a}#{b}",
     pk="TICKET",
     sk="{a}{b}",
     fields={"a": str, "b": str},
@@ -88,12 +89,12 @@ row(
 )
 row(
     "an open brace",
-    "pk='TICKET#{slug': a '{' stands alone, and braces cannot be part of a key's text; write {field}",
+    "pk='TICKET#{slug': a '{' is not part of a placeholder, and literal text cannot contain it; write {field}",
     pk="TICKET#{slug",
 )
 row(
     "a text as a number key",
-    "sk='{slug}': {slug} is a text, and the key is a number; use an int, Decimal, date or datetime field",
+    "sk='{slug}': {slug} is text, and the key is a number; use an int, Decimal, date or datetime field",
     table=Table("app", sk=NumberKey("at")),
     pk="TICKET",
     sk="{slug}",
@@ -150,7 +151,7 @@ row(
 )
 row(
     "a version template without a version",
-    "versioned='v_{sk}': {version} does not occur exactly once; write v{version}_{sk}",
+    "versioned='v_{sk}': {version} must occur exactly once; write v{version}_{sk}",
     versioned="v_{sk}",
 )
 row(
@@ -293,7 +294,7 @@ row(
 )
 row(
     "a type that cannot be stored",
-    "body: Any has no type to store it by; use a type that DynamoDB has, or Attribute(encode=..., decode=...)",
+    "body: Any cannot be stored; use a type that DynamoDB has, or Attribute(encode=..., decode=...)",
     fields={"slug": str, "body": Any},
 )
 row(

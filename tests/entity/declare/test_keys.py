@@ -38,9 +38,7 @@ def a_sort_key_in_a_table_without_one() -> None:
         slug: str
 
 
-@refused(
-    "sk='{note}': {note} is a text, and the key is a number; use an int, Decimal, date or datetime field"
-)
+@refused("sk='{note}': {note} is text, and the key is a number; use an int, Decimal, date or datetime field")
 def a_text_for_a_number_key() -> None:
     class Ticket(Entity, table=Table("app", sk=NumberKey("n")), pk="TICKET", sk="{note}"):
         note: str
@@ -54,7 +52,7 @@ def versions_in_a_table_with_a_number_as_sort_key() -> None:
 
 
 @refused(
-    "versioned='v{version}_{sk}': {sk} is the place of the class's own sort key, which has no template; "
+    "versioned='v{version}_{sk}': {sk} is the class's own sort key, which has no template; "
     "add sk=, or drop {sk}"
 )
 def versions_around_a_sort_key_that_is_missing() -> None:

@@ -76,7 +76,7 @@ def test_the_highest_and_the_lowest_text_are_ksuids(kind: type[Ksuid | KsuidMs])
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_other_lengths_of_bytes_are_refused(kind: type[Ksuid | KsuidMs]) -> None:
-    with pytest.raises(ValueError, match="has 19 bytes, and a KSUID 20"):
+    with pytest.raises(ValueError, match="has 19 bytes; give 20"):
         kind.from_bytes(bytes(19))
     with pytest.raises(ValueError, match="the payload has 1 bytes"):
         kind(payload=b"x")
@@ -85,7 +85,7 @@ def test_other_lengths_of_bytes_are_refused(kind: type[Ksuid | KsuidMs]) -> None
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("time", [datetime(2020, 1, 1), BEGIN - timedelta(microseconds=1), END])  # noqa: DTZ001
 def test_a_time_without_zone_or_out_of_range_is_refused(kind: type[Ksuid | KsuidMs], time: datetime) -> None:
-    with pytest.raises(ValueError, match=r"no time zone|no time a KSUID can hold"):
+    with pytest.raises(ValueError, match=r"no time zone|outside the range of KSUIDs"):
         kind(time)
 
 
@@ -225,14 +225,14 @@ def test_a_range_may_end_where_ksuids_end_and_in_any_zone() -> None:
 
 
 def test_an_empty_range_is_refused_because_between_refuses_it() -> None:
-    with pytest.raises(ValueError, match="the end comes second"):
+    with pytest.raises(ValueError, match="is empty; give an end after the start"):
         ksuid_range(END - timedelta(days=1), END - timedelta(days=1))
     with pytest.raises(ValueError, match="no time zone"):
         ksuid_range(datetime(2020, 1, 1), END)  # noqa: DTZ001
 
 
 def test_what_is_no_datetime_is_refused() -> None:
-    with pytest.raises(ValueError, match="1 is no datetime; give one with a time zone"):
+    with pytest.raises(ValueError, match="1 is not a datetime; give one with a time zone"):
         ksuid_range(1, END)  # type: ignore[arg-type]  # that is the mistake
-    with pytest.raises(ValueError, match="'2020' is no datetime"):
+    with pytest.raises(ValueError, match="'2020' is not a datetime"):
         Ksuid("2020")  # type: ignore[arg-type]  # that is the mistake
