@@ -54,10 +54,9 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "flow/query/query.py": "session/test_query.py",
     "flow/integrity/repair.py": "integrity/test_run_damage.py",
     "flow/write.py": "faults/test_lost_answers.py",
-    "plan/intent.py": "plan/test_fold.py",
-    "plan/known.py": "plan/test_compiler.py",
-    "plan/net.py": "plan/test_compiler.py",
-    "plan/planned.py": "plan/test_plan.py",
+    "plan/intent.py": "plan/test_merge_intents.py",
+    "plan/item_change.py": "plan/test_changes.py",
+    "plan/unit_of_work.py": "plan/test_compiler.py",
     "query/choose_key.py": "query/test_key_query.py",
     "session/query_methods.py": "session/test_query.py",
     "session/query_methods_async.py": "session/test_aio.py",
@@ -77,7 +76,7 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "transport/direct/aiohttp.py": "transport/direct/test_async_transport.py",
     "transport/threaded.py": "session/test_aio.py",
 }
-"""Modules without a test file of their own, and where their tests are ("plan/net.py": "plan/test_fold.py")."""
+"""Modules without a test file of their own, and where their tests are ("plan/intent.py": "plan/test_merge_intents.py")."""
 
 NAMES_THAT_SAY_NOTHING = {"common", "constants", "helpers", "misc", "models", "types", "util", "utils"}
 

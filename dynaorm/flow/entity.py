@@ -18,7 +18,7 @@ from dynaorm.item.update import Change, SetTo
 from dynaorm.plan.edit import touched
 from dynaorm.plan.image import writable_state
 from dynaorm.plan.intent import Edit, Save
-from dynaorm.plan.known import Known, ident_of
+from dynaorm.plan.reads import Reads, ident_of
 
 
 def refresh(entity: Any, context: Context) -> Flow[Any]:
@@ -112,9 +112,9 @@ def restore(named: Any, version: int, context: Context) -> Flow[Any]:
     else:
         entity = target.mapping.hydrate(copy)
         vars(entity).update(found.values)
-    known = Known({ident_of(target.mapping.table, target.key): copy})
+    reads = Reads({ident_of(target.mapping.table, target.key): copy})
     try:
-        yield from commit([Save(entity)], context, known=known)
+        yield from commit([Save(entity)], context, reads=reads)
     except BaseException:  # also what stops the program in the middle: Ctrl-C, a cancelled task
         _wait_for(named, entity)
         raise
@@ -125,7 +125,7 @@ def _wait_for(named: Any, entity: Any) -> None:
     """Let the caller's object settle a restoration whose outcome is not known, and become what was restored."""
     unsettled = unsettled_of(entity)
     if unsettled is not None and type(named) is type(entity):
-        effect = unsettled.effect._replace(entity=named, values=dict(vars(entity)))
+        effect = unsettled.effect.for_object(named, dict(vars(entity)))
         set_state(named, Unsettled(unsettled.plan, effect, state_of(named)))
 
 

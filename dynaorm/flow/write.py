@@ -21,7 +21,7 @@ from dynaorm.item.value import Item, same
 from dynaorm.plan.explain import reason
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import GUARDS, Effect, Planned, Purpose
-from dynaorm.plan.verdict import Committed, Found, Learned, verdict
+from dynaorm.plan.verdict import Committed, FailedAction, StaleKnowledge, verdict
 from dynaorm.record import record, replace
 
 _WRITTEN_OVER: Final = (
@@ -51,7 +51,7 @@ class _Sending:
     unanswered: bool = False
 
     @property
-    def proves_nothing(self) -> bool:
+    def refusal_is_inconclusive(self) -> bool:
         """Whether a refusal now may come after a commit.
 
         An attempt of this sending may still be under way, overtaken. An earlier sending is over: what it committed
@@ -68,7 +68,7 @@ class _Sending:
         return self.unanswered or (self.in_flight and not isinstance(raised, Exception))
 
 
-Outcome: TypeAlias = Committed | Learned
+Outcome: TypeAlias = Committed | StaleKnowledge
 
 
 def send(plan: Plan, context: Context, *, resumed: bool = False) -> Flow[Outcome]:
@@ -157,7 +157,7 @@ def _refused(sending: _Sending, refusal: Refusal, context: Context) -> Flow[Outc
         if (yield from _is_committed(plan, context)):
             return Committed(None, elsewhere=True)
         raise TokenReused(token=plan.token) from refusal
-    outcome: Committed | Learned | DynaormError
+    outcome: Committed | StaleKnowledge | DynaormError
     if failures:
         outcome = verdict(failures, context.clock.now(), refusal.request_id)
     else:
@@ -165,12 +165,12 @@ def _refused(sending: _Sending, refusal: Refusal, context: Context) -> Flow[Outc
         outcome = refused(refusal, sending.call, action)
     if isinstance(outcome, Committed):
         return replace(outcome, elsewhere=plan.caller_token)
-    if sending.proves_nothing:
+    if sending.refusal_is_inconclusive:
         only = failures[0] if failures and not plan.is_transaction else None
         if only is not None and only.planned.purpose is Purpose.DELETE and only.item is None:
             return Committed(None)
         raise _unknown_after(plan, refusal, written_over=only is not None) from refusal
-    if isinstance(outcome, Learned):
+    if isinstance(outcome, StaleKnowledge):
         return outcome
     raise outcome from refusal
 
@@ -182,13 +182,13 @@ def _unknown_after(plan: Plan, refusal: Refusal, *, written_over: bool) -> Outco
     return OutcomeUnknown(plan=plan, reason=why)
 
 
-def _failures(plan: Plan, refusal: Refusal) -> list[Found]:
+def _failures(plan: Plan, refusal: Refusal) -> list[FailedAction]:
     if refusal.code == "ConditionalCheckFailedException":
-        return [Found(plan.actions[0], "ConditionalCheckFailed", refusal.message, refusal.item)]
+        return [FailedAction(plan.actions[0], "ConditionalCheckFailed", refusal.message, refusal.item)]
     if refusal.code != "TransactionCanceledException":
         return []
     return [
-        Found(planned, found.code, found.message, found.item)
+        FailedAction(planned, found.code, found.message, found.item)
         for planned, found in zip(plan.actions, refusal.reasons, strict=False)
         if found is not None and found.code != "None"
     ]
@@ -197,7 +197,7 @@ def _failures(plan: Plan, refusal: Refusal) -> list[Found]:
 # -- settling a plan by reading ----------------------------------------------------------------------------------------
 
 
-def resume(plan: Plan, context: Context, window: float) -> Flow[bool]:
+def resume(plan: object, context: Context, window: float) -> Flow[bool]:
     """Settle a plan whose outcome is unknown: True where it is in effect, False where it is not.
 
     Within the window it is sent again, the same token and the same bytes. A transaction refused then was never

@@ -20,7 +20,7 @@ from dynaorm.item.update import (
     resolve_changes,
 )
 from dynaorm.item.value import AttributeValue, Item
-from dynaorm.plan.aggregates import refuse_kept
+from dynaorm.plan.aggregates import refuse_written_totals
 from dynaorm.plan.image import advance, under_present_names
 
 
@@ -45,7 +45,7 @@ def touched(mapping: EntityMapping, changes: tuple[Change, ...]) -> dict[str, Ch
             _check_kind(mapping, resolver.codec(change.path), change)
         found[field.name] = change
     if mapping.maintained:
-        refuse_kept(mapping, found)
+        refuse_written_totals(mapping, found)
     return found
 
 

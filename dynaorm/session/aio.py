@@ -276,7 +276,7 @@ class AsyncSession(AsyncQueryMethods, AsyncBulk, AsyncVersions, AsyncVerifying):
             StaleEntity: somebody saved or deleted the loaded entity since.
             UsageError: the entity is new.
         """
-        removal = intent.Remove(target, block.checked_condition(target, condition))
+        removal = intent.Deletion(target, block.checked_condition(target, condition))
         await self._write("delete", commit.commit([removal], self._context, exactly_once=exactly_once))
 
     @asynccontextmanager

@@ -12,7 +12,7 @@ from dynaorm.flow.entity import edit_of
 from dynaorm.flow.target import target_of
 from dynaorm.item.condition import Condition, resolve
 from dynaorm.item.update import Change
-from dynaorm.plan.intent import Check, Edit, Intent, Move, Remove, Save
+from dynaorm.plan.intent import Check, Deletion, Edit, Intent, Move, Save
 
 E = TypeVar("E")
 
@@ -49,7 +49,7 @@ class Transaction:
 
     def delete(self, target: Key[Any] | Any, /, *, condition: Condition | None = None) -> None:
         """Delete a loaded entity, or the one under a key."""
-        self._add(Remove(target, _checked(target, condition)), None)
+        self._add(Deletion(target, _checked(target, condition)), None)
 
     def move(self, entity: E, /) -> E:
         """Store a loaded entity under the primary key its fields now give."""

@@ -12,12 +12,13 @@ from dynaorm.item.action import Action, ConditionCheck, Delete, Put, Update
 from dynaorm.item.condition import And, Or, equals, exists, missing
 from dynaorm.item.update import AddTo, SetIfMissing, SetTo
 from dynaorm.item.value import Item
+from dynaorm.plan.changes import items_to_read
 from dynaorm.plan.compiler import compile_plan
-from dynaorm.plan.fold import fold
-from dynaorm.plan.intent import Check, Edit, Intent, Move, Remove, Save
-from dynaorm.plan.known import NOTHING_KNOWN, Known, Setting, ident_of
-from dynaorm.plan.nets import reads_of
+from dynaorm.plan.intent import Check, Deletion, Edit, Intent, Move, Save
+from dynaorm.plan.merge_intents import merge_intents
 from dynaorm.plan.plan import Plan
+from dynaorm.plan.reads import NOTHING_READ, Reads, ident_of
+from dynaorm.plan.unit_of_work import UnitOfWork
 
 E = TypeVar("E", bound=Entity)
 NOW = 1_700_000_000.0
@@ -79,8 +80,8 @@ ROOM: Item = {"PK": {"S": "ROOM#r"}, "SK": {"S": "R"}}
 TEAM: Item = {"PK": {"S": "TEAM#t"}, "SK": {"S": "T"}}
 
 
-def plan_of(*intents: Intent, known: Known = NOTHING_KNOWN, write_id: str = "w2") -> Plan:
-    return compile_plan(fold(intents, NOW), known, Setting(NOW, write_id, str))
+def plan_of(*intents: Intent, known: Reads = NOTHING_READ, write_id: str = "w2") -> Plan:
+    return compile_plan(merge_intents(intents, NOW), known, UnitOfWork(NOW, write_id, str))
 
 
 def stored(entity: Entity, **others: Any) -> dict[str, Any]:
@@ -94,8 +95,8 @@ def loaded(entity: E, **others: Any) -> E:
     return found
 
 
-def known_as(item: Item) -> Known:
-    return Known({ident_of(app, item): item})
+def known_as(item: Item) -> Reads:
+    return Reads({ident_of(app, item): item})
 
 
 def committed(plan: Plan) -> None:
@@ -131,7 +132,7 @@ def test_an_entity_that_is_only_checked_counts_as_before() -> None:
 
 
 def test_a_tombstone_counts_nowhere_even_where_a_default_names_a_target() -> None:
-    tombstone = plan_of(Remove(loaded(Paper(paper="p")))).actions[0].after
+    tombstone = plan_of(Deletion(loaded(Paper(paper="p")))).actions[0].after
     assert tombstone is not None
     plan = plan_of(Save(Paper(paper="p")), known=known_as(tombstone))
     assert [planned.purpose.value for planned in plan.actions] == ["replace", "version", "aggregate"]
@@ -140,18 +141,18 @@ def test_a_tombstone_counts_nowhere_even_where_a_default_names_a_target() -> Non
 
 def test_what_a_stored_key_field_makes_impossible_in_one_target_leaves_the_other_counted() -> None:
     desk = loaded(Desk(name="a", room="r", team="t"), room={"S": "r" * 3000})
-    assert added(plan_of(Remove(desk))) == {"TEAM#t": {"people": "-1"}}
+    assert added(plan_of(Deletion(desk))) == {"TEAM#t": {"people": "-1"}}
 
 
 def test_a_number_with_more_digits_than_a_float_is_taken_away_as_it_is_stored() -> None:
     number = "0.1000000000000000055511151231257827"
     desk = loaded(Desk(name="a", team="t", load=0.1), load={"N": number})
-    assert added(plan_of(Remove(desk))) == {"TEAM#t": {"people": "-1", "load": f"-{number}"}}
+    assert added(plan_of(Deletion(desk))) == {"TEAM#t": {"people": "-1", "load": f"-{number}"}}
 
 
 def test_an_attribute_named_as_a_field_that_lives_in_a_key_is_not_its_number() -> None:
     desk = loaded(Desk(name="a", room="r", width=Decimal(3)), width={"N": "100"})
-    assert added(plan_of(Remove(desk))) == {"ROOM#r": {"desks": "-1", "width": "-3"}}
+    assert added(plan_of(Deletion(desk))) == {"ROOM#r": {"desks": "-1", "width": "-3"}}
 
 
 def test_a_when_that_fails_for_a_reason_of_its_own_fails_with_it() -> None:
@@ -174,7 +175,7 @@ def test_a_when_that_fails_for_a_reason_of_its_own_fails_with_it() -> None:
 
 @pytest.mark.parametrize("joins_first", [True, False])
 def test_where_one_joins_and_another_leaves_the_target_may_be_made(joins_first: bool) -> None:
-    joining, leaving = Save(Desk(name="a", team="t", load=2.0)), Remove(loaded(Desk(name="b", team="t")))
+    joining, leaving = Save(Desk(name="a", team="t", load=2.0)), Deletion(loaded(Desk(name="b", team="t")))
     plan = plan_of(joining, leaving) if joins_first else plan_of(leaving, joining)
     assert to(TEAM, plan) == Update(
         "ends",
@@ -211,7 +212,7 @@ def test_a_loaded_target_saved_without_a_change_is_written_under_its_revision() 
 
 def test_a_target_that_an_update_by_key_leaves_as_it_is_gets_its_totals_blindly() -> None:
     unchanged = Edit(Key(Room, room="r"), (SetTo(("label",), ""),))
-    assert reads_of(fold([unchanged], NOW)) == [(mapping_of(Room), ROOM)]
+    assert items_to_read(merge_intents([unchanged], NOW)) == [(mapping_of(Room), ROOM)]
     plan = plan_of(unchanged, Save(Desk(name="a", room="r")), known=known_as(stored(Room(room="r"))))
     assert [planned.purpose.value for planned in plan.actions] == ["insert", "aggregate"]
     assert added(plan) == {"ROOM#r": {"desks": "1", "width": "1"}}

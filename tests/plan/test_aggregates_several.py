@@ -12,10 +12,11 @@ from dynaorm.item.action import Update
 from dynaorm.item.update import AddTo
 from dynaorm.plan.aggregates import contributions
 from dynaorm.plan.compiler import compile_plan
-from dynaorm.plan.fold import fold
 from dynaorm.plan.intent import Edit, Intent, Save
-from dynaorm.plan.known import NOTHING_KNOWN, Setting
+from dynaorm.plan.merge_intents import merge_intents
 from dynaorm.plan.plan import Plan
+from dynaorm.plan.reads import NOTHING_READ
+from dynaorm.plan.unit_of_work import UnitOfWork
 
 E = TypeVar("E")
 NOW = 1_700_000_000.0
@@ -47,7 +48,7 @@ class Desk(Entity, table=app, pk="DESK#{name}", sk="D"):
 
 
 def plan_of(*intents: Intent) -> Plan:
-    return compile_plan(fold(intents, NOW), NOTHING_KNOWN, Setting(NOW, "w2", str))
+    return compile_plan(merge_intents(intents, NOW), NOTHING_READ, UnitOfWork(NOW, "w2", str))
 
 
 def saved(entity: E) -> E:

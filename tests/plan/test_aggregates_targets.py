@@ -13,10 +13,11 @@ from dynaorm.item.update import AddTo, SetTo
 from dynaorm.plan import intent
 from dynaorm.plan.compiler import compile_plan
 from dynaorm.plan.edit import touched
-from dynaorm.plan.fold import fold
 from dynaorm.plan.intent import Check, Edit, Intent, Move, Save
-from dynaorm.plan.known import NOTHING_KNOWN, Known, Setting, ident_of
+from dynaorm.plan.merge_intents import merge_intents
 from dynaorm.plan.plan import Plan
+from dynaorm.plan.reads import NOTHING_READ, Reads, ident_of
+from dynaorm.plan.unit_of_work import UnitOfWork
 
 E = TypeVar("E", bound=Entity)
 NOW = 1_700_000_000.0
@@ -78,8 +79,8 @@ def joining(number: int = 2, group: str = "g") -> list[Save]:
     return [Save(Membership(group_id=group, user_id=str(one))) for one in range(number)]
 
 
-def plan_of(*intents: Intent, known: Known = NOTHING_KNOWN, write_id: str = "w2", **setting: Any) -> Plan:
-    return compile_plan(fold(intents, NOW), known, Setting(NOW, write_id, str, **setting))
+def plan_of(*intents: Intent, known: Reads = NOTHING_READ, write_id: str = "w2", **setting: Any) -> Plan:
+    return compile_plan(merge_intents(intents, NOW), known, UnitOfWork(NOW, write_id, str, **setting))
 
 
 def stored(entity: Entity, **totals: int) -> dict[str, Any]:
@@ -93,9 +94,9 @@ def loaded(entity: E, **totals: int) -> E:
     return found
 
 
-def known_as(entity: Entity, item: dict[str, Any] | None) -> Known:
+def known_as(entity: Entity, item: dict[str, Any] | None) -> Reads:
     mapping = mapping_of(type(entity))
-    return Known({ident_of(mapping.table, mapping.primary_key(vars(entity))): item})
+    return Reads({ident_of(mapping.table, mapping.primary_key(vars(entity))): item})
 
 
 def purposes(plan: Plan) -> list[str]:
@@ -148,7 +149,7 @@ def test_a_target_that_is_overwritten_keeps_its_totals() -> None:
 
 def test_a_target_deleted_and_created_anew_keeps_its_totals() -> None:
     old, new = loaded(Group(group_id="g"), members=4), Group(group_id="g", name="new")
-    plan = plan_of(intent.Remove(old), Save(new))
+    plan = plan_of(intent.Deletion(old), Save(new))
     assert plan.actions[0].after is not None
     assert plan.actions[0].after["members"] == {"N": "4"}
     committed(plan)
@@ -285,9 +286,9 @@ def test_a_checked_object_is_written_under_its_revision_and_is_not_stale_afterwa
 
 def test_a_deleted_target_drops_what_is_due_to_it() -> None:
     group, member = loaded(Group(group_id="g"), members=1), loaded(Membership(group_id="g", user_id="1"))
-    assert purposes(plan_of(intent.Remove(group), intent.Remove(member))) == ["delete", "delete"]
-    by_key = intent.Remove(Key(Group, group_id="g"))
-    assert purposes(plan_of(intent.Remove(member), by_key)) == ["delete", "delete"]
+    assert purposes(plan_of(intent.Deletion(group), intent.Deletion(member))) == ["delete", "delete"]
+    by_key = intent.Deletion(Key(Group, group_id="g"))
+    assert purposes(plan_of(intent.Deletion(member), by_key)) == ["delete", "delete"]
 
 
 # -- of another class --------------------------------------------------------------------------------------------------
@@ -311,7 +312,7 @@ def test_what_joins_a_target_of_another_class_finds_none() -> None:
     with pytest.raises(EntityNotFound, match=r"Club.*'g'"):
         plan_of(Save(group), Save(Game(group_id="g", day="mon")))
     game = loaded(Game(group_id="g", day="mon"))
-    assert purposes(plan_of(Save(group), intent.Remove(game))) == ["update", "delete"]
+    assert purposes(plan_of(Save(group), intent.Deletion(game))) == ["update", "delete"]
 
 
 def test_an_update_by_the_key_of_a_base_class_leaves_open_which_target_it_is() -> None:

@@ -12,11 +12,12 @@ from dynaorm.item.update import AddTo, SetTo
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan import intent
 from dynaorm.plan.compiler import compile_plan
-from dynaorm.plan.fold import fold
 from dynaorm.plan.intent import Check, Edit, Intent, Move, Save
-from dynaorm.plan.known import NOTHING_KNOWN, Known, Setting
+from dynaorm.plan.merge_intents import merge_intents
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import Purpose
+from dynaorm.plan.reads import NOTHING_READ, Reads
+from dynaorm.plan.unit_of_work import UnitOfWork
 
 E = TypeVar("E")
 NOW = 1_700_000_000.0
@@ -40,8 +41,8 @@ class Document(Entity, table=app, pk="DOC#{doc_id}", sk="D", versioned=True):
     slug: Annotated[str | None, Unique()] = None
 
 
-def plan_of(*intents: Intent, known: Known = NOTHING_KNOWN, write_id: str = "w2", **setting: Any) -> Plan:
-    return compile_plan(fold(intents, NOW), known, Setting(NOW, write_id, str, **setting))
+def plan_of(*intents: Intent, known: Reads = NOTHING_READ, write_id: str = "w2", **setting: Any) -> Plan:
+    return compile_plan(merge_intents(intents, NOW), known, UnitOfWork(NOW, write_id, str, **setting))
 
 
 def saved(entity: E) -> E:
@@ -75,7 +76,7 @@ def test_a_unit_of_work_is_one_transaction_in_the_order_of_the_calls() -> None:
     plan = plan_of(
         Save(user),
         Edit(Key(Stock, sku="b"), (AddTo(("left",), -1),), F.left >= 1),
-        intent.Remove(Key(Stock, sku="c")),
+        intent.Deletion(Key(Stock, sku="c")),
         Save(stock),
         Check(Key(Stock, sku="d")),
     )
@@ -138,8 +139,8 @@ def test_a_swap_of_keys_is_one_put_per_key_under_the_old_revision() -> None:
 
 
 def test_physical_table_names_are_used_in_what_is_sent_and_declared_ones_in_identities() -> None:
-    setting = Setting(NOW, "w2", lambda name: f"test-{name}")
-    plan = compile_plan(fold([Save(User(user_id="1", email="a@x"))], NOW), NOTHING_KNOWN, setting)
+    setting = UnitOfWork(NOW, "w2", lambda name: f"test-{name}")
+    plan = compile_plan(merge_intents([Save(User(user_id="1", email="a@x"))], NOW), NOTHING_READ, setting)
     assert {planned.action.table for planned in plan.actions} == {"test-units-app"}
     assert plan.actions[0].ident[0] == "units-app"
 

@@ -8,11 +8,12 @@ from dynaorm.item.action import Update
 from dynaorm.item.condition import And, equals, exists, missing
 from dynaorm.item.update import AddTo, SetTo
 from dynaorm.plan.compiler import compile_plan
-from dynaorm.plan.fold import fold
 from dynaorm.plan.intent import Edit, Intent, Save
-from dynaorm.plan.known import NOTHING_KNOWN, Known, Setting
+from dynaorm.plan.merge_intents import merge_intents
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import Purpose
+from dynaorm.plan.reads import NOTHING_READ, Reads
+from dynaorm.plan.unit_of_work import UnitOfWork
 
 E = TypeVar("E")
 NOW = 1_700_000_000.0
@@ -39,8 +40,8 @@ class Loose(Entity, table=bare, pk="LOOSE#{name}", sk="L"):
     note: str | None = None
 
 
-def plan_of(*intents: Intent, known: Known = NOTHING_KNOWN, write_id: str = "w2", **setting: Any) -> Plan:
-    return compile_plan(fold(intents, NOW), known, Setting(NOW, write_id, str, **setting))
+def plan_of(*intents: Intent, known: Reads = NOTHING_READ, write_id: str = "w2", **setting: Any) -> Plan:
+    return compile_plan(merge_intents(intents, NOW), known, UnitOfWork(NOW, write_id, str, **setting))
 
 
 def saved(entity: E) -> E:

@@ -9,10 +9,11 @@ from dynaorm.item.size import item_size
 from dynaorm.item.update import SetTo
 from dynaorm.plan.compiler import compile_plan
 from dynaorm.plan.cost import sent_bytes
-from dynaorm.plan.fold import fold
-from dynaorm.plan.intent import Check, Edit, Intent, Move, Remove, Save
-from dynaorm.plan.known import NOTHING_KNOWN, Setting
+from dynaorm.plan.intent import Check, Deletion, Edit, Intent, Move, Save
+from dynaorm.plan.merge_intents import merge_intents
 from dynaorm.plan.plan import Plan
+from dynaorm.plan.reads import NOTHING_READ
+from dynaorm.plan.unit_of_work import UnitOfWork
 
 E = TypeVar("E")
 NOW = 1_700_000_000.0
@@ -91,7 +92,7 @@ class Near(Entity, table=near, pk="NEAR#{name}", sk="N"):
 
 
 def plan_of(*intents: Intent, **setting: Any) -> Plan:
-    return compile_plan(fold(intents, NOW), NOTHING_KNOWN, Setting(NOW, "w1", str, **setting))
+    return compile_plan(merge_intents(intents, NOW), NOTHING_READ, UnitOfWork(NOW, "w1", str, **setting))
 
 
 def saved(entity: E) -> E:
@@ -136,11 +137,11 @@ def test_an_update_costs_the_larger_image(before: int, after: int) -> None:
 
 
 def test_a_delete_costs_what_was_stored() -> None:
-    assert units(Remove(saved(plain_of(3000)))) == 3
+    assert units(Deletion(saved(plain_of(3000)))) == 3
 
 
 def test_what_is_not_known_counts_as_one_kilobyte() -> None:
-    assert units(Remove(Key(Plain, name="p"))) == 1
+    assert units(Deletion(Key(Plain, name="p"))) == 1
     assert units(Edit(Key(Plain, name="p"), (SetTo(("text",), "x"),))) == 1
 
 
@@ -173,7 +174,7 @@ def test_a_changed_unique_value_costs_a_release_and_a_claim() -> None:
 
 
 def test_burying_a_versioned_entity_costs_tombstone_release_and_the_index_entry() -> None:
-    assert units(Remove(saved(Article(name="a", slug="s")))) == 2 * (1 + 1) + 1
+    assert units(Deletion(saved(Article(name="a", slug="s")))) == 2 * (1 + 1) + 1
 
 
 @pytest.mark.parametrize(
@@ -206,7 +207,7 @@ def test_an_entity_outside_of_an_index_pays_nothing_for_it() -> None:
     assert units(Save(Ticket(name="t"))) == 1
     assert units(Save(Ticket(name="t", status="a"))) == 2
     assert units(Save(changed(Ticket(name="t"), status="a"))) == 2
-    assert units(Remove(saved(Ticket(name="t", status="a")))) == 2
+    assert units(Deletion(saved(Ticket(name="t", status="a")))) == 2
 
 
 def test_a_large_projected_item_is_paid_for_in_the_index_too() -> None:
@@ -230,7 +231,7 @@ def test_index_entries_are_not_doubled_in_a_transaction() -> None:
 def test_an_index_on_the_tables_own_keys_holds_guards_and_versions_too() -> None:
     assert units(Save(Node(name="n", label="l"))) == 2 * 3 + 3
     assert units(Save(changed(Node(name="n", label="l"), label="m"))) == 2 * 4 + 3
-    assert units(Remove(saved(Node(name="n", label="l")))) == 2 * 2 + 1
+    assert units(Deletion(saved(Node(name="n", label="l")))) == 2 * 2 + 1
 
 
 def test_a_guard_is_in_the_indexes_of_the_table_it_lives_in() -> None:
@@ -247,6 +248,6 @@ def test_a_check_writes_no_index_entry() -> None:
 
 
 def test_what_is_sent_counts_keys_values_and_items() -> None:
-    removal = plan_of(Remove(Key(Plain, name="n" * 1000))).actions[0].action
+    removal = plan_of(Deletion(Key(Plain, name="n" * 1000))).actions[0].action
     assert sent_bytes(removal) >= 1000
     assert sent_bytes(plan_of(Save(Plain(name="n", text="t" * 1000))).actions[0].action) >= 1000

@@ -10,10 +10,11 @@ from pydantic import BaseModel
 from dynaorm import Entity, Key, Table, detached, inspect
 from dynaorm.errors import InvalidValue, UsageError
 from dynaorm.plan.compiler import compile_plan
-from dynaorm.plan.fold import fold
 from dynaorm.plan.inspection import Inspection
 from dynaorm.plan.intent import Save
-from dynaorm.plan.known import NOTHING_KNOWN, Setting
+from dynaorm.plan.merge_intents import merge_intents
+from dynaorm.plan.reads import NOTHING_READ
+from dynaorm.plan.unit_of_work import UnitOfWork
 
 E = TypeVar("E")
 NOW = 1_700_000_000.0
@@ -37,7 +38,9 @@ class Elsewhere(BaseModel):
 
 
 def saved(entity: E) -> E:
-    for effect in compile_plan(fold([Save(entity)], NOW), NOTHING_KNOWN, Setting(NOW, "w1", str)).effects:
+    for effect in compile_plan(
+        merge_intents([Save(entity)], NOW), NOTHING_READ, UnitOfWork(NOW, "w1", str)
+    ).effects:
         effect.apply()
     return entity
 

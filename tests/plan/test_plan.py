@@ -12,10 +12,11 @@ from dynaorm.item.size import item_size
 from dynaorm.item.update import Append, Change, Remove, SetTo
 from dynaorm.plan.compiler import compile_plan
 from dynaorm.plan.cost import sent_bytes
-from dynaorm.plan.fold import fold
 from dynaorm.plan.intent import Check, Edit, Intent, Save
-from dynaorm.plan.known import NOTHING_KNOWN, Setting
+from dynaorm.plan.merge_intents import merge_intents
 from dynaorm.plan.plan import Plan
+from dynaorm.plan.reads import NOTHING_READ
+from dynaorm.plan.unit_of_work import UnitOfWork
 
 NOW = 1_700_000_000.0
 ITEM_LIMIT = 409_600
@@ -36,7 +37,7 @@ class User(Entity, table=app, pk="USER#{user_id}", sk="U"):
 
 
 def plan_of(*intents: Intent) -> Plan:
-    return compile_plan(fold(intents, NOW), NOTHING_KNOWN, Setting(NOW, "w1", str))
+    return compile_plan(merge_intents(intents, NOW), NOTHING_READ, UnitOfWork(NOW, "w1", str))
 
 
 def blob_of(size: int, name: str = "b") -> Blob:

@@ -11,10 +11,11 @@ from dynaorm.entity.state import LOADING
 from dynaorm.errors import InvalidValue
 from dynaorm.item.value import Item
 from dynaorm.plan.compiler import compile_plan
-from dynaorm.plan.fold import fold
 from dynaorm.plan.intent import Intent, Move, Save
-from dynaorm.plan.known import NOTHING_KNOWN, Setting
+from dynaorm.plan.merge_intents import merge_intents
 from dynaorm.plan.plan import Plan
+from dynaorm.plan.reads import NOTHING_READ
+from dynaorm.plan.unit_of_work import UnitOfWork
 
 NOW = 1_700_000_000.0
 app = Table("nets-validated")
@@ -40,7 +41,7 @@ MEASURED: Item = {
 
 
 def plan_of(*intents: Intent) -> Plan:
-    return compile_plan(fold(intents, NOW), NOTHING_KNOWN, Setting(NOW, "w2", str))
+    return compile_plan(merge_intents(intents, NOW), NOTHING_READ, UnitOfWork(NOW, "w2", str))
 
 
 def measured() -> Measured:
