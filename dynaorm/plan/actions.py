@@ -25,81 +25,71 @@ from dynaorm.plan.item_change import (
 )
 from dynaorm.plan.planned import Planned, Purpose
 from dynaorm.plan.unit_of_work import UnitOfWork
-from dynaorm.plan.versions import version_item, version_key
+from dynaorm.plan.versions import assign_version, version_item, version_key
 
 
 def build_actions(change: ItemChange, unit: UnitOfWork) -> list[Planned]:
     """The main item's action, then the version item's."""
-    table, before = unit.table_name(change.mapping.table.name), change.before
+    mapping, before = change.mapping, change.before
     expected, expected_values = (None, None) if before is None else _expectation(change, before)
     condition = _required(change, expected, expected_values, unit)
     if change.condition is not None:
         condition = all_of(condition, change.condition)
-    revision = _revision_written(change, unit)
-    action, purpose, after = _action(change, table, condition, revision)
+    image, number = assign_version(change, unit)
+    action, purpose = _action(change, image, condition, unit)
+    has_revision = mapping.table.revision_attribute is not None
+    found_nothing = isinstance(change, ItemInsert) and change.found_nothing
     main = Planned(
         action,
         purpose,
-        change.mapping,
+        mapping,
         change.key,
         change.key,
         None if before is None else before.item,
-        after,
-        expected=expected,
-        expected_values=expected_values,
-        revision=revision,
-        has_condition=change.condition is not None,
-        blind=before is None and not isinstance(change, ItemInsert),
-        from_read=before.from_read
-        if before is not None
-        else isinstance(change, ItemInsert) and change.found_nothing,
+        change.image if isinstance(change, ItemCheck) else image,
+        None,
+        None,
+        expected,
+        expected_values,
+        unit.write_id if has_revision and (image is not None or isinstance(change, ItemEdit)) else None,
+        change.condition is not None,
+        before is None and not isinstance(change, ItemInsert),
+        found_nothing if before is None else before.from_read,
     )
-    if not isinstance(change, ItemInsert | ItemUpdate) or change.version is None:
+    if image is None or number is None:
         return [main]
-    return [main, _version_action(change, change.version, table)]
-
-
-def _revision_written(change: ItemChange, unit: UnitOfWork) -> str | None:
-    if change.mapping.table.revision_attribute is None or isinstance(change, ItemCheck):
-        return None
-    return None if isinstance(change, ItemDelete) and change.tombstone is None else unit.write_id
-
-
-def _version_action(change: ItemInsert | ItemUpdate, number: int, table: str) -> Planned:
-    item = version_item(change.mapping, change.key, change.image, number)
-    return Planned(
-        action=Put(table, item, missing(change.mapping.table.pk.name)),
+    item = version_item(mapping, change.key, image, number)
+    version = Planned(
+        action=Put(main.action.table, item, missing(mapping.table.pk.name)),
         purpose=Purpose.VERSION,
-        mapping=change.mapping,
+        mapping=mapping,
         entity_key=change.key,
-        item_key=version_key(change.mapping, change.key, number),
+        item_key=version_key(mapping, change.key, number),
         after=item,
         number=number,
     )
+    return [main, version]
 
 
 def _action(
-    change: ItemChange, table: str, condition: Condition | None, revision: str | None
-) -> tuple[Action, Purpose, Item | None]:
-    """The action, its purpose, and the item that it leaves if that is known."""
-    key = change.key
-    if isinstance(change, ItemInsert):
-        purpose = Purpose.INSERT if change.before is None else Purpose.REPLACE
-        return Put(table, change.image, condition), purpose, change.image
-    if isinstance(change, ItemUpdate):
-        changes = difference(change.before.item, change.image)
-        return Update(table, key, changes, condition), Purpose.UPDATE, change.image
+    change: ItemChange, image: Item | None, condition: Condition | None, unit: UnitOfWork
+) -> tuple[Action, Purpose]:
+    table, key = unit.table_name(change.mapping.table.name), change.key
+    if isinstance(change, ItemInsert) and image is not None:
+        return Put(table, image, condition), Purpose.INSERT if change.before is None else Purpose.REPLACE
     if isinstance(change, ItemEdit):
-        changes, attribute = change.edits, change.mapping.table.revision_attribute
-        if attribute is not None and revision is not None:
-            changes = (*changes, SetTo((attribute,), {"S": revision}))
-        return Update(table, key, changes, condition), Purpose.UPDATE, None
+        changes, revision = change.edits, change.mapping.table.revision_attribute
+        if revision is not None:
+            changes = (*changes, SetTo((revision,), {"S": unit.write_id}))
+        return Update(table, key, changes, condition), Purpose.UPDATE
     if isinstance(change, ItemCheck):
         assert condition is not None  # a check requires at least that the item exists
-        return ConditionCheck(table, key, condition), Purpose.CHECK, change.image
-    if change.tombstone is not None:
-        return Put(table, change.tombstone, condition), Purpose.BURY, change.tombstone
-    return Delete(table, key, condition), Purpose.DELETE, None
+        return ConditionCheck(table, key, condition), Purpose.CHECK
+    if image is None:
+        return Delete(table, key, condition), Purpose.DELETE
+    if isinstance(change, ItemUpdate):
+        return Update(table, key, difference(change.before.item, image), condition), Purpose.UPDATE
+    return Put(table, image, condition), Purpose.BURY
 
 
 def difference(before: Item, after: Item) -> tuple[Change, ...]:
@@ -130,13 +120,13 @@ def _attributes_relied_on(change: ItemChange, before: StoredItem) -> list[str]:
         found = {name for field in mapping.fields.values() for name in (field.attribute, *field.formerly)}
         found |= set(before.item)
     else:
-        changed = change.changed if isinstance(change, ItemInsert | ItemUpdate) else frozenset()
+        changed = change.changed if isinstance(change, (ItemInsert, ItemUpdate)) else frozenset()
         fields = [mapping.fields[name] for name in mapping.derived_fields | changed]
         found = {field.attribute for field in fields if not field.in_key}
         found |= {former for field in fields for former in field.formerly}
         found |= {name for index in mapping.indexes.values() for name in index.made_up}
         if isinstance(change, ItemInsert) or (
-            isinstance(change, ItemDelete) and change.tombstone is not None
+            isinstance(change, ItemDelete) and change.mapping.versioning is not None
         ):
             found |= set(before.item)
     if mapping.table.type_attribute is not None:

@@ -35,6 +35,7 @@ from dynaorm.plan.item_change import (
 )
 from dynaorm.plan.merge_intents import ItemIntents
 from dynaorm.plan.reads import Ident, ident_of
+from dynaorm.record import replace
 
 # Exact: two numbers of DynamoDB's together span fewer than 300 digits.
 EXACT: Final = Context(prec=300, traps=[Inexact])
@@ -140,7 +141,7 @@ def _contributions_before(change: ItemChange) -> Iterator[tuple[AggregateMapping
 
 
 def _contributions_after(change: ItemChange) -> Iterator[tuple[AggregateMapping, TotalDelta]]:
-    if isinstance(change, ItemInsert | ItemUpdate):
+    if isinstance(change, (ItemInsert, ItemUpdate)):
         changed = change.changed if isinstance(change, ItemUpdate) else None
         for one, values in _affected(change.mapping, change.image, changed):
             if (delta := _contribution(change.mapping, one, change.image, values)) is not None:
@@ -242,7 +243,7 @@ def _take_over(insert: ItemInsert, name: str) -> ItemInsert:
         )
     if same(given, stored):
         return insert
-    return insert._replace(image={**insert.image, attribute: stored}, totals=insert.totals | {name})
+    return replace(insert, image={**insert.image, attribute: stored}, totals=insert.totals | {name})
 
 
 def _unchanged(one: ItemIntents) -> ItemUpdate | None:
@@ -270,27 +271,35 @@ def _with_delta(change: ItemChange, delta: TotalDelta, one: ItemIntents) -> Item
     if isinstance(change, ItemCheck):
         change = _write_of_checked(change, one)
     if isinstance(change, ItemEdit):
-        return change._replace(edits=change.edits + delta.additions)
+        return replace(change, edits=change.edits + delta.additions)
     image = {**change.image}
     for name, total in delta.totals.items():
         attribute = change.mapping.fields[name].attribute
         stored = Decimal(image.get(attribute, _ZERO)["N"])
         image[attribute] = _number(change.mapping, name, EXACT.add(stored, total))
     added = frozenset(delta.totals)
-    return change._replace(image=image, totals=change.totals | added, changed=change.changed | added)
+    return replace(change, image=image, totals=change.totals | added, changed=change.changed | added)
 
 
-def _write_of_checked(check: ItemCheck, one: ItemIntents) -> ItemUpdate | ItemEdit:
+def _write_of_checked(check: ItemCheck, merged: ItemIntents) -> ItemUpdate | ItemEdit:
     """The write of a target that was checked, under the same condition."""
-    mapping, key, before, loaded, edit, edited, condition = check
-    if before is None:
-        return ItemEdit(mapping, key, (), condition)
+    if check.before is None:
+        return ItemEdit(check.mapping, check.key, (), check.condition)
+    loaded = check.loaded
     if loaded is None:
         # The object that was checked would be stale after this commit, because of this very write.
-        checked = ((check.intent.target, check.state) for check in one.checks)
+        checked = ((one.intent.target, one.state) for one in merged.checks)
         loaded = next((LoadedEntity(entity, state) for entity, state in checked if state is not None), None)
-    image, is_edit = {**before.item}, edit is not None
-    return ItemUpdate(mapping, key, before, image, edited, loaded, is_edit, condition)
+    return ItemUpdate(
+        check.mapping,
+        check.key,
+        check.before,
+        {**check.before.item},
+        check.edited,
+        loaded,
+        is_edit=check.image is not None,
+        condition=check.condition,
+    )
 
 
 def _number(mapping: EntityMapping, name: str, total: Decimal) -> AttributeValue:

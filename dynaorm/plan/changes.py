@@ -12,7 +12,7 @@ from dynaorm.item.condition import all_of, paths_of, resolve
 from dynaorm.item.value import AttributeValue, Item, same
 from dynaorm.plan.edit import edited_image, needs_reading, stored_changes, touched
 from dynaorm.plan.image import advance, changes_of, new_image
-from dynaorm.plan.intent import Deletion, Edit, Move, Save
+from dynaorm.plan.intent import Deletion, Edit, Move, Save, condition_of
 from dynaorm.plan.item_change import (
     ItemChange,
     ItemCheck,
@@ -26,6 +26,7 @@ from dynaorm.plan.item_change import (
 from dynaorm.plan.merge_intents import ItemIntents, ResolvedIntent
 from dynaorm.plan.reads import Reads
 from dynaorm.plan.unit_of_work import UnitOfWork
+from dynaorm.record import replace
 
 _UNREAD: Any = object()
 
@@ -55,10 +56,11 @@ def _needs_reading(one: ItemIntents) -> bool:
 def _names_renamed(one: ItemIntents) -> bool:
     """Whether a condition names a field that may be stored under a former name."""
     return any(
-        mapping.fields[str(path[0])].formerly
-        for condition, mapping in one.conditions()
+        resolved.mapping.fields[str(path[0])].formerly
+        for resolved in one.intents
+        if (condition := condition_of(resolved.intent)) is not None
         for path in paths_of(condition)
-        if path[0] in mapping.fields
+        if path[0] in resolved.mapping.fields
     )
 
 
@@ -78,13 +80,16 @@ def change_of(one: ItemIntents, reads: Reads, unit: UnitOfWork) -> ItemChange | 
         change = _write(one, one.write, removed, read, now=unit.now)
     elif removed is None:
         change = _check(one, read, unit.now)
-    return None if change is None else _with_checks(one, _with_conditions(one, change))
+    if change is None:
+        return None
+    change = _with_conditions(one, change)
+    return _with_checks(one, change) if one.checks else change
 
 
 def _as_checked(one: ItemIntents) -> Any:
     """The item that a check was loaded from, if the edit or deletion is by key: its class may be another one."""
     by_key = one.removal if one.write is None else one.write
-    if by_key is not None and by_key.state is None and isinstance(by_key.intent, Edit | Deletion):
+    if by_key is not None and by_key.state is None and isinstance(by_key.intent, (Edit, Deletion)):
         for check in one.checks:
             if check.intent.condition is None and check.state is not None:
                 return check.state.item
@@ -92,11 +97,12 @@ def _as_checked(one: ItemIntents) -> Any:
 
 
 def _with_conditions(one: ItemIntents, change: ItemChange) -> ItemChange:
-    condition = None
-    before = None if change.before is None else change.before.item
-    for given, mapping in one.conditions():
-        condition = all_of(condition, resolve(given, FieldResolver(mapping, before)))
-    return change if condition is None else change._replace(condition=condition)
+    conditions = []
+    for resolved in one.intents:
+        if (given := condition_of(resolved.intent)) is not None:
+            before = None if change.before is None else change.before.item
+            conditions.append(resolve(given, FieldResolver(resolved.mapping, before)))
+    return replace(change, condition=all_of(*conditions)) if conditions else change
 
 
 def _with_checks(one: ItemIntents, change: ItemChange) -> ItemChange:
@@ -108,7 +114,7 @@ def _with_checks(one: ItemIntents, change: ItemChange) -> ItemChange:
             # An edit by key knows its item if there is such a check.
             if check.state is not None and not isinstance(change, ItemEdit):
                 before = _as_loaded(change, check.mapping, check.state.item)
-                change = change._replace(before=before)
+                change = replace(change, before=before)
     return change
 
 
@@ -193,7 +199,7 @@ def _write(
         insert = _insert(one, intent, state, read if removed is None else _UNREAD, now=now)
     if removed is None:
         return insert
-    return insert._replace(before=removed.before, found_nothing=False, deleted=removed.entity)
+    return replace(insert, before=removed.before, found_nothing=False, deleted=removed.entity)
 
 
 def _insert(one: ItemIntents, save: Save, state: Loaded | None, read: Any, *, now: float) -> ItemInsert:
@@ -202,7 +208,7 @@ def _insert(one: ItemIntents, save: Save, state: Loaded | None, read: Any, *, no
     image = new_image(mapping, one.key, values)
     insert = ItemInsert(mapping, one.key, image, save.entity, state, values if mapping.is_exact else None)
     if read is _UNREAD or read is None or mapping.is_expired(read, now):
-        return insert._replace(found_nothing=True) if save.overwrite else insert
+        return replace(insert, found_nothing=True) if save.overwrite else insert
     stored = None
     if mapping.is_tombstone(read):
         stored = mapping
@@ -210,7 +216,7 @@ def _insert(one: ItemIntents, save: Save, state: Loaded | None, read: Any, *, no
         stored = mapping.stored_class(read)
     if stored is None:
         raise AlreadyExists(key=stored_key(mapping, one.key), violations=())
-    return insert._replace(before=StoredItem(stored, read, from_read=True))
+    return replace(insert, before=StoredItem(stored, read, from_read=True))
 
 
 def _update(one: ItemIntents, save: Save, state: Loaded) -> ItemUpdate | ItemCheck | None:

@@ -1,7 +1,7 @@
 """Merged intents become a plan: the table of contents of every write rule.
 
 merge_intents (one ``ItemIntents`` per item) -> changes (what happens to each item) -> aggregates (totals) -> versions
-(version, revision) -> actions and guards -> limits.
+(version, revision) -> actions -> guards -> limits.
 """
 
 from collections.abc import Iterable
@@ -9,12 +9,12 @@ from typing import Any
 
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.state import Loaded
-from dynaorm.item.value import AttributeValue
+from dynaorm.item.value import Item
 from dynaorm.plan.actions import build_actions
 from dynaorm.plan.aggregate_action import total_actions
 from dynaorm.plan.aggregates import TotalDelta, settle_totals
 from dynaorm.plan.changes import change_of
-from dynaorm.plan.guards import claim_actions, collect_guards, guard_action
+from dynaorm.plan.guards import guard_actions
 from dynaorm.plan.item_change import ItemChange, ItemCheck, ItemDelete, ItemEdit, ItemInsert, ItemUpdate
 from dynaorm.plan.merge_intents import ItemIntents
 from dynaorm.plan.plan import Plan, check_limits
@@ -22,7 +22,6 @@ from dynaorm.plan.planned import Effect, Planned
 from dynaorm.plan.reads import Reads
 from dynaorm.plan.token import revision_under_token
 from dynaorm.plan.unit_of_work import UnitOfWork
-from dynaorm.plan.versions import assign_versions
 
 
 def compile_plan(merged: Iterable[ItemIntents], reads: Reads, unit: UnitOfWork) -> Plan:
@@ -37,15 +36,19 @@ def compile_plan(merged: Iterable[ItemIntents], reads: Reads, unit: UnitOfWork) 
     if unit.token is not None:
         unit = unit._replace(write_id=revision_under_token(merged, unit))
     deltas: list[TotalDelta] = []
-    if any(change.mapping.table.is_counted for change in changes):
+    if _are_counted(changes):
         changes, deltas = settle_totals(changes, merged)
-    changes = [assign_versions(change, unit) for change in changes]
-    actions = _ordered(changes, reads, unit)
+    built = [build_actions(change, unit) for change in changes]
+    actions: list[Planned] = []
+    effects: list[Effect] = []
+    for change, own, guards in zip(changes, built, guard_actions(changes, reads, unit), strict=True):
+        actions += own + guards
+        effects += _effects(change, own[0].after)
     actions += total_actions(deltas, reads, unit)
     plan = Plan(
         tuple(actions),
         _token(changes, actions, unit),
-        tuple(effect for change in changes for effect in _effects(change)),
+        tuple(effects),
         unit.now,
         unit.token is not None,
         len(changes) == 1 and isinstance(changes[0], ItemEdit),
@@ -53,18 +56,12 @@ def compile_plan(merged: Iterable[ItemIntents], reads: Reads, unit: UnitOfWork) 
     return check_limits(plan)
 
 
-def _ordered(changes: list[ItemChange], reads: Reads, unit: UnitOfWork) -> list[Planned]:
-    """Each item's own action, its version, and the guards it is the first to hold, in the order of the constraints."""
-    if len(changes) == 1 and isinstance(changes[0], ItemInsert) and changes[0].before is None:
-        return build_actions(changes[0], unit) + claim_actions(changes[0], unit)
-    actions: list[Planned] = []
-    for change, guards in zip(changes, collect_guards(changes), strict=True):
-        actions += build_actions(change, unit)
-        if change.before is not None and len(guards) > 1:
-            order = list(change.mapping.constraints)
-            guards.sort(key=lambda guard: order.index(guard.constraint) if guard.constraint in order else 0)
-        actions += [found for guard in guards if (found := guard_action(guard, reads, unit)) is not None]
-    return actions
+def _are_counted(changes: list[ItemChange]) -> bool:
+    """Whether a total may depend on any of these; a loop, because every save asks."""
+    for change in changes:  # noqa: SIM110
+        if change.mapping.table.is_counted:
+            return True
+    return False
 
 
 def _token(changes: list[ItemChange], actions: list[Planned], unit: UnitOfWork) -> str | None:
@@ -81,25 +78,25 @@ def _token(changes: list[ItemChange], actions: list[Planned], unit: UnitOfWork) 
     return None if has_revision else unit.write_id
 
 
-def _effects(change: ItemChange) -> list[Effect]:
+def _effects(change: ItemChange, image: Item | None) -> list[Effect]:
     """What becomes of the caller's objects: a written one is loaded, a deleted one is new again."""
-    if isinstance(change, ItemInsert):
-        values = _fresh(change.mapping, change.image, change.totals) if change.totals else None
-        effects = [Effect(change.entity, Loaded(change.image), values)]
+    if isinstance(change, ItemInsert) and image is not None:
+        values = _fresh(change.mapping, image, change.totals) if change.totals else None
+        effects = [Effect(change.entity, Loaded(image), values)]
         if change.deleted is not None and change.deleted is not change.entity:
             effects.append(Effect(change.deleted, None))
         return effects
-    if isinstance(change, ItemUpdate) and change.loaded is not None:
+    if isinstance(change, ItemUpdate) and change.loaded is not None and image is not None:
         entity, state = change.loaded
         names = change.changed if change.is_edit else change.totals
-        values = _fresh(change.mapping, change.image, names) if names else None
-        absent = {name: value for name, value in state.defaults.items() if name not in change.image}
-        return [Effect(entity, Loaded(change.image, absent), values)]
+        values = _fresh(change.mapping, image, names) if names else None
+        absent = {name: value for name, value in state.defaults.items() if name not in image}
+        return [Effect(entity, Loaded(image, absent), values)]
     if isinstance(change, ItemDelete) and change.entity is not None:
         return [Effect(change.entity, None)]
     return []
 
 
-def _fresh(mapping: EntityMapping, image: dict[str, AttributeValue], names: frozenset[str]) -> dict[str, Any]:
+def _fresh(mapping: EntityMapping, image: Item, names: frozenset[str]) -> dict[str, Any]:
     values = vars(mapping.hydrate(image))
     return {name: values[name] for name in names}

@@ -65,12 +65,26 @@ _Guards: TypeAlias = dict[tuple[str, str], Guard]
 """The guards met so far, by table and key."""
 
 
-def collect_guards(changes: Sequence[ItemChange]) -> list[list[Guard]]:
-    """For each change the guards that it is the first to hold, before or after.
+def guard_actions(changes: Sequence[ItemChange], reads: Reads, unit: UnitOfWork) -> list[list[Planned]]:
+    """For each change the actions on the guards that it is the first to hold, in the order of the constraints.
 
     Raises:
         UniqueViolation: two entities of the unit of work end up with one value, which not both had.
     """
+    if len(changes) == 1 and isinstance(changes[0], ItemInsert) and changes[0].before is None:
+        return [_claims_of_insert(changes[0], unit)]
+    actions: list[list[Planned]] = []
+    for change, guards in zip(changes, _collect_guards(changes), strict=True):
+        if change.before is not None and len(guards) > 1:
+            order = list(change.mapping.constraints)
+            guards.sort(key=lambda guard: order.index(guard.constraint) if guard.constraint in order else 0)
+        found = (_guard_action(guard, reads, unit) for guard in guards)
+        actions.append([action for action in found if action is not None])
+    return actions
+
+
+def _collect_guards(changes: Sequence[ItemChange]) -> list[list[Guard]]:
+    """For each change the guards that it is the first to hold, before or after. Raises UniqueViolation."""
     guards: _Guards = {}
     clashes: list[tuple[ItemChange, Violation]] = []
     starts = []
@@ -89,7 +103,7 @@ def _add_old(change: ItemChange, guards: _Guards) -> None:
     before = change.before
     if before is None or isinstance(change, ItemCheck):
         return
-    claims = _claims_of(before.mapping, before.item)
+    claims = _claims(before.mapping, before.item)
     holder = _holder(change, before.mapping, before.item) if claims else None
     for name, text, value in claims:
         guard = _known(guards, before.mapping, name, text)
@@ -98,10 +112,11 @@ def _add_old(change: ItemChange, guards: _Guards) -> None:
 
 
 def _add_new(change: ItemChange, guards: _Guards) -> list[Violation]:
-    if not isinstance(change, ItemInsert | ItemUpdate):
+    if not isinstance(change, (ItemInsert, ItemUpdate)):
         return []
     mapping = change.mapping
-    claims = _claims_after(change)
+    values = change.values if isinstance(change, ItemInsert) else None
+    claims = _claims(mapping, change.image, values)
     holder = _holder(change, mapping, change.image) if claims else None
     clashes = []
     for name, text, value in claims:
@@ -128,17 +143,12 @@ def _holder(change: ItemChange, mapping: EntityMapping, item: Item) -> Holder:
     return Holder(change, mapping, home, {"M": owner}, mapping.expiry_of(item))
 
 
-def _claims_of(mapping: EntityMapping, item: Item, values: Mapping[str, Any] | None = None) -> list[Claim]:
+def _claims(mapping: EntityMapping, item: Item, values: Mapping[str, Any] | None = None) -> list[Claim]:
     """The unique values of one image."""
     if not mapping.constraints or mapping.is_tombstone(item):
         return []
     values = values if values is not None else values_of(mapping, item)
     return mapping.claims(values, lambda: subject_of(mapping, item))
-
-
-def _claims_after(change: ItemInsert | ItemUpdate) -> list[Claim]:
-    values = change.values if isinstance(change, ItemInsert) else None
-    return _claims_of(change.mapping, change.image, values)
 
 
 def _clash(guard: Guard, holder: Holder, change: ItemChange, value: Any) -> Violation:
@@ -150,51 +160,42 @@ def _clash(guard: Guard, holder: Holder, change: ItemChange, value: Any) -> Viol
     )
 
 
-def claim_actions(insert: ItemInsert, unit: UnitOfWork) -> list[Planned]:
-    """Fast path: the claims of a single insert where nothing is stored.
-
-    All its guards are new and different, so there is nothing to compare. Most saves are such an insert.
-    """
-    claims = _claims_after(insert)
+def _claims_of_insert(insert: ItemInsert, unit: UnitOfWork) -> list[Planned]:
+    """Fast path: the claims of a single insert where nothing is stored. All its guards are new and different."""
+    claims = _claims(insert.mapping, insert.image, insert.values)
     if not claims:
         return []
     holder = _holder(insert, insert.mapping, insert.image)
-    free = _unclaimed(holder, unit)
-    return [_claim(holder, claim, free, unit) for claim in claims]
+    return _claim(holder, claims, _unclaimed(holder, unit), unit)
 
 
-def guard_action(guard: Guard, reads: Reads, unit: UnitOfWork) -> Planned | None:
+def _guard_action(guard: Guard, reads: Reads, unit: UnitOfWork) -> Planned | None:
     """The one action that a guard needs; None if it stays as it is."""
     old, new = guard.old, guard.new
     if new is None:
         return _release(guard, old, reads, unit) if old is not None else None
     claim = (guard.constraint, guard.text, guard.value)
     if old is None:
-        return _claim(new, claim, _unclaimed(new, unit), unit)
+        return _claim(new, [claim], _unclaimed(new, unit), unit)[0]
     if old.owner == new.owner and old.expiry == new.expiry:
         return None
-    taken = _claim(new, claim, _passed_on(old, new, unit), unit)
+    (taken,) = _claim(new, [claim], _passed_on(old, new, unit), unit)
     purpose = Purpose.CLAIM if old.owner == new.owner else Purpose.PASS_ON
     return taken._replace(purpose=purpose, before={**taken.item_key, OWNER: old.owner})
 
 
-def _claim(new: Holder, claim: Claim, free: Condition, unit: UnitOfWork) -> Planned:
-    constraint, text, value = claim
-    home, key = new.home, _key_of(new.home, text)
-    item = {**key, OWNER: new.owner}
-    if new.expiry is not None and new.mapping.expires is not None:
-        item[new.mapping.expires.attribute] = {"N": str(new.expiry)}
-    return Planned(
-        Put(unit.table_name(home.name), item, free),
-        Purpose.CLAIM,
-        new.mapping,
-        new.change.key,
-        key,
-        None,
-        item,
-        constraint,
-        value,
-    )
+def _claim(new: Holder, claims: list[Claim], free: Condition, unit: UnitOfWork) -> list[Planned]:
+    change, mapping, home, owner, expiry = new
+    table, content = unit.table_name(home.name), {OWNER: owner}
+    if expiry is not None and mapping.expires is not None:
+        content[mapping.expires.attribute] = {"N": str(expiry)}
+    found = []
+    for constraint, text, value in claims:
+        key = _key_of(home, text)
+        item = {**key, **content}
+        put = Put(table, item, free)
+        found.append(Planned(put, Purpose.CLAIM, mapping, change.key, key, None, item, constraint, value))
+    return found
 
 
 def _key_of(home: Table, text: str) -> dict[str, AttributeValue]:
@@ -229,7 +230,7 @@ def _unclaimed(new: Holder, unit: UnitOfWork) -> Condition:
     """Nothing is stored, or the guard is the claimer's already, or it has expired."""
     home = new.home
     if home.ttl_attribute is None:
-        return _claims(home.pk.name).of(new.owner)
+        return _unclaimed_pattern(home.pk.name).of(new.owner)
     return Or((missing(home.pk.name), Compare(_OWNER, "=", new.owner), *_expired(home, unit)))
 
 
@@ -247,7 +248,7 @@ def _expired(home: Table, unit: UnitOfWork) -> tuple[Condition, ...]:
 
 
 @cache
-def _claims(pk: str) -> Pattern:
+def _unclaimed_pattern(pk: str) -> Pattern:
     absent = missing(pk)
     return Pattern(lambda owner: Or((absent, Compare(_OWNER, "=", owner))))
 

@@ -49,3 +49,8 @@ Intent: TypeAlias = Save | Edit | Deletion | Move | Check
 def target_of_intent(intent: Intent) -> Any:
     """The entity object or key that an intent names."""
     return intent.entity if isinstance(intent, (Save, Move)) else intent.target
+
+
+def condition_of(intent: Intent) -> Condition | None:
+    """The caller's condition."""
+    return None if isinstance(intent, Move) else intent.condition

@@ -11,6 +11,7 @@ from dynaorm.entity.state import Loaded
 from dynaorm.item.condition import Condition
 from dynaorm.item.update import Change
 from dynaorm.item.value import AttributeValue, Item
+from dynaorm.record import record
 
 _NO_FIELDS: frozenset[str] = frozenset()
 
@@ -38,7 +39,8 @@ class LoadedEntity(NamedTuple):
     state: Loaded
 
 
-class ItemInsert(NamedTuple):
+@record
+class ItemInsert:
     """The whole item is put, where nothing is stored or in place of what is.
 
     Attributes:
@@ -54,7 +56,6 @@ class ItemInsert(NamedTuple):
         condition: the caller's condition, resolved.
         changed: the totals that this unit of work adds to.
         totals: the totals of ``image`` that differ from those of the caller's object.
-        version: the number of the version that is written with it.
     """
 
     mapping: EntityMapping
@@ -69,10 +70,10 @@ class ItemInsert(NamedTuple):
     condition: Condition | None = None
     changed: frozenset[str] = _NO_FIELDS
     totals: frozenset[str] = _NO_FIELDS
-    version: int | None = None
 
 
-class ItemUpdate(NamedTuple):
+@record
+class ItemUpdate:
     """A stored item is changed, and it is known what it becomes.
 
     Attributes:
@@ -85,7 +86,6 @@ class ItemUpdate(NamedTuple):
         is_edit: the change is a partial update: the caller's object gets the changed fields.
         condition: the caller's condition, resolved.
         totals: the totals of ``image`` that differ from those of the caller's object.
-        version: the number of the version that is written with it.
     """
 
     mapping: EntityMapping
@@ -97,10 +97,10 @@ class ItemUpdate(NamedTuple):
     is_edit: bool = False
     condition: Condition | None = None
     totals: frozenset[str] = _NO_FIELDS
-    version: int | None = None
 
 
-class ItemEdit(NamedTuple):
+@record
+class ItemEdit:
     """An item is changed by key, without knowing what is stored.
 
     Attributes:
@@ -120,15 +120,15 @@ class ItemEdit(NamedTuple):
         """Nothing is known of the stored item."""
 
 
-class ItemDelete(NamedTuple):
-    """An item is deleted, or replaced by a tombstone.
+@record
+class ItemDelete:
+    """An item is deleted; a versioned one is replaced by a tombstone.
 
     Attributes:
         mapping: the class of the item.
         key: its primary key.
         before: the stored item; None if it is not known.
         entity: the caller's object; None if the item is named by its key, or moved.
-        tombstone: what is put in place of a versioned entity.
         condition: the caller's condition, resolved.
     """
 
@@ -136,11 +136,11 @@ class ItemDelete(NamedTuple):
     key: Item
     before: StoredItem | None = None
     entity: Any = None
-    tombstone: dict[str, AttributeValue] | None = None
     condition: Condition | None = None
 
 
-class ItemCheck(NamedTuple):
+@record
+class ItemCheck:
     """Nothing is written, but the unit of work fails unless the item is as expected.
 
     Attributes:

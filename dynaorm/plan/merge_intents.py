@@ -7,24 +7,24 @@ Rule 2. One object saved twice is saved once. Edits of one item are combined if 
 Rule 3. Any other pair of intents about one item is refused: the outcome would depend on the order of the calls.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from dynaorm.entity.key import Key, stored_key
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.state import Loaded, state_of
 from dynaorm.errors import SameItemTwice, UsageError
-from dynaorm.item.condition import Condition, all_of
+from dynaorm.item.condition import all_of
 from dynaorm.item.update import Change, overlaps
 from dynaorm.item.value import Item
 from dynaorm.plan.image import check_key_unchanged, writable_state
 from dynaorm.plan.intent import Check, Deletion, Edit, Intent, Move, Save, target_of_intent
 from dynaorm.plan.reads import Ident, ident_of
 
-T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 
-class ResolvedIntent(NamedTuple, Generic[T]):
+class ResolvedIntent(NamedTuple, Generic[T_co]):
     """An intent, with the class and the loaded state of what it names: both are looked up here, once.
 
     Attributes:
@@ -33,7 +33,7 @@ class ResolvedIntent(NamedTuple, Generic[T]):
         state: what the entity was loaded as; None for a new entity, and for a key.
     """
 
-    intent: T
+    intent: T_co
     mapping: EntityMapping
     state: Loaded | None
 
@@ -63,11 +63,12 @@ class ItemIntents(NamedTuple):
         """The identity of the item."""
         return ident_of(self.mapping.table, self.key)
 
-    def conditions(self) -> Iterator[tuple[Condition, EntityMapping]]:
-        """The caller's conditions, each with the class that its intent names."""
-        for one in (self.write, self.removal, *self.checks):
-            if one is not None and not isinstance(one.intent, Move) and one.intent.condition is not None:
-                yield one.intent.condition, one.mapping
+    @property
+    def intents(self) -> tuple[ResolvedIntent[Intent], ...]:
+        """The write, the removal, and the checks."""
+        write = () if self.write is None else (self.write,)
+        removal = () if self.removal is None else (self.removal,)
+        return (*write, *removal, *self.checks)
 
     def refuse(self, problem: str) -> SameItemTwice:
         return SameItemTwice(key=stored_key(self.mapping, self.key), problem=problem)

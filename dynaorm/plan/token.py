@@ -18,7 +18,7 @@ from dynaorm.item.value import AttributeValue
 from dynaorm.plan.changes import change_of, items_to_read
 from dynaorm.plan.edit import stored_changes
 from dynaorm.plan.image import new_image
-from dynaorm.plan.intent import Check, Deletion, Edit, Move, Save
+from dynaorm.plan.intent import Check, Deletion, Edit, Intent, Move, Save
 from dynaorm.plan.item_change import ItemCheck, ItemDelete, ItemEdit, ItemInsert, ItemUpdate
 from dynaorm.plan.merge_intents import ItemIntents, ResolvedIntent
 from dynaorm.plan.reads import NOTHING_READ
@@ -43,16 +43,13 @@ def _given(one: ItemIntents, unit: UnitOfWork) -> list[Any]:
         intents = (one.removal, one.write, *one.checks)
         content = [_content_of(one, intent) for intent in intents if intent is not None]
     elif (change := change_of(one, NOTHING_READ, unit)) is not None:
-        image = change.image if isinstance(change, ItemInsert | ItemUpdate | ItemCheck) else None
+        image = change.image if isinstance(change, (ItemInsert, ItemUpdate, ItemCheck)) else None
         edits = change.edits if isinstance(change, ItemEdit) else ()
         content = [_CHANGES[type(change)], image, repr(edits), repr(change.condition)]
     return [one.mapping.table.name, one.key, *content]
 
 
-def _content_of(
-    one: ItemIntents,
-    resolved: ResolvedIntent[Deletion | Move] | ResolvedIntent[Save | Edit | Move] | ResolvedIntent[Check],
-) -> list[Any]:
+def _content_of(one: ItemIntents, resolved: ResolvedIntent[Intent]) -> list[Any]:
     """What the caller gave in an intent about an item that is yet to be read."""
     intent, mapping, _ = resolved
     content: list[Any] = [_INTENTS[type(intent)]]

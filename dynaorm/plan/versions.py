@@ -8,31 +8,32 @@ from dynaorm.plan.item_change import ItemChange, ItemDelete, ItemInsert, ItemUpd
 from dynaorm.plan.unit_of_work import UnitOfWork
 
 
-def assign_versions(change: ItemChange, unit: UnitOfWork) -> ItemChange:
-    """The change with its version, if one is due, and its revision: one for the whole unit of work."""
-    versioning = change.mapping.versioning
-    if isinstance(change, ItemInsert | ItemUpdate):
+def assign_version(
+    change: ItemChange, unit: UnitOfWork
+) -> tuple[dict[str, AttributeValue] | None, int | None]:
+    """The item as it will be stored, with its version and revision, and the number of the version if one is due.
+
+    The revision is the same for the whole unit of work. The item is None if none is left, or if it is not known.
+    """
+    mapping, number = change.mapping, None
+    versioning, revision = mapping.versioning, mapping.table.revision_attribute
+    if isinstance(change, (ItemInsert, ItemUpdate)):
         image = {**change.image}
-        number = None
         if versioning is not None and _is_due(change, versioning):
-            number = _number_of(change.mapping, change.before) + 1
-            image[VERSION] = {"N": str(number)}
-            image[VERSION_AT] = {"S": datetime_text(unit.now)}
-        _set_revision(change.mapping, image, unit)
-        return change._replace(image=image, version=number)
-    if isinstance(change, ItemDelete) and versioning is not None:
-        number, at = _number_of(change.mapping, change.before), datetime_text(unit.now)
-        tombstone: dict[str, AttributeValue] = {
-            **change.key, VERSION: {"N": str(number)}, VERSION_AT: {"S": at}, DELETED: {"BOOL": True}
-        }  # fmt: skip
-        _set_revision(change.mapping, tombstone, unit)
-        return change._replace(tombstone=tombstone)
-    return change
+            number = _number_of(mapping, change.before) + 1
+            image |= _stamp(number, unit)
+    elif isinstance(change, ItemDelete) and versioning is not None:
+        tombstone = _stamp(_number_of(mapping, change.before), unit)
+        image = {**change.key, **tombstone, DELETED: {"BOOL": True}}
+    else:
+        return None, None
+    if revision is not None:
+        image[revision] = {"S": unit.write_id}
+    return image, number
 
 
-def _set_revision(mapping: EntityMapping, image: dict[str, AttributeValue], unit: UnitOfWork) -> None:
-    if mapping.table.revision_attribute is not None:
-        image[mapping.table.revision_attribute] = {"S": unit.write_id}
+def _stamp(number: int, unit: UnitOfWork) -> dict[str, AttributeValue]:
+    return {VERSION: {"N": str(number)}, VERSION_AT: {"S": datetime_text(unit.now)}}
 
 
 def _number_of(mapping: EntityMapping, before: StoredItem | None) -> int:

@@ -1,7 +1,7 @@
 """A net's own action: its condition, and the changes that lead from one image to another."""
 
 from datetime import UTC, datetime
-from typing import Annotated, TypeVar
+from typing import Annotated
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,8 +20,8 @@ from dynaorm.plan.merge_intents import merge_intents
 from dynaorm.plan.planned import Planned
 from dynaorm.plan.reads import NOTHING_READ, Reads, ident_of
 from dynaorm.plan.unit_of_work import UnitOfWork
+from tests.plan.compiling import saved
 
-E = TypeVar("E")
 NOW = 1_700_000_000.5
 
 app = Table("emit-app", revision_attribute="etag")
@@ -49,20 +49,13 @@ class Document(Entity, table=silent, pk="DOC#{doc_id}", sk="D", versioned=True):
     doc_id: str
 
 
-def planned_of(*intents: Intent, known: Reads = NOTHING_READ) -> Planned:
-    return compile_plan(merge_intents(intents, NOW), known, UnitOfWork(NOW, "w2", str)).actions[0]
+def planned_of(*intents: Intent, reads: Reads = NOTHING_READ) -> Planned:
+    return compile_plan(merge_intents(intents, NOW), reads, UnitOfWork(NOW, "w2", str)).actions[0]
 
 
 def condition_of(*intents: Intent) -> Condition | None:
     action: Action = planned_of(*intents).action
     return action.condition
-
-
-def saved(entity: E) -> E:
-    plan = compile_plan(merge_intents([Save(entity)], NOW), NOTHING_READ, UnitOfWork(NOW, "w1", str))
-    for effect in plan.effects:
-        effect.apply()
-    return entity
 
 
 SECOND = {"N": str(int(NOW))}
@@ -139,7 +132,7 @@ def test_without_revisions_former_names_are_relied_on_too() -> None:
 def test_without_revisions_an_overwrite_relies_on_the_whole_item() -> None:
     stored: Item = {"PK": {"S": "THING#t"}, "name": {"S": "t"}, "size": {"N": "1"}, "odd": {"S": "k"}}
     known = Reads({ident_of(bare, {"PK": {"S": "THING#t"}}): stored})
-    action = planned_of(Save(Thing(name="t"), overwrite=True), known=known).action
+    action = planned_of(Save(Thing(name="t"), overwrite=True), reads=known).action
     assert isinstance(action, Put)
     assert isinstance(action.condition, And)
     assert action.condition == And(

@@ -13,16 +13,12 @@ from dynaorm.item.condition import And, Attr, IsIn, Or, equals, exists, missing
 from dynaorm.item.update import AddTo, Change, SetIfMissing, SetTo
 from dynaorm.plan import intent
 from dynaorm.plan.aggregate_action import can_be_made
-from dynaorm.plan.compiler import compile_plan
 from dynaorm.plan.intent import Intent, Save
-from dynaorm.plan.merge_intents import merge_intents
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import Planned, Purpose
-from dynaorm.plan.reads import NOTHING_READ, Reads, ident_of
-from dynaorm.plan.unit_of_work import UnitOfWork
+from dynaorm.plan.reads import Reads, ident_of
 from dynaorm.plan.verdict import FailedAction, StaleKnowledge, verdict
-
-NOW = 1_700_000_000.0
+from tests.plan.compiling import NOW, plan_of
 
 music = Table(
     "music",
@@ -92,10 +88,6 @@ class Membership(Entity, table=plays, pk="GROUP#{group_id}", sk="USER#{user_id}"
 
 GROUP: dict[str, Any] = {"PK": {"S": "GROUP#g"}, "SK": {"S": "INFO"}}
 STORED: dict[str, Any] = {**GROUP, "group_id": {"S": "g"}, "name": {"S": "x"}}
-
-
-def plan_of(*intents: Intent, known: Reads = NOTHING_READ) -> Plan:
-    return compile_plan(merge_intents(intents, NOW), known, UnitOfWork(NOW, "w2", str))
 
 
 def last(plan: Plan) -> tuple[Planned, Update]:
@@ -238,12 +230,12 @@ def test_who_leaves_what_is_gone_leaves_nothing_behind(found: dict[str, Any] | N
     planned, _ = last(plan_of(leaving()))
     outcome = verdict([FailedAction(planned, "ConditionalCheckFailed", "", found)], NOW)
     assert outcome == StaleKnowledge({planned.ident: found})
-    again = plan_of(leaving(), known=group_known(found))
+    again = plan_of(leaving(), reads=group_known(found))
     assert [one.purpose for one in again.actions] == [Purpose.DELETE]
 
 
 def test_who_joins_does_not_rely_on_what_was_read_before() -> None:
-    plan = plan_of(Save(Membership()), known=group_known(None))
+    plan = plan_of(Save(Membership()), reads=group_known(None))
     assert [one.purpose for one in plan.actions] == [Purpose.INSERT, Purpose.AGGREGATE]
 
 
@@ -253,12 +245,12 @@ def test_a_target_stored_without_its_type_is_learned_and_told_by_its_key(joins: 
     planned, _ = last(plan_of(intent))
     outcome = verdict([FailedAction(planned, "ConditionalCheckFailed", "", STORED)], NOW)
     assert outcome == StaleKnowledge({planned.ident: STORED})
-    _, action = last(plan_of(intent, known=group_known(STORED)))
+    _, action = last(plan_of(intent, reads=group_known(STORED)))
     assert action.condition == And((exists("PK"), missing("_type")))
 
 
 def test_a_target_that_could_be_made_is_told_by_its_key_too() -> None:
     key: dict[str, Any] = {"PK": {"S": "SONG#s"}, "SK": {"S": "MONTH#2024-01"}}
     known = Reads({ident_of(music, key): {**key, "song": {"S": "s"}}})
-    _, action = last(plan_of(Save(Download(song="s")), known=known))
+    _, action = last(plan_of(Save(Download(song="s")), reads=known))
     assert action.condition == And((exists("PK"), missing("_type")))

@@ -1,7 +1,7 @@
 """What the writes of counted entities add to totals, and what they take from them."""
 
 from decimal import Decimal
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import pytest
 
@@ -14,16 +14,11 @@ from dynaorm.item.condition import And, equals, exists
 from dynaorm.item.update import AddTo, SetTo
 from dynaorm.plan import intent
 from dynaorm.plan.changes import items_to_read
-from dynaorm.plan.compiler import compile_plan
-from dynaorm.plan.intent import Edit, Intent, Move, Save
+from dynaorm.plan.intent import Edit, Move, Save
 from dynaorm.plan.merge_intents import merge_intents
-from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import Purpose
-from dynaorm.plan.reads import NOTHING_READ, Reads, ident_of
-from dynaorm.plan.unit_of_work import UnitOfWork
-
-E = TypeVar("E", bound=Entity)
-NOW = 1_700_000_000.0
+from dynaorm.plan.reads import Reads, ident_of
+from tests.plan.compiling import NOW, E, added, plan_of
 
 app = Table("totals", indexes=[GlobalIndex("GSI1")])
 bare = Table("bare", type_attribute=None, revision_attribute=None)
@@ -87,10 +82,6 @@ class Book(Entity, table=bare, pk="BOOK#{isbn}", sk="BOOK"):
     on_shelf = Aggregate(Shelf, count="books")
 
 
-def plan_of(*intents: Intent, known: Reads = NOTHING_READ, write_id: str = "w2", **setting: Any) -> Plan:
-    return compile_plan(merge_intents(intents, NOW), known, UnitOfWork(NOW, write_id, str, **setting))
-
-
 def item_of(entity: Entity) -> dict[str, Any]:
     """The item of a new entity, as stored."""
     return dict(plan_of(Save(entity), write_id="w1").actions[0].after or {})
@@ -111,19 +102,6 @@ def known_as(entity: Entity) -> Reads:
 
 def membership(**values: Any) -> Membership:
     return Membership(**{"group_id": "g", "user_id": "u", "hours": Decimal("1.5"), **values})
-
-
-def added(plan: Plan) -> dict[str, dict[str, str]]:
-    """What is added blindly: the target's partition key -> attribute -> number."""
-    return {
-        str(planned.item_key["PK"]["S"]): {
-            str(change.path[0]): change.value["N"]
-            for change in planned.action.changes
-            if isinstance(change, AddTo)
-        }
-        for planned in plan.actions
-        if planned.purpose is Purpose.AGGREGATE and isinstance(planned.action, Update)
-    }
 
 
 # -- one source --------------------------------------------------------------------------------------------------------
@@ -187,7 +165,7 @@ def test_an_update_adds_the_difference(changes: dict[str, Any], expected: dict[s
     by_key = Edit(Key(Membership, group_id="g", user_id="u"), edit.changes)
     assert added(plan_of(Save(saved))) == expected
     assert added(plan_of(edit)) == expected
-    assert added(plan_of(by_key, known=known_as(edited))) == expected
+    assert added(plan_of(by_key, reads=known_as(edited))) == expected
 
 
 def test_an_update_of_the_key_field_takes_from_one_target_and_adds_to_another() -> None:
@@ -207,13 +185,13 @@ def test_a_delete_takes_away_what_was_stored_and_not_what_the_object_holds() -> 
     assert added(plan_of(intent.Deletion(found))) == expected
     by_key = intent.Deletion(Key(Membership, group_id="g", user_id="u"))
     assert [key["SK"]["S"] for _, key in items_to_read(merge_intents([by_key], NOW))] == ["USER#u"]
-    assert added(plan_of(by_key, known=known_as(found))) == expected
+    assert added(plan_of(by_key, reads=known_as(found))) == expected
 
 
 def test_an_overwrite_adds_the_difference_to_what_it_replaces() -> None:
     stored = loaded(membership(hours=Decimal(10)))
     overwrite = Save(membership(), overwrite=True)
-    assert added(plan_of(overwrite, known=known_as(stored))) == {"GROUP#g": {"hours": "-8.5"}}
+    assert added(plan_of(overwrite, reads=known_as(stored))) == {"GROUP#g": {"hours": "-8.5"}}
     assert added(plan_of(overwrite)) == {"GROUP#g": {"members": "1", "hours": "1.5"}}
 
 
@@ -242,7 +220,7 @@ def test_a_subclass_counts_as_its_base_does() -> None:
     found = loaded(Honorary(group_id="g", user_id="u"))
     assert added(plan_of(Save(Honorary(group_id="g", user_id="u")))) == {"GROUP#g": {"members": "1"}}
     by_base = intent.Deletion(Key(Membership, group_id="g", user_id="u"))
-    assert added(plan_of(by_base, known=known_as(found))) == {"GROUP#g": {"members": "-1"}}
+    assert added(plan_of(by_base, reads=known_as(found))) == {"GROUP#g": {"members": "-1"}}
 
 
 def test_versions_and_tombstones_do_not_count() -> None:
@@ -253,7 +231,7 @@ def test_versions_and_tombstones_do_not_count() -> None:
     tombstone = deletion.actions[0].after
     assert tombstone is not None
     known = Reads({ident_of(app, mapping_of(Car).key_of(tombstone)): tombstone})
-    plan = plan_of(Save(Car(car_id="1", owner="b")), known=known)
+    plan = plan_of(Save(Car(car_id="1", owner="b")), reads=known)
     assert [planned.purpose.value for planned in plan.actions] == ["replace", "version", "aggregate"]
     assert added(plan) == {"OWNER#b": {"cars": "1"}}
 

@@ -1,7 +1,7 @@
 """What happens to each item, given what is known of it; and what must be read before that can be said."""
 
 from datetime import UTC, datetime
-from typing import Annotated, TypeVar
+from typing import Annotated
 
 import pytest
 
@@ -22,7 +22,6 @@ from dynaorm.item.condition import And, Attr, Compare, Condition, equals
 from dynaorm.item.update import SetTo
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.changes import change_of, items_to_read
-from dynaorm.plan.compiler import compile_plan
 from dynaorm.plan.intent import Check, Deletion, Edit, Intent, Move, Save
 from dynaorm.plan.item_change import (
     ItemChange,
@@ -36,8 +35,7 @@ from dynaorm.plan.item_change import (
 from dynaorm.plan.merge_intents import merge_intents
 from dynaorm.plan.reads import NOTHING_READ, Reads, ident_of
 from dynaorm.plan.unit_of_work import UnitOfWork
-
-E = TypeVar("E")
+from tests.plan.compiling import NOW, saved
 
 
 def state_of(entity: object) -> Loaded:
@@ -46,7 +44,6 @@ def state_of(entity: object) -> Loaded:
     return found
 
 
-NOW = 1_700_000_000.0
 UNIT = UnitOfWork(NOW, "w2", str)
 
 app = Table("nets-app", indexes=[GlobalIndex("GSI1")])
@@ -87,13 +84,6 @@ class Held(Entity, table=app, pk="HELD#{name}", sk="H"):
     name: str
     place: Annotated[str | None, InKey()] = None
     by_place = Index("GSI1", pk="PLACE#{place}", sk="{name}")
-
-
-def saved(entity: E, write_id: str = "w1") -> E:
-    plan = compile_plan(merge_intents([Save(entity)], NOW), NOTHING_READ, UnitOfWork(NOW, write_id, str))
-    for effect in plan.effects:
-        effect.apply()
-    return entity
 
 
 def change(*intents: Intent, stored: Item | str | None = "unread") -> ItemChange | None:

@@ -10,14 +10,9 @@ from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.state import LOADING
 from dynaorm.errors import InvalidValue
 from dynaorm.item.value import Item
-from dynaorm.plan.compiler import compile_plan
-from dynaorm.plan.intent import Intent, Move, Save
-from dynaorm.plan.merge_intents import merge_intents
-from dynaorm.plan.plan import Plan
-from dynaorm.plan.reads import NOTHING_READ
-from dynaorm.plan.unit_of_work import UnitOfWork
+from dynaorm.plan.intent import Move, Save
+from tests.plan.compiling import plan_of
 
-NOW = 1_700_000_000.0
 app = Table("nets-validated")
 
 
@@ -38,10 +33,6 @@ MEASURED: Item = {
     "PK": {"S": "MEASURED#a"}, "SK": {"S": "M"}, "_type": {"S": "Measured"}, "_rev": {"S": "w1"},
     "name": {"S": "a"}, "size": {"N": "1"}, "code": {"S": "OLD"}, "note": {"S": ""},
 }  # fmt: skip
-
-
-def plan_of(*intents: Intent) -> Plan:
-    return compile_plan(merge_intents(intents, NOW), NOTHING_READ, UnitOfWork(NOW, "w2", str))
 
 
 def measured() -> Measured:

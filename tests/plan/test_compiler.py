@@ -1,6 +1,6 @@
 """Whole plans, compared as values and as the requests that are sent."""
 
-from typing import Annotated, Any, TypeVar
+from typing import Annotated
 
 from dynaorm import Entity, F, GlobalIndex, Index, Key, Table, Unique
 from dynaorm.entity.mapping.mapping import mapping_of
@@ -10,16 +10,12 @@ from dynaorm.item.condition import And, equals, exists, missing
 from dynaorm.item.update import AddTo, Remove, SetTo
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan import intent
-from dynaorm.plan.compiler import compile_plan
-from dynaorm.plan.intent import Edit, Intent, Save
-from dynaorm.plan.merge_intents import merge_intents
+from dynaorm.plan.intent import Edit, Save
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import Effect, Planned, Purpose
-from dynaorm.plan.reads import NOTHING_READ, Reads, ident_of
-from dynaorm.plan.unit_of_work import UnitOfWork
+from dynaorm.plan.reads import Reads, ident_of
+from tests.plan.compiling import NOW, actions_of, plan_of, saved
 
-E = TypeVar("E")
-NOW = 1_700_000_000.0
 AT = "2023-11-14T22:13:20.000000Z"
 
 app = Table("compiler-app", indexes=[GlobalIndex("GSI1")])
@@ -45,16 +41,6 @@ class Document(Entity, table=app, pk="DOC#{doc_id}", sk="D", versioned=True):
     by_shelf = Index("GSI1", pk="DSHELF#{shelf}", sk="{doc_id}")
 
 
-def plan_of(*intents: Intent, known: Reads = NOTHING_READ, write_id: str = "w2", **setting: Any) -> Plan:
-    return compile_plan(merge_intents(intents, NOW), known, UnitOfWork(NOW, write_id, str, **setting))
-
-
-def saved(entity: E) -> E:
-    for effect in plan_of(Save(entity), write_id="w1").effects:
-        effect.apply()
-    return entity
-
-
 def stock_item(**attributes: AttributeValue) -> dict[str, AttributeValue]:
     return {
         "PK": {"S": "STOCK#a"},
@@ -68,10 +54,6 @@ def stock_item(**attributes: AttributeValue) -> dict[str, AttributeValue]:
 
 
 STOCK_KEY: Item = {"PK": {"S": "STOCK#a"}, "SK": {"S": "S"}}
-
-
-def actions_of(plan: Plan) -> list[tuple[Purpose, object]]:
-    return [(planned.purpose, planned.action) for planned in plan.actions]
 
 
 # -- one entity --------------------------------------------------------------------------------------------------------
@@ -216,7 +198,7 @@ def test_an_update_by_key_of_what_was_read_takes_index_keys_and_version_along() 
     document = saved(Document(doc_id="d", shelf="x"))
     (check,) = plan_of(Save(document, F.shelf == "x")).actions
     known = Reads({ident_of(app, check.item_key): check.before})
-    main, version = plan_of(Edit(Key(Document, doc_id="d"), (SetTo(("shelf",), "y"),)), known=known).actions
+    main, version = plan_of(Edit(Key(Document, doc_id="d"), (SetTo(("shelf",), "y"),)), reads=known).actions
     assert isinstance(main.action, Update)
     assert SetTo(("GSI1PK",), {"S": "DSHELF#y"}) in main.action.changes
     assert (main.from_read, main.expected, version.number) == (True, "w1", 2)
@@ -243,7 +225,7 @@ def test_a_callers_token_makes_a_transaction_whose_revision_follows_from_token_a
 def test_an_overwrite_of_what_was_read_replaces_it_under_its_revision() -> None:
     stored = stock_item(_rev={"S": "other"}, unknown={"S": "lost"})
     plan = plan_of(
-        Save(Stock(sku="a", left=1), overwrite=True), known=Reads({ident_of(app, STOCK_KEY): stored})
+        Save(Stock(sku="a", left=1), overwrite=True), reads=Reads({ident_of(app, STOCK_KEY): stored})
     )
     (planned,) = plan.actions
     assert planned.action == Put("compiler-app", stock_item(left={"N": "1"}), equals("_rev", {"S": "other"}))
@@ -251,7 +233,7 @@ def test_an_overwrite_of_what_was_read_replaces_it_under_its_revision() -> None:
 
 
 def test_an_overwrite_of_nothing_is_an_insert() -> None:
-    plan = plan_of(Save(Stock(sku="a"), overwrite=True), known=Reads({ident_of(app, STOCK_KEY): None}))
+    plan = plan_of(Save(Stock(sku="a"), overwrite=True), reads=Reads({ident_of(app, STOCK_KEY): None}))
     assert actions_of(plan) == [(Purpose.INSERT, Put("compiler-app", stock_item(), missing("PK")))]
 
 
@@ -337,7 +319,7 @@ def test_re_creation_replaces_the_tombstone_and_continues_the_numbers() -> None:
         "_rev": {"S": "w1"},
     }
     known = Reads({ident_of(app, {"PK": {"S": "DOC#d"}, "SK": {"S": "v0_D"}}): tombstone})
-    main, version = plan_of(Save(Document(doc_id="d")), known=known).actions
+    main, version = plan_of(Save(Document(doc_id="d")), reads=known).actions
     assert isinstance(main.action, Put)
     assert isinstance(version.action, Put)
     assert main.action.condition == equals("_rev", {"S": "w1"})

@@ -1,6 +1,6 @@
 """Plans of units of work: one action per item, in the order of the calls."""
 
-from typing import Annotated, Any, TypeVar
+from typing import Annotated
 
 import pytest
 
@@ -12,15 +12,12 @@ from dynaorm.item.update import AddTo, SetTo
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan import intent
 from dynaorm.plan.compiler import compile_plan
-from dynaorm.plan.intent import Check, Edit, Intent, Move, Save
+from dynaorm.plan.intent import Check, Edit, Move, Save
 from dynaorm.plan.merge_intents import merge_intents
-from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import Purpose
-from dynaorm.plan.reads import NOTHING_READ, Reads
+from dynaorm.plan.reads import NOTHING_READ
 from dynaorm.plan.unit_of_work import UnitOfWork
-
-E = TypeVar("E")
-NOW = 1_700_000_000.0
+from tests.plan.compiling import NOW, actions_of, plan_of, saved
 
 app = Table("units-app")
 
@@ -41,16 +38,6 @@ class Document(Entity, table=app, pk="DOC#{doc_id}", sk="D", versioned=True):
     slug: Annotated[str | None, Unique()] = None
 
 
-def plan_of(*intents: Intent, known: Reads = NOTHING_READ, write_id: str = "w2", **setting: Any) -> Plan:
-    return compile_plan(merge_intents(intents, NOW), known, UnitOfWork(NOW, write_id, str, **setting))
-
-
-def saved(entity: E) -> E:
-    for effect in plan_of(Save(entity), write_id="w1").effects:
-        effect.apply()
-    return entity
-
-
 def stock_item(**attributes: AttributeValue) -> dict[str, AttributeValue]:
     return {
         "PK": {"S": "STOCK#a"},
@@ -64,10 +51,6 @@ def stock_item(**attributes: AttributeValue) -> dict[str, AttributeValue]:
 
 
 STOCK_KEY: Item = {"PK": {"S": "STOCK#a"}, "SK": {"S": "S"}}
-
-
-def actions_of(plan: Plan) -> list[tuple[Purpose, object]]:
-    return [(planned.purpose, planned.action) for planned in plan.actions]
 
 
 def test_a_unit_of_work_is_one_transaction_in_the_order_of_the_calls() -> None:

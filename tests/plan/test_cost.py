@@ -1,22 +1,15 @@
 """The bill of a plan, against bills worked out by hand from DynamoDB's price list."""
 
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import pytest
 
 from dynaorm import Entity, F, GlobalIndex, Index, Key, LocalIndex, Table, Unique
 from dynaorm.item.size import item_size
 from dynaorm.item.update import SetTo
-from dynaorm.plan.compiler import compile_plan
 from dynaorm.plan.cost import sent_bytes
 from dynaorm.plan.intent import Check, Deletion, Edit, Intent, Move, Save
-from dynaorm.plan.merge_intents import merge_intents
-from dynaorm.plan.plan import Plan
-from dynaorm.plan.reads import NOTHING_READ
-from dynaorm.plan.unit_of_work import UnitOfWork
-
-E = TypeVar("E")
-NOW = 1_700_000_000.0
+from tests.plan.compiling import E, plan_of, saved
 
 app = Table(
     "cost-app",
@@ -89,16 +82,6 @@ class Away(Entity, table=away, pk="AWAY#{name}", sk="A"):
 class Near(Entity, table=near, pk="NEAR#{name}", sk="N"):
     name: str
     nick: Annotated[str | None, Unique()] = None
-
-
-def plan_of(*intents: Intent, **setting: Any) -> Plan:
-    return compile_plan(merge_intents(intents, NOW), NOTHING_READ, UnitOfWork(NOW, "w1", str, **setting))
-
-
-def saved(entity: E) -> E:
-    for effect in plan_of(Save(entity)).effects:
-        effect.apply()
-    return entity
 
 
 def changed(entity: E, **values: Any) -> E:

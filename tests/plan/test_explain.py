@@ -1,6 +1,6 @@
 """Plans in words: the golden texts of explain()."""
 
-from typing import Annotated, TypeVar
+from typing import Annotated
 
 import pytest
 
@@ -14,9 +14,7 @@ from dynaorm.plan.merge_intents import merge_intents
 from dynaorm.plan.planned import Planned, Purpose
 from dynaorm.plan.reads import NOTHING_READ
 from dynaorm.plan.unit_of_work import UnitOfWork
-
-E = TypeVar("E")
-NOW = 1_700_000_000.0
+from tests.plan.compiling import NOW, saved
 
 app = Table("app")
 loose = Table("loose", pk="id", sk=None, revision_attribute=None)
@@ -46,13 +44,6 @@ def explained(*intents: Intent, write_id: str = "rev2") -> list[str]:
     )
 
 
-def saved(entity: E) -> E:
-    plan = compile_plan(merge_intents([Save(entity)], NOW), NOTHING_READ, UnitOfWork(NOW, "rev1", str))
-    for effect in plan.effects:
-        effect.apply()
-    return entity
-
-
 def test_an_insert_with_a_unique_value() -> None:
     assert explained(Save(User(user_id="1", email="Bob@X"))) == [
         "TransactWriteItems, 2 actions, 4 write capacity units",
@@ -69,7 +60,7 @@ def test_a_changed_unique_value() -> None:
     user.email = "b@x"
     assert explained(Save(user)) == [
         "TransactWriteItems, 3 actions, 6 write capacity units",
-        "1. Update app PK=USER#1 SK=PROFILE: write what changed of User(user_id='1'), if its revision is still rev1",
+        "1. Update app PK=USER#1 SK=PROFILE: write what changed of User(user_id='1'), if its revision is still w1",
         "2. Delete app PK=email#a@x SK=email#a@x: release email = 'a@x', which User(user_id='1') no longer holds",
         "3. Put app PK=email#b@x SK=email#b@x: claim email = 'b@x' for User(user_id='1'), if nobody else holds it",
     ]
@@ -90,14 +81,14 @@ def test_a_new_version_and_a_tombstone() -> None:
     audit.result = "bad"
     assert explained(Save(audit)) == [
         "TransactWriteItems, 2 actions, 4 write capacity units",
-        "1. Update app PK=AUDIT#7 SK=v0_A: write what changed of Audit(audit_id=7), if its revision is still rev1",
+        "1. Update app PK=AUDIT#7 SK=v0_A: write what changed of Audit(audit_id=7), if its revision is still w1",
         "2. Put app PK=AUDIT#7 SK=v2_A: keep version 2 of Audit(audit_id=7), a number never used before",
     ]
     assert explained(Deletion(audit)) == [
         "PutItem, 1 action, 1 write capacity units",
         (
             "1. Put app PK=AUDIT#7 SK=v0_A: delete Audit(audit_id=7), leaving a tombstone that keeps its version "
-            "number, if its revision is still rev1"
+            "number, if its revision is still w1"
         ),
     ]
 

@@ -3,7 +3,7 @@
 import copy
 import itertools
 from datetime import UTC, datetime
-from typing import Annotated, TypeVar
+from typing import Annotated
 
 import pytest
 from hypothesis import given, settings
@@ -14,16 +14,11 @@ from dynaorm.errors import UniqueViolation
 from dynaorm.item.action import Action, Delete, Put, to_wire
 from dynaorm.item.condition import Attr, Compare, Or, equals, missing
 from dynaorm.item.value import AttributeValue, Item
-from dynaorm.plan.compiler import compile_plan
 from dynaorm.plan.intent import Check, Deletion, Intent, Move, Save
-from dynaorm.plan.merge_intents import merge_intents
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import GUARDS, Purpose
-from dynaorm.plan.reads import NOTHING_READ, Reads, ident_of
-from dynaorm.plan.unit_of_work import UnitOfWork
-
-E = TypeVar("E")
-NOW = 1_700_000_000.0
+from dynaorm.plan.reads import Reads, ident_of
+from tests.plan.compiling import NOW, plan_of, saved
 
 app = Table("guards-app")
 locks = Table("guards-locks", pk="lock", sk=None)
@@ -52,16 +47,6 @@ class Coupon(Entity, table=app, pk="COUPON#{code}", sk="C"):
 class Member(Entity, table=here, pk="MEMBER#{name}", sk="M"):
     name: str
     nick: Annotated[str | None, Unique()] = None
-
-
-def plan_of(*intents: Intent, known: Reads = NOTHING_READ) -> Plan:
-    return compile_plan(merge_intents(intents, NOW), known, UnitOfWork(NOW, "w1", str))
-
-
-def saved(entity: E) -> E:
-    for effect in plan_of(Save(entity)).effects:
-        effect.apply()
-    return entity
 
 
 def guards_in(plan: Plan) -> list[tuple[Purpose, str, Action]]:
@@ -289,7 +274,7 @@ def test_a_guard_known_to_be_foreign_is_left_alone() -> None:
     user = saved(User(user_id="1", email="a@x"))
     user.email = "b@x"
     known = Reads(foreign_guards=frozenset({ident_of(app, key("email#a@x"))}))
-    assert keys_in(plan_of(Save(user), known=known)) == [("claim", "email#b@x")]
+    assert keys_in(plan_of(Save(user), reads=known)) == [("claim", "email#b@x")]
 
 
 def test_guards_expire_with_their_entity() -> None:
@@ -355,7 +340,7 @@ def test_a_new_entity_claims_the_same_alone_as_beside_another(entity: Entity) ->
 def test_only_the_guard_that_is_somebody_else_s_is_left_alone() -> None:
     user = saved(User(user_id="1", email="a", phone="5"))
     foreign = frozenset({ident_of(app, key("email#a"))})
-    plan = plan_of(Deletion(user), known=Reads({}, foreign))
+    plan = plan_of(Deletion(user), reads=Reads({}, foreign))
     assert keys_in(plan) == [("release", "tel#5")]
 
 

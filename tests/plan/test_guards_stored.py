@@ -1,22 +1,17 @@
 """Guards follow from what is stored, in the order in which the class declares them, and know their owners."""
 
-from typing import Annotated, TypeVar
+from typing import Annotated
 
 from dynaorm import Attribute, Entity, F, Table, Unique
 from dynaorm.item.action import ConditionCheck
 from dynaorm.item.condition import And, equals
 from dynaorm.item.update import SetTo
 from dynaorm.item.value import AttributeValue, Item
-from dynaorm.plan.compiler import compile_plan
-from dynaorm.plan.intent import Deletion, Edit, Intent, Save
-from dynaorm.plan.merge_intents import merge_intents
+from dynaorm.plan.intent import Deletion, Edit, Save
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import GUARDS
-from dynaorm.plan.reads import NOTHING_READ, Reads, ident_of
-from dynaorm.plan.unit_of_work import UnitOfWork
-
-E = TypeVar("E")
-NOW = 1_700_000_000.0
+from dynaorm.plan.reads import Reads, ident_of
+from tests.plan.compiling import plan_of, saved
 
 app = Table("guards-stored")
 
@@ -50,16 +45,6 @@ class Ship(Entity, table=app, pk="SHIP#{ship}", sk="S"):
     call: Annotated[str, Attribute(encode=_folded, decode=_as_stored), Unique()]
 
 
-def plan_of(*intents: Intent, known: Reads = NOTHING_READ, write_id: str = "w2") -> Plan:
-    return compile_plan(merge_intents(intents, NOW), known, UnitOfWork(NOW, write_id, str))
-
-
-def saved(entity: E) -> E:
-    for effect in plan_of(Save(entity), write_id="w1").effects:
-        effect.apply()
-    return entity
-
-
 def guards_in(plan: Plan) -> list[tuple[str, str]]:
     return [(one.purpose.value, one.item_key["PK"]["S"]) for one in plan.actions if one.purpose in GUARDS]
 
@@ -77,7 +62,7 @@ def test_a_tombstone_holds_no_guard_even_where_a_default_is_unique() -> None:
     tombstone = deletion.actions[0].after
     assert tombstone is not None
     assert guards_in(deletion) == [("release", "shelf#top")]
-    anew = plan_of(Save(Paper(paper="p")), known=Reads({ident_of(app, tombstone): tombstone}))
+    anew = plan_of(Save(Paper(paper="p")), reads=Reads({ident_of(app, tombstone): tombstone}))
     assert [planned.purpose.value for planned in anew.actions] == ["replace", "version", "claim"]
 
 
@@ -93,7 +78,7 @@ def test_what_only_the_replaced_class_held_is_released_too() -> None:
     )
     assert item is not None
     user = User(user_id="1", email="b@x", phone="6")
-    plan = plan_of(Save(user, overwrite=True), known=Reads({ident_of(app, item): item}))
+    plan = plan_of(Save(user, overwrite=True), reads=Reads({ident_of(app, item): item}))
     assert guards_in(plan) == [
         ("release", "email#a@x"),
         ("release", "badge#7"),

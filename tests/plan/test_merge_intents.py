@@ -1,7 +1,7 @@
 """Intents of a unit of work are merged item by item, or refused if the order of calls would decide."""
 
 from datetime import UTC, datetime
-from typing import Annotated, TypeVar
+from typing import Annotated
 
 import pytest
 from pydantic import ConfigDict
@@ -11,14 +11,9 @@ from dynaorm.entity.state import state_of
 from dynaorm.errors import KeyChanged, SameItemTwice, StaleEntity, UsageError
 from dynaorm.item.condition import And
 from dynaorm.item.update import SetTo
-from dynaorm.plan.compiler import compile_plan
 from dynaorm.plan.intent import Check, Deletion, Edit, Intent, Move, Save
 from dynaorm.plan.merge_intents import ItemIntents, merge_intents
-from dynaorm.plan.reads import NOTHING_READ
-from dynaorm.plan.unit_of_work import UnitOfWork
-
-E = TypeVar("E")
-NOW = 1_700_000_000.0
+from tests.plan.compiling import NOW, saved
 
 app = Table("fold-app")
 
@@ -51,14 +46,6 @@ class Frozen(Entity, table=app, pk="FROZEN#{name}", sk="F"):
 class Login(Entity, table=app, pk="LOGIN#{token}", sk="L"):
     token: str
     until: Annotated[datetime, ExpiresAt()]
-
-
-def saved(entity: E) -> E:
-    """The entity as a session would leave it after saving it."""
-    plan = compile_plan(merge_intents([Save(entity)], NOW), NOTHING_READ, UnitOfWork(NOW, "w0", str))
-    for effect in plan.effects:
-        effect.apply()
-    return entity
 
 
 def merged(*intents: Intent) -> ItemIntents:

@@ -11,8 +11,8 @@ from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import Effect
 from dynaorm.plan.reads import NOTHING_READ
 from dynaorm.plan.unit_of_work import UnitOfWork
+from tests.plan.compiling import NOW
 
-NOW = 1_700_000_000.0
 app = Table("planned")
 
 

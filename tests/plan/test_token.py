@@ -13,8 +13,8 @@ from dynaorm.plan.plan import Plan
 from dynaorm.plan.reads import NOTHING_READ, Reads, ident_of
 from dynaorm.plan.token import revision_under_token
 from dynaorm.plan.unit_of_work import UnitOfWork
+from tests.plan.compiling import NOW
 
-NOW = 1_700_000_000.0
 app = Table("token-app", indexes=[GlobalIndex("GSI1")])
 loose = Table("token-loose", type_attribute=None, revision_attribute=None)
 
@@ -70,8 +70,8 @@ class Loose(Entity, table=loose, pk="LOOSE#{name}", sk="L"):
     name: str
 
 
-def plan_of(*intents: Intent, known: Reads = NOTHING_READ, token: str = "T", now: float = NOW) -> Plan:
-    return compile_plan(merge_intents(intents, now), known, UnitOfWork(now, "w2", str, token))
+def plan_of(*intents: Intent, reads: Reads = NOTHING_READ, token: str = "T", now: float = NOW) -> Plan:
+    return compile_plan(merge_intents(intents, now), reads, UnitOfWork(now, "w2", str, token))
 
 
 def revision(*intents: Intent, token: str = "T", now: float = NOW) -> str:
@@ -121,7 +121,7 @@ def test_it_does_not_depend_on_what_was_read(name: str) -> None:
         stored(Document(doc_id="d", text="old", left=left), version={"N": str(left)}, **deleted)
         for left in (1, 7)
     ]
-    plans = [plan_of(*block, known=knowing(item)) for item in found]
+    plans = [plan_of(*block, reads=knowing(item)) for item in found]
     written = {planned.revision for plan in plans for planned in plan.actions if planned.revision is not None}
     assert written == {revision(*block)}
 

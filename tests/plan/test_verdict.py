@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import pytest
 
@@ -19,17 +19,12 @@ from dynaorm.errors import (
 )
 from dynaorm.item.update import AddTo, SetTo
 from dynaorm.item.value import AttributeValue, Item
-from dynaorm.plan.compiler import compile_plan
-from dynaorm.plan.intent import Check, Deletion, Edit, Intent, Save
-from dynaorm.plan.merge_intents import merge_intents
+from dynaorm.plan.intent import Check, Deletion, Edit, Save
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import Purpose
-from dynaorm.plan.reads import NOTHING_READ, Reads, ident_of
-from dynaorm.plan.unit_of_work import UnitOfWork
+from dynaorm.plan.reads import Reads, ident_of
 from dynaorm.plan.verdict import Committed, FailedAction, StaleKnowledge, Verdict, verdict
-
-E = TypeVar("E")
-NOW = 1_700_000_000.0
+from tests.plan.compiling import NOW, plan_of, saved
 
 app = Table("verdict-app")
 locks = Table("verdict-locks", pk="lock", sk=None)
@@ -72,16 +67,6 @@ class Member(Entity, table=away, pk="MEMBER#{name}", sk="M"):
 class Loose(Entity, table=loose, pk="LOOSE#{name}", sk="L"):
     name: str
     left: int = 0
-
-
-def plan_of(*intents: Intent, known: Reads = NOTHING_READ, write_id: str = "w2") -> Plan:
-    return compile_plan(merge_intents(intents, NOW), known, UnitOfWork(NOW, write_id, str))
-
-
-def saved(entity: E) -> E:
-    for effect in plan_of(Save(entity), write_id="w1").effects:
-        effect.apply()
-    return entity
 
 
 def judged(plan: Plan, items: Mapping[Purpose, Item | None], code: str = "ConditionalCheckFailed") -> Verdict:
@@ -221,7 +206,7 @@ def test_without_revisions_the_values_tell_a_stale_entity_from_a_failed_conditio
 def test_what_was_read_by_the_library_is_learned_anew() -> None:
     stored = item("User", _rev=rev("w1"), user_id={"S": "a"}, email={"S": "x"})
     ident = ident_of(app, {"PK": {"S": "USER#a"}, "SK": {"S": "U"}})
-    plan = plan_of(Deletion(Key(User, user_id="a")), known=Reads({ident: stored}))
+    plan = plan_of(Deletion(Key(User, user_id="a")), reads=Reads({ident: stored}))
     now = {**stored, "_rev": rev("w9")}
     assert judged(plan, {Purpose.DELETE: now}) == StaleKnowledge({ident: now})
     assert judged(plan, {Purpose.DELETE: None}) == StaleKnowledge({ident: None})

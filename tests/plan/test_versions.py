@@ -1,6 +1,6 @@
 """Revision, version number and version time of a new image, and the item that keeps a version."""
 
-from typing import Annotated, Any, TypeVar
+from typing import Annotated
 
 import pytest
 
@@ -8,17 +8,13 @@ from dynaorm import Entity, GlobalIndex, Index, Key, Table, Versioned
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.item.update import AddTo
 from dynaorm.item.value import AttributeValue, Item
-from dynaorm.plan.compiler import compile_plan
-from dynaorm.plan.intent import Check, Deletion, Edit, Intent, Save
-from dynaorm.plan.merge_intents import merge_intents
+from dynaorm.plan.intent import Check, Deletion, Edit, Save
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import Purpose
-from dynaorm.plan.reads import NOTHING_READ, Reads, ident_of
-from dynaorm.plan.unit_of_work import UnitOfWork
+from dynaorm.plan.reads import Reads, ident_of
 from dynaorm.plan.versions import version_key
+from tests.plan.compiling import NOW, plan_of, saved
 
-E = TypeVar("E")
-NOW = 1_700_000_000.0
 AT = "2023-11-14T22:13:20.000000Z"
 
 app = Table("stamp-app", indexes=[GlobalIndex("GSI1")])
@@ -53,20 +49,6 @@ class Padded(
 class Loose(Entity, table=loose, pk="LOOSE#{name}", sk="L", versioned=True):
     name: str
     text: str = ""
-
-
-def plan_of(*intents: Intent, known: Reads = NOTHING_READ, write_id: str = "w2", **setting: Any) -> Plan:
-    return compile_plan(
-        merge_intents(intents, setting.get("now", NOW)),
-        known,
-        UnitOfWork(**{"now": NOW, "write_id": write_id, "table_name": str, **setting}),
-    )
-
-
-def saved(entity: E) -> E:
-    for effect in plan_of(Save(entity), write_id="w1").effects:
-        effect.apply()
-    return entity
 
 
 def versions_in(plan: Plan) -> list[Item]:
@@ -126,7 +108,7 @@ def test_numbers_pass_nine_and_ninety_nine() -> None:
             "version": {"N": str(number)},
         }
         ident = ident_of(app, {"PK": {"S": "DOC#d"}, "SK": {"S": "v0_D"}})
-        plan = plan_of(Save(Document(doc_id="d"), overwrite=True), known=Reads({ident: known}))
+        plan = plan_of(Save(Document(doc_id="d"), overwrite=True), reads=Reads({ident: known}))
         (version,) = versions_in(plan)
         assert (version["SK"], version["version"]) == ({"S": f"v{number + 1}_D"}, {"N": str(number + 1)})
         assert document.text == ""
