@@ -35,7 +35,6 @@ from dynaorm.plan.item_change import (
 )
 from dynaorm.plan.merge_intents import ItemIntents
 from dynaorm.plan.reads import Ident, ident_of
-from dynaorm.record import replace
 
 # Exact: two numbers of DynamoDB's together span fewer than 300 digits.
 EXACT: Final = Context(prec=300, traps=[Inexact])
@@ -243,7 +242,7 @@ def _take_over(insert: ItemInsert, name: str) -> ItemInsert:
         )
     if same(given, stored):
         return insert
-    return replace(insert, image={**insert.image, attribute: stored}, totals=insert.totals | {name})
+    return insert._replace(image={**insert.image, attribute: stored}, totals=insert.totals | {name})
 
 
 def _unchanged(one: ItemIntents) -> ItemUpdate | None:
@@ -271,14 +270,14 @@ def _with_delta(change: ItemChange, delta: TotalDelta, one: ItemIntents) -> Item
     if isinstance(change, ItemCheck):
         change = _write_of_checked(change, one)
     if isinstance(change, ItemEdit):
-        return replace(change, edits=change.edits + delta.additions)
+        return change._replace(edits=change.edits + delta.additions)
     image = {**change.image}
     for name, total in delta.totals.items():
         attribute = change.mapping.fields[name].attribute
         stored = Decimal(image.get(attribute, _ZERO)["N"])
         image[attribute] = _number(change.mapping, name, EXACT.add(stored, total))
     added = frozenset(delta.totals)
-    return replace(change, image=image, totals=change.totals | added, changed=change.changed | added)
+    return change._replace(image=image, totals=change.totals | added, changed=change.changed | added)
 
 
 def _write_of_checked(check: ItemCheck, merged: ItemIntents) -> ItemUpdate | ItemEdit:

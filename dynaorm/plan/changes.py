@@ -26,7 +26,6 @@ from dynaorm.plan.item_change import (
 from dynaorm.plan.merge_intents import ItemIntents, ResolvedIntent
 from dynaorm.plan.reads import Reads
 from dynaorm.plan.unit_of_work import UnitOfWork
-from dynaorm.record import replace
 
 _UNREAD: Any = object()
 
@@ -102,7 +101,7 @@ def _with_conditions(one: ItemIntents, change: ItemChange) -> ItemChange:
         if (given := condition_of(resolved.intent)) is not None:
             before = None if change.before is None else change.before.item
             conditions.append(resolve(given, FieldResolver(resolved.mapping, before)))
-    return replace(change, condition=all_of(*conditions)) if conditions else change
+    return change._replace(condition=all_of(*conditions)) if conditions else change
 
 
 def _with_checks(one: ItemIntents, change: ItemChange) -> ItemChange:
@@ -114,7 +113,7 @@ def _with_checks(one: ItemIntents, change: ItemChange) -> ItemChange:
             # An edit by key knows its item if there is such a check.
             if check.state is not None and not isinstance(change, ItemEdit):
                 before = _as_loaded(change, check.mapping, check.state.item)
-                change = replace(change, before=before)
+                change = change._replace(before=before)
     return change
 
 
@@ -199,7 +198,7 @@ def _write(
         insert = _insert(one, intent, state, read if removed is None else _UNREAD, now=now)
     if removed is None:
         return insert
-    return replace(insert, before=removed.before, found_nothing=False, deleted=removed.entity)
+    return insert._replace(before=removed.before, found_nothing=False, deleted=removed.entity)
 
 
 def _insert(one: ItemIntents, save: Save, state: Loaded | None, read: Any, *, now: float) -> ItemInsert:
@@ -208,7 +207,7 @@ def _insert(one: ItemIntents, save: Save, state: Loaded | None, read: Any, *, no
     image = new_image(mapping, one.key, values)
     insert = ItemInsert(mapping, one.key, image, save.entity, state, values if mapping.is_exact else None)
     if read is _UNREAD or read is None or mapping.is_expired(read, now):
-        return replace(insert, found_nothing=True) if save.overwrite else insert
+        return insert._replace(found_nothing=True) if save.overwrite else insert
     stored = None
     if mapping.is_tombstone(read):
         stored = mapping
@@ -216,16 +215,17 @@ def _insert(one: ItemIntents, save: Save, state: Loaded | None, read: Any, *, no
         stored = mapping.stored_class(read)
     if stored is None:
         raise AlreadyExists(key=stored_key(mapping, one.key), violations=())
-    return replace(insert, before=StoredItem(stored, read, from_read=True))
+    return insert._replace(before=StoredItem(stored, read, from_read=True))
 
 
 def _update(one: ItemIntents, save: Save, state: Loaded) -> ItemUpdate | ItemCheck | None:
     mapping, values = one.mapping, vars(save.entity)
     changes = changes_of(mapping, values, state)
+    if not changes and save.condition is None and not one.checks:
+        return None
     before, loaded = StoredItem(mapping, state.item), LoadedEntity(save.entity, state)
     if not changes:
-        is_checked = save.condition is not None or one.checks
-        return ItemCheck(mapping, one.key, before, loaded) if is_checked else None
+        return ItemCheck(mapping, one.key, before, loaded)
     changed = frozenset(changes)
     mapping.validate(values, changed)
     image = _advanced(mapping, values, state, changes)

@@ -71,6 +71,8 @@ def guard_actions(changes: Sequence[ItemChange], reads: Reads, unit: UnitOfWork)
     Raises:
         UniqueViolation: two entities of the unit of work end up with one value, which not both had.
     """
+    if not changes:
+        return []
     if len(changes) == 1 and isinstance(changes[0], ItemInsert) and changes[0].before is None:
         return [_claims_of_insert(changes[0], unit)]
     actions: list[list[Planned]] = []
@@ -87,16 +89,16 @@ def _collect_guards(changes: Sequence[ItemChange]) -> list[list[Guard]]:
     """For each change the guards that it is the first to hold, before or after. Raises UniqueViolation."""
     guards: _Guards = {}
     clashes: list[tuple[ItemChange, Violation]] = []
-    starts = []
+    ends = [0]
     for change in changes:
-        starts.append(len(guards))
         _add_old(change, guards)
-        clashes += [(change, clash) for clash in _add_new(change, guards)]
+        _add_new(change, guards, clashes)
+        ends.append(len(guards))
     if clashes:
         entity = clashes[0][0].mapping.entity.__name__
         raise UniqueViolation(entity=entity, violations=tuple(clash for _, clash in clashes))
     found = [*guards.values()]
-    return [found[start:end] for start, end in pairwise((*starts, len(found)))]
+    return [found[start:end] for start, end in pairwise(ends)]
 
 
 def _add_old(change: ItemChange, guards: _Guards) -> None:
@@ -105,35 +107,29 @@ def _add_old(change: ItemChange, guards: _Guards) -> None:
         return
     claims = _claims(before.mapping, before.item)
     holder = _holder(change, before.mapping, before.item) if claims else None
+    home = before.mapping.table.guards.name
     for name, text, value in claims:
-        guard = _known(guards, before.mapping, name, text)
-        kept_value = value if guard.new is None else guard.value
-        _put(guards, before.mapping, guard._replace(old=holder, value=kept_value))
+        known = guards.get((home, text))
+        if known is None or known.new is None:
+            guards[home, text] = Guard(name, text, value, holder)
+        else:
+            guards[home, text] = Guard(name, text, known.value, holder, known.new, known.stays)
 
 
-def _add_new(change: ItemChange, guards: _Guards) -> list[Violation]:
+def _add_new(change: ItemChange, guards: _Guards, clashes: list[tuple[ItemChange, Violation]]) -> None:
     if not isinstance(change, (ItemInsert, ItemUpdate)):
-        return []
-    mapping = change.mapping
-    values = change.values if isinstance(change, ItemInsert) else None
+        return
+    mapping, values = change.mapping, change.values if isinstance(change, ItemInsert) else None
     claims = _claims(mapping, change.image, values)
     holder = _holder(change, mapping, change.image) if claims else None
-    clashes = []
+    home = mapping.table.guards.name
     for name, text, value in claims:
-        guard = _known(guards, mapping, name, text)
-        stays = guard.old is not None and guard.old.change is change
-        if guard.new is not None and not (stays and guard.stays):
-            clashes.append(_clash(guard, guard.new, change, value))
-        _put(guards, mapping, guard._replace(new=holder, value=value, stays=stays))
-    return clashes
-
-
-def _known(guards: _Guards, mapping: EntityMapping, name: str, text: str) -> Guard:
-    return guards.get((mapping.table.guards.name, text)) or Guard(name, text)
-
-
-def _put(guards: _Guards, mapping: EntityMapping, guard: Guard) -> None:
-    guards[mapping.table.guards.name, guard.text] = guard
+        known = guards.get((home, text))
+        old = None if known is None else known.old
+        stays = old is not None and old.change is change
+        if known is not None and known.new is not None and not (stays and known.stays):
+            clashes.append((change, _clash(name, known.new, change, value)))
+        guards[home, text] = Guard(name, text, value, old, holder, stays)
 
 
 def _holder(change: ItemChange, mapping: EntityMapping, item: Item) -> Holder:
@@ -151,10 +147,10 @@ def _claims(mapping: EntityMapping, item: Item, values: Mapping[str, Any] | None
     return mapping.claims(values, lambda: subject_of(mapping, item))
 
 
-def _clash(guard: Guard, holder: Holder, change: ItemChange, value: Any) -> Violation:
+def _clash(constraint: str, holder: Holder, change: ItemChange, value: Any) -> Violation:
     return Violation(
-        constraint=guard.constraint,
-        fields=change.mapping.constraints[guard.constraint].fields,
+        constraint=constraint,
+        fields=change.mapping.constraints[constraint].fields,
         value=value,
         owner=stored_key(holder.mapping, holder.change.key),
     )

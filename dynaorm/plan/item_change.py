@@ -11,7 +11,6 @@ from dynaorm.entity.state import Loaded
 from dynaorm.item.condition import Condition
 from dynaorm.item.update import Change
 from dynaorm.item.value import AttributeValue, Item
-from dynaorm.record import record
 
 _NO_FIELDS: frozenset[str] = frozenset()
 
@@ -39,8 +38,7 @@ class LoadedEntity(NamedTuple):
     state: Loaded
 
 
-@record
-class ItemInsert:
+class ItemInsert(NamedTuple):
     """The whole item is put, where nothing is stored or in place of what is.
 
     Attributes:
@@ -72,8 +70,7 @@ class ItemInsert:
     totals: frozenset[str] = _NO_FIELDS
 
 
-@record
-class ItemUpdate:
+class ItemUpdate(NamedTuple):
     """A stored item is changed, and it is known what it becomes.
 
     Attributes:
@@ -99,8 +96,7 @@ class ItemUpdate:
     totals: frozenset[str] = _NO_FIELDS
 
 
-@record
-class ItemEdit:
+class ItemEdit(NamedTuple):
     """An item is changed by key, without knowing what is stored.
 
     Attributes:
@@ -120,8 +116,7 @@ class ItemEdit:
         """Nothing is known of the stored item."""
 
 
-@record
-class ItemDelete:
+class ItemDelete(NamedTuple):
     """An item is deleted; a versioned one is replaced by a tombstone.
 
     Attributes:
@@ -139,8 +134,7 @@ class ItemDelete:
     condition: Condition | None = None
 
 
-@record
-class ItemCheck:
+class ItemCheck(NamedTuple):
     """Nothing is written, but the unit of work fails unless the item is as expected.
 
     Attributes:
