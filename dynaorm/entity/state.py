@@ -101,7 +101,9 @@ class Unsettled:
 
 def state_of(entity: object) -> Loaded | None:
     """The entity's snapshot; None for a new one."""
-    found = slot_of(entity)
+    found = carried_by(entity)
+    if isinstance(found, LazyItem):
+        found = slot_of(entity)
     return found.state if isinstance(found, Unsettled) else found
 
 

@@ -44,7 +44,8 @@ def compile_plan(merged: Iterable[ItemIntents], reads: Reads, unit: UnitOfWork) 
     for change, own, guards in zip(changes, built, guard_actions(changes, reads, unit), strict=True):
         actions += own + guards
         effects += _effects(change, own[0].after)
-    actions += total_actions(deltas, reads, unit)
+    if deltas:
+        actions += total_actions(deltas, reads, unit)
     plan = Plan(
         tuple(actions),
         _token(changes, actions, unit),

@@ -43,7 +43,9 @@ def changes_of(
                 found[name] = None
             continue
         now, stored = encoded.get(field.attribute), field.stored_in(state.item)
-        if same(now, stored) or (stored is None and same(now, state.defaults.get(field.attribute))):
+        default = state.defaults.get(field.attribute) if stored is None else stored
+        # Most values are equal as they are spelled, and `same` costs a call.
+        if now == stored or same(now, stored) or same(now, default):
             continue
         if stored is not None:
             if baseline is None:

@@ -99,8 +99,8 @@ def _checked(target: Any, condition: Condition | None) -> Condition | None:
 
 
 def checked_condition(target: Any, condition: Condition | None) -> Condition | None:
-    """The same for a session's own methods."""
-    return _checked(target, condition)
+    """The same for a session's own methods, which look the class up themselves."""
+    return None if condition is None else _checked(target, condition)
 
 
 def opened(session: object) -> Any:
