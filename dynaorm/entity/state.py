@@ -1,6 +1,6 @@
-"""What an entity remembers of the item it was loaded from or saved as.
+"""The snapshot of an entity: the item it was loaded from or saved as.
 
-The snapshot is immutable and shared by copies of the entity; replacing it is the only way to change it.
+Copies of an entity share its snapshot, which is immutable. A change replaces it.
 """
 
 from collections.abc import Callable, Mapping
@@ -34,9 +34,10 @@ class Loaded(NamedTuple):
     """A snapshot.
 
     Attributes:
-        item: the main item as stored, attributes unknown to the class included. Never mutated.
-        defaults: what fields absent from the item took at load, encoded: not a change until they differ from it.
-        read_only: it was read at a version; only reads may use it.
+        item: the main item as stored, including attributes unknown to the class. Never mutated.
+        defaults: the encoded defaults of fields that were absent from the item. They count as changed only once they
+            differ from these.
+        read_only: the entity was read at a version and cannot be saved.
     """
 
     item: Item
@@ -45,12 +46,12 @@ class Loaded(NamedTuple):
 
 
 class LazyItem(NamedTuple):
-    """A snapshot yet to be taken out of the page it came on.
+    """A snapshot whose item has not been parsed yet.
 
     Attributes:
-        page: the items of an answer.
-        place: which of them it is.
-        defaults: a snapshot's, or what finds them in the item.
+        page: the items of the reply.
+        place: the position of the item in the page.
+        defaults: those of the snapshot, or a function that finds them for the item.
     """
 
     page: ReplyPage
@@ -62,7 +63,7 @@ class LazyItem(NamedTuple):
         return self.page[self.place]
 
     def loaded(self) -> Loaded:
-        """The snapshot."""
+        """The snapshot, with its item parsed."""
         item = self.item
         return Loaded(item, self.defaults(item) if callable(self.defaults) else self.defaults)
 
@@ -107,18 +108,18 @@ def state_of(entity: object) -> Loaded | None:
     return found.state if isinstance(found, Unsettled) else found
 
 
-# Past pydantic's own __getattr__, which takes a microsecond to say that the slot is empty.
+# Bypasses pydantic's __getattr__, which takes a microsecond for an empty slot.
 _slot: Final = object.__getattribute__
 
 
 def unsettled_of(entity: object) -> Unsettled | None:
-    """The write whose outcome has to be settled before the entity's next one; None where everything is known."""
+    """The write of unknown outcome that must be settled before the entity's next write; None if there is none."""
     found = carried_by(entity)
     return found if isinstance(found, Unsettled) else None
 
 
 def slot_of(entity: object) -> Loaded | Unsettled | None:
-    """What the entity carries, taken off its page: from then on the entity keeps its own item alone alive."""
+    """The state of an entity, with its item parsed, so that the entity no longer keeps the whole reply in memory."""
     found = carried_by(entity)
     if isinstance(found, LazyItem):
         found = found.loaded()
@@ -127,12 +128,13 @@ def slot_of(entity: object) -> Loaded | Unsettled | None:
 
 
 def place_of(entity: object) -> LazyItem:
-    """Where an entity that was just read came from."""
+    """The unparsed snapshot of an entity that was just read."""
     found: LazyItem = _slot(entity, SLOT)
     return found
 
 
 def carried_by(entity: object) -> Loaded | LazyItem | Unsettled | None:
+    """The state of an entity as it is, parsed or not."""
     try:
         found: Loaded | LazyItem | Unsettled | None = _slot(entity, SLOT)
     except AttributeError:

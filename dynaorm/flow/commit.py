@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Sequence
 
+from dynaorm.entity.declare.catalog import stored_class
 from dynaorm.entity.key import Key
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.state import Loaded, Unsettled, state_of, unsettled_of
@@ -195,13 +196,13 @@ def updated(edit: Edit, context: Context, *, exactly_once: bool = False) -> Flow
         item = state.item if state is not None else item
         assert item is not None
         mapping = target_of(edit.target).mapping
-        return mapping.stored_class(item) or mapping, item
+        return stored_class(mapping, item) or mapping, item
     mapping = plan.actions[0].mapping
     if item is None:
         item = plan.actions[0].after
     if item is None:
         item = yield from _read_back(plan, context)
-    return mapping.stored_class(item) or mapping, item
+    return stored_class(mapping, item) or mapping, item
 
 
 def _read_back(plan: Plan, context: Context) -> Flow[Item]:

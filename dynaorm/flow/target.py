@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from dynaorm.entity.declare.catalog import stored_class
 from dynaorm.entity.key import Key, stored_key
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.state import Loaded, state_of
@@ -32,7 +33,7 @@ class Target:
 
     def as_stored(self, item: Item) -> "Target":
         """The same entity with the class its item says: a subclass's, perhaps."""
-        return Target(self.mapping.stored_class(item) or self.mapping, self.key, self.state)
+        return Target(stored_class(self.mapping, item) or self.mapping, self.key, self.state)
 
 
 def target_of(named: Any) -> Target:

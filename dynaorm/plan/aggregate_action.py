@@ -8,6 +8,7 @@ this item can be made without reading get an upsert.
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from dynaorm.entity.declare.catalog import catalog_of, stored_class
 from dynaorm.entity.declare.registry import is_of
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.errors import DecodeError, UsageError
@@ -42,7 +43,7 @@ def total_actions(deltas: Iterable[TotalDelta], reads: Reads, unit: UnitOfWork) 
 
 def is_target(mapping: EntityMapping, item: Item | None) -> bool:
     """Whether an item under a target's key is such a target."""
-    stored = mapping.stored_class(item) if item is not None else None
+    stored = stored_class(mapping, item) if item is not None else None
     return stored is not None and is_of(stored, mapping)
 
 
@@ -74,8 +75,7 @@ def _is_of_kind(mapping: EntityMapping, read: Any) -> Condition | None:
         return None
     if _is_untyped(mapping, read):
         return missing(attribute)
-    classes: Iterable[EntityMapping] = mapping.table.mappings.values()
-    names = [one.name for one in classes if is_of(one, mapping)]
+    names = [one.name for one in catalog_of(mapping.table).mappings.values() if is_of(one, mapping)]
     if len(names) == 1:
         return equals(attribute, {"S": mapping.name})
     return IsIn(Attr((attribute,)), tuple({"S": name} for name in names))

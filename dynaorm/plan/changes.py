@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
+from dynaorm.entity.declare.catalog import stored_class
 from dynaorm.entity.key import stored_key
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.resolve import FieldResolver
@@ -137,7 +138,7 @@ def _is_same(left: Item, right: Item) -> bool:
 def _live(mapping: EntityMapping, key: Item, read: Item | None, now: float) -> StoredItem:
     """The entity that was read by key. Raises EntityNotFound if no live one is there."""
     if read is not None and not mapping.is_tombstone(read):
-        stored = mapping.stored_class(read)
+        stored = stored_class(mapping, read)
         if (
             stored is not None
             and issubclass(stored.entity, mapping.entity)
@@ -212,7 +213,7 @@ def _insert(one: ItemIntents, save: Save, state: Loaded | None, read: Any, *, no
     if mapping.is_tombstone(read):
         stored = mapping
     elif save.overwrite:
-        stored = mapping.stored_class(read)
+        stored = stored_class(mapping, read)
     if stored is None:
         raise AlreadyExists(key=stored_key(mapping, one.key), violations=())
     return insert._replace(before=StoredItem(stored, read, from_read=True))

@@ -60,7 +60,7 @@ def compile_plan(merged: Iterable[ItemIntents], reads: Reads, unit: UnitOfWork) 
 def _are_counted(changes: list[ItemChange]) -> bool:
     """Whether a total may depend on any of these; a loop, because every save asks."""
     for change in changes:  # noqa: SIM110
-        if change.mapping.table.is_counted:
+        if change.mapping.table.rules.is_counted:
             return True
     return False
 

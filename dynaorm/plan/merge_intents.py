@@ -15,7 +15,8 @@ from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.state import Loaded, state_of
 from dynaorm.errors import SameItemTwice, UsageError
 from dynaorm.item.condition import all_of
-from dynaorm.item.update import Change, overlaps
+from dynaorm.item.path import overlaps
+from dynaorm.item.update import Change
 from dynaorm.item.value import Item
 from dynaorm.plan.image import check_key_unchanged, writable_state
 from dynaorm.plan.intent import Check, Deletion, Edit, Intent, Move, Save, target_of_intent

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import field
 from typing import Any, TypeAlias
 
+from dynaorm.entity.declare.catalog import catalog_of, stored_class
 from dynaorm.entity.key import found_key
 from dynaorm.entity.mapping.constraint import OWNER, TABLE
 from dynaorm.entity.mapping.mapping import EntityMapping
@@ -160,7 +161,7 @@ def _judge_blind(failed: FailedAction, now: float) -> StoreError | StaleKnowledg
         if planned.purpose is Purpose.CHECK:
             return ConditionFailed(key=key)
         return EntityNotFound(key=key)
-    stored = mapping.stored_class(item)
+    stored = stored_class(mapping, item)
     if stored is None or not issubclass(stored.entity, mapping.entity):
         return EntityNotFound(key=key)
     attribute = mapping.table.type_attribute
@@ -192,7 +193,7 @@ def _violation(planned: Planned, guard: Item | None) -> Violation:
 
 def owner_key(mapping: EntityMapping, owner: Item) -> Any:
     """The entity key that a guard's ``owner`` map names."""
-    mappings: dict[str, EntityMapping] = mapping.table.mappings
+    mappings = catalog_of(mapping.table).mappings
     return found_key(mappings, {name: value for name, value in owner.items() if name != TABLE})
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.dispatch import NotAnEntity
 from dynaorm.entity.mapping.mapping import DELETED, VERSION, VERSION_AT, EntityMapping
 from dynaorm.entity.table import Table
@@ -49,7 +50,7 @@ def _place(version: Stored) -> tuple[EntityMapping, int, Item | None]:
 
 
 def _versioned_classes(table: Table) -> Iterator[EntityMapping]:
-    return (one for one in table.mappings.values() if one.versioning is not None)
+    return (one for one in catalog_of(table).mappings.values() if one.versioning is not None)
 
 
 def _fits(mapping: EntityMapping, one: Stored) -> bool:

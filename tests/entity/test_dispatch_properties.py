@@ -1,4 +1,4 @@
-"""Whatever classes share a table, every item written for one of them is found to be what it is."""
+"""For any classes that share a table, every item that is written is classified correctly."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The snapshot an entity carries: one slot, replaced and never changed."""
+"""The snapshot of an entity: replaced, never changed."""
 
 import copy
 import pickle

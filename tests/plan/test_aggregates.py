@@ -272,7 +272,7 @@ def test_a_value_that_cannot_be_the_key_of_a_target_is_refused_and_was_never_cou
 
 def test_a_sum_dynamodb_cannot_hold_is_refused() -> None:
     huge, tiny = Decimal("1E30"), Decimal("1E-30")
-    with pytest.raises(InvalidValue, match=r"Group.hours .* DynamoDB keeps 38"):
+    with pytest.raises(InvalidValue, match=r"Group.hours .* DynamoDB stores at most 38"):
         plan_of(Save(membership(hours=huge)), Save(membership(user_id="v", hours=tiny)))
 
 

@@ -1,6 +1,6 @@
-"""Date formats in keys, ``{at:%Y-%m-%d}``: the directives of strftime that write digits, always as many.
+"""Date formats in keys, ``{at:%Y-%m-%d}``: the directives of strftime that write a fixed number of digits.
 
-Names of days and months differ by locale and do not sort, so there are none. Datetimes are written in UTC.
+Names of days and months are not supported, because they differ by locale and do not sort. Datetimes are written in UTC.
 """
 
 import re
@@ -19,7 +19,7 @@ class DateFormat:
 
     Attributes:
         write: value to text; raises ValueError for a value of another type.
-        read: the reverse; None where the format leaves something out.
+        read: the reverse; None where the format omits a part of the value.
         pattern: a regular expression of the texts.
         shape: the texts as a shape.
     """
@@ -65,15 +65,15 @@ _ARGUMENTS: Final = {
     "f": "microsecond",
 }
 _WHOLE: Final = {datetime: frozenset("YmdHMSf"), date: frozenset("Ymd"), time: frozenset("HMSf")}
-# Compiled when the first date format is: most programs have none, and compiling would delay every import.
+# A pattern that re compiles on first use, because most programs have no date format.
 _TOKEN: Final = r"(?s)%(.?)|([^%]+)"
 
 
 def date_format(python: type, text: str, to_text: Callable[[Any], str]) -> DateFormat:
-    """Compile a format for a datetime, a date or a time; ``to_text`` checks the type of a value.
+    """Compile a format for a datetime, a date or a time. ``to_text`` raises for a value of another type.
 
     Raises:
-        ValueError: a sentence that ends with the remedy.
+        ValueError: the format does not fit. The message ends with the remedy.
     """
     known = _DIRECTIVES.get(python)
     if known is None:
@@ -98,7 +98,7 @@ def date_format(python: type, text: str, to_text: Callable[[Any], str]) -> DateF
             outline += re.escape(literal)
             shape.append(literal)
     if not found:
-        raise ValueError(f"{text!r} writes nothing of the value; use directives such as %Y-%m-%d")
+        raise ValueError(f"{text!r} has no directive; write one, such as %Y-%m-%d")
     write = _writer(python, formatted, [known[letter][1] for letter in found], to_text)
     read = _reader(python, re.compile(groups), found) if _WHOLE[python] <= set(found) else None
     return DateFormat(write, read, outline, tuple(shape))

@@ -5,6 +5,7 @@ Nobody holds it: it is an orphan. One does: it must be that one's. Several do: t
 
 from collections.abc import Sequence
 
+from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.dispatch import classify
 from dynaorm.entity.key import found_key
 from dynaorm.entity.mapping.constraint import OWNER, TABLE
@@ -46,7 +47,11 @@ def guard_expired(table: Table, guard: Item, now: float) -> bool:
 def owner_place(home: Table, guard: Item) -> ItemAddress | None:
     """Where the owner is that a guard item names; None where it names no key of any table."""
     owner = dict(guard[OWNER].get("M", {}))
-    homes = [one.table for one in home.guarded.values() if constraint_of(home, guard) in one.constraints]
+    homes = [
+        one.table
+        for one in catalog_of(home).guarded.values()
+        if constraint_of(home, guard) in one.constraints
+    ]
     # Where guards have a table of their own, their owners say which table is theirs.
     named = owner.pop(TABLE, None) if home not in homes else None
     tables = homes if named is None else [one for one in homes if named == {"S": one.name}]
@@ -163,7 +168,7 @@ def _fault(case: _Case, kind: Kind, detail: str, actions: tuple[Planned, ...] = 
     home = case.guard.table
     constraint = constraint_in(case.guard)
     named = [mapping.name for mapping, _ in case.holders] or [
-        one.name for one in home.guarded.values() if constraint in one.constraints
+        one.name for one in catalog_of(home).guarded.values() if constraint in one.constraints
     ]
     owners = tuple(mapping.key_of(item) for mapping, item in case.holders)
     finding = Finding(kind, home.name, case.guard.key, named[0], detail, bool(actions), owners)
@@ -180,7 +185,9 @@ def _claim(case: _Case, setting: UnitOfWork) -> tuple[Planned, ...]:
 
 def _release(case: _Case, stored: Item, setting: UnitOfWork) -> tuple[Planned, ...]:
     constraint = constraint_in(case.guard)
-    mapping = next(one for one in case.guard.table.guarded.values() if constraint in one.constraints)
+    mapping = next(
+        one for one in catalog_of(case.guard.table).guarded.values() if constraint in one.constraints
+    )
     owner = case.owner.key if case.owner is not None else case.guard.key
     return (
         delete_guard(mapping, owner, case.guard, stored, constraint=constraint, setting=setting),
@@ -205,7 +212,7 @@ def _mapping_at(owner: ItemAddress, item: Item | None) -> EntityMapping | None:
     found = classify(owner.table, item) if item is not None else None
     if isinstance(found, EntityMapping):
         return found
-    entity = found_key(owner.table.mappings, owner.key).entity
+    entity = found_key(catalog_of(owner.table).mappings, owner.key).entity
     if entity is not None:
         return mapping_of(entity)
-    return next(iter(owner.table.mappings.values()), None)
+    return next(iter(catalog_of(owner.table).mappings.values()), None)

@@ -12,6 +12,7 @@ from dataclasses import field
 from decimal import Decimal
 from typing import Any, Final
 
+from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.declare.registry import is_of
 from dynaorm.entity.dispatch import classify
 from dynaorm.entity.key import found_key, stored_key
@@ -71,7 +72,11 @@ def look_wrong(
 def _target(address: ItemAddress, item: Item | None, scope: Scope) -> EntityMapping | None:
     """The class of a target, or of one that is to be made; None where no totals are kept, or verified."""
     if item is None:
-        entity = found_key(address.table.mappings, address.key).entity if scope.with_new_targets else None
+        entity = (
+            found_key(catalog_of(address.table).mappings, address.key).entity
+            if scope.with_new_targets
+            else None
+        )
         mapping = mapping_of(entity) if entity is not None else None
         return (
             mapping if mapping is not None and scope.covers_totals(mapping) and can_be_made(mapping) else None

@@ -15,9 +15,9 @@ from dataclasses import field
 from typing import Any, Final, Literal, TypeGuard
 
 from dynaorm.entity.dispatch import NotAnEntity, classify
-from dynaorm.entity.json_reader.answer import is_entity
 from dynaorm.entity.key import stored_key
 from dynaorm.entity.mapping.mapping import EntityMapping
+from dynaorm.entity.page import is_entity
 from dynaorm.errors import DecodeError
 from dynaorm.flow.protocol.call import Call, Flow, Reply
 from dynaorm.flow.protocol.context import Context
