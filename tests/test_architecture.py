@@ -81,10 +81,7 @@ For example, "plan/intent.py": "plan/test_merge_intents.py".
 PENDING_CLASS_NAMES = {"RunFlow", "_Road"}
 """Class names that still mean two things."""
 
-PENDING_WORDS = {
-    *("Net", "nets", "Slot", "fold", "emit", "Known", "Learned", "Setting"),
-    *("Census", "census", "road", "_Road", "hoard", "proves_nothing", "Due", "_meet"),
-}
+PENDING_WORDS = {"Census", "census", "road", "_Road", "hoard", "Setting", "_meet"}
 """Words on the left of the glossary that are still in use."""
 
 NAMES_THAT_SAY_NOTHING = {"common", "constants", "helpers", "misc", "models", "types", "util", "utils"}

@@ -43,7 +43,7 @@ def refresh(entity: Any, context: Context) -> Flow[Any]:
 
 
 def take_over(entity: Any, fresh: Any) -> Any:
-    """Let an object become what was read; a frozen one, or one whose stored class is another, is replaced."""
+    """Give an object the values and state that were read. A frozen object, or one of another class, is replaced."""
     if type(entity) is not type(fresh) or type(entity).model_config.get("frozen"):
         return fresh
     values = vars(entity)
@@ -122,7 +122,7 @@ def restore(named: Any, version: int, context: Context) -> Flow[Any]:
 
 
 def _wait_for(named: Any, entity: Any) -> None:
-    """Let the caller's object settle a restoration whose outcome is not known, and become what was restored."""
+    """Let the caller's object settle a restoration whose outcome is not known, and take its values if it was made."""
     unsettled = unsettled_of(entity)
     if unsettled is not None and type(named) is type(entity):
         effect = unsettled.effect.for_object(named, dict(vars(entity)))

@@ -1,7 +1,7 @@
 """What happens to each item, given what is known of it; and what must be read before that can be said."""
 
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import pytest
 
@@ -36,6 +36,8 @@ from dynaorm.plan.merge_intents import merge_intents
 from dynaorm.plan.reads import NOTHING_READ, Reads, ident_of
 from dynaorm.plan.unit_of_work import UnitOfWork
 from tests.plan.compiling import NOW, saved
+
+T = TypeVar("T")
 
 
 def state_of(entity: object) -> Loaded:
@@ -92,21 +94,9 @@ def change(*intents: Intent, stored: Item | str | None = "unread") -> ItemChange
     return change_of(one, reads, UNIT)
 
 
-def insert(*intents: Intent, stored: Item | str | None = "unread") -> ItemInsert:
+def only(kind: type[T], *intents: Intent, stored: Item | str | None = "unread") -> T:
     found = change(*intents, stored=stored)
-    assert isinstance(found, ItemInsert)
-    return found
-
-
-def update(*intents: Intent, stored: Item | str | None = "unread") -> ItemUpdate:
-    found = change(*intents, stored=stored)
-    assert isinstance(found, ItemUpdate)
-    return found
-
-
-def check(*intents: Intent, stored: Item | str | None = "unread") -> ItemCheck:
-    found = change(*intents, stored=stored)
-    assert isinstance(found, ItemCheck)
+    assert isinstance(found, kind)
     return found
 
 
@@ -188,7 +178,7 @@ def test_a_loaded_entity_is_what_is_stored() -> None:
         StoredItem(mapping_of(Stock), state_of(stock).item, False, one) for one in (False, True)
     )
     assert change(Deletion(stock)) == ItemDelete(mapping_of(Stock), KEY.primary_key, stored, stock)
-    assert check(Save(stock), Check(stock)).before == as_loaded
+    assert only(ItemCheck, Save(stock), Check(stock)).before == as_loaded
 
 
 def test_what_was_read_of_one_item_says_nothing_of_another() -> None:
@@ -199,7 +189,7 @@ def test_what_was_read_of_one_item_says_nothing_of_another() -> None:
 
 def test_no_object_stands_for_an_item_that_is_named_by_its_key() -> None:
     read = StoredItem(mapping_of(Stock), stock_item(), from_read=True)
-    assert update(EDIT, stored=stock_item()).loaded is None
+    assert only(ItemUpdate, EDIT, stored=stock_item()).loaded is None
     assert change(Deletion(KEY), stored=stock_item()) == ItemDelete(mapping_of(Stock), KEY.primary_key, read)
 
 
@@ -225,12 +215,12 @@ def test_a_check_of_what_is_not_there_fails(stored: Item | None) -> None:
 
 def test_an_insert_over_what_expired_is_an_insert() -> None:
     for overwrite in (False, True):
-        found = insert(Save(Stock(sku="a"), overwrite=overwrite), stored=EXPIRED)
+        found = only(ItemInsert, Save(Stock(sku="a"), overwrite=overwrite), stored=EXPIRED)
         assert (found.before, found.found_nothing) == (None, overwrite)
 
 
 def test_an_insert_over_a_tombstone_replaces_it() -> None:
-    found = insert(Save(Document(doc_id="d")), stored=TOMBSTONE)
+    found = only(ItemInsert, Save(Document(doc_id="d")), stored=TOMBSTONE)
     assert found.before == StoredItem(mapping_of(Document), TOMBSTONE, from_read=True)
 
 
@@ -238,7 +228,7 @@ def test_an_insert_over_a_live_entity_is_refused_and_an_overwrite_is_not() -> No
     with pytest.raises(AlreadyExists) as raised:
         change(Save(Stock(sku="a")), stored=stock_item())
     assert (raised.value.key, raised.value.violations) == (KEY, ())
-    found = insert(Save(Stock(sku="a"), overwrite=True), stored=stock_item("Fragile"))
+    found = only(ItemInsert, Save(Stock(sku="a"), overwrite=True), stored=stock_item("Fragile"))
     assert found.mapping is mapping_of(Stock)
     assert found.before == StoredItem(mapping_of(Fragile), stock_item("Fragile"), from_read=True)
 
@@ -254,25 +244,25 @@ def test_an_unchanged_entity_has_no_change() -> None:
 
 def test_an_unchanged_entity_that_is_checked_is_a_check() -> None:
     stock = saved(Stock(sku="a"))
-    assert check(Save(stock), Check(stock)).loaded == (stock, state_of(stock))
+    assert only(ItemCheck, Save(stock), Check(stock)).loaded == (stock, state_of(stock))
 
 
 def test_a_key_deleted_and_created_anew_takes_over_what_was_read() -> None:
     new = Fragile(sku="a")
-    found = insert(Deletion(KEY), Save(new), stored=stock_item())
+    found = only(ItemInsert, Deletion(KEY), Save(new), stored=stock_item())
     assert (found.mapping, found.entity, found.deleted) == (mapping_of(Fragile), new, None)
     assert found.before == StoredItem(mapping_of(Stock), stock_item(), from_read=True)
-    overwritten = insert(Deletion(KEY), Save(new, overwrite=True), stored=stock_item())
+    overwritten = only(ItemInsert, Deletion(KEY), Save(new, overwrite=True), stored=stock_item())
     assert (overwritten.before, overwritten.found_nothing) == (found.before, False)
 
 
 def test_a_check_without_condition_binds_a_blind_write_to_the_loaded_revision() -> None:
     stock = saved(Stock(sku="a"))
-    assert update(Check(stock), EDIT).before.item["_rev"] == {"S": "w1"}
+    assert only(ItemUpdate, Check(stock), EDIT).before.item["_rev"] == {"S": "w1"}
 
 
 def test_a_check_with_a_condition_asks_for_nothing_else() -> None:
-    found = check(Check(saved(Stock(sku="a")), F.left == 0))
+    found = only(ItemCheck, Check(saved(Stock(sku="a")), F.left == 0))
     assert (found.before, found.condition) == (None, equals("left", {"N": "0"}))
 
 
@@ -288,7 +278,7 @@ def test_a_check_of_an_older_copy_than_is_saved_is_stale() -> None:
     newer.left = 1
     with pytest.raises(StaleEntity):
         change(Save(newer), Check(older))
-    assert update(Save(newer), Check(newer.model_copy())).before.as_loaded
+    assert only(ItemUpdate, Save(newer), Check(newer.model_copy())).before.as_loaded
 
 
 def test_what_is_checked_as_loaded_cannot_be_inserted() -> None:
@@ -311,7 +301,7 @@ def test_a_move_that_found_the_item_changed_is_stale() -> None:
 def test_conditions_are_resolved_against_the_class_each_intent_names() -> None:
     fragile = saved(Fragile(sku="a", padding=1))
     fragile.padding = 2
-    assert update(Check(KEY, F.left == 0), Save(fragile, F.padding == 1)).condition is not None
+    assert only(ItemUpdate, Check(KEY, F.left == 0), Save(fragile, F.padding == 1)).condition is not None
     with pytest.raises(UnknownField):
         change(Check(KEY, F.padding == 1), Save(fragile))
 
@@ -368,7 +358,7 @@ def test_an_edit_and_a_deletion_by_key_are_made_of_the_class_their_check_was_loa
 
 def test_a_check_of_what_was_read_knows_it() -> None:
     read = stock_item("Fragile")
-    assert check(Check(KEY, F.left > 0), stored=read) == ItemCheck(
+    assert only(ItemCheck, Check(KEY, F.left > 0), stored=read) == ItemCheck(
         mapping_of(Fragile),
         KEY.primary_key,
         StoredItem(mapping_of(Fragile), read, from_read=True),
@@ -384,18 +374,18 @@ def test_what_changed_since_a_check_was_loaded_is_stale_and_says_which() -> None
     with pytest.raises(StaleEntity) as stale:
         change(Check(loaded), Edit(KEY, EDIT.changes), stored=stock_item(_rev={"S": "w10"}))
     assert (stale.value.key, stale.value.expected, stale.value.found) == (KEY, "w9", "w10")
-    same = update(Check(loaded), Edit(KEY, EDIT.changes), stored=stock_item(legacy={"S": "x"}))
+    same = only(ItemUpdate, Check(loaded), Edit(KEY, EDIT.changes), stored=stock_item(legacy={"S": "x"}))
     assert same.before.as_loaded
 
 
 def test_a_field_that_lives_in_an_index_key_alone_is_known_to_the_new_image() -> None:
     held = saved(Held(name="h", place="x"))
     held.place = "y"
-    assert update(Save(held)).image["GSI1PK"] == {"S": "PLACE#y"}
+    assert only(ItemUpdate, Save(held)).image["GSI1PK"] == {"S": "PLACE#y"}
     held.name = "i"
     _, new = merge_intents([Move(held)], NOW)
     moved = change_of(new, NOTHING_READ, UNIT)
     assert isinstance(moved, ItemInsert)
     assert moved.image["GSI1PK"] == {"S": "PLACE#y"}
     edit = Edit(Key(Held, name="h"), (SetTo(("place",), "z"),))
-    assert update(edit, stored=dict(state_of(held).item)).image["GSI1PK"] == {"S": "PLACE#z"}
+    assert only(ItemUpdate, edit, stored=dict(state_of(held).item)).image["GSI1PK"] == {"S": "PLACE#z"}
