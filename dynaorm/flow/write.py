@@ -254,7 +254,7 @@ def _apply(effects: Sequence[Effect], plan: Plan, context: Context, *, elsewhere
 
 
 def _as_stored(effects: Sequence[Effect], plan: Plan, context: Context) -> Flow[list[Effect]]:
-    """The effects of a plan that was committed from other bytes: its entities become what is stored, if still theirs."""
+    """The effects of a plan that was committed from other bytes: entities become what is stored, if still theirs."""
     found: list[Effect] = []
     for effect in effects:
         planned = next(
