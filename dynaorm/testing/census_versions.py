@@ -7,7 +7,7 @@ from dynaorm.entity.dispatch import NotAnEntity
 from dynaorm.entity.mapping.mapping import DELETED, VERSION, VERSION_AT, EntityMapping
 from dynaorm.entity.table import Table
 from dynaorm.item.value import AttributeValue, Item, same
-from dynaorm.plan.known import Ident, ident_of
+from dynaorm.plan.reads import Ident, ident_of
 from dynaorm.testing.census import Broken, Census, Inconsistency, Stored, shown
 
 

@@ -18,8 +18,9 @@ from dynaorm.flow.integrity.scope import Scope
 from dynaorm.flow.integrity.stored_check import ItemAddress, StoredCheck
 from dynaorm.item.value import Item, same
 from dynaorm.plan.image import subject_of
-from dynaorm.plan.known import Setting, ident_of
 from dynaorm.plan.planned import Planned
+from dynaorm.plan.reads import ident_of
+from dynaorm.plan.unit_of_work import UnitOfWork
 from dynaorm.record import record
 
 
@@ -133,7 +134,7 @@ def _count(case: _Case, address: ItemAddress, item: Item | None, now: float) -> 
         case.holders.append((mapping, item))
 
 
-def _judged(case: _Case, setting: Setting) -> list[Diagnosis]:
+def _judged(case: _Case, setting: UnitOfWork) -> list[Diagnosis]:
     stored, table = case.stored, case.guard.table
     is_there = stored is not None and not guard_expired(table, stored, setting.now)
     if len(case.holders) > 1:
@@ -174,7 +175,7 @@ def _fault(case: _Case, kind: Kind, detail: str, actions: tuple[Planned, ...] = 
     return Diagnosis(finding, actions=actions)
 
 
-def _claim(case: _Case, setting: Setting) -> tuple[Planned, ...]:
+def _claim(case: _Case, setting: UnitOfWork) -> tuple[Planned, ...]:
     ((mapping, item),) = case.holders
     guard = put_guard(
         mapping, item, case.guard, case.stored, constraint=constraint_in(case.guard), setting=setting
@@ -182,7 +183,7 @@ def _claim(case: _Case, setting: Setting) -> tuple[Planned, ...]:
     return (check(mapping, item, item, setting), guard, *_owner_as_read(case, setting))
 
 
-def _release(case: _Case, stored: Item, setting: Setting) -> tuple[Planned, ...]:
+def _release(case: _Case, stored: Item, setting: UnitOfWork) -> tuple[Planned, ...]:
     constraint = constraint_in(case.guard)
     mapping = next(
         one for one in catalog_of(case.guard.table).guarded.values() if constraint in one.constraints
@@ -194,14 +195,14 @@ def _release(case: _Case, stored: Item, setting: Setting) -> tuple[Planned, ...]
     )
 
 
-def _owner_as_read(case: _Case, setting: Setting) -> tuple[Planned, ...]:
+def _owner_as_read(case: _Case, setting: UnitOfWork) -> tuple[Planned, ...]:
     """That the owner a guard item names still does not hold the value."""
     if case.owner is None or case.owner.ident in {ident_of(one.table, item) for one, item in case.holders}:
         return ()
     return owner_check(case.owner, case.owner_item, setting)
 
 
-def owner_check(owner: ItemAddress, item: Item | None, setting: Setting) -> tuple[Planned, ...]:
+def owner_check(owner: ItemAddress, item: Item | None, setting: UnitOfWork) -> tuple[Planned, ...]:
     """That what is stored where a guard item's owner should be is as it was read."""
     mapping = _mapping_at(owner, item)
     return () if mapping is None else (check(mapping, owner.key, item, setting),)

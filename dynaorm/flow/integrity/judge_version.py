@@ -15,9 +15,9 @@ from dynaorm.flow.integrity.scope import Scope
 from dynaorm.flow.integrity.stored_check import ItemAddress, StoredCheck
 from dynaorm.item.update import SetTo
 from dynaorm.item.value import Item, same
-from dynaorm.plan.known import Setting
 from dynaorm.plan.planned import Planned
-from dynaorm.plan.stamp import version_key
+from dynaorm.plan.unit_of_work import UnitOfWork
+from dynaorm.plan.versions import version_key
 
 
 def latest_place(version: ItemAddress) -> tuple[EntityMapping, Item] | None:
@@ -48,7 +48,7 @@ def _fault(kind: Kind, mapping: EntityMapping, key: Item, detail: str, *actions:
 # -- the latest copy ---------------------------------------------------------------------------------------------------
 
 
-def judge_latest(mapping: EntityMapping, item: Item, setting: Setting) -> StoredCheck[list[Diagnosis]]:
+def judge_latest(mapping: EntityMapping, item: Item, setting: UnitOfWork) -> StoredCheck[list[Diagnosis]]:
     """The latest copy, and the version it is the copy of."""
     key, number = mapping.key_of(item), _number(item)
     address = ItemAddress(mapping.table, version_key(mapping, key, number or 1))
@@ -67,7 +67,7 @@ def judge_latest(mapping: EntityMapping, item: Item, setting: Setting) -> Stored
     return []
 
 
-def _first_version(mapping: EntityMapping, item: Item, setting: Setting) -> tuple[Planned, ...]:
+def _first_version(mapping: EntityMapping, item: Item, setting: UnitOfWork) -> tuple[Planned, ...]:
     numbered = {**item, VERSION: {"N": "1"}, VERSION_AT: {"S": datetime_text(setting.now)}}
     changes = [SetTo((name,), numbered[name]) for name in (VERSION, VERSION_AT)]
     return (

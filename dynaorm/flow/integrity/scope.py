@@ -8,7 +8,7 @@ from dynaorm.entity.declare.registry import is_of
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.table import Table
 from dynaorm.errors import UsageError
-from dynaorm.plan.known import Setting
+from dynaorm.plan.unit_of_work import UnitOfWork
 from dynaorm.record import record
 
 
@@ -26,7 +26,7 @@ class Scope:
 
     whole: tuple[Table, ...]
     classes: tuple[type[Any], ...]
-    new_setting: Callable[[], Setting]
+    new_setting: Callable[[], UnitOfWork]
     with_totals: bool = True
     with_new_targets: bool = False
 
@@ -92,7 +92,7 @@ def sources_of(target: EntityMapping) -> Iterable[EntityMapping]:
 
 
 def scope_of(
-    named: Sequence[Table | type[Any]], new_setting: Callable[[], Setting], *, with_totals: bool = True
+    named: Sequence[Table | type[Any]], new_setting: Callable[[], UnitOfWork], *, with_totals: bool = True
 ) -> Scope:
     """The scope of some tables and classes. Raises UsageError for none, or for anything else."""
     if not named:
