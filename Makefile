@@ -13,7 +13,7 @@ TORTURE_ARGS ?=
 # Arguments for the fuzzing machines, as in: make fuzz FUZZ_EXAMPLES=10000 FUZZ_ARGS="-k keys"
 FUZZ_ARGS ?=
 FUZZ_EXAMPLES ?= 2000
-# Which mutants, as in: make mutate MUTATE_ARGS="dynaorm.plan.fold*", or make mutate-entity MUTATE_ARGS="template/spec codec/value"
+# Which mutants, as in: make mutate MUTATE_ARGS="dynaorm.plan.merge_intents*", or make mutate-entity MUTATE_ARGS="template/spec codec/value"
 MUTATE_ARGS ?=
 # Arguments for the comparison with peers, as in: make bench-peers PEERS_ARGS="--write"
 PEERS_ARGS ?=

@@ -18,7 +18,7 @@ from dynaorm.entity.table import Table
 from dynaorm.entity.template.key_part import KeyPart
 from dynaorm.errors import UsageError
 from dynaorm.flow.integrity.scope import Scope, constrained_by, sources_of
-from dynaorm.plan.known import Setting
+from dynaorm.plan.unit_of_work import UnitOfWork
 
 Purpose: TypeAlias = Literal["read", "scan", "write", "create", "verify", "repair"]
 
@@ -203,7 +203,7 @@ def _repair(mapping: EntityMapping) -> _Grant:
 
 
 def _scope(mapping: EntityMapping) -> Scope:
-    return Scope((), (mapping.entity,), lambda: Setting(0.0, "", str))
+    return Scope((), (mapping.entity,), lambda: UnitOfWork(0.0, "", str))
 
 
 def _guards_and_owners(mapping: EntityMapping) -> list[Table]:

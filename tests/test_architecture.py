@@ -54,25 +54,24 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "flow/query/query.py": "session/test_query.py",
     "flow/integrity/repair.py": "integrity/test_run_damage.py",
     "flow/write.py": "faults/test_lost_answers.py",
-    "plan/intent.py": "plan/test_fold.py",
-    "plan/known.py": "plan/test_compiler.py",
-    "plan/net.py": "plan/test_compiler.py",
-    "plan/planned.py": "plan/test_plan.py",
+    "plan/intent.py": "plan/test_merge_intents.py",
+    "plan/item_change.py": "plan/test_changes.py",
+    "plan/unit_of_work.py": "plan/test_compiler.py",
     "query/choose_key.py": "query/test_key_query.py",
     "testing/request_rules.py": "testing/test_moto_engine.py",
     "testing/store.py": "testing/test_plugin.py",
     "transport/direct/aiohttp.py": "transport/direct/test_async_transport.py",
     "transport/threaded.py": "session/test_session_async.py",
 }
-"""Modules without a test file of their own, and where their tests are ("plan/net.py": "plan/test_fold.py")."""
+"""Modules without a test file of their own, and where their tests are
 
-PENDING_CLASS_NAMES = {"Remove", "RunFlow", "_Road"}
+For example, "plan/intent.py": "plan/test_merge_intents.py".
+"""
+
+PENDING_CLASS_NAMES = {"_Road"}
 """Class names that still mean two things."""
 
-PENDING_WORDS = {
-    *("Net", "nets", "Slot", "fold", "emit", "Known", "Learned", "Setting"),
-    *("Census", "census", "road", "_Road", "hoard", "proves_nothing", "Due", "_meet"),
-}
+PENDING_WORDS = {"Census", "census", "road", "_Road", "hoard", "Setting", "_meet"}
 """Words on the left of the glossary that are still in use."""
 
 NAMES_THAT_SAY_NOTHING = {"common", "constants", "helpers", "misc", "models", "types", "util", "utils"}

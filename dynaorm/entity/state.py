@@ -4,7 +4,7 @@ Copies of an entity share its snapshot, which is immutable. A change replaces it
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 from dynaorm.entity.page import ReplyPage
 from dynaorm.item.value import AttributeValue, Item
@@ -68,24 +68,43 @@ class LazyItem(NamedTuple):
         return Loaded(item, self.defaults(item) if callable(self.defaults) else self.defaults)
 
 
+class PendingEffect(Protocol):
+    """What becomes of an entity once the outcome of a write is known."""
+
+    @property
+    def state(self) -> Loaded | None:
+        """The entity's next snapshot; None: it is new again."""
+
+    def for_object(self, entity: Any, values: Mapping[str, Any] | None = None, /) -> "PendingEffect":
+        """The same for another object, with other values if given."""
+
+    def apply(self) -> None:
+        """Give the object its next snapshot: the write is in effect."""
+
+    def settle_as_before(self) -> None:
+        """Give the object its former snapshot: the write is not in effect."""
+
+
 @record
 class Unsettled:
     """A write was sent for the entity and its outcome is not known.
 
     Attributes:
-        plan: what was sent.
+        plan: the plan that was sent.
         effect: what becomes of the entity if the plan is in effect; copies of the entity share it.
-        state: what was known before.
+        state: the snapshot before the write.
     """
 
-    plan: Any
-    effect: Any
+    plan: object
+    effect: PendingEffect
     state: Loaded | None
 
 
 def state_of(entity: object) -> Loaded | None:
     """The entity's snapshot; None for a new one."""
-    found = slot_of(entity)
+    found = carried_by(entity)
+    if isinstance(found, LazyItem):
+        found = slot_of(entity)
     return found.state if isinstance(found, Unsettled) else found
 
 

@@ -12,7 +12,7 @@ from dynaorm.entity.key import identity
 from dynaorm.entity.mapping.mapping import DELETED, VERSION, VERSION_AT, EntityMapping
 from dynaorm.entity.version import Version, time_of, version_of
 from dynaorm.errors import EntityNotFound, NotVersioned, UsageError
-from dynaorm.flow.commit import setting_of
+from dynaorm.flow.commit import unit_of_work
 from dynaorm.flow.protocol.call import Call, Flow, Refusal
 from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.read import BATCH_GET_LIMIT, answered, get_item, get_items, refused
@@ -24,7 +24,7 @@ from dynaorm.item.size import ACTION_LIMIT
 from dynaorm.item.value import Item
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import Planned, Purpose
-from dynaorm.plan.stamp import version_key
+from dynaorm.plan.versions import version_key
 
 
 def check_versioned(mapping: EntityMapping) -> None:
@@ -197,7 +197,7 @@ def purge(target: Target, context: Context) -> Flow[int]:
     while True:
         step, numbers = numbers[: ACTION_LIMIT - 1], numbers[ACTION_LIMIT - 1 :]
         watch = _watch(target, copy, context, last=not numbers)
-        setting = setting_of(context)
+        setting = unit_of_work(context)
         actions = (watch, *_removals(target, step, context))
         yield from send(Plan(actions, setting.write_id, made_at=setting.now), context)
         if not numbers:

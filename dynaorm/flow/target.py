@@ -1,4 +1,4 @@
-"""What a call is about: the class, and the primary key it is stored under."""
+"""The target of a call: a class, and the primary key of an item."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -32,7 +32,7 @@ class Target:
         return stored_key(self.mapping, self.key)
 
     def as_stored(self, item: Item) -> "Target":
-        """The same entity with the class its item says: a subclass's, perhaps."""
+        """The same entity with the class that its item names, which may be a subclass."""
         return Target(stored_class(self.mapping, item) or self.mapping, self.key, self.state)
 
 

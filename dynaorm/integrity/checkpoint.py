@@ -24,7 +24,7 @@ from dynaorm.flow.integrity.stored_check import ItemAddress
 from dynaorm.flow.integrity.verify import Verification
 from dynaorm.integrity.report import private
 from dynaorm.item.value import Item
-from dynaorm.plan.aggregates import Due
+from dynaorm.plan.aggregates import TotalDelta
 
 _SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS work (name TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -159,12 +159,12 @@ class Checkpoint:
             )
             yield self._read(guard), tuple(self._read(address) for (address,) in rows)
 
-    def add(self, dues: Iterable[Due], /) -> None:
-        for due in dues:
-            address = _address(ItemAddress(due.mapping.table, due.key))
+    def add(self, deltas: Iterable[TotalDelta], /) -> None:
+        for delta in deltas:
+            address = _address(ItemAddress(delta.mapping.table, delta.key))
             row = self._file.execute("SELECT totals FROM targets WHERE address = ?", (address,)).fetchone()
             totals = _totals(row[0]) if row is not None else {}
-            add_up(totals, due.totals)
+            add_up(totals, delta.totals)
             text = json.dumps({name: str(number) for name, number in totals.items()})
             self._file.execute("INSERT OR REPLACE INTO targets VALUES (?, ?)", (address, text))
 

@@ -5,14 +5,14 @@ from contextvars import ContextVar
 from typing import Any, TypeAlias, TypeVar
 
 from dynaorm.entity.key import Key
-from dynaorm.entity.mapping.mapping import mapping_of
+from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.resolve import FieldResolver
 from dynaorm.errors import UsageError
 from dynaorm.flow.entity import edit_of
 from dynaorm.flow.target import target_of
 from dynaorm.item.condition import Condition, resolve
 from dynaorm.item.update import Change
-from dynaorm.plan.intent import Check, Edit, Intent, Move, Remove, Save
+from dynaorm.plan.intent import Check, Deletion, Edit, Intent, Move, Save, target_of_intent
 
 E = TypeVar("E")
 T = TypeVar("T")
@@ -50,11 +50,10 @@ class Transaction:
 
     def delete(self, target: Key[Any] | Any, /, *, condition: Condition | None = None) -> None:
         """Delete a loaded entity, or the entity with a key."""
-        self._add(Remove(target, checked_condition(target, condition)), None)
+        self._add(Deletion(target, checked_condition(target, condition)), None)
 
     def move(self, entity: E, /) -> E:
         """Store a loaded entity under the primary key that its fields now give."""
-        mapping_of(type(entity))
         return self._add(Move(entity), entity)
 
     def check(self, target: Key[Any] | Any, condition: Condition | None = None, /) -> None:
@@ -71,6 +70,7 @@ class Transaction:
         self.hooks.append(hook)
 
     def _add(self, intent: Intent, result: E) -> E:
+        _mapping_of_target(target_of_intent(intent))  # raises UsageError at once for what is no entity
         self._refuse_ended()
         self._intents.append(intent)
         return result
@@ -93,8 +93,8 @@ AsyncWork: TypeAlias = Callable[[Transaction], Awaitable[T]]
 
 def checked_condition(target: Any, condition: Condition | None) -> Condition | None:
     """Return the condition, after checking at once that the class has its fields and that they take its values."""
-    mapping = target_of(target).mapping if isinstance(target, Key) else mapping_of(type(target))
     if condition is not None:
+        mapping = _mapping_of_target(target)
         if not isinstance(condition, Condition):
             raise UsageError(
                 problem=f"condition={condition!r} is not a condition",
@@ -102,6 +102,10 @@ def checked_condition(target: Any, condition: Condition | None) -> Condition | N
             )
         resolve(condition, FieldResolver(mapping))
     return condition
+
+
+def _mapping_of_target(target: Any) -> EntityMapping:
+    return target_of(target).mapping if isinstance(target, Key) else mapping_of(type(target))
 
 
 def opened(session: object) -> Any:

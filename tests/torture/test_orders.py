@@ -138,7 +138,7 @@ _number = aggregates._number
 @pytest.mark.parametrize(
     ("broken", "how", "found"),
     [
-        ("dynaorm.plan.guards._free", lambda *_: None, "no value has two owners"),
+        ("dynaorm.plan.guards._unclaimed", lambda *_: None, "no value has two owners"),
         ("dynaorm.plan.aggregates._number", _twice, "totals add up"),
     ],
     ids=["claims without a condition", "totals counted twice"],

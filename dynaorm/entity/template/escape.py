@@ -8,6 +8,8 @@ import re
 from collections.abc import Callable
 from typing import Final
 
+from dynaorm.entity.text.shape import listed
+
 ALWAYS: Final = frozenset("%#")
 
 _ESCAPED: Final = re.compile("(?:%[0-9A-F]{2})+")
@@ -15,7 +17,7 @@ _ESCAPED: Final = re.compile("(?:%[0-9A-F]{2})+")
 
 def escaper(special: frozenset[str]) -> Callable[[str], str]:
     """A function that escapes these characters in a text."""
-    find = re.compile(f"[{_listed(special)}]").search
+    find = re.compile(f"[{listed(special)}]").search
     table = {ord(one): "".join(f"%{byte:02X}" for byte in one.encode()) for one in special}
 
     def escape(text: str) -> str:
@@ -33,9 +35,5 @@ def unescape(text: str) -> str:
 
 def escaped_pattern(special: frozenset[str]) -> str:
     """A regular expression of escaped texts."""
-    plain = f"[^{_listed(special)}]*"
+    plain = f"[^{listed(special)}]*"
     return f"{plain}(?:%[0-9A-F]{{2}}{plain})*"
-
-
-def _listed(characters: frozenset[str]) -> str:
-    return "".join(map(re.escape, sorted(characters)))

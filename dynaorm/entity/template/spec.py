@@ -14,7 +14,7 @@ from zlib import crc32
 
 from dynaorm.entity.template.date_format import date_format
 from dynaorm.entity.text.scalar import Scalar, in_utc
-from dynaorm.entity.text.shape import ANYTHING, DIGITS, CharacterRun, Shape, digits, may_meet
+from dynaorm.entity.text.shape import ANYTHING, DIGITS, CharacterRun, Shape, digits, may_meet, pattern_of
 from dynaorm.failure import nearest, with_article
 from dynaorm.record import record, replace
 
@@ -165,7 +165,7 @@ def _formatted(placeholder: Placeholder, spec: str) -> Placeholder:
         found = date_format(_kind(placeholder) or placeholder.scalar.python, spec, placeholder.scalar.to_text)
     except ValueError as problem:
         raise SpecError(f"{placeholder.source}: {problem}") from problem
-    return _closed(placeholder, found.write, found.read, pattern=found.pattern, shape=found.shape)
+    return _closed(placeholder, found.write, found.read, shape=found.shape)
 
 
 def _closed(
@@ -173,14 +173,14 @@ def _closed(
     write: Callable[[Any], str],
     read: Callable[[str], Any] | None,
     *,
-    pattern: str,
     shape: Shape,
+    pattern: str = "",
 ) -> Placeholder:
     return replace(
         placeholder,
         write=write,
         read=read,
-        pattern=pattern,
+        pattern=pattern or pattern_of(shape),
         shape=shape,
         grows=frozenset(),
         open=False,
@@ -192,7 +192,7 @@ def _closed(
 def _digits(
     placeholder: Placeholder, write: Callable[[Any], str], read: Callable[[str], Any], width: int
 ) -> Placeholder:
-    return _closed(placeholder, write, read, pattern=f"[0-9]{{{width}}}", shape=(digits(width, width),))
+    return _closed(placeholder, write, read, shape=(digits(width, width),))
 
 
 def _cased(placeholder: Placeholder, change: Callable[[str], str]) -> Placeholder:

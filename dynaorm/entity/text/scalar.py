@@ -15,7 +15,7 @@ from uuid import UUID
 import pydantic
 
 from dynaorm.entity.text.ksuid import Ksuid, KsuidMs
-from dynaorm.entity.text.shape import ANYTHING, DIGITS, CharacterRun, Shape, digits
+from dynaorm.entity.text.shape import ANYTHING, DIGITS, CharacterRun, Shape, digits, pattern_of
 from dynaorm.failure import with_article
 from dynaorm.item.value import number_text
 from dynaorm.record import record
@@ -173,11 +173,6 @@ def _secret_text(value: pydantic.SecretStr) -> str:
 ANY_TEXT: Final = r"[\s\S]*"
 _INTEGER: Final = "0|-?[1-9][0-9]*"
 _NUMBER: Final = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:E[+-][0-9]+)?"
-_DATE: Final = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
-_TIME: Final = r"[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}"
-_HEX: Final = "[0-9a-f]"
-_UUID: Final = f"{_HEX}{{8}}(?:-{_HEX}{{4}}){{3}}-{_HEX}{{12}}"
-_KSUID: Final = "[0-9A-Za-z]{27}"
 
 _MINUS: Final = CharacterRun(frozenset("-"), 0, 1)
 _INTEGER_SHAPE: Final[Shape] = (_MINUS, digits(1, None))
@@ -213,17 +208,10 @@ def _number(kind: type, to_text: Callable[[Any], str], from_text: Callable[[str]
 
 
 def _fixed(
-    kind: type, to_text: Callable[[Any], str], from_text: Callable[[str], Any], *, pattern: str, shape: Shape
+    kind: type, to_text: Callable[[Any], str], from_text: Callable[[str], Any], shape: Shape
 ) -> Scalar:
-    return Scalar(
-        kind.__name__,
-        "S",
-        _checked(kind, to_text),
-        from_text,
-        pattern,
-        python=kind,
-        shape=shape,
-    )
+    pattern = pattern_of(shape)
+    return Scalar(kind.__name__, "S", _checked(kind, to_text), from_text, pattern, python=kind, shape=shape)
 
 
 def opaque(
@@ -251,24 +239,23 @@ SCALARS: Final[Mapping[type, Scalar]] = {
     Decimal: _number(Decimal, number_text, _decimal),
     float: _number(float, number_text, float),
     timedelta: _number(timedelta, _seconds, _from_seconds),
-    UUID: _fixed(UUID, str, UUID, pattern=_UUID, shape=_UUID_SHAPE),
+    UUID: _fixed(UUID, str, UUID, _UUID_SHAPE),
     datetime: _fixed(
         datetime,
         datetime_text,
         parse_datetime,
-        pattern=f"{_DATE}T{_TIME}Z",
-        shape=(*_DATE_SHAPE, "T", *_TIME_SHAPE, "Z"),
+        (*_DATE_SHAPE, "T", *_TIME_SHAPE, "Z"),
     ),
-    date: _fixed(date, _day, date.fromisoformat, pattern=_DATE, shape=_DATE_SHAPE),
-    time: _fixed(time, _time_of_day, time.fromisoformat, pattern=_TIME, shape=_TIME_SHAPE),
-    KsuidMs: _fixed(KsuidMs, str, KsuidMs.from_base62, pattern=_KSUID, shape=_KSUID_SHAPE),
-    Ksuid: _fixed(Ksuid, str, Ksuid.from_base62, pattern=_KSUID, shape=_KSUID_SHAPE),
+    date: _fixed(date, _day, date.fromisoformat, _DATE_SHAPE),
+    time: _fixed(time, _time_of_day, time.fromisoformat, _TIME_SHAPE),
+    KsuidMs: _fixed(KsuidMs, str, KsuidMs.from_base62, _KSUID_SHAPE),
+    Ksuid: _fixed(Ksuid, str, Ksuid.from_base62, _KSUID_SHAPE),
     bytes: Scalar(
         "bytes",
         "B",
         _checked(bytes, bytes.hex),
         bytes.fromhex,
-        f"(?:{_HEX}{{2}})*",
+        "(?:[0-9a-f]{2})*",
         python=bytes,
         shape=(CharacterRun(_HEX_DIGITS),),
         grows=_HEX_DIGITS,

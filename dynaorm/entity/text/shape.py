@@ -4,6 +4,7 @@ A shape is a sequence of literal texts and runs of characters. Shapes have no al
 include texts that no key has. ``may_meet`` may therefore return True for keys that never meet; False is always right.
 """
 
+import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple, TypeAlias
 
@@ -44,6 +45,21 @@ def digits(least: int, most: int | None) -> CharacterRun:
 def shape_of_text(prefix: str) -> Shape:
     """The shape of every text that begins with ``prefix``."""
     return (prefix, ANYTHING)
+
+
+def listed(characters: frozenset[str]) -> str:
+    """Characters as they stand between the brackets of a regular expression."""
+    return "".join(map(re.escape, sorted(characters)))
+
+
+def pattern_of(shape: Shape) -> str:
+    """A regular expression of the texts of a shape."""
+    return "".join(re.escape(part) if isinstance(part, str) else _run_pattern(part) for part in shape)
+
+
+def _run_pattern(run: CharacterRun) -> str:
+    characters = f"[{'^' if run.but else ''}{listed(run.chars)}]" if run.chars else r"[\s\S]"
+    return f"{characters}{{{run.least},{'' if run.most is None else run.most}}}"
 
 
 def may_meet(a: Shape, b: Shape) -> bool:

@@ -16,7 +16,7 @@ from dynaorm.flow.protocol.together import gather
 from dynaorm.flow.read import BATCH_GET_LIMIT, batch_get, visible
 from dynaorm.flow.target import Target, target_of
 from dynaorm.item.value import Item
-from dynaorm.plan.known import Ident, contents_of
+from dynaorm.plan.reads import Ident, contents_of
 
 
 def get_many(

@@ -12,7 +12,7 @@ from dynaorm.flow.commit import commit
 from dynaorm.flow.protocol.call import Flow
 from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.protocol.together import outcomes
-from dynaorm.plan.intent import Intent, Remove, Save
+from dynaorm.plan.intent import Deletion, Intent, Save
 
 E = TypeVar("E")
 
@@ -53,7 +53,7 @@ def delete_many(
 ) -> Flow[None]:
     """Delete each loaded entity, or the entity with each key, by a plan of its own. Raises as ``save_many``."""
     check_many(targets, concurrency)
-    yield from _each(targets, Remove, context, concurrency=concurrency, tally=Tally(targets, progress))
+    yield from _each(targets, Deletion, context, concurrency=concurrency, tally=Tally(targets, progress))
 
 
 def _each(

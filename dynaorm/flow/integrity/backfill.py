@@ -41,9 +41,9 @@ from dynaorm.flow.integrity.unexplained import doubt_about, doubtful, newer_at, 
 from dynaorm.item.update import Change, SetTo
 from dynaorm.item.value import AttributeValue, Item, same
 from dynaorm.plan.aggregates import contributions
-from dynaorm.plan.known import Ident
 from dynaorm.plan.planned import Planned
-from dynaorm.plan.stamp import version_key
+from dynaorm.plan.reads import Ident
+from dynaorm.plan.versions import version_key
 from dynaorm.record import record
 
 
@@ -53,7 +53,7 @@ def complete(address: ItemAddress, scope: Scope) -> StoredCheck[Judgement]:
     judgement = Judgement()
     subject = _subject_at(address.table, item, scope) if item is not None else None
     if subject is not None:
-        if not subject.mapping.is_expired(subject.item, subject.setting.now):
+        if not subject.mapping.is_expired(subject.item, subject.unit.now):
             yield from _judge_stored(subject, address, scope, judgement)
     elif item is not None and scope.reads_everything:
         judgement.doubt = doubt_about(address.table, item, scope)
@@ -117,8 +117,8 @@ class _Stored:
         return self.now.mapping
 
     @property
-    def setting(self) -> Any:
-        return self.now.setting
+    def unit(self) -> Any:
+        return self.now.unit
 
     @property
     def is_moved(self) -> bool:
@@ -126,16 +126,16 @@ class _Stored:
 
 
 def _subject_at(table: Table, item: Item, scope: Scope) -> _Stored | None:
-    setting = scope.new_setting()
+    unit = scope.new_unit()
     found = classify(table, item)
     if isinstance(found, EntityMapping):
         moved = _under_new_key(found, item)
-        return _Stored(item, Subject(found, item if moved is None else moved, setting))
+        return _Stored(item, Subject(found, item if moved is None else moved, unit))
     if found is NotAnEntity.UNKNOWN and (table.type_attribute is None or table.type_attribute not in item):
         for mapping in scope.mappings:
             moved = _under_new_key(mapping, item) if mapping.table is table else None
             if moved is not None:
-                return _Stored(item, Subject(mapping, moved, setting))
+                return _Stored(item, Subject(mapping, moved, unit))
     return None
 
 
@@ -203,25 +203,25 @@ class _Lacking:
         yield Diagnosis(finding, actions=(*self._own(changes), *self.guards, *self.checks.values()))
 
     def _own(self, changes: tuple[Change, ...]) -> Iterable[Planned]:
-        subject, mapping, setting = self.subject, self.subject.mapping, self.subject.setting
+        subject, mapping, unit = self.subject, self.subject.mapping, self.subject.unit
         item = {**subject.now.item, **self.numbers}
         revision = mapping.table.revision_attribute
         if revision is not None and (subject.is_moved or changes or self.numbers):
-            item[revision] = {"S": setting.write_id}
+            item[revision] = {"S": unit.write_id}
         names = [str(change.path[0]) for change in changes]
         # The version item repeats the whole item, so all of it must be as it was read.
         also = names if self.version is None else [*names, *subject.item]
         if subject.is_moved:
             image = {name: value for name, value in item.items() if name not in names} | dict(self.index_keys)
-            yield as_deleted(mapping, subject.item, setting)
-            yield as_inserted(mapping, image, setting)
+            yield as_deleted(mapping, subject.item, unit)
+            yield as_inserted(mapping, image, unit)
         elif changes or self.numbers:
             numbered = tuple(SetTo((name,), value) for name, value in self.numbers.items())
-            yield update(mapping, subject.item, (*changes, *numbered), setting=setting, also=also)
+            yield update(mapping, subject.item, (*changes, *numbered), unit=unit, also=also)
         else:
-            yield check(mapping, subject.item, subject.item, setting, also=also)
+            yield check(mapping, subject.item, subject.item, unit, also=also)
         if self.version is not None:
-            yield put_version(mapping, item, self.version, setting)
+            yield put_version(mapping, item, self.version, unit)
 
 
 def _find_guards(lacking: _Lacking, guards: Mapping[str, ItemAddress], scope: Scope) -> StoredCheck[None]:
@@ -234,20 +234,20 @@ def _find_guards(lacking: _Lacking, guards: Mapping[str, ItemAddress], scope: Sc
 
 def _is_missing(lacking: _Lacking, guard: ItemAddress, found: Item | None, scope: Scope) -> StoredCheck[bool]:
     """Whether the guard item is missing or must be replaced."""
-    subject, mapping, setting = lacking.subject, lacking.subject.mapping, lacking.subject.setting
+    subject, mapping, unit = lacking.subject, lacking.subject.mapping, lacking.subject.unit
     mine = [owner_of(mapping, item) for item in (subject.now.item, subject.item)]
     if found is not None and any(same(found.get(OWNER), one) for one in mine):
         is_right = mapping.expiry_of(subject.item) == expiry_in(guard.table, found)
         if is_right and same(found.get(OWNER), mine[0]):
             return False
-    elif found is not None and OWNER in found and not guard_expired(guard.table, found, setting.now):
+    elif found is not None and OWNER in found and not guard_expired(guard.table, found, unit.now):
         owner = owner_address(guard, found)
         (item,) = (yield [owner]) if owner is not None else (None,)
-        if owner is not None and holds(owner, item, guard, setting.now) is not False:
+        if owner is not None and holds(owner, item, guard, unit.now) is not False:
             lacking.taken.append(_taken(subject, guard, owner))
             return False
         if owner is not None:
-            lacking.checks.update((one.ident, one) for one in owner_check(owner, item, setting))
+            lacking.checks.update((one.ident, one) for one in owner_check(owner, item, unit))
             lacking.doubt = lacking.doubt or newer_at(owner, item, scope)
         lacking.doubt = lacking.doubt or owner_doubt(guard, found)
     if found is not None:
@@ -256,10 +256,10 @@ def _is_missing(lacking: _Lacking, guard: ItemAddress, found: Item | None, scope
 
 
 def _put_guard(lacking: _Lacking, constraint: str, guard: ItemAddress, found: Item | None) -> None:
-    subject, mapping, setting = lacking.subject, lacking.subject.mapping, lacking.subject.setting
+    subject, mapping, unit = lacking.subject, lacking.subject.mapping, lacking.subject.unit
     lacking.words.append(f"the guard of {constraint}")
     lacking.guards.append(
-        put_guard(mapping, subject.now.item, guard, found, constraint=constraint, setting=setting)
+        put_guard(mapping, subject.now.item, guard, found, constraint=constraint, unit=unit)
     )
 
 
@@ -295,7 +295,7 @@ def _find_versions(lacking: _Lacking) -> StoredCheck[None]:
         lacking.is_stuck = True
         return
     if number is None and version is None:
-        at = datetime_text(subject.setting.now)
+        at = datetime_text(subject.unit.now)
         lacking.numbers = {VERSION: {"N": "1"}, VERSION_AT: {"S": at}}
     if version is None:
         lacking.words.append(f"version {number or 1}")

@@ -13,9 +13,9 @@ from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.flow.integrity.stored_check import ItemAddress, StoredCheck
 from dynaorm.item.printable import printable
 from dynaorm.item.value import Item
-from dynaorm.plan.known import Ident
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import Planned
+from dynaorm.plan.reads import Ident
 from dynaorm.record import record
 
 

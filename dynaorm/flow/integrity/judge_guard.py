@@ -20,8 +20,9 @@ from dynaorm.flow.integrity.stored_check import ItemAddress, StoredCheck
 from dynaorm.flow.integrity.unexplained import doubtful, newer_at, newer_than, not_a_guard
 from dynaorm.item.value import Item, same
 from dynaorm.plan.image import subject_of
-from dynaorm.plan.known import Setting, ident_of
 from dynaorm.plan.planned import Planned
+from dynaorm.plan.reads import ident_of
+from dynaorm.plan.unit_of_work import UnitOfWork
 from dynaorm.record import record
 
 
@@ -121,23 +122,23 @@ def judge_guard(
     guard: ItemAddress, claimants: Sequence[ItemAddress], scope: Scope
 ) -> StoredCheck[list[Diagnosis]]:
     """What is wrong with a guard item, given the entities that may hold its value."""
-    setting = scope.new_setting()
+    unit = scope.new_unit()
     stored, *items = yield [guard, *claimants]
     case = _Case(guard, stored, [])
     for address, item in zip(claimants, items, strict=True):
-        _add_holder(case, address, item, setting.now)
-    if stored is not None and OWNER in stored and not guard_expired(guard.table, stored, setting.now):
+        _add_holder(case, address, item, unit.now)
+    if stored is not None and OWNER in stored and not guard_expired(guard.table, stored, unit.now):
         case.owner = owner_address(guard, stored)
         if case.owner is not None:
             (case.owner_item,) = yield [case.owner]
             if case.owner.ident not in {address.ident for address in claimants}:
-                _add_holder(case, case.owner, case.owner_item, setting.now)
+                _add_holder(case, case.owner, case.owner_item, unit.now)
     case.doubt = _doubt(case, scope)
 
     def again() -> StoredCheck[list[Diagnosis]]:
         return judge_guard(guard, claimants, scope)
 
-    return [Diagnosis(one.finding, again, one.actions) for one in _judged(case, setting, scope)]
+    return [Diagnosis(one.finding, again, one.actions) for one in _judged(case, unit, scope)]
 
 
 def _add_holder(case: _Case, address: ItemAddress, item: Item | None, now: float) -> None:
@@ -159,29 +160,29 @@ def _doubt(case: _Case, scope: Scope) -> str:
     return next(filter(None, reasons), "")
 
 
-def _judged(case: _Case, setting: Setting, scope: Scope) -> list[Diagnosis]:
+def _judged(case: _Case, unit: UnitOfWork, scope: Scope) -> list[Diagnosis]:
     stored = case.stored
-    if stored is not None and guard_expired(case.guard.table, stored, setting.now):
+    if stored is not None and guard_expired(case.guard.table, stored, unit.now):
         stored = None
     if len(case.holders) > 1:
         detail = f"{len(case.holders)} live entities hold it; change it in all of them but one"
         return [_diagnosis(case, FindingKind.DUPLICATE, detail)]
     if not case.holders:
-        return [] if stored is None or case.is_uncertain else _orphan(case, stored, setting, scope)
+        return [] if stored is None or case.is_uncertain else _orphan(case, stored, unit, scope)
     ((mapping, item),) = case.holders
     if stored is None:
         detail = "no guard item protects the value"
-        return [_diagnosis(case, FindingKind.MISSING_GUARD, detail, _claim(case, setting))]
+        return [_diagnosis(case, FindingKind.MISSING_GUARD, detail, _claim(case, unit))]
     if OWNER not in stored or same(stored[OWNER], owner_of(mapping, item)):
         return []
     if case.is_uncertain:
         return [_diagnosis(case, FindingKind.WRONG_OWNER, "the owner it names cannot be read")]
-    return [_diagnosis(case, FindingKind.WRONG_OWNER, _why_wrong(case), _claim(case, setting))]
+    return [_diagnosis(case, FindingKind.WRONG_OWNER, _why_wrong(case), _claim(case, unit))]
 
 
-def _orphan(case: _Case, stored: Item, setting: Setting, scope: Scope) -> list[Diagnosis]:
+def _orphan(case: _Case, stored: Item, unit: UnitOfWork, scope: Scope) -> list[Diagnosis]:
     if OWNER in stored:
-        actions = _release(case, stored, setting)
+        actions = _release(case, stored, unit)
         diagnosis = _diagnosis(case, FindingKind.ORPHAN_GUARD, _why_wrong(case), actions)
         unclear = "the owner it names is no key; delete the item yourself if nothing needs it"
         return [doubtful(diagnosis, "" if case.owner is not None else unclear)]
@@ -207,35 +208,33 @@ def _diagnosis(case: _Case, kind: FindingKind, detail: str, actions: tuple[Plann
     return doubtful(Diagnosis(finding, actions=actions), case.doubt)
 
 
-def _claim(case: _Case, setting: Setting) -> tuple[Planned, ...]:
+def _claim(case: _Case, unit: UnitOfWork) -> tuple[Planned, ...]:
     ((mapping, item),) = case.holders
-    guard = put_guard(
-        mapping, item, case.guard, case.stored, constraint=constraint_in(case.guard), setting=setting
-    )
-    return (check(mapping, item, item, setting), guard, *_owner_as_read(case, setting))
+    guard = put_guard(mapping, item, case.guard, case.stored, constraint=constraint_in(case.guard), unit=unit)
+    return (check(mapping, item, item, unit), guard, *_owner_as_read(case, unit))
 
 
-def _release(case: _Case, stored: Item, setting: Setting) -> tuple[Planned, ...]:
+def _release(case: _Case, stored: Item, unit: UnitOfWork) -> tuple[Planned, ...]:
     constraint = constraint_in(case.guard)
     mapping = constrained_by(constraint, case.guard.table)[0]
     owner = case.owner.key if case.owner is not None else case.guard.key
     return (
-        delete_guard(mapping, owner, case.guard, stored, constraint=constraint, setting=setting),
-        *_owner_as_read(case, setting),
+        delete_guard(mapping, owner, case.guard, stored, constraint=constraint, unit=unit),
+        *_owner_as_read(case, unit),
     )
 
 
-def _owner_as_read(case: _Case, setting: Setting) -> tuple[Planned, ...]:
+def _owner_as_read(case: _Case, unit: UnitOfWork) -> tuple[Planned, ...]:
     """The check that the owner named by a guard item still does not hold the value."""
     if case.owner is None or case.owner.ident in {ident_of(one.table, item) for one, item in case.holders}:
         return ()
-    return owner_check(case.owner, case.owner_item, setting)
+    return owner_check(case.owner, case.owner_item, unit)
 
 
-def owner_check(owner: ItemAddress, item: Item | None, setting: Setting) -> tuple[Planned, ...]:
+def owner_check(owner: ItemAddress, item: Item | None, unit: UnitOfWork) -> tuple[Planned, ...]:
     """The check that the item at the address of an owner is as it was read."""
     mapping = _mapping_at(owner, item)
-    return () if mapping is None else (check(mapping, owner.key, item, setting),)
+    return () if mapping is None else (check(mapping, owner.key, item, unit),)
 
 
 def _mapping_at(owner: ItemAddress, item: Item | None) -> EntityMapping | None:

@@ -31,7 +31,7 @@ from dynaorm.item.update import Change, Remove, SetTo
 from dynaorm.item.value import AttributeValue, Item, same
 from dynaorm.plan.aggregates import contributions
 from dynaorm.plan.image import subject_of
-from dynaorm.plan.known import Setting
+from dynaorm.plan.unit_of_work import UnitOfWork
 from dynaorm.record import record
 
 
@@ -57,10 +57,10 @@ def _judge_as(
     *,
     scope: Scope,
 ) -> StoredCheck[None]:
-    setting = scope.new_setting()
+    unit = scope.new_unit()
     if isinstance(found, EntityMapping):
-        if not found.is_expired(item, setting.now):
-            yield from _judge_entity(Subject(found, item, setting), scope, judgement)
+        if not found.is_expired(item, unit.now):
+            yield from _judge_entity(Subject(found, item, unit), scope, judgement)
     elif found is NotAnEntity.GUARD:
         yield from _judge_guard_item(address, item, scope, judgement)
     elif found is NotAnEntity.UNKNOWN:
@@ -99,7 +99,7 @@ class Subject:
 
     mapping: EntityMapping
     item: Item
-    setting: Setting
+    unit: UnitOfWork
 
     @property
     def key(self) -> Item:
@@ -175,15 +175,15 @@ def _judge_belongings(subject: Subject, wanted: Derived, judgement: Judgement) -
             if mapping.expiry_of(item) != expiry_in(guard.table, found):
                 judgement.diagnoses.append(_wrong_expiry(subject, constraint, guard, found))
             continue
-        is_live = found is not None and not guard_expired(guard.table, found, subject.setting.now)
+        is_live = found is not None and not guard_expired(guard.table, found, subject.unit.now)
         unsigned = is_live and found is not None and OWNER not in found
         judgement.suspects.append(SuspectGuard(guard, ItemAddress(mapping.table, subject.key), unsigned))
     if mapping.versioning is not None:
-        judgement.diagnoses += yield from judge_latest(mapping, item, subject.setting)
+        judgement.diagnoses += yield from judge_latest(mapping, item, subject.unit)
 
 
 def _wrong_expiry(subject: Subject, constraint: str, guard: ItemAddress, stored: Item) -> Diagnosis:
-    mapping, item, setting = subject.mapping, subject.item, subject.setting
+    mapping, item, unit = subject.mapping, subject.item, subject.unit
     wanted, found = mapping.expiry_of(item), expiry_in(guard.table, stored)
     detail = f"it expires at {found or 'no time'}, and its owner at {wanted or 'no time'}"
     finding = Finding(
@@ -196,8 +196,8 @@ def _wrong_expiry(subject: Subject, constraint: str, guard: ItemAddress, stored:
         owners=(subject.key,),
     )
     actions = (
-        check(mapping, item, item, setting),
-        put_guard(mapping, item, guard, stored, constraint=constraint, setting=setting),
+        check(mapping, item, item, unit),
+        put_guard(mapping, item, guard, stored, constraint=constraint, unit=unit),
     )
     return doubtful(Diagnosis(finding, actions=actions), not_a_guard(guard.table, stored))
 
@@ -234,7 +234,7 @@ def _wrong_index_keys(subject: Subject, changes: Sequence[Change]) -> Diagnosis:
         for name, change in zip(names, changes, strict=True)
     ]
     finding = subject.finding(FindingKind.INDEX_KEYS, "; ".join(words), mendable=True)
-    return Diagnosis(finding, actions=(update(mapping, item, changes, setting=subject.setting, also=names),))
+    return Diagnosis(finding, actions=(update(mapping, item, changes, unit=subject.unit, also=names),))
 
 
 def _shown(value: AttributeValue | None) -> str:
@@ -256,7 +256,7 @@ def _judge_guard_item(
             FindingKind.EXTRA_ATTRIBUTES, address.table.name, address.key, None, detail, mendable=False
         )
         judgement.diagnoses.append(Diagnosis(finding))
-    now = scope.new_setting().now
+    now = scope.new_unit().now
     if guard_expired(address.table, item, now):
         return
     owner = owner_address(address, item) if OWNER in item else None

@@ -11,7 +11,8 @@ from dynaorm.flow.integrity.ledger import MemoryLedger, remember
 from dynaorm.flow.integrity.scope import Scope
 from dynaorm.flow.integrity.stored_check import ItemAddress, answer_from
 from dynaorm.item.value import Item
-from dynaorm.plan.known import Ident, Setting
+from dynaorm.plan.reads import Ident
+from dynaorm.plan.unit_of_work import UnitOfWork
 
 
 def judge_items(items: Mapping[Table, Iterable[Item]], now: float) -> list[Finding]:
@@ -21,7 +22,7 @@ def judge_items(items: Mapping[Table, Iterable[Item]], now: float) -> list[Findi
         items: every item of each table. Tables that depend on each other must be given together.
         now: seconds since the Unix epoch; what has expired by then is absent.
     """
-    scope = Scope(tuple(items), (), lambda: Setting(now, "", str))
+    scope = Scope(tuple(items), (), lambda: UnitOfWork(now, "", str))
     stored = {
         address.ident: (address, item)
         for table, found in items.items()

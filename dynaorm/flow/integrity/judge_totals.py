@@ -33,8 +33,9 @@ from dynaorm.item.condition import missing
 from dynaorm.item.update import SetTo
 from dynaorm.item.value import AttributeValue, Item, number_text, same
 from dynaorm.plan.aggregate_action import can_be_made, total_actions
-from dynaorm.plan.aggregates import Due, contributions
-from dynaorm.plan.known import NOTHING_KNOWN, Ident, Setting
+from dynaorm.plan.aggregates import TotalDelta, contributions
+from dynaorm.plan.reads import NOTHING_READ, Ident
+from dynaorm.plan.unit_of_work import UnitOfWork
 from dynaorm.record import record
 
 # How often a target that changes meanwhile is counted again.
@@ -48,9 +49,9 @@ class _Count:
     totals: dict[str, Decimal] = field(default_factory=dict)
     mark: int = 0
 
-    def add(self, source: Ident, due: Due) -> None:
-        add_up(self.totals, due.totals)
-        self.mark ^= hash((source, *sorted(due.totals.items())))
+    def add(self, source: Ident, delta: TotalDelta) -> None:
+        add_up(self.totals, delta.totals)
+        self.mark ^= hash((source, *sorted(delta.totals.items())))
 
 
 @record
@@ -107,7 +108,7 @@ def _target(address: ItemAddress, item: Item | None, scope: Scope) -> EntityMapp
             mapping if mapping is not None and scope.covers_totals(mapping) and can_be_made(mapping) else None
         )
     found = classify(address.table, item)
-    if not isinstance(found, EntityMapping) or found.is_expired(item, scope.new_setting().now):
+    if not isinstance(found, EntityMapping) or found.is_expired(item, scope.new_unit().now):
         return None
     return found if scope.covers_totals(found) else None
 
@@ -238,14 +239,14 @@ def _count_one(table: Table, item: Item, counts: dict[Ident, _Count], counting: 
         return
     source = ItemAddress(table, mapping.key_of(item)).ident
     try:
-        dues = list(contributions(mapping, item))
+        deltas = list(contributions(mapping, item))
     except DynaormError:
         # Totals of a class with an unreadable item are not judged, so this item was reported instead.
         return
-    for due in dues:
-        count = counts.get(ItemAddress(due.mapping.table, due.key).ident)
+    for delta in deltas:
+        count = counts.get(ItemAddress(delta.mapping.table, delta.key).ident)
         if count is not None:
-            count.add(source, due)
+            count.add(source, delta)
 
 
 # -- what is wrong -----------------------------------------------------------------------------------------------------
@@ -258,11 +259,10 @@ def judge_total(
     mapping = _target(counted[0], item, scope)
     if mapping is None:
         return None
-    setting = scope.new_setting()
-    if item is None:
-        diagnosis = _new_target(counted, mapping, setting)
-    else:
-        diagnosis = _wrong_totals(counted, mapping, item, setting)
+    unit = scope.new_unit()
+    diagnosis = (
+        _new_target(counted, mapping, unit) if item is None else _wrong_totals(counted, mapping, item, unit)
+    )
     if diagnosis is None:
         return None
     sources = {None, *(source.name for source in sources_of(mapping))}
@@ -273,7 +273,7 @@ def judge_total(
 
 
 def _wrong_totals(
-    counted: tuple[ItemAddress, Totals], mapping: EntityMapping, item: Item, setting: Setting
+    counted: tuple[ItemAddress, Totals], mapping: EntityMapping, item: Item, unit: UnitOfWork
 ) -> Diagnosis | None:
     address, totals = counted
     wrong = _differing(mapping, item, totals)
@@ -283,7 +283,7 @@ def _wrong_totals(
     attributes = {mapping.fields[name].attribute: wanted for name, (_, wanted) in wrong.items()}
     changes = [SetTo((name,), {"N": number_text(wanted)}) for name, wanted in attributes.items()]
     maintained = [mapping.fields[name].attribute for name in mapping.maintained]
-    action = update(mapping, item, changes, setting=setting, also=maintained)
+    action = update(mapping, item, changes, unit=unit, also=maintained)
     return Diagnosis(_finding(mapping, address, "; ".join(words)), actions=(action,))
 
 
@@ -292,16 +292,16 @@ def _finding(mapping: EntityMapping, address: ItemAddress, detail: str) -> Findi
 
 
 def _new_target(
-    counted: tuple[ItemAddress, Totals], mapping: EntityMapping, setting: Setting
+    counted: tuple[ItemAddress, Totals], mapping: EntityMapping, unit: UnitOfWork
 ) -> Diagnosis | None:
     """The diagnosis of a target that does not exist and can be created from its key."""
     address, totals = counted
     values = stored_key(mapping, address.key).fields
     if not any(totals.values()) or not set(mapping.key_fields) <= values.keys():
         return None
-    due = Due(mapping, address.key, values, dict(totals), joined=True)
+    delta = TotalDelta(mapping, address.key, values, dict(totals), joined=True)
     actions = []
-    for planned in total_actions([due], NOTHING_KNOWN, setting.write_id, setting):
+    for planned in total_actions([delta], NOTHING_READ, unit):
         action: Any = planned.action
         bound = type(action)(action.table, action.key, action.changes, missing(address.table.pk.name))
         actions.append(planned._replace(action=bound))

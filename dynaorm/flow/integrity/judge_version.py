@@ -15,9 +15,9 @@ from dynaorm.flow.integrity.scope import Scope
 from dynaorm.flow.integrity.stored_check import ItemAddress, StoredCheck
 from dynaorm.item.update import SetTo
 from dynaorm.item.value import Item, same
-from dynaorm.plan.known import Setting
 from dynaorm.plan.planned import Planned
-from dynaorm.plan.stamp import version_key
+from dynaorm.plan.unit_of_work import UnitOfWork
+from dynaorm.plan.versions import version_key
 
 
 def latest_address(version: ItemAddress) -> tuple[EntityMapping, Item] | None:
@@ -50,18 +50,18 @@ def _diagnosis(
 # -- the latest copy ---------------------------------------------------------------------------------------------------
 
 
-def judge_latest(mapping: EntityMapping, item: Item, setting: Setting) -> StoredCheck[list[Diagnosis]]:
+def judge_latest(mapping: EntityMapping, item: Item, unit: UnitOfWork) -> StoredCheck[list[Diagnosis]]:
     """The latest copy, and the version item that it repeats."""
     key, number = mapping.key_of(item), _number(item)
     address = ItemAddress(mapping.table, version_key(mapping, key, number or 1))
     (version,) = yield [address]
     if number is None:
         detail = "the latest copy has no version number"
-        actions = _first_version(mapping, item, setting) if version is None else ()
+        actions = _first_version(mapping, item, unit) if version is None else ()
         return [_diagnosis(FindingKind.VERSION_MISSING, mapping, key, detail, *actions)]
     if version is None:
         detail = f"the latest copy is version {number}, and that version item does not exist"
-        actions = (check(mapping, key, item, setting, also=item), put_version(mapping, item, number, setting))
+        actions = (check(mapping, key, item, unit, also=item), put_version(mapping, item, number, unit))
         return [_diagnosis(FindingKind.VERSION_MISSING, mapping, key, detail, *actions)]
     if names := differences(mapping, item, version):
         detail = f"the latest copy and version {number} differ in {', '.join(names)}"
@@ -69,12 +69,12 @@ def judge_latest(mapping: EntityMapping, item: Item, setting: Setting) -> Stored
     return []
 
 
-def _first_version(mapping: EntityMapping, item: Item, setting: Setting) -> tuple[Planned, ...]:
-    numbered = {**item, VERSION: {"N": "1"}, VERSION_AT: {"S": datetime_text(setting.now)}}
+def _first_version(mapping: EntityMapping, item: Item, unit: UnitOfWork) -> tuple[Planned, ...]:
+    numbered = {**item, VERSION: {"N": "1"}, VERSION_AT: {"S": datetime_text(unit.now)}}
     changes = [SetTo((name,), numbered[name]) for name in (VERSION, VERSION_AT)]
     return (
-        update(mapping, item, changes, setting=setting, also=item),
-        put_version(mapping, numbered, 1, setting),
+        update(mapping, item, changes, unit=unit, also=item),
+        put_version(mapping, numbered, 1, unit),
     )
 
 

@@ -8,8 +8,8 @@ from typing import Final, Protocol
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.flow.integrity.finding import Doubt, Judgement, SuspectGuard
 from dynaorm.flow.integrity.stored_check import ItemAddress
-from dynaorm.plan.aggregates import EXACT, Due
-from dynaorm.plan.known import Ident
+from dynaorm.plan.aggregates import EXACT, TotalDelta
+from dynaorm.plan.reads import Ident
 from dynaorm.record import record
 
 MOST_CLAIMANTS: Final = 40
@@ -32,7 +32,7 @@ class Ledger(Protocol):
         """
         ...
 
-    def add(self, dues: Iterable[Due], /) -> None:
+    def add(self, deltas: Iterable[TotalDelta], /) -> None:
         """Add what an entity contributes to totals."""
         ...
 
@@ -102,11 +102,11 @@ class MemoryLedger:
             if guard.is_wrong or len(guard.claimants) != 1:
                 yield guard.address, tuple(guard.claimants.values())
 
-    def add(self, dues: Iterable[Due], /) -> None:
-        for due in dues:
-            address = ItemAddress(due.mapping.table, due.key)
+    def add(self, deltas: Iterable[TotalDelta], /) -> None:
+        for delta in deltas:
+            address = ItemAddress(delta.mapping.table, delta.key)
             _, totals = self._targets.setdefault(address.ident, (address, {}))
-            add_up(totals, due.totals)
+            add_up(totals, delta.totals)
 
     def target(self, address: ItemAddress, /) -> None:
         self._targets.setdefault(address.ident, (address, {}))

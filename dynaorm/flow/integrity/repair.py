@@ -21,7 +21,7 @@ from dynaorm.errors import (
     UsageError,
 )
 from dynaorm.flow.bulk.limits import CONCURRENCY, windows
-from dynaorm.flow.commit import setting_of
+from dynaorm.flow.commit import unit_of_work
 from dynaorm.flow.integrity.backfill import complete
 from dynaorm.flow.integrity.finding import Diagnosis, Finding, FindingKind, Mended, Outcome
 from dynaorm.flow.integrity.judge_totals import recount
@@ -124,8 +124,8 @@ def _plan_one(diagnosis: Diagnosis, work: Verification) -> Mended:
 
 def _plan_of(diagnosis: Diagnosis, limiter: RateLimiter) -> Plan:
     """The transaction of a repair. Raises PlanTooLarge, ItemTooLarge."""
-    setting = setting_of(limiter.context)
-    return check_limits(Plan(diagnosis.actions, setting.write_id, made_at=setting.now))
+    unit = unit_of_work(limiter.context)
+    return check_limits(Plan(diagnosis.actions, unit.write_id, made_at=unit.now))
 
 
 def mend(diagnosis: Diagnosis, limiter: RateLimiter) -> Flow[list[Mended]]:

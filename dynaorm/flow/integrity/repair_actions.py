@@ -17,10 +17,9 @@ from dynaorm.item.action import ConditionCheck, Delete, Put, Update
 from dynaorm.item.condition import Condition, all_of, equals, exists, missing
 from dynaorm.item.update import Change, SetTo
 from dynaorm.item.value import AttributeValue, Item
-from dynaorm.plan.known import Setting
-from dynaorm.plan.net import Before, Net, Write
 from dynaorm.plan.planned import Planned, Purpose
-from dynaorm.plan.stamp import version_item, version_key
+from dynaorm.plan.unit_of_work import UnitOfWork
+from dynaorm.plan.versions import version_item, version_key
 
 
 def owner_of(mapping: EntityMapping, key: Item) -> AttributeValue:
@@ -75,12 +74,12 @@ def unchanged(mapping: EntityMapping, item: Item, also: Iterable[str] = ()) -> C
 
 
 def check(
-    mapping: EntityMapping, key: Item, item: Item | None, setting: Setting, *, also: Iterable[str] = ()
+    mapping: EntityMapping, key: Item, item: Item | None, unit: UnitOfWork, *, also: Iterable[str] = ()
 ) -> Planned:
     """The check that an entity is as it was read, or still absent. ``also``: more attributes to compare."""
     table = mapping.table
     condition = missing(table.pk.name) if item is None else unchanged(mapping, item, also)
-    action = ConditionCheck(setting.table_name(table.name), mapping.key_of(key), condition)
+    action = ConditionCheck(unit.table_name(table.name), mapping.key_of(key), condition)
     return _planned(action, Purpose.CHECK, mapping, key, expected=_revision(mapping, item))
 
 
@@ -91,11 +90,11 @@ def put_guard(
     stored: Item | None,
     *,
     constraint: str,
-    setting: Setting,
+    unit: UnitOfWork,
 ) -> Planned:
     """Put the guard item of an entity in place of the one that was read."""
     action = Put(
-        setting.table_name(guard.table.name),
+        unit.table_name(guard.table.name),
         guard_item(mapping, guard, item),
         guard_as_read(guard.table, stored),
     )
@@ -111,21 +110,21 @@ def delete_guard(
     stored: Item,
     *,
     constraint: str,
-    setting: Setting,
+    unit: UnitOfWork,
 ) -> Planned:
     """Delete a guard item that has no owner."""
-    action = Delete(setting.table_name(guard.table.name), guard.key, guard_as_read(guard.table, stored))
+    action = Delete(unit.table_name(guard.table.name), guard.key, guard_as_read(guard.table, stored))
     value = str(guard.key[guard.table.pk.name]["S"]).partition("#")[2]
     return _planned(
         action, Purpose.RELEASE, mapping, owner, item_key=guard.key, constraint=constraint, value=value
     )
 
 
-def put_version(mapping: EntityMapping, item: Item, number: int, setting: Setting) -> Planned:
+def put_version(mapping: EntityMapping, item: Item, number: int, unit: UnitOfWork) -> Planned:
     """Put the version item that a latest copy repeats."""
     table = mapping.table
     return _planned(
-        Put(setting.table_name(table.name), version_image(mapping, item, number), missing(table.pk.name)),
+        Put(unit.table_name(table.name), version_image(mapping, item, number), missing(table.pk.name)),
         Purpose.VERSION,
         mapping,
         item,
@@ -136,10 +135,7 @@ def put_version(mapping: EntityMapping, item: Item, number: int, setting: Settin
 
 def version_image(mapping: EntityMapping, item: Item, number: int) -> dict[str, AttributeValue]:
     """The version item that a latest copy repeats."""
-    key = mapping.key_of(item)
-    return version_item(
-        Net(mapping, key, Before.KNOWN, Write.UPDATE, item, mapping, after=dict(item), version=number)
-    )
+    return version_item(mapping, mapping.key_of(item), item, number)
 
 
 def update(
@@ -147,17 +143,17 @@ def update(
     item: Item,
     changes: Iterable[Change],
     *,
-    setting: Setting,
+    unit: UnitOfWork,
     also: Iterable[str] = (),
 ) -> Planned:
     """Change the item of an entity, under a new revision. ``also``: more attributes to compare."""
     table, revision = mapping.table, None
     changes = tuple(changes)
     if table.revision_attribute is not None:
-        revision = setting.write_id
+        revision = unit.write_id
         changes = (*changes, SetTo((table.revision_attribute,), {"S": revision}))
     action = Update(
-        setting.table_name(table.name), mapping.key_of(item), changes, unchanged(mapping, item, also)
+        unit.table_name(table.name), mapping.key_of(item), changes, unchanged(mapping, item, also)
     )
     return _planned(
         action,
@@ -186,21 +182,21 @@ def _planned(
     return Planned(action, purpose, mapping, own, **{"item_key": own, "after": after, **more})
 
 
-def as_deleted(mapping: EntityMapping, item: Item, setting: Setting) -> Planned:
+def as_deleted(mapping: EntityMapping, item: Item, unit: UnitOfWork) -> Planned:
     """Delete the item of an entity, if all of it is as it was read."""
     table = mapping.table
-    action = Delete(setting.table_name(table.name), mapping.key_of(item), unchanged(mapping, item, item))
+    action = Delete(unit.table_name(table.name), mapping.key_of(item), unchanged(mapping, item, item))
     return _planned(action, Purpose.DELETE, mapping, item, before=item, expected=_revision(mapping, item))
 
 
-def as_inserted(mapping: EntityMapping, image: Item, setting: Setting) -> Planned:
+def as_inserted(mapping: EntityMapping, image: Item, unit: UnitOfWork) -> Planned:
     """Put the item of an entity, if its key is free."""
     table, revision = mapping.table, None
     image = dict(image)
     if table.type_attribute is not None:
         image[table.type_attribute] = {"S": mapping.name}
     if table.revision_attribute is not None:
-        revision = setting.write_id
+        revision = unit.write_id
         image[table.revision_attribute] = {"S": revision}
-    action = Put(setting.table_name(table.name), image, missing(table.pk.name))
+    action = Put(unit.table_name(table.name), image, missing(table.pk.name))
     return _planned(action, Purpose.INSERT, mapping, image, revision=revision)

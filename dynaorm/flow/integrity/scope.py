@@ -8,7 +8,7 @@ from dynaorm.entity.declare.registry import is_of
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.table import Table
 from dynaorm.errors import UsageError
-from dynaorm.plan.known import Setting
+from dynaorm.plan.unit_of_work import UnitOfWork
 from dynaorm.record import record
 
 
@@ -19,7 +19,7 @@ class Scope:
     Attributes:
         whole: the tables of which every item is verified.
         classes: the classes of which every item is verified, in whatever table.
-        new_setting: makes the time and the new revision for the next judgement.
+        new_unit: makes the time and the new revision for the next judgement.
         reads_everything: every item of the tables is read. If only some segments are read, totals are not verified.
         with_new_targets: a missing target of a total is a finding.
         foreign_attributes: attributes that other programs write; no declaration of dynaorm does.
@@ -27,7 +27,7 @@ class Scope:
 
     whole: tuple[Table, ...]
     classes: tuple[type[Any], ...]
-    new_setting: Callable[[], Setting]
+    new_unit: Callable[[], UnitOfWork]
     reads_everything: bool = True
     with_new_targets: bool = False
     foreign_attributes: frozenset[str] = frozenset()
@@ -101,7 +101,7 @@ def sources_of(target: EntityMapping) -> Iterable[EntityMapping]:
 
 
 def scope_of(
-    named: Sequence[Table | type[Any]], new_setting: Callable[[], Setting], *, reads_everything: bool = True
+    named: Sequence[Table | type[Any]], new_unit: Callable[[], UnitOfWork], *, reads_everything: bool = True
 ) -> Scope:
     """The scope of some tables and classes. Raises UsageError for an empty list, or for anything else."""
     if not named:
@@ -117,4 +117,4 @@ def scope_of(
     classes = tuple(one for one in named if isinstance(one, type))
     for entity in classes:
         mapping_of(entity)
-    return Scope(tables, classes, new_setting, reads_everything)
+    return Scope(tables, classes, new_unit, reads_everything)

@@ -27,7 +27,7 @@ from dynaorm.flow.query.buffer import FoundItem, ItemSource, admitted, json_read
 from dynaorm.flow.read import BATCH_GET_LIMIT, get_items, repeat
 from dynaorm.item.evaluate import holds
 from dynaorm.item.value import Item
-from dynaorm.plan.known import Ident, ident_of
+from dynaorm.plan.reads import Ident, ident_of
 from dynaorm.query.cursor import Position
 from dynaorm.query.key_query import KeyQueries, KeyQuery
 from dynaorm.query.order import place

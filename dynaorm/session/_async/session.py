@@ -397,7 +397,7 @@ class AsyncSession:
             ConditionFailed: your condition is false.
             UsageError: the entity is new.
         """
-        removal = intent.Remove(target, block.checked_condition(target, condition))
+        removal = intent.Deletion(target, block.checked_condition(target, condition))
         await self._write("delete", commit.commit([removal], self._context, exactly_once=exactly_once))
 
     # -- writing many entities -------------------------------------------------------------------------------------

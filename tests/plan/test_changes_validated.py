@@ -10,13 +10,9 @@ from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.state import LOADING
 from dynaorm.errors import InvalidValue
 from dynaorm.item.value import Item
-from dynaorm.plan.compiler import compile_plan
-from dynaorm.plan.fold import fold
-from dynaorm.plan.intent import Intent, Move, Save
-from dynaorm.plan.known import NOTHING_KNOWN, Setting
-from dynaorm.plan.plan import Plan
+from dynaorm.plan.intent import Move, Save
+from tests.plan.compiling import plan_of
 
-NOW = 1_700_000_000.0
 app = Table("nets-validated")
 
 
@@ -37,10 +33,6 @@ MEASURED: Item = {
     "PK": {"S": "MEASURED#a"}, "SK": {"S": "M"}, "_type": {"S": "Measured"}, "_rev": {"S": "w1"},
     "name": {"S": "a"}, "size": {"N": "1"}, "code": {"S": "OLD"}, "note": {"S": ""},
 }  # fmt: skip
-
-
-def plan_of(*intents: Intent) -> Plan:
-    return compile_plan(fold(intents, NOW), NOTHING_KNOWN, Setting(NOW, "w2", str))
 
 
 def measured() -> Measured:

@@ -1,7 +1,7 @@
 """A net's own action: its condition, and the changes that lead from one image to another."""
 
 from datetime import UTC, datetime
-from typing import Annotated, TypeVar
+from typing import Annotated
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,14 +13,15 @@ from dynaorm.item.condition import And, Attr, Compare, Condition, Or, equals, ex
 from dynaorm.item.update import Remove, SetTo, apply_changes
 from dynaorm.item.value import AttributeValue, Item, same
 from dynaorm.plan import intent
+from dynaorm.plan.actions import difference
 from dynaorm.plan.compiler import compile_plan
-from dynaorm.plan.emit import difference
-from dynaorm.plan.fold import fold
 from dynaorm.plan.intent import Check, Edit, Intent, Save
-from dynaorm.plan.known import NOTHING_KNOWN, Known, Setting, ident_of
+from dynaorm.plan.merge_intents import merge_intents
 from dynaorm.plan.planned import Planned
+from dynaorm.plan.reads import NOTHING_READ, Reads, ident_of
+from dynaorm.plan.unit_of_work import UnitOfWork
+from tests.plan.compiling import saved
 
-E = TypeVar("E")
 NOW = 1_700_000_000.5
 
 app = Table("emit-app", revision_attribute="etag")
@@ -48,20 +49,13 @@ class Document(Entity, table=silent, pk="DOC#{doc_id}", sk="D", versioned=True):
     doc_id: str
 
 
-def planned_of(*intents: Intent, known: Known = NOTHING_KNOWN) -> Planned:
-    return compile_plan(fold(intents, NOW), known, Setting(NOW, "w2", str)).actions[0]
+def planned_of(*intents: Intent, reads: Reads = NOTHING_READ) -> Planned:
+    return compile_plan(merge_intents(intents, NOW), reads, UnitOfWork(NOW, "w2", str)).actions[0]
 
 
 def condition_of(*intents: Intent) -> Condition | None:
     action: Action = planned_of(*intents).action
     return action.condition
-
-
-def saved(entity: E) -> E:
-    plan = compile_plan(fold([Save(entity)], NOW), NOTHING_KNOWN, Setting(NOW, "w1", str))
-    for effect in plan.effects:
-        effect.apply()
-    return entity
 
 
 SECOND = {"N": str(int(NOW))}
@@ -76,7 +70,7 @@ def test_writes_by_key_ask_for_existence_type_and_life() -> None:
     alive = Or((missing("ttl"), Compare(Attr(("ttl",)), ">", SECOND)))
     expected = And((exists("PK"), equals("_type", {"S": "Coupon"}), alive))
     for one in (
-        intent.Remove(Key(Coupon, code="c")),
+        intent.Deletion(Key(Coupon, code="c")),
         Edit(Key(Coupon, code="c"), (SetTo(("left",), 1),)),
         Check(Key(Coupon, code="c")),
     ):
@@ -84,7 +78,7 @@ def test_writes_by_key_ask_for_existence_type_and_life() -> None:
 
 
 def test_the_condition_of_a_loaded_entity_is_its_revision_under_the_tables_own_name() -> None:
-    assert condition_of(intent.Remove(saved(Coupon(code="c")))) == equals("etag", {"S": "w1"})
+    assert condition_of(intent.Deletion(saved(Coupon(code="c")))) == equals("etag", {"S": "w1"})
 
 
 def test_without_types_a_tombstone_is_told_by_its_mark() -> None:
@@ -96,7 +90,7 @@ def test_without_types_a_class_that_keeps_no_versions_is_told_by_its_key_alone()
 
 
 def test_without_revisions_a_delete_relies_on_what_keys_and_indexes_are_made_of() -> None:
-    assert condition_of(intent.Remove(saved(Thing(name="t", size=3, place="here")))) == And(
+    assert condition_of(intent.Deletion(saved(Thing(name="t", size=3, place="here")))) == And(
         (
             exists("PK"),
             equals("GSI1PK", {"S": "PLACE#here"}),
@@ -137,8 +131,8 @@ def test_without_revisions_former_names_are_relied_on_too() -> None:
 
 def test_without_revisions_an_overwrite_relies_on_the_whole_item() -> None:
     stored: Item = {"PK": {"S": "THING#t"}, "name": {"S": "t"}, "size": {"N": "1"}, "odd": {"S": "k"}}
-    known = Known({ident_of(bare, {"PK": {"S": "THING#t"}}): stored})
-    action = planned_of(Save(Thing(name="t"), overwrite=True), known=known).action
+    known = Reads({ident_of(bare, {"PK": {"S": "THING#t"}}): stored})
+    action = planned_of(Save(Thing(name="t"), overwrite=True), reads=known).action
     assert isinstance(action, Put)
     assert isinstance(action.condition, And)
     assert action.condition == And(

@@ -1,7 +1,7 @@
-"""Intents of a unit of work fold to one slot per item, or are refused where the order of calls would decide."""
+"""Intents of a unit of work are merged item by item, or refused if the order of calls would decide."""
 
 from datetime import UTC, datetime
-from typing import Annotated, TypeVar
+from typing import Annotated
 
 import pytest
 from pydantic import ConfigDict
@@ -11,13 +11,9 @@ from dynaorm.entity.state import state_of
 from dynaorm.errors import KeyChanged, SameItemTwice, StaleEntity, UsageError
 from dynaorm.item.condition import And
 from dynaorm.item.update import SetTo
-from dynaorm.plan.compiler import compile_plan
-from dynaorm.plan.fold import Slot, fold
-from dynaorm.plan.intent import Check, Edit, Intent, Move, Remove, Save
-from dynaorm.plan.known import NOTHING_KNOWN, Setting
-
-E = TypeVar("E")
-NOW = 1_700_000_000.0
+from dynaorm.plan.intent import Check, Deletion, Edit, Intent, Move, Save
+from dynaorm.plan.merge_intents import ItemIntents, merge_intents
+from tests.plan.compiling import NOW, saved
 
 app = Table("fold-app")
 
@@ -52,22 +48,23 @@ class Login(Entity, table=app, pk="LOGIN#{token}", sk="L"):
     until: Annotated[datetime, ExpiresAt()]
 
 
-def saved(entity: E) -> E:
-    """The entity as a session would leave it after saving it."""
-    plan = compile_plan(fold([Save(entity)], NOW), NOTHING_KNOWN, Setting(NOW, "w0", str))
-    for effect in plan.effects:
-        effect.apply()
-    return entity
+def merged(*intents: Intent) -> ItemIntents:
+    (one,) = merge_intents(intents, NOW)
+    return one
 
 
-def slot_of(*intents: Intent) -> Slot:
-    (slot,) = fold(intents, NOW)
-    return slot
+def given(one: ItemIntents) -> tuple[Intent | None, Intent | None]:
+    """The intents that delete and write the item, as merged."""
+    return one.removal and one.removal.intent, one.write and one.write.intent
+
+
+def write_of(*intents: Intent) -> Intent | None:
+    return given(merged(*intents))[1]
 
 
 def refused(*intents: Intent) -> SameItemTwice:
     with pytest.raises(SameItemTwice) as refusal:
-        fold(intents, NOW)
+        merge_intents(intents, NOW)
     return refusal.value
 
 
@@ -86,26 +83,26 @@ def note(text: str) -> SetTo:
 KEY = Key(Stock, sku="a")
 
 
-def test_slots_come_in_the_order_in_which_items_are_first_named() -> None:
+def test_items_come_in_the_order_in_which_items_are_first_named() -> None:
     one, two = saved(Stock(sku="1")), Stock(sku="2")
-    slots = fold([Save(two), Check(one), Save(two)], NOW)
-    assert [slot.key["PK"] for slot in slots] == [{"S": "STOCK#2"}, {"S": "STOCK#1"}]
+    merged = merge_intents([Save(two), Check(one), Save(two)], NOW)
+    assert [item.key["PK"] for item in merged] == [{"S": "STOCK#2"}, {"S": "STOCK#1"}]
 
 
 def test_one_object_saved_twice_is_saved_once() -> None:
     stock = Stock(sku="a")
-    assert slot_of(Save(stock), Save(stock)).write == Save(stock)
+    assert write_of(Save(stock), Save(stock)) == Save(stock)
 
 
-def test_conditions_of_one_object_saved_twice_add_up() -> None:
+def test_conditions_of_one_object_saved_twice_are_combined() -> None:
     stock = saved(Stock(sku="a"))
     first, second = F.left == 1, F.note == "x"
-    assert slot_of(Save(stock, first), Save(stock, second)).write == Save(stock, And((first, second)))
+    assert write_of(Save(stock, first), Save(stock, second)) == Save(stock, And((first, second)))
 
 
 def test_an_overwrite_of_an_object_that_is_saved_too_stays_an_overwrite() -> None:
     stock = Stock(sku="a")
-    assert slot_of(Save(stock, overwrite=True), Save(stock)).write == Save(stock, overwrite=True)
+    assert write_of(Save(stock, overwrite=True), Save(stock)) == Save(stock, overwrite=True)
 
 
 def test_two_objects_under_one_key_are_refused() -> None:
@@ -119,15 +116,15 @@ def test_two_copies_of_one_loaded_entity_are_refused() -> None:
     refused(Save(stock), Save(stock.model_copy(update={"left": 1})))
 
 
-def test_edits_of_different_fields_by_one_key_add_up() -> None:
-    slot = slot_of(Edit(KEY, (left(1),)), Edit(Key(Stock, sku="a"), (note("x"),)))
-    assert slot.write == Edit(KEY, (left(1), note("x")))
+def test_edits_of_different_fields_by_one_key_are_combined() -> None:
+    edits = Edit(KEY, (left(1),)), Edit(Key(Stock, sku="a"), (note("x"),))
+    assert write_of(*edits) == Edit(KEY, (left(1), note("x")))
 
 
-def test_conditions_of_edits_add_up() -> None:
+def test_conditions_of_edits_are_combined() -> None:
     first, second = F.left == 1, F.note == "x"
-    slot = slot_of(Edit(KEY, (left(1),), first), Edit(KEY, (note("x"),), second))
-    assert slot.write == Edit(KEY, (left(1), note("x")), And((first, second)))
+    edits = Edit(KEY, (left(1),), first), Edit(KEY, (note("x"),), second)
+    assert write_of(*edits) == Edit(KEY, (left(1), note("x")), And((first, second)))
 
 
 def test_edits_that_overlap_are_refused_naming_the_field() -> None:
@@ -144,113 +141,110 @@ def test_an_edit_by_key_and_one_of_the_loaded_entity_are_refused() -> None:
 
 @pytest.mark.parametrize("order", [1, -1], ids=["delete first", "delete last"])
 def test_delete_and_update_of_one_item_are_refused(order: int) -> None:
-    refused(*ordered(order, Remove(KEY), Edit(KEY, (left(1),))))
+    refused(*ordered(order, Deletion(KEY), Edit(KEY, (left(1),))))
 
 
 @pytest.mark.parametrize("order", [1, -1], ids=["delete first", "delete last"])
 def test_delete_and_save_of_one_object_are_refused(order: int) -> None:
     stock = saved(Stock(sku="a"))
-    refused(*ordered(order, Remove(stock), Save(stock)))
+    refused(*ordered(order, Deletion(stock), Save(stock)))
 
 
 def test_delete_of_a_loaded_entity_and_save_of_a_copy_are_refused() -> None:
     stock = saved(Stock(sku="a"))
-    refused(Remove(stock), Save(stock.model_copy(update={"left": 1})))
+    refused(Deletion(stock), Save(stock.model_copy(update={"left": 1})))
 
 
 @pytest.mark.parametrize("order", [1, -1], ids=["delete first", "delete last"])
-def test_delete_and_create_anew_fold_whatever_the_order(order: int) -> None:
+def test_delete_and_create_anew_are_one_write_whatever_the_order(order: int) -> None:
     old, new = saved(Stock(sku="a")), Stock(sku="a")
-    slot = slot_of(*ordered(order, Remove(old), Save(new)))
-    assert (slot.removal, slot.write) == (Remove(old), Save(new))
+    assert given(merged(*ordered(order, Deletion(old), Save(new)))) == (Deletion(old), Save(new))
 
 
 def test_one_object_deleted_twice_is_deleted_once_under_both_conditions() -> None:
     stock = saved(Stock(sku="a"))
     first, second = F.left == 1, F.note == "x"
-    slot = slot_of(Remove(stock, first), Remove(stock, second))
-    assert slot.removal == Remove(stock, And((first, second)))
+    deletion, _ = given(merged(Deletion(stock, first), Deletion(stock, second)))
+    assert deletion == Deletion(stock, And((first, second)))
 
 
 def test_one_key_deleted_twice_keeps_the_first_condition() -> None:
     condition = F.left == 1
-    assert slot_of(Remove(KEY, condition), Remove(Key(Stock, sku="a"))).removal == Remove(KEY, condition)
+    deletion, _ = given(merged(Deletion(KEY, condition), Deletion(Key(Stock, sku="a"))))
+    assert deletion == Deletion(KEY, condition)
 
 
 def test_two_copies_deleted_are_refused() -> None:
     stock = saved(Stock(sku="a"))
-    assert "deleted twice" in str(refused(Remove(stock), Remove(stock.model_copy())))
+    assert "deleted twice" in str(refused(Deletion(stock), Deletion(stock.model_copy())))
 
 
 def test_checks_stand_beside_the_write_of_their_item() -> None:
     stock = saved(Stock(sku="a"))
     condition = F.left == 1
-    slot = slot_of(Check(stock), Save(stock), Check(KEY, condition))
-    assert slot.write == Save(stock)
-    assert slot.checks == (Check(stock), Check(KEY, condition))
+    one = merged(Check(stock), Save(stock), Check(KEY, condition))
+    assert given(one) == (None, Save(stock))
+    assert [check.intent for check in one.checks] == [Check(stock), Check(KEY, condition)]
 
 
 def test_a_move_is_a_removal_here_and_a_write_there() -> None:
     stock = saved(Stock(sku="a"))
     stock.sku = "b"
-    old, new = fold([Move(stock)], NOW)
-    assert (old.key["PK"], old.removal, old.write) == ({"S": "STOCK#a"}, Move(stock), None)
-    assert (new.key["PK"], new.removal, new.write) == ({"S": "STOCK#b"}, None, Move(stock))
+    old, new = merge_intents([Move(stock)], NOW)
+    assert (old.key["PK"], *given(old)) == ({"S": "STOCK#a"}, Move(stock), None)
+    assert (new.key["PK"], *given(new)) == ({"S": "STOCK#b"}, None, Move(stock))
 
 
 def test_a_move_named_twice_is_one_move() -> None:
     stock = saved(Stock(sku="a"))
     stock.sku = "b"
-    assert len(fold([Move(stock), Move(stock)], NOW)) == 2
+    assert len(merge_intents([Move(stock), Move(stock)], NOW)) == 2
 
 
 def test_a_move_without_a_change_of_key_is_a_save() -> None:
     stock = saved(Stock(sku="a"))
-    assert slot_of(Move(stock)).write == Save(stock)
+    assert write_of(Move(stock)) == Save(stock)
 
 
-def test_a_swap_of_keys_has_both_in_each_slot() -> None:
+def test_a_swap_of_keys_deletes_and_writes_each_item() -> None:
     one, two = saved(Stock(sku="a")), saved(Stock(sku="b"))
     one.sku, two.sku = "b", "a"
-    first, second = fold([Move(one), Move(two)], NOW)
-    assert (first.removal, first.write) == (Move(one), Move(two))
-    assert (second.removal, second.write) == (Move(two), Move(one))
+    first, second = merge_intents([Move(one), Move(two)], NOW)
+    assert given(first) == (Move(one), Move(two))
+    assert given(second) == (Move(two), Move(one))
 
 
 @pytest.mark.parametrize("order", [1, -1], ids=["delete first", "move first"])
 def test_delete_and_move_of_one_object_are_refused(order: int) -> None:
     stock = saved(Stock(sku="a"))
     stock.sku = "b"
-    refused(*ordered(order, Remove(stock), Move(stock)))
+    refused(*ordered(order, Deletion(stock), Move(stock)))
 
 
-def test_a_move_onto_the_key_of_a_deleted_entity_folds() -> None:
+def test_a_move_onto_the_key_of_a_deleted_entity_is_one_write() -> None:
     mover, gone = saved(Stock(sku="a")), saved(Stock(sku="b"))
     mover.sku = "b"
-    slots = fold([Remove(gone), Move(mover)], NOW)
-    assert [(slot.removal, slot.write) for slot in slots] == [
-        (Remove(gone), Move(mover)),
-        (Move(mover), None),
-    ]
+    merged = merge_intents([Deletion(gone), Move(mover)], NOW)
+    assert [given(one) for one in merged] == [(Deletion(gone), Move(mover)), (Move(mover), None)]
 
 
 def test_a_versioned_entity_is_not_moved() -> None:
     document = saved(Document(doc_id="1"))
     document.doc_id = "2"
     with pytest.raises(UsageError, match="detached"):
-        fold([Move(document)], NOW)
+        merge_intents([Move(document)], NOW)
 
 
 def test_a_new_entity_is_not_moved() -> None:
     with pytest.raises(UsageError, match="is new"):
-        fold([Move(Stock(sku="a"))], NOW)
+        merge_intents([Move(Stock(sku="a"))], NOW)
 
 
 def test_a_changed_key_names_old_and_new_and_the_fields() -> None:
     stock = saved(Stock(sku="a"))
     stock.sku = "b"
     with pytest.raises(KeyChanged, match=r"session\.move.*detached") as raised:
-        fold([Save(stock)], NOW)
+        merge_intents([Save(stock)], NOW)
     error = raised.value
     assert (error.before, error.after, error.fields) == (Key(Stock, sku="a"), Key(Stock, sku="b"), ("sku",))
 
@@ -258,73 +252,73 @@ def test_a_changed_key_names_old_and_new_and_the_fields() -> None:
 def test_overwrite_goes_to_the_key_the_fields_render_now() -> None:
     stock = saved(Stock(sku="a"))
     stock.sku = "b"
-    assert slot_of(Save(stock, overwrite=True)).key["PK"] == {"S": "STOCK#b"}
+    assert merged(Save(stock, overwrite=True)).key["PK"] == {"S": "STOCK#b"}
 
 
-@pytest.mark.parametrize("intent", [Remove, lambda one: Edit(one, (left(1),)), Check])
-def test_what_is_new_cannot_be_deleted_updated_or_checked(intent: type[Remove]) -> None:
+@pytest.mark.parametrize("intent", [Deletion, lambda one: Edit(one, (left(1),)), Check])
+def test_what_is_new_cannot_be_deleted_updated_or_checked(intent: type[Deletion]) -> None:
     with pytest.raises(UsageError, match="is new"):
-        fold([intent(Stock(sku="a"))], NOW)
+        merge_intents([intent(Stock(sku="a"))], NOW)
 
 
 def test_a_key_without_a_class_is_refused() -> None:
     key = Key(Stock, sku="a")
     key.entity = None
     with pytest.raises(UsageError, match="no mapped class"):
-        fold([Remove(key)], NOW)
+        merge_intents([Deletion(key)], NOW)
 
 
-def test_a_slot_is_of_the_class_that_is_written_not_of_the_key_that_named_it_first() -> None:
+def test_a_merged_intent_is_of_the_class_that_is_written_not_of_the_key_that_named_it_first() -> None:
     fragile = saved(Fragile(sku="a", padding=1))
     for intent in (Check(KEY), Check(fragile)):
-        assert slot_of(intent, Save(fragile)).mapping.entity is Fragile
-    assert slot_of(Remove(KEY), Save(Fragile(sku="a"))).mapping.entity is Fragile
-    assert slot_of(Check(KEY), Remove(fragile)).mapping.entity is Fragile
-    assert slot_of(Save(Fragile(sku="a")), Remove(KEY)).mapping.entity is Fragile
+        assert merged(intent, Save(fragile)).mapping.entity is Fragile
+    assert merged(Deletion(KEY), Save(Fragile(sku="a"))).mapping.entity is Fragile
+    assert merged(Check(KEY), Deletion(fragile)).mapping.entity is Fragile
+    assert merged(Save(Fragile(sku="a")), Deletion(KEY)).mapping.entity is Fragile
 
 
-def test_frozen_entities_fold_like_others() -> None:
+def test_frozen_entities_are_merged_like_others() -> None:
     frozen = saved(Frozen(name="f"))
-    assert slot_of(Save(frozen), Check(frozen)).write == Save(frozen)
+    assert write_of(Save(frozen), Check(frozen)) == Save(frozen)
 
 
-def test_folding_changes_no_entity() -> None:
+def test_merging_changes_no_entity() -> None:
     user = saved(User(user_id="1", email="a@x"))
     user.email = "b@x"
     before = (dict(vars(user)), state_of(user))
-    fold([Save(user), Check(user), Save(user)], NOW)
+    merge_intents([Save(user), Check(user), Save(user)], NOW)
     assert (dict(vars(user)), state_of(user)) == before
 
 
 def test_an_expired_entity_is_stale() -> None:
     session = saved(Login(token="t", until=datetime.fromtimestamp(NOW + 10, UTC)))
-    assert len(fold([Save(session)], NOW + 9)) == 1
+    assert len(merge_intents([Save(session)], NOW + 9)) == 1
     with pytest.raises(StaleEntity):
-        fold([Save(session)], NOW + 10)
+        merge_intents([Save(session)], NOW + 10)
 
 
 def test_what_has_expired_since_it_was_loaded_is_stale_whatever_is_to_become_of_it() -> None:
     login = saved(Login(token="t", until=datetime.fromtimestamp(NOW + 5, UTC)))
     other = Save(Stock(sku="a"))
     blocks: list[list[Intent]] = [[Save(login), other], [Move(login)], [Move(login), other]]
-    blocks += [[Remove(login)], [Check(login)], [Edit(login, (SetTo(("until",), None),))]]
+    blocks += [[Deletion(login)], [Check(login)], [Edit(login, (SetTo(("until",), None),))]]
     for intents in blocks:
-        assert fold(intents, NOW + 4)
+        assert merge_intents(intents, NOW + 4)
         with pytest.raises(StaleEntity):
-            fold(intents, NOW + 5)
+            merge_intents(intents, NOW + 5)
 
 
 def test_a_move_that_changes_no_key_is_a_save_under_it() -> None:
     stock = saved(Stock(sku="a"))
-    slot = slot_of(Move(stock))
-    assert (slot.key, slot.write, slot.removal) == (Key(Stock, sku="a").primary_key, Save(stock), None)
+    one = merged(Move(stock))
+    assert (one.key, *given(one)) == (Key(Stock, sku="a").primary_key, None, Save(stock))
 
 
 def test_an_object_moved_twice_is_moved_once_and_another_one_under_its_new_key_is_refused() -> None:
     stock, other = saved(Stock(sku="a")), saved(Stock(sku="b"))
     stock.sku = "c"
-    old, new = fold([Move(stock), Move(stock)], NOW)
-    assert (old.removal, new.write) == (Move(stock), Move(stock))
+    old, new = merge_intents([Move(stock), Move(stock)], NOW)
+    assert (given(old), given(new)) == ((Move(stock), None), (None, Move(stock)))
     other.sku = "c"
     assert refused(Move(stock), Move(other)).problem == (
         "is written twice, and the outcome would depend on the order"
@@ -334,23 +328,23 @@ def test_an_object_moved_twice_is_moved_once_and_another_one_under_its_new_key_i
 
 def test_a_refusal_says_what_is_said_twice() -> None:
     one, other = saved(Stock(sku="a")), saved(Stock(sku="a"))
-    assert refused(Remove(one), Remove(other)).problem == "is deleted twice, by two different objects"
-    assert refused(Remove(one), Save(other)).problem == "is both deleted and changed"
+    assert refused(Deletion(one), Deletion(other)).problem == "is deleted twice, by two different objects"
+    assert refused(Deletion(one), Save(other)).problem == "is both deleted and changed"
     nested = SetTo(("address", "city"), "x")
     key = Key(Stock, sku="a")
     assert refused(Edit(key, (nested,)), Edit(key, (nested,))).problem == "has address.city changed twice"
     moved = saved(Stock(sku="b"))
     moved.sku = "c"
-    assert refused(Remove(moved), Move(moved)).problem == "is both deleted and moved"
+    assert refused(Deletion(moved), Move(moved)).problem == "is both deleted and moved"
 
 
 def test_what_cannot_be_planned_comes_with_its_remedy() -> None:
     document = saved(Document(doc_id="d"))
     with pytest.raises(UsageError) as versioned:
-        fold([Move(document)], NOW)
+        merge_intents([Move(document)], NOW)
     assert versioned.value.remedy == "save detached(entity) as a new one, and delete the old one"
     nameless: Key[Stock] = Key(Stock, sku="a")
     nameless.entity = None
     with pytest.raises(UsageError) as classless:
-        fold([Remove(nameless)], NOW)
+        merge_intents([Deletion(nameless)], NOW)
     assert classless.value.remedy == "name the class: Key(Class, ...)"

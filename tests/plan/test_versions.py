@@ -1,6 +1,6 @@
 """Revision, version number and version time of a new image, and the item that keeps a version."""
 
-from typing import Annotated, Any, TypeVar
+from typing import Annotated
 
 import pytest
 
@@ -8,16 +8,13 @@ from dynaorm import Entity, GlobalIndex, Index, Key, Table, Versioned
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.item.update import AddTo
 from dynaorm.item.value import AttributeValue, Item
-from dynaorm.plan.compiler import compile_plan
-from dynaorm.plan.fold import fold
-from dynaorm.plan.intent import Check, Edit, Intent, Remove, Save
-from dynaorm.plan.known import NOTHING_KNOWN, Known, Setting, ident_of
+from dynaorm.plan.intent import Check, Deletion, Edit, Save
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import Purpose
-from dynaorm.plan.stamp import version_key
+from dynaorm.plan.reads import Reads, ident_of
+from dynaorm.plan.versions import version_key
+from tests.plan.compiling import NOW, plan_of, saved
 
-E = TypeVar("E")
-NOW = 1_700_000_000.0
 AT = "2023-11-14T22:13:20.000000Z"
 
 app = Table("stamp-app", indexes=[GlobalIndex("GSI1")])
@@ -54,20 +51,6 @@ class Loose(Entity, table=loose, pk="LOOSE#{name}", sk="L", versioned=True):
     text: str = ""
 
 
-def plan_of(*intents: Intent, known: Known = NOTHING_KNOWN, write_id: str = "w2", **setting: Any) -> Plan:
-    return compile_plan(
-        fold(intents, setting.get("now", NOW)),
-        known,
-        Setting(**{"now": NOW, "write_id": write_id, "table_name": str, **setting}),
-    )
-
-
-def saved(entity: E) -> E:
-    for effect in plan_of(Save(entity), write_id="w1").effects:
-        effect.apply()
-    return entity
-
-
 def versions_in(plan: Plan) -> list[Item]:
     return [planned.after or {} for planned in plan.actions if planned.purpose is Purpose.VERSION]
 
@@ -83,7 +66,7 @@ def test_every_item_of_a_unit_of_work_carries_its_id_as_revision() -> None:
 def test_a_check_and_a_plain_delete_write_no_revision() -> None:
     stock = saved(Stock(sku="a"))
     assert plan_of(Check(stock)).actions[0].revision is None
-    assert plan_of(Remove(stock)).actions[0].revision is None
+    assert plan_of(Deletion(stock)).actions[0].revision is None
 
 
 def test_a_table_without_revisions_gets_none() -> None:
@@ -125,7 +108,7 @@ def test_numbers_pass_nine_and_ninety_nine() -> None:
             "version": {"N": str(number)},
         }
         ident = ident_of(app, {"PK": {"S": "DOC#d"}, "SK": {"S": "v0_D"}})
-        plan = plan_of(Save(Document(doc_id="d"), overwrite=True), known=Known({ident: known}))
+        plan = plan_of(Save(Document(doc_id="d"), overwrite=True), reads=Reads({ident: known}))
         (version,) = versions_in(plan)
         assert (version["SK"], version["version"]) == ({"S": f"v{number + 1}_D"}, {"N": str(number + 1)})
         assert document.text == ""
@@ -164,7 +147,7 @@ def test_an_item_that_had_no_version_yet_gets_its_first() -> None:
 
 def test_a_tombstone_keeps_number_and_a_revision_of_its_own() -> None:
     document = saved(Document(doc_id="d", text="t"))
-    assert plan_of(Remove(document), now=NOW + 1).actions[0].after == {
+    assert plan_of(Deletion(document), now=NOW + 1).actions[0].after == {
         "PK": {"S": "DOC#d"},
         "SK": {"S": "v0_D"},
         "version": {"N": "1"},
