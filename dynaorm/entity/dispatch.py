@@ -40,6 +40,19 @@ def classify(table: Table, item: Item) -> EntityMapping | NotAnEntity:
     return NotAnEntity.TOMBSTONE if found.is_tombstone(item) else found
 
 
+def live_class(mapping: EntityMapping, item: Item | None, now: float) -> EntityMapping | None:
+    """The class of an item under a key of ``mapping``, or None where reads find nothing.
+
+    Reads find nothing where there is no item, or it has expired, is a tombstone, or belongs to another class.
+    """
+    if item is None or mapping.is_tombstone(item):
+        return None
+    stored = mapping.stored_class(item)
+    if stored is None or not issubclass(stored.entity, mapping.entity) or stored.is_expired(item, now):
+        return None
+    return stored
+
+
 def _by_shape(table: Table, item: Item) -> EntityMapping | NotAnEntity:
     shapes = _shapes_of(table)
     candidates = shapes.candidates(item)

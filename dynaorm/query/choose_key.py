@@ -1,7 +1,8 @@
-"""Which key serves a question: field values become partition keys and ranges of the sort key.
+"""Choosing the key of a query: field values become partition keys and ranges of the sort key.
 
-Rule 1. Every field that is given has to be part of the key that is asked; none is left out silently.
-Rule 2. The partition key is given whole, but for a field that only chooses a shard: then all shards are asked.
+Rule 1. Every given field must be part of the key; none is ignored.
+Rule 2. The partition key must be given whole, except for a field that only chooses a shard: without it, all shards are
+        read.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,12 +21,12 @@ from dynaorm.record import record
 
 @record
 class KeyCondition:
-    """One partition of a table or index, and what is wanted of it.
+    """One partition of a table or index, and the wanted part of it.
 
     Attributes:
         partition: the values of the partition key's attributes, in their order.
-        ranges: what is asked of the sort key's attributes, in their order, as far as anything is.
-        held: fields that only chose the shard, and the values the entities found there must have.
+        ranges: the ranges of the leading sort key attributes.
+        held: the fields that only chose the shard, and the values that entities must have in them.
     """
 
     partition: tuple[AttributeValue, ...]
@@ -38,10 +39,10 @@ class KeyCondition:
 
 
 def key_conditions_of(spec: QuerySpec, source: Source) -> Iterator[KeyCondition]:
-    """What one source is asked, any of several values one by one.
+    """The key conditions of one source; one for each combination of values.
 
     Raises:
-        UsageError: the key of the source does not serve the fields that are given.
+        UsageError: the key of the source does not serve the given fields.
         InvalidValue: a value cannot be part of the key.
     """
     given = {name: value for name, value in spec.equal.items() if name in source.mapping.fields}
@@ -74,21 +75,21 @@ def _partition_values(part: KeyPart, equal: Mapping[str, Any]) -> list[Attribute
 
 
 def _ranges(source: Source, equal: Mapping[str, Any], bounds: Sequence[Bound]) -> tuple[KeyRange, ...]:
-    """What is asked of each attribute of the sort key: left to right, and after the first open one of none."""
+    """The ranges of the sort key attributes, from left to right up to the first that is not equal to one value."""
     found: list[KeyRange] = []
     for number, part in enumerate(source.sort):
         own = [bound for bound in bounds if bound.field in part.fields]
-        asked = key_range(part, _from_the_left(source, part, equal), own)
-        if asked != EVERY_KEY:
-            found.append(asked)
-        if not asked.is_equal:
+        found_range = key_range(part, _from_the_left(source, part, equal), own)
+        if found_range != EVERY_KEY:
+            found.append(found_range)
+        if not found_range.is_equal:
             _refuse_gap(source, source.sort[number + 1 :], equal, bounds)
             break
     return tuple(found)
 
 
 def _from_the_left(source: Source, part: KeyPart, equal: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Without fields that are given for the partition key and occur in the sort key after one that is not given."""
+    """The given fields, except those of the partition key that come after a missing field of the sort key."""
     missing = next((place for place, name in enumerate(part.fields) if name not in equal), len(part.fields))
     later = set(part.fields[missing:]) & _fields(source.partition)
     return {name: value for name, value in equal.items() if name not in later} if later else equal
@@ -98,18 +99,18 @@ def _refuse_gap(
     source: Source, later: Sequence[KeyPart], equal: Mapping[str, Any], bounds: Sequence[Bound]
 ) -> None:
     partition = {name for part in source.partition for name in part.fields}
-    asked = {name for name in equal if name not in partition} | {bound.field for bound in bounds}
+    given = {name for name in equal if name not in partition} | {bound.field for bound in bounds}
     for part in later:
-        if name := next((name for name in part.fields if name in asked), None):
+        if name := next((name for name in part.fields if name in given), None):
             before = [name for part in source.sort for name in part.fields]
             missing = next(name for name in before if name not in equal)
             raise UsageError(
                 problem=f"{name} comes after {missing} in the sort key of {source}, and {missing} is not one value",
-                remedy=f"give {missing}= too, or ask for {name} in .filter(F.{name} ...)",
+                remedy=f"give {missing}= too, or use .filter(F.{name} ...)",
             )
 
 
-# -- what the key does not serve ---------------------------------------------------------------------------------------
+# -- fields that the key does not serve --------------------------------------------------------------------------------
 
 
 def _check_served(source: Source, given: Mapping[str, Any], bounds: Sequence[Bound]) -> None:
@@ -126,7 +127,7 @@ def _check_served(source: Source, given: Mapping[str, Any], bounds: Sequence[Bou
         problem = f"the partition key of {source} is {texts}, and {', '.join(missing)} is not given"
         raise UsageError(problem=problem, remedy=_other_key(source, names, given) or remedy)
     if extra := [name for name in names if name not in partition | sort]:
-        remedy = f"ask for it in .filter(F.{extra[0]} ...), or declare an Index whose key has it"
+        remedy = f"use .filter(F.{extra[0]} ...), or declare an Index whose key has it"
         raise UsageError(
             problem=f"{', '.join(extra)} is in no key of {source}",
             remedy=_other_key(source, names, given) or remedy,
@@ -143,7 +144,7 @@ def _fields(parts: Sequence[KeyPart]) -> set[str]:
 
 
 def _needed(source: Source) -> list[str]:
-    """The fields without which the partition is not known: all but those that only choose a shard."""
+    """The fields that name the partition: all but those that only choose a shard."""
     names = dict.fromkeys(name for part in source.partition for name in part.fields)
     shards = shard_fields(source)
     return [name for name in names if name not in shards]
@@ -160,7 +161,7 @@ def shard_fields(source: Source) -> set[str]:
 
 
 def _other_key(source: Source, names: Sequence[str], given: Mapping[str, Any]) -> str | None:
-    """The remedy that names a key which does serve these fields; None where there is none."""
+    """A remedy naming a key that serves these fields; None if there is none."""
     mapping = source.mapping
     if not given:
         return None
@@ -168,5 +169,5 @@ def _other_key(source: Source, names: Sequence[str], given: Mapping[str, Any]) -
         other = Source(mapping, index)
         fields = _fields(other.partition) | _fields(other.sort)
         if set(names) <= fields and set(_needed(other)) <= set(given):
-            return f"ask {other}: session.query({other}, {', '.join(f'{name}=...' for name in given)})"
+            return f"use {other}: session.query({other}, {', '.join(f'{name}=...' for name in given)})"
     return None

@@ -1,8 +1,8 @@
-"""Cursors: where a walk stands, as text that fits into a URL and works for one query alone.
+"""Cursors: the position of a walk as URL-safe text that works for one query only.
 
-Rule 1. A cursor is data from outside: whatever is not a cursor of this very query is refused, and never used. There is
-        one text for each position, so what this module would not have written is damaged.
-Rule 2. With a secret it is signed, so that a client can neither make one up nor change one.
+Rule 1. A cursor comes from outside: anything but a cursor of the same query is refused. Each position has exactly one
+        text, so any other text is damaged.
+Rule 2. With a secret a cursor is signed, so that a client can neither make one up nor change one.
 """
 
 import hashlib
@@ -27,11 +27,11 @@ _FINGERPRINT: Final = 22  # characters: 128 bits
 
 @record
 class Position:
-    """Where a walk stands.
+    """The position of a walk.
 
     Attributes:
-        strands: for each strand the key after which to go on; None: from its beginning; True: it is finished.
-        returned: how many entities were returned so far, which counts for a limit.
+        key_queries: for each key query the key to continue after; None: from its beginning; True: it is finished.
+        returned: the number of entities returned so far, which counts for a limit.
     """
 
     key_queries: tuple[Start, ...]
@@ -39,14 +39,14 @@ class Position:
 
 
 def fingerprint_of(requests: Sequence[Mapping[str, Any]], extra: Sequence[object] = ()) -> str:
-    """What tells one query from another; the same in every process."""
+    """A fingerprint of a query, the same in every process."""
     text = json.dumps([list(requests), list(extra)], sort_keys=True, default=_spelled)
     digest = hashlib.sha256(text.encode()).digest()
     return urlsafe_b64encode(digest).decode()[:_FINGERPRINT]
 
 
 def _spelled(value: object) -> object:
-    """What JSON has no form for. A set's own order is another in every process."""
+    """A form for values that JSON does not have. The order of a set differs between processes."""
     if isinstance(value, bytes):
         return {"bytes": value.hex()}
     if isinstance(value, AbstractSet):
@@ -86,13 +86,13 @@ def _signature(text: bytes, secret: bytes) -> bytes:
 def decode_cursor(
     text: object, fingerprint: str, keys: Sequence[KeyAttribute], secret: bytes | None = None
 ) -> Position:
-    """The position a cursor tells of; ``keys`` are the attributes each of its keys has to have.
+    """The position of a cursor; ``keys`` are the attributes that each of its keys must have.
 
     Raises:
-        InvalidCursor: it is damaged, not signed by us, or another query's.
+        InvalidCursor: it is damaged, not signed with the secret, or belongs to another query.
     """
     if not isinstance(text, str):
-        raise InvalidCursor(problem=f"a cursor is a text, and {type(text).__name__} is none")
+        raise InvalidCursor(problem=f"a cursor is a str, and got {type(text).__name__}")
     content = _unpacked(text, secret)
     kinds = {key.name: key.kind for key in keys}
     try:
@@ -102,7 +102,7 @@ def decode_cursor(
     except (ValueError, TypeError, RecursionError) as problem:
         raise _damaged() from problem
     if position is None:
-        raise InvalidCursor(problem="the cursor is that of another query")
+        raise InvalidCursor(problem="the cursor belongs to another query")
     if type(returned) is not int or returned < 0 or _content(position, fingerprint) != content:
         raise _damaged()
     return position
@@ -117,7 +117,7 @@ def _unpacked(text: str, secret: bytes | None) -> bytes:
         content = urlsafe_b64decode(text.encode("ascii") + b"=" * (-len(text) % 4))
     except ValueError as problem:
         raise _damaged() from problem
-    # One text for one cursor: base64 would let others pass.
+    # Base64 has several texts for the same bytes; accept one.
     if _base64(content) != text:
         raise _damaged()
     if secret is None:

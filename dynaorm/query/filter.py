@@ -1,4 +1,4 @@
-"""Filters: what else has to hold of the items of a query, in the names they are stored under."""
+"""Filters of a query, in the attribute names of the stored items."""
 
 from itertools import product
 
@@ -24,11 +24,11 @@ from dynaorm.query.query_spec import QuerySpec
 
 
 def resolved_filter(spec: QuerySpec) -> Condition | None:
-    """The filter in stored names, the same for all classes.
+    """The filter in attribute names, which all classes must share.
 
     Raises:
-        UnknownField, InvalidValue: a field or value is not a class's.
-        UsageError: a field is a key of what is asked, or stored differently by two of the classes.
+        UnknownField, InvalidValue: a class has no such field, or the field no such value.
+        UsageError: a field is a key of the table or index, or two classes store it differently.
     """
     if not spec.filters:
         return None
@@ -37,7 +37,7 @@ def resolved_filter(spec: QuerySpec) -> Condition | None:
     ]
     if any(other != found[0] for other in found):
         raise UsageError(
-            problem=f"the filter means something else in each of {spec}: they store its fields differently",
+            problem=f"{spec} store the fields of the filter differently",
             remedy="query the classes one by one",
         )
     keys = {key.name for key in spec.source.keys} if spec.segments is None else set[str]()
@@ -45,14 +45,14 @@ def resolved_filter(spec: QuerySpec) -> Condition | None:
         for path in sorted(paths_of(found[0]), key=str):
             if path[0] in keys:
                 raise UsageError(
-                    problem=f"the filter names {path[0]!r}, a key of what is asked, and DynamoDB refuses that",
-                    remedy="ask for it in the call, or with .ge(...), .between(...), .begins_with(...)",
+                    problem=f"the filter names {path[0]!r}, a key of {spec}, and DynamoDB refuses that",
+                    remedy="give it in the call, or use .ge(...), .between(...), .begins_with(...)",
                 )
     return found[0]
 
 
 def of_classes(spec: QuerySpec) -> Condition | None:
-    """What tells the items of the classes from others, as far as the table has a type attribute."""
+    """The condition that an item is of one of the classes; None where the table has no type attribute."""
     attribute = spec.source.table.type_attribute
     if attribute is None or not spec.source.is_whole:
         return None
@@ -62,7 +62,7 @@ def of_classes(spec: QuerySpec) -> Condition | None:
 
 
 def _wherever_stored(condition: Condition, mapping: EntityMapping) -> Condition:
-    """The condition in stored names. A field that has former names is asked for where the item has it."""
+    """The condition in attribute names. A field with former names is compared under the name that the item has."""
     names = sorted({str(path[0]) for path in paths_of(condition)} & mapping.fields.keys())
     renamed = [mapping.fields[name] for name in names if mapping.fields[name].formerly]
     if not renamed:
@@ -76,7 +76,7 @@ def _wherever_stored(condition: Condition, mapping: EntityMapping) -> Condition:
 
 
 def _is_stored_as(field: FieldMapping, name: str) -> Condition:
-    """That reads find a field under this name; nowhere at all counts as its present one."""
+    """The condition that a field is stored under this name; an absent field counts as stored under its present name."""
     if name == field.attribute:
         elsewhere = Or(tuple(Exists((former,)) for former in field.formerly))
         return Or((Exists((name,)), Not(elsewhere)))

@@ -1,8 +1,8 @@
-"""A question becomes strands: the requests that answer it, each the walk of one partition (or segment).
+"""The key queries of a query: the requests that answer it, each for one partition or segment.
 
-Rule 1. One request is one partition key value. Several (shards, ``any_of``) are walked together and merged.
-Rule 2. What a condition of DynamoDB's cannot say exactly is read, and left out by ``admits``.
-Rule 3. A filter on an index that carries only some attributes is judged on the whole items, which are fetched by key.
+Rule 1. A request has one partition key value. Several partitions (shards, ``any_of``) are read together and merged.
+Rule 2. DynamoDB's condition may match more than the query wants; ``admits`` drops the rest.
+Rule 3. A filter on an index that projects only some attributes is evaluated on the whole items, fetched by key.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -32,14 +32,14 @@ Admits: TypeAlias = Callable[[AttributeValue], bool]
 
 @record
 class KeyQuery:
-    """One partition or segment to walk.
+    """One partition or segment to read.
 
     Attributes:
         operation: ``Query`` or ``Scan``.
-        request: its request, but for where to start and how many items to read.
-        checks: key attributes whose values have to pass a check besides.
-        held: fields, and the values that the entities must have in them besides.
-        within: the condition that all of its keys fulfil; none for a scan.
+        request: the request, without start key and limit.
+        checks: key attributes, each with a check of its value.
+        held: fields, and the values that entities must have in them.
+        within: the condition of its keys; None for a scan.
     """
 
     operation: str
@@ -49,11 +49,11 @@ class KeyQuery:
     within: Condition | None = None
 
     def passes(self, start: Item) -> bool:
-        """Whether a walk of it can come by a key. DynamoDB refuses to begin after any other."""
+        """Whether a key can be a start key. DynamoDB refuses one outside the key condition."""
         return self.within is None or holds(self.within, start)
 
     def admits(self, item: Item) -> bool:
-        """Whether an item that was read is what was asked for."""
+        """Whether an item that was read is wanted."""
         for name, admits in self.checks:  # noqa: SIM110 - once per item, and a generator costs more than the check
             if not admits(item[name]):
                 return False
@@ -62,11 +62,11 @@ class KeyQuery:
 
 @record
 class KeyQueries:
-    """All that answers a question.
+    """The key queries of a query.
 
     Attributes:
-        strands: what to walk; none where nothing can be found.
-        local_filter: what has to hold of a whole item, where the index could not judge it.
+        key_queries: the partitions or segments to read; empty where nothing can be found.
+        local_filter: the filter to evaluate on whole items, where DynamoDB cannot evaluate it on the index.
     """
 
     key_queries: tuple[KeyQuery, ...]
@@ -74,7 +74,7 @@ class KeyQueries:
 
 
 def key_queries_of(spec: QuerySpec, table_name: Callable[[str], str], *, consistent: bool) -> KeyQueries:
-    """The requests that answer a question. ``consistent``: what to do where the question does not say.
+    """The requests that answer a query. ``consistent``: the default, if the query does not set it.
 
     Raises:
         UsageError: no key serves the fields, or a filter names a key.
@@ -94,8 +94,8 @@ def key_queries_of(spec: QuerySpec, table_name: Callable[[str], str], *, consist
     server = condition if source.is_whole else None
     if spec.segments is not None:
         return KeyQueries(_segments(spec, request, all_of(of_classes(spec), server)), local)
-    asked = [key_condition for key_condition in _key_conditions(spec) if not key_condition.is_empty]
-    found = [_key_query(spec, request, key_condition, server) for key_condition in asked]
+    conditions = [one for one in _key_conditions(spec) if not one.is_empty]
+    found = [_key_query(spec, request, one, server) for one in conditions]
     return KeyQueries(tuple({repr(one.request): one for one in found}.values()), local)
 
 
@@ -144,7 +144,7 @@ def _expressions(spec: QuerySpec, names: Placeholders, server: Condition | None)
 
 
 def _needed_for_keys(spec: QuerySpec) -> list[str]:
-    """The attributes that tell whose key it is, and whether reads see it."""
+    """The attributes that identify the class of an item and whether it is live."""
     table = spec.source.table
     extra = [table.type_attribute, table.ttl_attribute]
     if any(source.mapping.versioning is not None for source in spec.sources):
@@ -161,7 +161,7 @@ def _needed_for_keys(spec: QuerySpec) -> list[str]:
 
 
 def _key_conditions(spec: QuerySpec) -> list[KeyCondition]:
-    """What is asked of each partition. Several classes have to be asked the same."""
+    """The key conditions of all sources, which must name the same partitions."""
     each = [list(key_conditions_of(spec, source)) for source in spec.sources]
     if len(each) == 1:
         return each[0]
@@ -191,7 +191,7 @@ def _shared(spec: QuerySpec, key_conditions: Sequence[KeyCondition]) -> tuple[Ke
             problem=f"{spec.bounds[0].field} is not the same part of the sort key in {spec}",
             remedy="query the classes one by one, or bound a field that their sort keys begin with alike",
         )
-    # What all of their sort keys begin with is read; the items say whose they are.
+    # Read all keys with the common prefix; the class of an item is known when it was read.
     texts = [_beginning(one[0]) if one else "" for one in ranges]
     shared = _common(min(texts), max(texts))
     if not shared:
@@ -201,20 +201,20 @@ def _shared(spec: QuerySpec, key_conditions: Sequence[KeyCondition]) -> tuple[Ke
 
 
 def _common(first: str, second: str) -> str:
-    """What two texts begin with alike."""
+    """The common prefix of two texts."""
     pairs = enumerate(zip(first, second, strict=False))
     return first[
         : next((number for number, (one, other) in pairs if one != other), min(len(first), len(second)))
     ]
 
 
-def _beginning(asked: KeyRange) -> str:
-    """The text that all keys of a range begin with; nothing where it is no range of texts."""
-    found = asked.condition
+def _beginning(of: KeyRange) -> str:
+    """The text that all keys of a range begin with; empty if there is none."""
+    found = of.condition
     value = found.prefix if isinstance(found, BeginsWith) else getattr(found, "right", {})
     return str(value.get("S", ""))
 
 
 def keys_alone(spec: QuerySpec) -> QuerySpec:
-    """The same question, asking for keys alone."""
+    """The same query, returning keys."""
     return replace(spec, keys_only=True)

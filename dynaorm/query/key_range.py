@@ -1,9 +1,9 @@
-"""What a query asks of one key attribute: a condition DynamoDB can judge, and a check of what it cannot say exactly.
+"""The range of one key attribute that a query reads: a condition for DynamoDB, and an exact check of the rest.
 
-Rule 1. A condition on a field compares what the template renders for it, within the fields given before it: ``{country}
-        #{state}`` with the country US never meets USA. A field written backwards (``desc``) is compared as a value.
-Rule 2. DynamoDB takes one condition on a sort key, and BETWEEN includes both ends. The condition may let more through
-        than was asked for, never less; ``admits`` takes the key apart again and is exact.
+Rule 1. A condition on a field compares the texts that the template renders, within the fields given before it: with
+        ``{country}#{state}``, the country US never matches USA. A field written with ``desc`` is compared by value.
+Rule 2. DynamoDB takes one condition on a sort key, and BETWEEN includes both ends. The condition may match more keys
+        than the query wants, never fewer; ``admits`` parses the key and is exact.
 """
 
 import re
@@ -11,9 +11,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, Final, Literal, TypeAlias
 
-from dynaorm.entity.template.escape import ALWAYS, pattern
 from dynaorm.entity.template.key_part import KeyPart
-from dynaorm.entity.template.template import KeyTemplate, KeyValueError, Piece
+from dynaorm.entity.template.template import KeyValueError, Piece
 from dynaorm.entity.text.ksuid import Ksuid, KsuidMs
 from dynaorm.entity.text.scalar import STR
 from dynaorm.item.condition import Attr, BeginsWith, Between, Compare, Condition, equals
@@ -35,13 +34,13 @@ class Bound:
 
 @record
 class KeyRange:
-    """What is asked of a key attribute.
+    """The values of a key attribute that a query reads.
 
     Attributes:
-        condition: in stored names; None for every key.
-        admits: whether a stored value of the attribute is what was asked for; None where the condition is exact.
-        is_empty: no key can be.
-        is_equal: the key is given whole.
+        condition: the condition in stored names; None for every key.
+        admits: whether a stored value is wanted; None where the condition is exact.
+        is_empty: no key can match.
+        is_equal: the whole key is given.
     """
 
     condition: Condition | None
@@ -56,11 +55,11 @@ _REVERSED: Final[Mapping[str, str]] = {"<": ">", "<=": ">=", ">": "<", ">=": "<=
 
 
 def key_range(part: KeyPart, equal: Mapping[str, Any], bounds: Sequence[Bound]) -> KeyRange:
-    """What is asked of a key whose leading fields are equal to values and whose next one is bounded.
+    """The range of a key whose leading fields have values and whose next field has bounds.
 
     Args:
         part: the key attribute.
-        equal: field values; those of other keys do not matter.
+        equal: field values; fields that the key does not have are ignored.
         bounds: conditions on one field of the key that is not among ``equal``.
 
     Raises:
@@ -71,12 +70,14 @@ def key_range(part: KeyPart, equal: Mapping[str, Any], bounds: Sequence[Bound]) 
         assert value is not None
         return KeyRange(equals(part.attribute.name, value), is_equal=True)
     return (
-        _of_numbers(part, bounds) if part.attribute.kind == "N" else _Asked(part, equal, bounds).key_range()
+        _of_numbers(part, bounds)
+        if part.attribute.kind == "N"
+        else _TextRange(part, equal, bounds).key_range()
     )
 
 
 def _comparisons(piece: Piece, bounds: Sequence[Bound]) -> list[tuple[str, str]]:
-    """Every bound as a comparison with one text, in the order of the keys."""
+    """Each bound as comparisons with texts, in the order of the keys."""
     found: list[tuple[str, Any]] = []
     for bound in bounds:
         if bound.operator == "between":
@@ -98,7 +99,7 @@ def _written(piece: Piece, value: Any) -> str:
 
 
 def _ranged(name: str, interval: Interval, content: Callable[[Any], AttributeValue]) -> Condition | None:
-    """The closest condition there is."""
+    """The narrowest condition that DynamoDB has for an interval."""
     low, high, operand = interval.low, interval.high, Attr((name,))
     if low is not None and high is not None:
         return Between(operand, content(low), content(high))
@@ -125,19 +126,22 @@ def _of_numbers(part: KeyPart, bounds: Sequence[Bound]) -> KeyRange:
 
 def _no_beginning(part: KeyPart, prefix: Bound) -> KeyValueError:
     value = prefix.values[0]
-    return KeyValueError(prefix.field, value, f"is no beginning of a key {part.text!r}; ask with ge= and lt=")
+    return KeyValueError(
+        prefix.field, value, f"is no beginning of a key {part.text!r}; use .ge(...) and .lt(...)"
+    )
 
 
+_ANY_BYTES: Final = r"[\s\S]*"
 _BYTEWISE: Final = "latin-1"  # one character for each byte, in the same order
 
 
-class _Asked:
-    """What is asked of a key that is a text, or of a binary one, taken for a text bytewise.
+class _TextRange:
+    """The range of a string key, or of a binary key read as a text of one character per byte.
 
     Attributes:
-        beginnings: what every key in question begins with, without a version's head: the level, and each prefix.
-        comparisons: what is asked of the bounded field's text.
-        texts: the texts it may have.
+        beginnings: the texts that every wanted key begins with, without the head of a version.
+        comparisons: the comparisons with the text of the bounded field.
+        texts: the interval of texts that the bounded field may have.
     """
 
     def __init__(self, part: KeyPart, equal: Mapping[str, Any], bounds: Sequence[Bound]) -> None:
@@ -159,14 +163,15 @@ class _Asked:
         for sign, text in self.comparisons:
             self.texts = self.texts.cut(sign, text)
         self._check_lengths()
-        text, following = _patterns(self._template, self._place)
+        text = _ANY_BYTES if self._is_binary else self._piece.pattern
+        following = self._template.pattern_after(self._place)
         self._whole, self._text = re.compile(f"({text}){following}"), re.compile(text)
         self._following = re.compile(following)
 
     def key_range(self) -> KeyRange:
         name, head = self._part.attribute.name, self._head
         keys = self._interval().shifted(head)
-        # No key is empty, and DynamoDB refuses to compare one with nothing.
+        # No key is empty, and DynamoDB refuses to compare a key with an empty text.
         if keys.is_empty or keys.high == "" or self.texts.is_empty:
             return _NOTHING
         if self.comparisons:
@@ -177,7 +182,7 @@ class _Asked:
         return EVERY_KEY
 
     def admits(self, stored: AttributeValue) -> bool:
-        """Whether a stored key is what is asked."""
+        """Whether a stored key is wanted."""
         key: str | bytes | None = stored[self._part.attribute.kind]
         if self._version is not None and key is not None:
             key = self._version.inside(key)
@@ -186,7 +191,7 @@ class _Asked:
             return False
         return not self.comparisons or any(text in self.texts for text in self._texts_of(own))
 
-    # -- what is asked, as texts
+    # -- the wanted texts
 
     def _refuse_later(self, bounds: Sequence[Bound]) -> None:
         missing = self._piece.placeholder.field
@@ -212,7 +217,7 @@ class _Asked:
         return text if packing is None else packing.pack(text).decode(_BYTEWISE)
 
     def _check_lengths(self) -> None:
-        """No key is as long as what would be asked: DynamoDB refuses the request."""
+        """Refuse a text longer than any key, for which DynamoDB would refuse the request."""
         shortest = [*self.beginnings, *(self._level + text + self._after for _, text in self.comparisons)]
         for one in shortest:
             if key := self._head + one:
@@ -240,7 +245,7 @@ class _Asked:
         return literal.encode().decode(_BYTEWISE) if self._is_binary else literal
 
     def _interval(self) -> Interval:
-        """Keys that may be what is asked, without the head: no fewer than are, and as few as can be said."""
+        """The smallest interval that has all wanted keys, without the head."""
         found = EVERYTHING
         for beginning in self.beginnings:
             found = found.cut(">=", beginning)
@@ -265,42 +270,21 @@ class _Asked:
         high = self._level + text
         if not self._after:
             return sign, high
-        # A text that is a beginning of this one comes before it, but its key goes on with the literal.
+        # A prefix of this text comes before it, but is followed by the literal in its key.
         shorter = [text[:length] for length in range(len(text))] if self._grows else []
         if sign == "<=":
             shorter.append(text)
         ends = [successor(self._level + one + self._after) for one in shorter]
-        # Only the last character there is leaves no end, and then none is added to that of the level.
+        # Nothing follows the last code point, so there is no end besides that of the level.
         return ("<", max([high, *ends])) if all(ends) else (">=", self._level)
 
-    # -- a key taken apart
+    # -- parsing a key
 
     def _texts_of(self, own: str) -> Iterator[str]:
-        """The texts that the bounded field may have in a key: several only where raw text hides its own end."""
+        """The texts that the bounded field may have in a key; several only where the end of a raw text is ambiguous."""
         rest = own[len(self._level) :]
         if not self._piece.placeholder.raw or self._place == len(self._template.pieces) - 1:
             found = self._whole.fullmatch(rest)
             return iter(() if found is None else (found[1],))
         ends = (end for end in range(len(rest) + 1) if self._following.fullmatch(rest, end))
         return (rest[:end] for end in ends if self._text.fullmatch(rest[:end]))
-
-
-_ANY_TEXT: Final = r"[\s\S]*"
-
-
-def _patterns(template: KeyTemplate, place: int) -> tuple[str, str]:
-    """Regular expressions of a field's text in the key, and of all that follows it."""
-    if template.kind == "B":
-        return _ANY_TEXT, ""
-    literals = [*(piece.before for piece in template.pieces[1:]), template.after]
-    special = ALWAYS | {literal[0] for literal in literals if literal}
-    is_escaped = template.alone is None
-
-    def of(piece: Piece) -> str:
-        if not piece.placeholder.open:
-            return f"(?:{piece.placeholder.pattern})"
-        return pattern(special) if is_escaped and not piece.placeholder.raw else _ANY_TEXT
-
-    own, *later = template.pieces[place:]
-    following = "".join(f"{re.escape(piece.before)}{of(piece)}" for piece in later)
-    return of(own), following + re.escape(template.after)

@@ -234,7 +234,7 @@ def test_a_number_in_a_key_is_written_canonically() -> None:
 
 
 def test_what_is_no_text_is_refused_by_name() -> None:
-    with pytest.raises(InvalidCursor, match="int is none"):
+    with pytest.raises(InvalidCursor, match="and got int"):
         decode_cursor(5, OWN, KEYS)
 
 

@@ -175,7 +175,7 @@ def test_a_scan_reads_segments_and_leaves_other_classes_to_dynamodb() -> None:
 def test_a_missing_partition_field_names_the_index_that_would_do() -> None:
     with pytest.raises(
         UsageError,
-        match=r"project is not given; ask Ticket\.by_status: session\.query\(Ticket\.by_status, status=",
+        match=r"project is not given; use Ticket\.by_status: session\.query\(Ticket\.by_status, status=",
     ):
         requests(queried(Ticket, {"status": "open"}))
     with pytest.raises(UsageError, match=r"give order=\.\.\., or scan the table"):
@@ -183,7 +183,7 @@ def test_a_missing_partition_field_names_the_index_that_would_do() -> None:
 
 
 def test_a_field_outside_the_key_is_sent_to_filter() -> None:
-    with pytest.raises(UsageError, match=r"status is in no key of Ticket; ask for it in \.filter\(F\.status"):
+    with pytest.raises(UsageError, match=r"status is in no key of Ticket; use \.filter\(F\.status"):
         requests(queried(Ticket, {"project": "p", "status": "open"}))
     with pytest.raises(UsageError, match="at is in no key of Ticket"):
         requests(queried(Ticket, {"project": "p"}).bounded("<", {"at": datetime(2024, 1, 1, tzinfo=UTC)}))
@@ -204,14 +204,14 @@ def test_a_value_of_another_type_is_refused() -> None:
         requests(queried(Ticket, {"project": 5}))
 
 
-def test_a_filter_cannot_name_the_keys_that_are_asked() -> None:
+def test_a_filter_cannot_name_the_keys_of_the_query() -> None:
     table = Table("devices", pk="DeviceID", sk="At", type_attribute=None, revision_attribute=None)
 
     class Log(Entity, table=table):
         device: Annotated[str, Attribute("DeviceID")]
         at: Annotated[str, Attribute("At")]
 
-    with pytest.raises(UsageError, match="the filter names 'At', a key of what is asked"):
+    with pytest.raises(UsageError, match="the filter names 'At', a key of Log"):
         requests(queried(Log, {"device": "d"}).filtered([F.at > "2024"]))
     assert requests(scanned(Log, 1).filtered([F.at > "2024"]))[0]["FilterExpression"] == "#n0 > :v0"
 

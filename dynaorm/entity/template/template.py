@@ -43,13 +43,23 @@ class KeyValueError(ValueError):
 
 @record
 class Piece:
-    """A slot in its template: the literal before it, and how its text is written there and read again."""
+    """A placeholder in its template: the literal before it, and how its text is written there and read again.
+
+    Attributes:
+        before: the literal text before it.
+        placeholder: the field and its spec.
+        write: a value to its text in the key, escaped.
+        escape: a text to how it stands in the key.
+        read: the reverse of ``write``; None where the spec has no way back.
+        pattern: a regular expression of its texts in the key.
+    """
 
     before: str
     placeholder: Placeholder
     write: Callable[[Any], str]
     escape: Callable[[str], str]
     read: Callable[[str], Any] | None
+    pattern: str
 
 
 @record(eq=False)
@@ -110,6 +120,10 @@ class KeyTemplate:
             if values.setdefault(field, value) != value:
                 return None
         return values
+
+    def pattern_after(self, place: int) -> str:
+        """A regular expression of all that follows the piece at ``place``."""
+        return _joined(self.pieces[place + 1 :]) + re.escape(self.after)
 
     def _text(self, key: str | bytes) -> str | None:
         if isinstance(key, str):
@@ -246,7 +260,7 @@ def _compiled(
         shape=_shape(placeholders, literals, special) if packing is None else (ANYTHING,),
         render=_renderer(pieces, literals[-1]) if packing is None else _packed_renderer(pieces[0], packing),
         packing=packing,
-        pattern=_pattern(placeholders, literals, special),
+        pattern=re.compile(_joined(pieces, "({})") + re.escape(literals[-1])),
     )
 
 
@@ -273,7 +287,8 @@ def _is_escaped(placeholder: Placeholder, special: frozenset[str]) -> bool:
 
 def _piece(before: str, placeholder: Placeholder, special: frozenset[str]) -> Piece:
     if not _is_escaped(placeholder, special):
-        return Piece(before, placeholder, placeholder.write, str, placeholder.read)
+        own = _ANY_TEXT if placeholder.open else f"(?:{placeholder.pattern})"
+        return Piece(before, placeholder, placeholder.write, str, placeholder.read, own)
     escape, write, read = escaper(special), placeholder.write, placeholder.read
     return Piece(
         before,
@@ -281,24 +296,13 @@ def _piece(before: str, placeholder: Placeholder, special: frozenset[str]) -> Pi
         lambda value: escape(write(value)),
         escape,
         None if read is None else lambda text: read(unescape(text)),
+        pattern(special),
     )
 
 
-def _pattern(
-    placeholders: Sequence[Placeholder], literals: Sequence[str], special: frozenset[str]
-) -> re.Pattern[str]:
-    texts = [
-        pattern(special)
-        if _is_escaped(placeholder, special)
-        else _ANY_TEXT
-        if placeholder.open
-        else placeholder.pattern
-        for placeholder in placeholders
-    ]
-    pairs = zip(literals, texts, strict=False)
-    return re.compile(
-        "".join(f"{re.escape(before)}({text})" for before, text in pairs) + re.escape(literals[-1])
-    )
+def _joined(pieces: Sequence[Piece], form: str = "{}") -> str:
+    """A regular expression of some pieces; ``form`` is written around the text of each."""
+    return "".join(f"{re.escape(piece.before)}{form.format(piece.pattern)}" for piece in pieces)
 
 
 _ANY_TEXT: Final = r"[\s\S]*"

@@ -1,8 +1,8 @@
-"""What a walk has in hand: items yet to become entities, and entities that came out of an answer as such.
+"""The buffer of a walk: items to be decoded, and entities that the JSON reader has made.
 
-Rule 1. An answer is read straight into entities where no more of an item than its keys has to be looked into before.
-    So it is not where strands are merged, or fields have to hold.
-Rule 2. Whoever was returned last says where the walk stands, whatever has become of it since.
+Rule 1. Replies are read directly into entities if only keys of the items must be checked first. So they are not if
+    several key queries are merged, or fields must have certain values.
+Rule 2. The cursor is the key of the last entity returned, even if it changes later.
 """
 
 from collections.abc import Mapping
@@ -17,31 +17,31 @@ from dynaorm.query.query_spec import QuerySpec
 
 
 class FoundItem(NamedTuple):
-    """A visible item, with its class."""
+    """A live item with its class."""
 
     mapping: EntityMapping
     item: Item
 
 
 ItemSource: TypeAlias = Item | LazyItem
-"""Where something was found: the item, or what will give it."""
+"""A stored item, or the reply to take it from."""
 
 
-def source_of(sighted: Any) -> ItemSource:
-    """The place of something in hand."""
-    return sighted.item if isinstance(sighted, FoundItem) else place_of(sighted)
+def source_of(found: Any) -> ItemSource:
+    """The item of something buffered."""
+    return found.item if isinstance(found, FoundItem) else place_of(found)
 
 
-def key_at(place: ItemSource | None, names: tuple[str, ...]) -> dict[str, AttributeValue] | None:
-    """The key attributes at a place."""
-    if place is None:
+def key_in(source: ItemSource | None, names: tuple[str, ...]) -> dict[str, AttributeValue] | None:
+    """The key attributes of an item."""
+    if source is None:
         return None
-    item = place if isinstance(place, Mapping) else place.item
+    item = source if isinstance(source, Mapping) else source.item
     return {name: item[name] for name in names}
 
 
 def json_reader_for(spec: QuerySpec, key_queries: KeyQueries, wanted: tuple[type, ...]) -> JsonReader | None:
-    """What reads the answers to a question into entities; None where items have to be looked into."""
+    """The JSON reader for the replies to a query; None if items must be decoded first."""
     several = len(key_queries.key_queries) > 1 and spec.segments is None
     if spec.keys_only or several or not spec.source.is_whole or not key_queries.key_queries:
         return None
@@ -53,7 +53,7 @@ def json_reader_for(spec: QuerySpec, key_queries: KeyQueries, wanted: tuple[type
 
 
 def admitted(reading: Reading, key_query: KeyQuery) -> list[Any]:
-    """Of what was read, what was asked for."""
+    """The results of a page that are wanted."""
     if not key_query.checks:
         return reading.found
     pairs = zip(reading.found, reading.heads, strict=True)

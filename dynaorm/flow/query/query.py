@@ -1,4 +1,4 @@
-"""The endings of a query, as flows."""
+"""The methods that end a query, as flows."""
 
 from typing import Any, Final
 
@@ -12,25 +12,25 @@ from dynaorm.query.key_query import KeyQueries, key_queries_of, keys_alone
 from dynaorm.query.query_spec import QuerySpec
 from dynaorm.query.results import Page, Results
 
-_ONE: Final = 2  # entities that have to be read to know that there is only one
+_ONE: Final = 2  # entities to read to know that there is only one
 
 
 def walk_of(spec: QuerySpec, context: Context) -> Walk:
     """A walk from the beginning.
 
     Raises:
-        UsageError: no key serves the question; nothing was sent.
+        UsageError: no key serves the query; nothing was sent.
         InvalidValue: a value cannot be part of the key.
     """
-    return Walk(spec, _strands(spec, context), context)
+    return Walk(spec, _key_queries(spec, context), context)
 
 
-def _strands(spec: QuerySpec, context: Context) -> KeyQueries:
+def _key_queries(spec: QuerySpec, context: Context) -> KeyQueries:
     return key_queries_of(spec, context.table_name, consistent=context.consistent)
 
 
 def all_of(spec: QuerySpec, context: Context) -> Flow[Results[Any]]:
-    """Everything that is found."""
+    """All entities that are found."""
     walk = walk_of(spec, context)
     found = yield from walk.page(None)
     cost = walk.cost
@@ -38,13 +38,13 @@ def all_of(spec: QuerySpec, context: Context) -> Flow[Results[Any]]:
 
 
 def first_of(spec: QuerySpec, context: Context) -> Flow[Any | None]:
-    """The first; None for none."""
+    """The first entity; None if there is none."""
     found = yield from walk_of(spec.limited(1), context).page(None)
     return found[0] if found else None
 
 
 def one_of(spec: QuerySpec, context: Context) -> Flow[Any]:
-    """The only one.
+    """The only entity.
 
     Raises:
         EntityNotFound: there is none.
@@ -62,7 +62,7 @@ def one_of(spec: QuerySpec, context: Context) -> Flow[Any]:
 
 
 def count_of(spec: QuerySpec, context: Context) -> Flow[int]:
-    """How many there are; reads keys alone, which costs the same capacity and less time."""
+    """The number of entities. Reads only keys, which costs the same capacity and less time."""
     walk = walk_of(keys_alone(spec), context)
     count = 0
     while not walk.is_over:
@@ -71,16 +71,16 @@ def count_of(spec: QuerySpec, context: Context) -> Flow[int]:
 
 
 def page_of(spec: QuerySpec, context: Context, size: int, after: str | None) -> Flow[Page[Any]]:
-    """The page after a cursor; the first one for None.
+    """The page after a cursor; the first page for None.
 
     Raises:
-        InvalidCursor: it is damaged, or another query's; nothing was sent.
+        InvalidCursor: it is damaged, or belongs to another query; nothing was sent.
     """
     if type(size) is not int or size < 1:
         raise UsageError(
             problem=f"page({size!r}) has no size", remedy="give the number of entities, 1 or more"
         )
-    key_queries = _strands(spec, context)
+    key_queries = _key_queries(spec, context)
     own = _fingerprint(spec, key_queries)
     secret = context.cursor_secret
     keys = {key.name: key for key in (*spec.source.table.keys, *spec.source.keys)}
@@ -95,7 +95,7 @@ def page_of(spec: QuerySpec, context: Context, size: int, after: str | None) -> 
 
 
 def _can_start(key_queries: KeyQueries, start: Position) -> bool:
-    """Whether a position can be one of these strands' walk: what is not signed may have been made up."""
+    """Whether a position is possible for these key queries: an unsigned cursor may have been made up."""
     if len(start.key_queries) != len(key_queries.key_queries):
         return False
     each = zip(key_queries.key_queries, start.key_queries, strict=True)
@@ -103,19 +103,19 @@ def _can_start(key_queries: KeyQueries, start: Position) -> bool:
 
 
 def _fingerprint(spec: QuerySpec, key_queries: KeyQueries) -> str:
-    """What makes two queries one: a cursor of another would skip or repeat entities."""
+    """The fingerprint of a query: the cursor of another query would skip or repeat entities."""
     extra = (str(spec), spec.limit, spec.expired, spec.keys_only, repr(key_queries.local_filter))
     return fingerprint_of([key_query.request for key_query in key_queries.key_queries], extra)
 
 
 def split(spec: QuerySpec, entities: list[Any]) -> tuple[list[Any], ...]:
-    """One list for each class that was asked for, in that order."""
+    """One list for each class of the query, in that order."""
     found: tuple[list[Any], ...] = tuple([] for _ in spec.sources)
-    kinds = [source.mapping.entity for source in spec.sources]
+    classes = [source.mapping.entity for source in spec.sources]
     for entity in entities:
-        # The class itself before a base class that was named, too.
-        place = kinds.index(type(entity)) if type(entity) in kinds else None
+        # Prefer the class itself to a base class that is also in the query.
+        place = classes.index(type(entity)) if type(entity) in classes else None
         if place is None:
-            place = next(number for number, kind in enumerate(kinds) if isinstance(entity, kind))
+            place = next(number for number, one in enumerate(classes) if isinstance(entity, one))
         found[place].append(entity)
     return found

@@ -1,11 +1,11 @@
-"""Walking the strands of a query together: pages are read as they are needed, and merged in key order.
+"""Walking the key queries of a query: pages are read as they are needed, and merged in key order.
 
-Rule 1. A page may be empty and not the last: only a missing LastEvaluatedKey ends a strand.
-Rule 2. KeyQueries that have nothing in hand are read together. None is read further than what is wanted can need.
-Rule 3. Where the walk stands is the key of the last entity returned from each strand, so a cursor stays true while
-        others write.
-Rule 4. Items of other classes, guard items, versions, tombstones and expired items are passed over; one that no class
-        understands is passed over too, and reported.
+Rule 1. A page may be empty and not the last: only a missing LastEvaluatedKey ends a key query.
+Rule 2. Key queries with an empty buffer are read together. Never read more pages than the result requires.
+Rule 3. The position is the key of the last entity returned from each key query, so a cursor stays valid while others
+        write.
+Rule 4. Items of other classes, guard items, versions, tombstones and expired items are skipped. An item of no declared
+        class is skipped and reported.
 """
 
 import logging
@@ -23,7 +23,7 @@ from dynaorm.flow.protocol.call import Call, Flow, Reply
 from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.protocol.cost import ReadCost
 from dynaorm.flow.protocol.together import gather
-from dynaorm.flow.query.buffer import FoundItem, ItemSource, admitted, json_reader_for, key_at, source_of
+from dynaorm.flow.query.buffer import FoundItem, ItemSource, admitted, json_reader_for, key_in, source_of
 from dynaorm.flow.read import BATCH_GET_LIMIT, get_items, repeat
 from dynaorm.item.evaluate import holds
 from dynaorm.item.value import Item
@@ -37,26 +37,26 @@ from dynaorm.record import record
 _logger = logging.getLogger("dynaorm")
 
 CONCURRENCY: Final = 16
-"""How many strands are read at once."""
+"""The most key queries to read at a time."""
 
-# A filter, or items passed over, make a page yield less than was asked for: the next one asks for so much more.
+# Filtered and skipped items make pages too small: each page requests so many times more than the one before.
 _GROWTH: Final = 4
 _LARGEST: Final = 10_000
 
 
 @record(frozen=False)
 class _Reading:
-    """How the walk of one strand stands.
+    """The state of one key query.
 
     Attributes:
-        strand: what is walked.
-        after: where the last of it was that was returned; None at its beginning.
-        read_to: the key its next page begins after.
-        is_read: its last page has been read.
-        pages: how many pages were read.
-        buffered: what was read and not returned yet: entities, and visible items (``FoundItem``).
-        unknown: items that no class understands, to be reported.
-        cost: what reading it has cost.
+        key_query: the partition or segment.
+        after: the last item that was returned; None at the beginning.
+        read_to: the key after which the next page begins.
+        is_read: the last page has been read.
+        pages: the number of pages read.
+        buffered: read but not yet returned: entities, and live items (``FoundItem``).
+        unknown: items of no declared class, to be reported.
+        cost: the requests and capacity used.
     """
 
     key_query: KeyQuery
@@ -77,14 +77,14 @@ class _Reading:
         return not self.is_read and not self.buffered
 
     def advance(self, reply: Reply) -> None:
-        """A page was read."""
+        """Record that a page was read."""
         self.cost.add(reply)
         self.pages += 1
         self.read_to = reply.get("LastEvaluatedKey")
         self.is_read = self.read_to is None
 
     def all_entities(self, most: int | None) -> list[Any]:
-        """All that is in hand, and out of it, if that is entities, and ``most`` at most; else nothing."""
+        """Take the whole buffer if it has only entities, and at most ``most``; else nothing."""
         if (most is not None and len(self.buffered) > most) or FoundItem in map(type, self.buffered):
             return []
         found = list(self.buffered)
@@ -96,11 +96,11 @@ class _Reading:
     def position(self, names: tuple[str, ...]) -> Item | Literal[True] | None:
         if self.is_over:
             return True
-        return key_at(self.after, names) if self.buffered else self.read_to
+        return key_in(self.after, names) if self.buffered else self.read_to
 
 
 class Walk:
-    """One walk through the answer to a question, from its beginning or from a cursor's position."""
+    """One walk through the results of a query, from the beginning or from a cursor's position."""
 
     def __init__(
         self, spec: QuerySpec, key_queries: KeyQueries, context: Context, start: Position | None = None
@@ -108,11 +108,11 @@ class Walk:
         self.spec = spec
         self._context = context
         self._filter = key_queries.local_filter
-        self._has_told = False
-        # A partial entity never exists: an index that carries only some attributes gives keys to fetch whole items by.
+        self._has_warned = False
+        # Entities are always whole: if an index projects only some attributes, items are fetched by key.
         is_part = not spec.source.is_whole
-        is_judged = key_queries.local_filter is not None or any(one.held for one in key_queries.key_queries)
-        self._is_fetching = is_part and (not spec.keys_only or is_judged)
+        needs_items = key_queries.local_filter is not None or any(one.held for one in key_queries.key_queries)
+        self._is_fetching = is_part and (not spec.keys_only or needs_items)
         self._returned = start.returned if start is not None else 0
         self._readings = [_Reading(key_query) for key_query in key_queries.key_queries]
         for reading, after in zip(
@@ -125,13 +125,13 @@ class Walk:
         table, source = spec.source.table, spec.source
         self._table = table
         self._wanted = tuple(one.mapping.entity for one in spec.sources)
-        self._wire = json_reader_for(spec, key_queries, self._wanted)
+        self._reader = json_reader_for(spec, key_queries, self._wanted)
         self._key_names = tuple(dict.fromkeys([*table.key_names, *(key.name for key in source.keys)]))
         self._sort = tuple(part.attribute for part in source.sort) if spec.segments is None else ()
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing is left to return."""
+        """Whether all entities were returned."""
         return self._left == 0 or all(reading.is_over for reading in self._readings)
 
     @property
@@ -141,7 +141,7 @@ class Walk:
 
     @property
     def cost(self) -> ReadCost:
-        """What the walk has cost so far."""
+        """The requests and capacity used so far."""
         return ReadCost.of(reading.cost for reading in self._readings)
 
     @property
@@ -150,7 +150,7 @@ class Walk:
         return None if limit is None else max(limit - self._returned, 0)
 
     def more(self, most: int | None = None) -> Flow[list[Any]]:
-        """The next entities (or keys) in order, ``most`` at most; none only when the walk is over.
+        """The next entities (or keys) in order, at most ``most``; empty only when the walk is over.
 
         Raises:
             DecodeError: an item does not fit its class, and the session has no ``on_decode_error``.
@@ -162,18 +162,18 @@ class Walk:
             yield from self._refill(most)
             if len(self._readings) == 1 and (found := self._readings[0].all_entities(most)):
                 break
-            for reading, sighted in self._merged():
+            for reading, found_one in self._merged():
                 if most is not None and len(found) >= most:
-                    reading.buffered.appendleft(sighted)
+                    reading.buffered.appendleft(found_one)
                     break
-                reading.after = source_of(sighted)
-                if (entity := self._taken(sighted)) is not None:
+                reading.after = source_of(found_one)
+                if (entity := self._taken(found_one)) is not None:
                     found.append(entity)
         self._returned += len(found)
         return found
 
     def page(self, size: int | None) -> Flow[list[Any]]:
-        """The next ``size`` entities, fewer only where the walk ends; all that are left for None."""
+        """The next ``size`` entities, fewer only at the end; None for all that are left."""
         found: list[Any] = []
         while not self.is_over and (size is None or len(found) < size):
             found += yield from self.more(None if size is None else size - len(found))
@@ -182,7 +182,7 @@ class Walk:
     # -- merging ---------------------------------------------------------------------------------------------------
 
     def _merged(self) -> Iterator[tuple[_Reading, Any]]:
-        """What is in hand, in order, until a strand that has more to read has nothing in hand."""
+        """The buffered results in order, until a key query that is not over has an empty buffer."""
         if not self._sort or len(self._readings) == 1:
             for reading in self._readings:
                 while reading.buffered:
@@ -192,16 +192,16 @@ class Walk:
             ready = [reading for reading in self._readings if reading.buffered]
             if not ready:
                 return
-            # Of equals the strand declared first comes first, whichever way the keys run.
+            # Of equal keys, that of the first key query comes first, in both directions.
             chosen = (max if self.spec.descending else min)(
                 ready, key=lambda reading: place(reading.buffered[0].item, self._sort)
             )
             yield chosen, chosen.buffered.popleft()
 
-    def _taken(self, sighted: Any) -> Any | None:
-        if not isinstance(sighted, FoundItem):
-            return sighted
-        mapping, item = sighted
+    def _taken(self, found_one: Any) -> Any | None:
+        if not isinstance(found_one, FoundItem):
+            return found_one
+        mapping, item = found_one
         if self.spec.keys_only:
             return stored_key(mapping, mapping.key_of(item))
         try:
@@ -224,7 +224,7 @@ class Walk:
                 self._report(reading.unknown.pop())
 
     def _read(self, reading: _Reading, most: int | None) -> Flow[None]:
-        """Read pages of one strand until something is in hand, or it is over."""
+        """Read pages of one key query until its buffer has something, or it is over."""
         while reading.is_waiting:
             request = dict(reading.key_query.request)
             if reading.read_to is not None:
@@ -233,7 +233,7 @@ class Walk:
                 request["Limit"] = size
             reply = yield from repeat(Call(reading.key_query.operation, request), self._context)
             now = self._context.clock.now()
-            page = self._wire and self._wire.read(reply, None if self.spec.expired else now)
+            page = self._reader and self._reader.read(reply, None if self.spec.expired else now)
             reading.advance(page.rest if page else reply)
             key_query = reading.key_query
             seen = (
@@ -252,7 +252,7 @@ class Walk:
                     self._sort_out(reading, one, now)
 
     def _sort_out(self, reading: _Reading, item: Item, now: float) -> None:
-        """Keep an item that is wanted in hand, and one that no class understands to be reported."""
+        """Buffer an item that is wanted; note an item of no declared class to be reported."""
         mapping = classify(self._table, item)
         if mapping is NotAnEntity.UNKNOWN:
             reading.unknown.append(item)
@@ -278,20 +278,18 @@ class Walk:
         problem = DecodeError(
             entity=str(self._table),
             key=key,
-            problems=(
-                "no class of the table understands this item; declare one, or import the module that does",
-            ),
+            problems=("no class of the table is declared for this item; declare one, or import its module",),
         )
         if self._context.on_decode_error is not None:
             self._context.on_decode_error(problem)
             return
-        # The key may be personal data: without a handler only the fact is told, and once.
-        if not self._has_told:
-            _logger.warning("items in %r are of no declared class, and are passed over", self._table)
-        self._has_told = True
+        # The key may be personal data: without a handler, log the fact only, once.
+        if not self._has_warned:
+            _logger.warning("items in %r are of no declared class, and are skipped", self._table)
+        self._has_warned = True
 
     def _whole(self, entries: Sequence[Item], reading: _Reading) -> Flow[list[Item]]:
-        """The items behind entries of an index, in their order: those that still stand where the entry says."""
+        """The items of index entries, in order. An item that has changed its keys since is dropped."""
         keys = [{name: entry[name] for name in self._table.key_names} for entry in entries]
         name = self._context.table_name(self._table.name)
         consistent = bool(self.spec.consistent) or self._context.consistent
@@ -325,7 +323,7 @@ def _holds_fields(key_query: KeyQuery, mapping: EntityMapping, item: Item) -> bo
     try:
         return all(values[name] == value for name, value in key_query.held)
     except DecodeError:
-        return True  # it is told when the item is taken
+        return True  # raised or reported when the item is decoded
 
 
 def _least(first: int | None, second: int | None) -> int | None:
