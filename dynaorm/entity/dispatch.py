@@ -56,7 +56,7 @@ def live_class(mapping: EntityMapping, item: Item | None, now: float) -> EntityM
 def _by_shape(table: Table, item: Item) -> EntityMapping | NotAnEntity:
     shapes = _shapes_of(table)
     candidates = shapes.candidates(item)
-    found = next((mapping for mapping in candidates if _fits(mapping, item)), None)
+    found = next((mapping for mapping in candidates if has_key_of(mapping, item)), None)
     if shapes.is_like_guard(item) and (found is None or _is_guard(found, item)):
         return NotAnEntity.GUARD
     if found is not None:
@@ -68,7 +68,8 @@ def _by_shape(table: Table, item: Item) -> EntityMapping | NotAnEntity:
     )
 
 
-def _fits(mapping: EntityMapping, item: Item) -> bool:
+def has_key_of(mapping: EntityMapping, item: Item) -> bool:
+    """Whether the primary key of an item is one that a class renders."""
     return all(_part_fits(part, item) for part in mapping.primary_parts)
 
 

@@ -10,16 +10,13 @@ import hmac
 import json
 from base64 import b64decode, b64encode, urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from decimal import Decimal, InvalidOperation
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final
 
 from dynaorm.entity.table import KeyAttribute
 from dynaorm.errors import InvalidCursor
 from dynaorm.item.value import Item, number_text
 from dynaorm.record import record
-
-Start: TypeAlias = Item | Literal[True] | None
 
 _SIGNATURE_BYTES: Final = 16
 _FINGERPRINT: Final = 22  # characters: 128 bits
@@ -30,28 +27,20 @@ class Position:
     """The position of a walk.
 
     Attributes:
-        key_queries: for each key query the key to continue after; None: from its beginning; True: it is finished.
+        number: the number of the key query that continues after ``key``.
+        key: the key of the last item; None for the beginning of the key query.
         returned: the number of entities returned so far, which counts for a limit.
     """
 
-    key_queries: tuple[Start, ...]
+    number: int
+    key: Item | None
     returned: int = 0
 
 
-def fingerprint_of(requests: Sequence[Mapping[str, Any]], extra: Sequence[object] = ()) -> str:
-    """A fingerprint of a query, the same in every process."""
-    text = json.dumps([list(requests), list(extra)], sort_keys=True, default=_spelled)
-    digest = hashlib.sha256(text.encode()).digest()
+def fingerprint_of(parts: Sequence[object]) -> str:
+    """A fingerprint of what makes up a query, the same in every process."""
+    digest = hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).digest()
     return urlsafe_b64encode(digest).decode()[:_FINGERPRINT]
-
-
-def _spelled(value: object) -> object:
-    """A form for values that JSON does not have. The order of a set differs between processes."""
-    if isinstance(value, bytes):
-        return {"bytes": value.hex()}
-    if isinstance(value, AbstractSet):
-        return {"set": sorted(json.dumps(one, sort_keys=True, default=_spelled) for one in value)}
-    return dict(value) if isinstance(value, Mapping) else repr(value)
 
 
 def encode_cursor(position: Position, fingerprint: str, secret: bytes | None = None) -> str:
@@ -61,18 +50,17 @@ def encode_cursor(position: Position, fingerprint: str, secret: bytes | None = N
 
 
 def _content(position: Position, fingerprint: str) -> bytes:
-    key_queries = [
-        one if one is None or one is True else {name: _written(value) for name, value in one.items()}
-        for one in position.key_queries
-    ]
-    return json.dumps([fingerprint, position.returned, key_queries], separators=(",", ":")).encode()
+    key = None
+    if position.key is not None:
+        key = [_written(value) for _, value in sorted(position.key.items())]
+    return json.dumps([fingerprint, position.number, key, position.returned], separators=(",", ":")).encode()
 
 
-def _written(value: Mapping[str, Any]) -> list[str]:
+def _written(value: Mapping[str, Any]) -> str:
     ((kind, content),) = value.items()
     if kind == "B":
-        return [kind, b64encode(content).decode()]
-    return [kind, number_text(Decimal(content)) if kind == "N" else content]
+        return b64encode(content).decode()
+    return number_text(Decimal(content)) if kind == "N" else str(content)
 
 
 def _base64(content: bytes) -> str:
@@ -86,7 +74,7 @@ def _signature(text: bytes, secret: bytes) -> bytes:
 def decode_cursor(
     text: object, fingerprint: str, keys: Sequence[KeyAttribute], secret: bytes | None = None
 ) -> Position:
-    """The position of a cursor; ``keys`` are the attributes that each of its keys must have.
+    """The position of a cursor; ``keys`` are the attributes of its key.
 
     Raises:
         InvalidCursor: it is damaged, not signed with the secret, or belongs to another query.
@@ -94,16 +82,16 @@ def decode_cursor(
     if not isinstance(text, str):
         raise InvalidCursor(problem=f"a cursor is a str, and got {type(text).__name__}")
     content = _unpacked(text, secret)
-    kinds = {key.name: key.kind for key in keys}
     try:
-        found, returned, key_queries = json.loads(content)
+        found, number, key, returned = json.loads(content)
         is_ours = found == fingerprint
-        position = Position(tuple(_start(one, kinds) for one in key_queries), returned) if is_ours else None
+        position = Position(number, _key(key, keys), returned) if is_ours else None
     except (ValueError, TypeError, RecursionError) as problem:
         raise _damaged() from problem
     if position is None:
         raise InvalidCursor(problem="the cursor belongs to another query")
-    if type(returned) is not int or returned < 0 or _content(position, fingerprint) != content:
+    are_counts = all(type(one) is int and one >= 0 for one in (number, returned))
+    if not are_counts or _content(position, fingerprint) != content:
         raise _damaged()
     return position
 
@@ -128,24 +116,22 @@ def _unpacked(text: str, secret: bytes | None) -> bytes:
     return rest
 
 
-def _start(written: Any, kinds: Mapping[str, str]) -> Start:
-    if written is None or written is True:
-        return True if written else None
-    if not isinstance(written, dict) or written.keys() != kinds.keys():
-        raise ValueError(written)
-    return {name: _value(one, kinds[name]) for name, one in written.items()}
+def _key(written: Any, keys: Sequence[KeyAttribute]) -> Item | None:
+    if written is None:
+        return None
+    ordered = sorted(keys, key=lambda one: one.name)
+    return {key.name: _value(one, key.kind) for key, one in zip(ordered, written, strict=True)}
 
 
-def _value(written: Any, expected: str) -> Mapping[str, Any]:
-    kind, content = written
-    if kind != expected or not isinstance(content, str) or not content:
-        raise ValueError(written)
+def _value(content: Any, kind: str) -> Mapping[str, Any]:
+    if not isinstance(content, str) or not content:
+        raise ValueError(content)
     if kind == "B":
         return {kind: b64decode(content, validate=True)}
     if kind == "N":
         try:
             return {kind: number_text(Decimal(content))}
         except InvalidOperation as problem:
-            raise ValueError(written) from problem
+            raise ValueError(content) from problem
     content.encode()
     return {kind: content}

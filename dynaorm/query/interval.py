@@ -60,6 +60,29 @@ class Interval:
             return False
         return self.high is None or bool(key < self.high) or (self.has_high and key == self.high)
 
+    @property
+    def is_point(self) -> bool:
+        """Whether it contains exactly one key."""
+        return self.low is not None and bool(self.low == self.high) and self.has_low and self.has_high
+
+    def hull(self, other: "Interval") -> "Interval":
+        """The smallest interval that contains both."""
+        lows, highs = (self.low, other.low), (self.high, other.high)
+        low = None if None in lows else min(lows)
+        high = None if None in highs else max(highs)
+        has_low = any(one.has_low for one in (self, other) if one.low == low)
+        has_high = any(one.has_high for one in (self, other) if one.high == high)
+        return Interval(low, high, has_low, has_high)
+
+    def meets(self, other: "Interval") -> bool:
+        """Whether a key is in both."""
+        found = self
+        if other.low is not None:
+            found = found.cut(">=" if other.has_low else ">", other.low)
+        if other.high is not None:
+            found = found.cut("<=" if other.has_high else "<", other.high)
+        return not found.is_empty
+
     def shifted(self, head: str) -> "Interval":
         """The interval with a text before every key."""
         if not head:

@@ -8,9 +8,11 @@ Rule 2. DynamoDB takes one condition on a sort key, and BETWEEN includes both en
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
 from decimal import Decimal
 from typing import Any, Final, Literal, TypeAlias
 
+from dynaorm.entity.table import KeyAttribute, KeyKind
 from dynaorm.entity.template.key_part import KeyPart
 from dynaorm.entity.template.template import KeyValueError, Piece
 from dynaorm.entity.text.ksuid import Ksuid, KsuidMs
@@ -18,6 +20,7 @@ from dynaorm.entity.text.scalar import STR
 from dynaorm.item.condition import Attr, BeginsWith, Between, Compare, Condition, equals
 from dynaorm.item.value import AttributeValue, number_text
 from dynaorm.query.interval import EVERYTHING, Interval, successor
+from dynaorm.query.spelling import spellings_from, spellings_of, spellings_to
 from dynaorm.record import record, replace
 
 Operator: TypeAlias = Literal["<", "<=", ">", ">=", "between", "begins_with"]
@@ -41,39 +44,135 @@ class KeyRange:
         admits: whether a stored value is wanted; None where the condition is exact.
         is_empty: no key can match.
         is_equal: the whole key is given.
+        interval: the interval of the condition, with contents as ``comparable`` gives them.
     """
 
     condition: Condition | None
     admits: Callable[[AttributeValue], bool] | None = None
     is_empty: bool = False
     is_equal: bool = False
+    interval: Interval = EVERYTHING
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether every key that the condition matches is wanted."""
+        return self.admits is None or isinstance(self.condition, BeginsWith)
+
+    def contains(self, stored: AttributeValue) -> bool:
+        """Whether a stored value is wanted. It need not match the condition."""
+        if self.is_empty or comparable(stored) not in self.interval:
+            return False
+        return self.admits is None or self.admits(stored)
 
 
 EVERY_KEY: Final = KeyRange(None)
+_BYTEWISE: Final = "latin-1"  # one character for each byte, in the same order
+_MINUTES: Final = 16  # characters of a time up to its minute
 _NOTHING: Final = KeyRange(None, is_empty=True)
 _REVERSED: Final[Mapping[str, str]] = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
-def key_range(part: KeyPart, equal: Mapping[str, Any], bounds: Sequence[Bound]) -> KeyRange:
+def comparable(value: AttributeValue) -> Any:
+    """The content of a key, in the order of keys: a str, one character for each byte of a binary, or a Decimal."""
+    ((kind, content),) = value.items()
+    return Decimal(content) if kind == "N" else content.decode(_BYTEWISE) if kind == "B" else content
+
+
+def key_in(kind: KeyKind, content: Any) -> AttributeValue:
+    """The reverse of ``comparable``."""
+    if kind == "N":
+        return {"N": number_text(content)}
+    return {"B": content.encode(_BYTEWISE)} if kind == "B" else {"S": content}
+
+
+def range_condition(attribute: KeyAttribute, interval: Interval) -> Condition | None:
+    """The narrowest condition that DynamoDB has for an interval; None for all keys."""
+    low, high, operand = interval.low, interval.high, Attr((attribute.name,))
+    if interval.is_point:
+        return equals(attribute.name, key_in(attribute.kind, low))
+    is_half_open = interval.has_low and not interval.has_high
+    if is_half_open and low and high is not None and attribute.kind != "N" and successor(low) == high:
+        return BeginsWith((attribute.name,), key_in(attribute.kind, low))
+    if low is not None and high is not None:
+        return Between(operand, key_in(attribute.kind, low), key_in(attribute.kind, high))
+    if low is not None:
+        return Compare(operand, ">=" if interval.has_low else ">", key_in(attribute.kind, low))
+    if high is not None:
+        return Compare(operand, "<=" if interval.has_high else "<", key_in(attribute.kind, high))
+    return None
+
+
+def key_range(
+    part: KeyPart, equal: Mapping[str, Any], bounds: Sequence[Bound], *, zones: bool | None = None
+) -> KeyRange:
     """The range of a key whose leading fields have values and whose next field has bounds.
 
     Args:
         part: the key attribute.
         equal: field values; fields that the key does not have are ignored.
         bounds: conditions on one field of the key that is not among ``equal``.
+        zones: include times in the spellings of other writers, in UTC (False) or in any time zone (True).
 
     Raises:
         KeyValueError: a value cannot be part of the key, or is not given in order.
     """
+    exact = _exact(part, equal, bounds)
+    if zones is None or exact.is_empty or (wide := _widened(part, equal, bounds, zones=zones)) is None:
+        return exact
+    return KeyRange(range_condition(part.attribute, wide), exact.contains, interval=wide)
+
+
+def _exact(part: KeyPart, equal: Mapping[str, Any], bounds: Sequence[Bound]) -> KeyRange:
     if all(equal.get(name) is not None for name in part.fields):
         value = part.value(equal)
         assert value is not None
-        return KeyRange(equals(part.attribute.name, value), is_equal=True)
-    return (
-        _of_numbers(part, bounds)
-        if part.attribute.kind == "N"
-        else _TextRange(part, equal, bounds).key_range()
-    )
+        content = comparable(value)
+        return KeyRange(
+            equals(part.attribute.name, value), is_equal=True, interval=Interval(content, content)
+        )
+    if part.attribute.kind == "N":
+        return _of_numbers(part, bounds)
+    return _TextRange(part, equal, bounds).key_range()
+
+
+def _widened(
+    part: KeyPart, equal: Mapping[str, Any], bounds: Sequence[Bound], *, zones: bool
+) -> Interval | None:
+    """The interval with all spellings of the times of a key; None where no time is given."""
+    if part.template is None or part.version is not None or part.attribute.kind != "S":
+        return None
+    before = ""
+    for piece in part.template.pieces:
+        before += piece.before
+        value = equal.get(piece.placeholder.field)
+        if _is_time(piece):
+            found = _spelled(bounds, zones=zones) if value is None else spellings_of(value, zones=zones)
+            return found.shifted(before) if found != EVERYTHING else None
+        if value is None:
+            return None
+        before += piece.write(value)
+    return None
+
+
+def _is_time(piece: Piece) -> bool:
+    scalar = piece.placeholder.scalar
+    return piece.placeholder.plain and scalar.python is datetime and scalar.name == "datetime"
+
+
+def _spelled(bounds: Sequence[Bound], *, zones: bool) -> Interval:
+    found = EVERYTHING
+    for bound in bounds:
+        low, high = bound.values[0], bound.values[-1]
+        if bound.operator == "begins_with":
+            prefix = low[:_MINUTES]
+            found = found.cut(">=", prefix)
+            found = found.cut("<", end) if (end := successor(prefix)) else found
+            continue
+        if bound.operator in (">", ">=", "between"):
+            found = found.cut(">=", spellings_from(low, zones=zones).low)
+        if bound.operator in ("<", "<=", "between"):
+            found = found.cut("<", spellings_to(high, zones=zones).high)
+    return found
 
 
 def _comparisons(piece: Piece, bounds: Sequence[Bound]) -> list[tuple[str, str]]:
@@ -98,18 +197,6 @@ def _written(piece: Piece, value: Any) -> str:
         raise KeyValueError(placeholder.field, value, str(problem)) from problem
 
 
-def _ranged(name: str, interval: Interval, content: Callable[[Any], AttributeValue]) -> Condition | None:
-    """The narrowest condition that DynamoDB has for an interval."""
-    low, high, operand = interval.low, interval.high, Attr((name,))
-    if low is not None and high is not None:
-        return Between(operand, content(low), content(high))
-    if low is not None:
-        return Compare(operand, ">=" if interval.has_low else ">", content(low))
-    if high is not None:
-        return Compare(operand, "<=" if interval.has_high else "<", content(high))
-    return None
-
-
 def _of_numbers(part: KeyPart, bounds: Sequence[Bound]) -> KeyRange:
     assert part.template is not None
     if prefix := next((bound for bound in bounds if bound.operator == "begins_with"), None):
@@ -119,9 +206,10 @@ def _of_numbers(part: KeyPart, bounds: Sequence[Bound]) -> KeyRange:
         interval = interval.cut(sign, Decimal(text))
     if interval.is_empty:
         return _NOTHING
-    condition = _ranged(part.attribute.name, interval, lambda number: {"N": number_text(number)})
+    condition = range_condition(part.attribute, interval)
     is_exact = not isinstance(condition, Between) or (interval.has_low and interval.has_high)
-    return KeyRange(condition, None if is_exact else lambda stored: Decimal(stored["N"]) in interval)
+    admits = None if is_exact else lambda stored: Decimal(stored["N"]) in interval
+    return KeyRange(condition, admits, interval=interval)
 
 
 def _no_beginning(part: KeyPart, prefix: Bound) -> KeyValueError:
@@ -132,7 +220,6 @@ def _no_beginning(part: KeyPart, prefix: Bound) -> KeyValueError:
 
 
 _ANY_BYTES: Final = r"[\s\S]*"
-_BYTEWISE: Final = "latin-1"  # one character for each byte, in the same order
 
 
 class _TextRange:
@@ -169,16 +256,17 @@ class _TextRange:
         self._following = re.compile(following)
 
     def key_range(self) -> KeyRange:
-        name, head = self._part.attribute.name, self._head
+        attribute, head = self._part.attribute, self._head
         keys = self._interval().shifted(head)
         # No key is empty, and DynamoDB refuses to compare a key with an empty text.
         if keys.is_empty or keys.high == "" or self.texts.is_empty:
             return _NOTHING
         if self.comparisons:
             keys = keys if keys.low else replace(keys, low=None)
-            return KeyRange(_ranged(name, keys, self._content), self.admits)
+            return KeyRange(range_condition(attribute, keys), self.admits, interval=keys)
         if beginning := head + max(self.beginnings, key=len):
-            return KeyRange(BeginsWith((name,), self._content(beginning)), self.admits)
+            condition = BeginsWith((attribute.name,), key_in(attribute.kind, beginning))
+            return KeyRange(condition, self.admits, interval=keys)
         return EVERY_KEY
 
     def admits(self, stored: AttributeValue) -> bool:
@@ -222,9 +310,6 @@ class _TextRange:
         for one in shortest:
             if key := self._head + one:
                 self._part.checked(key.encode(_BYTEWISE) if self._is_binary else key)
-
-    def _content(self, text: str) -> AttributeValue:
-        return {"B": text.encode(_BYTEWISE)} if self._is_binary else {"S": text}
 
     # -- the interval of keys
 

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from dynaorm.errors import UnknownField, UsageError
 from dynaorm.item.condition import Condition
+from dynaorm.item.field import listed
 from dynaorm.query.key_range import Bound, Operator
 from dynaorm.query.source import Source, source_of
 from dynaorm.record import record, replace
@@ -24,6 +25,11 @@ class AnyOf:
 
     values: tuple[Any, ...]
 
+    @property
+    def distinct(self) -> tuple[Any, ...]:
+        """The values, each once."""
+        return tuple({(type(one), repr(one)): one for one in self.values}.values())
+
     def __repr__(self) -> str:
         return f"any_of({', '.join(map(repr, self.values))})"
 
@@ -31,10 +37,11 @@ class AnyOf:
 def any_of(*values: Any) -> Any:
     """One of several values of a key's field: ``query(Ticket.by_status, status=any_of("open", "working"))``.
 
+    ``any_of("open", "working")`` and ``any_of(["open", "working"])`` are the same.
     Each value is a request of its own. The requests are sent together and their results merged in key order. With no
     values, nothing is sent and nothing is found.
     """
-    return AnyOf(values)
+    return AnyOf(listed(values))
 
 
 @record

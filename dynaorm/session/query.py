@@ -64,13 +64,18 @@ class Query(Chain[E]):
         """How many are found. Every one of them is read, without its content."""
         return self._run(endings.count_of(self._spec, self._context))
 
-    def page(self, size: int, /, *, after: str | None = None) -> Page[E]:
+    def page(self, size: int, /, *, after: str | None = None, read_at_most: int | None = None) -> Page[E]:
         """The next ``size`` entities after a cursor, with the cursor of the page that follows.
+
+        ``read_at_most``: the most items that DynamoDB reads for the page. A page with a rare filter may then be short
+        or empty and still have a cursor. With several partitions, at least one item of each is read.
 
         Raises:
             InvalidCursor: it is damaged, or another query's; nothing was sent.
         """
-        return self._run(endings.page_of(self._spec, self._context, size, after))
+        return self._run(
+            endings.page_of(self._spec, self._context, size, after=after, read_at_most=read_at_most)
+        )
 
     def keys(self) -> "Query[Key[E]]":
         """The same query, giving keys instead of entities; whole items are not fetched for an index that has none."""

@@ -1,17 +1,17 @@
-"""The buffer of a walk: items to be decoded, and entities that the JSON reader has made.
+"""The buffer of a walk: live items to be decoded, and entities that the JSON reader has made.
 
-Rule 1. Replies are read directly into entities if only keys of the items must be checked first. So they are not if
-    several key queries are merged, or fields must have certain values.
+Rule 1. Replies are read directly into entities if no items must be compared with each other or fetched.
 Rule 2. The cursor is the key of the last entity returned, even if it changes later.
 """
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple, TypeAlias
 
-from dynaorm.entity.json_reader.answer import JsonReader, Reading, json_reader_of
-from dynaorm.entity.mapping.mapping import EntityMapping
+from dynaorm.entity.json_reader.answer import JsonReader, Reading, is_entity, json_reader_of
+from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.state import LazyItem, place_of
 from dynaorm.item.value import AttributeValue, Item
+from dynaorm.query.choose_key import compared_fields
 from dynaorm.query.key_query import KeyQueries, KeyQuery
 from dynaorm.query.query_spec import QuerySpec
 
@@ -23,38 +23,56 @@ class FoundItem(NamedTuple):
     item: Item
 
 
+class FoundEntry(NamedTuple):
+    """An index entry whose item must be fetched."""
+
+    item: Item
+
+
 ItemSource: TypeAlias = Item | LazyItem
 """A stored item, or the reply to take it from."""
 
 
 def source_of(found: Any) -> ItemSource:
     """The item of something buffered."""
-    return found.item if isinstance(found, FoundItem) else place_of(found)
+    return found.item if isinstance(found, FoundItem | FoundEntry) else place_of(found)
 
 
-def key_in(source: ItemSource | None, names: tuple[str, ...]) -> dict[str, AttributeValue] | None:
+def key_in(source: ItemSource, names: tuple[str, ...]) -> dict[str, AttributeValue]:
     """The key attributes of an item."""
-    if source is None:
-        return None
     item = source if isinstance(source, Mapping) else source.item
     return {name: item[name] for name in names}
 
 
 def json_reader_for(spec: QuerySpec, key_queries: KeyQueries, wanted: tuple[type, ...]) -> JsonReader | None:
-    """The JSON reader for the replies to a query; None if items must be decoded first."""
+    """The JSON reader for the replies to a query; None if items are needed."""
     several = len(key_queries.key_queries) > 1 and spec.segments is None
     if spec.keys_only or several or not spec.source.is_whole or not key_queries.key_queries:
         return None
-    first = key_queries.key_queries[0]
-    if first.held:
-        return None
-    names = tuple(name for name, _ in first.checks)
-    return json_reader_of(spec.source.table, wanted, first.operation, names or None)
+    first, names = key_queries.key_queries[0], set[str]()
+    if first.wanted:
+        given = {*spec.equal, *(bound.field for bound in spec.bounds)}
+        names |= {key.name for key in spec.source.keys}
+        for source in spec.sources:
+            names |= {source.mapping.fields[name].attribute for name in compared_fields(source, given)}
+    if key_queries.local_filter is not None:
+        names |= key_queries.local_filter.attributes
+    return json_reader_of(spec.source.table, wanted, first.operation, tuple(sorted(names)) or None)
 
 
-def admitted(reading: Reading, key_query: KeyQuery) -> list[Any]:
-    """The results of a page that are wanted."""
-    if not key_query.checks:
+def accepted(reading: Reading, key_query: KeyQuery, key_queries: KeyQueries) -> list[Any]:
+    """The results of a page: the wanted entities, and the items that are not entities yet."""
+    if not key_query.wanted and key_queries.local_filter is None:
         return reading.found
     pairs = zip(reading.found, reading.heads, strict=True)
-    return [found for found, head in pairs if key_query.admits(head)]
+    return [
+        found
+        for found, head in pairs
+        if not is_entity(found) or is_accepted(mapping_of(type(found)), head, key_query, key_queries)
+    ]
+
+
+def is_accepted(mapping: EntityMapping, item: Item, key_query: KeyQuery, key_queries: KeyQueries) -> bool:
+    """Whether a live item is wanted."""
+    local = key_queries.local_filter
+    return key_query.accepts(mapping, item) and (local is None or local.holds(mapping, item))

@@ -164,4 +164,3 @@ def test_a_place_is_an_item_or_what_will_give_it() -> None:
     names = ("PK", "SK")
     places = [source_of(FoundItem(mapping_of(Task), item(1))), source_of(task)]
     assert [key_in(place, names) for place in places] == [{name: item(1)[name] for name in names}] * 2
-    assert key_in(None, names) is None
