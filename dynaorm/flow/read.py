@@ -4,8 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from dynaorm.entity.dispatch import live_class
-from dynaorm.entity.json_reader.answer import is_entity, json_reader_of
 from dynaorm.entity.mapping.mapping import EntityMapping
+from dynaorm.entity.page import is_entity
+from dynaorm.entity.reader import reader_of
 from dynaorm.errors import Contention, StoreError, TableNotFound, Throttled, UnexpectedRefusal, Unreachable
 from dynaorm.flow.protocol.call import Call, Flow, NoAnswer, Pause, Refusal, Reply
 from dynaorm.flow.protocol.context import Context
@@ -151,7 +152,7 @@ def load(mapping: EntityMapping, key: Item, context: Context, *, consistent: boo
     """The live entity under a key; None if there is none. Raises DecodeError."""
     reply = yield from _get(context.table_name(mapping.table.name), key, context, consistent=consistent)
     now = context.clock.now()
-    reader = json_reader_of(mapping.table, (mapping.entity,), "GetItem")
+    reader = reader_of(mapping.table, (mapping.entity,), "GetItem")
     reading = reader.read(reply, now) if reader is not None else None
     item: Item | None
     if reading is None:

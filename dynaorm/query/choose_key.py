@@ -121,7 +121,7 @@ def _conditions(source: Source, equal: Mapping[str, Any], bounds: Sequence[Bound
         for partition in product(*(_partition_values(part, values) for part in source.partition)):
             yield KeyCondition(source, partition, ranges, held)
     except KeyValueError as problem:
-        raise _invalid(source, problem) from source.mapping.told(problem.field, problem)
+        raise _invalid(source, problem) from source.mapping.cause_of(problem.field, problem)
 
 
 def _in_partitions(
@@ -136,7 +136,7 @@ def _in_partitions(
         try:
             yield KeyCondition(source, partition, _ranges(source, values, bounds), _held(source, own))
         except KeyValueError as problem:
-            raise _invalid(source, problem) from source.mapping.told(problem.field, problem)
+            raise _invalid(source, problem) from source.mapping.cause_of(problem.field, problem)
 
 
 def _matched(source: Source, partition: Partition, own: Mapping[str, Any]) -> dict[str, Any] | None:

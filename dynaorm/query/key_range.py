@@ -14,9 +14,9 @@ from typing import Any, Final, Literal, TypeAlias
 
 from dynaorm.entity.table import KeyAttribute, KeyKind
 from dynaorm.entity.template.key_part import KeyPart
-from dynaorm.entity.template.template import KeyValueError, Piece
+from dynaorm.entity.template.template import KeyTemplate, KeyValueError, Piece
 from dynaorm.entity.text.ksuid import Ksuid, KsuidMs
-from dynaorm.entity.text.scalar import STR
+from dynaorm.entity.text.scalar import ANY_TEXT, STR
 from dynaorm.item.condition import Attr, BeginsWith, Between, Compare, Condition, equals
 from dynaorm.item.value import AttributeValue, number_text
 from dynaorm.query.interval import EVERYTHING, Interval, successor
@@ -219,9 +219,6 @@ def _no_beginning(part: KeyPart, prefix: Bound) -> KeyValueError:
     )
 
 
-_ANY_BYTES: Final = r"[\s\S]*"
-
-
 class _TextRange:
     """The range of a string key, or of a binary key read as a text of one character per byte.
 
@@ -250,8 +247,7 @@ class _TextRange:
         for sign, text in self.comparisons:
             self.texts = self.texts.cut(sign, text)
         self._check_lengths()
-        text = _ANY_BYTES if self._is_binary else self._piece.pattern
-        following = self._template.pattern_after(self._place)
+        text, following = _patterns(self._template, self._place)
         self._whole, self._text = re.compile(f"({text}){following}"), re.compile(text)
         self._following = re.compile(following)
 
@@ -285,8 +281,7 @@ class _TextRange:
         missing = self._piece.placeholder.field
         for bound in bounds:
             if bound.field != missing:
-                problem = f"comes after {missing} in {self._template.text!r}; give {missing} too"
-                raise KeyValueError(bound.field, bound.values[0], problem)
+                raise self._template.gap(missing, bound.field, bound.values[0])
 
     def _beginning(self, equal: Mapping[str, Any], prefix: Bound) -> str:
         value, python = prefix.values[0], self._piece.placeholder.scalar.python
@@ -373,3 +368,12 @@ class _TextRange:
             return iter(() if found is None else (found[1],))
         ends = (end for end in range(len(rest) + 1) if self._following.fullmatch(rest, end))
         return (rest[:end] for end in ends if self._text.fullmatch(rest[:end]))
+
+
+def _patterns(template: KeyTemplate, place: int) -> tuple[str, str]:
+    """Regular expressions of a field's text in the key, and of everything after it."""
+    if template.kind == "B":
+        return ANY_TEXT, ""
+    own, *later = template.pieces[place:]
+    following = "".join(f"{re.escape(piece.before)}{piece.pattern}" for piece in later)
+    return own.pattern, following + re.escape(template.after)

@@ -1,4 +1,4 @@
-"""dynaorm in an event loop, over its own transport."""
+"""dynaorm in an event loop, with the direct transport."""
 
 from benchmarks.peers import order
 from benchmarks.peers.clients.dynaorm_async import DynaormAsync

@@ -1,4 +1,4 @@
-"""The buffer of a walk: live items to be decoded, and entities that the JSON reader has made.
+"""The buffer of a walk: live items to be decoded, and entities that the reply reader has made.
 
 Rule 1. Replies are read directly into entities if no items must be compared with each other or fetched.
 Rule 2. The cursor is the key of the last entity returned, even if it changes later.
@@ -7,8 +7,9 @@ Rule 2. The cursor is the key of the last entity returned, even if it changes la
 from collections.abc import Mapping
 from typing import Any, NamedTuple, TypeAlias
 
-from dynaorm.entity.json_reader.answer import JsonReader, Reading, is_entity, json_reader_of
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
+from dynaorm.entity.page import ParsedReply, is_entity
+from dynaorm.entity.reader import ReplyReader, reader_of
 from dynaorm.entity.state import LazyItem, place_of
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.query.choose_key import compared_fields
@@ -44,8 +45,10 @@ def key_in(source: ItemSource, names: tuple[str, ...]) -> dict[str, AttributeVal
     return {name: item[name] for name in names}
 
 
-def json_reader_for(spec: QuerySpec, key_queries: KeyQueries, wanted: tuple[type, ...]) -> JsonReader | None:
-    """The JSON reader for the replies to a query; None if items are needed."""
+def reply_reader_for(
+    spec: QuerySpec, key_queries: KeyQueries, wanted: tuple[type, ...]
+) -> ReplyReader | None:
+    """The reader of the replies to a query; None if items are needed."""
     several = len(key_queries.key_queries) > 1 and spec.segments is None
     if spec.keys_only or several or not spec.source.is_whole or not key_queries.key_queries:
         return None
@@ -57,10 +60,10 @@ def json_reader_for(spec: QuerySpec, key_queries: KeyQueries, wanted: tuple[type
             names |= {source.mapping.fields[name].attribute for name in compared_fields(source, given)}
     if key_queries.local_filter is not None:
         names |= key_queries.local_filter.attributes
-    return json_reader_of(spec.source.table, wanted, first.operation, tuple(sorted(names)) or None)
+    return reader_of(spec.source.table, wanted, first.operation, tuple(sorted(names)) or None)
 
 
-def accepted(reading: Reading, key_query: KeyQuery, key_queries: KeyQueries) -> list[Any]:
+def accepted(reading: ParsedReply, key_query: KeyQuery, key_queries: KeyQueries) -> list[Any]:
     """The results of a page: the wanted entities, and the items that are not entities yet."""
     if not key_query.wanted and key_queries.local_filter is None:
         return reading.found

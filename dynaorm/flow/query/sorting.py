@@ -10,9 +10,10 @@ import logging
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, TypeGuard
 
-from dynaorm.entity.dispatch import NotAnEntity, classify, has_key_of
-from dynaorm.entity.json_reader.answer import is_entity
+from dynaorm.entity.declare.catalog import catalog_of
+from dynaorm.entity.dispatch import NotAnEntity, classify
 from dynaorm.entity.mapping.mapping import DELETED, EntityMapping
+from dynaorm.entity.page import is_entity
 from dynaorm.entity.table import Table
 from dynaorm.errors import DecodeError
 from dynaorm.flow.protocol.call import Flow
@@ -23,7 +24,7 @@ from dynaorm.flow.query.buffer import FoundEntry, FoundItem, is_accepted
 from dynaorm.flow.query.progress import Progress, rank
 from dynaorm.flow.read import BATCH_GET_LIMIT, get_items
 from dynaorm.item.value import Item
-from dynaorm.plan.known import Ident, ident_of
+from dynaorm.plan.reads import Ident, ident_of
 from dynaorm.query.key_query import KeyQueries
 from dynaorm.query.query_spec import QuerySpec
 
@@ -90,7 +91,7 @@ class Sorting:
             return found is NotAnEntity.UNKNOWN
         if self._table.type_attribute is None or self._table.type_attribute in entry:
             return issubclass(found.entity, self.wanted)
-        return any(has_key_of(source.mapping, entry) for source in self._spec.sources)
+        return any(source.mapping.key_matches(entry) for source in self._spec.sources)
 
     def _class_of(self, unknown: list[Item], item: Item, now: float) -> EntityMapping | None:
         """The class of an item that reads find; None for any other."""
@@ -173,7 +174,7 @@ def _hides(spec: QuerySpec) -> bool:
     projected = {*table.key_names, *(key.name for key in spec.source.keys)}
     projected |= set() if isinstance(index.projection, str) else set(index.projection)
     roots = {source.mapping.root for source in spec.sources}
-    family = [one for one in table.mappings.values() if one.root in roots]
+    family = [one for one in catalog_of(table).mappings.values() if one.root in roots]
     if table.type_attribute not in {None, *projected} and len(family) > len(roots):
         return True
     if any(one.expires is not None and one.expires.attribute not in projected for one in family):

@@ -18,7 +18,7 @@ from dynaorm.flow.protocol.call import Call, Flow
 from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.protocol.cost import ReadCost
 from dynaorm.flow.protocol.together import gather
-from dynaorm.flow.query.buffer import FoundEntry, FoundItem, accepted, json_reader_for, key_in, source_of
+from dynaorm.flow.query.buffer import FoundEntry, FoundItem, accepted, key_in, reply_reader_for, source_of
 from dynaorm.flow.query.progress import Progress, rank
 from dynaorm.flow.query.sorting import Sorting
 from dynaorm.flow.read import BATCH_GET_LIMIT, repeat
@@ -64,7 +64,7 @@ class Walk:
         self._last: tuple[int, Any] | None = None
         self._heap: list[tuple[Any, ...]] = []
         self._sorting = Sorting(spec, key_queries, context)
-        self._reader = json_reader_for(spec, key_queries, self._sorting.wanted)
+        self._reader = reply_reader_for(spec, key_queries, self._sorting.wanted)
 
     def _beginning(self, number: int, start: Position | None) -> Progress:
         found = Progress(number, self._key_queries.key_queries[number])

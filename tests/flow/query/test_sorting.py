@@ -53,8 +53,9 @@ def entry(kind: str, label: str, /, **more: Any) -> dict[str, Any]:
 
 
 def keys_and_calls(source: Any, *entries: dict[str, Any], fetched: tuple[Any, ...] = ()) -> tuple[Any, int]:
-    table = (source.entity.__name__ in ("Loan", "LongLoan") and "full") or "app"
-    replies = [{"Items": list(entries)}, *([{"Responses": {table: list(fetched)}}] if fetched else [])]
+    replies: list[dict[str, Any]] = [{"Items": list(entries)}]
+    if fetched:
+        replies.append({"Responses": {"app": list(fetched)}})
     transport = ScriptedTransport(*replies)
     keys = Session(transport=transport, clock=FakeClock(1000.0)).query(source, group="g").keys().all()
     return keys, len(transport.calls)
