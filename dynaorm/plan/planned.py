@@ -72,6 +72,10 @@ class Planned(NamedTuple):
     from_read: bool = False
     number: int | None = None
 
+    def __repr__(self) -> str:
+        # The action has every value.
+        return f"<{self.purpose.value} of {self.subject!r}>"
+
     @property
     def subject(self) -> Key[Any]:
         """The entity it is about."""
@@ -105,6 +109,9 @@ class Effect(NamedTuple):
     entity: Any
     state: Loaded | None
     values: Mapping[str, Any] | None = None
+
+    def __repr__(self) -> str:
+        return f"<Effect on {self.entity!r}>"
 
     def apply(self) -> None:
         if self.values is None:
