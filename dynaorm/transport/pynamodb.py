@@ -7,7 +7,6 @@ Rule 2. The SDK's own retries are off: they would hide that an earlier attempt w
 Rule 3. A client is created under a lock: botocore's session is not thread safe while it does that.
 """
 
-import os
 import threading
 from typing import Any
 
@@ -18,7 +17,7 @@ from pynamodb.connection import Connection
 
 from dynaorm.errors import UsageError
 from dynaorm.flow.protocol.call import Call, Reply
-from dynaorm.transport.botocore import (
+from dynaorm.transport.botocore_outcome import (
     CONNECTION_ERRORS,
     check_reply,
     failure_of,
@@ -26,9 +25,7 @@ from dynaorm.transport.botocore import (
     no_answer_of,
     reply_of,
 )
-
-EMULATOR_REGION = "us-east-1"
-"""The region where only an endpoint is given: an emulator does not care, botocore insists."""
+from dynaorm.transport.region import region_of
 
 
 class PynamoTransport:
@@ -108,7 +105,9 @@ class PynamoTransport:
                 session.set_default_client_config(Config(user_agent=_user_agent(session)))
                 self._connection = _OneClient(
                     session,
-                    region=self._region(session),
+                    region=region_of(
+                        self.region, self.endpoint, lambda: session.get_config_variable("region")
+                    ),
                     host=self.endpoint,
                     connect_timeout_seconds=self.connect_timeout,
                     read_timeout_seconds=self.read_timeout,
@@ -118,16 +117,6 @@ class PynamoTransport:
                     max_pool_connections=self.max_pool_connections,
                 )
             return self._connection
-
-    def _region(self, session: BotocoreSession) -> str:
-        # botocore itself does not read AWS_REGION, which Lambda and the other SDKs set.
-        found = self.region or os.environ.get("AWS_REGION") or session.get_config_variable("region")
-        if found is None and self.endpoint is None:
-            raise UsageError(
-                problem="No AWS region is known",
-                remedy="give region=, set AWS_REGION, or set a region in the AWS profile",
-            )
-        return found or EMULATOR_REGION
 
 
 def _user_agent(session: BotocoreSession) -> str:

@@ -17,7 +17,7 @@ from dynaorm.errors import BulkError, OutcomeUnknown, SessionClosed, StaleEntity
 from dynaorm.flow.protocol.call import AsyncTransport, Call, NoAnswer, Reply
 from dynaorm.session.settings_async import close_async_transport
 from dynaorm.testing.clock import FakeClock
-from dynaorm.testing.road import async_transport_to
+from dynaorm.testing.endpoint import async_transport_to
 from dynaorm.transport.direct.async_transport import AsyncDirectTransport
 from tests.session.parity import expected
 

@@ -12,9 +12,11 @@ import aiohttp
 from yarl import URL
 
 from dynaorm.flow.protocol.call import Call, NoAnswer, Reply
-from dynaorm.transport.direct.destination import CredentialSource, Destination, ssl_context
+from dynaorm.transport.direct.certificates import ssl_context
+from dynaorm.transport.direct.credentials import Credentials, CredentialSource
+from dynaorm.transport.direct.destination import Destination
 from dynaorm.transport.direct.exchange import Exchange
-from dynaorm.transport.direct.signed_request import Credentials, SignedRequest
+from dynaorm.transport.direct.signed_request import SignedRequest
 
 NOT_CONNECTED = (
     aiohttp.ClientConnectorError,
@@ -27,7 +29,7 @@ NOT_CONNECTED = (
 _LARGE = 1_048_576
 
 
-class AiohttpRoad:
+class AiohttpConnections:
     """The connections of each event loop to one destination.
 
     Args:

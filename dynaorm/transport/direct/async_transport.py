@@ -68,7 +68,7 @@ class AsyncDirectTransport:
         self.connect_timeout = connect_timeout
         self.pool_size = pool_size
         self._opening = threading.Lock()
-        self._road: _Road | None = None
+        self._opened: _AsyncOpened | None = None
 
     def __repr__(self) -> str:
         return (
@@ -90,23 +90,23 @@ class AsyncDirectTransport:
             NoAnswer: a timeout, a dropped connection, a damaged reply, or HTTP 5xx.
             UsageError: no AWS region is known.
         """
-        road = self._road
-        if road is None:
-            road = await asyncio.to_thread(self._open)
-        return await road.call(call)
+        opened = self._opened
+        if opened is None:
+            opened = await asyncio.to_thread(self._open)
+        return await opened.call(call)
 
     async def close(self) -> None:
         """Close this event loop's connections. A later call opens new ones."""
-        closing = self._road.close() if self._road is not None else None
+        closing = self._opened.close() if self._opened is not None else None
         if isawaitable(closing):
             await closing
 
-    def _open(self) -> "_Road":
+    def _open(self) -> "_AsyncOpened":
         with self._opening:
-            if self._road is None:
+            if self._opened is None:
                 destination = find_destination(self.region, self.endpoint, self.profile)
                 if can_go_through(destination.proxy):
-                    self._road = self._over_aiohttp(
+                    self._opened = self._over_aiohttp(
                         destination,
                         timeout=self.timeout,
                         connect_timeout=self.connect_timeout,
@@ -121,20 +121,20 @@ class AsyncDirectTransport:
                         read_timeout=self.timeout,
                         max_pool_connections=self.pool_size,
                     )
-                    self._road = ThreadedTransport(inner)
-            return self._road
+                    self._opened = ThreadedTransport(inner)
+            return self._opened
 
 
-class _Road(Protocol):
+class _AsyncOpened(Protocol):
     async def call(self, call: Call, /) -> Reply: ...
 
     def close(self) -> object: ...
 
 
-def _over_aiohttp() -> "Callable[..., _Road]":
+def _over_aiohttp() -> "Callable[..., _AsyncOpened]":
     try:
         # Imported here because aiohttp is an extra.
-        from dynaorm.transport.direct.aiohttp import AiohttpRoad  # noqa: PLC0415
+        from dynaorm.transport.direct.aiohttp import AiohttpConnections  # noqa: PLC0415
     except ModuleNotFoundError as error:
         if error.name != "aiohttp":
             raise
@@ -142,4 +142,4 @@ def _over_aiohttp() -> "Callable[..., _Road]":
             problem="aiohttp, over which AsyncDirectTransport sends, is not installed",
             remedy="pip install 'dynaorm[async]', or leave out transport=",
         ) from error
-    return AiohttpRoad
+    return AiohttpConnections

@@ -17,7 +17,8 @@ from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from dynaorm.flow.protocol.call import NoAnswer
-from dynaorm.transport.direct.destination import Destination, ssl_context
+from dynaorm.transport.direct.certificates import ssl_context
+from dynaorm.transport.direct.destination import Destination
 from dynaorm.transport.direct.http_answer import AnswerReader, HttpAnswer, Malformed
 from dynaorm.transport.direct.signed_request import SignedRequest
 

@@ -12,8 +12,9 @@ from dynaorm.flow.protocol.call import Call, Refusal, Reply
 from dynaorm.flow.protocol.retry import WRONG_CLOCK
 from dynaorm.item.json_body import encode_body
 from dynaorm.transport.answer import reply_of
+from dynaorm.transport.direct.credentials import Credentials
 from dynaorm.transport.direct.destination import Destination
-from dynaorm.transport.direct.signed_request import Credentials, SignedRequest, Signer
+from dynaorm.transport.direct.signed_request import SignedRequest, Signer
 
 SKEW_SECONDS = 60.0
 """Clocks that differ by less are not why a signature was refused: DynamoDB allows five minutes."""

@@ -10,100 +10,18 @@ Source: "Create a signed AWS API request" (AWS Identity and Access Management us
 import hmac
 from hashlib import sha256
 from time import gmtime, strftime
-from typing import NamedTuple, Protocol
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 from dynaorm.errors import UsageError
 from dynaorm.record import record
+from dynaorm.transport.direct.credentials import Credentials
+from dynaorm.transport.direct.endpoint import Endpoint
 
 SERVICE = "dynamodb"
 CONTENT_TYPE = "application/x-amz-json-1.0"
 TARGET_PREFIX = "DynamoDB_20120810."
 USER_AGENT = "dynaorm"
 ALGORITHM = "AWS4-HMAC-SHA256"
-
-_DEFAULT_PORTS = {"http": 80, "https": 443}
-
-
-class Credentials(Protocol):
-    """Who signs. botocore's frozen credentials are of this shape."""
-
-    @property
-    def access_key(self) -> str: ...
-
-    @property
-    def secret_key(self) -> str: ...
-
-    @property
-    def token(self) -> str | None: ...
-
-
-class FixedCredentials(NamedTuple):
-    """Credentials that never change, which are therefore their own frozen state."""
-
-    access_key: str
-    secret_key: str
-    token: str | None = None
-
-    def get_frozen_credentials(self) -> "FixedCredentials":
-        """Themselves; what botocore's refreshable credentials are asked for before each request."""
-        return self
-
-
-@record
-class Endpoint:
-    """Where requests go.
-
-    Attributes:
-        url: as it was given, with a path.
-        is_secure: whether TLS is spoken.
-        host: a name or an address, IPv6 without brackets.
-        port: always a number.
-        authority: host and port as the ``Host`` header has them: without a port that goes without saying.
-        path: with its leading slash.
-    """
-
-    url: str
-    is_secure: bool
-    host: str
-    port: int
-    authority: str
-    path: str
-
-
-def endpoint_of(url: str) -> Endpoint:
-    """The parts of an endpoint's URL.
-
-    Raises:
-        UsageError: it is no URL of a server that speaks HTTP.
-    """
-    problem = UsageError(
-        # What precedes an @ may be a password.
-        problem=f"{url.rpartition('@')[2]!r} is no endpoint of DynamoDB",
-        remedy="give a URL like https://dynamodb.eu-west-1.amazonaws.com or http://127.0.0.1:8000",
-    )
-    try:
-        parts = urlsplit(url)
-        host, port = parts.hostname, parts.port
-    except ValueError:
-        raise problem from None
-    if parts.scheme not in _DEFAULT_PORTS or not host or "@" in parts.netloc or parts.query or parts.fragment:
-        raise problem
-    if not url.isascii() or any(character <= " " for character in url):
-        raise problem
-    authority = f"[{host}]" if ":" in host else host
-    default = _DEFAULT_PORTS[parts.scheme]
-    if port is not None and port != default:
-        authority = f"{authority}:{port}"
-    path = parts.path or "/"
-    return Endpoint(
-        f"{parts.scheme}://{authority}{path}",
-        parts.scheme == "https",
-        host,
-        default if port is None else port,
-        authority,
-        path,
-    )
 
 
 @record

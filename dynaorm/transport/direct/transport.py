@@ -12,8 +12,9 @@ from dynaorm.errors import UsageError
 from dynaorm.flow.protocol.call import Call, Reply
 from dynaorm.late import late
 from dynaorm.transport.direct.connection import ConnectionPool
-from dynaorm.transport.direct.destination import Destination, Proxy, find_destination
+from dynaorm.transport.direct.destination import Destination, find_destination
 from dynaorm.transport.direct.exchange import Exchange
+from dynaorm.transport.direct.proxy import Proxy
 
 if TYPE_CHECKING:
     from dynaorm.transport import pynamodb
@@ -63,7 +64,7 @@ class DirectTransport:
         self.connect_timeout = connect_timeout
         self.pool_size = pool_size
         self._opening = threading.Lock()
-        self._road: _Road | None = None
+        self._opened: _Opened | None = None
 
     def __repr__(self) -> str:
         return (
@@ -84,23 +85,23 @@ class DirectTransport:
             NoAnswer: a timeout, a dropped connection, a damaged reply, or HTTP 5xx.
             UsageError: no AWS region is known.
         """
-        return (self._road or self._open()).call(call)
+        return (self._opened or self._open()).call(call)
 
     def close(self) -> None:
         """Close the pooled connections. A later call opens new ones."""
         with self._opening:
-            road, self._road = self._road, None
-        if road is not None:
-            road.close()
+            opened, self._opened = self._opened, None
+        if opened is not None:
+            opened.close()
 
-    def _open(self) -> "_Road":
+    def _open(self) -> "_Opened":
         with self._opening:
-            if self._road is None:
+            if self._opened is None:
                 destination = find_destination(self.region, self.endpoint, self.profile)
                 if can_go_through(destination.proxy):
-                    self._road = _Direct(destination, self)
+                    self._opened = _Direct(destination, self)
                 else:
-                    self._road = pynamodb.PynamoTransport(
+                    self._opened = pynamodb.PynamoTransport(
                         region=self.region,
                         endpoint=self.endpoint,
                         profile=self.profile,
@@ -108,7 +109,7 @@ class DirectTransport:
                         read_timeout=self.timeout,
                         max_pool_connections=self.pool_size,
                     )
-            return self._road
+            return self._opened
 
 
 def check_limits(timeout: float, connect_timeout: float, pool_size: int) -> None:
@@ -132,7 +133,7 @@ def can_go_through(proxy: Proxy | None) -> bool:
     return False
 
 
-class _Road(Protocol):
+class _Opened(Protocol):
     def call(self, call: Call, /) -> Reply: ...
 
     def close(self) -> None: ...

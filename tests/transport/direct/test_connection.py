@@ -13,9 +13,12 @@ import pytest
 from dynaorm.flow.protocol.call import NoAnswer
 from dynaorm.transport.direct import connection
 from dynaorm.transport.direct.connection import Connection, ConnectionPool
-from dynaorm.transport.direct.destination import Destination, proxy_of
+from dynaorm.transport.direct.credentials import FixedCredentials
+from dynaorm.transport.direct.destination import Destination
+from dynaorm.transport.direct.endpoint import endpoint_of
 from dynaorm.transport.direct.http_answer import AnswerReader, HttpAnswer
-from dynaorm.transport.direct.signed_request import FixedCredentials, SignedRequest, Signer, endpoint_of
+from dynaorm.transport.direct.proxy import proxy_of
+from dynaorm.transport.direct.signed_request import SignedRequest, Signer
 from tests.transport.unruly import (
     Behaviour,
     Request,

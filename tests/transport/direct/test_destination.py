@@ -1,7 +1,6 @@
 """Endpoint, region, credentials, trust and proxy are what botocore would find; it is asked where it must be."""
 
 import os
-import ssl
 import subprocess
 import sys
 from pathlib import Path
@@ -11,8 +10,8 @@ from botocore.exceptions import NoCredentialsError, PartialCredentialsError, Pro
 from botocore.session import Session
 
 from dynaorm.errors import UsageError
-from dynaorm.transport.direct.destination import Destination, find_destination, proxy_of, ssl_context
-from dynaorm.transport.direct.signed_request import FixedCredentials, endpoint_of
+from dynaorm.transport.direct.credentials import FixedCredentials
+from dynaorm.transport.direct.destination import Destination, find_destination
 
 CONFIG = """
 [default]
@@ -176,66 +175,6 @@ def test_a_bundle_of_certificates_is_the_environments(name: str, monkeypatch: py
     assert found("us-east-1").ca_bundle is None
     monkeypatch.setenv(name, "/bundle.pem")
     assert found("us-east-1").ca_bundle == "/bundle.pem"
-
-
-def test_a_bundle_that_is_not_there_is_named_with_what_to_correct() -> None:
-    with pytest.raises(UsageError, match=r"/nowhere\.pem cannot be used.*correct AWS_CA_BUNDLE"):
-        ssl_context("/nowhere.pem")
-
-
-def test_certificates_and_host_names_are_verified() -> None:
-    context = ssl_context(None)
-    assert context.verify_mode is ssl.CERT_REQUIRED
-    assert context.check_hostname
-
-
-def test_a_system_without_certificates_trusts_those_that_botocore_brings(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    nothing = ssl.get_default_verify_paths()._replace(cafile=None, capath=None)  # type: ignore[arg-type]
-    monkeypatch.setattr(ssl, "get_default_verify_paths", lambda: nothing)
-    assert ssl_context(None).cert_store_stats()["x509_ca"] > 50
-
-
-@pytest.mark.parametrize(
-    ("environment", "url", "proxy"),
-    [
-        ({}, "https://a.example", None),
-        ({"HTTPS_PROXY": "http://p:3128"}, "https://a.example", ("http://p:3128", "")),
-        ({"https_proxy": "p:3128"}, "https://a.example", ("http://p:3128", "")),
-        ({"HTTPS_PROXY": "http://p:3128"}, "http://a.example", None),
-        ({"http_proxy": "http://p"}, "http://a.example", ("http://p:80", "")),
-        ({"HTTPS_PROXY": "https://p"}, "https://a.example", ("https://p:443", "")),
-        ({"HTTPS_PROXY": "http://[::1]:3128"}, "https://a.example", ("http://[::1]:3128", "")),
-        # pragma: allowlist nextline secret
-        ({"HTTPS_PROXY": "http://me:p%40ss@p:1"}, "https://a.example", ("http://p:1", "Basic bWU6cEBzcw==")),
-        ({"HTTPS_PROXY": "http://p:1", "NO_PROXY": "a.example"}, "https://a.example", None),
-        ({"HTTPS_PROXY": "http://p:1", "NO_PROXY": ".example"}, "https://a.example:8000", None),
-        ({"HTTPS_PROXY": "http://p:1", "NO_PROXY": "*"}, "https://a.example", None),
-        ({"NO_PROXY": "b"}, "https://a.example", None),
-    ],
-)
-def test_a_proxy_is_the_environments_and_not_for_everybody(
-    environment: dict[str, str],
-    url: str,
-    proxy: tuple[str, str] | None,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    for name, value in environment.items():
-        monkeypatch.setenv(name, value)
-    chosen = proxy_of(endpoint_of(url))
-    assert (chosen and (chosen.url, chosen.authorization)) == proxy
-
-
-# pragma: allowlist nextline secret
-@pytest.mark.parametrize("url", ["http://", "http://p:99999", "http://me:secret@"])
-def test_a_proxy_that_is_no_url_is_refused_without_showing_its_password(
-    url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("HTTPS_PROXY", url)
-    with pytest.raises(UsageError, match="set HTTPS_PROXY") as caught:
-        proxy_of(endpoint_of("https://a.example"))
-    assert "secret" not in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,11 @@ import pytest
 
 from dynaorm.flow.protocol.call import Call, Refusal
 from dynaorm.flow.protocol.retry import is_retryable
+from dynaorm.transport.direct.credentials import FixedCredentials
 from dynaorm.transport.direct.destination import Destination
+from dynaorm.transport.direct.endpoint import endpoint_of
 from dynaorm.transport.direct.exchange import Exchange
-from dynaorm.transport.direct.signed_request import FixedCredentials, SignedRequest, endpoint_of
+from dynaorm.transport.direct.signed_request import SignedRequest
 
 KEYS = FixedCredentials("KEY", "secret")
 GET = Call("GetItem", {"TableName": "app", "Key": {"PK": {"B": b"\xff"}}})

@@ -26,7 +26,13 @@ from cryptography.x509.oid import NameOID
 
 from dynaorm.flow.protocol.call import Call, NoAnswer
 from dynaorm.item.json_body import Body
-from dynaorm.transport.botocore import CONNECTION_ERRORS, check_reply, keep_body, no_answer_of, reply_of
+from dynaorm.transport.botocore_outcome import (
+    CONNECTION_ERRORS,
+    check_reply,
+    keep_body,
+    no_answer_of,
+    reply_of,
+)
 from dynaorm.transport.pynamodb import PynamoTransport
 
 URL = "http://127.0.0.1:1"

@@ -1,0 +1,60 @@
+"""The proxy that environment variables name for an endpoint."""
+
+import os
+from base64 import b64encode
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
+
+from dynaorm.errors import UsageError
+from dynaorm.late import late
+from dynaorm.record import record
+from dynaorm.transport.direct.endpoint import Endpoint
+
+if TYPE_CHECKING:
+    from urllib import request as urllib_request
+else:
+    late(globals(), urllib_request="urllib.request")
+
+
+@record
+class Proxy:
+    """A proxy to go through. ``url`` has no password; ``authorization`` is the header's value, "" for none."""
+
+    url: str
+    scheme: str
+    host: str
+    port: int
+    authorization: str
+
+
+def proxy_of(endpoint: Endpoint) -> Proxy | None:
+    """The proxy that the environment wants for an endpoint (``HTTPS_PROXY``, ``NO_PROXY`` and so on), if any.
+
+    Raises:
+        UsageError: it names what is no URL.
+    """
+    if not any(name.lower().endswith("_proxy") for name in os.environ):
+        return None
+    url = urllib_request.getproxies_environment().get("https" if endpoint.is_secure else "http")
+    if not url or urllib_request.proxy_bypass(endpoint.authority):
+        return None
+    try:
+        parts = urlsplit(url if "://" in url else f"http://{url}")
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host = port = None
+    if not host:
+        raise UsageError(
+            problem="The proxy that the environment names is no URL",
+            remedy="set HTTPS_PROXY and HTTP_PROXY to URLs like http://proxy.example.com:3128",
+        )
+    port = port or (443 if parts.scheme == "https" else 80)
+    authority = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    return Proxy(f"{parts.scheme}://{authority}", parts.scheme, host, port, _basic(parts))
+
+
+def _basic(parts: Any) -> str:
+    if parts.username is None:
+        return ""
+    plain = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+    return "Basic " + b64encode(plain.encode()).decode("ascii")
