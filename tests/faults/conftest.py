@@ -10,9 +10,9 @@ from dynaorm import Plan, Retry, Session, Table
 from dynaorm.errors import OutcomeUnknown
 from dynaorm.flow.protocol.call import Call, Reply, Transport
 from dynaorm.testing.clock import FakeClock
+from dynaorm.testing.endpoint import transport_to
 from dynaorm.testing.faults import Fault, FaultyTransport
 from dynaorm.testing.moto_engine import strict_moto
-from dynaorm.testing.endpoint import transport_to
 from dynaorm.transport.pynamodb import PynamoTransport
 
 REGION = "us-east-1"

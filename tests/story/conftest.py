@@ -12,9 +12,9 @@ import pytest
 from dynaorm import Session, Table
 from dynaorm.flow.protocol.call import Call, Refusal, Reply, Transport
 from dynaorm.testing.clock import FakeClock
+from dynaorm.testing.endpoint import transport_to
 from dynaorm.testing.faults import Fault, FaultyTransport
 from dynaorm.testing.moto_engine import strict_moto
-from dynaorm.testing.endpoint import transport_to
 from dynaorm.transport.direct.transport import DirectTransport
 from dynaorm.transport.pynamodb import PynamoTransport
 
