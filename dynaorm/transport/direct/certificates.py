@@ -16,15 +16,14 @@ else:
 
 
 def ssl_context(ca_bundle: str | None) -> "ssl.SSLContext":
-    """A context that trusts a bundle of certificates, else the system's; where it has none, botocore's.
+    """A context that trusts a bundle of certificates, else the system's; if the system has none, botocore's.
 
     Raises:
         UsageError: the bundle cannot be read.
     """
     if ca_bundle is None:
-        system = ssl.get_default_verify_paths()
         # Windows keeps its certificates where Python looks for them by itself.
-        ca_bundle = None if system.cafile or system.capath or os.name == "nt" else _botocores_bundle()
+        ca_bundle = None if os.name == "nt" or _system_has_certificates() else _botocores_bundle()
     try:
         context = ssl.create_default_context(cafile=ca_bundle)
     except OSError as error:
@@ -34,6 +33,15 @@ def ssl_context(ca_bundle: str | None) -> "ssl.SSLContext":
         ) from error
     context.set_alpn_protocols(["http/1.1"])
     return context
+
+
+def _system_has_certificates() -> bool:
+    """Whether OpenSSL would find any: it also accepts an empty file or directory, and then trusts no server."""
+    system = ssl.get_default_verify_paths()
+    if system.cafile and Path(system.cafile).stat().st_size:
+        return True
+    # OpenSSL finds the certificates of a directory by names like 1d3472b9.0 alone.
+    return bool(system.capath) and any(Path(system.capath).glob("*.0"))
 
 
 def _botocores_bundle() -> str:

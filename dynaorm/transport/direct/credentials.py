@@ -1,10 +1,10 @@
-"""Who signs a request: an access key, its secret and perhaps a session token."""
+"""What a request is signed with: an access key, its secret and perhaps a session token."""
 
 from typing import NamedTuple, Protocol
 
 
 class Credentials(Protocol):
-    """Who signs. botocore's frozen credentials are of this shape."""
+    """An access key with its secret. botocore's frozen credentials have this shape."""
 
     @property
     def access_key(self) -> str: ...
@@ -17,21 +17,21 @@ class Credentials(Protocol):
 
 
 class FixedCredentials(NamedTuple):
-    """Credentials that never change, which are therefore their own frozen state."""
+    """Credentials that never change."""
 
     access_key: str
     secret_key: str
     token: str | None = None
 
     def __repr__(self) -> str:
-        return f"FixedCredentials(access_key={self.access_key!r})"
+        return "FixedCredentials(...)"
 
     def get_frozen_credentials(self) -> "FixedCredentials":
-        """Themselves; what botocore's refreshable credentials are asked for before each request."""
+        """Themselves, as botocore's refreshable credentials give those of the moment."""
         return self
 
 
 class CredentialSource(Protocol):
-    """Who gives the credentials of each request; botocore's credentials are of this shape."""
+    """Gives the credentials of each request. botocore's credentials have this shape."""
 
     def get_frozen_credentials(self) -> Credentials: ...

@@ -3,8 +3,8 @@
 import pytest
 
 from dynaorm.errors import UsageError
-from dynaorm.transport.direct.endpoint import endpoint_of
 from dynaorm.transport.direct.proxy import proxy_of
+from dynaorm.transport.endpoint import endpoint_of
 
 
 @pytest.mark.parametrize(

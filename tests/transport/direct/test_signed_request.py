@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from dynaorm.errors import UsageError
 from dynaorm.transport.direct.credentials import FixedCredentials
-from dynaorm.transport.direct.endpoint import endpoint_of
 from dynaorm.transport.direct.signed_request import SignedRequest, Signer
+from dynaorm.transport.endpoint import endpoint_of
 
 NOW = 1_700_000_000.5
 KEYS = FixedCredentials("AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY")

@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from dynaorm.errors import UsageError
-from dynaorm.transport.direct.endpoint import endpoint_of
+from dynaorm.transport.endpoint import endpoint_of
 
 
 def test_the_parts_of_an_endpoint() -> None:
@@ -39,6 +39,6 @@ def test_the_parts_of_an_endpoint() -> None:
     ],
 )
 def test_what_is_no_endpoint_is_refused_with_examples(url: str) -> None:
-    with pytest.raises(UsageError, match="is no endpoint of DynamoDB; give a URL like") as caught:
+    with pytest.raises(UsageError, match="is not an endpoint of DynamoDB; give a URL like") as caught:
         endpoint_of(url)
     assert "a:b" not in str(caught.value)
