@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 
-# Engines and interpreters that the tests start cost memory: no more workers than this, however many cores.
+# The tests start engines and interpreters, which need memory. So limit the number of workers.
 WORKERS ?= 4
 # Arguments for pytest, as in: make test PYTEST_ARGS="-k version"
 PYTEST_ARGS ?=
@@ -13,38 +13,39 @@ TORTURE_ARGS ?=
 # Arguments for the fuzzing machines, as in: make fuzz FUZZ_EXAMPLES=10000 FUZZ_ARGS="-k keys"
 FUZZ_ARGS ?=
 FUZZ_EXAMPLES ?= 2000
-# Which mutants, as in: make mutate MUTATE_ARGS="dynaorm.plan.fold*", or make mutate-entity MUTATE_ARGS="template/spec codec/value"
+# Which mutants, as in: make mutate MUTATE_ARGS="dynaorm.plan.merge_intents*", or make mutate-entity MUTATE_ARGS="template/spec codec/value"
 MUTATE_ARGS ?=
 # Arguments for the comparison with peers, as in: make bench-peers PEERS_ARGS="--write"
 PEERS_ARGS ?=
 
-# Patterns of keys and tokens. Entropy and names are left out: KSUIDs and the word "token" are in every other file.
+# Scan for the patterns of keys and tokens. High entropy and names would match KSUIDs and the word "token" everywhere.
 SECRETS := $(addprefix --disable-plugin ,HexHighEntropyString Base64HighEntropyString KeywordDetector)
-# By name, so that it needs no git.
-SCANNED := $(wildcard .ci .gitignore .pre-commit-config.yaml *.md *.toml LICENSE Makefile benchmarks docs dynaorm examples tests)
+# A list of names, so that the scan does not need git.
+SCANNED := $(wildcard .ci .gitignore .pre-commit-config.yaml *.md *.toml LICENSE Makefile benchmarks docs dynaorm examples tests tools)
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint audit format torture fuzz mutate mutate-entity bench bench-scale bench-peers clean
+.PHONY: help demo test lint audit format async torture fuzz mutate mutate-entity bench bench-scale bench-peers clean
 
 help:
 	@echo "make demo         run the examples on an in-memory DynamoDB"
 	@echo "make test         format, lint, types, floors, tests with coverage"
 	@echo "make lint         the same without the tests"
-	@echo "make audit        look for known vulnerabilities in what is installed (asks pypi.org)"
-	@echo "make format       write the formatting and the fixes that ruff knows"
-	@echo "make torture      processes that fight, meet faults and are killed"
-	@echo "make fuzz         the properties and state machines of tests/fuzz and tests/story, for long"
-	@echo "make mutate       change the code of plan/ in every way, and see that a test notices (mutate-entity: of entity/)"
+	@echo "make audit        look for known vulnerabilities in the installed packages (asks pypi.org)"
+	@echo "make format       apply the formatting and the fixes of ruff"
+	@echo "make async        generate the asynchronous session from the synchronous one"
+	@echo "make torture      run processes that compete, meet faults and are killed, and check what they stored"
+	@echo "make fuzz         run the properties and state machines of tests/fuzz and tests/story with many examples"
+	@echo "make mutate       mutate the code of plan/, and list changes that no test notices (mutate-entity: of entity/)"
 	@echo "make bench        measure what must be fast"
 	@echo "make bench-scale  measure what must stay flat"
 	@echo "make bench-peers  compare with other DynamoDB libraries"
-	@echo "make clean        remove what the other commands made"
+	@echo "make clean        remove everything the other commands created"
 
 demo: .venv/.demo
 	$(BIN)/python examples/bobby_tables.py
 	$(BIN)/python examples/equipment_audits.py
 
-# A test that hangs or an interpreter that dies leaves coverage data behind, hence the erase.
+# Interrupted runs leave coverage data behind: erase it first.
 test: lint .venv-ministack/.installed
 	@$(BIN)/coverage erase
 	$(BIN)/coverage run -m pytest --numprocesses=auto --maxprocesses=$(WORKERS) $(PYTEST_ARGS)
@@ -57,10 +58,10 @@ lint: .venv/.dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/python -m pip check
-	@echo "detect-secrets: every file but those that commands made"
+	@echo "detect-secrets: every file except those that commands created"
 	@find $(SCANNED) -type f -not -path "*/__pycache__/*" -exec $(BIN)/detect-secrets-hook --no-verify $(SECRETS) {} +
 
-# Not part of the others: it says nothing without pypi.org, and then it fails.
+# Not part of make test, because it fails without a connection to pypi.org.
 audit: .venv/.dev .venv-audit/.installed
 	.venv-audit/bin/pip-audit --strict --skip-editable --progress-spinner=off \
 		--path "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')"
@@ -69,10 +70,13 @@ format: .venv/.dev
 	$(BIN)/ruff format
 	$(BIN)/ruff check --fix
 
+async: .venv/.dev
+	$(BIN)/python tools/make_async.py
+
 torture: .venv/.dev .venv-ministack/.installed
 	$(BIN)/python -m tests.torture $(TORTURE_ARGS)
 
-# What hangs is a fault here too, but a long run is none.
+# Long runs are expected here, so do not dump tracebacks of them.
 fuzz: .venv/.dev
 	HYPOTHESIS_PROFILE=fuzz FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) $(BIN)/pytest -o faulthandler_timeout=0 \
 		tests/fuzz tests/story/test_state_machine.py tests/story/test_aggregates_machine.py $(FUZZ_ARGS)
@@ -81,7 +85,7 @@ mutate: .venv-mutation/.installed
 	.venv-mutation/bin/mutmut run $(MUTATE_ARGS)
 	.venv-mutation/bin/mutmut results
 
-# Classes are compiled while test modules are imported, before mutmut chooses a mutant: a process for each.
+# Importing a test module compiles its classes, before mutmut could choose a mutant. So each mutant needs a process.
 mutate-entity: .venv-mutation/.installed
 	.venv-mutation/bin/python tests/mutate_entity.py $(MUTATE_ARGS)
 
@@ -97,9 +101,9 @@ bench-peers: .venv-peers/.installed .venv-peers-aio/.installed
 clean:
 	rm -rf .venv .venv-ministack .venv-audit .venv-mutation .venv-peers .venv-peers-aio .coverage .coverage.* dist mutants
 	rm -rf .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
-	find dynaorm tests examples benchmarks -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
+	find dynaorm tests tools examples benchmarks -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
-# Stamps: installed once, and again when the dependencies change.
+# Stamp files: install once, and again when the dependencies change.
 .venv/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "dynaorm needs Python 3.11 or newer: make PYTHON=python3.12 ...")'
 	$(PYTHON) -m venv .venv
@@ -112,13 +116,13 @@ clean:
 	$(BIN)/python $(PIP_INSTALL) --editable ".[dev]"
 	@touch $@ .venv/.demo
 
-# A second DynamoDB to test against. It pins botocore, so it lives apart.
+# ministack pins botocore, so it needs an environment of its own.
 .venv-ministack/.installed:
 	$(PYTHON) -m venv .venv-ministack
 	.venv-ministack/bin/python $(PIP_INSTALL) "ministack>=1.5,<2"
 	@touch $@
 
-# Two tools for mutation testing, and everything the tests need.
+# The tools for mutation testing, and all dependencies of the tests.
 .venv-mutation/.installed: pyproject.toml
 	$(PYTHON) -m venv .venv-mutation
 	.venv-mutation/bin/python $(PIP_INSTALL) --editable ".[mutation]"
@@ -129,7 +133,7 @@ clean:
 	.venv-audit/bin/python $(PIP_INSTALL) "pip-audit>=2.10,<3"
 	@touch $@
 
-# The libraries that dynaorm is compared with. aiobotocore pins botocore, so it lives apart.
+# The libraries that dynaorm is compared with. aiobotocore pins botocore, so it needs an environment of its own.
 .venv-peers/.installed: benchmarks/peers/requirements.txt pyproject.toml
 	$(PYTHON) -m venv .venv-peers
 	.venv-peers/bin/python $(PIP_INSTALL) --editable . --requirement $<

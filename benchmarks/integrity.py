@@ -1,10 +1,10 @@
-"""How long verify, repair and backfill take on a big table, how much memory, and whether ``kill -9`` loses anything.
+"""Measure time and memory of verify, repair and backfill on a big table, and kill them to see whether anything is lost.
 
 Run: nice python benchmarks/integrity.py [ITEMS] [SEED] (default 100,000 items) on ministack (DYNAORM_MINISTACK).
 
-Every command is a process of its own, as a user starts it. After verify, one item in a hundred is damaged; repair is
-killed at ten moments of chance and begun again, and then every item is compared with what it should be. The
-same goes for a backfill, of a tenth of the items, as they were before anything was declared.
+Every command runs in a process of its own. After ``verify``, one item in a hundred is damaged. ``repair`` is killed
+with ``kill -9`` ten times at random moments and started again; then every item is compared with its expected content.
+``backfill`` is tested the same way, on a tenth as many items without constraint, index and totals.
 """
 
 import json
@@ -80,7 +80,7 @@ def with_guards(entities: Iterable[Any]) -> Iterator[dict[str, Any]]:
 
 
 def healthy(count: int) -> Iterator[dict[str, Any]]:
-    """Users and their guards, half of the count each, and the groups, as saves would have stored them."""
+    """The groups, and ``count`` items of users and their guards, as saves would have stored them."""
     users = count // 2
     for group in range(GROUPS):
         yield image(Group(group=group, users=len(range(group, users, GROUPS))))
@@ -96,19 +96,19 @@ def players(count: int) -> Iterator[Player]:
 
 
 def bare(entity: Any) -> dict[str, Any]:
-    """An entity from before its index was declared."""
+    """The item of an entity that was stored before its index was declared."""
     return {name: value for name, value in image(entity).items() if not name.startswith("GSI1")}
 
 
 def complete(count: int) -> Iterator[dict[str, Any]]:
-    """What a backfill has to make of the players."""
+    """What a backfill of the players must store."""
     for team in range(GROUPS):
         yield image(Team(team=team, players=len(range(team, count, GROUPS))))
     yield from with_guards(players(count))
 
 
 class Bench:
-    """The engine, a client of AWS's own, and the commands."""
+    """Loads and reads tables with botocore, and runs the commands of dynaorm."""
 
     def __init__(self, endpoint: str, folder: Path, chance: random.Random) -> None:
         self.client: Any = botocore.session.get_session().create_client(
@@ -133,14 +133,14 @@ class Bench:
         print(f"{count:,} items loaded in {time.monotonic() - began:.0f} s")
 
     def stored(self, table: Table) -> Items:
-        """All items without revisions: repairing gives new ones."""
+        """All items, without revisions, because a repair writes new ones."""
         pages = self.client.get_paginator("scan").paginate(TableName=table.name, ConsistentRead=True)
         return keyed(item for page in pages for item in page["Items"])
 
     def command(
         self, verb: str, target: str, *more: str, lives: float | None = None
     ) -> list[dict[str, Any]] | None:
-        """Run a command, or kill it after some seconds: what it told, or None."""
+        """Run a command and return its findings. If it is killed after ``lives`` seconds, return None."""
         arguments = [verb, f"benchmarks.integrity:{target}", *self._options, *more]
         began, memory, is_killed = time.monotonic(), [], False
         with self._out.open("w") as out:
@@ -168,7 +168,7 @@ class Bench:
         return None if is_killed else [json.loads(line) for line in told]
 
     def killed_until_done(self, verb: str, target: str) -> list[dict[str, Any]]:
-        """Run a command, killed at moments of chance and begun again, and in the end let it come to its end."""
+        """Run a command, kill it at random moments and start it again; after ten kills let it finish."""
         began, kills = time.monotonic(), 0
         while True:
             lives = self._chance.uniform(3, 30) if kills < KILLS else None
@@ -184,13 +184,13 @@ def keyed(items: Iterable[dict[str, Any]]) -> Items:
 
 
 def quarters(sizes: list[float]) -> Iterator[list[float]]:
-    """What was measured in each quarter of a run, without its imports."""
+    """The measurements of each quarter of a run."""
     for number in range(4):
         yield sizes[len(sizes) * number // 4 : len(sizes) * (number + 1) // 4] or [0]
 
 
 def rss(process: int) -> float:
-    """The memory a process takes now, in MB; 0 for one that is gone."""
+    """The resident memory of a process in MB; 0 if the process has ended."""
     try:
         pages = int(Path(f"/proc/{process}/statm").read_text().split()[1])
     except (FileNotFoundError, ProcessLookupError, IndexError):
@@ -199,7 +199,7 @@ def rss(process: int) -> float:
 
 
 def damage(bench: Bench, count: int, chance: random.Random) -> int:
-    """Damage one item in a hundred, each in one of five ways that can be mended; how many."""
+    """Damage one item in a hundred and some totals, in ways that ``repair`` can correct; return how many."""
     ways: Counter[str] = Counter()
     for number in chance.sample(range(count // 2), count // 100):
         user = image(User(number=number, email=f"user{number}@example.org", group=number % GROUPS))

@@ -1,9 +1,9 @@
-"""What dynaorm's own work costs, as a share of what one raw botocore PutItem costs on the same machine.
+"""Measure the CPU time of dynaorm's own work, and compare it with one PutItem of botocore on the same machine.
 
 Run: make bench
 
-All rows are measured in one process, interleaved round by round, in CPU time; the medians and the ratios are what to
-quote. The raw put is botocore's client with a ready-made item against a server that answers at once.
+All rows are measured in one process, interleaved round by round. Quote the medians and the ratios. The reference is
+botocore's client, which sends a ready-made item to a server that answers at once.
 """
 
 import os

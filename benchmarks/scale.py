@@ -1,10 +1,10 @@
-"""What stays flat as things grow: units of work, pages, classes of a table, and memory of a stream.
+"""Measure what must not grow with size: CPU per entity of a unit of work, of a scan and of a table, and memory.
 
 Run: make bench-scale
 
-The first three are dynaorm's own CPU time per entity, interleaved round by round in one process, over a transport that
-answers from memory; ``growth`` compares with the smallest of its kind. The last one reads a stream of a million items
-from a stub server, over the default transport, and looks at the memory of the process on the way.
+The first three rows are dynaorm's own CPU time per entity, interleaved round by round in one process, over a transport
+that answers from memory. ``growth`` compares each size with the smallest one. The last table reads a million items from
+a stub server over the default transport, and records the memory of the process meanwhile.
 """
 
 import gc
@@ -51,7 +51,7 @@ class Event(Entity, table=log, pk="EVENT#{number:09d}", sk="EVENT"):
 
 
 class Pages:
-    """A table of events in memory, in pages of a thousand (the ``Transport`` protocol)."""
+    """A ``Transport`` that answers with the pages of a table of events, a thousand items each."""
 
     def __init__(self, size: int) -> None:
         self._pages = [
@@ -79,7 +79,7 @@ def page_walk(size: int) -> Callable[[], object]:
 
 
 def dispatch(classes: int) -> Callable[[], object]:
-    """Telling a thousand items of a table by the shape of their keys, with so many classes declared."""
+    """Find the classes of a thousand items by the shape of their keys, in a table of so many classes."""
     table = Table(f"classes{classes}", type_attribute=None)
     for number in range(classes):
         type(
@@ -99,14 +99,14 @@ def dispatch(classes: int) -> Callable[[], object]:
 
 FLAT: Final[dict[str, tuple[Callable[[int], Callable[[], object]], dict[int, int]]]] = {
     "compile and encode a unit of work, per entity": (unit_of_work, {1: 1, 10: 10, 100: 100}),
-    "walk pages, per item": (page_walk, {10: 10, 100: 100, 1000: 1000, 10_000: 10_000}),
-    "tell an item by its key among classes": (dispatch, {1: 1000, 10: 1000, 100: 1000}),
+    "read pages, per item": (page_walk, {10: 10, 100: 100, 1000: 1000, 10_000: 10_000}),
+    "find the class of an item by its key": (dispatch, {1: 1000, 10: 1000, 100: 1000}),
 }
-"""What is measured: what makes the work of a size, and how many entities the work of each size has."""
+"""For each row: a function that prepares the work of a size, and the number of entities for each size."""
 
 
 def flat_rows() -> Iterator[tuple[str, int, float, float]]:
-    """What, its size, the median of CPU µs per entity, and that as a share of the smallest size's."""
+    """Name, size, median CPU µs per entity, and the ratio to the smallest size."""
     for name, (make, sizes) in FLAT.items():
         works = {size: make(size) for size in sizes}
         found: dict[int, list[float]] = {size: [] for size in sizes}
@@ -127,7 +127,7 @@ def _microseconds(work: Callable[[], object], repetitions: int) -> float:
 
 
 def stream_rows() -> Iterator[tuple[int, float]]:
-    """How many items were read, and the megabytes the process then has in memory."""
+    """The number of items read so far, and the resident memory of the process in MB."""
     with stub_server(STREAM) as endpoint, Session(region="eu-west-1", endpoint=endpoint) as session:
         for number, event in enumerate(session.scan(Event), start=1):
             if number in {1_000, 10_000, 100_000} or number % 250_000 == 0:

@@ -1,9 +1,10 @@
 """dynaorm: declarative entities for single-table design on Amazon DynamoDB.
 
-Table = where. Entity = what. Plan = what a save will do. Session = do it.
+A ``Table`` says where items are stored, an ``Entity`` what they hold, a ``Plan`` what a save will send. A ``Session``
+sends it.
 
-A name is imported when it is first asked for: a module of entities does not wait for sessions, nor a synchronous
-program for asyncio.
+Each name is imported on first use: a module that declares entities does not load sessions, and a synchronous program
+does not load asyncio.
 """
 
 from importlib import import_module
@@ -19,6 +20,16 @@ if TYPE_CHECKING:
     from dynaorm.entity.table import BinaryKey, GlobalIndex, LocalIndex, NumberKey, Table
     from dynaorm.entity.text.ksuid import Ksuid, KsuidMs, ksuid_range, new_ksuid
     from dynaorm.entity.version import Version
+    from dynaorm.flow.protocol.call import (
+        AsyncTransport,
+        Call,
+        Clock,
+        NoAnswer,
+        Reason,
+        Refusal,
+        Reply,
+        Transport,
+    )
     from dynaorm.flow.protocol.retry import Retry
     from dynaorm.iam import iam_policy
     from dynaorm.item.field import F
@@ -26,9 +37,10 @@ if TYPE_CHECKING:
     from dynaorm.plan.plan import Plan
     from dynaorm.query.query_spec import any_of
     from dynaorm.query.results import Page, Results
-    from dynaorm.session.aio import AsyncSession
+    from dynaorm.session._async.query import AsyncCollection, AsyncQuery
+    from dynaorm.session._async.session import AsyncSession
     from dynaorm.session.query import Collection, Query
-    from dynaorm.session.sync import Session
+    from dynaorm.session.session import Session
     from dynaorm.session.transaction import Transaction
     from dynaorm.transport.direct.async_transport import AsyncDirectTransport
     from dynaorm.transport.direct.transport import DirectTransport
@@ -36,10 +48,15 @@ if TYPE_CHECKING:
 __all__ = [
     "LOADING",
     "Aggregate",
+    "AsyncCollection",
     "AsyncDirectTransport",
+    "AsyncQuery",
     "AsyncSession",
+    "AsyncTransport",
     "Attribute",
     "BinaryKey",
+    "Call",
+    "Clock",
     "Collection",
     "DirectTransport",
     "Entity",
@@ -52,15 +69,20 @@ __all__ = [
     "Ksuid",
     "KsuidMs",
     "LocalIndex",
+    "NoAnswer",
     "NumberKey",
     "Page",
     "Plan",
     "Query",
+    "Reason",
+    "Refusal",
+    "Reply",
     "Results",
     "Retry",
     "Session",
     "Table",
     "Transaction",
+    "Transport",
     "Unique",
     "Version",
     "Versioned",
@@ -73,19 +95,13 @@ __all__ = [
 ]
 
 _HOMES: Final = {
-    "dynaorm.entity.mapping.aggregate": ("Aggregate",),
     "dynaorm.entity.base": (
         "Entity",
         "detached",
     ),
     "dynaorm.entity.index": ("Index",),
     "dynaorm.entity.key": ("Key",),
-    "dynaorm.entity.text.ksuid": (
-        "Ksuid",
-        "KsuidMs",
-        "ksuid_range",
-        "new_ksuid",
-    ),
+    "dynaorm.entity.mapping.aggregate": ("Aggregate",),
     "dynaorm.entity.marker": (
         "Attribute",
         "ExpiresAt",
@@ -101,9 +117,25 @@ _HOMES: Final = {
         "NumberKey",
         "Table",
     ),
+    "dynaorm.entity.text.ksuid": (
+        "Ksuid",
+        "KsuidMs",
+        "ksuid_range",
+        "new_ksuid",
+    ),
     "dynaorm.entity.version": ("Version",),
-    "dynaorm.iam": ("iam_policy",),
+    "dynaorm.flow.protocol.call": (
+        "AsyncTransport",
+        "Call",
+        "Clock",
+        "NoAnswer",
+        "Reason",
+        "Refusal",
+        "Reply",
+        "Transport",
+    ),
     "dynaorm.flow.protocol.retry": ("Retry",),
+    "dynaorm.iam": ("iam_policy",),
     "dynaorm.item.field": ("F",),
     "dynaorm.plan.inspection": ("inspect",),
     "dynaorm.plan.plan": ("Plan",),
@@ -112,25 +144,31 @@ _HOMES: Final = {
         "Page",
         "Results",
     ),
-    "dynaorm.session.aio": ("AsyncSession",),
+    "dynaorm.session._async.query": (
+        "AsyncCollection",
+        "AsyncQuery",
+    ),
+    "dynaorm.session._async.session": ("AsyncSession",),
     "dynaorm.session.query": (
         "Collection",
         "Query",
     ),
-    "dynaorm.session.sync": ("Session",),
+    "dynaorm.session.session": ("Session",),
     "dynaorm.session.transaction": ("Transaction",),
-    "dynaorm.transport.direct.transport": ("DirectTransport",),
     "dynaorm.transport.direct.async_transport": ("AsyncDirectTransport",),
+    "dynaorm.transport.direct.transport": ("DirectTransport",),
 }
 _HOME: Final = {name: home for home, names in _HOMES.items() for name in names}
 
+# Type checkers must not see this function: with it, they accept any name.
+if not TYPE_CHECKING:
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(_HOME[name]), name)
-    globals()[name] = value
-    return value
+    def __getattr__(name: str) -> Any:
+        if name not in _HOME:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = getattr(import_module(_HOME[name]), name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

@@ -1,29 +1,29 @@
-"""Every way dynaorm can fail: each error has fields, pickles, and its message ends with what to do.
+"""All errors of dynaorm. Each has fields, can be pickled, and its message ends with what to do.
 
 DynaormError
 ├── DeclarationError(TypeError)      the class cannot be mapped
-├── UsageError(RuntimeError)         the call cannot be planned; nothing was sent
+├── UsageError(RuntimeError)         the call is refused before anything is sent
 │   ├── InvalidValue(ValueError)     a value cannot be stored or be part of a key
 │   ├── PlanTooLarge · ItemTooLarge · SameItemTwice · KeyChanged · UnknownField · NotVersioned · SessionClosed
-│   └── InvalidCursor(ValueError)    the cursor of another query
+│   └── InvalidCursor(ValueError)    the cursor is damaged or of another query
 ├── DecodeError(ValueError)          a stored item cannot become an entity
-└── StoreError                       DynamoDB said no, or nothing
+└── StoreError                       DynamoDB refused the request, or did not answer
 ├── EntityNotFound(LookupError)
-├── ConstraintViolation          somebody else has it: .violations
+├── ConstraintViolation          another entity has the value: .violations
 │   ├── AlreadyExists            the entity's own key is taken
 │   └── UniqueViolation          .constraint .fields .value .owner of the first
-├── StaleEntity                  someone saved or deleted it since
-├── ConditionFailed              the caller's own condition
-├── Contention · Throttled       retryable, retries spent
+├── StaleEntity                  it was saved or deleted since it was loaded
+├── ConditionFailed              the condition= of the call does not hold
+├── Contention · Throttled       the retries are used up; try again later
 ├── OutcomeUnknown · Unreachable · TokenReused · OwnerUnknown · TableNotFound · BulkError
-└── UnexpectedRefusal            anything else DynamoDB said
+└── UnexpectedRefusal            any other refusal
 """
 
 from collections.abc import Mapping
 from dataclasses import field
 from typing import Any
 
-from dynaorm.failure import Address as Address  # noqa: PLC0414 - a name that others take from here
+from dynaorm.failure import Address as Address  # noqa: PLC0414 - exported from here
 from dynaorm.failure import DynaormError as DynaormError  # noqa: PLC0414 - see above
 from dynaorm.failure import nearest, shown
 from dynaorm.record import record
@@ -32,7 +32,7 @@ _LISTED = 5
 
 
 class DeclarationError(DynaormError, TypeError):
-    """A class cannot be mapped. ``problems`` are all of them, each with its own remedy."""
+    """A class cannot be mapped. ``problems`` lists every problem with its remedy."""
 
     entity: str
     problems: tuple[str, ...]
@@ -44,7 +44,7 @@ class DeclarationError(DynaormError, TypeError):
 
 
 class UsageError(DynaormError, RuntimeError):
-    """The call cannot be planned, and nothing was sent."""
+    """The call is refused before anything is sent."""
 
     problem: str
     remedy: str
@@ -63,23 +63,25 @@ class InvalidValue(UsageError, ValueError):
 
 
 class PlanTooLarge(UsageError):
-    """More than one transaction can hold."""
+    """The changes do not fit into one transaction."""
 
     actions: int
     bytes: int
     problem: str = (
         "{actions:,} actions of {bytes:,} bytes: one transaction holds 100 actions and 4 MB at most"
     )
-    remedy: str = "use several transactions, or session.save_many for what need not be saved together"
+    remedy: str = "use several transactions, or session.save_many if the entities need not be saved together"
 
 
 class ItemTooLarge(UsageError):
-    """One item over DynamoDB's limit."""
+    """An item is larger than DynamoDB's limit."""
 
     key: Address | None
     bytes: int
     limit: int = 409_600
-    problem: str = "has {bytes:,} bytes, names included, and DynamoDB's limit for an item is {limit:,}"
+    problem: str = (
+        "has {bytes:,} bytes with its attribute names, and DynamoDB's limit for an item is {limit:,}"
+    )
     remedy: str = "shorten its largest attributes, or move them to items of their own"
 
     def __str__(self) -> str:
@@ -87,7 +89,7 @@ class ItemTooLarge(UsageError):
 
 
 class SameItemTwice(UsageError):
-    """Two changes of one item that do not fold to one. ``problem`` says which: ``is written twice``."""
+    """Two changes of one item cannot be combined. ``problem`` says why: ``is written twice``."""
 
     key: Address | None
     remedy: str = "leave out one of the two, or make them in two transactions"
@@ -97,7 +99,7 @@ class SameItemTwice(UsageError):
 
 
 class KeyChanged(UsageError):
-    """A loaded entity's primary key is no longer the one it was loaded from, because of ``fields``."""
+    """A loaded entity's primary key has changed since it was loaded. ``fields`` are the changed fields."""
 
     entity: str
     before: Address
@@ -105,17 +107,17 @@ class KeyChanged(UsageError):
     fields: tuple[str, ...]
     problem: str = "this {entity} was loaded from {before!r} and is now {after!r}"
     remedy: str = (
-        "session.move(entity) moves what is stored, session.save(detached(entity)) makes a second one"
+        "session.move(entity) moves the stored entity, session.save(detached(entity)) stores a second one"
     )
 
 
 class UnknownField(UsageError):
-    """A name that is no field of the class, or none that can stand here. ``known``: the names that can."""
+    """The class has no such field, or the call cannot use it. ``known``: the fields that can be used."""
 
     entity: str
     field: str
     known: tuple[str, ...]
-    problem: str = "{entity} has no field {field!r} to be named here"
+    problem: str = "{entity} has no field {field!r} that can be used here"
     remedy: str = "leave it out"
 
     def __post_init__(self) -> None:
@@ -127,7 +129,7 @@ class UnknownField(UsageError):
 
 
 class NotVersioned(UsageError):
-    """Versions were asked of a class that keeps none."""
+    """The class keeps no versions."""
 
     entity: str
     problem: str = "{entity} keeps no versions"
@@ -135,20 +137,20 @@ class NotVersioned(UsageError):
 
 
 class SessionClosed(UsageError):
-    """A call on a session after it was closed."""
+    """The session was closed before the call."""
 
     problem: str = "this session is closed"
     remedy: str = "open another one: with Session(...) as session"
 
 
 class InvalidCursor(UsageError, ValueError):
-    """A cursor that is damaged, or that another query made. ``problem`` says which."""
+    """The cursor is damaged, or comes from another query. ``problem`` says which."""
 
-    remedy: str = "give a cursor only to the query that made it, or begin again without after="
+    remedy: str = "use a cursor only with the query that returned it, or begin again without after="
 
 
 class DecodeError(DynaormError, ValueError):
-    """A stored item cannot become an entity. ``key``: its raw primary key; ``problems``: all of them."""
+    """A stored item cannot be loaded. ``key`` is its raw primary key; ``problems`` lists every problem."""
 
     entity: str
     key: Mapping[str, Any]
@@ -164,10 +166,10 @@ class DecodeError(DynaormError, ValueError):
 
 
 class StoreError(DynaormError):
-    """DynamoDB said no, or nothing. ``causes``: all errors of a refused plan, this one among them."""
+    """DynamoDB refused the request or did not answer. ``causes``: all errors of a refused plan, with this one."""
 
     causes: tuple[DynaormError, ...] = field(default=(), repr=False, kw_only=True)
-    problem: str = "DynamoDB did not do what was asked"
+    problem: str = "DynamoDB did not carry out the request"
     remedy: str = "see .causes"
 
     def __str__(self) -> str:
@@ -182,13 +184,13 @@ class EntityNotFound(StoreError, LookupError):
     key: Address
     problem: str = "nothing is stored under {key!r}"
     remedy: str = (
-        "check the key's fields; to allow for absence read with session.get, to insert use session.save"
+        "check the key's fields; read with session.get if it may be absent, and insert with session.save"
     )
 
 
 @record
 class Violation:
-    """One constraint that somebody else's item stands for; ``owner`` is None where it is not known."""
+    """One constraint whose value another entity has. ``owner`` is None if it is not known."""
 
     constraint: str
     fields: tuple[str, ...]
@@ -202,18 +204,18 @@ class Violation:
 
 
 class ConstraintViolation(StoreError):
-    """Somebody else has what must be unique. ``violations``: every one of the plan."""
+    """Another entity has a value that must be unique. ``violations``: all violations of the plan."""
 
     violations: tuple[Violation, ...]
     problem: str = "a unique value is taken"
-    remedy: str = "choose another value, or have its owner give it up first"
+    remedy: str = "choose another value, or change or delete its owner first"
 
     def __str__(self) -> str:
         return "; ".join([self.problem, *map(str, self.violations), self.remedy])
 
 
 class AlreadyExists(ConstraintViolation):
-    """The entity's own key is taken; ``violations`` are its unique values that are taken too."""
+    """An entity with this key is already stored. ``violations``: the unique values that are taken too."""
 
     key: Address
     problem: str = "{key!r} is already stored"
@@ -244,54 +246,58 @@ class UniqueViolation(ConstraintViolation):
 
 
 class StaleEntity(StoreError):
-    """Somebody saved or deleted it since. ``expected``, ``found``: its revisions, None where it has none."""
+    """The entity was saved or deleted since it was loaded. ``expected``, ``found``: revisions, or None."""
 
     key: Address
     expected: str | None
     found: str | None
-    problem: str = "{key!r} was saved or deleted by somebody else since it was loaded"
-    remedy: str = "get it again, make the change again and save, or let session.run(work) do so"
+    problem: str = "{key!r} was saved or deleted by another writer since it was loaded"
+    remedy: str = "get it again, change it again and save it, or use session.run(work), which does that"
 
 
 class ConditionFailed(StoreError):
-    """The caller's own condition does not hold for what is stored."""
+    """The condition given by the caller does not hold for the stored entity."""
 
     key: Address
     problem: str = "the condition does not hold for {key!r}, so nothing was written"
-    remedy: str = "get it to see what is stored now, and decide again"
+    remedy: str = "get the entity to see what is stored now, and decide again"
 
 
 class Contention(StoreError):
-    """Other writers kept touching the same items until the retries were spent."""
+    """Other writers changed the same items during every attempt."""
 
     attempts: int
     code: str
     problem: str = (
-        "other writers kept touching the same items: {attempts} attempts, the last refused with {code}"
+        "other writers changed the same items during {attempts} attempts; the last was refused with {code}"
     )
-    remedy: str = "nothing was written: try again later, and spread writes that meet often over several items"
+    remedy: str = "nothing was written; try again later, or spread frequent writes over several items"
 
 
 class Throttled(StoreError):
-    """DynamoDB throttled the request until the retries were spent."""
+    """DynamoDB throttled every attempt of the request."""
 
     attempts: int
     code: str
-    problem: str = "DynamoDB throttled the request: {attempts} attempts, the last refused with {code}"
-    remedy: str = "nothing was written: send less at a time, or raise the capacity of the table or its index"
+    problem: str = (
+        "DynamoDB throttled all {attempts} attempts of the request; the last was refused with {code}"
+    )
+    remedy: str = "nothing was written; send less at a time, or raise the capacity of the table or its index"
 
 
 class OutcomeUnknown(StoreError):
-    """No answer to a write: it may have happened. ``plan`` can be resumed."""
+    """A write got no answer, so it may have happened. ``session.resume(plan)`` finds out."""
 
     plan: object = field(repr=False, kw_only=True)
     reason: str
     problem: str = "no answer came, so the write may or may not have happened ({reason})"
-    remedy: str = "session.resume(error.plan) finds out and finishes it, without writing twice"
+    remedy: str = (
+        "call session.resume(error.plan), which finds out and finishes the write without repeating it"
+    )
 
 
 class Unreachable(StoreError):
-    """No answer to a read."""
+    """A read got no answer."""
 
     operation: str
     attempts: int
@@ -301,17 +307,17 @@ class Unreachable(StoreError):
 
 
 class TokenReused(StoreError):
-    """A token that another request used within the last ten minutes."""
+    """Another request used the token within the last ten minutes."""
 
     token: str
     problem: str = (
         "the token {token!r} was used for another request in the last ten minutes; nothing was written"
     )
-    remedy: str = "repeat a token only with the same changes, and give every other transaction its own"
+    remedy: str = "use the same token only for the same changes, and give every other transaction its own"
 
 
 class OwnerUnknown(StoreError):
-    """A guard item without an owner, as one written by hand may be."""
+    """A guard item has no owner, because dynaorm did not write it."""
 
     constraint: str
     value: object
@@ -320,7 +326,7 @@ class OwnerUnknown(StoreError):
 
 
 class TableNotFound(StoreError):
-    """The table does not exist where the session looks for it."""
+    """The table does not exist in the session's account, region or endpoint."""
 
     table: str
     problem: str = "there is no table {table!r} in this account, region or endpoint"
@@ -328,10 +334,10 @@ class TableNotFound(StoreError):
 
 
 class BulkError(StoreError):
-    """Some of many failed, the others are done. ``failures``: each entity or key, and its error."""
+    """Some of many operations failed. ``failures``: each entity or key that failed, and its error."""
 
     failures: tuple[tuple[object, DynaormError], ...]
-    remedy: str = "The others are done: correct what .failures says, and repeat only those"
+    remedy: str = "The others are done; correct and repeat only those in .failures"
 
     def __str__(self) -> str:
         said = [f"{shown(subject)}: {error}" for subject, error in self.failures[:_LISTED]]
@@ -340,7 +346,7 @@ class BulkError(StoreError):
 
 
 class UnexpectedRefusal(StoreError):
-    """Anything else that DynamoDB said; ``action`` describes the action it spoke of, if it did."""
+    """Any other refusal. ``action`` describes the refused action, if DynamoDB named one."""
 
     code: str
     message: str
@@ -349,7 +355,7 @@ class UnexpectedRefusal(StoreError):
     action: str
     problem: str = "DynamoDB refused with {code}: {message}"
     remedy: str = (
-        "check the permissions and the table's definition; if they are right, please report this message"
+        "check the permissions and the definition of the table; if both are right, please report this message"
     )
 
     def __str__(self) -> str:

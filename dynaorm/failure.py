@@ -1,12 +1,13 @@
-"""What all errors have in common: fields, a message that ends with what to do, and a pickle.
+"""The base of all errors, with fields, a message that ends with the remedy, and pickling; and helpers for messages.
 
-Every error has fields, given by keyword. Its message is ``problem`` and ``remedy``; their defaults name other fields in
-braces, filled in when the error is made. Given by the caller, they are taken as they are.
+Fields are given by keyword. The message is ``problem`` and ``remedy``. Their defaults name other fields in braces; the
+values are filled in when the error is created. Texts given by the caller are used unchanged.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, Field, field
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, dataclass_transform
+from reprlib import Repr
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, dataclass_transform
 
 from dynaorm.late import late
 
@@ -15,11 +16,14 @@ if TYPE_CHECKING:
 else:
     late(globals(), difflib="difflib")
 
-_SHOWN = 200
+_SHOWN: Final = 200
+# Repr shortens a long value before it makes its text.
+_REPR: Final = Repr()
+_REPR.maxstring = _REPR.maxother = _REPR.maxlong = _SHOWN
 
 
 class Address(Protocol):
-    """What an error knows of an entity's key: its class, its key fields, the raw key. ``repr`` shows it."""
+    """An entity's key in an error: its class, its key fields and the raw key. Messages show its ``repr``."""
 
     @property
     def entity(self) -> type[Any] | None: ...
@@ -31,7 +35,7 @@ class Address(Protocol):
 
 @dataclass_transform(eq_default=False, kw_only_default=True, field_specifiers=(field,))
 class DynaormError(Exception):
-    """Base of all errors. ``problem``: what is wrong; ``remedy``: what to do about it."""
+    """Base of all errors. ``problem`` says what is wrong, ``remedy`` what to do about it."""
 
     problem: str
     remedy: str
@@ -47,7 +51,9 @@ class DynaormError(Exception):
         unknown = given.keys() - self._fields.keys()
         missing = [name for name, value in values.items() if value is MISSING]
         if missing or unknown:
-            raise TypeError(f"{type(self).__name__} misses {missing}, and has no {sorted(unknown)}")
+            raise TypeError(
+                f"{type(self).__name__} misses {missing}, and has no {sorted(unknown)}; give exactly its fields"
+            )
         vars(self).update(values)
         self.__post_init__()
 
@@ -64,23 +70,35 @@ class DynaormError(Exception):
         return f"{type(self).__qualname__}({', '.join(fields)})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Made blank and filled afterwards, because an error may be among its own causes.
+        # Created empty and filled afterwards, because an error may be among its own causes.
         return _blank, (type(self),), vars(self)
 
 
 def shown(value: object) -> str:
-    """A value for a message, shortened."""
-    text = repr(value)
+    """A value as messages show it, shortened."""
+    text = _REPR.repr(value)
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
 
 
+def with_article(name: str) -> str:
+    """``a Cat``, ``an Address``."""
+    return f"{'an' if name[0] in 'aeioAEIO' else 'a'} {name}"
+
+
 def nearest(word: str, known: Iterable[str]) -> str | None:
-    """The known word that was probably meant; None for none."""
+    """The known word that was probably meant, or None."""
     return next(iter(difflib.get_close_matches(word, known, n=1)), None)
 
 
+def suggestion(word: str, known: Iterable[str]) -> str:
+    """The remedy for an unknown name: the one that was probably meant, or all that there are."""
+    known = list(known)
+    close = nearest(word, known)
+    return f"did you mean {close!r}?" if close else f"name one of {', '.join(known)}"
+
+
 def _declared(error: type[Any], name: str) -> Field[Any]:
-    """A field as its class declares it; only what is a default stays on the class."""
+    """A field as its class declares it. Only its default remains an attribute of the class."""
     given: Any = vars(error).get(name, MISSING)
     declared: Field[Any] = given if isinstance(given, Field) else field(default=given)
     if given is declared:

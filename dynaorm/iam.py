@@ -11,6 +11,7 @@ Rule 3. ``dynamodb:LeadingKeys`` is a promise about partition keys. It is given 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, Literal, TypeAlias, get_args
 
+from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.dispatch import literal_beginning
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.table import Table
@@ -99,7 +100,7 @@ def _families(entities: Iterable[type[Any]]) -> list[EntityMapping]:
     if not named:
         raise UsageError(problem="a policy for no class allows nothing", remedy="name entity classes")
     found = dict.fromkeys(id(one) for one in named)
-    everyone = [*named, *(one for each in named for one in each.table.mappings.values())]
+    everyone = [*named, *(one for each in named for one in catalog_of(each.table).mappings.values())]
     members = [
         one
         for one in everyone

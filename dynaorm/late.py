@@ -1,14 +1,14 @@
-"""Modules that are imported once something of theirs is used: a process that serves one request needs few of them.
+"""Late imports: modules that are imported on first use, because a process that serves one request needs few of them.
 
-Such modules are named twice, first by an import for the type checker, by which the floors are judged, too::
+Such a module is named twice, first in an import that the type checker and the check of the floors read::
 
     if TYPE_CHECKING:
         from dynaorm.flow import commit
     else:
         late(globals(), commit="dynaorm.flow.commit")
 
-The first ``commit.planned(...)`` imports the module and makes it the global that it seems to be: from then on it costs
-what any import costs. Only functions can use what is late, and only annotations that are not evaluated can name it.
+The first ``commit.planned(...)`` imports the module and stores it in the global ``commit``, so later uses cost nothing
+extra. Use a late module only inside functions and in annotations that are not evaluated.
 """
 
 from importlib import import_module
@@ -16,12 +16,12 @@ from typing import Any
 
 
 def late(module: dict[str, Any], /, **named: str) -> None:
-    """Give a module (its ``globals()``) others under names of its own, each to be imported when it is first used."""
+    """Add late modules to the ``globals()`` of a module: name to full module name."""
     module.update({name: _Late(module, name, other) for name, other in named.items()})
 
 
 class _Late:
-    """Stands for a module until it is asked for something."""
+    """Stands for a module until one of its attributes is used."""
 
     __slots__ = ("_module", "_name", "_other")
 
@@ -31,7 +31,7 @@ class _Late:
         self._other = other
 
     def __getattr__(self, name: str) -> Any:
-        # Threads may meet here: the import system lets one of them import, and gives all of them the same module.
+        # Safe for threads: the import system imports once and returns the same module to all of them.
         other = self._module[self._name] = import_module(self._other)
         return getattr(other, name)
 

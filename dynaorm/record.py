@@ -1,8 +1,8 @@
-"""Values with named fields: what ``dataclass(frozen=True, slots=True)`` gives, in a fraction of the time to make it.
+"""Values with named fields, like ``dataclass(frozen=True, slots=True)``, but much faster to declare.
 
-dynaorm has about a hundred such classes, and a process that was started to serve one request waits for all of them. The
-standard library compiles up to eight methods for each. Here one is compiled, once it is needed, and the others are
-shared by all classes.
+dynaorm declares about a hundred such classes, which delays a process that serves one request. The standard library
+compiles up to eight methods for each class. This module compiles only ``__init__``, on its first call; the other
+methods are shared by all classes.
 """
 
 from collections.abc import Callable, Mapping
@@ -29,17 +29,17 @@ def record(
 def record(
     cls: type[Any] | None = None, /, *, frozen: bool = True, unsafe_hash: bool = False, eq: bool = True
 ) -> Any:
-    """Give a class with annotated fields a constructor, equality, a hash and a ``repr`` made of them.
+    """Give a class with annotated fields a constructor, equality, a hash and a ``repr``.
 
     Defaults, ``field(default=, default_factory=, repr=)``, ``__post_init__``, bases that are records, patterns, copies
-    and pickles work as with a dataclass. Objects have slots; those with cached properties keep these in a ``__dict__``,
-    and their copies begin without.
+    and pickles work as with a dataclass. Objects have slots. Cached properties are stored in a ``__dict__``, which
+    copies do not take over.
 
     Args:
-        cls: the class. Another one is returned, because only a new class can have slots.
-        frozen: refuse to set fields. Objects that can change have no hash.
-        unsafe_hash: give them one nevertheless.
-        eq: compare by the values of the fields; without it each object is equal to itself alone.
+        cls: the class. A new class is returned, because slots cannot be added to an existing one.
+        frozen: refuse to set fields. Objects that are not frozen have no hash.
+        unsafe_hash: give objects a hash although they are not frozen.
+        eq: compare by the values of the fields; otherwise an object is equal only to itself.
     """
     if cls is None:
         return lambda one: _made(one, frozen=frozen, hashed=frozen or unsafe_hash, eq=eq)
@@ -47,7 +47,7 @@ def record(
 
 
 def replace(one: T, /, **changes: Any) -> T:
-    """A copy of a record with other values in some of its fields. Raises TypeError for what is no field."""
+    """A copy of a record with other values in some of its fields. Raises TypeError for a name that is not a field."""
     return type(one)(**{**{name: getattr(one, name) for name in getattr(one, FIELDS)}, **changes})
 
 
@@ -85,7 +85,7 @@ def _made(cls: type[Any], *, frozen: bool, hashed: bool, eq: bool) -> type[Any]:
 
 
 def _is_own(kind: object) -> bool:
-    """Whether an annotation is that of a field, not of the class."""
+    """Whether an annotation declares a field, not a ClassVar."""
     if isinstance(kind, str):
         return not kind.startswith("ClassVar")
     return kind is not ClassVar and get_origin(kind) is not ClassVar
@@ -107,30 +107,30 @@ def _values_of(names: tuple[str, ...]) -> object:
 
 
 def _compiled_when_called(cls: type[Any], compiled: Callable[[], Any]) -> Any:
-    """An ``__init__`` that puts the compiled one into its place: of most classes a short process makes no object."""
+    """An ``__init__`` that compiles the real one when it is first called and puts it in its own place."""
 
     def first(self: Any, *values: Any, **named: Any) -> None:
-        settle()
+        compile_now()
         cls.__init__(self, *values, **named)
 
-    def settle() -> None:
+    def compile_now() -> None:
         cls.__init__ = compiled()
 
-    first.settle = settle  # type: ignore[attr-defined]
+    first.compile_now = compile_now  # type: ignore[attr-defined]
     return first
 
 
 class _CompileForSignature:
-    """What ``inspect.signature`` asks for first: None, so that it looks at the constructor, compiled by then."""
+    """``__signature__``, which ``inspect.signature`` reads first: compiles the constructor and returns None."""
 
     def __get__(self, one: Any, cls: type[Any]) -> None:
-        settle = getattr(cls.__init__, "settle", None)
-        if settle is not None:
-            settle()
+        compile_now = getattr(cls.__init__, "compile_now", None)
+        if compile_now is not None:
+            compile_now()
 
 
 def _constructor(cls: type[Any], fields: Mapping[str, Field[Any]], *, frozen: bool) -> Any:
-    """``__init__``, compiled. That of a frozen record goes past its own refusal, to the slots."""
+    """The compiled ``__init__``. For a frozen record it sets the slots directly, because ``__setattr__`` refuses."""
     known: dict[str, Any] = {"_ABSENT": MISSING}
     parameters, lines = ["self"], []
     for number, (name, one) in enumerate(fields.items()):
@@ -156,7 +156,7 @@ def _constructor(cls: type[Any], fields: Mapping[str, Field[Any]], *, frozen: bo
     return constructor
 
 
-# -- what all records share --------------------------------------------------------------------------------------------
+# -- methods shared by all records -------------------------------------------------------------------------------------
 
 
 def _equal(self: Any, other: Any) -> Any:
@@ -187,9 +187,11 @@ def _set_state(self: Any, state: tuple[Any, ...]) -> None:
 
 def _refuse_to_set(self: Any, name: str, value: object) -> None:  # noqa: ARG001 - Python's signature
     raise FrozenInstanceError(
-        f"{type(self).__name__}.{name} cannot be set; make another one with replace(...)"
+        f"{type(self).__name__}.{name} cannot be set; make a changed copy with replace(...)"
     )
 
 
 def _refuse_to_delete(self: Any, name: str) -> None:
-    raise FrozenInstanceError(f"{type(self).__name__}.{name} cannot be deleted")
+    raise FrozenInstanceError(
+        f"{type(self).__name__}.{name} cannot be deleted; make a changed copy with replace(...)"
+    )

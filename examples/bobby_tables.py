@@ -1,4 +1,4 @@
-"""Unique user names and e-mail addresses, exactly as AWS's article on unique constraints tells it.
+"""Unique user names and e-mail addresses, with the data of AWS's article on unique constraints.
 
 Run: python examples/bobby_tables.py
 """
@@ -11,7 +11,7 @@ from raw import console, show, step, strict_moto
 from dynaorm import Attribute, Entity, Key, Session, Table, Unique
 from dynaorm.errors import UniqueViolation
 
-# The article's table: a partition key and nothing else, and items without bookkeeping attributes.
+# The article's table: a partition key and nothing else, and items without the attributes _type and _rev.
 users = Table("User", pk="pk", sk=None, type_attribute=None, revision_attribute=None)
 
 
@@ -61,7 +61,7 @@ def main() -> None:
             little_bobby = tx.save(bobby())
         show(client, "User")
 
-        step("2. The same transaction again, as after a lost answer: nothing changes")
+        step("2. The same transaction again, as if the answer had been lost: nothing changes")
         with session.transaction(token="TRANSACTION1") as tx:
             tx.save(bobby())
         show(client, "User")
@@ -89,11 +89,11 @@ def main() -> None:
         step("5. Bobby is found by his new address, through its guard item")
         console.print(session.get_by(User, email="bobby@tables.com"))
 
-        step("6. Bobby removes himself: his three items go together")
+        step("6. Bobby deletes himself: his three items are deleted together")
         session.delete(Key(User, pk=little_bobby.pk))
         show(client, "User")
 
-        step("7. The other rows of the article")
+        step("7. The other items of the article")
         for user in OTHERS:
             session.save(user)
         show(client, "User")

@@ -1,4 +1,4 @@
-"""Chat messages: rooms spread over several partitions, by user in the table, and by time in an index.
+"""Chat messages: each room uses several partitions. The table sorts by user, an index by time.
 
 Run: python examples/chat.py
 """
@@ -22,7 +22,7 @@ messages = Table(
 )
 
 
-# A busy room is written to seattle-1 and seattle-2: the time of a message says which.
+# A busy room has the partitions seattle-1 and seattle-2. The time of a message chooses one.
 class Message(
     Entity,
     table=messages,
@@ -57,7 +57,7 @@ def main() -> None:
         step("Two partitions for one room, and the sort key user_name#yyyy-MM-dd:HH:mm:ss")
         show(client, "ChatMessages")
 
-        step("By user: both partitions are asked at once, and their answers merged in order")
+        step("By user: both partitions are queried at once, and the results merged in order")
         by_user = session.query(Message, room="seattle", user_name="amsg")
         found(by_user.all())
 
@@ -65,7 +65,7 @@ def main() -> None:
         found(by_user.begins_with(at="2018").all())
         found(by_user.begins_with(at="2018-08").all())
 
-        step("By time, whoever spoke: the index turns the key around, datetime#user_name")
+        step("By time, for all users: the key of the index is datetime#user_name")
         by_time = session.query(Message.by_time, room="seattle")
         found(by_time.begins_with(at="2018-08").all())
 

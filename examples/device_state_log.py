@@ -1,4 +1,4 @@
-"""AWS's sample model "DeviceStateLog": an existing table mapped as it is, without an attribute of dynaorm's own.
+"""AWS's sample model "DeviceStateLog": an existing table mapped as it is, without additional attributes.
 
 Run: python examples/device_state_log.py
 """
@@ -29,7 +29,7 @@ class LogEntry(Entity, table=log, pk="{device_id}", sk="{state}#{date}"):
     date: Annotated[str, Attribute("Date")]
     operator: Annotated[str, Attribute("Operator")]
     escalated_to: Annotated[str | None, Attribute("EscalatedTo")] = None
-    # The keys of both indexes are attributes of the entry, or the table's sort key: there is nothing to declare.
+    # The keys of both indexes are fields of the entry or the table's sort key, so they need no templates.
     by_operator = Index("GSI1")
     by_supervisor = Index("GSI2")
 
@@ -64,16 +64,16 @@ def main() -> None:
         found(session.query(LogEntry, device_id="d#12345").all())
         found(session.query(LogEntry, device_id="d#12345").begins_with(state="WARNING").all())
 
-        step("What an operator saw between two dates")
+        step("The entries of an operator between two dates")
         by_liz = session.query(LogEntry.by_operator, operator="Liz")
         found(by_liz.between(date=("2020-04-11T00:00:00", "2020-04-24T14:45:00")).all())
 
-        step("What was escalated to a supervisor: of a state, on a day")
+        step("The entries that were escalated to a supervisor: all, and those of a state on a day")
         for_sara = session.query(LogEntry.by_supervisor, escalated_to="Sara")
         found(for_sara.all())
         found(for_sara.eq(state="WARNING4").begins_with(date="2020-04-27").all())
 
-        step("Escalating another is an update of one attribute, which puts the entry into the index")
+        step("Escalating an entry is an update of one attribute, which puts it into the index")
         key = Key(LogEntry, device_id="d#11223", state="WARNING4", date="2020-04-27T16:10:00")
         session.update(key, F.escalated_to.set("Sara"))
         console.print([entry.date for entry in for_sara])

@@ -1,4 +1,4 @@
-"""A device and its five latest readings in one request: one item collection, read from its end.
+"""A device and its five latest readings in one request: one item collection, read in descending order.
 
 Run: python examples/devices.py
 """
@@ -19,7 +19,7 @@ class Device(Entity, table=devices, pk="DEVICE#{device_id}", sk="DEVICE#{device_
     location: Annotated[str, Attribute("DeviceLocation")]
 
 
-# '#' sorts before 'D', so the readings come before their device, and the newest of them next to it.
+# '#' sorts before 'D', so the readings come before their device, with the newest reading next to it.
 class Reading(Entity, table=devices, pk="DEVICE#{device_id}", sk="#READING#{at}"):
     device_id: str
     at: str
@@ -49,7 +49,7 @@ def main() -> None:
         newest = session.collection(Device, Reading, device_id="124").descending().limit(6)
         found(newest.all())
 
-        step("The same, taken apart by class")
+        step("The same, split by class")
         ((device,), readings) = newest.split()
         console.print(device.location, [str(reading.temperature) for reading in readings])
 

@@ -1,4 +1,4 @@
-"""Tracking documents: one partition per document, a facet per sort key, and the versions v_1, v_2 with v_0 the latest.
+"""Document tracking: several items per document under one partition key, and versions v_1, v_2 with v_0 the latest.
 
 Run: python examples/document_tracking.py
 """
@@ -33,18 +33,18 @@ def main() -> None:
         client = boto3.client("dynamodb", region_name="eu-west-1")
         session.create_table(documents)
 
-        step("Three facets of one document under one partition key, each with attributes of its own")
+        step("Three items of one document under one partition key, each with its own attributes")
         session.save(Metadata(document_id="doc-1", title="Plan", author="liz"))
         session.save(Permissions(document_id="doc-1", readers={"sue", "ann"}, writers={"liz"}))
         document = session.save(Document(document_id="doc-1", body="first draft"))
         show(client, "Documents")
 
-        step("A second version: v_0 holds the same as v_2")
+        step("A second version: v_0 has the same attributes as v_2")
         document.body = "second draft"
         session.save(document)
         show(client, "Documents")
 
-        step("Each facet is one read; so is the latest version, and any older one")
+        step("The metadata, the permissions, the latest version, and an older version")
         console.print(session.get(Metadata, document_id="doc-1"))
         console.print(session.get(Permissions, document_id="doc-1"))
         console.print(session.get(Document, document_id="doc-1"))

@@ -1,4 +1,4 @@
-"""Version control of items: the audits of Equipment_1, as DynamoDB's best practices for sort keys tell it.
+"""Version control of items: the audits of Equipment_1, with the data of DynamoDB's best practices for sort keys.
 
 Run: python examples/equipment_audits.py
 """
@@ -40,16 +40,16 @@ def main() -> None:
         session.save(audit)
         show(client, "Equipment")
 
-        step("The latest is one read; the history is everything else, newest first")
+        step("The latest audit is one read; the history lists all versions, newest first")
         console.print(session.get(Audit, equipment_id="Equipment_1"))
         for version in session.history(Key(Audit, equipment_id="Equipment_1")):
             console.print(version.number, version.at, version.values["auditor"], version.values["result"])
 
-        step("What changed between two audits; and the second as it was")
+        step("The difference between two audits, and the second one as it was")
         console.print(session.diff(audit, 1, 2))
         console.print(session.get(Key(Audit, equipment_id="Equipment_1"), version=2))
 
-        step("Audits of several parts, the part's id after the prefix")
+        step("Audits of several parts: the part's id comes after the prefix")
         for part in ("part7", "part8"):
             session.save(PartAudit(equipment_id="Equipment_1", part=part, auditor="Liz", result="pass"))
         show(client, "Equipment")
@@ -58,7 +58,7 @@ def main() -> None:
         session.restore(audit, version=1)
         console.print(audit, [version.number for version in session.history(audit)])
 
-        step("Deleting leaves the history and a tombstone that keeps the numbers")
+        step("Deleting keeps the history, and leaves a tombstone with the version number")
         session.delete(audit)
         show(client, "Equipment")
 

@@ -20,7 +20,7 @@ events = Table(
 )
 
 
-# Both keys are attributes of the entity itself, so they need no template and are stored once.
+# Both keys are fields of the entity itself, so they need no template and are stored once.
 class Event(Entity, table=events):
     device_id: Annotated[str, Attribute("deviceID")]
     timestamp: int
@@ -46,7 +46,7 @@ def main() -> None:
         step("Before 2018-09-04 00:00 UTC: timestamp < 1536019200")
         found(log.lt(timestamp=1536019200).all())
 
-        step("Between two times, both included; and a half-open range, whose end is left out")
+        step("Between two times, both included; and a half-open range, without its end")
         found(log.between(timestamp=(epoch(2018, 8, 29, 12), epoch(2018, 9, 4, 1))).all())
         found(log.ge(timestamp=epoch(2018, 8, 29, 12)).lt(timestamp=epoch(2018, 9, 4, 1)).all())
 

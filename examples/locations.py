@@ -1,4 +1,4 @@
-"""Places in one sort key, from the largest to the smallest, asked for at every level.
+"""Places in one sort key, from the country to the neighborhood, queried at every level.
 
 Run: python examples/locations.py
 """
@@ -8,7 +8,7 @@ from raw import console, found, show, step, strict_moto
 
 from dynaorm import Entity, GlobalIndex, Index, Session, Table
 
-# The key is made of the place, so the place is stored in the key alone.
+# The fields of the place are in the key, so they are not stored again as attributes.
 locations = Table(
     "Locations",
     indexes=[GlobalIndex("GSI1")],
@@ -38,7 +38,7 @@ class Place(
     county: str
     city: str
     neighborhood: str
-    kind: str
+    kind: str | None = None
     # The same hierarchy in an index, below the kind of place.
     by_kind = Index("GSI1", pk="KIND#{kind}", sk="{country}#{region}#{state}#{county}#{city}#{neighborhood}")
 
@@ -47,7 +47,12 @@ ARTICLES = [
     ("USA", "TX", "Houston", 7),
     ("USA", "TX", "Austin", 2),
     ("USA", "WA", "Seattle", 9),
-    ("US", "TX", "Houston", 1),  # a spelling of its own, which "USA" must not find, nor "US" the others
+    (
+        "US",
+        "TX",
+        "Houston",
+        1,
+    ),  # another country: a query for "USA" must not find it, nor a query for "US" the others
 ]
 PLACES = [
     ("USA", "South", "TX", "Harris", "Houston", "Montrose", "shop"),
@@ -76,7 +81,7 @@ def main() -> None:
         found(lamps.eq(country="USA", state="TX").all())
         found(lamps.eq(country="USA", state="TX", city="Houston").all())
 
-        step("A level is that level and no other: the country US has one lamp")
+        step("A query for US does not find USA: the country US has one lamp")
         found(lamps.eq(country="US").all())
 
         step(
@@ -87,7 +92,7 @@ def main() -> None:
             places = session.query(Place, **{name: at[name] for name in LEVELS[:depth]}).all()
             console.print(f"{level} {at[level]}: {', '.join(place.neighborhood for place in places)}")
 
-        step("Part of the next level: the cities of Harris that begin with Ho")
+        step("A prefix of the next level: the cities of Harris that begin with Ho")
         harris = session.query(Place, country="USA", region="South", state="TX", county="Harris")
         found(harris.begins_with(city="Ho").all())
 

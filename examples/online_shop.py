@@ -3,6 +3,7 @@
 Run: python examples/online_shop.py
 """
 
+from functools import partial
 from typing import Annotated
 
 import boto3
@@ -11,7 +12,7 @@ from raw import found, listed, step, strict_moto
 
 from dynaorm import Attribute, Entity, GlobalIndex, Index, InKey, Session, Table
 
-# The published table: its names, its type attribute, and ids that live in keys alone.
+# The published table: its names, its type attribute, and ids that are stored in the keys only.
 shop = Table(
     "OnlineShop",
     indexes=[
@@ -68,7 +69,7 @@ class Warehouse(Entity, table=shop, name="warehouse", pk="w#{warehouse_id}", sk=
 class WarehouseItem(Entity, table=shop, name="warehouseItem", pk="p#{product_id}", sk="w#{warehouse_id}"):
     product_id: str
     warehouse_id: str
-    # One of the published items is not in the index, so its place there is a field of its own: None is "not listed".
+    # One of the published items is not in the index. So the index key is a separate field: None means "not listed".
     listed_at: Annotated[str | None, InKey()] = None
     quantity: Annotated[str, Attribute("Quantity")]
     by_warehouse = Index("GSI2", pk="w#{listed_at}", sk="p#{product_id}")
@@ -142,8 +143,7 @@ def customers_and_stock() -> list[Entity]:
 
 
 def the_order() -> list[Entity]:
-    """Order 12345 of Samaneh: what she bought, paid and was sent."""
-    home = Address(city="Goteborg", street="Slanbarsvagen", number="34", zip_code="41787")
+    """Order 12345 of Samaneh: its items, invoice and shipments."""
     paid = Payments(
         payments=[
             Payment(type="GiftCard", amount=100, data="GiftCard data here..."),
@@ -152,15 +152,16 @@ def the_order() -> list[Entity]:
     )
     ids = {"order_id": "12345"}
     samaneh = {**ids, "customer_id": "12345"}
-    express = {**ids, "address": home, "type": "Express"}
+    home = Address(city="Goteborg", street="Slanbarsvagen", number="34", zip_code="41787")
+    shipment = partial(Shipment, order_id="12345", address=home, type="Express")
     first, second = "2020-06-21T19:18:00", "2020-06-21T19:20:00"
     return [
         Order(**samaneh, date="2020-06-21T19:10:00"),
         OrderItem(**samaneh, product_id="12345", date=first, price="100", quantity="2"),
         OrderItem(**samaneh, product_id="99887", date=second, price="40", quantity="5"),
         Invoice(**samaneh, invoice_id="55443", detail=paid, amount="400", date=first),
-        Shipment(**express, shipment_id="88899", warehouse_id="12376", date="2020-06-22T08:20:00"),
-        Shipment(**express, shipment_id="98765", warehouse_id="12345", date="2020-06-22T10:20:00"),
+        shipment(shipment_id="88899", warehouse_id="12376", date="2020-06-22T08:20:00"),
+        shipment(shipment_id="98765", warehouse_id="12345", date="2020-06-22T10:20:00"),
         ShipmentItem(**ids, number="55555", shipment_id="98765", product_id="12345", quantity="2"),
         ShipmentItem(**ids, number="12345", shipment_id="98765", product_id="99887", quantity="3"),
         ShipmentItem(**ids, number="54321", shipment_id="88899", product_id="99887", quantity="2"),
@@ -175,7 +176,7 @@ def by_key(session: Session) -> None:
     step("Where a product is in stock")
     found(session.query(WarehouseItem, product_id="99887").all())
 
-    step("All about an order, in one request; or its products, its invoice, its shipments")
+    step("An order with all that belongs to it, in one request; or only its products, invoice, shipments")
     found(session.collection(Order, OrderItem, Invoice, Shipment, ShipmentItem, order_id="12345").all())
     found(session.query(OrderItem, order_id="12345").all())
     found(session.query(Invoice, order_id="12345").all())
@@ -191,14 +192,14 @@ def by_index(session: Session) -> None:
     invoice = session.query(Invoice.by_invoice, invoice_id="55443").one()
     found(invoice.detail.payments)
 
-    step("A shipment and what is in it: two classes, one request")
+    step("A shipment and its items: two classes, one request")
     found(session.collection(Shipment.by_shipment, ShipmentItem.by_shipment, shipment_id="98765").all())
 
-    step("What a warehouse has in stock, and what left it: two classes under one key of the index")
+    step("The stock of a warehouse, and its shipments: two classes under one key of the index")
     found(session.query(WarehouseItem.by_warehouse, listed_at="12345").all())
     found(session.query(Shipment.by_warehouse, warehouse_id="12345").all())
 
-    step("A customer's invoices and products in a range of dates, told apart by class")
+    step("A customer's invoices and products in a range of dates, by class")
     found(session.query(Invoice.by_customer, customer_id="12345").between(date=june_21st).all())
     found(session.query(OrderItem.by_customer, customer_id="12345").between(date=june_21st).all())
 

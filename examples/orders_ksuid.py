@@ -1,4 +1,4 @@
-"""KSUIDs as sort keys: unique, and sorted by the time they were made; as text, and as twenty bytes.
+"""KSUIDs as sort keys: unique, and sorted by the time of their creation; as text, and as twenty bytes.
 
 Run: python examples/orders_ksuid.py
 """
@@ -35,7 +35,7 @@ class PackedOrder(Entity, table=packed, pk="ORDER#{order}", sk="{order_id}"):
 
 
 class Reading(Entity, table=orders, pk="READING#{device}", sk="AT#{reading_id}"):
-    """Many a second: KsuidMs tells steps of four milliseconds apart."""
+    """Several per second: KsuidMs keeps the time in steps of four milliseconds."""
 
     device: str
     reading_id: KsuidMs
@@ -57,7 +57,7 @@ def main() -> None:
         session.create_table(orders)
         session.create_table(packed)
 
-        step("A KSUID tells when it was made")
+        step("A KSUID contains the time of its creation")
         console.print(Ksuid.from_base62("1YnlHOfSSk3DhX4BR6lMAceAo1V").datetime)
 
         step("Saved in any order, five orders are read in the order of their creation")
@@ -71,7 +71,7 @@ def main() -> None:
         step("The same as a binary sort key: twenty bytes instead of thirty-five")
         found(session.query(PackedOrder, order="220").all())
 
-        step("A range of time is a range of keys: what was ordered in the same second as the third")
+        step("A range of time is a range of keys: the orders of the same second as the third one")
         start = Ksuid.from_base62(IDS["Product3"]).datetime
         low, high = ksuid_range(start, start + timedelta(seconds=1))
         console.print(f"{low}\n{high}")

@@ -14,7 +14,7 @@ people = Table("SampleTable", type_attribute=None, revision_attribute=None, key_
 
 
 class Written(Entity, table=people, pk="{initial}", sk="{last_name}"):
-    """The last name as it is written."""
+    """Sorted by the last name as it is written."""
 
     initial: str
     last_name: str
@@ -25,7 +25,7 @@ normalised = Table("Normalised", type_attribute=None, revision_attribute=None, k
 
 
 class Person(Entity, table=normalised, pk="{initial}", sk="{last_name:upper}"):
-    """The last name in upper case; how it is written is an attribute."""
+    """Sorted by the last name in upper case; the name as it is written is stored as an attribute."""
 
     initial: str
     last_name: Annotated[str, Attribute("LastName")]
@@ -48,15 +48,15 @@ def main() -> None:
         console.print([person.last_name for person in session.query(Written, initial="D")])
         show(client, "SampleTable")
 
-        step("With {last_name:upper} they sort as people expect, and are shown as they are written")
+        step("With {last_name:upper} they sort as people expect, and keep their spelling")
         console.print([person.last_name for person in session.query(Person, initial="D")])
         show(client, "Normalised")
 
-        step("A query normalises what it looks for, too")
+        step("A query normalises the name that it looks for, too")
         console.print(session.get(Person, initial="D", last_name="debrie"))
         console.print(session.query(Person, initial="D").begins_with(last_name="de").all())
 
-        step("Digits and symbols count: '#' and digits come before letters")
+        step("'#' and digits sort before letters")
         for last_name in ("#Dash", "3Dee", "D'Arc", "D-Day", "D1"):
             session.save(Person(initial="*", last_name=last_name, name=last_name))
         console.print([person.last_name for person in session.query(Person, initial="*")])

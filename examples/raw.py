@@ -1,4 +1,4 @@
-"""What the examples print: the raw items of a table, as DynamoDB holds them, and what queries find."""
+"""Prints for the examples: the raw items of a table, as DynamoDB stores them, and the results of queries."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -8,7 +8,7 @@ from rich.markup import escape
 from rich.table import Column
 from rich.table import Table as Grid
 
-from dynaorm.testing.moto_engine import strict_moto
+from dynaorm.testing import strict_moto
 
 console = Console(width=150)
 
@@ -20,7 +20,7 @@ def step(title: str) -> None:
 
 
 def found(entities: Iterable[object]) -> None:
-    """Print what a query found, and in how many requests where it says so."""
+    """Print the results of a query, and the number of requests if it is known."""
     for entity in entities:
         console.print(f"  {entity!r}", markup=False, soft_wrap=True)
     if (requests := getattr(entities, "requests", None)) is not None:
@@ -31,7 +31,7 @@ def show(client: Any, table: str) -> None:
     """Print every item of a table, keys first."""
     keys, items = _scanned(client, table)
     names = keys + sorted({name for item in items for name in item} - set(keys))
-    # Folded, not cut: an item is shown whole.
+    # Long values are folded, so that every item is shown whole.
     columns = [Column(name, overflow="fold") for name in names]
     grid = Grid(
         *columns, min_width=40, title=f"{table}: {len(items)} items", title_justify="left", title_style="bold"
@@ -42,7 +42,7 @@ def show(client: Any, table: str) -> None:
 
 
 def listed(client: Any, table: str) -> None:
-    """Print every item of a table with many attributes, each in a line of its own, keys first."""
+    """Print every item of a table, one line per attribute, keys first."""
     keys, items = _scanned(client, table)
     console.print(f"[bold]{escape(table)}: {len(items)} items")
     for item in items:
@@ -52,7 +52,7 @@ def listed(client: Any, table: str) -> None:
 
 
 def _scanned(client: Any, table: str) -> tuple[list[str], list[Mapping[str, Any]]]:
-    """The names of a table's keys, and its items in their order."""
+    """The names of a table's keys, and its items sorted by them."""
     keys = [key["AttributeName"] for key in client.describe_table(TableName=table)["Table"]["KeySchema"]]
     found = client.scan(TableName=table)["Items"]
     return keys, sorted(found, key=lambda item: [str(item[key]) for key in keys])

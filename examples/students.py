@@ -11,7 +11,7 @@ from raw import console, found, show, step, strict_moto
 
 from dynaorm import Attribute, Entity, F, GlobalIndex, Index, Key, Session, Table, any_of
 
-# The index is keyed by an attribute of the students themselves: without it, a student is not in the index.
+# The key of the index is an attribute of the students. A student without this attribute is not in the index.
 students = Table(
     "Students",
     pk="pk",
@@ -54,7 +54,7 @@ def student(row: tuple[str, str, str, str, str | None]) -> Student:
 
 
 def in_index(client: Any) -> str:
-    """Who is in the index, asked of DynamoDB itself."""
+    """The students in the index, read with botocore."""
     items = client.scan(TableName="Students", IndexName="GSI-1")["Items"]
     return ", ".join(sorted(item["studentId"]["S"] for item in items))
 
@@ -70,11 +70,11 @@ def main() -> None:
         show(client, "Students")
         console.print("In the index:", in_index(client))
 
-        step("Who enrolled on one of these days")
+        step("The students who enrolled on one of these days")
         days = any_of(date(2020, 2, 12), date(2020, 3, 23))
         found(session.query(Student.by_enrollment, enrollment=days).all())
 
-        step("Enrolling moves a student into the index, by whatever way it is written")
+        step("Enrolling puts a student into the index: with save, and with update")
         late = session.get_one(Student, term="203#2025", course="CourseD", student_id="23512")
         late.enrollment = date(2020, 5, 10)
         session.save(late)
@@ -84,7 +84,7 @@ def main() -> None:
         )
         console.print("In the index:", in_index(client))
 
-        step("Withdrawing moves a student out of it")
+        step("Withdrawing removes a student from the index")
         late.enrollment = None
         session.save(late)
         session.update(

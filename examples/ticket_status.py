@@ -27,9 +27,10 @@ class Ticket(Entity, table=tickets, pk="{project}", sk="{number:05d}"):
     number: int
     status: str
     creation_date: Annotated[str, Attribute("creationDate")]
-    # As in the article: the status is the partition, the date the sort key.
+    urgent: bool | None = None
+    # As in the article: the status is the partition key, the date the sort key.
     by_status = Index("ByStatus")
-    # Where one status alone is too much for a partition: eight of them, chosen by the ticket's number.
+    # If one status is too much for one partition: eight partitions, chosen by the number of the ticket.
     sharded = Index("Sharded", pk="STATUS#{status}#{number:shard8}", sk="{creation_date}")
 
 
@@ -52,13 +53,13 @@ def main() -> None:
             session.save(Ticket(project=project, number=number, status=status, creation_date=created))
         show(client, "Tickets")
 
-        step("The open tickets, by the day they were made")
+        step("The open tickets, by the day of their creation")
         found(session.query(Ticket.by_status, status="open").all())
 
         step("The same from eight shards at once, merged in order")
         found(session.query(Ticket.sharded, status="open").all())
 
-        step("200 more; then the last 50 of all statuses: one descending query of each, merged")
+        step("200 more; then the last 50 of all statuses: one descending query for each status, merged")
         first_day = date(2021, 1, 1)
         for number in range(200):
             created = (first_day + timedelta(days=number)).isoformat()
@@ -72,12 +73,16 @@ def main() -> None:
             f"{last.requests} requests"
         )
 
-        step("Page by page: the cursor knows where each of the three queries stopped")
+        step("Page by page: the cursor remembers where each of the three queries stopped")
         cursor = None
         for _ in range(3):
             page = newest.page(20, after=cursor)
             console.print(f"{page.entities[0].creation_date} ... {page.entities[-1].creation_date}")
             cursor = page.cursor
+
+        step("A filter: the urgent tickets of all statuses")
+        session.update(Key(Ticket, project="204", number=100), F.urgent.set(True))
+        found(newest.filter(F.urgent.exists()).all())
 
         step("A change of status moves a ticket from partition to partition, by key as well")
         session.update(Key(Ticket, project="203", number=93416), F.status.set("open"))

@@ -15,9 +15,9 @@ project = Table(
     pk="pk",
     sk="sk",
     indexes=[
-        # What the table sorts by is what this index finds by, whatever it is.
+        # The table's sort key is the partition key of this index.
         GlobalIndex("GSI1", pk="sk", sk="creationDate"),
-        # The partition key of the table, with another order inside of it.
+        # The same partition key as the table, with another sort key.
         LocalIndex("ByStatus", sk="status"),
     ],
     type_attribute=None,
@@ -27,7 +27,7 @@ project = Table(
 
 
 class Item(Entity):
-    """What all of them have in common. Without a table it only lends its fields."""
+    """The common field. A class without a table only lends its fields."""
 
     project: str
     status: str
@@ -72,15 +72,15 @@ def main() -> None:
         for row in ROWS:
             session.save(row)
 
-        step("Four kinds of items under one partition key; nothing but the sort key tells them apart")
+        step("Four classes under one partition key; only the sort key tells them apart")
         show(client, "Project")
 
-        step("Each kind is asked for by itself, although the items of all lie between each other")
+        step("Each class is queried by itself, although the items of all classes are mixed")
         for kind in (Task, Member, Admission, Transfer):
             console.print(kind.__name__)
             found(session.query(kind, project="202").all())
 
-        step("Or all together, in one request")
+        step("All together, in one request")
         found(session.collection(Task, Member, Admission, Transfer, project="202").all())
 
         step("The index finds an address, a number or a code without the project")

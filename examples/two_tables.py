@@ -1,4 +1,4 @@
-"""The same unique constraints with the guard items in a table of their own, still in one transaction.
+"""Unique constraints with the guard items in another table, still in one transaction.
 
 Run: python examples/two_tables.py
 """
@@ -38,7 +38,7 @@ def main() -> None:
         show(client, "User")
         show(client, "UserGuards")
 
-        step("Nobody else gets his address")
+        step("Nobody else can take his address")
         try:
             session.save(
                 User(pk="8ec436a8", user_name="caulfield", email="bobby.tables@gmail.com", full_name="Phony")
@@ -46,7 +46,7 @@ def main() -> None:
         except UniqueViolation as refused:
             console.print(str(refused), style="red", markup=False)
 
-        step("He leaves: both tables are empty")
+        step("Bobby is deleted: both tables are empty")
         session.delete(bobby)
         show(client, "User")
         show(client, "UserGuards")

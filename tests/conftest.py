@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 from hypothesis import Phase, settings
 
+from dynaorm import Call, Session, Transport
+from dynaorm.testing import FakeClock, FaultyTransport, strict_moto, tables_of
 from dynaorm.testing.ministack import Ministack, find_ministack
+from dynaorm.transport.pynamodb import PynamoTransport
 
 ROOT = Path(__file__).parents[1]
 
@@ -61,3 +64,42 @@ def unique_name() -> Callable[[str], str]:
     """Makes a table's name one that no other test uses: they share an engine."""
     mark = uuid.uuid4().hex[:12]
     return lambda name: f"{name}-{mark}"
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    """The time of a test's sessions."""
+    return FakeClock()
+
+
+@pytest.fixture(scope="module")
+def engine(credentials: None) -> Iterator[Transport]:
+    """A transport to a strict moto, one for each module."""
+    with strict_moto():
+        transport = PynamoTransport(region="eu-west-1")
+        yield transport
+        transport.close()
+
+
+@pytest.fixture
+def moto(engine: Transport) -> Iterator[Transport]:
+    """The same, without tables."""
+    yield engine
+    for name in engine.call(Call("ListTables", {}))["TableNames"]:
+        engine.call(Call("DeleteTable", {"TableName": name}))
+
+
+@pytest.fixture
+def wire(moto: Transport) -> FaultyTransport:
+    """The same, recording every call."""
+    return FaultyTransport(moto)
+
+
+@pytest.fixture
+def session(request: pytest.FixtureRequest, wire: FaultyTransport, clock: FakeClock) -> Iterator[Session]:
+    """A session on ``wire``, with the tables of the classes that the test's module names."""
+    with Session(transport=wire, clock=clock) as session:
+        for table in tables_of(request.module):
+            session.create_table(table)
+        wire.calls.clear()
+        yield session

@@ -265,16 +265,11 @@ def test_the_limits_in_the_messages_are_dynamodbs() -> None:
     assert ItemTooLarge(key=None, bytes=1).limit == ITEM_LIMIT
 
 
-def test_an_unknown_field_is_offered_the_nearest_name() -> None:
-    assert (
-        UnknownField(entity="User", field="emial", known=("name", "email")).remedy == "did you mean 'email'?"
-    )
-
-
-def test_an_unknown_field_near_to_nothing_is_offered_every_name() -> None:
-    assert (
-        UnknownField(entity="User", field="zip", known=("name", "email")).remedy == "use one of name, email"
-    )
+@pytest.mark.parametrize(
+    ("field", "remedy"), [("emial", "did you mean 'email'?"), ("zip", "use one of name, email")]
+)
+def test_an_unknown_field_is_offered_the_nearest_name_or_every_name(field: str, remedy: str) -> None:
+    assert UnknownField(entity="User", field=field, known=("name", "email")).remedy == remedy
 
 
 def test_a_unique_violation_has_the_fields_of_its_first_violation() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from dynaorm.failure import DynaormError, nearest, shown
+from dynaorm.failure import DynaormError, nearest, shown, with_article
 
 
 class TooHigh(DynaormError):
@@ -35,6 +35,12 @@ def test_a_field_too_few_or_too_many_is_a_type_error(given: dict[str, Any]) -> N
 def test_a_value_in_a_message_is_shortened() -> None:
     assert shown("x") == "'x'"
     assert len(shown("x" * 1000)) == 200
+    assert len(shown([["x" * 1000] * 9] * 9)) == 200
+
+
+@pytest.mark.parametrize(("name", "named"), [("Cat", "a Cat"), ("Address", "an Address"), ("UUID", "a UUID")])
+def test_a_name_in_a_message_has_its_article(name: str, named: str) -> None:
+    assert with_article(name) == named
 
 
 def test_the_word_that_was_probably_meant() -> None:

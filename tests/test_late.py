@@ -26,31 +26,33 @@ def other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return name
 
 
-def test_a_late_module_is_imported_when_it_is_used(other: str) -> None:
-    names: dict[str, Any] = {}
-    late(names, other=other)
+@pytest.fixture
+def names(other: str) -> dict[str, Any]:
+    """The globals of a module for which the other one is late."""
+    found: dict[str, Any] = {}
+    late(found, other=other)
+    return found
+
+
+def test_a_late_module_is_imported_when_it_is_used(other: str, names: dict[str, Any]) -> None:
     assert other not in sys.modules
     assert names["other"].answer() == 42
     assert other in sys.modules
 
 
-def test_once_used_it_is_the_module_itself(other: str) -> None:
-    names: dict[str, Any] = {}
-    late(names, other=other)
+def test_once_used_it_is_the_module_itself(other: str, names: dict[str, Any]) -> None:
     _ = names["other"].answer
     assert names["other"] is sys.modules[other]
 
 
-def test_what_stood_for_it_goes_on_doing_so(other: str) -> None:
-    names: dict[str, Any] = {}
-    late(names, other=other)
+def test_what_stood_for_it_goes_on_doing_so(names: dict[str, Any]) -> None:
     kept = names["other"]
     assert kept.answer() == kept.answer() == 42
 
 
-def test_a_name_that_it_has_not_is_an_attribute_error_of_the_module(other: str) -> None:
-    names: dict[str, Any] = {}
-    late(names, other=other)
+def test_a_name_that_it_has_not_is_an_attribute_error_of_the_module(
+    other: str, names: dict[str, Any]
+) -> None:
     with pytest.raises(AttributeError, match=f"'{other}' has no attribute 'question'"):
         _ = names["other"].question
 
@@ -62,16 +64,12 @@ def test_a_module_that_is_not_there_is_missed_when_it_is_used() -> None:
         _ = names["nowhere"].answer
 
 
-def test_printing_it_imports_nothing(other: str) -> None:
-    names: dict[str, Any] = {}
-    late(names, other=other)
+def test_printing_it_imports_nothing(other: str, names: dict[str, Any]) -> None:
     assert repr(names["other"]) == f"<{other}, imported when it is used>"
     assert other not in sys.modules
 
 
-def test_threads_that_meet_at_it_import_it_once(other: str) -> None:
-    names: dict[str, Any] = {}
-    late(names, other=other)
+def test_threads_that_meet_at_it_import_it_once(other: str, names: dict[str, Any]) -> None:
     kept, together = names["other"], Barrier(8)
 
     def use(_: int) -> list[str]:

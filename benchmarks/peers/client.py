@@ -1,21 +1,21 @@
-"""What the benchmark knows of a client: a name, ``setup`` and one method per operation.
+"""The interface of a benchmark client: a name, ``setup`` and one method per operation.
 
-A client is one file in ``clients/`` with a module variable ``client``. Its methods are all plain or all ``async``. An
-operation that its library lacks is a method it lacks.
+A client is one file in ``clients/`` with a module variable ``client``. Its methods are all plain or all ``async``. It
+leaves out the methods of operations that its library does not have.
 
-    setup(endpoint)   make the library's client; credentials and region are in the environment, too
+    setup(endpoint)   create the library's client; credentials and region are in the environment as well
     get()             one GetItem -> the order
     put()             build one order from Python values, and store it
     transact3()       build three orders, and store them in one TransactWriteItems, each on condition that it is new
     query(size)       one Query for the whole partition -> ``size`` orders
     batch_get100()    one BatchGetItem -> 100 orders
     batch_write25()   build 25 orders, and store them in one BatchWriteItem
-    close()           where connections have to be closed in an event loop
+    close()           only if connections must be closed in an event loop
 """
 
 from typing import Any, Literal
 
-# Nothing else is imported here: it would count as part of every client's cold start.
+# Import nothing else here: every import adds to the cold start of every client.
 
 OPERATIONS = {
     "get": ("get",),
@@ -29,10 +29,10 @@ OPERATIONS = {
 
 
 class Client:
-    """One way of using one library.
+    """One way to use one library.
 
-    ``gives`` is what its reads return: raw attribute values, dicts of Python values, objects with converted fields, or
-    entities whose every field is validated. ``imports`` is the statement a program would begin with.
+    ``gives`` says what its reads return: raw attribute values, dicts of Python values, objects with converted fields,
+    or entities with every field validated. ``imports`` is the import statement of a program that uses it.
     """
 
     name: str
@@ -42,11 +42,11 @@ class Client:
     note: str = ""
 
     def fields(self, found: Any) -> Any:
-        """The twelve values of what a read returned, by name; for attribute values, the item."""
+        """The twelve values of an order that a read returned, by name; for a client without mapping, the item."""
         return found
 
     def operation(self, name: str) -> tuple[Any, tuple[Any, ...]] | None:
-        """The method behind an operation, with its arguments; None where the library lacks it."""
+        """The method of an operation, with its arguments; None if the library does not have the operation."""
         method, *arguments = OPERATIONS[name]
         found = getattr(self, str(method), None)
         return None if found is None else (found, tuple(arguments))

@@ -1,4 +1,4 @@
-"""What a client costs before its first answer, in a fresh interpreter: importing, the first get, memory."""
+"""Measure the cold start of a client in a new interpreter: imports, the first get, memory."""
 
 import json
 import subprocess
@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from benchmarks.peers.environment import ROOT, surroundings
 
-# Timed from the interpreter's first own line, and importing nothing but what is measured until the time is taken.
-# Resident memory is what the process holds at that moment (Linux); the peak that getrusage knows includes its parent's.
+# The time starts at the first line of the program, which imports nothing else before the time is taken.
+# Resident memory is that of this moment (Linux). The peak from getrusage would include the memory of the parent.
 _PROGRAM = """
 import time
 wall, cpu = time.perf_counter(), time.process_time()
@@ -37,7 +37,7 @@ loop.run(client.get())
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Seconds and bytes; ``resident`` is None where the system does not tell."""
+    """Seconds and bytes; ``resident`` is None if the system does not report it."""
 
     wall: float
     cpu: float
@@ -45,12 +45,12 @@ class Start:
 
 
 def importing(python: str, statement: str) -> Start:
-    """A fresh interpreter that does nothing but import."""
+    """Start an interpreter that only imports."""
     return _started(python, statement)
 
 
 def first_get(python: str, module: str, endpoint: str, *, awaiting: bool) -> Start:
-    """A fresh interpreter that imports, declares the entity, makes the client and reads one order."""
+    """Start an interpreter that imports, declares the entity, creates the client and reads one order."""
     statement = _GET_AWAITING if awaiting else _GET
     return _started(python, statement.format(module=module, endpoint=endpoint))
 

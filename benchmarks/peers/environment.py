@@ -1,4 +1,4 @@
-"""The processes that the benchmark starts: which interpreter runs a client, and what it finds in its environment."""
+"""The interpreter and the environment variables of each client's process."""
 
 import os
 from collections.abc import Mapping
@@ -8,8 +8,8 @@ from benchmarks.peers import order
 
 ROOT = Path(__file__).parents[2]
 
-# In the order of the table's rows; the first is the reference. Each is a module in clients/, run by the interpreter
-# of a virtual environment of the repository's.
+# In the order of the rows of the report; the first one is the reference. Each is a module in clients/, run by the
+# interpreter of one of the repository's virtual environments.
 CLIENTS: Mapping[str, str] = {
     "raw_botocore": ".venv-peers",
     "boto3_table": ".venv-peers",
@@ -30,12 +30,12 @@ REFERENCE = next(iter(CLIENTS))
 
 
 def python_of(client: str) -> str:
-    """The interpreter that has a client's library."""
+    """The interpreter in whose environment a client's library is installed."""
     return str(ROOT / CLIENTS[client] / "bin" / "python")
 
 
 def surroundings() -> dict[str, str]:
-    """The environment of a client: credentials, a region, and nothing of the machine's own AWS or proxy settings."""
+    """Environment variables of a client: credentials and a region, without the machine's AWS and proxy settings."""
     kept = {
         name: value
         for name, value in os.environ.items()

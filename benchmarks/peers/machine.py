@@ -1,4 +1,4 @@
-"""Where figures were taken: without it they mean nothing to somebody else."""
+"""Describe the machine on which the figures were measured."""
 
 import os
 import platform

@@ -1,7 +1,8 @@
-"""The order that every client reads and writes: its Python values, its item, and the stub's answers about it.
+"""The order that every client reads and writes: its Python values, its item, and the stub's answers.
 
 Twelve attributes: five strings (two of them the key), three numbers (one a decimal), a boolean, a list of strings,
-a map and a time. A partition is named after how many orders it holds, so that a query's key says how long its page is.
+a map and a time. A partition is named after the number of its orders, so that the key of a query tells the stub how
+many to return.
 """
 
 import json
@@ -20,10 +21,10 @@ BATCH = 25
 ORDER = 42
 TRANSACTION = (42, 43, 44)
 
-# The one spelling of a time that every peer reads; pynamodb's attribute takes no other.
+# Every library reads this format of a time; pynamodb's attribute reads no other.
 _TIME = {"created_at": {"S": "2024-05-17T09:30:15.123456+0000"}}
 
-# The stub answers with items as the client itself would have stored them: by table, what differs from `item_of`.
+# The stub answers each client with items as that client stores them. By table: the differences from `item_of`.
 TABLES: Mapping[str, Mapping[str, Any]] = {
     "orders": _TIME,
     "orders-pydynantic": _TIME | {"__entity__": {"S": "order"}},
@@ -36,7 +37,7 @@ TABLES: Mapping[str, Mapping[str, Any]] = {
 
 
 def partition(size: int) -> str:
-    """The partition key of the customer with this many orders."""
+    """The partition key of the customer who has this many orders."""
     return f"CUSTOMER#{size:04d}"
 
 
@@ -45,7 +46,7 @@ def sort(number: int) -> str:
 
 
 def values_of(number: int, size: int = PAGE) -> dict[str, Any]:
-    """An order's Python values, made anew."""
+    """New Python values of an order."""
     return {
         "pk": partition(size),
         "sk": sort(number),
@@ -63,7 +64,7 @@ def values_of(number: int, size: int = PAGE) -> dict[str, Any]:
 
 
 def item_of(values: Mapping[str, Any]) -> dict[str, Any]:
-    """An order's item, written as somebody without a library writes it."""
+    """The item of an order, as you would write it without a mapping library."""
     address = values["address"]
     return {
         "pk": {"S": values["pk"]},
@@ -89,7 +90,7 @@ def item_of(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def stored(table: str, number: int, size: int = PAGE) -> dict[str, Any]:
-    """The item as the table holds it."""
+    """The item as it is stored in a client's table."""
     return {**item_of(values_of(number, size)), **TABLES[table]}
 
 

@@ -1,4 +1,4 @@
-"""From measurements to Markdown."""
+"""Turn measurements into a Markdown report."""
 
 import statistics
 from collections.abc import Callable, Mapping, Sequence
@@ -14,7 +14,7 @@ END = "<!-- bench-peers: end -->"
 
 @dataclass(slots=True)
 class Row:
-    """What was measured of one client: seconds of CPU per call by operation, one per round."""
+    """The measurements of one client: CPU seconds per call, by operation, one for each round."""
 
     name: str
     gives: str
@@ -23,12 +23,12 @@ class Row:
     first_gets: list[Start] = field(default_factory=list)
 
     def median(self, operation: str) -> float | None:
-        """The median over the rounds; None where the library lacks the operation."""
+        """The median over the rounds; None if the library does not have the operation."""
         found = self.cpu.get(operation)
         return statistics.median(found) if found else None
 
     def ratio(self, operation: str, unit: "Row") -> float | None:
-        """The median of each round's ratio to another client's, since a machine is not equally fast in all rounds."""
+        """The median of each round's ratio to another client: a machine is not equally fast in all rounds."""
         if not (operation in self.cpu and operation in unit.cpu):
             return None
         return statistics.median(map(truediv, self.cpu[operation], unit.cpu[operation]))
@@ -37,7 +37,7 @@ class Row:
 def document(
     rows: Sequence[Row], imports: Mapping[str, list[Start]], notes: Sequence[str], facts: Sequence[str]
 ) -> str:
-    """The whole report. The first row is the reference; ``imports`` are of what is no client."""
+    """The whole report. The first row is the reference; ``imports`` are measured for comparison."""
     operations = [name for name in OPERATIONS if any(name in row.cpu for row in rows)]
     parts = ["\n".join(f"- {fact}" for fact in [*facts, *_spread(rows)])]
     if operations:
@@ -82,7 +82,7 @@ def _cpu_table(rows: Sequence[Row], operations: Sequence[str]) -> str:
 
 
 def _faster(rows: Sequence[Row], operations: Sequence[str]) -> str:
-    """For every form of dynaorm and operation, all the peers that are faster. Other forms of dynaorm are no peers."""
+    """The libraries that are faster, for each dynaorm client and operation. dynaorm's own clients are not compared."""
     unit = rows[0]
     peers = [row for row in rows if not _is_own(row)]
     lines = []
@@ -128,7 +128,7 @@ def _own_import(rows: Sequence[Row], imports: Mapping[str, list[Start]]) -> str:
 
 
 def _spread(rows: Sequence[Row]) -> list[str]:
-    """How far the rounds lie apart, as the quartiles' distance over the median."""
+    """The interquartile distance of the rounds, divided by the median."""
     found = []
     for row in rows:
         for rounds in row.cpu.values():
@@ -157,6 +157,6 @@ def _megabytes(starts: Sequence[Start]) -> str:
 
 
 def _table(head: Sequence[str], lines: Sequence[Sequence[str]], *, words: int) -> str:
-    """A Markdown table whose first columns hold words and whose others hold numbers."""
+    """A Markdown table; the first columns hold words, the others numbers."""
     rule = ["---"] * words + ["---:"] * (len(head) - words)
     return "\n".join("| " + " | ".join(line) + " |" for line in [head, rule, *lines])

@@ -1,10 +1,10 @@
-"""Compares dynaorm with its peers, and prints a report in Markdown.
+"""Compare dynaorm with similar libraries, and print a Markdown report.
 
 Run: make bench-peers                       all clients and operations
      make bench-peers PEERS_ARGS="--write"  ... and write the report into docs/performance.md
 
-Every client is a process of its own. Rounds visit all of them, operation by operation and each time in another order,
-so that what the machine does meanwhile touches all alike; medians over the rounds are compared.
+Every client runs in a process of its own. Each round measures all of them, operation by operation and in another order,
+so that other load on the machine affects all alike. The medians over the rounds are compared.
 """
 
 import argparse
@@ -23,7 +23,7 @@ from benchmarks.peers.report import Row, document, replaced
 from benchmarks.peers.stub import stub_server
 
 PAGE = ROOT / "docs" / "performance.md"
-# What is no client, to compare imports with.
+# Measured only to compare the time of their imports.
 IMPORTS = {"Python alone": "pass", "pydantic": "from pydantic import BaseModel"}
 
 
@@ -32,7 +32,7 @@ class PeerError(Exception):
 
 
 class Peer:
-    """A client's process, seen from here."""
+    """The process of a client."""
 
     def __init__(self, module: str, endpoint: str) -> None:
         self.module = module
@@ -49,7 +49,7 @@ class Peer:
 
     def ask(self, *command: object) -> dict[str, Any]:
         assert self.process.stdin is not None
-        with contextlib.suppress(BrokenPipeError):  # the missing answer says it
+        with contextlib.suppress(BrokenPipeError):  # the missing answer is reported instead
             self.process.stdin.write(json.dumps(command) + "\n")
             self.process.stdin.flush()
         return self._answer()
@@ -75,13 +75,13 @@ class Peer:
 
 
 def reason(error: Exception) -> str:
-    """An error in one short line that names no folder of this machine."""
+    """An error as one short line, without the folders of this machine."""
     line, *_ = str(error).splitlines() or [type(error).__name__]
     return line.replace(f"{ROOT}/", "")[:300]
 
 
 def peers_of(modules: Sequence[str], endpoint: str, notes: list[str]) -> Iterator[Peer]:
-    """The clients that start. The others become notes."""
+    """The clients that could be started. The report has a note about each of the others."""
     for module in modules:
         progress(f"starting {module}")
         try:
@@ -91,7 +91,7 @@ def peers_of(modules: Sequence[str], endpoint: str, notes: list[str]) -> Iterato
 
 
 def repetitions(peer: Peer, operation: str, budget: float) -> int:
-    """How many calls fill the budget of CPU seconds, after the operation has been checked."""
+    """Check an operation, and return how many calls fit into the budget of CPU seconds."""
     peer.ask("verify", operation)
     peer.ask("measure", operation, 2)
     once: float = peer.ask("measure", operation, 5)["cpu"] / 5
@@ -101,7 +101,7 @@ def repetitions(peer: Peer, operation: str, budget: float) -> int:
 def planned(
     peers: Sequence[Peer], operations: Sequence[str], budget: float, notes: list[str]
 ) -> dict[str, list[tuple[Peer, int]]]:
-    """By operation, the clients that have it and pass its check, with their repetitions."""
+    """By operation, the clients that have it and pass the check, with their number of calls."""
     plan: dict[str, list[tuple[Peer, int]]] = {name: [] for name in operations}
     for peer in peers:
         progress(f"checking {peer.row.name}")
@@ -117,10 +117,10 @@ def planned(
 
 
 def measure(plan: dict[str, list[tuple[Peer, int]]], rounds: int) -> None:
-    """Fill the rows, interleaved: in every round each operation begins with another client.
+    """Measure the clients in turn: in every round, each operation begins with another client.
 
     Raises:
-        PeerError: a client that passed its check fails now. Figures of the others would not be of one run.
+        PeerError: a client that passed its check fails now; the figures of the others would not be of one run.
     """
     for number in range(rounds):
         progress(f"round {number + 1} of {rounds}")
@@ -132,7 +132,7 @@ def measure(plan: dict[str, list[tuple[Peer, int]]], rounds: int) -> None:
 
 
 def measure_cold(peers: Sequence[Peer], endpoint: str, rounds: int) -> dict[str, list[cold.Start]]:
-    """Fill the rows' cold starts; gives those of what is no client. A first round fills the bytecode caches."""
+    """Measure the cold starts; return those of the other imports. A first round fills the bytecode caches."""
     others: dict[str, list[cold.Start]] = {name: [] for name in IMPORTS}
     for number in range(rounds + 1):
         progress(f"cold start {number} of {rounds}")

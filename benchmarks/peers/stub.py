@@ -1,8 +1,8 @@
-"""A DynamoDB that gives the same answers for ever, so that only the client's own cost is measured.
+"""A stub of DynamoDB with fixed answers, so that only the client's own cost is measured.
 
-One process, HTTP/1.1 kept alive, the real service's headers with their checksum. What is answered depends on the
-operation, the table and the partition that the request names. ``GET /`` gives the requests since the last ``GET /``
-(the newest eight), by which the benchmark checks that a client asks for the whole work and asks once.
+One process that speaks HTTP/1.1 with kept-alive connections, and sends the headers of the real service with their
+checksum. The answer depends on the operation, the table and the partition in the request. ``GET /`` returns the
+requests since the last ``GET /`` (the newest eight): the benchmark uses them to check what a client sends.
 """
 
 import asyncio
@@ -98,7 +98,7 @@ async def _serve() -> None:
 
 @contextlib.contextmanager
 def stub_server() -> Iterator[str]:
-    """The endpoint of a stub in a process of its own."""
+    """Run the stub in a process of its own, and yield its endpoint."""
     command = [sys.executable, "-m", "benchmarks.peers.stub"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
         assert process.stdout is not None

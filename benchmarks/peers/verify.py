@@ -1,4 +1,4 @@
-"""Checks that a client does the whole of an operation before it is timed: what it returns, and what it asked for."""
+"""Check that a client sends the right request and returns the right values, before it is timed."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -19,7 +19,7 @@ _REQUESTS = {
     "batch_get100": "BatchGetItem",
     "batch_write25": "BatchWriteItem",
 }
-# Which orders a read returns, and the size of the partition they are in.
+# The orders that a read returns, and the size of their partition.
 _READS = {
     "get": ([order.ORDER], order.PAGE),
     "query100": (list(range(100)), 100),
@@ -29,24 +29,24 @@ _READS = {
 
 
 class Unequal(Exception):
-    """A client does less, more or something else than its peers."""
+    """A client does not do the same work as the others."""
 
 
 def overheard(endpoint: str) -> list[Any]:
-    """Every ``[operation, request]`` the stub received since this was last asked."""
+    """Every ``[operation, request]`` that the stub has received since the last call."""
     with build_opener(ProxyHandler({})).open(endpoint) as reply:
         found: list[Any] = json.load(reply)
         return found
 
 
 def check(client: Client, operation: str, result: Any, requests: list[Any]) -> None:
-    """Raise Unequal unless an operation gave the right orders by the right request.
+    """Check that an operation returned the right orders and sent the right request.
 
     Args:
-        client: whose operation it was.
+        client: the client that ran the operation.
         operation: a key of ``OPERATIONS``.
-        result: what its method returned.
-        requests: what the stub overheard meanwhile.
+        result: the return value of its method.
+        requests: the requests that the stub received meanwhile.
     """
     if [name for name, _ in requests] != [_REQUESTS[operation]]:
         asked = ", ".join(name for name, _ in requests) or "nothing"
@@ -61,7 +61,7 @@ def check(client: Client, operation: str, result: Any, requests: list[Any]) -> N
 
 
 def _writes(operation: str, request: Mapping[str, Any]) -> tuple[list[Any], list[int]]:
-    """The items that a request stores, and the numbers of the orders they should be."""
+    """The items that a request stores, and the numbers of the orders they should hold."""
     if operation == "put":
         return [request["Item"]], [order.ORDER]
     if operation == "batch_write25":
@@ -123,7 +123,7 @@ def _plain(value: Any) -> Any:
 
 
 def _comparable(value: Any) -> Any:
-    """A value in a form in which a float equals a decimal, and a text the time it spells."""
+    """A comparable form of a value: floats equal decimals, and texts equal the times they stand for."""
     match value:
         case bool() | None:
             return value

@@ -1,9 +1,9 @@
-"""One client in a process of its own. It reads commands from stdin, and answers each with one line of JSON.
+"""Run one client in a process of its own: read commands from stdin, and answer each with one line of JSON.
 
-    ["verify", operation]         -> {} where it does the whole work
-    ["measure", operation, times] -> {"cpu": seconds} of all the repetitions together
+    ["verify", operation]         -> {} if the check passes
+    ["measure", operation, times] -> {"cpu": seconds} for all repetitions together
 
-CPU is the whole process's: every thread, user and system, sockets included. The stub's is not in it.
+CPU time is that of the whole process: all threads, user and system. The stub runs in another process.
 """
 
 import asyncio
@@ -62,7 +62,7 @@ class Worker:
 
     def measure(self, name: str, times: int) -> dict[str, float]:
         method, arguments = self._operation(name)
-        self._finish(method(*arguments))  # the connection may have to be made anew
+        self._finish(method(*arguments))  # the connection may have to be opened again
         gc.collect()
         if self.loop is not None:
             return self.loop.run(_repeat_awaiting(method, arguments, times))
@@ -92,7 +92,7 @@ def _answers(module: str, endpoint: str) -> Iterator[dict[str, Any]]:
     try:
         worker = Worker(module, endpoint)
         yield worker.hello()
-    except Exception as error:  # noqa: BLE001 - whatever is wrong with a peer, the others are measured
+    except Exception as error:  # noqa: BLE001 - one broken client must not stop the others
         yield {"failed": f"{type(error).__name__}: {error}"}
         return
     for line in sys.stdin:

@@ -14,7 +14,7 @@ from dynaorm.errors import DynaormError
 from dynaorm.flow.integrity.finding import Finding
 from dynaorm.flow.integrity.mend import Mended
 from dynaorm.integrity.run import RunOptions, backfill, repair, verify
-from dynaorm.session.sync import Session
+from dynaorm.session.session import Session
 
 Work = Callable[..., Iterable[Finding | Mended]]
 

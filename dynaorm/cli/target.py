@@ -6,6 +6,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.table import Table
 from dynaorm.errors import UsageError
@@ -63,7 +64,9 @@ def tables_in(modules: Iterable[str]) -> list[Table]:
 def keep_totals(targets: Iterable[Table | type[Any]]) -> bool:
     """Whether totals are kept in what is named, or of it."""
     tables = map(_table_of, targets)
-    return any(one.aggregates or one.maintained for table in tables for one in table.mappings.values())
+    return any(
+        one.aggregates or one.maintained for table in tables for one in catalog_of(table).mappings.values()
+    )
 
 
 def table_names(pairs: Iterable[str], targets: Iterable[Table | type[Any]]) -> dict[str, str]:
@@ -96,9 +99,16 @@ def _reached(targets: Iterable[Table | type[Any]]) -> set[str]:
         table = left.pop()
         if table not in found:
             found[table] = None
-            kept_in = [one.target for source in table.mappings.values() for one in source.aggregates.values()]
+            kept_in = [
+                one.target
+                for source in catalog_of(table).mappings.values()
+                for one in source.aggregates.values()
+            ]
             left += [table.guards, *map(_table_of, kept_in)]
-            left += [one.table for one in (*table.guarded.values(), *table.counted.values())]
+            left += [
+                one.table
+                for one in (*catalog_of(table).guarded.values(), *catalog_of(table).counted.values())
+            ]
     return {table.name for table in found}
 
 

@@ -1,4 +1,4 @@
-"""What the user declared, compiled once per class: markers, codecs, templates, tables and mappings.
+"""Everything that follows from a user's class declarations, compiled once per class.
 
-Nothing here does I/O, and nothing here knows what a save will send.
+Nothing here does I/O or decides what a save sends; that belongs in ``plan`` and ``flow``.
 """

@@ -1,8 +1,8 @@
-"""Which markers a field carries, and whether each stands where it can only mean the field.
+"""The markers of a field, and the errors for markers in the wrong place.
 
-``Annotated[str, Unique()]``, ``Annotated[str | None, Unique()]``, ``Annotated[str, Unique()] | None`` and aliases of
-these are the field itself. In ``list[Annotated[str, Unique()]]`` a marker would mean the members, which dynaorm cannot
-honour, so it is refused rather than ignored.
+A marker applies to the field in ``Annotated[str, Unique()]``, ``Annotated[str | None, Unique()]``,
+``Annotated[str, Unique()] | None`` and aliases of these. In ``list[Annotated[str, Unique()]]`` it would apply to the
+members, which dynaorm does not support, so the class is refused.
 """
 
 from collections.abc import Iterator, Sequence
@@ -31,7 +31,7 @@ _SECRETS = (Secret, SecretStr, SecretBytes)
 
 @record
 class Marked:
-    """A field's type without its markers, the markers, and what is wrong with where they stand."""
+    """A field's type without its markers, the markers, and the problems with their places."""
 
     annotation: Any
     metadata: tuple[object, ...]
@@ -83,7 +83,7 @@ def accepts_none(annotation: Any) -> bool:
 
 
 def holds_secret(annotation: Any) -> bool:
-    """Whether a type is a pydantic secret, or has one anywhere inside: a member, a field of a nested record."""
+    """Whether a type is or contains a pydantic secret, in a member or a field of a nested record."""
     return _holds_secret(annotation, frozenset())
 
 
@@ -103,7 +103,7 @@ def _holds_secret(annotation: Any, seen: frozenset[Any]) -> bool:
 
 
 def _is_marker(one: object) -> bool:
-    """Whether it is a marker, or the class of one, which somebody forgot to call."""
+    """Whether it is a marker, or the class of one (a forgotten call)."""
     return isinstance(one, MARKERS) or (isinstance(one, type) and one in MARKERS)
 
 
@@ -112,10 +112,10 @@ def _kind(marker: object) -> str:
 
 
 def _named(annotation: Any) -> Any | None:
-    """What an alias or NewType stands for; None for another type."""
+    """The type behind an alias or NewType; None for any other type."""
     if isinstance(annotation, NewType):
         return annotation.__supertype__
-    # Aliases of the ``type`` statement are of another class than those of typing_extensions.
+    # An alias of the ``type`` statement and one of typing_extensions are of different classes.
     generic = getattr(get_origin(annotation), "__value__", None)
     return getattr(annotation, "__value__", None) if generic is None else generic[get_args(annotation)]
 
@@ -127,7 +127,7 @@ def _members(annotation: Any) -> tuple[Any, ...]:
 
 
 def _outer_markers(annotation: Any) -> Iterator[object]:
-    """Markers of an alias, or of the only member of ``X | None``: both mean the field."""
+    """Markers of an alias, or of the only member of ``X | None``: both apply to the field."""
     named = _named(annotation)
     if named is not None:
         yield from _outer_markers(named)
@@ -140,7 +140,7 @@ def _outer_markers(annotation: Any) -> Iterator[object]:
 
 
 def _inner_markers(annotation: Any, seen: frozenset[Any], *, outer: bool) -> Iterator[object]:
-    """Markers that mean a part of the value: members of a container or union, fields of a nested record."""
+    """Markers that apply to a part of the value: members of a container or union, fields of a nested record."""
     named = _named(annotation)
     if named is not None:
         if annotation not in seen:
@@ -162,7 +162,7 @@ def _inner_markers(annotation: Any, seen: frozenset[Any], *, outer: bool) -> Ite
 def _record_markers(kind: type, seen: frozenset[Any]) -> Iterator[object]:
     """Markers in the fields of a nested model, dataclass, typed dict or named tuple."""
     for annotation, metadata in _record_fields(kind):
-        # A nested model's fields may be renamed by Attribute: that is about how they are stored, not about identity.
+        # Attribute may rename the fields of a nested model; the other markers make no sense there.
         yield from (one for one in metadata if _is_marker(one) and not isinstance(one, Attribute))
         yield from _outer_markers(annotation)
         yield from _inner_markers(annotation, seen, outer=True)

@@ -1,7 +1,7 @@
-"""``Entity``, the class users derive from: all class magic is in this file.
+"""``Entity``, the base class of entities. All class magic is in this file.
 
-It keeps the keywords of the class statement, builds the mapping once pydantic has completed the class (forward
-references included), and carries the snapshot along when an entity is copied or pickled.
+It stores the keywords of the class statement, builds the mapping once pydantic has resolved all forward references,
+and gives copies and pickles of an entity its snapshot.
 """
 
 from collections.abc import Mapping
@@ -18,8 +18,8 @@ from dynaorm.entity.table import UNSET, Table, _Unset
 from dynaorm.errors import DeclarationError, UnknownField
 
 if TYPE_CHECKING:
-    # A class that names the metaclass itself is neither frozen nor not frozen to type checkers (PEP 681), so that
-    # ``class Point(Entity, frozen=True)`` is right.
+    # With this metaclass, type checkers take a class as neither frozen nor not frozen (PEP 681) and accept
+    # ``class Point(Entity, frozen=True)``.
     from pydantic._internal._model_construction import ModelMetaclass
 else:
     ModelMetaclass = type(BaseModel)
@@ -31,17 +31,17 @@ class Entity(BaseModel, metaclass=ModelMetaclass):
     ``class User(Entity, table=app, pk="USER#{user_id}", sk="PROFILE")``
 
     Keywords of the class statement:
-        table: the ``Table`` it lives in; None makes a plain model of a mapped class.
+        table: the ``Table`` that stores it; None makes a subclass of a mapped class a plain model.
         pk, sk: key templates of literal text and ``{field}`` or ``{field:spec}``.
-        name: a stable name, the value of the type attribute; default the class's.
+        name: a stable name, the value of the type attribute; default the name of the class.
         unique: composite unique constraints, ``{"name": ("field", ...)}``.
         versioned: True, or a sort key template with ``{version}`` (and ``{sk}``).
-        version_padding: digits to which version numbers are padded in keys (never that of the latest copy).
+        version_padding: digits to which version numbers in keys are padded, except in the key of the latest copy.
 
-    Everything else is pydantic's. Subclasses of a mapped class share its keys.
+    Other keywords are pydantic's. Subclasses of a mapped class share its keys.
 
     Raises:
-        DeclarationError: from the class statement, with every problem of the class.
+        DeclarationError: by the class statement, with every problem of the class.
     """
 
     __slots__ = (SLOT,)
@@ -101,18 +101,18 @@ E = TypeVar("E", bound=Entity)
 
 
 def _carry(source: Entity, copy: E) -> E:
-    # The snapshot is immutable, so copies share it.
+    # Copies share the snapshot because it is immutable.
     if (state := carried_by(source)) is not None:
         set_state(copy, state)
     return copy
 
 
 def detached(entity: E, /, **changes: Any) -> E:
-    """A new entity with the same values, ``changes`` applied: saving it inserts it, whatever the other was loaded from.
+    """A new entity with the same values and ``changes``. Saving it inserts it, even if the original was loaded.
 
     Raises:
-        UnknownField: a change is no field of the class.
-        InvalidValue: a value does not fit its field.
+        UnknownField: the name of a change is not a field of the class.
+        InvalidValue: a value is not valid for its field.
     """
     cls = type(entity)
     for name in changes:

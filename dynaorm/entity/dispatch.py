@@ -1,18 +1,20 @@
-"""Whose item is it: the class a stored item belongs to, or why it belongs to none.
+"""The class of a stored item: an entity class, a guard item, a version, a tombstone, or unknown.
 
-Rule 1. The type attribute decides where an item has one; the shape of its key where it has none.
-Rule 2. What looks like a guard item is one: a class whose key is a bare field refuses such values. Only where the class
-        has opted out, with ``{field:raw}``, is it a guard if it holds nothing that a guard does not.
-Rule 3. The classes of a table are looked up by what their keys begin with, so that a hundred classes cost no more
+Rule 1. An item with a type attribute is of the class it names. Otherwise its key decides.
+Rule 2. An item whose key looks like a guard item's is a guard, because a class whose key is a bare field refuses such
+        values. If the class has opted out with ``{field:raw}``, the item is a guard only if it has no attributes but
+        those of a guard.
+Rule 3. Classes are looked up by the literal text that their keys begin with, so that a hundred classes cost no more
         than one.
 """
 
 from collections.abc import Iterable, Mapping
 from enum import Enum
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
+from dynaorm.entity.declare.catalog import catalog_of, derived, type_in
 from dynaorm.entity.mapping.constraint import OWNER
-from dynaorm.entity.mapping.mapping import EntityMapping
+from dynaorm.entity.mapping.mapping import EntityMapping, part_matches
 from dynaorm.entity.table import Table
 from dynaorm.entity.template.key_part import KeyPart
 from dynaorm.item.value import Item
@@ -20,7 +22,7 @@ from dynaorm.record import record
 
 
 class NotAnEntity(Enum):
-    """An item that is no entity."""
+    """The kinds of items that are not entities."""
 
     GUARD = "guard"
     VERSION = "version"
@@ -29,21 +31,20 @@ class NotAnEntity(Enum):
 
 
 def classify(table: Table, item: Item) -> EntityMapping | NotAnEntity:
-    """The class of an item of a table, or what else it is. The item's keys (and type attribute) are enough."""
-    attribute = table.type_attribute
-    tag = item.get(attribute) if attribute is not None else None
+    """The class of an item, or its kind if it is not an entity. Only its key and type attribute are needed."""
+    tag = type_in(table, item)
     if tag is None:
         return _by_shape(table, item)
-    found: EntityMapping | None = table.mappings.get(tag.get("S", ""))
+    found = catalog_of(table).mappings.get(tag.get("S", ""))
     if found is None:
         return NotAnEntity.UNKNOWN
     return NotAnEntity.TOMBSTONE if found.is_tombstone(item) else found
 
 
 def _by_shape(table: Table, item: Item) -> EntityMapping | NotAnEntity:
-    shapes = _shapes_of(table)
+    shapes = key_beginnings(table)
     candidates = shapes.candidates(item)
-    found = next((mapping for mapping in candidates if _fits(mapping, item)), None)
+    found = next((mapping for mapping in candidates if mapping.key_matches(item)), None)
     if shapes.is_like_guard(item) and (found is None or _is_guard(found, item)):
         return NotAnEntity.GUARD
     if found is not None:
@@ -55,68 +56,52 @@ def _by_shape(table: Table, item: Item) -> EntityMapping | NotAnEntity:
     )
 
 
-def _fits(mapping: EntityMapping, item: Item) -> bool:
-    return all(_part_fits(part, item) for part in mapping.primary_parts)
-
-
-def _part_fits(part: KeyPart, item: Item) -> bool:
-    stored = _stored(part, item)
-    return stored is not None and part.match(stored) is not None
-
-
 def _is_guard(mapping: EntityMapping, item: Item) -> bool:
-    """Whether what looks like a guard, and has a key of this class, is one."""
+    """Whether an item is a guard although its key matches this class; the key looks like a guard's."""
     if any(part.bare for part in mapping.primary_parts):
         return True
     return item.keys() <= {*mapping.table.key_names, OWNER, mapping.table.ttl_attribute}
 
 
 def _is_version(mapping: EntityMapping, item: Item) -> bool:
-    if mapping.versioning is None or mapping.sort is None or not _part_fits(mapping.partition, item):
+    if mapping.versioning is None or mapping.sort is None or not part_matches(mapping.partition, item):
         return False
-    stored = _stored(mapping.sort, item)
+    stored = item.get(mapping.sort.attribute.name, {}).get(mapping.sort.attribute.kind)
     return stored is not None and mapping.versioning.template.number_in(stored) is not None
 
 
-def _stored(part: KeyPart, item: Item) -> str | bytes | None:
-    return item.get(part.attribute.name, {}).get(part.attribute.kind)
-
-
-# -- looking up by what a key begins with ------------------------------------------------------------------------------
+# -- looking up classes by the beginning of a key ----------------------------------------------------------------------
 
 _Beginning: TypeAlias = tuple[str, ...]
 
 
 @record
-class _Shapes:
-    """What tells the items of a table apart; made anew when a class has joined, so ``mappings`` is another dict.
+class KeyBeginnings:
+    """The classes of a table, by what their keys begin with.
 
     Attributes:
-        mappings, guarded: those of the table it was made of.
         names: the table's key attributes.
-        by_beginning: its classes by the literal texts that the parts of their primary keys begin with.
-        lengths: how long these texts are.
+        classes: the classes, by the literal texts that the parts of their primary keys begin with.
+        lengths: the lengths of these texts.
         constraints: the names that guard items begin with.
     """
 
-    mappings: Mapping[str, Any]
-    guarded: Mapping[object, Any]
     names: tuple[str, ...]
-    by_beginning: Mapping[_Beginning, tuple[EntityMapping, ...]]
+    classes: Mapping[_Beginning, tuple[EntityMapping, ...]]
     lengths: tuple[tuple[int, ...], ...]
     constraints: frozenset[str]
 
     def candidates(self, item: Item) -> list[EntityMapping]:
-        """The classes whose key may be this item's."""
+        """The classes that may have a key like this item's."""
         texts = [item.get(name, {}).get("S", "") for name in self.names]
         beginnings = dict.fromkeys(
             tuple(text[:length] for text, length in zip(texts, lengths, strict=True))
             for lengths in self.lengths
         )
-        return [mapping for one in beginnings for mapping in self.by_beginning.get(one, ())]
+        return [mapping for one in beginnings for mapping in self.classes.get(one, ())]
 
     def is_like_guard(self, item: Item) -> bool:
-        """Whether all key attributes are one text, and it begins with a constraint's name."""
+        """Whether all key attributes are the same text, which begins with the name of a constraint."""
         first, *others = (item.get(name, {}).get("S") for name in self.names)
         if first is None or any(other != first for other in others):
             return False
@@ -124,41 +109,35 @@ class _Shapes:
         return bool(found) and name in self.constraints
 
 
-def _shapes_of(table: Table) -> _Shapes:
-    found = table.shapes
-    if isinstance(found, _Shapes) and found.mappings is table.mappings and found.guarded is table.guarded:
-        return found
-    table.shapes = shapes = _shapes(table)
-    return shapes
+def key_beginnings(table: Table) -> KeyBeginnings:
+    """What the keys of a table's classes begin with."""
+    return derived(table, _key_beginnings)
 
 
-def _shapes(table: Table) -> _Shapes:
-    by_beginning: dict[_Beginning, tuple[EntityMapping, ...]] = {}
+def _key_beginnings(table: Table) -> KeyBeginnings:
+    classes: dict[_Beginning, tuple[EntityMapping, ...]] = {}
     for mapping in _families(table):
         beginning = tuple(literal_beginning(part) for part in mapping.primary_parts)
-        by_beginning[beginning] = (*by_beginning.get(beginning, ()), mapping)
-    lengths = dict.fromkeys(tuple(map(len, beginning)) for beginning in by_beginning)
-    return _Shapes(
-        mappings=table.mappings,
-        guarded=table.guarded,
+        classes[beginning] = (*classes.get(beginning, ()), mapping)
+    return KeyBeginnings(
         names=table.key_names,
-        by_beginning=by_beginning,
-        lengths=tuple(lengths),
-        constraints=frozenset(name for one in table.guarded.values() for name in one.constraints),
+        classes=classes,
+        lengths=tuple(dict.fromkeys(tuple(map(len, beginning)) for beginning in classes)),
+        constraints=frozenset(name for one in catalog_of(table).guarded.values() for name in one.constraints),
     )
 
 
 def _families(table: Table) -> Iterable[EntityMapping]:
-    """One class of each family, whose keys are those of all: the root, unless it is yet to be completed."""
+    """One class of each family, because a family shares its keys: the root, if it is complete."""
     found: dict[type, EntityMapping] = {}
-    for mapping in table.mappings.values():
+    for mapping in catalog_of(table).mappings.values():
         if mapping.root is mapping.entity or mapping.root not in found:
             found[mapping.root] = mapping
     return found.values()
 
 
 def literal_beginning(part: KeyPart) -> str:
-    """The literal text that the keys of a class begin with, those of versions included."""
+    """The literal text that begins all keys of a class, including those of its versions."""
     if part.attribute.kind != "S":
         return ""
     literal, template = "", part.template

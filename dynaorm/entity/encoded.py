@@ -1,6 +1,6 @@
-"""A field with an ``encode=`` of its own, stored in a key attribute: its text in that key is what ``encode`` gives.
+"""The text of a field with its own ``encode=`` in a key attribute that holds this field alone.
 
-Only there: in a template with other text or fields, or with a spec, a field is written as its type is.
+In a template with other text or fields, or with a spec, the text depends on the field's type, not on ``encode=``.
 """
 
 from collections.abc import Callable
@@ -8,7 +8,8 @@ from decimal import Decimal
 from typing import Any, Final
 
 from dynaorm.entity.table import KeyKind
-from dynaorm.entity.text.scalar import Scalar, scalar_of
+from dynaorm.entity.text.of_type import scalar_of
+from dynaorm.entity.text.scalar import Scalar
 from dynaorm.item.value import AttributeValue
 from dynaorm.record import replace
 
@@ -18,7 +19,7 @@ _TYPES: Final[dict[KeyKind, type]] = {"S": str, "N": Decimal, "B": bytes}
 def encoded_scalar(
     encode: Callable[[Any], AttributeValue], decode: Callable[[AttributeValue], Any], kind: KeyKind
 ) -> Scalar:
-    """What writes a field into a key attribute of this type with its own encoding.
+    """The scalar that writes a field into a key attribute of type ``kind`` with the field's own encoding.
 
     Example:
         >>> day = encoded_scalar(lambda at: {"S": f"{at:%d.%m.%Y}"}, lambda av: parse(av["S"]), "S")

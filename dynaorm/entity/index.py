@@ -3,20 +3,18 @@
 from dataclasses import dataclass
 from typing import Any, Generic, TypeAlias, TypeVar
 
-from pydantic_core import CoreSchema, core_schema
+from dynaorm.entity.declaration import Declaration
 
 TemplateText: TypeAlias = str | tuple[str, ...]
 E = TypeVar("E")
 
 
-class Index(property):
+class Index(Declaration):
     """The key templates under which a class appears in one of its table's indexes.
 
-    ``by_status = Index("GSI1", pk="STATUS#{status}", sk="{created_at}")``. A template may be left out where the
-    index's key attribute is a key of the table (it takes that key's template) or the stored name of a field. An item
-    for which any part is None is not in the index.
-
-    It derives from ``property`` so that pydantic takes it for no field, annotated as ``ClassVar`` or not at all.
+    ``by_status = Index("GSI1", pk="STATUS#{status}", sk="{created_at}")``. You can omit a template if the index's key
+    attribute is a key of the table (whose template it takes) or the stored name of a field. An entity for which any
+    part is None is not in the index.
     """
 
     def __init__(self, name: str, *, pk: TemplateText | None = None, sk: TemplateText | None = None) -> None:
@@ -24,17 +22,8 @@ class Index(property):
         self.index_name = name
         self.pk_text = pk
         self.sk_text = sk
-        self.attribute_name = ""
 
-    def __set_name__(self, owner: type, name: str) -> None:
-        self.attribute_name = name
-
-    @classmethod
-    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> CoreSchema:
-        # Annotated as ``Index`` it is a field all the same: the declaration refuses that, in words of its own.
-        return core_schema.any_schema()
-
-    def __get__(  # type: ignore[override]  # a property is itself on the class, and this one is not
+    def __get__(  # type: ignore[override]  # a property gives itself on the class; an index gives an IndexOf
         self, instance: object, owner: type[E] | None = None
     ) -> "IndexOf[E]":
         entity: Any = type(instance) if owner is None else owner
@@ -46,9 +35,9 @@ class Index(property):
 
 @dataclass(
     frozen=True, slots=True
-)  # no record: type checkers would take ``index`` for a descriptor of the class
+)  # not @record: type checkers would treat ``index`` as a descriptor of the class
 class IndexOf(Generic[E]):
-    """A class's place in an index, as a query names it: ``Ticket.by_status``. A subclass has its own."""
+    """A class's place in an index, as a query names it: ``Ticket.by_status``. Each subclass has its own."""
 
     entity: type[E]
     index: Index

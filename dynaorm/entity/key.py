@@ -17,12 +17,12 @@ class Key(Generic[E]):
     Attributes:
         entity: the class; None for the key of an item that no class of the table understands.
         fields: the fields of the key.
-        primary_key: the rendered key, as DynamoDB attribute values.
+        primary_key: the rendered key, as attribute values.
 
     Raises:
-        UnknownField: a keyword is no field of the class's primary key.
+        UnknownField: a keyword is not a field of the class's primary key.
         InvalidValue: a value cannot be part of the key.
-        UsageError: a field of the key is missing, or it is an entity's object instead of a class.
+        UsageError: a field of the key is missing, or an object was given instead of a class.
     """
 
     __slots__ = ("entity", "fields", "primary_key")
@@ -72,12 +72,12 @@ def _restore(entity: type[E] | None, fields: Mapping[str, Any], primary_key: Ite
 
 
 def sought_key(entity: type[E], fields: Mapping[str, Any]) -> Key[E]:
-    """What was asked for, where no key was given: it names the class and fields for an error."""
+    """A key without ``primary_key``, which names the class and fields in an error."""
     return _restore(entity, fields, {})
 
 
 def check_key_fields(mapping: EntityMapping, fields: Mapping[str, Any]) -> None:
-    """Raises UnknownField, UsageError where these are not exactly the fields of the primary key."""
+    """Raises UnknownField or UsageError unless these are exactly the fields of the primary key."""
     wanted = mapping.key_fields
     if len(fields) == len(wanted) and all(map(fields.__contains__, wanted)):
         return
@@ -93,7 +93,7 @@ def check_key_fields(mapping: EntityMapping, fields: Mapping[str, Any]) -> None:
 
 
 def stored_key(mapping: EntityMapping, primary_key: Mapping[str, AttributeValue]) -> Key[Any]:
-    """The key of an item of this class, its fields as far as the templates give them back."""
+    """The key of an item of this class, with the fields that its templates give back."""
     fields: dict[str, Any] = {}
     for part in mapping.primary_parts:
         stored = primary_key[part.attribute.name]
@@ -103,20 +103,13 @@ def stored_key(mapping: EntityMapping, primary_key: Mapping[str, AttributeValue]
 
 
 def found_key(mappings: Mapping[str, EntityMapping], primary_key: Item) -> Key[Any]:
-    """The key of an item, with the class whose templates it fits; without one where none does."""
-    for mapping in mappings.values():
-        parts = mapping.primary_parts
-        stored = [primary_key.get(part.attribute.name, {}).get(part.attribute.kind) for part in parts]
-        if all(
-            value is not None and part.match(value) is not None
-            for part, value in zip(parts, stored, strict=True)
-        ):
-            return stored_key(mapping, primary_key)
-    return _restore(None, {}, primary_key)
+    """The key of an item, with the first class whose templates it matches; with no class if none does."""
+    found = next((one for one in mappings.values() if one.key_matches(primary_key)), None)
+    return stored_key(found, primary_key) if found is not None else _restore(None, {}, primary_key)
 
 
 def identity(primary_key: Item) -> tuple[tuple[str, str, object], ...]:
-    """A hashable form of a primary key; numbers are one key however they are spelled."""
+    """A hashable form of a primary key."""
     found = []
     for name, value in primary_key.items():
         ((kind, content),) = value.items()

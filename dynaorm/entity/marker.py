@@ -1,4 +1,4 @@
-"""What a user writes inside ``Annotated`` to say how a field is stored."""
+"""The markers inside ``Annotated`` that say how a field is stored."""
 
 from collections.abc import Callable
 from typing import Any
@@ -15,8 +15,8 @@ class Unique:
         name: the constraint's name, the part before ``#`` in the guard item's key; default the stored name.
         scope: fields within which the value is unique (``scope=("tenant",)``).
         normalize: a pure function of the value, applied before comparing (``str.casefold``).
-        when: a pure function of the entity; where it is false the value is not claimed.
-        shared: several classes of the table claim values of one common constraint. Every one of them must say so.
+        when: a pure function of the entity; a value for which it is false is not claimed.
+        shared: several classes of the table share this constraint. Every one of them must declare it so.
     """
 
     name: str | None = None
@@ -43,12 +43,12 @@ class Unique:
 
 @record
 class Versioned:
-    """A change of this field writes a new version; unmarked fields of the class do not."""
+    """Changing this field writes a new version. In a class with such fields, changing any other field writes none."""
 
 
 @record
 class InKey:
-    """The field lives in the key alone: it is not stored again, but read back by matching the key."""
+    """The field is stored in the key alone. It is read back by matching the key."""
 
 
 @record
@@ -58,12 +58,12 @@ class ExpiresAt:
 
 @record
 class Attribute:
-    """How a field is called and written in the stored item.
+    """The name and encoding of a field in the stored item.
 
     Args:
         name: the attribute's name; default the field's.
-        formerly: older names, read when ``name`` is absent; the next save that changes the item renames them.
-        encode: value to DynamoDB attribute value (``{"S": ...}``), for types dynaorm does not know.
+        formerly: older names, read if ``name`` is absent. The next save that changes the item renames the attribute.
+        encode: turns a value into an attribute value (``{"S": ...}``), for types dynaorm does not know.
         decode: the reverse.
     """
 

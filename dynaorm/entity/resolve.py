@@ -1,4 +1,4 @@
-"""Paths of field names become paths of attribute names, and Python values the field's attribute values."""
+"""Turns paths of field names into paths of attribute names, and Python values into attribute values of the field."""
 
 from typing import Literal
 
@@ -6,15 +6,17 @@ from dynaorm.entity.codec.of_type import Codec
 from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.errors import UnknownField, UsageError
-from dynaorm.item.condition import Path
+from dynaorm.item.path import Path
 from dynaorm.item.value import AttributeValue, Item
 
 
 class FieldResolver:
-    """Resolves what ``F`` builds against one class; with a stored item, by the names it still has there.
+    """Resolves the paths and values of ``F`` expressions against one class.
+
+    Given a stored item, it uses the attribute names that the item has, including former ones.
 
     Raises:
-        UnknownField: a path does not begin with, or go through, a field.
+        UnknownField: a step of a path is not a field.
         InvalidValue: a value is not of its field's type.
         UsageError: a field has no attribute to compare or change.
     """
@@ -57,10 +59,10 @@ class FieldResolver:
         try:
             return wanted.encode(value)
         except ValueError as problem:
-            raise self._mapping.invalid(name, value, str(problem)) from self._mapping.told(name, problem)
+            raise self._mapping.invalid(name, value, str(problem)) from self._mapping.cause_of(name, problem)
 
     def codec(self, path: Path) -> Codec:
-        """The codec of what a path leads to."""
+        """The codec of the value at a path."""
         return self._walk(path)[1]
 
     def field(self, path: Path) -> FieldMapping:

@@ -1,10 +1,10 @@
-"""What an entity remembers of the item it was loaded from or saved as.
+"""The snapshot of an entity: the item it was loaded from or saved as.
 
-The snapshot is immutable and shared by copies of the entity; replacing it is the only way to change it.
+Copies of an entity share its snapshot, which is immutable. A change replaces it.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 from dynaorm.entity.page import ReplyPage
 from dynaorm.item.value import AttributeValue, Item
@@ -34,9 +34,10 @@ class Loaded(NamedTuple):
     """A snapshot.
 
     Attributes:
-        item: the main item as stored, attributes unknown to the class included. Never mutated.
-        defaults: what fields absent from the item took at load, encoded: not a change until they differ from it.
-        read_only: it was read at a version; only reads may use it.
+        item: the main item as stored, including attributes unknown to the class. Never mutated.
+        defaults: the encoded defaults of fields that were absent from the item. They count as changed only once they
+            differ from these.
+        read_only: the entity was read at a version and cannot be saved.
     """
 
     item: Item
@@ -45,12 +46,12 @@ class Loaded(NamedTuple):
 
 
 class LazyItem(NamedTuple):
-    """A snapshot yet to be taken out of the page it came on.
+    """A snapshot whose item has not been parsed yet.
 
     Attributes:
-        page: the items of an answer.
-        place: which of them it is.
-        defaults: a snapshot's, or what finds them in the item.
+        page: the items of the reply.
+        place: the position of the item in the page.
+        defaults: those of the snapshot, or a function that finds them for the item.
     """
 
     page: ReplyPage
@@ -62,9 +63,26 @@ class LazyItem(NamedTuple):
         return self.page[self.place]
 
     def loaded(self) -> Loaded:
-        """The snapshot."""
+        """The snapshot, with its item parsed."""
         item = self.item
         return Loaded(item, self.defaults(item) if callable(self.defaults) else self.defaults)
+
+
+class PendingEffect(Protocol):
+    """What becomes of an entity once the outcome of a write is known."""
+
+    @property
+    def state(self) -> Loaded | None:
+        """The entity's next snapshot; None: it is new again."""
+
+    def for_object(self, entity: Any, values: Mapping[str, Any] | None = None, /) -> "PendingEffect":
+        """The same for another object, with other values if given."""
+
+    def apply(self) -> None:
+        """Give the object its next snapshot: the write is in effect."""
+
+    def settle_as_before(self) -> None:
+        """Give the object its former snapshot: the write is not in effect."""
 
 
 @record
@@ -72,34 +90,36 @@ class Unsettled:
     """A write was sent for the entity and its outcome is not known.
 
     Attributes:
-        plan: what was sent.
+        plan: the plan that was sent.
         effect: what becomes of the entity if the plan is in effect; copies of the entity share it.
-        state: what was known before.
+        state: the snapshot before the write.
     """
 
-    plan: Any
-    effect: Any
+    plan: object
+    effect: PendingEffect
     state: Loaded | None
 
 
 def state_of(entity: object) -> Loaded | None:
     """The entity's snapshot; None for a new one."""
-    found = slot_of(entity)
+    found = carried_by(entity)
+    if isinstance(found, LazyItem):
+        found = slot_of(entity)
     return found.state if isinstance(found, Unsettled) else found
 
 
-# Past pydantic's own __getattr__, which takes a microsecond to say that the slot is empty.
+# Bypasses pydantic's __getattr__, which takes a microsecond for an empty slot.
 _slot: Final = object.__getattribute__
 
 
 def unsettled_of(entity: object) -> Unsettled | None:
-    """The write whose outcome has to be settled before the entity's next one; None where everything is known."""
+    """The write of unknown outcome that must be settled before the entity's next write; None if there is none."""
     found = carried_by(entity)
     return found if isinstance(found, Unsettled) else None
 
 
 def slot_of(entity: object) -> Loaded | Unsettled | None:
-    """What the entity carries, taken off its page: from then on the entity keeps its own item alone alive."""
+    """The state of an entity, with its item parsed, so that the entity no longer keeps the whole reply in memory."""
     found = carried_by(entity)
     if isinstance(found, LazyItem):
         found = found.loaded()
@@ -108,12 +128,13 @@ def slot_of(entity: object) -> Loaded | Unsettled | None:
 
 
 def place_of(entity: object) -> LazyItem:
-    """Where an entity that was just read came from."""
+    """The unparsed snapshot of an entity that was just read."""
     found: LazyItem = _slot(entity, SLOT)
     return found
 
 
 def carried_by(entity: object) -> Loaded | LazyItem | Unsettled | None:
+    """The state of an entity as it is, parsed or not."""
     try:
         found: Loaded | LazyItem | Unsettled | None = _slot(entity, SLOT)
     except AttributeError:

@@ -1,14 +1,14 @@
-"""Where entities live: a table, its keys and its indexes, as declared.
+"""The declaration of a table: its keys and its indexes.
 
-A ``Table`` is compared by identity: two objects with one name are two declarations. It also remembers the classes
-mapped to it, which is how a stored item finds its class and how two classes whose keys could meet are refused.
+A ``Table`` is compared by identity: two objects with one name are two declarations.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import field
 from enum import Enum
 from functools import cached_property
-from typing import Any, Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from dynaorm.errors import DeclarationError
 from dynaorm.record import record
@@ -109,6 +109,29 @@ class LocalIndex:
         return f"LocalIndex({self.name!r})"
 
 
+@record(eq=False)
+class TableRules:
+    """What the classes of a table demand of its items. ``declare.catalog.Catalog`` adds the classes themselves.
+
+    Attributes:
+        ttl_attribute: the attribute by which DynamoDB expires items; None where no class has one.
+        reserved: keys that no entity may have: the key attribute, how such keys begin, and what they are keys of.
+        maintained: the fields that hold totals: class name to field to the ``Aggregate`` that maintains it.
+        is_counted: whether a total, here or in another table, depends on the items of this table.
+    """
+
+    ttl_attribute: str | None = None
+    reserved: tuple[tuple[str, re.Pattern[str], str], ...] = ()
+    maintained: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    is_counted: bool = False
+
+    def reserved_for(self, key: KeyAttribute, text: str) -> str | None:
+        """What a key with this text would be taken for: a guard item or a version; None for neither."""
+        return next(
+            (what for name, begins, what in self.reserved if name == key.name and begins.match(text)), None
+        )
+
+
 class Table:
     """Where entities are stored.
 
@@ -117,10 +140,10 @@ class Table:
         pk: the partition key: an attribute name (a string key), ``NumberKey(name)`` or ``BinaryKey(name)``.
         sk: the sort key likewise; None for a table with a partition key only.
         indexes: its ``GlobalIndex`` and ``LocalIndex`` declarations.
-        type_attribute: the attribute that tells an item's class; None where items carry none.
-        revision_attribute: the attribute that changes with every write; None where items carry none.
-        guard_table: another table that holds the guard items of this one's unique values.
-        key_fields: ``"stored"`` repeats the fields of the primary key as attributes, ``"in_key"`` leaves them in
+        type_attribute: the attribute that names an item's class; None for none.
+        revision_attribute: the attribute that changes with every write; None for none.
+        guard_table: another table for the guard items of this table's unique values.
+        key_fields: ``"stored"`` also stores the fields of the primary key as attributes; ``"in_key"`` stores them in
             the key alone.
 
     Raises:
@@ -150,19 +173,8 @@ class Table:
         self.revision_attribute = revision_attribute
         self.guard_table = guard_table
         self.key_fields = key_fields
-        # Kept by the registry: the classes stored here by name, those whose guards are here, those that keep totals
-        # here, and what follows from them: the TTL attribute, what a bare key must not begin with, the fields that
-        # hold totals (class name -> field -> whose), whether any total depends on what is stored here, by what shapes
-        # a key finds its class, and what reads answers without taking them apart.
-        self.mappings: dict[str, Any] = {}
-        self.guarded: dict[object, Any] = {}
-        self.counted: dict[object, Any] = {}
-        self.maintained: dict[str, dict[str, str]] = {}
-        self.is_counted = False
-        self.shapes: Any = None
-        self.wire: Any = None
-        self.ttl_attribute: str | None = None
-        self.reserved: tuple[tuple[str, re.Pattern[str], str], ...] = ()
+        # Replaced by the registry whenever a class joins the table.
+        self.rules = TableRules()
         if problems := tuple(dict.fromkeys(_problems(self, indexes))):
             raise DeclarationError(entity=f"Table({name!r})", problems=problems)
 
@@ -178,7 +190,7 @@ class Table:
 
     @property
     def kinds(self) -> dict[str, KeyKind]:
-        """The type of every key attribute, those of the indexes included."""
+        """The type of every key attribute of the table and its indexes."""
         found = {key.name: key.kind for key in self.keys}
         for index in self.indexes.values():
             found |= {key.name: key.kind for _, side in _sides(index) for key in side}
@@ -189,13 +201,10 @@ class Table:
         """The table that holds the guard items: this one, or its ``guard_table``."""
         return self.guard_table or self
 
-    def reserved_for(self, key: KeyAttribute, text: str) -> str | None:
-        """What a key with this text would be taken for: a guard item or a version; None for neither."""
-        if not self.reserved:
-            return None
-        return next(
-            (what for name, begins, what in self.reserved if name == key.name and begins.match(text)), None
-        )
+    @property
+    def ttl_attribute(self) -> str | None:
+        """The attribute by which DynamoDB expires items; None where no class has one."""
+        return self.rules.ttl_attribute
 
     def __repr__(self) -> str:
         return f"Table({self.name!r})"

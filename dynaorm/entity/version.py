@@ -1,4 +1,4 @@
-"""One version of an entity, as history gives it."""
+"""One version of an entity, as ``history`` returns it."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -14,13 +14,13 @@ E = TypeVar("E")
 
 @record
 class Version(Generic[E]):
-    """What was saved as one version.
+    """One saved version of an entity.
 
     Attributes:
-        number: 1 for the first; numbers are never used twice.
+        number: 1 for the first version; a number is never used twice.
         at: when it was saved (UTC).
-        values: the fields it holds.
-        entity: the entity as it was, read-only; None where the class versions some fields only.
+        values: its fields.
+        entity: the entity as saved, read-only; None if the class versions only some fields.
     """
 
     number: int
@@ -30,7 +30,7 @@ class Version(Generic[E]):
 
 
 def time_of(mapping: EntityMapping, item: Item) -> datetime:
-    """When a version was saved, or a tombstone left. Raises DecodeError."""
+    """When a version was saved or an entity was deleted, by its item. Raises DecodeError."""
     stored = item.get(VERSION_AT, {})
     try:
         return parse_datetime(stored["S"])
@@ -40,10 +40,10 @@ def time_of(mapping: EntityMapping, item: Item) -> datetime:
 
 
 def version_of(mapping: EntityMapping, main_key: Item, number: int, item: Item) -> Version[Any]:
-    """A version as its item holds it; ``main_key`` is the primary key of the latest copy.
+    """The version in an item; ``main_key`` is the primary key of the latest copy.
 
     Raises:
-        DecodeError: the item does not fit the class, or is another version's.
+        DecodeError: the item is not valid for the class, or belongs to another version.
     """
     assert mapping.versioning is not None
     image = {**item, **main_key}

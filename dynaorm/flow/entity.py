@@ -18,7 +18,7 @@ from dynaorm.item.update import Change, SetTo
 from dynaorm.plan.edit import touched
 from dynaorm.plan.image import writable_state
 from dynaorm.plan.intent import Edit, Save
-from dynaorm.plan.known import Known, ident_of
+from dynaorm.plan.reads import Reads, ident_of
 
 
 def refresh(entity: Any, context: Context) -> Flow[Any]:
@@ -43,7 +43,7 @@ def refresh(entity: Any, context: Context) -> Flow[Any]:
 
 
 def take_over(entity: Any, fresh: Any) -> Any:
-    """Let an object become what was read; a frozen one, or one whose stored class is another, is replaced."""
+    """Give an object the values and state that were read. A frozen object, or one of another class, is replaced."""
     if type(entity) is not type(fresh) or type(entity).model_config.get("frozen"):
         return fresh
     values = vars(entity)
@@ -112,9 +112,9 @@ def restore(named: Any, version: int, context: Context) -> Flow[Any]:
     else:
         entity = target.mapping.hydrate(copy)
         vars(entity).update(found.values)
-    known = Known({ident_of(target.mapping.table, target.key): copy})
+    reads = Reads({ident_of(target.mapping.table, target.key): copy})
     try:
-        yield from commit([Save(entity)], context, known=known)
+        yield from commit([Save(entity)], context, reads=reads)
     except BaseException:  # also what stops the program in the middle: Ctrl-C, a cancelled task
         _wait_for(named, entity)
         raise
@@ -122,10 +122,10 @@ def restore(named: Any, version: int, context: Context) -> Flow[Any]:
 
 
 def _wait_for(named: Any, entity: Any) -> None:
-    """Let the caller's object settle a restoration whose outcome is not known, and become what was restored."""
+    """Let the caller's object settle a restoration whose outcome is not known, and take its values if it was made."""
     unsettled = unsettled_of(entity)
     if unsettled is not None and type(named) is type(entity):
-        effect = unsettled.effect._replace(entity=named, values=dict(vars(entity)))
+        effect = unsettled.effect.for_object(named, dict(vars(entity)))
         set_state(named, Unsettled(unsettled.plan, effect, state_of(named)))
 
 

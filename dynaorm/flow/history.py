@@ -1,7 +1,7 @@
 """Reading, pruning and purging the versions of an entity.
 
-Versions are read by key: the latest copy knows the newest number, so every version's key is known too. Nothing is
-searched for, numeric order comes by itself, and version 10 cannot be mistaken for version 1.
+Versions are read by key. The latest copy has the number of the newest version, which gives the keys of all versions.
+So no Query is needed, versions come in numeric order, and version 10 cannot be taken for version 1.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,7 +12,7 @@ from dynaorm.entity.key import identity
 from dynaorm.entity.mapping.mapping import DELETED, VERSION, VERSION_AT, EntityMapping
 from dynaorm.entity.version import Version, time_of, version_of
 from dynaorm.errors import EntityNotFound, NotVersioned, UsageError
-from dynaorm.flow.commit import setting_of
+from dynaorm.flow.commit import unit_of_work
 from dynaorm.flow.protocol.call import Call, Flow, Refusal
 from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.read import BATCH_GET_LIMIT, answered, get_item, get_items, refused
@@ -24,29 +24,29 @@ from dynaorm.item.size import ACTION_LIMIT
 from dynaorm.item.value import Item
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import Planned, Purpose
-from dynaorm.plan.stamp import version_key
+from dynaorm.plan.versions import version_key
 
 
 def check_versioned(mapping: EntityMapping) -> None:
-    """Raises NotVersioned for a class that keeps no versions."""
+    """Raises NotVersioned if the class keeps no versions."""
     if mapping.versioning is None:
         raise NotVersioned(entity=mapping.entity.__name__)
 
 
 def latest(target: Target, context: Context) -> Flow[Item | None]:
-    """The latest copy, live or a tombstone, read consistently; None where the entity never was."""
+    """Read the latest copy, live or a tombstone, strongly consistent; None if the entity was never stored."""
     check_versioned(target.mapping)
     table = context.table_name(target.mapping.table.name)
     return (yield from get_item(table, target.key, context, consistent=True))
 
 
 def newest(target: Target, copy: Item) -> int:
-    """The number of the newest version a latest copy knows of; 0 for none. Raises DecodeError."""
+    """Return the number of the newest version according to a latest copy; 0 for none. Raises DecodeError."""
     return target.mapping.version_of(copy) or 0
 
 
 def at_version(target: Target, number: int, context: Context) -> Flow[Version[Any] | None]:
-    """One version; None where it was never written, or was pruned. Raises UsageError, DecodeError."""
+    """Read one version; None if it was never written, or was pruned. Raises UsageError, DecodeError."""
     mapping = target.mapping
     check_versioned(mapping)
     if type(number) is not int or number < 1:
@@ -60,7 +60,7 @@ def at_version(target: Target, number: int, context: Context) -> Flow[Version[An
 
 
 def as_of(target: Target, at: datetime, context: Context) -> Flow[Version[Any] | None]:
-    """The version that was the newest at a time; None before the first, and once it was deleted."""
+    """Read the version that was the newest at a time; None before the first version and after the deletion."""
     check_aware(at, "as_of")
     copy = yield from latest(target, context)
     if copy is None or (DELETED in copy and time_of(target.mapping, copy) <= at):
@@ -75,21 +75,21 @@ def as_of(target: Target, at: datetime, context: Context) -> Flow[Version[Any] |
 
 
 def check_aware(at: datetime, name: str) -> None:
-    """Raises UsageError for a datetime without a time zone, and for what is none."""
+    """Raises UsageError if the value is not a datetime, or has no time zone."""
     if not isinstance(at, datetime):
         raise UsageError(
-            problem=f"{name}={at!r} is no datetime", remedy="give one with a time zone (datetime.now(UTC))"
+            problem=f"{name}={at!r} is not a datetime", remedy="give one with a time zone (datetime.now(UTC))"
         )
     if at.tzinfo is None:
         raise UsageError(problem=f"{name}={at!r} has no time zone", remedy="give it one (datetime.now(UTC))")
 
 
 def page(target: Target, upper: int, context: Context) -> Flow[tuple[list[Version[Any]], int]]:
-    """Up to 100 versions from number ``upper`` down, newest first, and where to go on; 0 at the end."""
+    """Read up to 100 versions from number ``upper`` down, newest first, and the number of the next; 0 at the end."""
     numbers = _downwards(upper)
     items = yield from _version_items(target, numbers, context)
     versions = [version_of(target.mapping, target.key, one, items[one]) for one in numbers if one in items]
-    # Versions are pruned from the oldest up, so a page without any has nothing below it.
+    # Versions are pruned from the oldest up, so there is nothing below an empty page.
     return versions, (numbers[-1] - 1 if versions else 0)
 
 
@@ -107,7 +107,7 @@ def _version_items(target: Target, numbers: Sequence[int], context: Context) -> 
 
 
 def _stored_versions(target: Target, upper: int, context: Context) -> Flow[dict[int, Item]]:
-    """The items of every stored version by number, oldest first."""
+    """Read the items of all stored versions by number, oldest first."""
     found: dict[int, Item] = {}
     while upper > 0:
         numbers = _downwards(upper)
@@ -118,13 +118,13 @@ def _stored_versions(target: Target, upper: int, context: Context) -> Flow[dict[
 
 
 def prune(target: Target, context: Context, *, keep: int | None, older_than: datetime | None) -> Flow[int]:
-    """Delete old versions, oldest first; how many were deleted. The newest one stays in any case.
+    """Delete old versions, oldest first, and return how many were deleted. The newest version always stays.
 
-    Stopped anywhere, it leaves a history without gaps, and can be called again.
+    An interrupted call leaves a history without gaps, and can be repeated.
 
     Raises:
         UsageError: neither or both of ``keep`` and ``older_than`` were given.
-        EntityNotFound: the entity never was.
+        EntityNotFound: the entity was never stored.
     """
     if (keep is None) == (older_than is None) or (keep is not None and not _is_count(keep)):
         raise UsageError(
@@ -143,9 +143,9 @@ def prune(target: Target, context: Context, *, keep: int | None, older_than: dat
     for number, item in stored.items():
         doomed = number <= kept if older_than is None else time_of(target.mapping, item) < older_than
         if not doomed or number == last:
-            # Clocks differ, so a later version may bear an earlier time: only the beginning of a history goes.
+            # Clocks differ, so a later version may have an earlier time: stop at the first version to keep.
             break
-        # The time ties the deletion to this very version: after a purge, numbers begin anew.
+        # Compare the time: after a purge, another version may have the same number.
         unchanged = equals(VERSION_AT, item[VERSION_AT]) if VERSION_AT in item else missing(VERSION_AT)
         action = _deletion(target, number, unchanged, context)
         deleted += yield from _delete(action, context)
@@ -174,15 +174,15 @@ def _delete(action: Delete, context: Context) -> Flow[bool]:
 
 
 def purge(target: Target, context: Context) -> Flow[int]:
-    """Remove a deleted entity's versions and then its tombstone; how many versions were removed.
+    """Delete the versions of a deleted entity, then its tombstone, and return how many versions were deleted.
 
-    In steps of at most 99 versions, each a transaction that also checks the tombstone: an entity created anew
-    meanwhile keeps its history. Stopped anywhere, it can be called again.
+    Each transaction deletes at most 99 versions and checks the tombstone, so that an entity that was created again
+    keeps its history. An interrupted call can be repeated.
 
     Raises:
         UsageError: the entity is not deleted.
-        EntityNotFound: it never was, or was purged already.
-        StaleEntity: it was created anew meanwhile.
+        EntityNotFound: it was never stored, or is purged already.
+        StaleEntity: it was created again during the purge.
     """
     copy = yield from latest(target, context)
     if copy is None:
@@ -190,14 +190,14 @@ def purge(target: Target, context: Context) -> Flow[int]:
     if not target.mapping.is_tombstone(copy):
         raise UsageError(
             problem=f"{target.name!r} is not deleted",
-            remedy="delete it first; to thin out the history of a live entity use session.prune",
+            remedy="delete it first; use session.prune to delete old versions of a live entity",
         )
     stored = yield from _stored_versions(target, newest(target, copy), context)
     numbers = list(stored)
     while True:
         step, numbers = numbers[: ACTION_LIMIT - 1], numbers[ACTION_LIMIT - 1 :]
         watch = _watch(target, copy, context, last=not numbers)
-        setting = setting_of(context)
+        setting = unit_of_work(context)
         actions = (watch, *_removals(target, step, context))
         yield from send(Plan(actions, setting.write_id, made_at=setting.now), context)
         if not numbers:
@@ -205,7 +205,7 @@ def purge(target: Target, context: Context) -> Flow[int]:
 
 
 def _watch(target: Target, tombstone: Item, context: Context, *, last: bool) -> Planned:
-    """The tombstone's own action: it has to be there still, and goes with the last versions."""
+    """Check the tombstone, or delete it together with the last versions."""
     table = context.table_name(target.mapping.table.name)
     revision, attribute = target.mapping.revision_of(tombstone), target.mapping.table.revision_attribute
     if revision is not None and attribute is not None:

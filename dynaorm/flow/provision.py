@@ -1,4 +1,4 @@
-"""Creating a table, waiting until it can be used, and refusing one whose keys are others."""
+"""CreateTable: creates a table, waits until it is active, and refuses an existing table with other keys."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -9,22 +9,24 @@ from dynaorm.flow.protocol.call import Call, Flow, Pause, Refusal, Reply
 from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.read import answered, refused, repeat
 
-# A new table is active after some seconds; a poll every half second costs nothing and waits ten minutes at most.
+# A new table is active after some seconds. Poll every half second, for ten minutes at most; polling is free.
 _POLL_SECONDS = 0.5
 _POLLS = 1200
 
 
 def create_table(table: Table, context: Context) -> Flow[None]:
-    """Create a table and the one of its guards, and wait until they are active, with TTL enabled where it is used.
+    """Create a table and its guard table, wait until they are active, and enable TTL if a class uses it.
 
-    A table that exists already is left as it is.
+    An existing table is not changed.
 
     Raises:
-        UsageError: it exists with other keys, or lacks a declared index.
-        StoreError: DynamoDB refused.
+        UsageError: the table exists with other keys, or without a declared index.
+        StoreError: DynamoDB refused the request.
     """
     if not isinstance(table, Table):
-        raise UsageError(problem=f"create_table() takes a Table, and got {table!r}", remedy="give its table")
+        raise UsageError(
+            problem=f"create_table() takes a Table, not {table!r}", remedy="give the Table of the class"
+        )
     yield from _create_one(table, context)
     if table.guard_table is not None:
         yield from create_table(table.guard_table, context)
@@ -42,7 +44,7 @@ def _create_one(table: Table, context: Context) -> Flow[None]:
     if problems := list(_differences(wanted, description)):
         raise UsageError(
             problem=f"the table {name!r} exists, but {'; '.join(problems)}",
-            remedy=f"declare {table} as it is, or create the table under another name (table_names=)",
+            remedy=f"declare {table} as the table is, or create a table with another name (table_names=)",
         )
     if table.ttl_attribute is not None:
         yield from _enable_ttl(name, table.ttl_attribute, context)
@@ -53,7 +55,7 @@ def _active(name: str, context: Context) -> Flow[Reply]:
         try:
             reply = yield from repeat(Call("DescribeTable", {"TableName": name}), context)
         except TableNotFound:
-            # DescribeTable is eventually consistent (Amazon DynamoDB API Reference): it may not know the table yet.
+            # DescribeTable is eventually consistent (Amazon DynamoDB API Reference): it may not find the table yet.
             reply = {"Table": {"TableStatus": "UNKNOWN"}}
         description: Reply = reply["Table"]
         if description["TableStatus"] == "ACTIVE":
@@ -61,7 +63,7 @@ def _active(name: str, context: Context) -> Flow[Reply]:
         yield Pause(_POLL_SECONDS)
     raise UsageError(
         problem=f"the table {name!r} is not active after {_POLL_SECONDS * _POLLS:g} seconds",
-        remedy="look at its status in the console, and call create_table again once it is active",
+        remedy="look at its status in the AWS console, and call create_table again when it is active",
     )
 
 
@@ -88,7 +90,7 @@ def _enable_ttl(name: str, attribute: str, context: Context) -> Flow[None]:
 
 
 def definition(table: Table, name: str) -> dict[str, Any]:
-    """The parameters of CreateTable, billed on demand."""
+    """Return the parameters of CreateTable, with on-demand billing."""
     attributes: dict[str, KeyAttribute] = {key.name: key for key in table.keys}
     local: list[dict[str, Any]] = []
     global_: list[dict[str, Any]] = []
@@ -146,7 +148,7 @@ def _differences(wanted: dict[str, Any], found: Reply) -> Iterator[str]:
                     f"not {_text(_keys(index, declared))}"
                 )
             elif index["Projection"] == {"ProjectionType": "ALL"} != stored[name].get("Projection"):
-                # Queries take what an index of everything holds for whole entities.
+                # Queries expect whole entities in an index that is declared with ALL attributes.
                 yield f"its index {name!r} does not project ALL attributes"
 
 

@@ -3,8 +3,10 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from dynaorm.entity.json_reader.answer import is_entity, json_reader_of
+from dynaorm.entity.declare.catalog import stored_class
 from dynaorm.entity.mapping.mapping import EntityMapping
+from dynaorm.entity.page import is_entity
+from dynaorm.entity.reader import reader_of
 from dynaorm.errors import Contention, StoreError, TableNotFound, Throttled, UnexpectedRefusal, Unreachable
 from dynaorm.flow.protocol.call import Call, Flow, NoAnswer, Pause, Refusal, Reply
 from dynaorm.flow.protocol.context import Context
@@ -153,7 +155,7 @@ def visible(mapping: EntityMapping, item: Item | None, now: float) -> EntityMapp
     """
     if item is None or mapping.is_tombstone(item):
         return None
-    stored = mapping.stored_class(item)
+    stored = stored_class(mapping, item)
     if stored is None or not issubclass(stored.entity, mapping.entity) or stored.is_expired(item, now):
         return None
     return stored
@@ -163,7 +165,7 @@ def load(mapping: EntityMapping, key: Item, context: Context, *, consistent: boo
     """The entity under a key; None where none is visible. Raises DecodeError."""
     reply = yield from _get(context.table_name(mapping.table.name), key, context, consistent=consistent)
     now = context.clock.now()
-    reader = json_reader_of(mapping.table, (mapping.entity,), "GetItem")
+    reader = reader_of(mapping.table, (mapping.entity,), "GetItem")
     reading = reader.read(reply, now) if reader is not None else None
     item: Item | None
     if reading is None:

@@ -1,8 +1,9 @@
-"""What a call is about: the class, and the primary key it is stored under."""
+"""The target of a call: a class, and the primary key of an item."""
 
 from collections.abc import Mapping
 from typing import Any
 
+from dynaorm.entity.declare.catalog import stored_class
 from dynaorm.entity.key import Key, stored_key
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.state import Loaded, state_of
@@ -31,8 +32,8 @@ class Target:
         return stored_key(self.mapping, self.key)
 
     def as_stored(self, item: Item) -> "Target":
-        """The same entity with the class its item says: a subclass's, perhaps."""
-        return Target(self.mapping.stored_class(item) or self.mapping, self.key, self.state)
+        """The same entity with the class that its item names, which may be a subclass."""
+        return Target(stored_class(self.mapping, item) or self.mapping, self.key, self.state)
 
 
 def target_of(named: Any) -> Target:

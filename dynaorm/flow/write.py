@@ -1,10 +1,10 @@
-"""Sending a plan, and surviving answers that never come.
+"""Sends a plan, and finds out what happened to attempts that got no answer.
 
 Rule 1. A plan is repeated with one token and the same bytes, on conflicts, throttles and unanswered attempts.
-Rule 2. After an unanswered attempt a refusal proves nothing about that attempt: unless the stored revision is the
-        plan's own, the outcome is unknown, and nobody is told that they lost.
+Rule 2. After an unanswered attempt a refusal is inconclusive: the unanswered attempt may have been committed. Unless
+        the stored revision is the plan's own, the outcome is unknown.
 Rule 3. An update that is not bound to a revision is never sent again after an unanswered attempt: it could count twice.
-Rule 4. No entity changes before the plan is committed. An entity whose plan's outcome is not known keeps the plan.
+Rule 4. No entity changes before the plan is committed. If the outcome is unknown, the entity keeps the plan.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from dynaorm.item.value import Item, same
 from dynaorm.plan.explain import reason
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import GUARDS, Effect, Planned, Purpose
-from dynaorm.plan.verdict import Committed, Found, Learned, verdict
+from dynaorm.plan.verdict import Committed, FailedAction, StaleKnowledge, verdict
 from dynaorm.record import record, replace
 
 _WRITTEN_OVER: Final = (
@@ -32,11 +32,11 @@ _WRITTEN_OVER: Final = (
 
 @record(frozen=False)
 class _Sending:
-    """How the sending of one plan stands.
+    """The progress of sending one plan.
 
     Attributes:
-        plan: what is sent.
-        call: its request, the same for life.
+        plan: the plan that is sent.
+        call: its request, the same for every attempt.
         resumed: an earlier sending of the plan ended without an answer.
         attempts: how often it was sent.
         in_flight: an attempt is under way.
@@ -51,7 +51,7 @@ class _Sending:
     unanswered: bool = False
 
     @property
-    def proves_nothing(self) -> bool:
+    def refusal_is_inconclusive(self) -> bool:
         """Whether a refusal now may come after a commit.
 
         An attempt of this sending may still be under way, overtaken. An earlier sending is over: what it committed
@@ -63,12 +63,12 @@ class _Sending:
         """Whether the plan may have been committed, though its sending ended with an exception."""
         if isinstance(raised, StoreError):
             return isinstance(raised, OutcomeUnknown)
-        # What else a transport raises (no credentials) is the caller's mistake: that attempt was never made. Only when
-        # the program is being stopped (Ctrl-C, a cancelled task) is it cut off.
+        # Any other exception of a transport (no credentials) means that the attempt was never made. Only an exception
+        # that stops the program (Ctrl-C, a cancelled task) can interrupt it.
         return self.unanswered or (self.in_flight and not isinstance(raised, Exception))
 
 
-Outcome: TypeAlias = Committed | Learned
+Outcome: TypeAlias = Committed | StaleKnowledge
 
 
 def send(plan: Plan, context: Context, *, resumed: bool = False) -> Flow[Outcome]:
@@ -87,7 +87,7 @@ def send(plan: Plan, context: Context, *, resumed: bool = False) -> Flow[Outcome
             effects = _awaited(plan) if resumed else plan.effects
             yield from _apply(effects, plan, context, elsewhere=outcome.elsewhere)
     except BaseException as raised:
-        # One that waits for a resumed plan goes on waiting.
+        # Entities of a resumed plan stay unsettled.
         if not resumed and sending.is_unknown_after(raised):
             for effect in plan.effects:
                 effect.unsettle(plan)
@@ -157,7 +157,7 @@ def _refused(sending: _Sending, refusal: Refusal, context: Context) -> Flow[Outc
         if (yield from _is_committed(plan, context)):
             return Committed(None, elsewhere=True)
         raise TokenReused(token=plan.token) from refusal
-    outcome: Committed | Learned | DynaormError
+    outcome: Committed | StaleKnowledge | DynaormError
     if failures:
         outcome = verdict(failures, context.clock.now(), refusal.request_id)
     else:
@@ -165,12 +165,12 @@ def _refused(sending: _Sending, refusal: Refusal, context: Context) -> Flow[Outc
         outcome = refused(refusal, sending.call, action)
     if isinstance(outcome, Committed):
         return replace(outcome, elsewhere=plan.caller_token)
-    if sending.proves_nothing:
+    if sending.refusal_is_inconclusive:
         only = failures[0] if failures and not plan.is_transaction else None
         if only is not None and only.planned.purpose is Purpose.DELETE and only.item is None:
             return Committed(None)
         raise _unknown_after(plan, refusal, written_over=only is not None) from refusal
-    if isinstance(outcome, Learned):
+    if isinstance(outcome, StaleKnowledge):
         return outcome
     raise outcome from refusal
 
@@ -182,13 +182,13 @@ def _unknown_after(plan: Plan, refusal: Refusal, *, written_over: bool) -> Outco
     return OutcomeUnknown(plan=plan, reason=why)
 
 
-def _failures(plan: Plan, refusal: Refusal) -> list[Found]:
+def _failures(plan: Plan, refusal: Refusal) -> list[FailedAction]:
     if refusal.code == "ConditionalCheckFailedException":
-        return [Found(plan.actions[0], "ConditionalCheckFailed", refusal.message, refusal.item)]
+        return [FailedAction(plan.actions[0], "ConditionalCheckFailed", refusal.message, refusal.item)]
     if refusal.code != "TransactionCanceledException":
         return []
     return [
-        Found(planned, found.code, found.message, found.item)
+        FailedAction(planned, found.code, found.message, found.item)
         for planned, found in zip(plan.actions, refusal.reasons, strict=False)
         if found is not None and found.code != "None"
     ]
@@ -197,8 +197,8 @@ def _failures(plan: Plan, refusal: Refusal) -> list[Found]:
 # -- settling a plan by reading ----------------------------------------------------------------------------------------
 
 
-def resume(plan: Plan, context: Context, window: float) -> Flow[bool]:
-    """Settle a plan whose outcome is unknown: True where it is in effect, False where it is not.
+def resume(plan: object, context: Context, window: float) -> Flow[bool]:
+    """Settle a plan whose outcome is unknown: True if it is in effect, False if it is not.
 
     Within the window it is sent again, the same token and the same bytes. A transaction refused then was never
     committed: DynamoDB answers a repeated token with success. Past the window nothing is sent, and the items are read.
@@ -235,7 +235,7 @@ def resume(plan: Plan, context: Context, window: float) -> Flow[bool]:
 def _read_back(plan: Plan, context: Context) -> Flow[bool]:
     committed = yield from _is_committed(plan, context)
     if not committed and _counts_twice(plan):
-        # Somebody may have written over it: to say that it was not made would invite to count it twice.
+        # Another writer may have overwritten it. If this returned False, the caller might count it twice.
         why = "the item does not show the update, or not any more"
         raise OutcomeUnknown(plan=plan, reason=why, remedy=_WRITTEN_OVER)
     return committed
@@ -254,7 +254,7 @@ def _apply(effects: Sequence[Effect], plan: Plan, context: Context, *, elsewhere
 
 
 def _as_stored(effects: Sequence[Effect], plan: Plan, context: Context) -> Flow[list[Effect]]:
-    """The effects of a plan that was committed from other bytes: its entities are as they are stored, if still so."""
+    """The effects of a plan that was committed from other bytes: entities become what is stored, if still theirs."""
     found: list[Effect] = []
     for effect in effects:
         planned = next(
@@ -269,18 +269,18 @@ def _as_stored(effects: Sequence[Effect], plan: Plan, context: Context) -> Flow[
 
 
 def _awaited(plan: Plan) -> list[Effect]:
-    """What becomes of the entities that still wait: a copy may resume a plan long after the original went on."""
+    """The effects on entities that are still unsettled: a copy may resume a plan after its original was settled."""
     return [effect for effect in plan.effects if effect.is_awaited(plan)]
 
 
 def _is_committed(plan: Plan, context: Context) -> Flow[bool]:
     """Whether the items say that the plan was committed. One written by it is enough: a transaction is atomic.
 
-    A missing item may have been deleted by anybody, so it tells something only where nothing was to be written.
+    A missing item may have been deleted by another writer, so it is evidence only if the plan deletes it.
     """
     missing: list[bool] = []
     for planned in plan.actions:
-        # Others write guards and totals too: what these hold now says nothing of this plan.
+        # Other plans write guards and totals too, so these are no evidence.
         if planned.purpose in GUARDS or planned.purpose in (Purpose.CHECK, Purpose.AGGREGATE):
             continue
         item = yield from _stored(plan, planned, context)
@@ -310,7 +310,7 @@ def _is_in_effect(planned: Planned, item: Item | None) -> bool:
 
 
 def _is_made(item: Item, change: Change) -> bool:
-    """Whether an item shows a change. One that counts or appends shows nothing."""
+    """Whether an item shows a change. A change that adds or appends cannot be seen in the item."""
     if isinstance(change, SetTo) and len(change.path) == 1:
         return same(item.get(str(change.path[0])), change.value)
     return isinstance(change, Remove) and len(change.path) == 1 and str(change.path[0]) not in item

@@ -22,7 +22,7 @@ from dynaorm.flow.integrity.scan import ScanSegment
 from dynaorm.flow.integrity.stored_check import ItemAddress
 from dynaorm.flow.integrity.verify import Verification
 from dynaorm.item.value import Item
-from dynaorm.plan.aggregates import Due
+from dynaorm.plan.aggregates import TotalDelta
 
 _SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS work (name TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -148,7 +148,7 @@ class Checkpoint:
             )
             yield self._read(guard), tuple(self._read(address) for (address,) in rows)
 
-    def add(self, dues: Iterable[Due], /) -> None:
+    def add(self, dues: Iterable[TotalDelta], /) -> None:
         for due in dues:
             address = _place(ItemAddress(due.mapping.table, due.key))
             row = self._file.execute("SELECT totals FROM targets WHERE place = ?", (address,)).fetchone()

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table
 from dynaorm.flow.bulk.limits import Progress
@@ -21,7 +22,7 @@ from dynaorm.flow.integrity.verify import describe, verification
 from dynaorm.flow.protocol.call import Flow
 from dynaorm.integrity.checkpoint import Checkpoint
 from dynaorm.integrity.report import DuplicatesFile, as_json, finding_in, mended_in
-from dynaorm.session.sync import Session
+from dynaorm.session.session import Session
 
 Named = Table | type[Any]
 
@@ -131,7 +132,9 @@ class _Job(ExitStack):
             "work": name,
             "tables": [[one.get("TableArn"), one.get("TableId")] for one in described],
             "named": [one.name if isinstance(one, Table) else one.__qualname__ for one in named],
-            "classes": [_shape(one) for table in self.work.scope.tables for one in table.mappings.values()],
+            "classes": [
+                _shape(one) for table in self.work.scope.tables for one in catalog_of(table).mappings.values()
+            ],
             "segments": [options.segments, options.segment],
         }
         self._checkpoint = self.enter_context(Checkpoint(path, identity))

@@ -1,4 +1,4 @@
-"""DynamoDB's own language: attribute values, sizes, placeholders, conditions, changes and actions.
+"""DynamoDB's own language: attribute values, sizes, paths, placeholders, conditions, changes and actions.
 
-Nothing here knows what an entity is, and nothing here does I/O.
+Code that knows about entities does not belong here, and neither does I/O.
 """

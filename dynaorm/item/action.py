@@ -1,7 +1,7 @@
-"""The four actions of a transaction as values, and what each looks like on the wire.
+"""The four actions of a transaction as values, and the requests they become.
 
-Equal actions render to equal dictionaries in equal order: a repeated request must be the same bytes. Nobody changes an
-action; its class is not frozen, because every save makes several, and that would double what they cost.
+Equal actions become equal dictionaries in equal order, because a repeated request must have the same bytes. Do not
+change an action. The classes are not frozen because a save makes several, and frozen ones take twice as long to make.
 """
 
 from collections.abc import Callable
@@ -44,7 +44,7 @@ class Delete:
 
 @record(frozen=False)
 class ConditionCheck:
-    """Write nothing, and refuse the transaction unless the condition holds."""
+    """Write nothing; DynamoDB refuses the transaction unless the condition holds."""
 
     table: str
     key: Item
@@ -52,7 +52,7 @@ class ConditionCheck:
 
 
 Action: TypeAlias = Put | Update | Delete | ConditionCheck
-"""One action on one item, its condition and changes resolved."""
+"""One action on one item. Its condition and changes are resolved."""
 
 _OPERATIONS: Final[dict[type[Action], str]] = {
     Put: "PutItem",
@@ -67,12 +67,12 @@ _Expression: TypeAlias = tuple[str, dict[str, str], dict[str, AttributeValue]]
 
 
 def operation_of(action: Action) -> str:
-    """The operation that does the action alone; a check has none of its own, and needs a transaction."""
+    """The operation that performs the action alone. A check needs TransactWriteItems."""
     return _OPERATIONS[type(action)]
 
 
 def to_wire(action: Action) -> dict[str, dict[str, Any]]:
-    """The action as TransactWriteItems takes it; what is inside ``Put`` is also the request of a PutItem."""
+    """The action as TransactWriteItems takes it. The value under ``Put`` is also the request of a PutItem."""
     if isinstance(action, Put):
         wire: dict[str, Any] = {"TableName": action.table, "Item": action.item}
     elif isinstance(action, Update):
@@ -90,7 +90,7 @@ def to_wire(action: Action) -> dict[str, dict[str, Any]]:
 
 
 def _expression_of(condition: Condition) -> _Expression:
-    """The expression of a condition that stands alone; made once, because all guards of an entity share one."""
+    """The expression of a condition, with placeholders of its own. It is kept, because guards share a condition."""
     try:
         return condition._expression
     except AttributeError:
@@ -101,19 +101,19 @@ def _expression_of(condition: Condition) -> _Expression:
 
 
 class Pattern:
-    """Conditions that differ in one value alone: ``make`` makes them of it, and they are rendered once for all."""
+    """Conditions that differ only in one value. The expression is rendered once and used for all of them."""
 
-    __slots__ = ("_make", "_names", "_slot", "_text")
+    __slots__ = ("_make", "_names", "_placeholder", "_text")
 
     def __init__(self, make: Callable[[AttributeValue], Or]) -> None:
         self._make = make
         self._text, self._names, values = _expression_of(make({}))
-        (self._slot,) = values
+        (self._placeholder,) = values
 
     def of(self, value: AttributeValue) -> Condition:
-        """The condition of this value, its expression ready."""
+        """The condition with this value; its expression is not rendered again."""
         condition: Condition = self._make(value)
-        condition._expression = self._text, self._names, {self._slot: value}
+        condition._expression = self._text, self._names, {self._placeholder: value}
         return condition
 
 

@@ -1,7 +1,7 @@
 """How items are packed into BatchWriteItem requests: at most 25 items and 16 MB in each.
 
-The 16 MB are those of the request as it is sent. In JSON a list of small numbers takes several times the bytes that
-count for its item, so that 25 items of less than 400 KB may be too much.
+The 16 MB limit applies to the request as it is sent. A list of small numbers takes several times as many bytes in JSON
+as it counts for the size of its item, so 25 items of less than 400 KB each may be too large for one request.
 Source: Amazon DynamoDB API Reference, "BatchWriteItem".
 """
 
@@ -21,17 +21,17 @@ BATCH_WRITE_LIMIT: Final = 25
 REQUEST_LIMIT: Final = 16 * MB
 """Bytes of one BatchWriteItem, as sent."""
 
-# The table's name, and what stands around each item.
+# The table name, and the JSON around the items.
 _ENVELOPE: Final = 4 * KB
 _ROOM: Final = REQUEST_LIMIT - _ENVELOPE
 
-# JSON is at most 23 times as long as what it says (a number of 40 digits in a set, all but one of them 0), so that 25
-# items of this size fit in any case. Longer ones are measured.
+# The JSON of an item is at most 23 times as long as its size (the worst case is a set of numbers of 40 digits with only
+# one other than 0), so 25 items of this size always fit. Larger items are measured.
 _SURELY_SMALL: Final = _ROOM // BATCH_WRITE_LIMIT // 32
 
 
 def packed(entries: Iterable[T], sized: Callable[[T], tuple[Item, int]]) -> Iterator[list[T]]:
-    """Portions of one request each, in order. ``sized``: an entry's item, and its ``size_bound``."""
+    """The entries in order, in portions of one request. ``sized`` returns an entry's item and its ``size_bound``."""
     portion: list[T] = []
     room = _ROOM
     for entry in entries:
@@ -46,7 +46,7 @@ def packed(entries: Iterable[T], sized: Callable[[T], tuple[Item, int]]) -> Iter
 
 
 def _sent_bytes(item: Item, bound: int) -> int:
-    """No fewer bytes than an item takes in a request."""
+    """An upper bound of the bytes that an item takes in a request."""
     if bound <= _SURELY_SMALL or item_size(item) <= _SURELY_SMALL:
         return _ROOM // BATCH_WRITE_LIMIT
     return len(json.dumps(item, default=_base64))

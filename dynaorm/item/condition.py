@@ -1,8 +1,8 @@
 """Conditions as trees: built on field names, resolved to attribute names and attribute values, then rendered.
 
-Rule 1. A tree is a value. Resolving makes a new one, and only a resolved one can be rendered.
-Rule 2. A condition has no truth value, or ``a and b`` would silently be ``b``.
-Rule 3. Parentheses only where they are needed: DynamoDB refuses redundant ones.
+Rule 1. A tree is a value. Resolving returns a new tree, and only a resolved tree can be rendered.
+Rule 2. A condition has no truth value, because ``a and b`` would silently mean ``b``.
+Rule 3. Parentheses are written only where they are needed, because DynamoDB refuses redundant ones.
 """
 
 from __future__ import annotations
@@ -11,32 +11,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from decimal import Decimal
 from functools import cache
-from typing import Any, ClassVar, Final, Literal, NoReturn, Protocol, TypeAlias
+from typing import Any, ClassVar, Final, NoReturn, TypeAlias
 
 from dynaorm.errors import UsageError
+from dynaorm.item.path import Path, Resolver, Role, dotted
 from dynaorm.item.placeholder import Placeholders
 from dynaorm.item.value import AttributeValue, number_text
 from dynaorm.record import record
 
-Path: TypeAlias = tuple[str | int, ...]
-"""A document path: a name, then names of members and indexes of elements."""
-
-Role: TypeAlias = Literal["value", "element", "text"]
-"""What a value is to its path: of its type, of its elements' type, or a piece of its text."""
-
 _IN_LIMIT: Final = 100  # operands of IN: DynamoDB Developer Guide, "Condition expressions"
 
 _OR, _AND, _NOT, _ATOM = range(4)
-
-
-class Resolver(Protocol):
-    """Knows what stands behind paths of field names."""
-
-    def attribute(self, path: Path) -> Path:
-        """The path of attribute names."""
-
-    def encode(self, path: Path, value: object, *, role: Role) -> AttributeValue:
-        """A value as the path's attribute value."""
 
 
 @record
@@ -57,10 +42,10 @@ Operand: TypeAlias = Attr | SizeOf
 
 
 class Condition(ABC):
-    """What must hold of an item. Combine with ``&``, ``|`` and ``~``."""
+    """A condition on an item. Combine conditions with ``&``, ``|`` and ``~``."""
 
     __slots__ = ("_expression",)
-    _expression: tuple[str, dict[str, str], dict[str, AttributeValue]]  # what item/action.py made of it
+    _expression: tuple[str, dict[str, str], dict[str, AttributeValue]]  # kept by item/action.py
     _rank: ClassVar[int] = _ATOM
 
     def __and__(self, other: Condition) -> Condition:
@@ -74,8 +59,8 @@ class Condition(ABC):
 
     def __bool__(self) -> NoReturn:
         raise TypeError(
-            "a condition has no truth value, DynamoDB judges it; combine conditions with & | ~ instead of and, or,"
-            " not, and write F.a.between(x, y) instead of x < F.a < y"
+            "a condition has no truth value because DynamoDB evaluates it; combine conditions with & | ~ instead of"
+            " and, or, not, and write F.a.between(x, y) instead of x < F.a < y"
         )
 
     @abstractmethod
@@ -92,7 +77,8 @@ def resolve(condition: Condition, resolver: Resolver) -> Condition:
     """The same condition on attribute names and attribute values.
 
     Raises:
-        UsageError: a size is compared with what is no number; and whatever the resolver raises.
+        UsageError: a size is compared with something that is not a number, or a value is compared by order although its
+            type has no order in DynamoDB. Errors of the resolver are passed on.
     """
     return condition._resolved(resolver)
 
@@ -103,11 +89,11 @@ def render(condition: Condition, placeholders: Placeholders) -> str:
 
 
 def paths_of(condition: Condition) -> frozenset[Path]:
-    """Every path a condition speaks of."""
+    """Every path in a condition."""
     return frozenset(condition._paths())
 
 
-@record(frozen=False, unsafe_hash=True)  # every guard makes one, and frozen it would cost twice that
+@record(frozen=False, unsafe_hash=True)  # every guard makes one, and a frozen one takes twice as long to make
 class Compare(Condition):
     """``operator`` is one of ``= <> < <= > >=``; ``right`` is a value or an operand."""
 
@@ -131,7 +117,7 @@ class Compare(Condition):
 
 @record
 class Between(Condition):
-    """Both bounds included. Bounds the wrong way round hold for nothing, where DynamoDB would refuse them."""
+    """Both bounds are included. Reversed bounds match nothing; DynamoDB would refuse such a BETWEEN."""
 
     operand: Operand
     low: Any
@@ -155,7 +141,7 @@ class Between(Condition):
 
 @record
 class IsIn(Condition):
-    """One of some values: of none, it holds for nothing; more than DynamoDB takes at once are given in portions."""
+    """One of some values. An empty list matches nothing; a list longer than DynamoDB's limit becomes several IN."""
 
     operand: Operand
     values: tuple[Any, ...]
@@ -179,7 +165,7 @@ class IsIn(Condition):
 
 @record
 class BeginsWith(Condition):
-    """The text or binary begins so."""
+    """The text or binary begins with the prefix."""
 
     path: Path
     prefix: Any
@@ -197,7 +183,7 @@ class BeginsWith(Condition):
 
 @record
 class Contains(Condition):
-    """The list or set has this element, the text this piece."""
+    """The list or set contains this element, or the text contains this substring."""
 
     path: Path
     value: Any
@@ -215,7 +201,7 @@ class Contains(Condition):
 
 @record
 class Exists(Condition):
-    """There is an attribute at the path, be it NULL."""
+    """There is an attribute at the path; NULL counts as one."""
 
     path: Path
 
@@ -263,7 +249,7 @@ class And(Condition):
         return (path for part in self.parts for path in part._paths())
 
 
-@record(frozen=False, unsafe_hash=True)  # every guard makes one, and frozen it would cost twice that
+@record(frozen=False, unsafe_hash=True)  # every guard makes one, and a frozen one takes twice as long to make
 class Or(Condition):
     """At least one of the parts holds."""
 
@@ -305,24 +291,24 @@ def equals(attribute: str, value: AttributeValue) -> Condition:
 
 
 def exists(attribute: str) -> Condition:
-    """A resolved condition: the item has the attribute. Of a key attribute: the item exists."""
+    """A resolved condition: the item has the attribute. With a key attribute: the item exists."""
     return Exists((attribute,))
 
 
 @cache
 def missing(attribute: str) -> Condition:
-    """A resolved condition: the item lacks the attribute. Of a key attribute: the item does not exist."""
+    """A resolved condition: the item lacks the attribute. With a key attribute: the item does not exist."""
     return Missing((attribute,))
 
 
 def all_of(*conditions: Condition | None) -> Condition | None:
-    """All that are conditions, in one; None where none is."""
+    """One condition that holds where all of them hold; None if all of them are None."""
     found = [condition for condition in conditions if condition is not None]
     return And(_joined(And, found)) if len(found) > 1 else found[0] if found else None
 
 
 def any_of_conditions(first: Condition, *others: Condition) -> Condition:
-    """One that holds where any of them does."""
+    """One condition that holds where any of them holds."""
     return Or(_joined(Or, (first, *others))) if others else first
 
 
@@ -331,7 +317,7 @@ def _joined(kind: type[And | Or], conditions: Iterable[object]) -> tuple[Conditi
     for condition in conditions:
         if not isinstance(condition, Condition):
             raise TypeError(
-                f"{condition!r} is no condition; put comparisons in parentheses: (F.a == 1) & (F.b == 2)"
+                f"{condition!r} is not a condition; put comparisons in parentheses: (F.a == 1) & (F.b == 2)"
             )
         parts += condition.parts if isinstance(condition, kind) else (condition,)
     return tuple(parts)
@@ -355,16 +341,17 @@ def _resolved_value(value: Any, subject: Operand, resolver: Resolver, role: Role
         return {"N": number_text(value)}
     except ValueError as problem:
         raise UsageError(
-            problem=f"the size of {_spelled(subject)} is a number, and {problem}",
+            problem=f"the size of {dotted(subject.path)} is a number, but {problem}",
             remedy="compare .size() with an int",
         ) from problem
 
 
 def _check_ordered(value: Any, subject: Operand) -> None:
     if not isinstance(value, (Attr, SizeOf)) and value.keys().isdisjoint(_ORDERED):
+        path, tag = dotted(subject.path), next(iter(value))
         raise UsageError(
-            problem=f"{_spelled(subject)} is compared by order with {next(iter(value))}, which has none in DynamoDB",
-            remedy="use == or !=; text, numbers and binary have an order",
+            problem=f"{path} is compared by order with {tag}, which has no order in DynamoDB",
+            remedy="use == or !=; only text, numbers and binary have an order",
         )
 
 
@@ -394,7 +381,3 @@ def _operand_text(operand: Any, placeholders: Placeholders) -> str:
 
 def _operand_paths(*operands: Any) -> Iterable[Path]:
     return (operand.path for operand in operands if isinstance(operand, (Attr, SizeOf)))
-
-
-def _spelled(operand: Operand) -> str:
-    return ".".join(map(str, operand.path))

@@ -1,7 +1,7 @@
-"""A condition judged here, as DynamoDB would judge it: for whole items that an index could not be asked about.
+"""Evaluates a condition in memory as DynamoDB would, for items whose condition could not be sent with the query.
 
-Rule 1. What is not stored compares with nothing, and is unequal to everything.
-Rule 2. Values of two types are unequal, and neither is less.
+Rule 1. An attribute that is not stored is unequal to everything, and neither less nor greater than anything.
+Rule 2. Values of two types are unequal, and neither is less than the other.
 """
 
 import operator
@@ -23,9 +23,9 @@ from dynaorm.item.condition import (
     Missing,
     Not,
     Or,
-    Path,
     SizeOf,
 )
+from dynaorm.item.path import value_at
 from dynaorm.item.value import AttributeValue, Item, same
 
 _ORDERED: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
@@ -38,8 +38,8 @@ _ORDERED: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
 
 @singledispatch
 def holds(condition: Condition, item: Item) -> bool:
-    """Whether a resolved condition holds of an item."""
-    raise TypeError(f"{condition!r} of {item!r} is no condition")
+    """Whether a resolved condition holds for an item."""
+    raise TypeError(f"{condition!r} for {item!r} is not a condition; combine conditions of F")
 
 
 @holds.register
@@ -59,12 +59,12 @@ def _(condition: Not, item: Item) -> bool:
 
 @holds.register
 def _(condition: Exists, item: Item) -> bool:
-    return _at(item, condition.path) is not None
+    return value_at(item, condition.path) is not None
 
 
 @holds.register
 def _(condition: Missing, item: Item) -> bool:
-    return _at(item, condition.path) is None
+    return value_at(item, condition.path) is None
 
 
 @holds.register
@@ -94,7 +94,7 @@ def _(condition: IsIn, item: Item) -> bool:
 
 @holds.register
 def _(condition: BeginsWith, item: Item) -> bool:
-    value, prefix = _at(item, condition.path), _operand(condition.prefix, item)
+    value, prefix = value_at(item, condition.path), _operand(condition.prefix, item)
     if value is None or prefix is None:
         return False
     ((kind, content),), ((other, beginning),) = value.items(), prefix.items()
@@ -103,7 +103,7 @@ def _(condition: BeginsWith, item: Item) -> bool:
 
 @holds.register
 def _(condition: Contains, item: Item) -> bool:
-    value, wanted = _at(item, condition.path), _operand(condition.value, item)
+    value, wanted = value_at(item, condition.path), _operand(condition.value, item)
     if value is None or wanted is None:
         return False
     ((kind, content),), ((other, piece),) = value.items(), wanted.items()
@@ -116,24 +116,10 @@ def _(condition: Contains, item: Item) -> bool:
 
 def _operand(operand: Any, item: Item) -> AttributeValue | None:
     if isinstance(operand, Attr):
-        return _at(item, operand.path)
+        return value_at(item, operand.path)
     if isinstance(operand, SizeOf):
-        return _size(_at(item, operand.path))
+        return _size(value_at(item, operand.path))
     value: AttributeValue = operand
-    return value
-
-
-def _at(item: Item, path: Path) -> AttributeValue | None:
-    found: Any = {"M": item}
-    for step in path:
-        if isinstance(step, int):
-            elements = found.get("L", ())
-            found = elements[step] if step < len(elements) else None
-        else:
-            found = found.get("M", {}).get(step)
-        if found is None:
-            return None
-    value: AttributeValue = found
     return value
 
 
@@ -141,7 +127,7 @@ def _size(value: AttributeValue | None) -> AttributeValue | None:
     if value is None:
         return None
     ((kind, content),) = value.items()
-    # A text is measured in characters, a binary in bytes, everything else in elements; numbers have no size.
+    # Text is measured in characters, binary in bytes, everything else in elements. Numbers have no size.
     return {"N": str(len(content))} if kind in ("S", "B", "SS", "NS", "BS", "L", "M") else None
 
 

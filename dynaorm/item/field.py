@@ -1,8 +1,8 @@
-"""``F``: paths of field names, and the conditions and changes made of them.
+"""``F``: paths of field names, and the conditions and changes made from them.
 
-Rule 1. Any name may be a field's. So ``F`` has no public name of its own, and a name that means something on a path
-        (``set``, ``size``) is a field when written in brackets: ``F.address["set"]``.
-Rule 2. A path knows no class. Names, values and types are checked when it is used in a call.
+Rule 1. A field may have any name, so ``F`` has no public attributes of its own. A field called like a method of a path
+        (``set``, ``size``) is written in brackets: ``F.address["set"]``.
+Rule 2. A path belongs to no class. Names, values and types are checked when the path is used in a call.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ from dynaorm.item.condition import (
     Missing,
     Operand,
     Or,
-    Path,
     SizeOf,
 )
+from dynaorm.item.path import Path
 from dynaorm.item.update import AddTo, Append, Change, Discard, Prepend, Remove, SetIfMissing, SetTo
 
 
 class Comparable:
-    """What can stand on a side of a comparison: a field, or the size of one."""
+    """One side of a comparison: a field, or the size of a field."""
 
     __slots__ = ("_operand",)
 
     def __init__(self, operand: Operand) -> None:
         self._operand = operand
 
-    # A comparison is a condition and no bool; so two paths are never equal, and a path has no hash.
+    # Comparing two paths returns a condition, not a bool. So a path cannot have a hash.
     __hash__: ClassVar[None]  # type: ignore[assignment]
 
     def __eq__(self, other: object) -> Condition:  # type: ignore[override]  # see above
@@ -67,7 +67,7 @@ class Comparable:
 
     def __bool__(self) -> NoReturn:
         raise TypeError(
-            f"{self!r} has no truth value, DynamoDB judges it; compare it, as in {self!r} == True"
+            f"{self!r} has no truth value because DynamoDB evaluates it; compare it, as in {self!r} == True"
         )
 
     def between(self, low: object, high: object) -> Condition:
@@ -75,10 +75,10 @@ class Comparable:
         return Between(self._operand, _side(low), _side(high))
 
     def is_in(self, values: Iterable[object]) -> Condition:
-        """One of these values; of none, it holds for nothing."""
+        """One of these values. An empty list matches nothing."""
         if isinstance(values, (str, bytes)):
             raise UsageError(
-                problem=f"{self!r}.is_in({values!r}) would look for each character",
+                problem=f"{self!r}.is_in({values!r}) would compare with each character",
                 remedy=f"write {self!r} == {values!r}, or give a list: is_in([{values!r}])",
             )
         given = [*values]
@@ -106,40 +106,40 @@ class FieldPath(Comparable):
 
     def __getitem__(self, step: str | int) -> FieldPath:
         if isinstance(step, bool) or not isinstance(step, (str, int)):
-            raise TypeError(f"{self!r}[{step!r}]: a part is named by a str or counted by an int")
-        if isinstance(step, int) and step < 0:
-            raise IndexError(
-                f"{self!r}[{step}]: DynamoDB counts elements from the front; give an index from 0 up"
+            raise TypeError(
+                f"{self!r}[{step!r}]: use a str for a part by name, or an int for an element by index"
             )
+        if isinstance(step, int) and step < 0:
+            raise IndexError(f"{self!r}[{step}]: DynamoDB has no negative indexes; give an index from 0 up")
         return FieldPath(Attr((*self._operand.path, step)))
 
-    # Without these two, Python would take indexing for iteration, and never come to an end.
+    # Without these two, Python would iterate by calling __getitem__ with 0, 1, 2, ... without end.
     __iter__: ClassVar[None] = None
 
     def __contains__(self, element: object) -> NoReturn:
-        raise TypeError(f"`in` asks Python; to ask DynamoDB write {self!r}.contains({element!r})")
+        raise TypeError(f"`in` is evaluated by Python, not by DynamoDB; write {self!r}.contains({element!r})")
 
     def __repr__(self) -> str:
         return _spelled(self._operand.path)
 
     def begins_with(self, prefix: object) -> Condition:
-        """The text or binary begins so."""
+        """The text or binary begins with this prefix."""
         return BeginsWith(self._operand.path, _side(prefix))
 
     def contains(self, value: object) -> Condition:
-        """The list or set has this element, or the text this piece."""
+        """The list or set contains this element, or the text contains this substring."""
         return Contains(self._operand.path, _side(value))
 
     def exists(self) -> Condition:
-        """Something is stored, be it NULL."""
+        """The attribute is stored; NULL counts as stored."""
         return Exists(self._operand.path)
 
     def missing(self) -> Condition:
-        """Nothing is stored."""
+        """The attribute is not stored."""
         return Missing(self._operand.path)
 
     def size(self) -> FieldSize:
-        """The size, to be compared with a number."""
+        """The size, for comparison with a number."""
         return FieldSize(SizeOf(self._operand.path))
 
     def set(self, value: object) -> Change:
@@ -147,32 +147,32 @@ class FieldPath(Comparable):
         return SetTo(self._operand.path, value)
 
     def set_if_missing(self, value: object) -> Change:
-        """Store this value unless something is stored."""
+        """Store this value unless the attribute is already stored."""
         return SetIfMissing(self._operand.path, value)
 
     def add(self, value: object) -> Change:
-        """Add to a number, which starts at 0, or to a set. A negative number subtracts."""
+        """Add to a number or a set. A missing number counts as 0; a negative value subtracts."""
         return AddTo(self._operand.path, value)
 
     def remove(self) -> Change:
-        """Store nothing any more."""
+        """Remove the attribute, or the element of a list."""
         return Remove(self._operand.path)
 
     def append(self, *values: object) -> Change:
-        """Put these at the end of a list."""
+        """Add these to the end of a list."""
         return Append(self._operand.path, values)
 
     def prepend(self, *values: object) -> Change:
-        """Put these at the start of a list, in this order."""
+        """Add these to the start of a list, in this order."""
         return Prepend(self._operand.path, values)
 
     def discard(self, *values: object) -> Change:
-        """Take these out of a set, as far as they are in it."""
+        """Remove these from a set; elements it does not contain are ignored."""
         return Discard(self._operand.path, values)
 
 
 class Fields:
-    """The fields of whatever class a condition or change is used with."""
+    """The fields of any class; the call that uses the condition or change decides which."""
 
     __slots__ = ()
 
@@ -182,7 +182,7 @@ class Fields:
 
     def __getitem__(self, name: str) -> FieldPath:
         if not isinstance(name, str):
-            raise TypeError(f"F[{name!r}]: a field is named by a str")
+            raise TypeError(f"F[{name!r}]: use a str, the name of a field")
         return FieldPath(Attr((name,)))
 
     __iter__: ClassVar[None] = None
@@ -196,10 +196,10 @@ F: Final = Fields()
 
 
 def _refuse_private(start: object, name: str) -> None:
-    # No field's name begins with an underscore, but pickle, copy, inspect and notebooks ask for such attributes.
+    # pickle, copy, inspect and notebooks look for such attributes on every object.
     if name.startswith("_"):
         raise AttributeError(
-            f"{type(start).__name__!r} object has no attribute {name!r}; a field is F[{name!r}]"
+            f"{type(start).__name__!r} object has no attribute {name!r}; for a field of this name write F[{name!r}]"
         )
 
 
@@ -207,7 +207,7 @@ def _side(value: object) -> object:
     return value._operand if isinstance(value, Comparable) else value
 
 
-# ASCII only: Python normalises other identifiers, so that a micro sign becomes a mu.
+# ASCII only, because Python normalises other identifiers: a micro sign becomes a mu.
 _PLAIN_NAME: Final = re.compile(r"[A-Za-z]\w*", re.ASCII)
 
 

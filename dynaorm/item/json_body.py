@@ -1,4 +1,4 @@
-"""The bodies of DynamoDB's requests and replies: JSON, in which binary values are base64."""
+"""The bodies of DynamoDB's requests and replies: JSON with binary values in base64."""
 
 import json
 import re
@@ -9,17 +9,15 @@ from typing import Any
 
 from pydantic_core import PydanticSerializationError, to_json
 
-# Finding the B first is the quickest: quotes are everywhere.
+# The B comes first because quotes are everywhere, and a B is rare.
 _BINARY = re.compile(rb'B(?<="B)S?"')
 
 
 class Body(Mapping[str, Any]):
-    """A reply as it came, taken apart when it is first looked into.
-
-    Who can do better with the bytes than take them apart reads ``raw``.
+    """The body of a reply as bytes, parsed when it is first accessed. A faster parser can read ``raw`` instead.
 
     Args:
-        raw: a JSON object; whether it is one is seen when it is looked into.
+        raw: a JSON object. Anything else raises ValueError when it is first accessed.
     """
 
     __slots__ = ("_content", "raw")
@@ -42,10 +40,10 @@ class Body(Mapping[str, Any]):
 
     @property
     def content(self) -> dict[str, Any]:
-        """What it says, in the low-level form, binary values as bytes. Raises ValueError where it is no JSON object."""
+        """The parsed reply in the low-level form, with bytes for binary values. Raises ValueError for anything else."""
         if self._content is None:
             content = decode_body(self.raw)
-            # An empty list or null would look like a reply without anything in it.
+            # An empty list or null would look like an empty reply.
             if not isinstance(content, dict):
                 raise ValueError(f"a reply is a JSON object, not {type(content).__name__}")
             self._content = content
@@ -56,34 +54,34 @@ def encode_body(request: Mapping[str, Any]) -> bytes:
     """The body of a request in the low-level form.
 
     Raises:
-        TypeError: it holds what is neither JSON nor bytes.
+        TypeError: a value is neither JSON nor bytes.
     """
     try:
         body = to_json(request, bytes_mode="base64")
     except PydanticSerializationError:
         return _encode(request).encode("ascii")
-    # It writes base64 in the alphabet of URLs, which is another. Nearly three times as fast, it is worth the try.
+    # to_json is nearly three times as fast, but writes base64 in the URL alphabet, which DynamoDB does not read.
     return _encode(request).encode("ascii") if _BINARY.search(body) else body
 
 
 def decode_body(body: bytes) -> Any:
-    """What a body says, in the low-level form, binary values as bytes.
+    """A parsed body in the low-level form, with bytes for binary values.
 
     Raises:
-        ValueError: it is no JSON, or a binary value no base64.
+        ValueError: it is not JSON, or a binary value is not base64.
     """
-    # A hook is a call for every attribute value, and few tables have binary ones.
+    # The hook is called for every attribute value, and few tables have binary values.
     hook = _with_bytes if _BINARY.search(body) else None
     try:
         return json.loads(body, object_hook=hook)
     except RecursionError:
         raise ValueError("the JSON is nested too deeply") from None
     except Base64Error as error:
-        raise ValueError(f"a binary value is no base64: {error}") from None
+        raise ValueError(f"a binary value is not base64: {error}") from None
 
 
 def with_bytes(value: Any) -> Any:
-    """A part of a body that was read as plain JSON, with bytes for binary values. Raises ValueError: no base64."""
+    """A part of a body parsed as plain JSON, with bytes for binary values. Raises ValueError for other than base64."""
     if isinstance(value, dict):
         return _with_bytes({name: with_bytes(one) for name, one in value.items()})
     return [with_bytes(one) for one in value] if isinstance(value, list) else value
@@ -94,15 +92,15 @@ def _plain(value: object) -> Any:
         return b64encode(value).decode("ascii")
     if isinstance(value, Mapping):
         return dict(value)
-    raise TypeError(f"{value!r} of {type(value).__name__} cannot be sent: give its attribute value")
+    raise TypeError(f"{value!r} of type {type(value).__name__} cannot be sent; give its attribute value")
 
 
-# Requests have no cycles, and looking for them costs a fifth.
+# Requests have no cycles, and checking for them takes a fifth of the time.
 _encode = json.JSONEncoder(separators=(",", ":"), check_circular=False, default=_plain).encode
 
 
 def _with_bytes(value: dict[str, Any]) -> dict[str, Any]:
-    """The value, or its bytes. An attribute that is itself named B has a map under its name, not a text."""
+    """A JSON object, decoded if it is a binary value. For an attribute named B, the value under B is not a str."""
     if len(value) == 1:
         text = value.get("B")
         if isinstance(text, str):

@@ -1,13 +1,14 @@
-"""The only maker of ``#n0`` and ``:v0``: no attribute name and no value ever stands in an expression itself.
+"""Makes all placeholders: expressions contain ``#n0`` and ``:v0``, never an attribute name or a value.
 
-DynamoDB reserves some 570 words and gives dots and brackets a meaning; a placeholder needs to know none of that.
+DynamoDB reserves about 570 words and gives dots and brackets a meaning. Placeholders avoid both.
 """
 
+from dynaorm.item.path import Path
 from dynaorm.item.value import AttributeValue
 
 
 class Placeholders:
-    """The placeholders of one request, numbered in the order asked for.
+    """The placeholders of one request, numbered in the order of the calls.
 
     Attributes:
         names: ExpressionAttributeNames, placeholder to attribute name.
@@ -22,7 +23,7 @@ class Placeholders:
         self._known: dict[str, str] = {}
 
     def name(self, attribute: str) -> str:
-        """The placeholder of an attribute name; the same name has the same one."""
+        """The placeholder of an attribute name; the same name always has the same placeholder."""
         placeholder = self._known.get(attribute)
         if placeholder is None:
             placeholder = f"#n{len(self.names)}"
@@ -36,7 +37,7 @@ class Placeholders:
         self.values[placeholder] = value
         return placeholder
 
-    def path(self, path: tuple[str | int, ...]) -> str:
+    def path(self, path: Path) -> str:
         """A document path: ``("a", "b", 3)`` becomes ``#n0.#n1[3]``."""
         text = self.name(str(path[0]))
         for step in path[1:]:

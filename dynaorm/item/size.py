@@ -1,7 +1,7 @@
-"""How large DynamoDB says an item is, and the limits that follow.
+"""The size of an item by DynamoDB's rules, and the limits that apply to it.
 
-Source: Amazon DynamoDB Developer Guide, "DynamoDB item sizes and formats" and "Constraints in DynamoDB". KB and
-MB are binary there, and the size of a number is called approximate.
+Source: Amazon DynamoDB Developer Guide, "DynamoDB item sizes and formats" and "Constraints in DynamoDB". There,
+1 KB is 1,024 bytes, and the size of a number is approximate.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -23,11 +23,11 @@ ACTION_LIMIT: Final = 100
 
 
 def item_size(item: Item) -> int:
-    """Bytes of an item or key: attribute names in UTF-8, and values."""
+    """Bytes of an item or key: its attribute names in UTF-8 and its values."""
     size = 0
     for name, value in item.items():
         size += len(name) if name.isascii() else len(name.encode())
-        # Every save is measured, and most values are strings: they take the short way.
+        # Every save is measured, and most values are strings, so strings are not looked up in _SIZES.
         text = value.get("S")
         if text is None:
             size += _value_size(value)
@@ -37,7 +37,7 @@ def item_size(item: Item) -> int:
 
 
 def size_bound(item: Item) -> int:
-    """No fewer bytes than ``item_size``, and told quicker: every save is held against the limit of 400 KB."""
+    """An upper bound of ``item_size`` that is quicker to compute, because every save is checked against 400 KB."""
     characters = len("".join(item))
     values = [*item.values()]
     for value in values:  # grows by what maps and lists hold
@@ -50,12 +50,12 @@ def size_bound(item: Item) -> int:
             values += value["L"]
         elif "N" not in value and "BOOL" not in value:
             characters += _value_size(value)
-    # A character is at most four bytes. A value beside its text, or a number as a whole, has no more than 24.
+    # A character has at most four bytes. A number, or a value without its characters, has at most 24 bytes.
     return 4 * characters + 24 * len(values)
 
 
 def write_units(bytes: int) -> int:
-    """Write capacity units of a plain write of this many bytes: one per started KB, at least one."""
+    """Write capacity units of a standard write of this many bytes: one per started KB, at least one."""
     return max(1, -(-bytes // KB))
 
 
@@ -64,7 +64,7 @@ def _text_size(text: str) -> int:
 
 
 def _number_size(text: str) -> int:
-    """One byte for every two significant digits, one more, and one for a minus sign."""
+    """One byte for every two significant digits, plus one byte, plus one for a minus sign."""
     if text.isdigit():
         return (max(1, len(text.strip("0"))) + 1) // 2 + 1
     mantissa = text.upper().partition("E")[0]
@@ -99,4 +99,4 @@ _SIZES: Final[Mapping[str, Callable[[Any], int]]] = {
 def _value_size(value: AttributeValue) -> int:
     for tag, content in value.items():
         return _SIZES[tag](content)
-    raise ValueError("is an attribute value without a type")
+    raise ValueError("an attribute value has no type; give one, as in {'S': 'text'}")

@@ -1,10 +1,10 @@
-"""Changes of an item: one clause each of an update expression, or the same done here to a stored item.
+"""Changes of an item: rendered as an update expression, or applied to an item in memory.
 
-Rule 1. Every change reads the item as it was before the update. So no two of them may touch one path, and indexes
-        are those of the old list: elements are removed last, and those set beyond its end are appended in order.
-Rule 2. What is not there yet counts as zero, an empty set or an empty list. A missing parent of a path does not.
-Rule 3. DynamoDB's ADD and DELETE know top-level attributes only. A nested number is added to in a SET clause; a nested
-        set cannot be changed in part.
+Rule 1. Every change reads the item as it was before the update. So two changes cannot have overlapping paths, and an
+        index is that of the old list: elements are removed last, and elements set beyond the end are appended in order.
+Rule 2. A missing number counts as zero, a missing set or list as empty. A missing parent of a path is an error.
+Rule 3. DynamoDB's ADD and DELETE accept top-level attributes only. A nested number is added with SET; a nested set can
+        only be replaced as a whole.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -12,20 +12,18 @@ from decimal import Context, Decimal, Inexact
 from typing import Any, Final
 
 from dynaorm.errors import UsageError
-from dynaorm.item.condition import Path, Resolver
+from dynaorm.item.path import Path, Resolver, dotted, overlaps, value_at
 from dynaorm.item.placeholder import Placeholders
-from dynaorm.item.value import AttributeValue, Item, number_text
+from dynaorm.item.value import SET_TAGS, AttributeValue, Item, number_text, set_of
 from dynaorm.record import record, replace
 
-_SETS: Final = frozenset({"SS", "NS", "BS"})
-_ELEMENTS: Final = frozenset({"S", "N", "B"})
 _ZERO: Final[AttributeValue] = {"N": "0"}
 _EMPTY_LIST: Final[AttributeValue] = {"L": []}
 
 
 @record
 class Change:
-    """A change of what is stored at a path."""
+    """A change at a path."""
 
     path: Path
 
@@ -39,7 +37,7 @@ class SetTo(Change):
 
 @record
 class SetIfMissing(Change):
-    """Store this value if there is none."""
+    """Store this value unless one is stored."""
 
     value: Any
 
@@ -53,49 +51,44 @@ class AddTo(Change):
 
 @record
 class Append(Change):
-    """Put these at the end of a list."""
+    """Add these to the end of a list."""
 
     values: tuple[Any, ...]
 
 
 @record
 class Prepend(Change):
-    """Put these at the start of a list, in this order."""
+    """Add these to the start of a list, in this order."""
 
     values: tuple[Any, ...]
 
 
 @record
 class Discard(Change):
-    """Take these out of a set; a set without elements is no longer stored."""
+    """Remove these from a set; DynamoDB removes a set that becomes empty."""
 
     values: tuple[Any, ...]
 
 
 @record
 class Remove(Change):
-    """Store nothing."""
-
-
-def overlaps(left: Path, right: Path) -> bool:
-    """Whether one path leads to or through the other; DynamoDB refuses an update of both."""
-    shorter = min(len(left), len(right))
-    return left[:shorter] == right[:shorter]
+    """Remove the attribute or element."""
 
 
 def resolve_changes(changes: Iterable[Change], resolver: Resolver) -> tuple[Change, ...]:
-    """The same changes on attribute names and attribute values; those that add or discard nothing are left out.
+    """The same changes on attribute names and attribute values, without those that add or discard nothing.
 
     Raises:
-        UsageError: two changes of one path, or a change DynamoDB cannot make; and whatever the resolver raises.
+        UsageError: two changes have overlapping paths, or DynamoDB cannot make a change. Errors of the resolver are
+            passed on.
     """
     resolved = [found for change in changes if (found := _resolved(change, resolver)) is not None]
     for position, change in enumerate(resolved):
         for other in resolved[:position]:
             if overlaps(change.path, other.path):
                 raise UsageError(
-                    problem=f"{_spelled(change.path)} and {_spelled(other.path)} are changed in one update",
-                    remedy="make one change of the two, or send two updates",
+                    problem=f"{dotted(change.path)} and {dotted(other.path)} are changed in one update",
+                    remedy="combine the two changes, or send two updates",
                 )
     return tuple(resolved)
 
@@ -116,16 +109,16 @@ def _resolved(change: Change, resolver: Resolver) -> Change | None:
 
 
 def _resolved_addition(change: AddTo, path: Path, resolver: Resolver) -> Change | None:
-    # Nothing can be added to a text or binary, so either can only be meant as the element of a set.
+    # DynamoDB adds only to numbers and sets, so a text or binary is an element of a set.
     given = {change.value} if isinstance(change.value, (str, bytes)) else change.value
     value = resolver.encode(change.path, given, role="value")
     ((tag, content),) = value.items()
     if isinstance(given, (set, frozenset)) and not content:
         return None
     if tag != "N":
-        if tag not in _SETS:
+        if tag not in SET_TAGS.values():
             raise UsageError(
-                problem=f"{_spelled(change.path)} is neither a number nor a set, so nothing can be added to it",
+                problem=f"{dotted(change.path)} is neither a number nor a set, so nothing can be added to it",
                 remedy="use .set(...), or .append(...) on a list",
             )
         _check_whole(path)
@@ -141,11 +134,11 @@ def _resolved_discard(change: Discard, path: Path, resolver: Resolver) -> Change
         return None
     _check_whole(path)
     try:
-        _set_of(values)
+        set_of(values)
     except ValueError as problem:
         raise UsageError(
-            problem=f"{_spelled(change.path)} is not a set: {problem}",
-            remedy="use .set(...) with what shall remain, or .remove() on an element: F.items[0].remove()",
+            problem=f"{dotted(change.path)} is not a set: {problem}",
+            remedy="use .set(...) with the value to store, or .remove() on an element: F.items[0].remove()",
         ) from problem
     return Discard(path, values)
 
@@ -153,28 +146,16 @@ def _resolved_discard(change: Discard, path: Path, resolver: Resolver) -> Change
 def _check_whole(path: Path) -> None:
     if len(path) > 1:
         raise UsageError(
-            problem=f"DynamoDB changes a set in part only where it is an attribute itself: {_spelled(path)} is nested",
+            problem=f"DynamoDB adds to and discards from top-level sets only, and {dotted(path)} is nested",
             remedy="store the whole set with .set(...)",
         )
 
 
-def _set_of(members: Iterable[AttributeValue]) -> AttributeValue:
-    found = [pair for member in members for pair in member.items()]
-    tags = sorted({tag for tag, _ in found})
-    if len(tags) != 1 or tags[0] not in _ELEMENTS:
-        raise ValueError(f"a set holds text, numbers or binary, one type only, and not {' and '.join(tags)}")
-    return {f"{tags[0]}S": sorted({content for _, content in found})}
-
-
-def _spelled(path: Path) -> str:
-    return ".".join(map(str, path))
-
-
 def render_update(changes: Iterable[Change], placeholders: Placeholders) -> str:
-    """The update expression of resolved changes; empty where there are none.
+    """The update expression of resolved changes; empty if there are none.
 
     Raises:
-        ValueError: a nested set is changed in part.
+        ValueError: a change adds to or discards from a nested set.
     """
     clauses: dict[str, list[str]] = {"SET": [], "REMOVE": [], "ADD": [], "DELETE": []}
     for change in changes:
@@ -190,7 +171,7 @@ def _clause(change: Change, path: str, placeholders: Placeholders) -> tuple[str,
         if isinstance(change, AddTo):
             return "ADD", f"{path} {placeholders.value(change.value)}"
         if isinstance(change, Discard):
-            return "DELETE", f"{path} {placeholders.value(_set_of(change.values))}"
+            return "DELETE", f"{path} {placeholders.value(set_of(change.values))}"
     return "SET", f"{path} = {_operand(change, path, placeholders.value)}"
 
 
@@ -210,23 +191,22 @@ def _operand(change: Change, path: str, value: Callable[[AttributeValue], str]) 
             )
         case AddTo() if "N" in change.value:
             return f"if_not_exists({path}, {value(_ZERO)}) + {value(change.value)}"
-    raise ValueError(f"{_spelled(change.path)} is nested, and DynamoDB changes only whole sets there")
+    raise ValueError(f"{dotted(change.path)} is a nested set, which DynamoDB only replaces as a whole")
 
 
 def apply_changes(item: Item, changes: Iterable[Change]) -> dict[str, AttributeValue]:
-    """What DynamoDB would store after resolved changes of this item, which itself stays as it is.
+    """The item that DynamoDB would store after resolved changes; the given item is not changed.
 
     Raises:
-        ValueError: DynamoDB would refuse: two changes of one path, a missing parent, a value of the wrong type.
+        ValueError: DynamoDB would refuse the update: overlapping paths, a missing parent, or a value of the wrong type.
     """
     changes = tuple(changes)
     for position, change in enumerate(changes):
         if any(overlaps(change.path, other.path) for other in changes[:position]):
-            raise ValueError(f"{_spelled(change.path)} is changed twice in one update")
-    before: AttributeValue = {"M": item}
-    after = before
+            raise ValueError(f"{dotted(change.path)} is changed twice in one update")
+    after: AttributeValue = {"M": item}
     for change in sorted((one for one in changes if not isinstance(one, Remove)), key=_position):
-        after = _with(after, change.path, _outcome(change, _read(before, change.path)))
+        after = _with(after, change.path, _outcome(change, value_at(item, change.path)))
     removals = [one for one in changes if isinstance(one, Remove)]
     for change in sorted(removals, key=_position, reverse=True):
         after = _with(after, change.path, None)
@@ -237,29 +217,19 @@ def _position(change: Change) -> list[int]:
     return [step for step in change.path if isinstance(step, int)]
 
 
-def _read(value: AttributeValue | None, path: Path) -> AttributeValue | None:
-    for step in path:
-        if value is None:
-            return None
-        if isinstance(step, str):
-            value = value.get("M", {}).get(step)
-        else:
-            elements = value.get("L", [])
-            value = elements[step] if step < len(elements) else None
-    return value
-
-
 def _with(value: AttributeValue, path: Path, new: AttributeValue | None) -> AttributeValue:
-    """A copy with one part replaced; ``new=None`` takes it out."""
+    """A copy with one part replaced, or removed if ``new`` is None."""
     step, rest = path[0], path[1:]
     tag = "M" if isinstance(step, str) else "L"
     if tag not in value:
-        raise ValueError(f"there is no {step!r} in {next(iter(value))}, and the path leads through it")
+        raise ValueError(
+            f"the path leads through {step!r}, which a value of type {next(iter(value))} cannot have"
+        )
     parts: Any = dict(value["M"]) if tag == "M" else list(value["L"])
-    found = _read(value, (step,))
+    found = parts.get(step) if isinstance(step, str) else parts[step] if step < len(parts) else None
     if rest:
         if found is None:
-            raise ValueError(f"there is no {step!r}, and the path leads through it")
+            raise ValueError(f"the path leads through {step!r}, which is not stored")
         parts[step] = _with(found, rest, new)
     elif new is None:
         if found is not None:
@@ -284,15 +254,15 @@ def _outcome(change: Change, current: AttributeValue | None) -> AttributeValue |
         case AddTo(value=value):
             return _sum(change, current, value)
         case Discard(values=values):
-            return _rest(change, current, _set_of(values))
-    raise ValueError(f"{change!r} is no change of an item")
+            return _rest(change, current, set_of(values))
+    raise ValueError(f"{change!r} is not a change; use one of F")
 
 
 def _content(change: Change, current: AttributeValue | None, tag: str) -> Any:
     if current is None:
         return ()
     if tag not in current:
-        raise ValueError(f"{_spelled(change.path)} is {next(iter(current))} and not {tag}")
+        raise ValueError(f"{dotted(change.path)} has type {next(iter(current))}, not {tag}")
     return current[tag]
 
 
@@ -303,7 +273,7 @@ def _sum(change: Change, current: AttributeValue | None, value: AttributeValue) 
         identity = _IDENTITY[tag]
         known = set(map(identity, present))
         return {tag: [*present, *(one for one in added if identity(one) not in known)]}
-    # Exact: two numbers of DynamoDB's together span fewer than 300 digits.
+    # Exact, because two DynamoDB numbers together span fewer than 300 digits.
     return {"N": number_text(Context(prec=300, traps=[Inexact]).add(Decimal(present or 0), Decimal(added)))}
 
 

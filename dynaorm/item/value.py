@@ -1,10 +1,10 @@
-"""Attribute values as DynamoDB writes them: the canonical text of numbers, and when two values are the same.
+"""Attribute values in DynamoDB's form: the canonical text of numbers, sets, and the equality of two values.
 
-Rule 1. A number has one text: plain digits where 40 will do, else ``1.5E-90``; no spare zeros, no ``-0``.
-Rule 2. Two values are the same where DynamoDB's ``=`` says so: ``1.50`` is ``1.5``, and a set has no order.
+Rule 1. A number has one text: plain digits up to 40 of them, ``1.5E-90`` beyond; no superfluous zeros, no ``-0``.
+Rule 2. Two values are equal if DynamoDB's ``=`` says so: ``1.50`` equals ``1.5``, and a set has no order.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
 from typing import Any, Final, TypeAlias
 
@@ -13,6 +13,9 @@ AttributeValue: TypeAlias = Mapping[str, Any]
 
 Item: TypeAlias = Mapping[str, AttributeValue]
 """Attribute names and values: a stored item, or a primary key."""
+
+SET_TAGS: Final[Mapping[str, str]] = {"S": "SS", "N": "NS", "B": "BS"}
+"""The type of a set, by the type of its elements."""
 
 # Amazon DynamoDB Developer Guide, "Constraints in DynamoDB": 38 significant digits, 1E-130 to 9.99...E+125.
 _DIGITS: Final = 38
@@ -24,14 +27,15 @@ _PLAIN: Final = 40
 
 
 def number_text(value: int | Decimal | float) -> str:
-    """The canonical text of a number, exact; a float counts as the shortest decimal that reads back as it.
+    """The exact canonical text of a number; for a float, the shortest decimal that reads back as the same float.
 
     Example:
         >>> number_text(Decimal("1.50")), number_text(-0.0), number_text(0.1), number_text(Decimal("1E-90"))
         ('1.5', '0', '0.1', '1E-90')
 
     Raises:
-        ValueError: not a finite number, a bool, more than 38 significant digits, or outside DynamoDB's range.
+        ValueError: it is not a finite number, is a bool, has more than 38 significant digits, or is outside DynamoDB's
+            range.
     """
     if isinstance(value, int):
         if isinstance(value, bool):
@@ -40,7 +44,7 @@ def number_text(value: int | Decimal | float) -> str:
             return int.__repr__(value)
         if not -_TOO_LARGE_INT < value < _TOO_LARGE_INT:
             raise ValueError(
-                "an integer of more than 126 digits is larger than 9.99E+125, DynamoDB's largest number"
+                "an integer of more than 126 digits is larger than DynamoDB's largest number, 9.99E+125"
             )
         return _decimal_text(Decimal(value))
     if isinstance(value, float):
@@ -56,20 +60,22 @@ def number_text(value: int | Decimal | float) -> str:
 def _decimal_text(value: Decimal) -> str:
     text = str(value)
     if len(text) <= _DIGITS and text[-1] in "123456789" and text.replace(".", "", 1).isdecimal():
-        return text  # as most prices are: spelled canonically already
+        return text  # the fast path: most numbers already have their canonical text
     sign, digits, exponent = value.as_tuple()
     if not isinstance(exponent, int):
-        raise ValueError(f"{value} is not a finite number, and DynamoDB stores no other")
+        raise ValueError(f"{value} is not a finite number, and DynamoDB stores only finite ones")
     spelled = "".join(map(str, digits)).lstrip("0")
     significant = spelled.rstrip("0")
     if not significant:
         return "0"
     if len(significant) > _DIGITS:
-        raise ValueError(f"{value} has {len(significant)} significant digits, and DynamoDB keeps {_DIGITS}")
+        raise ValueError(
+            f"{value} has {len(significant)} significant digits, and DynamoDB stores at most {_DIGITS}"
+        )
     exponent += len(spelled) - len(significant)
     adjusted = exponent + len(significant) - 1
     if not _SMALLEST <= adjusted <= _LARGEST:
-        raise ValueError(f"{value} is outside DynamoDB's range of numbers, 1E-130 to 9.99E+125")
+        raise ValueError(f"{value} is outside DynamoDB's range for numbers, 1E-130 to 9.99E+125")
     return ("-" if sign else "") + _spelled(significant, exponent, adjusted)
 
 
@@ -86,7 +92,7 @@ def _spelled(significant: str, exponent: int, adjusted: int) -> str:
 
 
 def same(left: AttributeValue | None, right: AttributeValue | None) -> bool:
-    """Whether two attribute values are equal to DynamoDB; None stands for an absent attribute.
+    """Whether two attribute values are equal in DynamoDB. None stands for an absent attribute.
 
     Example:
         >>> same({"N": "1.50"}, {"N": "1.5"}), same({"SS": ["a", "b"]}, {"SS": ["b", "a"]})
@@ -102,11 +108,26 @@ def same(left: AttributeValue | None, right: AttributeValue | None) -> bool:
     return tag == other_tag and compare is not None and compare(one, other)
 
 
+def set_of(members: Iterable[AttributeValue]) -> AttributeValue:
+    """The set of some attribute values, sorted.
+
+    Raises:
+        ValueError: they are not all strings, all numbers or all binary.
+    """
+    pairs = [pair for member in members for pair in member.items()]
+    tags = sorted({tag for tag, _ in pairs})
+    if len(tags) != 1 or tags[0] not in SET_TAGS:
+        raise ValueError(
+            f"a DynamoDB set holds only strings, only numbers or only binary, not {' and '.join(tags)}"
+        )
+    return {SET_TAGS[tags[0]]: sorted({content for _, content in pairs})}
+
+
 def _same_members(one: Item, other: Item) -> bool:
     return one.keys() == other.keys() and all(same(value, other[name]) for name, value in one.items())
 
 
-# Where equal content can be spelled in different ways; text, binary, BOOL and NULL cannot.
+# The types in which equal values can have different contents.
 _COMPARED: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
     "N": lambda one, other: Decimal(one) == Decimal(other),
     "NS": lambda one, other: set(map(Decimal, one)) == set(map(Decimal, other)),

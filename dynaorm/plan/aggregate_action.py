@@ -1,13 +1,14 @@
-"""The action that changes the totals of a target which is not written itself: an ADD, or an upsert.
+"""The action that changes the totals of a target that is not written itself: an ADD, or an upsert.
 
-An upsert makes what inserting the target with its key fields alone would make: type, key fields, index keys and what
-a default factory gives. Other defaults stay absent, as absence means them. It exists for classes of which all that can
-be said without looking at the item.
+An upsert makes the item that inserting the target with its key fields alone would make: type, key fields, index keys
+and the values of default factories. Other defaults stay absent, because absence means them. Only classes for which
+this item can be made without reading get an upsert.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from dynaorm.entity.declare.catalog import catalog_of, stored_class
 from dynaorm.entity.declare.registry import is_of
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.errors import DecodeError, UsageError
@@ -24,45 +25,46 @@ from dynaorm.item.condition import (
 )
 from dynaorm.item.update import Change, SetIfMissing, SetTo
 from dynaorm.item.value import AttributeValue, Item
-from dynaorm.plan.aggregates import Due
-from dynaorm.plan.known import Known, Setting
+from dynaorm.plan.aggregates import TotalDelta
 from dynaorm.plan.planned import Planned, Purpose
+from dynaorm.plan.reads import Reads
+from dynaorm.plan.unit_of_work import UnitOfWork
 
 _UNREAD: Any = object()
 
 
-def total_actions(dues: Iterable[Due], known: Known, revision: str, setting: Setting) -> Iterator[Planned]:
-    """One action for every target that is due something, unless it is gone and nothing joins it."""
-    for due in dues:
-        read = known.items.get(due.ident, _UNREAD)
-        if due.joined or read is _UNREAD or is_target(due.mapping, read):
-            yield _action(due, read, revision, setting)
+def total_actions(deltas: Iterable[TotalDelta], reads: Reads, unit: UnitOfWork) -> Iterator[Planned]:
+    """One action for every target whose totals change, unless the target is gone and no entity joins it."""
+    for delta in deltas:
+        read = reads.items.get(delta.ident, _UNREAD)
+        if delta.joined or read is _UNREAD or is_target(delta.mapping, read):
+            yield _action(delta, read, unit)
 
 
 def is_target(mapping: EntityMapping, item: Item | None) -> bool:
     """Whether an item under a target's key is such a target."""
-    stored = mapping.stored_class(item) if item is not None else None
+    stored = stored_class(mapping, item) if item is not None else None
     return stored is not None and is_of(stored, mapping)
 
 
-def _action(due: Due, read: Any, revision: str, setting: Setting) -> Planned:
-    mapping, table = due.mapping, due.mapping.table
+def _action(delta: TotalDelta, read: Any, unit: UnitOfWork) -> Planned:
+    mapping, table = delta.mapping, delta.mapping.table
     there, kind = exists(table.pk.name), _is_of_kind(mapping, read)
-    makes = due.joined and can_be_made(mapping)
+    makes = delta.joined and can_be_made(mapping)
     condition = all_of(there, kind)
     if makes and not _is_untyped(mapping, read):
         condition = any_of_conditions(missing(table.pk.name), kind) if kind is not None else None
-    changes = (*(_made(due) if makes else ()), *due.additions)
+    changes = (*(_made(delta) if makes else ()), *delta.additions)
     if table.revision_attribute is not None:
-        changes = (*changes, SetTo((table.revision_attribute,), {"S": revision}))
+        changes = (*changes, SetTo((table.revision_attribute,), {"S": unit.write_id}))
     return Planned(
-        action=Update(setting.table_name(table.name), due.key, changes, condition),
+        action=Update(unit.table_name(table.name), delta.key, changes, condition),
         purpose=Purpose.AGGREGATE,
         mapping=mapping,
-        entity_key=due.key,
-        item_key=due.key,
+        entity_key=delta.key,
+        item_key=delta.key,
         blind=not makes,
-        from_read=not due.joined,
+        from_read=not delta.joined,
     )
 
 
@@ -73,15 +75,14 @@ def _is_of_kind(mapping: EntityMapping, read: Any) -> Condition | None:
         return None
     if _is_untyped(mapping, read):
         return missing(attribute)
-    classes: Iterable[EntityMapping] = mapping.table.mappings.values()
-    names = [one.name for one in classes if is_of(one, mapping)]
+    names = [one.name for one in catalog_of(mapping.table).mappings.values() if is_of(one, mapping)]
     if len(names) == 1:
         return equals(attribute, {"S": mapping.name})
     return IsIn(Attr((attribute,)), tuple({"S": name} for name in names))
 
 
 def _is_untyped(mapping: EntityMapping, read: Any) -> bool:
-    """Whether an item was found that lacks its type, and so is told by its key."""
+    """Whether an item was read that lacks its type: its key alone says that it is a target."""
     attribute = mapping.table.type_attribute
     return attribute is not None and read is not _UNREAD and read is not None and attribute not in read
 
@@ -90,7 +91,7 @@ def _is_untyped(mapping: EntityMapping, read: Any) -> bool:
 
 
 def can_be_made(mapping: EntityMapping) -> bool:
-    """Whether a class can be made of its key fields alone, without claiming a value or reading anything."""
+    """Whether an item of the class can be made of its key fields alone, without a guard and without reading."""
     known = {*mapping.key_fields, *mapping.maintained}
     if any(field.required for name, field in mapping.fields.items() if name not in known):
         return False
@@ -112,12 +113,12 @@ def _has_none(mapping: EntityMapping, fields: Iterable[str]) -> bool:
     )
 
 
-def _made(due: Due) -> tuple[Change, ...]:
-    mapping = due.mapping
-    item: dict[str, AttributeValue] = dict(due.key)
+def _made(delta: TotalDelta) -> tuple[Change, ...]:
+    mapping = delta.mapping
+    item: dict[str, AttributeValue] = dict(delta.key)
     if mapping.table.type_attribute is not None:
         item[mapping.table.type_attribute] = {"S": mapping.name}
-    _store(mapping, item, mapping.key_fields, due.values)
+    _store(mapping, item, mapping.key_fields, delta.values)
     try:
         values = vars(mapping.hydrate(item))
     except DecodeError as problem:
@@ -127,8 +128,8 @@ def _made(due: Due) -> tuple[Change, ...]:
         ) from problem
     item.update(mapping.index_keys(values))
     made = [name for name, info in mapping.entity.model_fields.items() if info.default_factory is not None]
-    _store(mapping, item, (*made, *_index_totals(due)), values)
-    return tuple(SetIfMissing((name,), value) for name, value in item.items() if name not in due.key)
+    _store(mapping, item, (*made, *_index_totals(delta)), values)
+    return tuple(SetIfMissing((name,), value) for name, value in item.items() if name not in delta.key)
 
 
 def _store(
@@ -140,8 +141,8 @@ def _store(
             item.setdefault(field.attribute, value)
 
 
-def _index_totals(due: Due) -> list[str]:
-    """The totals that are index keys and nothing is added to: without them the item would not be in the index."""
-    mapping = due.mapping
+def _index_totals(delta: TotalDelta) -> list[str]:
+    """The totals that are index keys, and to which nothing is added: without them the item would miss in the index."""
+    mapping = delta.mapping
     in_index = {name for index in mapping.indexes.values() for name in index.fields}
-    return [name for name in mapping.maintained if name in in_index and name not in due.totals]
+    return [name for name in mapping.maintained if name in in_index and name not in delta.totals]

@@ -1,55 +1,61 @@
-"""Totals: what the writes of a unit of work add to them and take from them, one action per target.
+"""Totals: what the writes of a unit of work add to them and subtract from them, one action per target.
 
-Rule 1. What an entity contributes follows from its stored images: taken away as it was, added as it will be. The write
-        of the entity is bound to the image that is taken away, so a total never counts what was not there.
+Rule 1. What an entity contributes follows from its stored images: the old contribution is subtracted, the new one
+        added. The write of the entity is conditional on the old image, so a total never counts what was not there.
 Rule 2. A total belongs to the key it is stored under, not to an object: replacing an item keeps it, a new one begins
         at 0, and only contributions change it.
-Rule 3. A target written in the same unit takes its contributions in that write. Any other gets one blind ADD, which
-        needs no read and does not care who else counts; contributions that cancel send nothing.
-Rule 4. Nobody joins a target that does not exist, unless the target can be made of its key. Who leaves one that does
-        not exist any more leaves nothing behind: that action is dropped.
+Rule 3. A target that is written in the same unit of work takes its contributions in that write. Any other gets one
+        ADD without a read, which does not conflict with other writers; contributions that cancel send nothing.
+Rule 4. Joining requires an existing target, unless the target can be made of its key. Leaving a missing target is
+        ignored: its action is dropped.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
 from decimal import Context, Decimal, Inexact
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from dynaorm.entity.declare.registry import is_of
 from dynaorm.entity.key import stored_key
 from dynaorm.entity.mapping.aggregate import AggregateMapping
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
-from dynaorm.entity.state import state_of
 from dynaorm.errors import EntityNotFound, InvalidValue, UsageError
 from dynaorm.item.update import AddTo, Change
 from dynaorm.item.value import AttributeValue, Item, number_text, same
-from dynaorm.plan.fold import Slot, target
 from dynaorm.plan.image import subject_of, values_of
-from dynaorm.plan.known import Ident, ident_of
-from dynaorm.plan.net import CHECK, DELETE, EDIT, KNOWN, PUT, UNKNOWN, UPDATE, Net
-from dynaorm.record import record
+from dynaorm.plan.intent import target_of_intent
+from dynaorm.plan.item_change import (
+    ItemChange,
+    ItemCheck,
+    ItemDelete,
+    ItemEdit,
+    ItemInsert,
+    ItemUpdate,
+    LoadedEntity,
+    StoredItem,
+)
+from dynaorm.plan.merge_intents import ItemIntents
+from dynaorm.plan.reads import Ident, ident_of
 
 # Exact: two numbers of DynamoDB's together span fewer than 300 digits.
 EXACT: Final = Context(prec=300, traps=[Inexact])
 _ZERO: Final[AttributeValue] = {"N": "0"}
 
 
-@record(frozen=False)
-class Due:
+class TotalDelta(NamedTuple):
     """What a unit of work adds to the totals of one target.
 
     Attributes:
         mapping: the target's class.
         key: its primary key.
         values: the values of its key fields.
-        totals: the target's fields, each with what is added.
-        joined: an entity comes to name the target that did not before, so it has to exist, or to be made.
+        totals: the target's fields, each with the number that is added.
+        joined: an entity names the target that did not name it before, so the target has to exist, or to be made.
     """
 
     mapping: EntityMapping
     key: Item
     values: Mapping[str, Any]
-    totals: dict[str, Decimal] = field(default_factory=dict)
+    totals: Mapping[str, Decimal]
     joined: bool = False
 
     @property
@@ -58,120 +64,127 @@ class Due:
 
     @property
     def additions(self) -> tuple[Change, ...]:
-        """What is added, as changes of the stored item. Raises InvalidValue."""
+        """The numbers added, as changes of the stored item. Raises InvalidValue."""
         return tuple(
             AddTo((self.mapping.fields[name].attribute,), _number(self.mapping, name, total))
             for name, total in self.totals.items()
         )
 
+    def plus(self, other: "TotalDelta", sign: Decimal, *, joined: bool) -> "TotalDelta":
+        """Both together; ``sign`` is -1 for a contribution that is subtracted."""
+        totals = {**self.totals}
+        for name, number in other.totals.items():
+            totals[name] = EXACT.add(totals.get(name, Decimal(0)), EXACT.multiply(sign, number))
+        mapping = other.mapping if is_of(other.mapping, self.mapping) else self.mapping
+        return self._replace(mapping=mapping, totals=totals, joined=self.joined or joined)
 
-def settle_totals(nets: list[Net], slots: Sequence[Slot]) -> list[Due]:
-    """Work out what is due, and let the targets that are written themselves have it; what is due to others.
 
-    Targets that were only checked, or saved without a change, are written if something is due to them.
+def settle_totals(
+    changes: Sequence[ItemChange], merged: Sequence[ItemIntents]
+) -> tuple[list[ItemChange], list[TotalDelta]]:
+    """The changes with the totals of targets that are written themselves, and the deltas of other targets.
+
+    A target that was only checked, or saved without a change, is written if a total of it changes.
 
     Raises:
-        UsageError (and InvalidValue, where it is inserted): a total is written by hand.
-        EntityNotFound: an entity joins what is no target of its kind.
+        UsageError (and InvalidValue, if it is inserted): a total is written by hand.
+        EntityNotFound: an entity joins an item that is no target of its kind.
     """
-    for net in nets:
-        if kept := net.mapping.maintained:
-            _refuse_own(net, kept)
-    dues = _dues(nets)
-    if not dues:
-        return []
-    written = {ident_of(net.mapping.table, net.key): net for net in nets}
-    named = {ident_of(slot.mapping.table, slot.key): slot for slot in slots}
-    left: list[Due] = []
-    for ident, due in dues.items():
-        slot = named.get(ident)
-        own = written.get(ident) or (_unchanged(slot) if slot is not None else None)
-        if slot is None or own is None:
-            left.append(due)
-            continue
-        if ident not in written:
-            nets.append(own)
-        _add(own, due, slot)
-    return left
+    written = {ident_of(one.mapping.table, one.key): _own_totals(one) for one in changes}
+    intents = {one.ident: one for one in merged}
+    left: list[TotalDelta] = []
+    for ident, delta in _deltas(written.values()).items():
+        one = intents.get(ident)
+        own = written.get(ident) or (_unchanged(one) if one is not None else None)
+        if one is None or own is None:
+            left.append(delta)
+        else:
+            written[ident] = _with_delta(own, delta, one)
+    return [*written.values()], left
 
 
-def refuse_kept(mapping: EntityMapping, fields: Iterable[str]) -> None:
-    """Raises UsageError where a total is among the fields that a caller writes."""
-    kept = mapping.maintained
-    if kept and (name := next((one for one in fields if one in kept), None)) is not None:
+def refuse_written_totals(mapping: EntityMapping, fields: Iterable[str]) -> None:
+    """Raises UsageError if a total is among the fields that a caller writes."""
+    maintained = mapping.maintained
+    if maintained and (name := next((one for one in fields if one in maintained), None)) is not None:
         raise UsageError(
-            problem=f"{mapping.entity.__name__}.{name} is kept by {kept[name]}, and is not written by hand",
-            remedy=f"leave it as it is: saving and deleting what {kept[name]} counts changes it",
+            problem=f"{mapping.entity.__name__}.{name} is kept by {maintained[name]}, and is not written by hand",
+            remedy=f"leave it as it is: saving and deleting what {maintained[name]} counts changes it",
         )
 
 
-# -- what is due -------------------------------------------------------------------------------------------------------
+# -- contributions -----------------------------------------------------------------------------------------------------
 
 
-def _dues(nets: Iterable[Net]) -> dict[Ident, Due]:
-    found: dict[Ident, Due] = {}
-    for net in nets:
-        was = _sides(net, net.before_mapping, net.before, old=True)
-        will_be = _sides(net, net.mapping, net.after, old=False)
-        before, after = ({(one.name, due.ident): due for one, due in side} for side in (was, will_be))
+def _deltas(changes: Iterable[ItemChange]) -> dict[Ident, TotalDelta]:
+    found: dict[Ident, TotalDelta] = {}
+    for change in changes:
+        before = {(one.name, delta.ident): delta for one, delta in _contributions_before(change)}
+        after = {(one.name, delta.ident): delta for one, delta in _contributions_after(change)}
         for side, sign in ((before, Decimal(-1)), (after, Decimal(1))):
-            for (name, ident), due in side.items():
-                total = found.setdefault(ident, Due(due.mapping, due.key, due.values))
-                if is_of(due.mapping, total.mapping):
-                    total.mapping = due.mapping
-                total.joined |= sign > 0 and (name, ident) not in before
-                for each, number in due.totals.items():
-                    added = EXACT.multiply(sign, number)
-                    total.totals[each] = EXACT.add(total.totals.get(each, Decimal(0)), added)
-    for due in found.values():
-        due.totals = {name: total for name, total in due.totals.items() if total}
-    return {ident: due for ident, due in found.items() if due.totals}
+            for (name, ident), delta in side.items():
+                total = found.get(ident) or delta._replace(totals={})
+                joined = side is after and (name, ident) not in before
+                found[ident] = total.plus(delta, sign, joined=joined)
+    nonzero = {
+        ident: delta._replace(totals={name: total for name, total in delta.totals.items() if total})
+        for ident, delta in found.items()
+    }
+    return {ident: delta for ident, delta in nonzero.items() if delta.totals}
 
 
-def _sides(
-    net: Net, mapping: EntityMapping | None, item: Item | None, *, old: bool
-) -> Iterator[tuple[AggregateMapping, Due]]:
-    """What an entity contributes, as it was or as it will be, where that may differ."""
-    if net.write is CHECK or mapping is None or item is None:
-        return
-    if not mapping.aggregates or mapping.is_tombstone(item):
-        return
-    values = values_of(mapping, item)
-    for one in mapping.aggregates.values():
-        if net.write is UPDATE and not one.depends_on(net.changed):
-            continue
+def _contributions_before(change: ItemChange) -> Iterator[tuple[AggregateMapping, TotalDelta]]:
+    if change.before is not None and not isinstance(change, ItemCheck):
+        changed = change.changed if isinstance(change, ItemUpdate) else None
+        yield from _stored_contributions(change.before.mapping, change.before.item, changed)
+
+
+def _contributions_after(change: ItemChange) -> Iterator[tuple[AggregateMapping, TotalDelta]]:
+    if isinstance(change, (ItemInsert, ItemUpdate)):
+        changed = change.changed if isinstance(change, ItemUpdate) else None
+        for one, values in _affected(change.mapping, change.image, changed):
+            if (delta := _contribution(change.mapping, one, change.image, values)) is not None:
+                yield one, delta
+
+
+def _stored_contributions(
+    mapping: EntityMapping, item: Item, changed: frozenset[str] | None
+) -> Iterator[tuple[AggregateMapping, TotalDelta]]:
+    for one, values in _affected(mapping, item, changed):
         try:
-            due = _contribution(mapping, one, item, values)
-        except InvalidValue:
-            if old:  # what cannot be a target's key was never counted
-                continue
-            raise
-        if due is not None:
-            yield one, due
+            delta = _contribution(mapping, one, item, values)
+        except InvalidValue:  # a value that cannot be part of the target's key was never counted
+            continue
+        if delta is not None:
+            yield one, delta
 
 
-def contributions(mapping: EntityMapping, item: Item) -> Iterator[Due]:
+def _affected(
+    mapping: EntityMapping, item: Item, changed: frozenset[str] | None
+) -> Iterator[tuple[AggregateMapping, Mapping[str, Any]]]:
+    """The aggregates that depend on a changed field (any, if None), each with the values of the entity."""
+    if mapping.aggregates and not mapping.is_tombstone(item):
+        values = values_of(mapping, item)
+        for one in mapping.aggregates.values():
+            if changed is None or one.depends_on(changed):
+                yield one, values
+
+
+def contributions(mapping: EntityMapping, item: Item) -> Iterator[TotalDelta]:
     """What an entity, as it is stored, adds to each total. Raises DecodeError, UsageError."""
-    values = values_of(mapping, item)
-    for one in mapping.aggregates.values():
-        try:
-            due = _contribution(mapping, one, item, values)
-        except InvalidValue:  # what cannot be a target's key was never counted
-            continue
-        if due is not None:
-            yield due
+    return (delta for _, delta in _stored_contributions(mapping, item, None))
 
 
 def _contribution(
     mapping: EntityMapping, one: AggregateMapping, item: Item, values: Mapping[str, Any]
-) -> Due | None:
+) -> TotalDelta | None:
     key = {name: values[own] for name, own in one.key.items()}
     if any(value is None for value in key.values()) or not _counts(mapping, one, item):
         return None
     target = mapping_of(one.target)
     totals = {} if one.count is None else {one.count: Decimal(1)}
     totals |= {total: _summed(mapping, name, item, values) for name, total in one.sums.items()}
-    return Due(target, target.primary_key(key), key, totals)
+    return TotalDelta(target, target.primary_key(key), key, totals)
 
 
 def _counts(mapping: EntityMapping, one: AggregateMapping, item: Item) -> bool:
@@ -201,81 +214,91 @@ def _summed(mapping: EntityMapping, name: str, item: Item, values: Mapping[str, 
 # -- targets that are written themselves -------------------------------------------------------------------------------
 
 
-def _refuse_own(net: Net, kept: Mapping[str, str]) -> None:
-    """Raises UsageError where a total is written by hand; lets what is put have the totals of what it replaces."""
-    attributes = {net.mapping.fields[name].attribute: name for name in kept}
-    if net.write is UPDATE:
-        refuse_kept(net.mapping, net.changed)
-    elif net.write is PUT:
-        for attribute, name in attributes.items():
-            _take_over(net, attribute, name)
+def _own_totals(change: ItemChange) -> ItemChange:
+    """A put item takes over the totals of the item that it replaces. Raises UsageError for a total written by hand."""
+    maintained = change.mapping.maintained
+    if maintained and isinstance(change, ItemUpdate):
+        refuse_written_totals(change.mapping, change.changed)
+    if maintained and isinstance(change, ItemInsert):
+        for name in maintained:
+            change = _take_over(change, name)
+    return change
 
 
-def _take_over(net: Net, attribute: str, name: str) -> None:
-    assert net.after is not None
-    given = net.after.get(attribute, _ZERO)
-    replaced = net.before_mapping is not None and name in net.before_mapping.maintained
-    stored = (net.before or {}).get(attribute, _ZERO) if replaced else _ZERO
-    state = state_of(net.entities[0])
+def _take_over(insert: ItemInsert, name: str) -> ItemInsert:
+    mapping, before, state = insert.mapping, insert.before, insert.state
+    attribute = mapping.fields[name].attribute
+    given = insert.image.get(attribute, _ZERO)
+    is_replaced = before is not None and name in before.mapping.maintained
+    stored = before.item.get(attribute, _ZERO) if before is not None and is_replaced else _ZERO
     loaded = state.item.get(attribute) if state is not None else None
     if not any(same(given, one) for one in (_ZERO, stored, loaded)):
-        keeper = net.mapping.maintained[name]
-        raise net.mapping.invalid(
+        keeper = mapping.maintained[name]
+        raise mapping.invalid(
             name,
-            net.mapping.subject(net.after)[name],
+            mapping.subject(insert.image)[name],
             f"is kept by {keeper}, and begins at 0",
             f"leave it out (detached(..., {name}=0) for a copy): saving what {keeper} counts changes it",
         )
-    if not same(given, stored):
-        net.after[attribute] = stored
-        net.settled |= {name}
+    if same(given, stored):
+        return insert
+    return insert._replace(image={**insert.image, attribute: stored}, totals=insert.totals | {name})
 
 
-def _unchanged(slot: Slot) -> Net | None:
-    """A loaded target that was saved without a change, now to be written; None where its key named it."""
-    state = slot.state
-    if state is None or slot.write is None:
+def _unchanged(one: ItemIntents) -> ItemUpdate | None:
+    """The write of a loaded target that was saved without a change; None if its key named it."""
+    if one.write is None or one.write.state is None:
         return None
-    return Net(
-        slot.mapping, slot.key, KNOWN, UPDATE, state.item, slot.mapping, after=dict(state.item),
-        entities=(target(slot.write),),
-    )  # fmt: skip
+    state = one.write.state
+    loaded = LoadedEntity(target_of_intent(one.write.intent), state)
+    before = StoredItem(one.mapping, state.item)
+    return ItemUpdate(one.mapping, one.key, before, {**state.item}, frozenset(), loaded)
 
 
-def _add(net: Net, due: Due, slot: Slot) -> None:
-    """Let the write of a target add what is due to it."""
-    if net.write is DELETE:
-        return
-    if not is_of(net.mapping, due.mapping):
-        if net.knowledge is UNKNOWN and is_of(due.mapping, net.mapping):
-            name = due.mapping.entity.__name__
-            raise slot.refuse(f"is written as a {net.mapping.entity.__name__} and counted in as a {name}")
-        if due.joined:
-            raise EntityNotFound(key=stored_key(due.mapping, due.key))
-        return
-    if net.write is CHECK:
-        _write_checked(net, slot)
-    if net.write is EDIT:
-        net.edits += due.additions
-        return
-    assert net.after is not None
-    for name, total in due.totals.items():
-        attribute = net.mapping.fields[name].attribute
-        stored = Decimal(net.after.get(attribute, _ZERO)["N"])
-        net.after[attribute] = _number(net.mapping, name, EXACT.add(stored, total))
-    net.settled |= due.totals.keys()
-    net.changed |= due.totals.keys()
+def _with_delta(change: ItemChange, delta: TotalDelta, one: ItemIntents) -> ItemChange:
+    """The write of a target that also adds to its totals."""
+    if isinstance(change, ItemDelete):
+        return change
+    if not is_of(change.mapping, delta.mapping):
+        is_unknown = change.before is None and not isinstance(change, ItemInsert)
+        if is_unknown and is_of(delta.mapping, change.mapping):
+            name = delta.mapping.entity.__name__
+            raise one.refuse(f"is written as a {change.mapping.entity.__name__} and counted in as a {name}")
+        if delta.joined:
+            raise EntityNotFound(key=stored_key(delta.mapping, delta.key))
+        return change
+    if isinstance(change, ItemCheck):
+        change = _write_of_checked(change, one)
+    if isinstance(change, ItemEdit):
+        return change._replace(edits=change.edits + delta.additions)
+    image = {**change.image}
+    for name, total in delta.totals.items():
+        attribute = change.mapping.fields[name].attribute
+        stored = Decimal(image.get(attribute, _ZERO)["N"])
+        image[attribute] = _number(change.mapping, name, EXACT.add(stored, total))
+    added = frozenset(delta.totals)
+    return change._replace(image=image, totals=change.totals | added, changed=change.changed | added)
 
 
-def _write_checked(net: Net, slot: Slot) -> None:
-    """A target that is checked becomes one that is written, under the same condition."""
-    if net.before is None:
-        net.write = EDIT
-        return
-    net.write, net.after = UPDATE, dict(net.before)
-    # The object that was checked would be stale after this commit, by our own doing.
-    loaded = tuple(check.target for check in slot.checks if state_of(check.target) is not None)
-    net.entities = net.entities or loaded[:1]
+def _write_of_checked(check: ItemCheck, merged: ItemIntents) -> ItemUpdate | ItemEdit:
+    """The write of a target that was checked, under the same condition."""
+    if check.before is None:
+        return ItemEdit(check.mapping, check.key, (), check.condition)
+    loaded = check.loaded
+    if loaded is None:
+        # The object that was checked would be stale after this commit, because of this very write.
+        checked = ((one.intent.target, one.state) for one in merged.checks)
+        loaded = next((LoadedEntity(entity, state) for entity, state in checked if state is not None), None)
+    return ItemUpdate(
+        check.mapping,
+        check.key,
+        check.before,
+        {**check.before.item},
+        check.edited,
+        loaded,
+        is_edit=check.image is not None,
+        condition=check.condition,
+    )
 
 
 def _number(mapping: EntityMapping, name: str, total: Decimal) -> AttributeValue:

@@ -1,4 +1,4 @@
-"""Partial updates: what an edit touches, and what follows from it once the stored item is known."""
+"""Partial updates: the fields that an edit changes, and the image that it makes of a known item."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -20,7 +20,7 @@ from dynaorm.item.update import (
     resolve_changes,
 )
 from dynaorm.item.value import AttributeValue, Item
-from dynaorm.plan.aggregates import refuse_kept
+from dynaorm.plan.aggregates import refuse_written_totals
 from dynaorm.plan.image import advance, under_present_names
 
 
@@ -45,7 +45,7 @@ def touched(mapping: EntityMapping, changes: tuple[Change, ...]) -> dict[str, Ch
             _check_kind(mapping, resolver.codec(change.path), change)
         found[field.name] = change
     if mapping.maintained:
-        refuse_kept(mapping, found)
+        refuse_written_totals(mapping, found)
     return found
 
 
@@ -83,7 +83,7 @@ def _check_kind(mapping: EntityMapping, codec: Codec, change: Change) -> None:
 
 
 def needs_reading(mapping: EntityMapping, changes: tuple[Change, ...]) -> bool:
-    """Whether something derived depends on the touched fields beyond what the edit itself fixes."""
+    """Whether a key, guard, version or total depends on the changed fields and on more than the edit itself gives."""
     fields = touched(mapping, changes)
     fixed = {name for name, change in fields.items() if isinstance(change, SetTo) and len(change.path) == 1}
     for constraint in mapping.constraints.values():
@@ -108,7 +108,7 @@ def needs_reading(mapping: EntityMapping, changes: tuple[Change, ...]) -> bool:
 
 
 def stored_changes(mapping: EntityMapping, changes: tuple[Change, ...]) -> tuple[Change, ...]:
-    """The changes in stored names and attribute values; index keys that the edit itself fixes come along."""
+    """The changes in stored names and attribute values, with the index keys that follow from the edit alone."""
     plain: list[Change] = []
     fixed: dict[str, Any] = {}
     for change in changes:

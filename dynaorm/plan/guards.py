@@ -1,17 +1,17 @@
-"""Which guard items a unit of work claims, passes on and releases: one action per guard, judged on the final state.
+"""Which guard items a unit of work claims, passes on and releases: one action per guard, by the final state.
 
-Rule 1. A claim passes where nothing is stored, or the guard is already the claimer's, or it expired a minute ago.
-Rule 2. A release passes where the guard is the releaser's, or has no owner (written by hand, as AWS published them), or
-        is missing. Somebody else's guard is left alone.
-Rule 3. A value that stays with its entity costs nothing.
-Rule 4. Two that end up with one value are refused here, unless both had it already: one of them is stale, and DynamoDB,
-        which knows which, will say so.
+Rule 1. A claim succeeds if nothing is stored, or the guard is already the claimer's, or it expired a minute ago.
+Rule 2. A release succeeds if the guard is the releaser's, or has no owner (as AWS's published examples write them), or
+        is missing. A guard that belongs to another entity is not touched.
+Rule 3. A value that stays with its entity needs no action.
+Rule 4. Two entities that end up with one value are refused here, unless both had it already: then one of them is stale,
+        and DynamoDB finds out which.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
-from itertools import islice
-from typing import Any, TypeAlias
+from itertools import pairwise
+from typing import Any, NamedTuple, TypeAlias
 
 from dynaorm.entity.key import stored_key
 from dynaorm.entity.mapping.constraint import OWNER, TABLE
@@ -22,37 +22,35 @@ from dynaorm.item.action import Delete, Pattern, Put
 from dynaorm.item.condition import Attr, Compare, Condition, Or, missing
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.image import subject_of, values_of
-from dynaorm.plan.known import Known, Setting, ident_of
-from dynaorm.plan.net import DELETE, PUT, UPDATE, Net
+from dynaorm.plan.item_change import ItemChange, ItemCheck, ItemInsert, ItemUpdate
 from dynaorm.plan.planned import Planned, Purpose
-from dynaorm.record import record
+from dynaorm.plan.reads import Reads, ident_of
+from dynaorm.plan.unit_of_work import UnitOfWork
 
 # How long a guard stays claimed after its entity's expiry, for clocks that differ between writers.
 CLAIM_MARGIN = 60
 
-_CLAIM = Purpose.CLAIM  # looking a member up in its class is no cheaper than making a tuple of ten
 
+class Holder(NamedTuple):
+    """An entity that holds guards, before or after: its change, its class, its guards' table and their content."""
 
-@record(frozen=False)
-class Holder:
-    """Who holds guards, before or after: the entity's net, its class, where its guards are and what they say of it.
-
-    ``claim`` is the condition under which it takes a guard that nobody of the unit of work held: one for all of them.
-    """
-
-    net: Net
+    change: ItemChange
     mapping: EntityMapping
     home: Table
     owner: AttributeValue
     expiry: int | None
-    claim: Condition | None = None
 
 
-@record(frozen=False)
-class Guard:
+class Guard(NamedTuple):
     """One guard item that the unit of work may touch.
 
-    ``value`` is what it stands for, as a person would name it; ``kept``: the new holder had it before.
+    Attributes:
+        constraint: the name of the constraint.
+        text: the key of the guard item.
+        value: the unique value, as a person would name it.
+        old: the entity that holds it before the unit of work.
+        new: the entity that holds it afterwards.
+        stays: the new holder is the one that held it before.
     """
 
     constraint: str
@@ -60,133 +58,140 @@ class Guard:
     value: Any = None
     old: Holder | None = None
     new: Holder | None = None
-    kept: bool = False
+    stays: bool = False
 
 
 _Guards: TypeAlias = dict[tuple[str, str], Guard]
-"""Those met so far, by table and key."""
+"""The guards met so far, by table and key."""
 
 
-def guards_of(nets: Sequence[Net]) -> list[list[Guard]]:
-    """For each net the guards first met with it, held before or after.
+def guard_actions(changes: Sequence[ItemChange], reads: Reads, unit: UnitOfWork) -> list[list[Planned]]:
+    """For each change the actions on the guards that it is the first to hold, in the order of the constraints.
 
     Raises:
         UniqueViolation: two entities of the unit of work end up with one value, which not both had.
     """
-    known: _Guards = {}
-    clashes: list[tuple[Net, Violation]] = []
-    found: list[list[Guard]] = []
-    for net in nets:
-        start = len(known)
-        _meet(net, known, clashes)
-        found.append([*islice(known.values(), start, None)])
+    if not changes:
+        return []
+    if len(changes) == 1 and isinstance(changes[0], ItemInsert) and changes[0].before is None:
+        return [_claims_of_insert(changes[0], unit)]
+    actions: list[list[Planned]] = []
+    for change, guards in zip(changes, _collect_guards(changes), strict=True):
+        if change.before is not None and len(guards) > 1:
+            order = list(change.mapping.constraints)
+            guards.sort(key=lambda guard: order.index(guard.constraint) if guard.constraint in order else 0)
+        found = (_guard_action(guard, reads, unit) for guard in guards)
+        actions.append([action for action in found if action is not None])
+    return actions
+
+
+def _collect_guards(changes: Sequence[ItemChange]) -> list[list[Guard]]:
+    """For each change the guards that it is the first to hold, before or after. Raises UniqueViolation."""
+    guards: _Guards = {}
+    clashes: list[tuple[ItemChange, Violation]] = []
+    ends = [0]
+    for change in changes:
+        _add_old(change, guards)
+        _add_new(change, guards, clashes)
+        ends.append(len(guards))
     if clashes:
         entity = clashes[0][0].mapping.entity.__name__
         raise UniqueViolation(entity=entity, violations=tuple(clash for _, clash in clashes))
-    return found
+    found = [*guards.values()]
+    return [found[start:end] for start, end in pairwise(ends)]
 
 
-def _meet(net: Net, known: _Guards, clashes: list[tuple[Net, Violation]]) -> None:
-    ends_with_values = net.write is PUT or net.write is UPDATE
-    before, mapping = net.before, net.before_mapping
-    if before is not None and mapping is not None and (ends_with_values or net.write is DELETE):
-        for holder, (name, text, value) in _held_by(net, mapping, before):
-            guard = _known(known, holder, name, text)
-            guard.old = holder
-            if guard.new is None:
-                guard.value = value
-    if ends_with_values and net.after is not None:
-        for holder, (name, text, value) in _held_by(net, net.mapping, net.after):
-            guard = _known(known, holder, name, text)
-            kept = guard.old is not None and guard.old.net is net
-            if guard.new is not None and not (kept and guard.kept):
-                clashes.append((net, _clash(guard, net, value)))
-            guard.new, guard.value, guard.kept = holder, value, kept
+def _add_old(change: ItemChange, guards: _Guards) -> None:
+    before = change.before
+    if before is None or isinstance(change, ItemCheck):
+        return
+    claims = _claims(before.mapping, before.item)
+    holder = _holder(change, before.mapping, before.item) if claims else None
+    home = before.mapping.table.guards.name
+    for name, text, value in claims:
+        known = guards.get((home, text))
+        if known is None or known.new is None:
+            guards[home, text] = Guard(name, text, value, holder)
+        else:
+            guards[home, text] = Guard(name, text, known.value, holder, known.new, known.stays)
 
 
-def _known(known: _Guards, holder: Holder, name: str, text: str) -> Guard:
-    return known.setdefault((holder.home.name, text), Guard(name, text))
+def _add_new(change: ItemChange, guards: _Guards, clashes: list[tuple[ItemChange, Violation]]) -> None:
+    if not isinstance(change, (ItemInsert, ItemUpdate)):
+        return
+    mapping, values = change.mapping, change.values if isinstance(change, ItemInsert) else None
+    claims = _claims(mapping, change.image, values)
+    holder = _holder(change, mapping, change.image) if claims else None
+    home = mapping.table.guards.name
+    for name, text, value in claims:
+        known = guards.get((home, text))
+        old = None if known is None else known.old
+        stays = old is not None and old.change is change
+        if known is not None and known.new is not None and not (stays and known.stays):
+            clashes.append((change, _clash(name, known.new, change, value)))
+        guards[home, text] = Guard(name, text, value, old, holder, stays)
 
 
-def _held_by(net: Net, mapping: EntityMapping, item: Item) -> list[tuple[Holder, Claim]]:
-    claims = _held(net, mapping, item)
-    if not claims:
-        return []
-    holder = _holder(net, mapping, item)
-    return [(holder, claim) for claim in claims]
-
-
-def _holder(net: Net, mapping: EntityMapping, item: Item) -> Holder:
-    """Who holds the guards of one image."""
+def _holder(change: ItemChange, mapping: EntityMapping, item: Item) -> Holder:
+    """The holder of the guards of one image."""
     table, home = mapping.table, mapping.table.guards
-    owner = net.key if home is table else {TABLE: {"S": table.name}, **net.key}
-    return Holder(net, mapping, home, {"M": owner}, mapping.expiry_of(item))
+    owner = change.key if home is table else {TABLE: {"S": table.name}, **change.key}
+    return Holder(change, mapping, home, {"M": owner}, mapping.expiry_of(item))
 
 
-def _held(net: Net, mapping: EntityMapping, item: Item) -> list[Claim]:
-    """The guards of one image."""
+def _claims(mapping: EntityMapping, item: Item, values: Mapping[str, Any] | None = None) -> list[Claim]:
+    """The unique values of one image."""
     if not mapping.constraints or mapping.is_tombstone(item):
         return []
-    given = net.values if item is net.after else None
-    values = given if given is not None else values_of(mapping, item)
+    values = values if values is not None else values_of(mapping, item)
     return mapping.claims(values, lambda: subject_of(mapping, item))
 
 
-def _clash(guard: Guard, net: Net, value: Any) -> Violation:
-    assert guard.new is not None
+def _clash(constraint: str, holder: Holder, change: ItemChange, value: Any) -> Violation:
     return Violation(
-        constraint=guard.constraint,
-        fields=net.mapping.constraints[guard.constraint].fields,
+        constraint=constraint,
+        fields=change.mapping.constraints[constraint].fields,
         value=value,
-        owner=stored_key(guard.new.mapping, guard.new.net.key),
+        owner=stored_key(holder.mapping, holder.change.key),
     )
 
 
-def claims_of(net: Net, setting: Setting) -> list[Planned]:
-    """What the guards of a net need that is the only one of its unit of work, and finds nothing stored.
-
-    Most saves are such a net. All it holds is new, and no two of its guards are one, so there is nothing to compare.
-    """
-    if net.after is None or not net.mapping.constraints:
+def _claims_of_insert(insert: ItemInsert, unit: UnitOfWork) -> list[Planned]:
+    """Fast path: the claims of a single insert where nothing is stored. All its guards are new and different."""
+    claims = _claims(insert.mapping, insert.image, insert.values)
+    if not claims:
         return []
-    new = _holder(net, net.mapping, net.after)
-    free = _free(None, new, setting)
-    return [_claim(new, claim, free, setting) for claim in _held(net, net.mapping, net.after)]
+    holder = _holder(insert, insert.mapping, insert.image)
+    return _claim(holder, claims, _unclaimed(holder, unit), unit)
 
 
-def guard_action(guard: Guard, known: Known, setting: Setting) -> Planned | None:
-    """The one action a guard needs, None where it stays as it is."""
+def _guard_action(guard: Guard, reads: Reads, unit: UnitOfWork) -> Planned | None:
+    """The one action that a guard needs; None if it stays as it is."""
     old, new = guard.old, guard.new
     if new is None:
-        return _release(guard, known, setting)
-    if old is not None and old.owner == new.owner and old.expiry == new.expiry:
-        return None
+        return _release(guard, old, reads, unit) if old is not None else None
     claim = (guard.constraint, guard.text, guard.value)
-    taken = _claim(new, claim, _free(old, new, setting), setting)
     if old is None:
-        return taken
-    purpose = _CLAIM if old.owner == new.owner else Purpose.PASS_ON
+        return _claim(new, [claim], _unclaimed(new, unit), unit)[0]
+    if old.owner == new.owner and old.expiry == new.expiry:
+        return None
+    (taken,) = _claim(new, [claim], _passed_on(old, new, unit), unit)
+    purpose = Purpose.CLAIM if old.owner == new.owner else Purpose.PASS_ON
     return taken._replace(purpose=purpose, before={**taken.item_key, OWNER: old.owner})
 
 
-def _claim(new: Holder, claim: Claim, free: Condition, setting: Setting) -> Planned:
-    constraint, text, value = claim
-    home, key = new.home, _key_of(new.home, text)
-    item = {**key, OWNER: new.owner}
-    if new.expiry is not None and new.mapping.expires is not None:
-        item[new.mapping.expires.attribute] = {"N": str(new.expiry)}
-    return Planned.__new__(
-        Planned,
-        Put(setting.table_name(home.name), item, free),
-        _CLAIM,
-        new.mapping,
-        new.net.key,
-        key,
-        None,
-        item,
-        constraint,
-        value,
-    )
+def _claim(new: Holder, claims: list[Claim], free: Condition, unit: UnitOfWork) -> list[Planned]:
+    change, mapping, home, owner, expiry = new
+    table, content = unit.table_name(home.name), {OWNER: owner}
+    if expiry is not None and mapping.expires is not None:
+        content[mapping.expires.attribute] = {"N": str(expiry)}
+    found = []
+    for constraint, text, value in claims:
+        key = _key_of(home, text)
+        item = {**key, **content}
+        put = Put(table, item, free)
+        found.append(Planned(put, Purpose.CLAIM, mapping, change.key, key, None, item, constraint, value))
+    return found
 
 
 def _key_of(home: Table, text: str) -> dict[str, AttributeValue]:
@@ -194,18 +199,15 @@ def _key_of(home: Table, text: str) -> dict[str, AttributeValue]:
     return {home.pk.name: one} if home.sk is None else {home.pk.name: one, home.sk.name: one}
 
 
-def _release(guard: Guard, known: Known, setting: Setting) -> Planned | None:
-    old = guard.old
-    assert old is not None
+def _release(guard: Guard, old: Holder, reads: Reads, unit: UnitOfWork) -> Planned | None:
     home, key = old.home, _key_of(old.home, guard.text)
-    if known.foreign and ident_of(home, key) in known.foreign:
+    if reads.foreign_guards and ident_of(home, key) in reads.foreign_guards:
         return None
-    return Planned.__new__(
-        Planned,
-        Delete(setting.table_name(home.name), key, _RELEASES.of(old.owner)),
+    return Planned(
+        Delete(unit.table_name(home.name), key, _RELEASES.of(old.owner)),
         Purpose.RELEASE,
         old.mapping,
-        old.net.key,
+        old.change.key,
         key,
         {**key, OWNER: old.owner},
         None,
@@ -220,33 +222,29 @@ _OWNER = Attr((OWNER,))
 _UNOWNED = missing(OWNER)
 
 
-def _free(old: Holder | None, new: Holder, setting: Setting) -> Condition:
-    """The condition under which the new holder takes a guard."""
+def _unclaimed(new: Holder, unit: UnitOfWork) -> Condition:
+    """Nothing is stored, or the guard is the claimer's already, or it has expired."""
     home = new.home
-    if old is None:
-        if new.claim is None:
-            new.claim = _unclaimed(home, new.owner, setting)
-        return new.claim
+    if home.ttl_attribute is None:
+        return _unclaimed_pattern(home.pk.name).of(new.owner)
+    return Or((missing(home.pk.name), Compare(_OWNER, "=", new.owner), *_expired(home, unit)))
+
+
+def _passed_on(old: Holder, new: Holder, unit: UnitOfWork) -> Condition:
+    """The guard is the old or the new holder's, or has no owner, or has expired."""
     owners = [new.owner] if old.owner == new.owner else [new.owner, old.owner]
     mine = [Compare(_OWNER, "=", owner) for owner in owners]
-    return Or((_UNOWNED, *mine, *_expired(home, setting)))
+    return Or((_UNOWNED, *mine, *_expired(new.home, unit)))
 
 
-def _unclaimed(home: Table, owner: AttributeValue, setting: Setting) -> Condition:
-    """Nothing is stored, or the guard is the claimer's already, or it has expired."""
-    if home.ttl_attribute is None:
-        return _claims(home.pk.name).of(owner)
-    return Or((missing(home.pk.name), Compare(_OWNER, "=", owner), *_expired(home, setting)))
-
-
-def _expired(home: Table, setting: Setting) -> tuple[Condition, ...]:
+def _expired(home: Table, unit: UnitOfWork) -> tuple[Condition, ...]:
     if home.ttl_attribute is None:
         return ()
-    return (Compare(Attr((home.ttl_attribute,)), "<", {"N": str(int(setting.now) - CLAIM_MARGIN)}),)
+    return (Compare(Attr((home.ttl_attribute,)), "<", {"N": str(int(unit.now) - CLAIM_MARGIN)}),)
 
 
 @cache
-def _claims(pk: str) -> Pattern:
+def _unclaimed_pattern(pk: str) -> Pattern:
     absent = missing(pk)
     return Pattern(lambda owner: Or((absent, Compare(_OWNER, "=", owner))))
 

@@ -28,8 +28,8 @@ def changes_of(
 ) -> dict[str, AttributeValue | None]:
     """The fields that differ from what was loaded, with their new attribute values (None for absence).
 
-    What was loaded is the stored value; where a validator made something else of it, or absence meant a default, it is
-    that. Fields that live in keys alone are compared as values and come with None.
+    A field is compared with its stored value; if a validator changed that value, or absence meant a default, with the
+    result. Fields that are stored only in keys are compared as values, and come with None.
 
     Raises:
         InvalidValue: a field's value cannot be stored.
@@ -43,7 +43,9 @@ def changes_of(
                 found[name] = None
             continue
         now, stored = encoded.get(field.attribute), field.stored_in(state.item)
-        if same(now, stored) or (stored is None and same(now, state.defaults.get(field.attribute))):
+        default = state.defaults.get(field.attribute) if stored is None else stored
+        # Most values are equal as they are spelled, and `same` costs a call.
+        if now == stored or same(now, stored) or same(now, default):
             continue
         if stored is not None:
             if baseline is None:
@@ -62,8 +64,8 @@ def advance(
 ) -> dict[str, AttributeValue]:
     """The image that follows from a stored one by some changed fields, index keys included.
 
-    Attributes the class does not know stay. Former attribute names are renamed. Only the keys of indexes in which a
-    field changed are touched.
+    Attributes that the class does not know are preserved. Former attribute names are renamed. Only the keys of indexes
+    with a changed field are written.
 
     Raises:
         InvalidValue: an index key cannot hold a value.
@@ -102,13 +104,13 @@ def under_present_names(mapping: EntityMapping, item: Item) -> dict[str, Attribu
 def values_of(
     mapping: EntityMapping, item: Item, overrides: Mapping[str, Any] | None = None
 ) -> Mapping[str, Any]:
-    """The field values of an image; ``overrides`` are those of fields whose key is yet to be rendered."""
+    """The field values of an image; ``overrides`` are values of fields whose keys are not rendered yet."""
     stored = mapping.subject(item)
     return ChainMap(dict(overrides), stored) if overrides else stored  # type: ignore[arg-type]  # it is only read
 
 
 def subject_of(mapping: EntityMapping, item: Item) -> Any:
-    """The entity that ``when=`` looks at; without totals, which change without ``when=`` being asked again."""
+    """The entity that ``when=`` gets. It has no totals: these change without another call of ``when=``."""
     entity = mapping.hydrate(item)
     for name in mapping.maintained:
         del vars(entity)[name]
@@ -146,7 +148,7 @@ def writable_state(mapping: EntityMapping, state: Loaded | None, now: float) -> 
 
 
 def check_key_unchanged(mapping: EntityMapping, values: Mapping[str, Any], state: Loaded) -> None:
-    """Raises KeyChanged where the entity's fields render another primary key than the one it was loaded under."""
+    """Raises KeyChanged if the entity's fields render another primary key than the one it was loaded under."""
     stored = mapping.key_of(state.item)
     rendered = mapping.primary_key(values)
     if not all(same(rendered[name], stored.get(name)) for name in rendered):

@@ -8,7 +8,7 @@ from dynaorm.item.update import Change
 
 
 class Save(NamedTuple):
-    """Insert a new entity, write what changed of a loaded one, or replace whatever is stored."""
+    """Insert a new entity, write the changed fields of a loaded one, or replace the stored item."""
 
     entity: Any
     condition: Condition | None = None
@@ -23,7 +23,7 @@ class Edit(NamedTuple):
     condition: Condition | None = None
 
 
-class Remove(NamedTuple):
+class Deletion(NamedTuple):
     """Delete a loaded entity, or the one under a key."""
 
     target: Key[Any] | Any
@@ -31,16 +31,26 @@ class Remove(NamedTuple):
 
 
 class Move(NamedTuple):
-    """Store a loaded entity under the primary key its fields now render, and nothing under the old one."""
+    """Store a loaded entity under the primary key that its fields render now, and delete the item under the old key."""
 
     entity: Any
 
 
 class Check(NamedTuple):
-    """Let everything fail unless a condition holds; without one, unless the entity is unchanged since loaded."""
+    """Fail the unit of work unless a condition holds; without one, unless the entity is unchanged since loaded."""
 
     target: Key[Any] | Any
     condition: Condition | None = None
 
 
-Intent: TypeAlias = Save | Edit | Remove | Move | Check
+Intent: TypeAlias = Save | Edit | Deletion | Move | Check
+
+
+def target_of_intent(intent: Intent) -> Any:
+    """The entity object or key that an intent names."""
+    return intent.entity if isinstance(intent, (Save, Move)) else intent.target
+
+
+def condition_of(intent: Intent) -> Condition | None:
+    """The caller's condition."""
+    return None if isinstance(intent, Move) else intent.condition

@@ -1,9 +1,9 @@
 """The one write without a condition: an entity as a Put that replaces whatever is stored, for loading in bulk.
 
-Rule 1. Only a class on which nothing else depends can be written like this: with guards or versions, the items of what
-        was stored before would be left behind, and totals would be wrong.
-Rule 2. A Put that got no answer is never sent again later: somebody may have written since. Whether it was made is
-        read from the item's revision.
+Rule 1. Only a class without guards, versions and totals can be written like this: guards and versions of the replaced
+        item would be left behind, and totals would be wrong.
+Rule 2. A Put that got no answer is never sent again later, because another writer may have written since. The item's
+        revision says whether it was made.
 """
 
 from collections.abc import Sequence
@@ -47,9 +47,9 @@ class Load:
 
 
 def plan_of(loads: Sequence[Load], table: str) -> Plan:
-    """What was sent for entities of one key, the last of which is stored: to be settled where no answer came.
+    """The plan of the Puts that were sent for one key, to be settled if no answer came. The last entity is stored.
 
-    It is so old from the beginning that it is never sent again.
+    It is made with an age past every window, so it is never sent again.
     """
     last = loads[-1]
     planned = Planned(
@@ -84,7 +84,7 @@ def load_of(entity: Any, revision: str) -> Load:
 
 
 def check_loadable(entity: type[Any]) -> None:
-    """Raises UsageError for a class of which more is stored than its own item, or which is not mapped."""
+    """Raises UsageError for a class that has other items besides its own, or that is not mapped."""
     mapping = mapping_of(entity)
     if mapping.constraints:
         kept = (

@@ -10,7 +10,7 @@ from dynaorm.entity.state import Loaded, Unsettled, set_state, state_of, unsettl
 from dynaorm.errors import Violation
 from dynaorm.item.action import Action
 from dynaorm.item.value import AttributeValue, Item
-from dynaorm.plan.known import Ident, ident_of
+from dynaorm.plan.reads import Ident, ident_of
 
 
 class Purpose(Enum):
@@ -34,9 +34,7 @@ GUARDS = (Purpose.CLAIM, Purpose.PASS_ON, Purpose.RELEASE)
 
 
 class Planned(NamedTuple):
-    """One action and its reason: a named tuple, because every save makes several and that is the fastest to make.
-
-    Fastest by position, and by ``Planned.__new__``: Python is quicker to call a function than a class.
+    """One action and its reason. A named tuple, because every save makes several.
 
     Attributes:
         action: what is sent.
@@ -100,8 +98,8 @@ class Effect(NamedTuple):
     Attributes:
         entity: the caller's object.
         state: its next snapshot; None: it is new again.
-        values: for a partial update, the fields that follow from it. A frozen object takes neither these nor the
-            snapshot: the caller gets another one.
+        values: for a partial update, the new values of its fields. A frozen object gets neither these nor the
+            snapshot: the caller gets another object.
     """
 
     entity: Any
@@ -118,7 +116,7 @@ class Effect(NamedTuple):
             set_state(self.entity, self.state)
 
     def with_item(self, mapping: EntityMapping, item: Item) -> "Effect":
-        """The same, where the item turned out to be stored a little otherwise: other times, numbers, totals."""
+        """The same for the item that is stored, which may differ in times, version numbers and totals."""
         assert self.state is not None
         defaults = {name: value for name, value in self.state.defaults.items() if name not in item}
         fresh = vars(mapping.hydrate(item)) if self.values is not None else {}
@@ -129,6 +127,10 @@ class Effect(NamedTuple):
         """Whether the entity still waits for the outcome of a plan; it may have been settled and saved since."""
         unsettled = unsettled_of(self.entity)
         return unsettled is not None and unsettled.plan is plan
+
+    def for_object(self, entity: Any, values: Mapping[str, Any] | None = None) -> "Effect":
+        """The same for another object, with other values if given."""
+        return self._replace(entity=entity, values=self.values if values is None else values)
 
     def unsettle(self, plan: object) -> None:
         """Remember that the outcome of a plan is not known."""

@@ -1,62 +1,67 @@
 """The revision of a unit of work under a token of the caller's own.
 
-Rule 1. It follows from the token and from what the caller gave, never from what was read: where the plan depends on
-    what is stored, an equal block that runs again sends other bytes, and has to be told by its revision all the same.
-Rule 2. It follows from the whole block: an item that carries it says that all of the block was committed.
+Rule 1. It is derived from the token and from the caller's intents, never from what was read: if the plan depends on
+    what is stored, an equal block that runs again sends other bytes, and is still recognised by its revision.
+Rule 2. It is derived from the whole block: an item that carries it proves that all of the block was committed.
 """
 
 import json
 from collections.abc import Iterable, Sequence
 from hashlib import sha256
-from typing import Any
+from typing import Any, Final
 
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.resolve import FieldResolver
 from dynaorm.item.condition import resolve
 from dynaorm.item.update import Change, SetTo
 from dynaorm.item.value import AttributeValue
+from dynaorm.plan.changes import change_of, items_to_read
 from dynaorm.plan.edit import stored_changes
-from dynaorm.plan.fold import Slot, class_of
 from dynaorm.plan.image import new_image
-from dynaorm.plan.intent import Edit, Intent, Move, Save
-from dynaorm.plan.known import NOTHING_KNOWN, Setting
-from dynaorm.plan.nets import net_of, reads_of
+from dynaorm.plan.intent import Check, Deletion, Edit, Intent, Move, Save
+from dynaorm.plan.item_change import ItemCheck, ItemDelete, ItemEdit, ItemInsert, ItemUpdate
+from dynaorm.plan.merge_intents import ItemIntents, ResolvedIntent
+from dynaorm.plan.reads import NOTHING_READ
+from dynaorm.plan.unit_of_work import UnitOfWork
+
+# These names are part of the revision, so they must not change with the classes.
+_INTENTS: Final = {Save: "Save", Edit: "Edit", Deletion: "Remove", Move: "Move", Check: "Check"}
+_CHANGES: Final = {
+    ItemInsert: "put", ItemUpdate: "update", ItemEdit: "edit", ItemDelete: "delete", ItemCheck: "check"
+}  # fmt: skip
 
 
-def revision_under_token(slots: Sequence[Slot], setting: Setting) -> str:
+def revision_under_token(merged: Sequence[ItemIntents], unit: UnitOfWork) -> str:
     """The revision that every item of the unit of work gets."""
-    text = json.dumps(
-        [setting.token, *(_given(slot, setting) for slot in slots)], sort_keys=True, default=repr
-    )
+    text = json.dumps([unit.token, *(_given(one, unit) for one in merged)], sort_keys=True, default=repr)
     return sha256(text.encode()).hexdigest()[:32]
 
 
-def _given(slot: Slot, setting: Setting) -> list[Any]:
-    content: list[Any]
-    if reads_of([slot]):
-        intents = (slot.removal, slot.write, *slot.checks)
-        content = [_said(slot, intent) for intent in intents if intent is not None]
-    else:
-        net = net_of(slot, NOTHING_KNOWN, setting)
-        content = (
-            [net.write.value, net.after, repr(net.edits), repr(net.condition)] if net is not None else []
-        )
-    return [slot.mapping.table.name, slot.key, *content]
+def _given(one: ItemIntents, unit: UnitOfWork) -> list[Any]:
+    content: list[Any] = []
+    if items_to_read([one]):
+        intents = (one.removal, one.write, *one.checks)
+        content = [_content_of(one, intent) for intent in intents if intent is not None]
+    elif (change := change_of(one, NOTHING_READ, unit)) is not None:
+        image = change.image if isinstance(change, (ItemInsert, ItemUpdate, ItemCheck)) else None
+        edits = change.edits if isinstance(change, ItemEdit) else ()
+        content = [_CHANGES[type(change)], image, repr(edits), repr(change.condition)]
+    return [one.mapping.table.name, one.key, *content]
 
 
-def _said(slot: Slot, intent: Intent) -> list[Any]:
-    """What an intent says by itself, of an item that is yet to be read."""
-    mapping, kind = class_of(intent), type(intent).__name__
+def _content_of(one: ItemIntents, resolved: ResolvedIntent[Intent]) -> list[Any]:
+    """What the caller gave in an intent about an item that is yet to be read."""
+    intent, mapping, _ = resolved
+    content: list[Any] = [_INTENTS[type(intent)]]
     if isinstance(intent, Move):
-        return [kind]
-    said: list[Any] = [kind]
+        return content
     if intent.condition is not None:
-        said.append(repr(resolve(intent.condition, FieldResolver(mapping))))
+        content.append(repr(resolve(intent.condition, FieldResolver(mapping))))
     if isinstance(intent, Save):
-        said.append(new_image(mapping, slot.key, vars(intent.entity)))
+        content.append(new_image(mapping, one.key, vars(intent.entity)))
     elif isinstance(intent, Edit):
-        said += [repr(stored_changes(mapping, intent.changes)), _of_keys(mapping, intent.changes)]
-    return said
+        content += [repr(stored_changes(mapping, intent.changes)), _of_keys(mapping, intent.changes)]
+    return content
 
 
 def _of_keys(mapping: EntityMapping, changes: Iterable[Change]) -> dict[str, AttributeValue | None]:

@@ -1,16 +1,16 @@
-"""A refused plan becomes the error that names its cause, or what has to be learned before trying again.
+"""A refused plan becomes the error that names its cause, or the items that a new plan has to know.
 
-Rule 1. An item that carries the revision this plan writes was written by this plan: the refusal is an echo of a commit
-        whose answer was lost.
-Rule 2. What was compiled from our own knowledge (a read, a guess that a key was never used) is learned and compiled
-        anew; what the caller believed is answered with an error.
-Rule 3. StaleEntity comes before AlreadyExists and UniqueViolation, those before ConditionFailed; ``causes`` has all.
+Rule 1. An item that carries the revision of this plan was written by this plan: it was committed, and the answer lost.
+Rule 2. If the refused action was compiled from a read of the session, or from the guess that a key was never used, the
+        plan is compiled again. If it was compiled from the caller's entity, the caller gets an error.
+Rule 3. StaleEntity comes before AlreadyExists and UniqueViolation, these before ConditionFailed; ``causes`` has all.
 """
 
 from collections.abc import Sequence
 from dataclasses import field
 from typing import Any, TypeAlias
 
+from dynaorm.entity.declare.catalog import catalog_of, stored_class
 from dynaorm.entity.key import found_key
 from dynaorm.entity.mapping.constraint import OWNER, TABLE
 from dynaorm.entity.mapping.mapping import EntityMapping
@@ -28,8 +28,8 @@ from dynaorm.errors import (
 from dynaorm.item.value import Item, same
 from dynaorm.plan.aggregate_action import is_target
 from dynaorm.plan.explain import reason
-from dynaorm.plan.known import Ident
 from dynaorm.plan.planned import Planned, Purpose
+from dynaorm.plan.reads import Ident
 from dynaorm.record import record
 
 _FAILED = "ConditionalCheckFailed"
@@ -41,7 +41,7 @@ _SAME = {"ValidationError": "ValidationException"}
 class Committed:
     """The plan was already committed; ``item`` is a written item as stored.
 
-    ``elsewhere``: perhaps by an equal block, from other bytes: what it made of its entities has to be read.
+    ``elsewhere``: perhaps by an equal block with other bytes: what is stored for its entities has to be read.
     """
 
     item: Item | None
@@ -49,16 +49,16 @@ class Committed:
 
 
 @record
-class Learned:
-    """The plan rested on something that is not so: compile it again with these items and foreign guards known."""
+class StaleKnowledge:
+    """The plan was compiled from knowledge that is out of date: compile it again with these items and guards."""
 
     items: dict[Ident, Item | None] = field(default_factory=dict)
-    foreign: frozenset[Ident] = frozenset()
+    foreign_guards: frozenset[Ident] = frozenset()
 
 
 @record
-class Found:
-    """One failed action: DynamoDB's code and message, and the item its condition met."""
+class FailedAction:
+    """One failed action: DynamoDB's code and message, and the item that its condition was evaluated on."""
 
     planned: Planned
     code: str
@@ -66,10 +66,10 @@ class Found:
     item: Item | None
 
 
-Verdict: TypeAlias = Committed | Learned | DynaormError
+Verdict: TypeAlias = Committed | StaleKnowledge | DynaormError
 
 
-def verdict(failures: Sequence[Found], now: float, request_id: str = "") -> Verdict:
+def verdict(failures: Sequence[FailedAction], now: float, request_id: str = "") -> Verdict:
     """What a refusal means. ``failures`` are the actions of the plan that failed, in order."""
     for one in failures:
         if _is_own(one):
@@ -87,16 +87,16 @@ def verdict(failures: Sequence[Found], now: float, request_id: str = "") -> Verd
     items: dict[Ident, Item | None] = {}
     foreign: frozenset[Ident] = frozenset()
     for outcome in judged:
-        if isinstance(outcome, Learned):
+        if isinstance(outcome, StaleKnowledge):
             items.update(outcome.items)
-            foreign |= outcome.foreign
+            foreign |= outcome.foreign_guards
     if items or foreign:
-        return Learned(items, foreign)
+        return StaleKnowledge(items, foreign)
     return _first([outcome for outcome in judged if isinstance(outcome, (StoreError, Violation))], failures)
 
 
-def _is_own(found: Found) -> bool:
-    planned, item = found.planned, found.item
+def _is_own(failed: FailedAction) -> bool:
+    planned, item = failed.planned, failed.item
     return (
         item is not None
         and planned.revision is not None
@@ -104,12 +104,12 @@ def _is_own(found: Found) -> bool:
     )
 
 
-def _judge(found: Found, now: float) -> StoreError | Violation | Learned:
-    planned, item = found.planned, found.item
+def _judge(failed: FailedAction, now: float) -> StoreError | Violation | StaleKnowledge:
+    planned, item = failed.planned, failed.item
     if planned.purpose in (Purpose.CLAIM, Purpose.PASS_ON):
         return _violation(planned, item)
     if planned.purpose is Purpose.RELEASE:
-        return Learned(foreign=frozenset({planned.ident}))
+        return StaleKnowledge(foreign_guards=frozenset({planned.ident}))
     if planned.purpose is Purpose.VERSION:
         return UnexpectedRefusal(
             code=_FAILED,
@@ -119,54 +119,54 @@ def _judge(found: Found, now: float) -> StoreError | Violation | Learned:
             action=reason(planned),
         )
     if planned.purpose is Purpose.INSERT:
-        return _judge_insert(found)
+        return _judge_insert(failed)
     if planned.purpose is Purpose.AGGREGATE:
-        return _judge_aggregate(found)
-    return _judge_blind(found, now) if planned.blind else _judge_known(found)
+        return _judge_aggregate(failed)
+    return _judge_blind(failed, now) if planned.blind else _judge_known(failed)
 
 
-def _judge_insert(found: Found) -> StoreError | Learned:
-    planned, item = found.planned, found.item
+def _judge_insert(failed: FailedAction) -> StoreError | StaleKnowledge:
+    planned, item = failed.planned, failed.item
     if item is None:
         return ConditionFailed(key=planned.subject)
     if planned.from_read or planned.mapping.is_tombstone(item):
-        return Learned({planned.ident: item})
+        return StaleKnowledge({planned.ident: item})
     return AlreadyExists(key=planned.subject, violations=())
 
 
-def _judge_aggregate(found: Found) -> StoreError | Learned:
-    planned, item = found.planned, found.item
-    # Nobody joins what is no target; who leaves it, or finds it without a type, goes on knowing what is there.
+def _judge_aggregate(failed: FailedAction) -> StoreError | StaleKnowledge:
+    planned, item = failed.planned, failed.item
+    # Joining requires a target. A plan that leaves it, or whose target has no type, is compiled again with the item.
     if planned.from_read or is_target(planned.mapping, item):
-        return Learned({planned.ident: item})
+        return StaleKnowledge({planned.ident: item})
     return EntityNotFound(key=planned.subject)
 
 
-def _judge_known(found: Found) -> StoreError | Learned:
-    planned, item = found.planned, found.item
+def _judge_known(failed: FailedAction) -> StoreError | StaleKnowledge:
+    planned, item = failed.planned, failed.item
     mapping, key = planned.mapping, planned.subject
     if _is_as_expected(planned, item):
         return ConditionFailed(key=key)
     if planned.from_read:
-        return Learned({planned.ident: item})
+        return StaleKnowledge({planned.ident: item})
     gone = item is None or mapping.is_tombstone(item)
     current = None if gone or item is None else mapping.revision_of(item)
     return StaleEntity(key=key, expected=planned.expected, found=current)
 
 
-def _judge_blind(found: Found, now: float) -> StoreError | Learned:
-    planned, item = found.planned, found.item
+def _judge_blind(failed: FailedAction, now: float) -> StoreError | StaleKnowledge:
+    planned, item = failed.planned, failed.item
     mapping, key = planned.mapping, planned.subject
     if item is None or mapping.is_tombstone(item) or mapping.is_expired(item, now):
         if planned.purpose is Purpose.CHECK:
             return ConditionFailed(key=key)
         return EntityNotFound(key=key)
-    stored = mapping.stored_class(item)
+    stored = stored_class(mapping, item)
     if stored is None or not issubclass(stored.entity, mapping.entity):
         return EntityNotFound(key=key)
     attribute = mapping.table.type_attribute
     if stored is not mapping or (attribute is not None and attribute not in item):
-        return Learned({planned.ident: item})
+        return StaleKnowledge({planned.ident: item})
     return ConditionFailed(key=key)
 
 
@@ -193,11 +193,11 @@ def _violation(planned: Planned, guard: Item | None) -> Violation:
 
 def owner_key(mapping: EntityMapping, owner: Item) -> Any:
     """The entity key that a guard's ``owner`` map names."""
-    mappings: dict[str, EntityMapping] = mapping.table.mappings
+    mappings = catalog_of(mapping.table).mappings
     return found_key(mappings, {name: value for name, value in owner.items() if name != TABLE})
 
 
-def _first(outcomes: list[StoreError | Violation], failures: Sequence[Found]) -> StoreError:
+def _first(outcomes: list[StoreError | Violation], failures: Sequence[FailedAction]) -> StoreError:
     violations = tuple(one for one in outcomes if isinstance(one, Violation))
     errors = [one for one in outcomes if isinstance(one, StoreError)]
     taken = next((one for one in errors if isinstance(one, AlreadyExists)), None)
@@ -208,7 +208,7 @@ def _first(outcomes: list[StoreError | Violation], failures: Sequence[Found]) ->
         claimer = next(one.planned for one in failures if one.planned.claim is not None)
         causes.append(UniqueViolation(entity=claimer.mapping.entity.__name__, violations=violations))
     if any(not isinstance(one, UnexpectedRefusal) for one in causes):
-        # A version number that is taken says no more than that somebody else wrote it first.
+        # A version number that is taken only says that another writer was first.
         causes = [one for one in causes if not isinstance(one, UnexpectedRefusal)]
     order = (StaleEntity, EntityNotFound, AlreadyExists, UniqueViolation, ConditionFailed, UnexpectedRefusal)
     causes.sort(key=lambda one: next(rank for rank, kind in enumerate(order) if isinstance(one, kind)))

@@ -54,7 +54,7 @@ def key_conditions_of(spec: QuerySpec, source: Source) -> Iterator[KeyCondition]
                 yield KeyCondition(partition, ranges, held)
         except KeyValueError as problem:
             invalid = source.mapping.invalid(problem.field, problem.value, problem.problem)
-            raise invalid from source.mapping.told(problem.field, problem)
+            raise invalid from source.mapping.cause_of(problem.field, problem)
 
 
 def _combinations(given: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

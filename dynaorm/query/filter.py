@@ -2,6 +2,7 @@
 
 from itertools import product
 
+from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.resolve import FieldResolver
@@ -57,7 +58,9 @@ def of_classes(spec: QuerySpec) -> Condition | None:
     if attribute is None or not spec.source.is_whole:
         return None
     wanted = tuple(source.mapping.entity for source in spec.sources)
-    names = [name for name, one in spec.source.table.mappings.items() if issubclass(one.entity, wanted)]
+    names = [
+        name for name, one in catalog_of(spec.source.table).mappings.items() if issubclass(one.entity, wanted)
+    ]
     return Or((IsIn(Attr((attribute,)), tuple({"S": name} for name in names)), Missing((attribute,))))
 
 

@@ -11,11 +11,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, Final, Literal, TypeAlias
 
-from dynaorm.entity.template.escape import ALWAYS, pattern
 from dynaorm.entity.template.key_part import KeyPart
 from dynaorm.entity.template.template import KeyTemplate, KeyValueError, Piece
 from dynaorm.entity.text.ksuid import Ksuid, KsuidMs
-from dynaorm.entity.text.scalar import STR
+from dynaorm.entity.text.scalar import ANY_TEXT, STR
 from dynaorm.item.condition import Attr, BeginsWith, Between, Compare, Condition, equals
 from dynaorm.item.value import AttributeValue, number_text
 from dynaorm.query.interval import EVERYTHING, Interval, successor
@@ -192,8 +191,7 @@ class _Asked:
         missing = self._piece.placeholder.field
         for bound in bounds:
             if bound.field != missing:
-                problem = f"comes after {missing} in {self._template.text!r}; give {missing} too"
-                raise KeyValueError(bound.field, bound.values[0], problem)
+                raise self._template.gap(missing, bound.field, bound.values[0])
 
     def _beginning(self, equal: Mapping[str, Any], prefix: Bound) -> str:
         value, python = prefix.values[0], self._piece.placeholder.scalar.python
@@ -285,22 +283,10 @@ class _Asked:
         return (rest[:end] for end in ends if self._text.fullmatch(rest[:end]))
 
 
-_ANY_TEXT: Final = r"[\s\S]*"
-
-
 def _patterns(template: KeyTemplate, place: int) -> tuple[str, str]:
     """Regular expressions of a field's text in the key, and of all that follows it."""
     if template.kind == "B":
-        return _ANY_TEXT, ""
-    literals = [*(piece.before for piece in template.pieces[1:]), template.after]
-    special = ALWAYS | {literal[0] for literal in literals if literal}
-    is_escaped = template.alone is None
-
-    def of(piece: Piece) -> str:
-        if not piece.placeholder.open:
-            return f"(?:{piece.placeholder.pattern})"
-        return pattern(special) if is_escaped and not piece.placeholder.raw else _ANY_TEXT
-
+        return ANY_TEXT, ""
     own, *later = template.pieces[place:]
-    following = "".join(f"{re.escape(piece.before)}{of(piece)}" for piece in later)
-    return of(own), following + re.escape(template.after)
+    following = "".join(f"{re.escape(piece.before)}{piece.pattern}" for piece in later)
+    return own.pattern, following + re.escape(template.after)

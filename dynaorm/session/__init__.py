@@ -1,4 +1,4 @@
-"""What users hold: a session, its transactions, and what can be asked of an entity.
+"""The classes that users hold: sessions, transactions and queries.
 
-Its methods drive flows over a transport and add nothing to them. No rule about what is written belongs here.
+Their methods drive flows over a transport. Rules about what is read or written belong to the floors below.
 """

@@ -1,4 +1,4 @@
-"""The methods that build a query: the same for every session, because none of them talks to DynamoDB."""
+"""The methods that build a query. Synchronous and asynchronous queries share them, because they send nothing."""
 
 from copy import copy
 from typing import Any, Generic, NoReturn, Self, TypeVar
@@ -13,17 +13,17 @@ E = TypeVar("E")
 
 
 class Chain(Generic[E]):
-    """A query being built. It never changes: every method gives another one. Nothing is sent before its ending."""
+    """A query under construction. It is immutable: every method returns a new query. No method here sends anything."""
 
     _spec: QuerySpec
     _context: Context
 
     def eq(self, **field: Any) -> Self:
-        """The field of the key is equal to a value, or one of ``any_of(...)``; the same as giving it in the call."""
+        """A field of the key equals a value or one of ``any_of(...)``, as with a keyword of ``session.query``."""
         return self._with(self._spec.where(field))
 
     def lt(self, **field: Any) -> Self:
-        """The next field of the sort key is less than a value; with ``ge`` a half-open range."""
+        """The next field of the sort key is less than a value. Combine it with ``ge`` for a half-open range."""
         return self._with(self._spec.bounded("<", field))
 
     def le(self, **field: Any) -> Self:
@@ -31,7 +31,7 @@ class Chain(Generic[E]):
         return self._with(self._spec.bounded("<=", field))
 
     def gt(self, **field: Any) -> Self:
-        """The next field of the sort key is more than a value."""
+        """The next field of the sort key is greater than a value."""
         return self._with(self._spec.bounded(">", field))
 
     def ge(self, **field: Any) -> Self:
@@ -39,43 +39,50 @@ class Chain(Generic[E]):
         return self._with(self._spec.bounded(">=", field))
 
     def between(self, **field: Any) -> Self:
-        """The next field of the sort key is in ``(low, high)``, both included."""
+        """The next field of the sort key is between ``(low, high)``, both included."""
         return self._with(self._spec.bounded("between", field))
 
     def begins_with(self, **field: Any) -> Self:
-        """The next field of the sort key begins with a text: that of the field as rendered (``at="2018-08"``)."""
+        """The next field of the sort key begins with a text. The text is compared as stored: ``at="2018-08"``."""
         return self._with(self._spec.bounded("begins_with", field))
 
     def descending(self) -> Self:
-        """From the end of the sort key to its beginning."""
+        """Return entities from the end of the sort key to its beginning."""
         return self._with(self._spec.backwards())
 
     def limit(self, most: int, /) -> Self:
-        """At most so many entities, counted after filters."""
+        """Return at most this many entities, counted after filters."""
         return self._with(self._spec.limited(most))
 
     def filter(self, *conditions: Condition) -> Self:
-        """Only entities for which these hold. They are judged after reading: the capacity is consumed all the same.
+        """Return only entities for which all conditions hold.
+
+        DynamoDB filters items after reading them, so that filtered items consume read capacity, too.
 
         Raises:
-            UnknownField, InvalidValue: a field or value is not the class's.
-            UsageError: a field is a key of what is asked.
+            UnknownField, InvalidValue: the class has no such field, or the field does not take the value.
+            UsageError: a field is part of the queried key.
         """
         for one in conditions:
             if not isinstance(one, Condition):
                 raise UsageError(
-                    problem=f"filter({one!r}) is no condition", remedy='write F.status == "open" and its like'
+                    problem=f"filter({one!r}) is not a condition",
+                    remedy='write one with F, such as F.status == "open"',
                 )
         spec = self._spec.filtered(conditions)
         resolved_filter(spec)
         return self._with(spec)
 
     def consistent(self) -> Self:
-        """Read strongly consistent, at twice the price. Raises UsageError for a global index, which cannot."""
+        """Read strongly consistent, which costs twice the read capacity.
+
+        Raises:
+            UsageError: the query reads a global index, which supports only eventually consistent reads.
+        """
         return self._with(self._spec.read_consistently())
 
     def expired(self) -> Self:
-        """With entities that have expired and are not deleted yet."""
+        """Include entities that have expired and that DynamoDB has not deleted yet."""
         return self._with(self._spec.with_expired())
 
     def _with(self, spec: QuerySpec) -> Self:
@@ -84,7 +91,7 @@ class Chain(Generic[E]):
         return other
 
     def __bool__(self) -> NoReturn:
-        raise TypeError(f"{self!r} has not been asked yet; ask it: .first() is not None, or .count() > 0")
+        raise TypeError(f"{self!r} has not been sent; write .first() is not None, or .count() > 0")
 
     def __repr__(self) -> str:
         equal = "".join(f", {name}={value!r}" for name, value in self._spec.equal.items())

@@ -1,11 +1,13 @@
-"""Driving a flow over a transport: the whole difference between a synchronous and an asynchronous session."""
+"""``drive``: runs a flow over a transport."""
 
 from contextvars import copy_context
 from threading import Event
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from dynaorm.errors import DynaormError
 from dynaorm.flow.protocol.call import Call, Clock, Flow, Pause, Reply, Together, Transport
 from dynaorm.late import late
+from dynaorm.transport.answer import check_reply
 
 if TYPE_CHECKING:
     from concurrent import futures
@@ -16,7 +18,7 @@ T = TypeVar("T")
 
 
 def drive(flow: Flow[T], transport: Transport, clock: Clock) -> T:
-    """Run a flow to its end, one call at a time. Whatever a call raises is thrown into the flow."""
+    """Run a flow to its end, one call at a time. Errors of a call are thrown into the flow."""
     try:
         step = next(flow)
         while True:
@@ -28,10 +30,10 @@ def drive(flow: Flow[T], transport: Transport, clock: Clock) -> T:
                     clock.pause(step.seconds)
                 else:
                     reply = _together(step, transport, clock)
-            except BaseException as raised:  # noqa: BLE001 - Ctrl-C too: the flow has to know that no answer came
+            except BaseException as raised:  # noqa: BLE001 - Ctrl-C too: the flow must know that no answer came
                 step = flow.throw(raised)
             else:
-                step = flow.send(reply)
+                step = after(flow, reply)
     except StopIteration as stop:
         result: T = stop.value
         return result
@@ -39,14 +41,25 @@ def drive(flow: Flow[T], transport: Transport, clock: Clock) -> T:
         flow.close()
 
 
+def after(flow: Flow[Any], reply: Any) -> Any:
+    """The step after a reply. Raises Unreachable if the flow could not read the reply because it is invalid."""
+    try:
+        return flow.send(reply)
+    except (StopIteration, DynaormError):
+        raise
+    except Exception:
+        check_reply(reply)
+        raise
+
+
 def _together(step: Together, transport: Transport, clock: Clock) -> list[Any]:
-    """The outcome of every flow, in order, each run in a thread. When interrupted, those under way are waited for."""
+    """Return the outcome of every flow, in order, each run in a thread. If interrupted, wait for the running flows."""
     if not step.flows:
         return []
     gate = _Gate(transport)
     with futures.ThreadPoolExecutor(min(step.limit, len(step.flows)), "dynaorm") as pool:
         try:
-            # The caller's context variables hold in the threads too: validators of the application may read them.
+            # Validators of the application may read the caller's context variables.
             running = [pool.submit(copy_context().run, _outcome, flow, gate, clock) for flow in step.flows]
             gate.open()
             return [future.result() for future in running]
@@ -60,7 +73,7 @@ def _together(step: Together, transport: Transport, clock: Clock) -> list[Any]:
 def _outcome(flow: Flow[Any], gate: "_Gate", clock: Clock) -> Any:
     try:
         return drive(flow, gate, clock)
-    except Exception as failure:  # noqa: BLE001 - an outcome like any other, which the flow that asked will judge
+    except Exception as failure:  # noqa: BLE001 - the flow that asked decides about errors
         return failure
     except BaseException:
         gate.is_closed = True
@@ -68,9 +81,9 @@ def _outcome(flow: Flow[Any], gate: "_Gate", clock: Clock) -> Any:
 
 
 class _Gate:
-    """Lets calls through until somebody is interrupted; after that a flow ends at its next call, unsent.
+    """Passes calls on until a thread is interrupted. After that, each flow ends at its next call, which is not sent.
 
-    It opens once every thread is known: one that was interrupted while it started another could not wait for its calls.
+    It opens after all flows are submitted: an interrupt before that could not wait for calls that are under way.
     """
 
     def __init__(self, inner: Transport) -> None:

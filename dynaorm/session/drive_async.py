@@ -1,22 +1,26 @@
-"""Driving a flow over an asynchronous transport: the other half of ``drive``, and the only one that awaits."""
+"""``drive_async``: runs a flow in an event loop, over an asynchronous transport.
+
+It is written by hand: tasks differ from the threads of ``drive`` in more than ``await``.
+"""
 
 import asyncio
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from dynaorm.flow.protocol.call import AsyncTransport, Call, Clock, Flow, Pause, Together
+from dynaorm.session.drive import after
 
 T = TypeVar("T")
 
 
 @runtime_checkable
 class AsyncClock(Protocol):
-    """A clock that lets other tasks go on while it waits."""
+    """A clock that waits without blocking the event loop."""
 
     async def wait(self, seconds: float) -> None: ...
 
 
 async def drive_async(flow: Flow[T], transport: AsyncTransport, clock: Clock) -> T:
-    """Run a flow to its end, one call at a time. Whatever a call raises is thrown into the flow, cancellation too."""
+    """Run a flow to its end, one call at a time. Errors of a call are thrown into the flow, also its cancellation."""
     try:
         step = next(flow)
         while True:
@@ -28,10 +32,10 @@ async def drive_async(flow: Flow[T], transport: AsyncTransport, clock: Clock) ->
                     await _pause(clock, step.seconds)
                 else:
                     reply = await _together(step, transport, clock)
-            except BaseException as raised:  # noqa: BLE001 - a cancelled flow has to know that no answer came
+            except BaseException as raised:  # noqa: BLE001 - a cancelled flow must know that no answer came
                 step = flow.throw(raised)
             else:
-                step = flow.send(reply)
+                step = after(flow, reply)
     except StopIteration as stop:
         result: T = stop.value
         return result
@@ -47,14 +51,14 @@ async def _pause(clock: Clock, seconds: float) -> None:
 
 
 async def _together(step: Together, transport: AsyncTransport, clock: Clock) -> list[Any]:
-    """The outcome of every flow, in order. When cancelled, those under way are cancelled too, and waited for."""
+    """Return the outcome of every flow, in order. If cancelled, cancel the running flows and wait for them."""
     gate = asyncio.Semaphore(step.limit)
 
     async def run(flow: Flow[Any]) -> Any:
         async with gate:
             try:
                 return await drive_async(flow, transport, clock)
-            except Exception as failure:  # noqa: BLE001 - an outcome like any other, which the flow will judge
+            except Exception as failure:  # noqa: BLE001 - the flow that asked decides about errors
                 return failure
 
     tasks = [asyncio.ensure_future(run(flow)) for flow in step.flows]

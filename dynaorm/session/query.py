@@ -1,4 +1,9 @@
-"""Queries: iterated page by page, or asked for at once."""
+"""``Query`` and ``Collection``: queries that are iterated page by page, or ended by a method.
+
+``make async`` generates ``AsyncQuery`` and ``AsyncCollection`` from this module.
+"""
+
+from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any, Generic, Protocol, TypeVar
@@ -24,12 +29,12 @@ class RunFlow(Protocol):
 
 
 class Query(Chain[E]):
-    """A query: immutable, lazy, and asked anew each time it is iterated or ended.
+    """A query: immutable, lazy, and sent anew each time you iterate or end it.
 
-    ``for ticket in session.query(Ticket, project="p1").ge(number=10): ...`` reads page by page as it goes on.
+    ``for ticket in session.query(Ticket, project="p1").ge(number=10): ...`` reads page by page as you iterate.
 
-    Raises (when asked, before anything is sent):
-        UsageError: no key of the class serves the fields; it names the index that would.
+    Raises (before anything is sent):
+        UsageError: the fields do not fit a key of the class. The message names an index that they fit, if there is one.
         InvalidValue: a value cannot be part of the key.
     """
 
@@ -44,36 +49,37 @@ class Query(Chain[E]):
             yield from self._run(walk.more())
 
     def all(self) -> Results[E]:
-        """Everything that is found, in key order: a list with ``.requests`` and ``.read_units``."""
+        """Return all entities in key order: a list with ``.requests`` and ``.read_units``."""
         return self._run(endings.all_of(self._spec, self._context))
 
     def first(self) -> E | None:
-        """The first; None where nothing is found."""
+        """Return the first entity, or None."""
         return self._run(endings.first_of(self._spec, self._context))
 
     def one(self) -> E:
-        """The only one.
+        """Return the only entity.
 
         Raises:
-            EntityNotFound: nothing is found.
-            UsageError: several are found.
+            EntityNotFound: there is none.
+            UsageError: there are several.
         """
-        return self._run(endings.one_of(self._spec, self._context))  # type: ignore[no-any-return]  # flows know no E
+        found: E = self._run(endings.one_of(self._spec, self._context))
+        return found
 
     def count(self) -> int:
-        """How many are found. Every one of them is read, without its content."""
+        """Return the number of entities. Consumes the read capacity of all of them, but transfers no content."""
         return self._run(endings.count_of(self._spec, self._context))
 
     def page(self, size: int, /, *, after: str | None = None) -> Page[E]:
-        """The next ``size`` entities after a cursor, with the cursor of the page that follows.
+        """Return the next ``size`` entities after a cursor, with the cursor for the following page.
 
         Raises:
-            InvalidCursor: it is damaged, or another query's; nothing was sent.
+            InvalidCursor: the cursor is damaged or belongs to another query; nothing was sent.
         """
         return self._run(endings.page_of(self._spec, self._context, size, after))
 
-    def keys(self) -> "Query[Key[E]]":
-        """The same query, giving keys instead of entities; whole items are not fetched for an index that has none."""
+    def keys(self) -> Query[Key[E]]:
+        """Return the same query for keys instead of entities. For an index, whole items are not fetched."""
         return Query(keys_alone(self._spec), self._context, self._run)
 
 
@@ -81,7 +87,7 @@ class Collection(Query[E], Generic[E, S]):
     """A query over the entities of several classes in one item collection."""
 
     def split(self) -> S:
-        """Everything that is found, one list for each class, in the order the classes were named."""
+        """Return all entities, as one list for each class, in the order of the classes."""
         found: Any = endings.split(self._spec, self.all())
         result: S = found
         return result

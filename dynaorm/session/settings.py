@@ -1,22 +1,23 @@
-"""From a session's keywords to the context its flows share, and to its default transport."""
+"""From the arguments of a session to the context of its flows, and to its default transport."""
 
 from collections.abc import Callable, Mapping
+from inspect import isawaitable
 from typing import TYPE_CHECKING, Final
 
 from dynaorm.errors import DecodeError, UsageError
-from dynaorm.flow.protocol.call import Clock, Transport
+from dynaorm.flow.protocol.call import AsyncTransport, Clock, Transport
 from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.protocol.retry import Retry
 from dynaorm.late import late
 from dynaorm.transport.clock import SystemClock
 
 if TYPE_CHECKING:
-    from dynaorm.transport import pynamodb
+    from dynaorm.transport import pynamodb, threaded
 else:
-    late(globals(), pynamodb="dynaorm.transport.pynamodb")
+    late(globals(), pynamodb="dynaorm.transport.pynamodb", threaded="dynaorm.transport.threaded")
 
 _SECRET_BYTES: Final = 16
-"""As many as the signature has: a shorter secret would be the easier one to guess."""
+"""The length of the signature: a shorter secret would be easier to guess than the signature."""
 
 
 def context_of(
@@ -28,7 +29,7 @@ def context_of(
     on_decode_error: Callable[[DecodeError], object] | None = None,
     cursor_secret: bytes | None = None,
 ) -> Context:
-    """The context of a session; tables without a name of their own keep the declared one. Raises UsageError."""
+    """Return the context of a session. Raises UsageError for a secret that does not protect cursors."""
     _check_secret(cursor_secret)
     if table_names is None:
         name: Callable[[str], str] = str
@@ -43,29 +44,41 @@ def context_of(
 
 
 def _check_secret(secret: object) -> None:
-    """A secret that can be guessed, or is none, signs nothing: better no session than one that seems safe."""
     if secret is None:
         return
     if not isinstance(secret, bytes):
         found = f"cursor_secret= is a {type(secret).__name__}, not bytes"
     elif len(secret) < _SECRET_BYTES:
-        found = f"cursor_secret= has {len(secret)} bytes, which can be guessed"
+        found = f"cursor_secret= has {len(secret)} bytes, too few to be safe"
     else:
         return
     raise UsageError(
         problem=found,
-        remedy=f"give at least {_SECRET_BYTES} random bytes, the same in every process: secrets.token_bytes(32), kept "
-        "where you keep passwords; or None for cursors without a signature",
+        remedy=f"give at least {_SECRET_BYTES} random bytes, the same in every process: create them once with "
+        "secrets.token_bytes(32) and store them as you store passwords; or give None for unsigned cursors",
     )
 
 
 def default_transport(region: str | None, endpoint: str | None, profile: str | None) -> Transport:
-    """A connection of pynamodb's."""
+    """Return a connection of pynamodb."""
     return pynamodb.PynamoTransport(region=region, endpoint=endpoint, profile=profile)
 
 
+def default_async_transport(region: str | None, endpoint: str | None, profile: str | None) -> AsyncTransport:
+    """Return the default transport of a synchronous session, run in worker threads."""
+    return threaded.ThreadedTransport(default_transport(region, endpoint, profile))
+
+
 def close_transport(transport: object) -> None:
-    """Close a transport that has something to close."""
+    """Close a transport, if it has a ``close`` method."""
     close = getattr(transport, "close", None)
     if close is not None:
         close()
+
+
+async def close_async_transport(transport: object) -> None:
+    """Close a transport, if it has a ``close`` method, which may be a coroutine function."""
+    close = getattr(transport, "close", None)
+    closing = close() if close is not None else None
+    if isawaitable(closing):
+        await closing

@@ -1,30 +1,31 @@
-"""A unit of work: what a ``transaction()`` block collects, to be sent as one request when the block ends."""
+"""``Transaction``: collects the writes of a ``transaction()`` block, which are sent as one request at its end."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextvars import ContextVar
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from dynaorm.entity.key import Key
-from dynaorm.entity.mapping.mapping import mapping_of
+from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.resolve import FieldResolver
 from dynaorm.errors import UsageError
 from dynaorm.flow.entity import edit_of
 from dynaorm.flow.target import target_of
 from dynaorm.item.condition import Condition, resolve
 from dynaorm.item.update import Change
-from dynaorm.plan.intent import Check, Edit, Intent, Move, Remove, Save
+from dynaorm.plan.intent import Check, Deletion, Edit, Intent, Move, Save, target_of_intent
 
 E = TypeVar("E")
+T = TypeVar("T")
 
-# The sessions with an open block, per thread and task. Innermost last.
+# The sessions with an open block, for each thread and task. The innermost is last.
 _OPEN: ContextVar[tuple[object, ...]] = ContextVar("dynaorm_open_transactions", default=())
 
 
 class Transaction:
-    """Collects writes of one block; nothing is sent before its end, nothing at all if the block raises.
+    """Collects the writes of one block. Nothing is sent before the block ends, and nothing at all if it raises.
 
-    Every method only builds. Values are taken once, when the block ends: what an entity holds then is what is saved.
-    Each item ends up in one action whatever the order of the calls.
+    An entity is saved with the values it has when the block ends. The order of the calls does not matter: all changes
+    of one item become one action.
     """
 
     def __init__(self) -> None:
@@ -33,8 +34,8 @@ class Transaction:
         self._ended = False
 
     def save(self, entity: E, /, *, condition: Condition | None = None, overwrite: bool = False) -> E:
-        """Insert a new entity, or write what changed of a loaded one; ``overwrite`` replaces whatever is stored."""
-        return self._add(Save(entity, _checked(entity, condition), overwrite), entity)
+        """Insert a new entity, or write the changed fields of a loaded one; ``overwrite`` replaces any stored item."""
+        return self._add(Save(entity, checked_condition(entity, condition), overwrite), entity)
 
     def update(
         self,
@@ -43,32 +44,33 @@ class Transaction:
         *changes: Change | Mapping[str, Any],
         condition: Condition | None = None,
     ) -> None:
-        """Change some fields of the entity under a key, or of a loaded one."""
-        edit: Edit = edit_of(target, changes, _checked(target, condition))
+        """Change some fields of a loaded entity, or of the entity with a key."""
+        edit: Edit = edit_of(target, changes, checked_condition(target, condition))
         self._add(edit, None)
 
     def delete(self, target: Key[Any] | Any, /, *, condition: Condition | None = None) -> None:
-        """Delete a loaded entity, or the one under a key."""
-        self._add(Remove(target, _checked(target, condition)), None)
+        """Delete a loaded entity, or the entity with a key."""
+        self._add(Deletion(target, checked_condition(target, condition)), None)
 
     def move(self, entity: E, /) -> E:
-        """Store a loaded entity under the primary key its fields now give."""
-        mapping_of(type(entity))
+        """Store a loaded entity under the primary key that its fields now give."""
         return self._add(Move(entity), entity)
 
     def check(self, target: Key[Any] | Any, condition: Condition | None = None, /) -> None:
-        """Refuse the whole block unless a condition holds; without one, unless the entity is unchanged since loaded.
+        """Refuse the whole block unless a condition holds.
 
-        For a ``Key`` without a condition: unless something is stored there.
+        Without a condition, a loaded entity must be unchanged since it was loaded, and an entity with the given key
+        must exist.
         """
-        self._add(Check(target, _checked(target, condition)), None)
+        self._add(Check(target, checked_condition(target, condition)), None)
 
     def on_commit(self, hook: Callable[[], object], /) -> None:
-        """Call something once the block is committed. What it raises reaches the caller, and undoes nothing."""
+        """Call a function after the block is committed. Its errors reach you, but do not undo the commit."""
         self._refuse_ended()
         self.hooks.append(hook)
 
     def _add(self, intent: Intent, result: E) -> E:
+        _mapping_of_target(target_of_intent(intent))  # raises UsageError at once for what is no entity
         self._refuse_ended()
         self._intents.append(intent)
         return result
@@ -80,41 +82,45 @@ class Transaction:
             )
 
     def end(self) -> list[Intent]:
-        """Close the block: what it collected."""
+        """Close the block, and return the intents it collected."""
         self._ended = True
         return self._intents
 
 
-def _checked(target: Any, condition: Condition | None) -> Condition | None:
-    """The condition, after making sure on the call that its fields and values exist in the class."""
-    mapping = target_of(target).mapping if isinstance(target, Key) else mapping_of(type(target))
+Work: TypeAlias = Callable[[Transaction], T]
+AsyncWork: TypeAlias = Callable[[Transaction], Awaitable[T]]
+
+
+def checked_condition(target: Any, condition: Condition | None) -> Condition | None:
+    """Return the condition, after checking at once that the class has its fields and that they take its values."""
     if condition is not None:
+        mapping = _mapping_of_target(target)
         if not isinstance(condition, Condition):
             raise UsageError(
-                problem=f"condition={condition!r} is no condition",
-                remedy='write F.status == "open" and its like',
+                problem=f"condition={condition!r} is not a condition",
+                remedy='write one with F, such as F.status == "open"',
             )
         resolve(condition, FieldResolver(mapping))
     return condition
 
 
-def checked_condition(target: Any, condition: Condition | None) -> Condition | None:
-    """The same for a session's own methods."""
-    return _checked(target, condition)
+def _mapping_of_target(target: Any) -> EntityMapping:
+    return target_of(target).mapping if isinstance(target, Key) else mapping_of(type(target))
 
 
 def opened(session: object) -> Any:
-    """Note that a session has an open block; the token closes it again."""
+    """Note that a session has an open block. Returns the mark that ``closed`` takes."""
     refuse_inside(session, "transaction")
     return _OPEN.set((*_OPEN.get(), session))
 
 
-def closed(token: Any) -> None:
-    _OPEN.reset(token)
+def closed(mark: Any) -> None:
+    """Note that the block has ended."""
+    _OPEN.reset(mark)
 
 
 def refuse_inside(session: object, verb: str) -> None:
-    """Raises UsageError where a session writes inside its own open block: the write would not be part of it."""
+    """Raises UsageError if the session has an open block, because the write would not be part of it."""
     if any(one is session for one in _OPEN.get()):
         raise UsageError(
             problem=f"session.{verb}() inside this session's open transaction() block would not be part of it",
@@ -131,12 +137,12 @@ def _remedy_inside(verb: str) -> str:
 
 
 def run_hooks(hooks: Iterable[Callable[[], object]]) -> None:
-    """Call every hook; the first failure is raised after all had their turn."""
+    """Call every hook, then raise the first error."""
     failures: list[Exception] = []
     for hook in hooks:
         try:
             hook()
-        except Exception as failure:  # noqa: BLE001 - the commit has happened, and the others still have to run
+        except Exception as failure:  # noqa: BLE001 - the commit has happened, and the other hooks must run
             failures.append(failure)
     if failures:
         raise failures[0]

@@ -12,7 +12,7 @@ from dynaorm.entity.table import Table
 from dynaorm.errors import DynaormError
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.image import subject_of
-from dynaorm.plan.known import Ident, ident_of
+from dynaorm.plan.reads import Ident, ident_of
 from dynaorm.record import record
 
 

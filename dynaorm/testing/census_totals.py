@@ -6,7 +6,7 @@ from decimal import Decimal
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.errors import DynaormError
 from dynaorm.plan.aggregates import EXACT, contributions
-from dynaorm.plan.known import Ident
+from dynaorm.plan.reads import Ident
 from dynaorm.testing.census import Broken, Census, Inconsistency, Live
 
 

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator
 
+from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.dispatch import NotAnEntity
 from dynaorm.entity.mapping.mapping import DELETED, VERSION, VERSION_AT, EntityMapping
 from dynaorm.entity.table import Table
 from dynaorm.item.value import AttributeValue, Item, same
-from dynaorm.plan.known import Ident, ident_of
+from dynaorm.plan.reads import Ident, ident_of
 from dynaorm.testing.census import Broken, Census, Inconsistency, Stored, shown
 
 
@@ -49,7 +50,7 @@ def _place(version: Stored) -> tuple[EntityMapping, int, Item | None]:
 
 
 def _versioned_classes(table: Table) -> Iterator[EntityMapping]:
-    return (one for one in table.mappings.values() if one.versioning is not None)
+    return (one for one in catalog_of(table).mappings.values() if one.versioning is not None)
 
 
 def _fits(mapping: EntityMapping, one: Stored) -> bool:

@@ -13,8 +13,8 @@ from dynaorm.flow.protocol.call import Call, Flow
 from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.read import repeat
 from dynaorm.item.value import Item
-from dynaorm.session.aio import AsyncSession
-from dynaorm.session.sync import Session
+from dynaorm.session._async.session import AsyncSession
+from dynaorm.session.session import Session
 from dynaorm.testing.census import Broken, Census, Inconsistency
 from dynaorm.testing.census_guards import broken_guards, broken_index_keys
 from dynaorm.testing.census_totals import broken_totals

@@ -16,8 +16,8 @@ import pytest
 if TYPE_CHECKING:
     from dynaorm.entity.table import Table
     from dynaorm.flow.protocol.call import Clock, Transport
-    from dynaorm.session.aio import AsyncSession
-    from dynaorm.session.sync import Session
+    from dynaorm.session._async.session import AsyncSession
+    from dynaorm.session.session import Session
     from dynaorm.testing.faults import FaultyTransport
     from dynaorm.testing.store import Store
 

@@ -4,8 +4,8 @@ from typing import Any
 
 from dynaorm.entity.table import Table
 from dynaorm.flow.protocol.call import Call, Clock, Refusal, Transport
-from dynaorm.session.aio import AsyncSession
-from dynaorm.session.sync import Session
+from dynaorm.session._async.session import AsyncSession
+from dynaorm.session.session import Session
 from dynaorm.testing.consistency import assert_consistent
 from dynaorm.testing.faults import FaultyTransport
 from dynaorm.transport.threaded import ThreadedTransport

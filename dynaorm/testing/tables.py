@@ -6,6 +6,7 @@ from types import ModuleType
 from typing import TypeAlias
 
 from dynaorm.entity.base import Entity
+from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.mapping.aggregate import AggregateMapping
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.table import Table
@@ -99,11 +100,11 @@ def _aggregates(mappings: Iterable[EntityMapping]) -> Iterator[AggregateMapping]
 
 
 def _targets(table: Table) -> Iterator[Table]:
-    return (mapping_of(one.target).table for one in _aggregates(table.mappings.values()))
+    return (mapping_of(one.target).table for one in _aggregates(catalog_of(table).mappings.values()))
 
 
 def _neighbours(table: Table) -> Iterator[Table]:
     yield table.guards
     yield from _targets(table)
-    for mapping in (*table.guarded.values(), *table.counted.values()):
+    for mapping in (*catalog_of(table).guarded.values(), *catalog_of(table).counted.values()):
         yield mapping.table

@@ -3,6 +3,14 @@
 import os
 import random
 import time
+from typing import TYPE_CHECKING
+
+from dynaorm.late import late
+
+if TYPE_CHECKING:
+    import asyncio
+else:
+    late(globals(), asyncio="asyncio")
 
 
 class SystemClock:
@@ -31,3 +39,7 @@ class SystemClock:
     def pause(self, seconds: float) -> None:
         """Sleep."""
         time.sleep(seconds)
+
+    async def wait(self, seconds: float) -> None:
+        """Sleep in an event loop, while other tasks run."""
+        await asyncio.sleep(seconds)

@@ -25,6 +25,7 @@ from dynaorm.transport.botocore_outcome import (
     reply_in,
 )
 from dynaorm.transport.endpoint import not_an_endpoint
+from dynaorm.transport.proxy import proxy_for
 from dynaorm.transport.region import region_of
 
 
@@ -100,6 +101,8 @@ class PynamoTransport:
     def _open(self) -> "_OneClient":
         with self._opening:
             if self._connection is None:
+                # botocore would take one that is no URL for an unanswered request, and show its password.
+                proxy_for("http" if (self.endpoint or "").startswith("http:") else "https")
                 session = BotocoreSession(profile=self.profile)
                 session.register("before-parse.dynamodb", judge_answer)
                 session.set_default_client_config(Config(user_agent=_user_agent(session)))
@@ -132,6 +135,10 @@ class _OneClient(Connection):
         self._botocore_session = session
         self._creating = threading.Lock()
         super().__init__(**settings)
+
+    def __repr__(self) -> str:
+        # pynamodb's own makes a client, which with wrong settings fails again.
+        return f"<a connection of pynamodb in {self.region}>"
 
     @property
     def session(self) -> BotocoreSession:

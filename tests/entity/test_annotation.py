@@ -1,4 +1,4 @@
-"""Where a marker means the field, and where it would mean something else."""
+"""Where a marker applies to its field, and where it is refused."""
 
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, NamedTuple, NewType, Optional, TypeVar

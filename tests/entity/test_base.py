@@ -1,4 +1,4 @@
-"""Entity: what it adds to a pydantic model, and the loaded state an object carries."""
+"""Entity: class keywords, and the snapshot that copies and pickles keep."""
 
 import copy
 import pickle
@@ -257,7 +257,7 @@ def test_detached_applies_changes_to_a_new_entity_and_leaves_the_other(session: 
 def test_detached_checks_names_and_values() -> None:
     with pytest.raises(UnknownField) as unknown:
         detached(user(), emial="x")
-    assert str(unknown.value) == "User has no field 'emial' to be named here; did you mean 'email'?"
+    assert str(unknown.value) == "User has no field 'emial' that can be used here; did you mean 'email'?"
     with pytest.raises(InvalidValue) as invalid:
         detached(user(), tags="x")
     assert str(invalid.value) == (

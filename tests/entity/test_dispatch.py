@@ -1,4 +1,4 @@
-"""Whose item it is: told by its type, or by the shape of its key where it has none."""
+"""The class of an item, by its type attribute or, without one, by its key."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dynaorm import BinaryKey, Entity, ExpiresAt, NumberKey, Table, Unique
-from dynaorm.entity.dispatch import NotAnEntity, classify
+from dynaorm.entity.dispatch import NotAnEntity, classify, key_beginnings
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.item.value import Item
 
@@ -141,7 +141,7 @@ def test_of_a_hundred_classes_only_those_are_tried_whose_keys_begin_so(pk: str) 
         entity = namespace[f"C{number}"]
         item: Item = mapping_of(entity).primary_key({"key": "x"})
         assert classify(table, item) is mapping_of(entity)
-        assert len(table.shapes.candidates(item)) == 1
+        assert len(key_beginnings(table).candidates(item)) == 1
 
 
 # -- keys without literal text: what is like a guard -------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Whatever classes share a table, every item written for one of them is found to be what it is."""
+"""For any classes that share a table, every item that is written is classified correctly."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -14,10 +14,11 @@ from dynaorm.errors import DeclarationError, InvalidValue
 from dynaorm.item.action import Put
 from dynaorm.item.value import Item
 from dynaorm.plan.compiler import compile_plan
-from dynaorm.plan.fold import fold
-from dynaorm.plan.intent import Intent, Remove, Save
-from dynaorm.plan.known import NOTHING_KNOWN, Setting
+from dynaorm.plan.intent import Deletion, Intent, Save
+from dynaorm.plan.merge_intents import merge_intents
 from dynaorm.plan.planned import Planned, Purpose
+from dynaorm.plan.reads import NOTHING_READ
+from dynaorm.plan.unit_of_work import UnitOfWork
 
 NOW = 1_700_000_000.0
 WHAT = {
@@ -94,7 +95,7 @@ def _families(draw: st.DrawFn) -> list[Callable[..., Entity]]:
 
 
 def written(intent: Intent, number: int) -> Iterator[Planned]:
-    plan = compile_plan(fold([intent], NOW), NOTHING_KNOWN, Setting(NOW, f"w{number}", str))
+    plan = compile_plan(merge_intents([intent], NOW), NOTHING_READ, UnitOfWork(NOW, f"w{number}", str))
     yield from plan.actions
     for effect in plan.effects:
         effect.apply()
@@ -105,7 +106,7 @@ def life_of(entity: Entity, changed: str) -> Iterator[Planned]:
     yield from written(Save(entity), 1)
     vars(entity)["code"] = changed
     yield from written(Save(entity), 2)
-    yield from written(Remove(entity), 3)
+    yield from written(Deletion(entity), 3)
 
 
 def may_be_a_guard(mapping: EntityMapping, key: Item) -> bool:

@@ -1,4 +1,4 @@
-"""Fields with an encoding of their own as keys: what is asked for is what is stored."""
+"""Fields with their own encoding in keys: requests use the stored form."""
 
 from datetime import UTC, date, datetime
 from decimal import Decimal

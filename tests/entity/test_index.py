@@ -1,22 +1,6 @@
-"""An Index is an attribute of the class, and no field."""
-
-from typing import ClassVar
+"""An index of a class, as queries name it."""
 
 from dynaorm import Entity, GlobalIndex, Index, Table
-
-
-def test_pydantic_takes_an_index_for_no_field_annotated_or_not() -> None:
-    table = Table("app", indexes=[GlobalIndex("GSI1"), GlobalIndex("GSI2"), GlobalIndex("GSI3")])
-
-    class Ticket(Entity, table=table, pk="TICKET#{slug}", sk="A"):
-        slug: str
-        first = Index("GSI1", pk="A", sk="{slug}")
-        second: ClassVar = Index("GSI2", pk="A", sk="{slug}")
-        third: ClassVar[Index] = Index("GSI3", pk="A", sk="{slug}")
-
-    assert list(Ticket.model_fields) == ["slug"]
-    assert Ticket(slug="x").model_dump() == {"slug": "x"}
-    assert list(Ticket.model_json_schema()["properties"]) == ["slug"]
 
 
 def test_an_index_names_the_class_it_is_asked_of() -> None:

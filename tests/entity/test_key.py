@@ -1,4 +1,4 @@
-"""Key: the class and the fields of a primary key, checked when it is made."""
+"""Key: the class and the fields of a primary key, checked on creation."""
 
 import pickle
 from datetime import UTC, datetime
@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import pytest
 
 from dynaorm import BinaryKey, Entity, InKey, Key, NumberKey, Table
+from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.key import found_key, identity, stored_key
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import InvalidValue, UnknownField, UsageError
@@ -64,7 +65,9 @@ def test_a_key_pickles() -> None:
 def test_a_field_that_is_not_of_the_primary_key_is_refused() -> None:
     with pytest.raises(UnknownField) as caught:
         Key(Ticket, project="p", number=7, titel="x")
-    assert str(caught.value) == "Ticket has no field 'titel' to be named here; use one of project, number"
+    assert (
+        str(caught.value) == "Ticket has no field 'titel' that can be used here; use one of project, number"
+    )
     with pytest.raises(UnknownField, match="did you mean 'number'"):
         Key(Ticket, project="p", nmber=7)
 
@@ -133,9 +136,9 @@ def test_the_key_of_a_stored_item_has_the_fields_its_templates_give_back() -> No
 
 
 def test_an_item_s_class_is_found_by_the_shape_of_its_key() -> None:
-    found = found_key(APP.mappings, {"PK": {"S": "AUDIT#x"}, "SK": {"S": "v0_Audit"}})
+    found = found_key(catalog_of(APP).mappings, {"PK": {"S": "AUDIT#x"}, "SK": {"S": "v0_Audit"}})
     assert (found, found.entity) == (Key(Audit, slug="x"), Audit)
-    stranger = found_key(APP.mappings, {"PK": {"S": "AUDIT#x"}, "SK": {"S": "?"}})
+    stranger = found_key(catalog_of(APP).mappings, {"PK": {"S": "AUDIT#x"}, "SK": {"S": "?"}})
     assert (stranger.entity, repr(stranger)) == (None, "Key(PK='AUDIT#x', SK='?')")
 
 

@@ -1,4 +1,4 @@
-"""Markers are values: equal where they say the same, and free of surprises in how they are written."""
+"""Markers are immutable values that compare by their arguments."""
 
 import pytest
 

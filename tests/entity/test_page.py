@@ -1,4 +1,4 @@
-"""A page gives each of its items, however an operation shapes its answer."""
+"""A page gives each item of a reply, for every operation."""
 
 import pytest
 
@@ -18,10 +18,10 @@ def test_the_one_item_of_a_get_is_the_first() -> None:
     assert ReplyPage(encode_body({"Item": ITEMS[0]}), "GetItem")[0] == ITEMS[0]
 
 
-def test_the_items_of_a_batch_are_counted_through() -> None:
+def test_the_items_of_a_batch_are_numbered_across_tables() -> None:
     assert ReplyPage(encode_body({"Responses": {"app": ITEMS}}), "BatchGetItem")[1] == ITEMS[1]
 
 
-def test_all_who_ask_share_what_was_taken_apart_once() -> None:
+def test_a_page_parses_its_items_once() -> None:
     page = ReplyPage(encode_body({"Items": ITEMS}), "Query")
     assert page[1] is page[1]

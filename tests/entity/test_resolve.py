@@ -1,4 +1,4 @@
-"""What ``F`` builds, resolved against a class: stored names, encoded values, and mistakes."""
+"""``F`` expressions resolved against a class: stored names, encoded values, and errors."""
 
 from datetime import UTC, datetime
 from typing import Annotated, Any
@@ -64,7 +64,11 @@ def test_paths_get_their_stored_names_and_values_their_fields_types(condition: C
 @pytest.mark.parametrize(
     ("condition", "kind", "message"),
     [
-        (F.nmae == "Bo", UnknownField, "Person has no field 'nmae' to be named here; did you mean 'name'?"),
+        (
+            F.nmae == "Bo",
+            UnknownField,
+            "Person has no field 'nmae' that can be used here; did you mean 'name'?",
+        ),
         (F.homes[0].zipcode == "8000", UnknownField, "Person.homes has no field 'zipcode'"),
         (F.name == 5, InvalidValue, "Person.name = 5: "),
         (F.age == "5", InvalidValue, "Person.age = '5': "),

@@ -1,4 +1,4 @@
-"""The snapshot an entity carries: one slot, replaced and never changed."""
+"""The snapshot of an entity: replaced, never changed."""
 
 import copy
 import pickle
@@ -7,6 +7,7 @@ import pytest
 
 from dynaorm import LOADING, Entity, Table
 from dynaorm.entity.state import Loaded, Unsettled, set_state, state_of, unsettled_of
+from dynaorm.plan.planned import Effect
 
 
 class Point(Entity, table=Table("app"), pk="POINT#{slug}", sk="A", frozen=True):
@@ -28,7 +29,7 @@ def test_the_state_can_be_set_on_a_frozen_entity_and_taken_away_again() -> None:
 
 def test_while_a_write_is_unsettled_the_entity_has_the_state_from_before_it() -> None:
     point, before = Point(slug="x"), Loaded({"PK": {"S": "x"}})
-    unsettled = Unsettled("plan", "effect", before)
+    unsettled = Unsettled("plan", Effect(Point(slug="y"), None), before)
     set_state(point, unsettled)
     for one in (point, copy.copy(point), pickle.loads(pickle.dumps(point))):
         assert (state_of(one), unsettled_of(one)) == (before, unsettled)

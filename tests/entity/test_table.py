@@ -1,4 +1,4 @@
-"""Tables and indexes as declared: names, defaults, and what DynamoDB would refuse."""
+"""Declarations of tables and indexes: names, defaults, and errors for what DynamoDB would refuse."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A version item becomes a Version: the whole entity, or the fields that are kept."""
+"""A version item becomes a Version: the whole entity, or its versioned fields."""
 
 from datetime import UTC, datetime
 from typing import Annotated

@@ -1,6 +1,6 @@
-"""A process of its own: ``racer.py ENDPOINT TABLE WORK ARGUMENTS``, with the arguments as JSON.
+"""A separate process: ``racer.py ENDPOINT TABLE WORK ARGUMENTS``, with the arguments as JSON.
 
-It says ``ready`` when all is imported and connected, waits for a line, works, and says what came of it as JSON.
+It prints ``ready`` when it is connected, waits for a line on stdin, works, and prints the result as JSON.
 """
 
 import json
@@ -43,7 +43,7 @@ IMPATIENT = Retry(attempts=200, base=0.002, cap=0.02)
 
 
 class Racer:
-    """What the works have in common."""
+    """What the works share: a session on the table, and new sessions with faults."""
 
     def __init__(self, endpoint: str, table: str) -> None:
         self._transport = transport_to(endpoint)
@@ -56,7 +56,7 @@ class Racer:
 
 
 def create(racer: Racer, me: str, rounds: int) -> list[bool]:
-    """Create users that all processes want to exist; whether each time this one won."""
+    """Create users that all processes want to create; for each, whether this process did."""
     won = []
     for number in range(rounds):
         try:
@@ -73,7 +73,7 @@ def create(racer: Racer, me: str, rounds: int) -> list[bool]:
 
 
 def append(racer: Racer, me: str, rounds: int) -> int:
-    """Save a page over and over; how often it worked."""
+    """Save a page again and again; return how many saves succeeded."""
     saved = 0
     for _ in range(rounds):
         page = racer.session.get_one(Key(Page, name="home"), consistent=True)
@@ -87,7 +87,7 @@ def append(racer: Racer, me: str, rounds: int) -> int:
 
 
 def append_all(racer: Racer, me: str, rounds: int) -> None:
-    """The same, again until it worked."""
+    """The same, but repeat each save until it succeeds."""
 
     def work(tx: Transaction) -> None:
         page = racer.session.get_one(HOME, consistent=True)
@@ -99,7 +99,7 @@ def append_all(racer: Racer, me: str, rounds: int) -> None:
 
 
 def take(racer: Racer, rounds: int) -> int:
-    """Take from a stock by updates without reading; how many were had."""
+    """Take from a stock by updates by key; return how many succeeded."""
     had = 0
     for _ in range(rounds):
         try:
@@ -117,7 +117,7 @@ def swap(racer: Racer, rounds: int) -> None:
         one, two = (
             racer.session.get_one(Key(User, user_id=name), consistent=True) for name in ("one", "two")
         )
-        # Somebody may have swapped between the two reads: then both have one address, and nothing would be changed.
+        # If somebody swapped between the two reads, both have one address, and the block would change nothing.
         tx.check(one)
         tx.check(two)
         one.email, two.email = two.email, one.email
@@ -129,7 +129,7 @@ def swap(racer: Racer, rounds: int) -> None:
 
 
 def register(racer: Racer, token: str, fault: str | None = None) -> str | None:
-    """An equal block in every process, under one token."""
+    """Run an equal transaction in every process, under one token."""
     session = racer.with_faults(getattr(faults, fault)()) if fault else racer.session
     with session.transaction(token=token) as tx:
         user = tx.save(User(user_id="one", email="one@x.org", phone="1"))
@@ -138,7 +138,7 @@ def register(racer: Racer, token: str, fault: str | None = None) -> str | None:
 
 
 def lossy(racer: Racer, me: str, rounds: int) -> int:
-    """Append with every third answer and every fourth request lost; how often it worked for certain."""
+    """Append while every third answer and every fourth request is lost; return how many appends certainly succeeded."""
     lost = [faults.lost_answer(at=at) for at in range(2, 1000, 3)]
     lost += [faults.lost_request(at=at) for at in range(1, 1000, 4)]
     session = racer.with_faults(*lost)
@@ -160,7 +160,7 @@ def lossy(racer: Racer, me: str, rounds: int) -> int:
 def _is_in_effect(session: Session, unknown: OutcomeUnknown) -> bool:
     while True:
         try:
-            return session.resume(unknown.plan)  # type: ignore[arg-type]
+            return session.resume(unknown.plan)
         except StaleEntity:
             return False
         except OutcomeUnknown:
@@ -168,12 +168,12 @@ def _is_in_effect(session: Session, unknown: OutcomeUnknown) -> bool:
 
 
 def crash(racer: Racer, fault: str, write: str) -> None:
-    """Make one write, and die before or after DynamoDB made it."""
+    """Make one write, and crash before or after DynamoDB carried it out."""
     WRITES[write](racer.with_faults(getattr(faults, fault)(operation="TransactWriteItems")))
 
 
 def finish(racer: Racer, write: str) -> None:
-    """Make the same write, as a process that was started again does: from what is stored."""
+    """Make the same write again from what is stored, as a restarted process would."""
     WRITES[write](racer.session)
 
 
@@ -206,7 +206,7 @@ WRITES: dict[str, Callable[[Session], None]] = {
 
 
 def churn(racer: Racer, rounds: int) -> None:
-    """Give a user new values and a page a new version, in one block, until killed; says so each time."""
+    """Change a user and write a new version of a page in one transaction, until killed; print each success."""
     for number in range(rounds):
         user = racer.session.get_one(Key(User, user_id="one"), consistent=True)
         page = racer.session.get_one(HOME, consistent=True)
@@ -215,11 +215,11 @@ def churn(racer: Racer, rounds: int) -> None:
             page.text = user.phone
             tx.save(user)
             tx.save(page)
-        print(number, flush=True)  # noqa: T201 - this is how it talks
+        print(number, flush=True)  # noqa: T201 - the parent reads it
 
 
 def lose(racer: Racer, path: str) -> None:
-    """Save without ever getting an answer, and leave the plan in a file."""
+    """Save without ever getting an answer, and pickle the plan into a file."""
     session = racer.with_faults(faults.lost_answer(), retry=Retry(attempts=1))
     try:
         session.save(User(user_id="new", email="new@x.org", phone="new"))

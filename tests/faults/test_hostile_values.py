@@ -1,4 +1,4 @@
-"""Values that look like keys, types that look like others, too much of everything, and versions in any number."""
+"""Values that look like keys, types that look like others, values that are too large, many versions."""
 
 from collections.abc import Callable
 from datetime import date
@@ -76,7 +76,7 @@ offline = Session(transport=_NoStore())
 
 
 def written(entity: Any) -> list[tuple[str, str]]:
-    """The primary keys that saving would write, without sending anything."""
+    """The primary keys that a save would write, without sending anything."""
     found = []
     for action in offline.plan(entity).to_request().get("TransactItems", []):
         ((_, body),) = action.items()
@@ -247,7 +247,7 @@ def test_a_transaction_over_4_mb_is_refused_before_anything_is_sent(moto_store: 
 def test_an_update_that_makes_an_item_too_large_is_refused_by_dynamodb_and_told(
     ministack_store: "Store", exactly_once: bool
 ) -> None:
-    """Only DynamoDB knows how large the item is that an update by key adds to."""
+    """Only DynamoDB knows the size of the item that an update by key adds to."""
 
     class Note(Entity, table=Table("Notes"), pk="NOTE#{name}", sk="N"):
         name: str

@@ -1,33 +1,16 @@
-"""Lost answers are survived: what was committed is recognised, and what is not known is never called a loss."""
+"""Lost answers: a committed write is recognised, and an unknown outcome is never reported as a loss."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import pytest
 
-from dynaorm import Entity, F, Key, Retry, Table, Unique, inspect
+from dynaorm import Entity, F, Key, Retry, Table, inspect
 from dynaorm.errors import OutcomeUnknown, Unreachable
 from dynaorm.testing.faults import conflict, lost_answer, lost_request, throttle
+from tests.faults.entities import FOREVER, LIZ, Account, User, app
 
 if TYPE_CHECKING:
     from tests.faults.conftest import Store
-
-app = Table("App")
-
-
-class Account(Entity, table=app, pk="ACCOUNT#{name}", sk="ACCOUNT"):
-    name: str
-    city: str = "Bern"
-    visits: int = 0
-
-
-class User(Entity, table=app, pk="USER#{user_id}", sk="PROFILE"):
-    user_id: str
-    email: Annotated[str, Unique()]
-    full_name: str = ""
-
-
-FOREVER = 1000
-LIZ = Key(Account, name="liz")
 
 
 @pytest.fixture
@@ -107,7 +90,7 @@ def test_a_lost_delete_of_a_guarded_entity_is_applied_once(store: "Store") -> No
 
 
 def test_a_lost_insert_whose_key_then_holds_another_entity_has_an_unknown_outcome(store: "Store") -> None:
-    """Ours may have been written and replaced; to say AlreadyExists would be a guess."""
+    """Our item may have been written and replaced since, so AlreadyExists would be a guess."""
 
     def replace() -> None:
         other, _ = store.line()
@@ -152,7 +135,7 @@ def test_a_lost_delete_whose_item_was_created_anew_has_an_unknown_outcome(store:
 
 
 def test_a_lost_transaction_that_is_then_refused_has_an_unknown_outcome(store: "Store") -> None:
-    """The first request may still be under way, and overtaken by the second."""
+    """The first request may still be under way, and the second may have overtaken it."""
 
     def take_the_address() -> None:
         other, _ = store.line()
@@ -168,7 +151,7 @@ def test_a_lost_transaction_that_is_then_refused_has_an_unknown_outcome(store: "
 
 
 def test_a_condition_that_fails_after_an_unanswered_attempt_is_not_blamed(store: "Store") -> None:
-    """The caller's own condition may fail because the first attempt made it fail."""
+    """The caller's condition may fail because the first attempt succeeded."""
     session, _ = store.line(lost_answer(operation="DeleteItem"), conflict(at=2, operation="DeleteItem"))
     account = session.save(Account(name="liz"))
     session.delete(account, condition=F.visits == 0)
@@ -240,14 +223,14 @@ def test_an_update_by_key_that_cannot_be_found_again_has_an_unknown_outcome(stor
 
 
 def test_an_update_by_key_whose_reading_back_fails_too_has_an_unknown_outcome(store: "Store") -> None:
-    """The error is about the write: Unreachable would say that nothing was written."""
+    """The error is about the write. Unreachable would mean that nothing was written."""
     store.line().session.save(Account(name="liz"))
     session, _ = store.line(
         lost_answer(operation="UpdateItem"), lost_answer(times=FOREVER, operation="GetItem")
     )
     with pytest.raises(OutcomeUnknown) as caught:
         session.update(LIZ, F.visits.add(1))
-    assert store.line().session.resume(caught.value.plan) is True  # type: ignore[arg-type]
+    assert store.line().session.resume(caught.value.plan) is True
     assert [item["visits"] for item in store.items(app)] == [{"N": "1"}]
 
 
@@ -268,12 +251,12 @@ def test_an_update_exactly_once_is_a_transaction_that_may_be_sent_again(store: "
 
 
 def test_an_update_exactly_once_that_cannot_be_read_back_is_no_unanswered_read(store: "Store") -> None:
-    """It was made: Unreachable would say that it was not."""
+    """The write was made. Unreachable would mean that it was not."""
     store.line().session.save(Account(name="liz"))
     session, _ = store.line(lost_answer(times=FOREVER, operation="GetItem"))
     with pytest.raises(OutcomeUnknown, match="the update was made") as caught:
         session.update(LIZ, F.visits.add(1), exactly_once=True)
-    assert store.line().session.resume(caught.value.plan) is True  # type: ignore[arg-type]
+    assert store.line().session.resume(caught.value.plan) is True
     assert [item["visits"] for item in store.items(app)] == [{"N": "1"}]
 
 
@@ -282,7 +265,7 @@ def test_an_update_exactly_once_of_what_is_deleted_before_it_is_read_back_says_s
     session, _ = store.line(store.meanwhile(lambda: store.line().session.delete(LIZ), "GetItem"))
     with pytest.raises(OutcomeUnknown, match="the update was made") as caught:
         session.update(LIZ, F.visits.add(1), exactly_once=True)
-    assert store.line().session.resume(caught.value.plan) is True  # type: ignore[arg-type]
+    assert store.line().session.resume(caught.value.plan) is True
     assert store.items(app) == []
 
 

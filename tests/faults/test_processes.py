@@ -1,4 +1,4 @@
-"""Real processes that race, crash and are killed: one wins, nothing is lost, nothing is half done."""
+"""Real processes that race, crash and are killed: one of them wins, nothing is lost, nothing is half done."""
 
 import json
 import subprocess
@@ -18,7 +18,7 @@ PATIENCE = 120.0
 
 
 class Arena:
-    """A table of this test's own in another process, and processes that work on it."""
+    """A table of this test in another process, and processes that work on it."""
 
     def __init__(self, endpoint: str, table: str) -> None:
         self.endpoint = endpoint
@@ -29,14 +29,14 @@ class Arena:
         self._running: list[subprocess.Popen[str]] = []
 
     def start(self, work: str, **arguments: Any) -> "subprocess.Popen[str]":
-        """A process that is ready to work, and waits."""
+        """Start a process that is ready to work, and waits."""
         command = [sys.executable, str(RACER), self.endpoint, self.table, work, json.dumps(arguments)]
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self._running.append(process)
         return process
 
     def race(self, *works: tuple[str, dict[str, Any]]) -> list[Any]:
-        """Let processes work at the same time; what came of each."""
+        """Let several processes work at the same time, and return their results."""
         processes = [self.start(work, **arguments) for work, arguments in works]
         for process in processes:
             assert _output(process).readline() == "ready\n"
@@ -47,7 +47,7 @@ class Arena:
         return [json.loads(outcome.splitlines()[-1]) for outcome in outcomes]
 
     def run(self, work: str, **arguments: Any) -> Any:
-        """Let one process work; what came of it."""
+        """Let one process work, and return its result."""
         return self.race((work, arguments))[0]
 
     def put(self, **item: Any) -> None:
@@ -100,7 +100,7 @@ def text(value: str) -> dict[str, str]:
 
 
 def put_user(arena: Arena, name: str) -> None:
-    """A user and its two guards, by hand."""
+    """A user and its two guard items, written by hand."""
     key = {"PK": text(f"USER#{name}"), "SK": text("PROFILE")}
     values = {"email": text(f"{name}@x.org"), "phone": text(name)}
     arena.put(**key, **values, user_id=text(name), _type=text("User"), _rev=text("by hand"))
@@ -110,7 +110,7 @@ def put_user(arena: Arena, name: str) -> None:
 
 
 def put_page(arena: Arena) -> None:
-    """A page at version 1, by hand."""
+    """A page at version 1, written by hand."""
     page = {"PK": text("PAGE#home"), "name": text("home"), "text": text(""), "_rev": text("by hand")}
     numbered = {**page, "version": {"N": "1"}, "version_at": text("2024-01-01T00:00:00.000000Z")}
     arena.put(**numbered, SK=text("v0_TEXT"), _type=text("Page"))
@@ -118,7 +118,7 @@ def put_page(arena: Arena) -> None:
 
 
 def broken(items: Sequence[dict[str, Any]]) -> list[str]:
-    """Everything that is half done: values without their guard, guards without their entity, gaps, divergence."""
+    """Everything that is half done: values without guard, guards without entity, gaps in versions, differing copies."""
     by_key = {(item["PK"]["S"], item["SK"]["S"]): item for item in items}
     expected: dict[tuple[str, str], dict[str, Any]] = {}
     faults: list[str] = []

@@ -1,41 +1,20 @@
-"""A write of unknown outcome can be settled: sent again while its token lives, read back later, by anybody."""
+"""A write of unknown outcome can be settled by anybody: sent again while its token is valid, read back later."""
 
 import pickle
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import pytest
 
-from dynaorm import Entity, F, Key, Plan, Retry, Session, Table, Unique, inspect
+from dynaorm import Entity, F, Key, Plan, Retry, Session, Table, inspect
 from dynaorm.errors import AlreadyExists, OutcomeUnknown, UniqueViolation
 from dynaorm.flow.protocol.call import Call, NoAnswer, Reply, Transport
 from dynaorm.testing.faults import Fault, lost_answer, lost_request, throttle
+from tests.faults.entities import NINE_MINUTES, ONE_TRY, Account, Page, User, app
 
 if TYPE_CHECKING:
     from tests.faults.conftest import Store
 
-app = Table("App")
-
-
-class Account(Entity, table=app, pk="ACCOUNT#{name}", sk="ACCOUNT"):
-    name: str
-    city: str = "Bern"
-    tags: frozenset[str] = frozenset()
-
-
-class User(Entity, table=app, pk="USER#{user_id}", sk="PROFILE"):
-    user_id: str
-    email: Annotated[str, Unique()]
-    full_name: str = ""
-
-
-class Page(Entity, table=app, pk="PAGE#{name}", sk="TEXT", versioned=True):
-    name: str
-    text: str
-
-
-NINE_MINUTES = 540.0
-ONE_TRY = Retry(attempts=1)
 WRITES = ("PutItem", "UpdateItem", "DeleteItem", "TransactWriteItems")
 
 
@@ -134,7 +113,7 @@ def test_an_update_by_key_is_resumed_by_reading_alone(store: "Store") -> None:
 
 
 def test_an_update_by_key_that_somebody_wrote_over_is_never_said_not_to_be_made(store: "Store") -> None:
-    """To say so would invite the caller to count it twice."""
+    """An answer that it was not made would invite the caller to count it twice."""
     store.line().session.save(Account(name="liz"))
     nothing_heard = [lost_answer(operation="UpdateItem"), lost_answer(operation="GetItem")]
     session, wire = store.line(*nothing_heard, retry=ONE_TRY)
@@ -147,7 +126,7 @@ def test_an_update_by_key_that_somebody_wrote_over_is_never_said_not_to_be_made(
 
 
 def test_a_plan_resumed_near_the_end_of_the_window_is_not_repeated_past_it(moto: "Store") -> None:
-    """Past ten minutes DynamoDB has forgotten the token, and would count the update twice."""
+    """After ten minutes DynamoDB has forgotten the token, and would count the update twice."""
     moto.line().session.save(Account(name="liz"))
     made = moto.clock.now()
     first = moto.line(lost_answer(), retry=ONE_TRY).session
@@ -167,7 +146,7 @@ def test_a_plan_resumed_near_the_end_of_the_window_is_not_repeated_past_it(moto:
 
 
 def test_a_request_that_arrives_late_is_found_when_the_plan_is_resumed(store: "Store") -> None:
-    """Overtaken by its own repetition, which was refused: hence nobody was told that they lost."""
+    """Its own repetition overtook it and was refused, so no caller was told that the write lost."""
     late: list[Call] = []
 
     def delay(call: Call, inner: Transport) -> Reply:
@@ -187,7 +166,7 @@ def test_a_request_that_arrives_late_is_found_when_the_plan_is_resumed(store: "S
 
 
 def test_a_plain_write_refused_when_resumed_stays_unknown_until_the_window_is_over(store: "Store") -> None:
-    """It has no token: ours may have been written and replaced, or may be on its way."""
+    """It has no token: our item may have been written and replaced, or the request may still be under way."""
     session, _ = store.line(lost_request(), retry=ONE_TRY)
     account = Account(name="liz")
     plan = store.unknown(lambda: session.save(account))
@@ -265,7 +244,7 @@ def test_an_old_plan_is_settled_by_reading_and_never_sent_again(
 
 
 def test_without_revisions_an_old_plan_is_recognised_by_what_it_wrote(moto_store: "Store") -> None:
-    """Sets come back in any order; what others changed beside it does not matter."""
+    """Sets are returned in any order, and other attributes that somebody else changed do not matter."""
     bare = Table("Bare", revision_attribute=None, type_attribute=None)
 
     class Basket(Entity, table=bare, pk="BASKET#{name}", sk="BASKET"):
@@ -313,7 +292,7 @@ def test_an_unknown_outcome_can_be_pickled_and_resumed_by_another_process(moto: 
 
 
 def test_a_fresh_save_of_what_was_committed_elsewhere_is_told_so(moto: "Store") -> None:
-    """Another process knows nothing of the first one's write: to it the key is taken."""
+    """Another process does not know of the first write: for it the key is taken."""
     session, _ = moto.line(lost_answer(), retry=ONE_TRY)
     moto.unknown(lambda: session.save(Account(name="liz")))
     with pytest.raises(AlreadyExists):

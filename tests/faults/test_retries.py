@@ -1,4 +1,4 @@
-"""Conflicts, throttles and silence are repeated, within bounds; what is left over is told apart by its error."""
+"""Conflicts, throttles and missing answers are repeated within limits, and the error says which of them remained."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
@@ -21,26 +21,10 @@ from dynaorm.errors import (
 )
 from dynaorm.flow.protocol.call import Call, Reason, Refusal, Reply, Transport
 from dynaorm.testing.faults import Fault, conflict, in_progress, lost_answer, lost_request, throttle
+from tests.faults.entities import FOREVER, LIZ, Account, User, app
 
 if TYPE_CHECKING:
     from tests.faults.conftest import Store
-
-app = Table("App")
-
-
-class Account(Entity, table=app, pk="ACCOUNT#{name}", sk="ACCOUNT"):
-    name: str
-    visits: int = 0
-
-
-class User(Entity, table=app, pk="USER#{user_id}", sk="PROFILE"):
-    user_id: str
-    email: Annotated[str, Unique()]
-    full_name: str = ""
-
-
-FOREVER = 1000
-LIZ = Key(Account, name="liz")
 
 
 @pytest.fixture
@@ -50,7 +34,7 @@ def store(moto_store: "Store") -> "Store":
 
 
 def refused(code: str, *reasons: str | None, at: int = 1, times: int = 1) -> Fault:
-    """DynamoDB says no with this code, to any call; ``reasons`` cancel a transaction, action by action."""
+    """Refuse any call with this code. ``reasons`` cancel a transaction, with one code for each action."""
     given = tuple(None if reason is None else Reason(reason, "said so") for reason in reasons)
 
     def strike(call: Call, inner: Transport) -> Reply:
@@ -319,7 +303,7 @@ def test_a_validation_error_is_one_error_as_a_reason_or_as_an_exception(store: "
 def test_an_update_that_dynamodb_cannot_make_is_the_same_error_plain_and_in_a_transaction(
     ministack_store: "Store",
 ) -> None:
-    """Adding to what is stored as text: ministack says ValidationException, or ValidationError as a reason."""
+    """An addition to a text: ministack answers ValidationException, or ValidationError as a reason."""
     ministack_store.create(app)
     session = ministack_store.line().session
     session.save(Account(name="liz"))

@@ -1,41 +1,19 @@
-"""An entity whose last write has no known outcome settles it before its next one, also after Ctrl-C."""
+"""An entity whose last write has an unknown outcome settles it before its next write, also after Ctrl-C."""
 
 import pickle
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dynaorm import Entity, F, Retry, Table, Unique, inspect
+from dynaorm import F, Session, inspect
 from dynaorm.errors import EntityNotFound, OutcomeUnknown, StaleEntity, StoreError, UsageError
 from dynaorm.flow.protocol.call import Call, Reply, Transport
 from dynaorm.testing.faults import Fault, lost_answer, lost_request, throttle
+from tests.faults.entities import NINE_MINUTES, ONE_TRY, Account, Page, User, app
 
 if TYPE_CHECKING:
     from tests.faults.conftest import Store
-
-app = Table("App")
-
-
-class Account(Entity, table=app, pk="ACCOUNT#{name}", sk="ACCOUNT"):
-    name: str
-    city: str = "Bern"
-    tags: frozenset[str] = frozenset()
-
-
-class User(Entity, table=app, pk="USER#{user_id}", sk="PROFILE"):
-    user_id: str
-    email: Annotated[str, Unique()]
-    full_name: str = ""
-
-
-class Page(Entity, table=app, pk="PAGE#{name}", sk="TEXT", versioned=True):
-    name: str
-    text: str
-
-
-NINE_MINUTES = 540.0
-ONE_TRY = Retry(attempts=1)
 
 
 @pytest.fixture
@@ -215,7 +193,7 @@ def test_refresh_tells_whether_an_insert_of_unknown_outcome_is_there(store: "Sto
 
 
 def interrupted(*, after: bool, error: type[BaseException] = KeyboardInterrupt) -> Fault:
-    """The program is stopped while an attempt is under way, before or after DynamoDB did it."""
+    """The program is stopped while an attempt is under way, before or after DynamoDB carried it out."""
 
     def strike(call: Call, inner: Transport) -> Reply:
         if after:
@@ -240,34 +218,32 @@ def test_an_interrupt_in_the_middle_of_an_attempt_is_settled_by_the_next_save(
     assert inspect(subject).revision == store.items(app)[0]["_rev"]["S"]
 
 
-def test_an_interrupt_during_a_pause_after_a_lost_answer_is_settled_too(moto: "Store") -> None:
-    session, wire = moto.line(lost_answer())
+def interrupted_in_its_pause(moto: "Store", session: Session, account: Account) -> None:
+    """Save an account, and stop the program in the first pause between two attempts."""
 
     def stop(seconds: float) -> None:
         raise KeyboardInterrupt
 
-    account = Account(name="liz")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(moto.clock, "pause", stop)
         with pytest.raises(KeyboardInterrupt):
             session.save(account)
+
+
+def test_an_interrupt_during_a_pause_after_a_lost_answer_is_settled_too(moto: "Store") -> None:
+    session, wire = moto.line(lost_answer())
+    account = Account(name="liz")
+    interrupted_in_its_pause(moto, session, account)
     account.city = "Basel"
     session.save(account)
     assert [call.operation for call in wire.calls] == ["PutItem", "PutItem", "UpdateItem"]
 
 
 def test_an_interrupt_during_a_pause_after_a_refusal_leaves_nothing_to_settle(moto: "Store") -> None:
-    """Every attempt was answered, with no: what the caller gave up must not be written later."""
+    """Every attempt was refused: a write that the caller gave up must not happen later."""
     session, wire = moto.line(throttle())
-
-    def stop(seconds: float) -> None:
-        raise KeyboardInterrupt
-
     account = Account(name="liz", city="Given up")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(moto.clock, "pause", stop)
-        with pytest.raises(KeyboardInterrupt):
-            session.save(account)
+    interrupted_in_its_pause(moto, session, account)
     account.city = "Basel"
     session.save(account)
     assert [call.operation for call in wire.calls] == ["PutItem", "PutItem"]
@@ -277,7 +253,7 @@ def test_an_interrupt_during_a_pause_after_a_refusal_leaves_nothing_to_settle(mo
 def test_a_transport_that_breaks_after_an_unanswered_attempt_leaves_the_outcome_to_be_settled(
     moto: "Store",
 ) -> None:
-    """Credentials that expire between two attempts, say."""
+    """For example, credentials that expire between two attempts."""
     broken = interrupted(after=False, error=PermissionError)
     session, wire = moto.line(lost_answer(), Fault("broken", broken.strike, at=2))
     account = Account(name="liz")

@@ -1,4 +1,4 @@
-"""One token and the same bytes for life; a caller's own token makes an equal block happen once, whoever runs it."""
+"""A plan keeps one token and the same bytes. A caller's token makes an equal block happen once, in any process."""
 
 import copy
 from collections.abc import Callable, Iterable
@@ -66,7 +66,7 @@ def store(store: "Store") -> "Store":
 
 @pytest.fixture
 def token(unique_name: Callable[[str], str]) -> str:
-    """A token of this test's own: ministack is shared, and remembers."""
+    """A token of this test: ministack is shared, and remembers tokens."""
     return unique_name("TRANSACTION1")
 
 
@@ -91,7 +91,7 @@ def test_a_transaction_is_repeated_with_one_token_and_the_same_bytes_whatever_we
 
 
 def test_what_a_transport_does_to_a_request_does_not_reach_the_next_attempt(moto_store: "Store") -> None:
-    """What pynamodb adds to what it is given is not carried by a repetition."""
+    """The transport of pynamodb adds to the request that it is given. A repetition must not send these additions."""
     moto_store.create(app)
     session, wire = moto_store.line(lost_answer(times=3))
     session.save(User(user_id="1", email="liz@x.org"))
@@ -108,7 +108,7 @@ def test_every_unit_of_work_has_a_token_of_its_own(store: "Store") -> None:
 
 
 def test_a_change_of_the_entity_while_its_save_is_under_way_is_not_sent(moto_store: "Store") -> None:
-    """What is sent was decided once: a repetition does not look at the entity again."""
+    """The request is built once: a repetition does not look at the entity again."""
     moto_store.create(app)
     user = User(user_id="1", email="liz@x.org", roles=frozenset({"admin"}), settings={"a": "1"})
     session, wire = moto_store.line(lost_request())
@@ -135,7 +135,7 @@ TROUBLES = st.lists(
 def test_whatever_goes_wrong_a_save_is_applied_once_or_not_at_all_and_never_blamed_on_others(
     troubles: list[Any], guarded: bool
 ) -> None:
-    """A small engine in a dictionary: it knows what DynamoDB knows of one insert, and nothing else."""
+    """A small engine in a dictionary, which implements only one insert."""
     engine, clock = _OneInsert(), FakeClock()
     faults = [make(at=at) for at, make in enumerate(troubles, 1)]
     wire = FaultyTransport(engine, *faults)
@@ -148,7 +148,7 @@ def test_whatever_goes_wrong_a_save_is_applied_once_or_not_at_all_and_never_blam
 
 
 class _OneInsert:
-    """Takes one insert; a transaction by its token again, a plain Put only if nothing is there."""
+    """Accept one insert: a transaction again under its token, a plain Put only if nothing is stored."""
 
     def __init__(self) -> None:
         self.applied = 0
@@ -254,7 +254,7 @@ def delete_guarded(tx: Any) -> Page | None:
 def test_an_equal_block_whose_plan_rests_on_what_is_stored_is_applied_once(
     store: "Store", token: str, write: Callable[[Any], Page | None]
 ) -> None:
-    """What is stored has changed by its own first run, so it sends other bytes, or cannot even be planned."""
+    """The first run changed what is stored, so the second run would send other bytes, or could not be planned."""
     setup = store.line().session
     setup.save(User(user_id="1", email="liz@x.org"))
     setup.save(Page(name="home", text="Hi"))
@@ -317,7 +317,7 @@ def users(tx: Any, *numbers: int) -> None:
 def test_a_token_given_to_another_block_is_refused_and_nothing_of_it_is_written(
     store: "Store", first: Iterable[int], second: Iterable[int], token: str
 ) -> None:
-    """Even where the two have an entity in common: that it is stored says nothing of the rest."""
+    """Even if the two have an entity in common: that it is stored proves nothing about the rest."""
     session = store.line().session
     with session.transaction(token=token) as tx:
         users(tx, *first)
@@ -353,7 +353,7 @@ def test_a_block_that_shares_an_entity_with_a_forgotten_one_of_its_token_is_not_
 
 
 def test_a_refused_block_does_not_use_up_its_token(store: "Store", token: str) -> None:
-    """A cancelled transaction binds nothing: corrected, the block may run under the same token."""
+    """A cancelled transaction does not use up its token: after a correction the block may run under it."""
     session = store.line().session
     session.save(User(user_id="2", email="1@x.org"))
     with pytest.raises(UniqueViolation):

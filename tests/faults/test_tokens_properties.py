@@ -1,4 +1,4 @@
-"""Whatever a block says, running it again under its token changes nothing more, whoever does, and whatever is lost."""
+"""Running a block again under its token changes nothing, whatever it writes, who runs it, and what is lost."""
 
 from collections.abc import Callable
 from typing import Annotated, Any
@@ -54,7 +54,7 @@ def new(kind: type[Any], size: int) -> Any:
 
 
 def write(tx: Transaction, kind: type[Any], verb: str, size: int) -> Any:
-    """One write of a block; the object it was given, if it was given one."""
+    """One write of a block, and the object it was given, if any."""
     key = Key(kind, slug="a")
     if verb in ("save", "overwrite"):
         return tx.save(new(kind, size), overwrite=verb == "overwrite")
@@ -140,7 +140,7 @@ def prepare(session: Session, before: tuple[str, ...]) -> None:
 
 
 def leaves_nothing(writes: list[tuple[type[Any], str, int]]) -> bool:
-    """Whether a block does nothing but delete, so that nothing tells whose deletion it was."""
+    """Whether a block only deletes by key, so that no stored item shows who deleted."""
     return all(verb == "delete" and kind is not Page for kind, verb, _ in writes)
 
 

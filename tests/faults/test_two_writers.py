@@ -1,12 +1,11 @@
-"""Two sessions that get in each other's way, step by step: one wins, the other is told, nothing is half done."""
+"""Two sessions that interfere, step by step: one wins, the other gets an error, and nothing is half done."""
 
 import threading
-from datetime import datetime
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dynaorm import Entity, ExpiresAt, F, Key, Retry, Table, Unique, inspect
+from dynaorm import F, Key, Retry, inspect
 from dynaorm.errors import (
     AlreadyExists,
     ConditionFailed,
@@ -15,50 +14,16 @@ from dynaorm.errors import (
     PlanTooLarge,
     StaleEntity,
 )
+from tests.faults.entities import Page, User, app, taken
 
 if TYPE_CHECKING:
     from tests.faults.conftest import Store
-
-app = Table("App")
-old_app = Table("OldApp")
-
-
-class User(Entity, table=app, pk="USER#{user_id}", sk="PROFILE"):
-    user_id: str
-    email: Annotated[str, Unique(normalize=str.casefold)]
-    phone: Annotated[str | None, Unique()] = None
-    full_name: str = ""
-
-
-class Login(Entity, table=app, pk="LOGIN#{login_id}", sk="LOGIN"):
-    login_id: str
-    code: Annotated[str, Unique()]
-    until: Annotated[datetime | None, ExpiresAt()] = None
-
-
-class Page(Entity, table=app, pk="PAGE#{name}", sk="TEXT", versioned=True):
-    name: str
-    text: str
-
-
-class OldUser(Entity, table=old_app, pk="USER#{user_id}", sk="PROFILE", name="User"):
-    user_id: str
-    email: Annotated[str, Unique()]
-
-
-class NewUser(Entity, table=Table("OldApp"), pk="USER#{user_id}", sk="PROFILE", name="User"):
-    user_id: str
-    email: Annotated[str, Unique(normalize=str.casefold)]
 
 
 @pytest.fixture
 def store(store: "Store") -> "Store":
     store.create(app)
     return store
-
-
-def taken(user_id: str, *values: str) -> list[str]:
-    return sorted([f"USER#{user_id} PROFILE", *(f"{value} {value}" for value in values)])
 
 
 # -- the same entity ---------------------------------------------------------------------------------------------------
@@ -81,7 +46,7 @@ def test_of_two_updates_of_one_entity_the_second_is_stale_and_leaves_no_trace(st
 
 
 def test_a_holder_from_before_a_delete_and_recreation_is_stale(store: "Store") -> None:
-    """The new one may be equal to the last bit: it is another."""
+    """The new entity may be equal in every field, but it is another one."""
     session = store.line().session
     session.save(User(user_id="1", email="a@x.org"))
     holder = store.line().session.get_one(User, user_id="1")
@@ -141,7 +106,7 @@ def test_an_update_by_key_of_what_is_gone_makes_no_half_entity(store: "Store") -
 
 
 def test_a_delete_by_key_reads_again_when_its_reading_was_overtaken(store: "Store") -> None:
-    """It has to release the values stored when it deletes, not those stored when it looked."""
+    """It must release the values stored when it deletes, not those stored when it read."""
 
     def change_address() -> None:
         other = store.line().session
@@ -221,7 +186,7 @@ def test_a_move_to_a_key_that_was_taken_meanwhile_moves_nothing(store: "Store") 
 def test_a_refused_block_changes_no_object(store: "Store") -> None:
     session = store.line().session
     one = session.save(User(user_id="1", email="1@x.org"))
-    session.save(Login(login_id="1", code="abc"))
+    session.save(User(user_id="2", email="2@x.org"))
     items, before = store.items(app), inspect(one)
     new, one.full_name = User(user_id="3", email="3@x.org"), "One"
 
@@ -229,7 +194,7 @@ def test_a_refused_block_changes_no_object(store: "Store") -> None:
         with session.transaction() as tx:
             tx.save(new)
             tx.save(one)
-            tx.delete(Key(Login, login_id="1"), condition=F.code == "xyz")
+            tx.delete(Key(User, user_id="2"), condition=F.full_name == "Two")
 
     with pytest.raises(ConditionFailed):
         block()
@@ -274,7 +239,7 @@ def test_too_many_actions_are_counted_before_anything_is_sent(moto_store: "Store
 
 
 def test_threads_share_a_session_and_lose_nothing(moto_store: "Store") -> None:
-    """Each loads its own object; strict moto answers one request at a time, in any order of the threads."""
+    """Each thread loads its own object; strict moto answers one request at a time, in any order."""
     moto_store.create(app)
     session = moto_store.line(retry=Retry(attempts=100)).session
     session.save(Page(name="home", text=""))
@@ -290,7 +255,7 @@ def test_threads_share_a_session_and_lose_nothing(moto_store: "Store") -> None:
         try:
             for _ in range(5):
                 session.run(append, attempts=100)
-        except BaseException as failure:  # noqa: BLE001 - to be told by the test, not by its thread
+        except BaseException as failure:  # noqa: BLE001 - the test reports it, not the thread
             failures.append(failure)
 
     threads = [threading.Thread(target=work) for _ in range(4)]

@@ -1,4 +1,4 @@
-"""Unique values when sessions get in each other's way, and when their entities expire."""
+"""Unique values when sessions interfere with each other, and when entities expire."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -13,30 +13,18 @@ from dynaorm.errors import (
     StaleEntity,
     UniqueViolation,
 )
+from tests.faults.entities import User, app, taken
 
 if TYPE_CHECKING:
     from tests.faults.conftest import Store
 
-app = Table("App")
 old_app = Table("OldApp")
-
-
-class User(Entity, table=app, pk="USER#{user_id}", sk="PROFILE"):
-    user_id: str
-    email: Annotated[str, Unique(normalize=str.casefold)]
-    phone: Annotated[str | None, Unique()] = None
-    full_name: str = ""
 
 
 class Login(Entity, table=app, pk="LOGIN#{login_id}", sk="LOGIN"):
     login_id: str
     code: Annotated[str, Unique()]
     until: Annotated[datetime | None, ExpiresAt()] = None
-
-
-class Page(Entity, table=app, pk="PAGE#{name}", sk="TEXT", versioned=True):
-    name: str
-    text: str
 
 
 class OldUser(Entity, table=old_app, pk="USER#{user_id}", sk="PROFILE", name="User"):
@@ -53,10 +41,6 @@ class NewUser(Entity, table=Table("OldApp"), pk="USER#{user_id}", sk="PROFILE", 
 def store(store: "Store") -> "Store":
     store.create(app)
     return store
-
-
-def taken(user_id: str, *values: str) -> list[str]:
-    return sorted([f"USER#{user_id} PROFILE", *(f"{value} {value}" for value in values)])
 
 
 def test_of_two_creations_with_one_value_the_second_is_told_whose_it_is(store: "Store") -> None:
@@ -142,7 +126,7 @@ def test_a_value_passes_from_a_deleted_entity_to_a_new_one_by_one_action(store: 
 
 
 def test_a_finder_between_two_reads_is_not_given_somebody_elses_entity(store: "Store") -> None:
-    """The owner gives the value away after its guard was read: the loaded entity no longer has it."""
+    """The owner releases the value after its guard was read, so the loaded entity no longer has it."""
     session = store.line().session
     one, two = (session.save(User(user_id=n, email=f"{n}@x.org")) for n in "12")
 
@@ -172,7 +156,7 @@ def test_a_finder_whose_owner_is_deleted_between_two_reads_finds_nobody(store: "
 def test_after_its_normalizer_changed_an_entity_can_be_loaded_changed_and_given_a_new_value(
     moto_store: "Store",
 ) -> None:
-    """The guard of the old spelling is not in the way; it stays until it is repaired."""
+    """The guard of the old spelling does not block the claim; it stays until it is repaired."""
     moto_store.create(old_app)
     session = moto_store.line().session
     session.save(OldUser(user_id="1", email="Liz@X.org"))

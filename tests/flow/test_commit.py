@@ -1,7 +1,10 @@
 """A unit of work: what is read before it, what is learned from a refusal, and when it gives up."""
 
 import logging
-from collections.abc import Mapping
+import sys
+from collections import Counter
+from collections.abc import Callable, Mapping
+from types import FrameType
 from typing import Annotated, Any
 
 import pytest
@@ -306,3 +309,29 @@ def test_a_refused_update_leaves_the_entity_as_it_was(refusal: Refusal, error: t
     with pytest.raises(error):
         session.save(user, condition=F.name == "")
     assert (vars(user), inspect(user)) == (before, inspected)
+
+
+@pytest.mark.parametrize("write", [Session.save, Session.delete])
+def test_a_write_looks_up_the_class_of_its_entity_and_what_it_was_loaded_as_once(
+    write: Callable[[Session, User], object],
+) -> None:
+    """The class once; the state once for a pending write, and once for the plan: two calls each."""
+    session = Session(transport=ScriptedTransport({}, {}))
+    user = session.save(User(user_id="1", email="a@x"))
+    user.name = "new"
+    found: Counter[str] = Counter()
+
+    def count(frame: FrameType, event: str, _: object) -> None:
+        if event == "call" and frame.f_globals.get("__name__", "").startswith("dynaorm"):
+            found[frame.f_code.co_name] += 1
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        write(session, user)
+    finally:
+        sys.setprofile(before)
+    lookups = ("mapping_of", "state_of", "slot_of", "carried_by", "unsettled_of")
+    assert {name: found[name] for name in lookups if found[name]} == {
+        "mapping_of": 1, "unsettled_of": 1, "state_of": 1, "carried_by": 2
+    }  # fmt: skip

@@ -1,12 +1,11 @@
-"""Old versions are pruned from the oldest up, and purged with their tombstone last; both can be killed anywhere."""
+"""Pruning deletes the oldest versions first, purging the tombstone last; both survive a crash at any point."""
 
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any
+from typing import Any
 
 import pytest
 
-from dynaorm import Entity, Key, Session, Table, Unique, Versioned
+from dynaorm import Session
 from dynaorm.errors import (
     EntityNotFound,
     OutcomeUnknown,
@@ -16,76 +15,7 @@ from dynaorm.errors import (
 from dynaorm.flow.protocol.call import Call, Reply, Transport
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.faults import FaultyTransport, lost_answer
-
-app = Table("history-pruning-app")
-
-
-class Document(Entity, table=app, pk="DOC#{doc_id}", sk="D", versioned=True):
-    doc_id: str
-    text: str = ""
-    slug: Annotated[str | None, Unique()] = None
-
-
-class Audit(Entity, table=app, pk="AUDIT#{audit_id}", sk="A", versioned=True):
-    audit_id: str
-    result: Annotated[str, Versioned()]
-    note: str = ""
-
-
-class Plain(Entity, table=app, pk="PLAIN#{name}", sk="P"):
-    name: str
-
-
-KEY = Key(Document, doc_id="d")
-
-
-@pytest.fixture
-def session(wire: FaultyTransport, clock: FakeClock) -> Iterator[Session]:
-    with Session(transport=wire, clock=clock) as session:
-        session.create_table(app)
-        wire.calls.clear()
-        yield session
-
-
-def written(session: Session, count: int, clock: FakeClock | None = None) -> Document:
-    """A document with this many versions, their texts "1", "2"…, an hour apart."""
-    document = Document(doc_id="d", text="1")
-    session.save(document)
-    for number in range(2, count + 1):
-        if clock is not None:
-            clock.advance(3600)
-        document.text = str(number)
-        session.save(document)
-    return document
-
-
-def seeded(session: Session, moto: Transport, count: int) -> None:
-    """The same made by hand, which is quicker where there are many: as saves would have left it."""
-    written(session, 1)
-    latest, first = (
-        moto.call(
-            Call(
-                "GetItem",
-                {"TableName": "history-pruning-app", "Key": {"PK": {"S": "DOC#d"}, "SK": {"S": sort}}},
-            )
-        )["Item"]
-        for sort in ("v0_D", "v1_D")
-    )
-    for number in range(2, count + 1):
-        own = {"version": {"N": str(number)}, "text": {"S": str(number)}}
-        item = {**first, **own, "SK": {"S": f"v{number}_D"}}
-        moto.call(Call("PutItem", {"TableName": "history-pruning-app", "Item": item}))
-    moto.call(Call("PutItem", {"TableName": "history-pruning-app", "Item": {**latest, **own}}))
-
-
-def numbers(session: Session, target: Any = KEY) -> list[int]:
-    return [version.number for version in session.history(target)]
-
-
-def stored_sorts(moto: Transport) -> set[str]:
-    reply: Reply = moto.call(Call("Scan", {"TableName": "history-pruning-app"}))
-    return {item["SK"]["S"] for item in reply["Items"]}
-
+from tests.flow.documents import KEY, Document, numbers, seeded, stored_sorts, written
 
 # -- pruning -----------------------------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""Creating a table, waiting for it, and refusing one that is not as declared."""
+"""Creating a table, waiting until it is active, and refusing an existing one with other keys or indexes."""
 
 from datetime import datetime
 from typing import Annotated, Any

@@ -1,4 +1,4 @@
-"""The classes of the machine that drives the whole public API, and a model in plain Python of what they must hold."""
+"""The classes of the machine that drives the whole public API, and a model in plain Python of their entities."""
 
 from dataclasses import dataclass, field
 from typing import Annotated, Any, TypeAlias
@@ -56,7 +56,7 @@ KEYS: dict[Kind, tuple[tuple[str, ...], list[tuple[Any, ...]]]] = {
     Point: (("device", "at"), [("d", -1), ("d", 0), ("d", 10), ("e", 2)]),
     Blob: (("digest",), [(b"\x00",), (b"\xff\x00",)]),
 }
-"""Of each class the fields of its key, and the keys there are."""
+"""For each class, the fields of its key and the keys that are used."""
 
 POOLS: dict[Kind, dict[str, list[Any]]] = {
     Person: {"handle": ["h", "i", None], "city": ["r", "q#", None], "size": [0, 1, 2]},
@@ -65,7 +65,7 @@ POOLS: dict[Kind, dict[str, list[Any]]] = {
     Point: {"size": [0, 1]},
     Blob: {"size": [0, 1]},
 }
-"""Of each class the other fields, and the values they take."""
+"""For each class, the other fields and the values they take."""
 
 KINDS = list(KEYS)
 LOADABLE = [Point, Blob]
@@ -92,14 +92,14 @@ def made(ident: Ident, values: Values) -> Any:
 
 @dataclass
 class Model:
-    """What is stored: entities by identity, and of versioned ones all versions there ever were."""
+    """What is stored: entities by identity, and all versions ever of the versioned ones."""
 
     live: dict[Ident, Values] = field(default_factory=dict)
     versions: dict[Ident, dict[int, Values]] = field(default_factory=dict)
     newest: dict[Ident, int] = field(default_factory=dict)
 
     def holder(self, handle: str | None, but: frozenset[Ident] = frozenset()) -> Ident | None:
-        """Who holds a unique value, other than those who give up theirs."""
+        """The holder of a unique value; entities in ``but`` do not count, because they release theirs."""
         return next(
             (
                 ident
@@ -110,7 +110,7 @@ class Model:
         )
 
     def put(self, ident: Ident, values: Values | None) -> None:
-        """Store it as it is now; None deletes it."""
+        """Store an entity as it is now; None deletes it."""
         if values is None:
             self.live.pop(ident, None)
             return

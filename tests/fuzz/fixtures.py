@@ -1,4 +1,4 @@
-"""The classes whose stored items are spoiled, one sound entity of each, and what a spoiler puts in its place."""
+"""The classes whose stored items are damaged, one valid entity of each, and the values that damage them."""
 
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -203,7 +203,7 @@ VALUES: st.SearchStrategy[dict[str, Any]] = st.one_of(
     ),
     st.builds(_nested, _FLAT, st.integers(10, 30)),
 )
-"""Any attribute value that DynamoDB stores: no nesting beyond 32 levels, no number beyond 38 digits."""
+"""Any attribute value that DynamoDB stores: at most 32 levels of nesting, numbers of at most 38 digits."""
 
 
 _RESERVED = ("_type", "_rev", "version", "version_at", "deleted", "until", "owner", "Old", "unknown")
@@ -212,7 +212,7 @@ _FOREIGN = st.sampled_from([*(kind.__name__ for kind in map(type, SOUND)), "Nobo
 
 @st.composite
 def spoiled(draw: st.DrawFn, item: Item, keys: frozenset[str]) -> dict[str, AttributeValue]:
-    """A stored item with some attributes replaced, added or taken away; its keys stay."""
+    """A stored item with some attributes replaced, added or removed; the keys stay."""
     found = dict(item)
     others = [*sorted(item.keys() - keys), *_RESERVED]
     chosen = draw(st.lists(st.sampled_from(others), min_size=1, max_size=3, unique=True))

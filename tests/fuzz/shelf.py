@@ -1,4 +1,4 @@
-"""A DynamoDB for reading alone, of a few items in a dict: it answers what is asked of keys, and refuses writes."""
+"""A read-only DynamoDB with a few items in a dict: it answers reads by key, and refuses writes."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -12,7 +12,7 @@ _PARTITION = re.compile(r"\(?(#\w+) = (:\w+)")
 
 
 class Shelf:
-    """Items by table, answered as DynamoDB does, all of them on one page (the ``Transport`` protocol)."""
+    """A ``Transport``: items by table, answered as DynamoDB does, on one page."""
 
     def __init__(self, tables: Iterable[Table]) -> None:
         self.tables = {table.name: table for table in tables}

@@ -1,7 +1,7 @@
-"""Key values made of everything that means something in a key: they come back as they were, and never meet.
+"""Key values with characters that have a meaning in keys: they load as they were saved, and no two keys are equal.
 
-Texts are made of delimiters, escapes, prefixes of versions and guards, and what DynamoDB or UTF-8 cannot store. Each is
-either refused before anything is sent, or is an item of its own.
+The texts contain delimiters, escapes, prefixes of versions and guards, and characters that DynamoDB or UTF-8 cannot
+store. Each value is either refused before anything is sent, or stored as an item of its own.
 """
 
 from collections.abc import Iterator
@@ -128,7 +128,7 @@ ENTITIES = st.one_of(
 
 
 class NoStore:
-    """Nobody to send anything to."""
+    """A transport for tests that send nothing."""
 
     def call(self, call: Call, /) -> Any:
         raise AssertionError(f"{call.operation} was sent")
@@ -138,7 +138,7 @@ OFFLINE = Session(transport=NoStore())
 
 
 def written(entity: Any) -> dict[tuple[str, str], tuple[Any, ...]] | None:
-    """Each item a save would put: its table and key, and what it stands for; None where the save is refused."""
+    """Each item that a save would put: its table and key, and what it stands for. None if the save is refused."""
     try:
         plan = OFFLINE.plan(entity)
     except InvalidValue:
@@ -153,7 +153,7 @@ def written(entity: Any) -> dict[tuple[str, str], tuple[Any, ...]] | None:
 
 
 def key_values(entity: Any) -> tuple[Any, ...]:
-    """The values a key is made of, as far as its template tells them apart."""
+    """The values in a key, as far as its template distinguishes them."""
     values = tuple(getattr(entity, name) for name in mapping_of(type(entity)).key_fields)
     return (values[0], values[1].casefold()) if isinstance(entity, Lone) else values
 
@@ -235,7 +235,7 @@ def test_whatever_is_stored_is_found_again_and_gone_when_deleted(
 
 
 def saved(session: Session, entity: Any) -> bool:
-    """Whether it could be stored; where not, it was refused for its value, or for another one's."""
+    """Whether an entity was stored. If not, it was refused for its value, or because another has its key or value."""
     try:
         session.save(entity)
     except DynaormError as error:

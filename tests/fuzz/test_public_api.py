@@ -1,8 +1,8 @@
-"""Whatever is called in whatever order, every way of reading agrees with a model in plain Python.
+"""After any sequence of calls, every way to read agrees with a model in plain Python.
 
-The other machines hold the table against the model, item by item; this one asks all that a session answers: by key, by
-unique value, by index, pages, counts, collections, scans, versions. Blocks, bulk operations, copies and pickles of
-loaded objects, and objects that are stale, change what is stored. What is refused must change nothing.
+The other machines compare the items of the table with the model. This one compares every answer of a session: by key,
+by unique value, by index, pages, counts, collections, scans, versions. Transactions, bulk operations, copies and
+pickles of loaded objects, and stale objects change what is stored. A refused operation must change nothing.
 """
 
 import pickle
@@ -68,7 +68,7 @@ def _overwrite(entity: Any, tx: Transaction) -> None:
 
 
 class Machine(RuleBasedStateMachine):
-    """What users do. ``held`` are loaded objects, each with the stamp it was loaded at."""
+    """The operations of users. ``held`` are loaded objects, each with the stamp it was loaded at."""
 
     def __init__(self, engine: Transport) -> None:
         super().__init__()
@@ -86,7 +86,7 @@ class Machine(RuleBasedStateMachine):
     def write(
         self, changes: dict[Ident, Values | None], work: Callable[[], Any], wrong: set[type[DynaormError]]
     ) -> bool:
-        """Do it, and see that it ends as it must; whether it was done."""
+        """Run an operation, and check its outcome against the model; return whether it was made."""
         before = self.raw() if wrong else None
         try:
             work()
@@ -111,7 +111,7 @@ class Machine(RuleBasedStateMachine):
         del self.held[:-6]
 
     def clashes(self, changes: dict[Ident, Values | None]) -> set[type[DynaormError]]:
-        """The violation these changes end with: the final state decides."""
+        """The violation that these changes must be refused with, judged by the final state."""
         final = {**self.model.live, **changes}
         handles = Counter(one["handle"] for one in final.values() if one and one.get("handle") is not None)
         return {UniqueViolation} if any(count > 1 for count in handles.values()) else set()
@@ -169,7 +169,7 @@ class Machine(RuleBasedStateMachine):
             values = {**(stored or {}), **changes}
             wrong = wrong or self.clashes({ident: values})
             if self.write({ident: values}, lambda: self.session.update(key_of(ident), changes), wrong):
-                self.stamps[ident] += 1  # whether it was written at all is the other machine's to know
+                self.stamps[ident] += 1  # even if it was not: the other machine checks that
 
     @rule(idents=st.lists(IDENTS, min_size=2, max_size=4, unique=True), data=st.data())
     def block(self, idents: list[Ident], data: st.DataObject) -> None:
@@ -362,7 +362,7 @@ class Machine(RuleBasedStateMachine):
             assert sorted(map(repr, found)) == sorted(map(repr, self.model.of(kind)))
 
     def teardown(self) -> None:
-        """At the end everything is there, and no guard without its owner nor one of a deleted entity."""
+        """At the end, everything is stored, and no guard item lacks its owner or belongs to a deleted entity."""
         self.ask_for_everything(KINDS, 1)
         guards = [
             item

@@ -1,4 +1,4 @@
-"""Whatever bytes come back, a session never takes them for an absent item or for a write that was made."""
+"""Whatever bytes come back, a session never takes them for an absent item or for a committed write."""
 
 import json
 import threading
@@ -27,7 +27,7 @@ class Note(Entity, table=app, pk="NOTE#{name}", sk="N"):
 
 
 class Answer(NamedTuple):
-    """What the server says; ``checksum`` None for no such header."""
+    """The answer of the server. ``checksum`` is None for no such header."""
 
     status: int
     body: bytes
@@ -54,7 +54,7 @@ BODIES = st.one_of(
         st.integers(0, 255),
     ),
 )
-"""Bytes of all kinds, and what is left of a reply that was cut or damaged on its way."""
+"""Random bytes, and replies that were cut or damaged."""
 
 
 def is_object(body: bytes) -> bool:
@@ -65,7 +65,7 @@ def is_object(body: bytes) -> bool:
 
 
 class Server(ThreadingHTTPServer):
-    """A server that gives one answer to everything."""
+    """A server that answers every request alike."""
 
     answer = Answer(200, b"{}", None)
 
@@ -85,7 +85,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Nothing is printed."""
+        """Print nothing."""
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""Whatever is stored under the key of an entity, a read gives a sound entity, nothing, or a DecodeError."""
+"""Whatever is stored under the key of an entity, a read returns a valid entity or None, or raises DecodeError."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -19,7 +19,7 @@ CASES = st.sampled_from(SOUND)
 
 
 class Place:
-    """What one entity is stored as, spoiled, and sessions that read it."""
+    """The damaged items of one entity, and sessions that read them."""
 
     def __init__(self, entity: Entity, data: st.DataObject) -> None:
         self.shelf = Shelf(TABLES)
@@ -36,7 +36,7 @@ class Place:
 
 
 class Read(NamedTuple):
-    """A way to read an entity; ``lists`` says that unreadable items are passed over where somebody is told."""
+    """A way to read an entity. ``lists`` says that it skips unreadable items if there is a handler."""
 
     name: str
     make: Callable[[Session, Any], Any]
@@ -98,7 +98,7 @@ READS = (
 
 
 def check_found(found: Any, loaded: Any) -> None:
-    """Everything found is what was asked for, and as valid as an entity made by hand."""
+    """Everything found is of the class that was read, and as valid as a constructed entity."""
     for one in found if isinstance(found, list) else [found]:
         if one is not None:
             assert isinstance(one, type(loaded))

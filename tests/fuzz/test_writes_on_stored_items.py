@@ -1,4 +1,4 @@
-"""Whatever is stored, a write on it is refused with nothing changed, or leaves behind what it says."""
+"""Whatever is stored, a write on it is refused and changes nothing, or stores exactly what it says."""
 
 from collections.abc import Callable, Collection, Iterator
 from typing import Any, NamedTuple
@@ -56,7 +56,7 @@ def changed(loaded: Any) -> Any:
 
 
 class Write(NamedTuple):
-    """A way to write; ``leaves`` gives the values the entity must have afterwards, None for none there."""
+    """A way to write. ``leaves`` returns the values the entity must have afterwards, None if it must be gone."""
 
     name: str
     make: Callable[[Session, Any], Any]
@@ -122,7 +122,7 @@ def test_a_write_is_refused_or_leaves_what_it_says(
     known = inspect(loaded).revision
     error = refusal(lambda: write.make(session, loaded))
     if error is not None:
-        # An update that looks at nothing finds out afterwards that what it changed cannot be read.
+        # An update that reads nothing finds out only afterwards that the item it changed cannot be read.
         blind = isinstance(error, DecodeError) and write.name.startswith("update")
         assert blind or store.raw() == before
         assert inspect(loaded).revision == known
@@ -132,14 +132,14 @@ def test_a_write_is_refused_or_leaves_what_it_says(
 
 
 def refusal(work: Callable[[], Any]) -> DynaormError | None:
-    """How a write was refused: with an error that names a cause; None where it was made."""
+    """The error that refused a write, which names a cause; None if the write was made."""
     try:
         work()
     except (OutcomeUnknown, InvalidValue):
         raise
     except DynaormError as error:
-        # Where the latest copy has lost its number, the version that would be the first is there already.
-        # And moto compares a number with a text by Python's rules; to DynamoDB the text is not smaller.
+        # If the latest copy has lost its number, the version that would be the first exists already.
+        # Also, moto compares a number with a text by Python's rules; in DynamoDB the text is not smaller.
         told = isinstance(error, UnexpectedRefusal) and error.code != "TypeError"
         if told and "is already stored" not in str(error):
             raise
@@ -148,7 +148,7 @@ def refusal(work: Callable[[], Any]) -> DynaormError | None:
 
 
 def encoded(loaded: Any, values: dict[str, Any] | None) -> dict[str, Any] | None:
-    """Field values as attributes, None for absence; None for no values at all."""
+    """Field values as attributes, None for absence; None if there are no values."""
     mapping = mapping_of(type(loaded))
     if values is None:
         return None
@@ -157,7 +157,7 @@ def encoded(loaded: Any, values: dict[str, Any] | None) -> dict[str, Any] | None
 
 
 def found_in(raw: list[tuple[str, Item]], loaded: Any, names: Collection[str]) -> dict[str, Any] | None:
-    """The attributes of these fields as stored under the key of an entity, and None for absence."""
+    """The attributes of these fields as stored under the key of an entity, None for absence."""
     mapping, key = mapping_of(type(loaded)), key_of(loaded).primary_key
     for name, item in raw:
         is_it = name == mapping.table.name and mapping.key_of(item) == key

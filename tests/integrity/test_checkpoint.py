@@ -17,7 +17,7 @@ from dynaorm.flow.integrity.verify import Verification, verification
 from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.protocol.retry import DEFAULT_RETRY
 from dynaorm.integrity.checkpoint import Checkpoint
-from dynaorm.plan.aggregates import Due
+from dynaorm.plan.aggregates import TotalDelta
 from dynaorm.testing.clock import FakeClock
 
 app = Table("ledger", sk=BinaryKey("SK"))
@@ -51,8 +51,8 @@ def work() -> Verification:
     return verification([app], Context(str, DEFAULT_RETRY, FakeClock()), segments=2)
 
 
-def due(name: str, hours: str) -> Due:
-    return Due(mapping_of(Group), key(name), {"name": name}, {"hours": Decimal(hours)})
+def due(name: str, hours: str) -> TotalDelta:
+    return TotalDelta(mapping_of(Group), key(name), {"name": name}, {"hours": Decimal(hours)})
 
 
 def resumed(path: Path | None) -> tuple[Checkpoint, Verification]:

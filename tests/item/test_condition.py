@@ -22,8 +22,6 @@ from dynaorm.item.condition import (
     Not,
     Operand,
     Or,
-    Path,
-    Role,
     SizeOf,
     all_of,
     any_of_conditions,
@@ -35,6 +33,7 @@ from dynaorm.item.condition import (
     resolve,
 )
 from dynaorm.item.field import F
+from dynaorm.item.path import Path, Role
 from dynaorm.item.placeholder import Placeholders
 from dynaorm.item.value import AttributeValue
 
@@ -281,9 +280,9 @@ def test_a_condition_has_no_truth_value() -> None:
 
 @pytest.mark.parametrize("other", [5, None, True, F.b])
 def test_a_condition_is_joined_with_conditions_only(other: Any) -> None:
-    with pytest.raises(TypeError, match="is no condition; put comparisons in parentheses"):
+    with pytest.raises(TypeError, match="is not a condition; put comparisons in parentheses"):
         (F.a == 1) & other
-    with pytest.raises(TypeError, match="is no condition; put comparisons in parentheses"):
+    with pytest.raises(TypeError, match="is not a condition; put comparisons in parentheses"):
         (F.a == 1) | other
 
 

@@ -137,17 +137,17 @@ def test_a_path_is_not_iterated(start: Any) -> None:
 
 @pytest.mark.parametrize("step", [1.5, None, True, slice(1)], ids=repr)
 def test_a_part_is_a_name_or_an_index(step: Any) -> None:
-    with pytest.raises(TypeError, match="a part is named by a str or counted by an int"):
+    with pytest.raises(TypeError, match="use a str for a part by name, or an int for an element by index"):
         F.tags[step]
 
 
 def test_an_index_counts_from_the_front() -> None:
-    with pytest.raises(IndexError, match="counts elements from the front"):
+    with pytest.raises(IndexError, match="has no negative indexes; give an index from 0 up"):
         F.tags[-1]
 
 
 def test_the_first_step_is_a_name() -> None:
-    with pytest.raises(TypeError, match="a field is named by a str"):
+    with pytest.raises(TypeError, match="use a str, the name of a field"):
         F[0]  # type: ignore[index]  # the mistake under test
 
 

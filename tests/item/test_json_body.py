@@ -67,7 +67,7 @@ def test_what_a_request_may_hold_besides_json() -> None:
 
 
 def test_what_cannot_be_sent_is_named() -> None:
-    with pytest.raises(TypeError, match=r"object.*cannot be sent: give its attribute value"):
+    with pytest.raises(TypeError, match=r"object.*cannot be sent; give its attribute value"):
         encode_body({"Key": {"a": {"S": object()}}})
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from dynaorm.item.value import AttributeValue, number_text, same
+from dynaorm.item.value import AttributeValue, number_text, same, set_of
 
 DIGITS = st.text("0123456789", min_size=1, max_size=38)
 
@@ -240,3 +240,13 @@ def test_different_values_are_not_the_same(left: AttributeValue, right: Attribut
 
 def test_two_absent_attributes_are_the_same() -> None:
     assert same(None, None)
+
+
+def test_a_set_is_made_of_values_of_one_type_and_sorted() -> None:
+    assert set_of([{"S": "b"}, {"S": "a"}, {"S": "b"}]) == {"SS": ["a", "b"]}
+    mistakes: list[list[AttributeValue]] = [[{"S": "1"}, {"N": "1"}], [{"BOOL": True}], []]
+    for members in mistakes:
+        with pytest.raises(
+            ValueError, match="a DynamoDB set holds only strings, only numbers or only binary, not"
+        ):
+            set_of(members)

@@ -13,15 +13,12 @@ from dynaorm.item.condition import And, Attr, IsIn, Or, equals, exists, missing
 from dynaorm.item.update import AddTo, Change, SetIfMissing, SetTo
 from dynaorm.plan import intent
 from dynaorm.plan.aggregate_action import can_be_made
-from dynaorm.plan.compiler import compile_plan
-from dynaorm.plan.fold import fold
 from dynaorm.plan.intent import Intent, Save
-from dynaorm.plan.known import NOTHING_KNOWN, Known, Setting, ident_of
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import Planned, Purpose
-from dynaorm.plan.verdict import Found, Learned, verdict
-
-NOW = 1_700_000_000.0
+from dynaorm.plan.reads import Reads, ident_of
+from dynaorm.plan.verdict import FailedAction, StaleKnowledge, verdict
+from tests.plan.compiling import NOW, plan_of
 
 music = Table(
     "music",
@@ -93,10 +90,6 @@ GROUP: dict[str, Any] = {"PK": {"S": "GROUP#g"}, "SK": {"S": "INFO"}}
 STORED: dict[str, Any] = {**GROUP, "group_id": {"S": "g"}, "name": {"S": "x"}}
 
 
-def plan_of(*intents: Intent, known: Known = NOTHING_KNOWN) -> Plan:
-    return compile_plan(fold(intents, NOW), known, Setting(NOW, "w2", str))
-
-
 def last(plan: Plan) -> tuple[Planned, Update]:
     planned = plan.actions[-1]
     assert planned.purpose is Purpose.AGGREGATE
@@ -107,11 +100,11 @@ def last(plan: Plan) -> tuple[Planned, Update]:
 def leaving() -> Intent:
     item = plan_of(Save(Membership())).actions[0].after
     assert item is not None
-    return intent.Remove(mapping_of(Membership).hydrate(item))
+    return intent.Deletion(mapping_of(Membership).hydrate(item))
 
 
-def group_known(item: dict[str, Any] | None) -> Known:
-    return Known({ident_of(plays, GROUP): item})
+def group_known(item: dict[str, Any] | None) -> Reads:
+    return Reads({ident_of(plays, GROUP): item})
 
 
 # -- what it makes -----------------------------------------------------------------------------------------------------
@@ -176,7 +169,7 @@ def test_without_type_and_revision_a_target_that_lives_in_its_key_is_made_by_add
 def test_who_leaves_makes_nothing() -> None:
     item = plan_of(Save(Book(shelf="a", isbn="1"))).actions[0].after
     assert item is not None
-    _, action = last(plan_of(intent.Remove(mapping_of(Book).hydrate(item))))
+    _, action = last(plan_of(intent.Deletion(mapping_of(Book).hydrate(item))))
     assert (action.changes, action.condition) == ((AddTo(("books",), {"N": "-1"}),), exists("PK"))
 
 
@@ -227,7 +220,7 @@ def test_a_target_may_be_of_a_class_that_derives_from_it() -> None:
 )
 def test_who_joins_what_is_no_target_is_told(found: dict[str, Any] | None) -> None:
     planned, _ = last(plan_of(Save(Membership())))
-    outcome = verdict([Found(planned, "ConditionalCheckFailed", "", found)], NOW)
+    outcome = verdict([FailedAction(planned, "ConditionalCheckFailed", "", found)], NOW)
     assert isinstance(outcome, EntityNotFound)
     assert repr(outcome.key) == "Key(Group, group_id='g')"
 
@@ -235,14 +228,14 @@ def test_who_joins_what_is_no_target_is_told(found: dict[str, Any] | None) -> No
 @pytest.mark.parametrize("found", [None, {**STORED, "_type": {"S": "Membership"}}])
 def test_who_leaves_what_is_gone_leaves_nothing_behind(found: dict[str, Any] | None) -> None:
     planned, _ = last(plan_of(leaving()))
-    outcome = verdict([Found(planned, "ConditionalCheckFailed", "", found)], NOW)
-    assert outcome == Learned({planned.ident: found})
-    again = plan_of(leaving(), known=group_known(found))
+    outcome = verdict([FailedAction(planned, "ConditionalCheckFailed", "", found)], NOW)
+    assert outcome == StaleKnowledge({planned.ident: found})
+    again = plan_of(leaving(), reads=group_known(found))
     assert [one.purpose for one in again.actions] == [Purpose.DELETE]
 
 
 def test_who_joins_does_not_rely_on_what_was_read_before() -> None:
-    plan = plan_of(Save(Membership()), known=group_known(None))
+    plan = plan_of(Save(Membership()), reads=group_known(None))
     assert [one.purpose for one in plan.actions] == [Purpose.INSERT, Purpose.AGGREGATE]
 
 
@@ -250,14 +243,14 @@ def test_who_joins_does_not_rely_on_what_was_read_before() -> None:
 def test_a_target_stored_without_its_type_is_learned_and_told_by_its_key(joins: bool) -> None:
     intent = Save(Membership()) if joins else leaving()
     planned, _ = last(plan_of(intent))
-    outcome = verdict([Found(planned, "ConditionalCheckFailed", "", STORED)], NOW)
-    assert outcome == Learned({planned.ident: STORED})
-    _, action = last(plan_of(intent, known=group_known(STORED)))
+    outcome = verdict([FailedAction(planned, "ConditionalCheckFailed", "", STORED)], NOW)
+    assert outcome == StaleKnowledge({planned.ident: STORED})
+    _, action = last(plan_of(intent, reads=group_known(STORED)))
     assert action.condition == And((exists("PK"), missing("_type")))
 
 
 def test_a_target_that_could_be_made_is_told_by_its_key_too() -> None:
     key: dict[str, Any] = {"PK": {"S": "SONG#s"}, "SK": {"S": "MONTH#2024-01"}}
-    known = Known({ident_of(music, key): {**key, "song": {"S": "s"}}})
-    _, action = last(plan_of(Save(Download(song="s")), known=known))
+    known = Reads({ident_of(music, key): {**key, "song": {"S": "s"}}})
+    _, action = last(plan_of(Save(Download(song="s")), reads=known))
     assert action.condition == And((exists("PK"), missing("_type")))

@@ -1,7 +1,7 @@
 """What the writes of counted entities add to totals, and what they take from them."""
 
 from decimal import Decimal
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import pytest
 
@@ -13,16 +13,12 @@ from dynaorm.item.action import Delete, Update
 from dynaorm.item.condition import And, equals, exists
 from dynaorm.item.update import AddTo, SetTo
 from dynaorm.plan import intent
-from dynaorm.plan.compiler import compile_plan
-from dynaorm.plan.fold import fold
-from dynaorm.plan.intent import Edit, Intent, Move, Save
-from dynaorm.plan.known import NOTHING_KNOWN, Known, Setting, ident_of
-from dynaorm.plan.nets import reads_of
-from dynaorm.plan.plan import Plan
+from dynaorm.plan.changes import items_to_read
+from dynaorm.plan.intent import Edit, Move, Save
+from dynaorm.plan.merge_intents import merge_intents
 from dynaorm.plan.planned import Purpose
-
-E = TypeVar("E", bound=Entity)
-NOW = 1_700_000_000.0
+from dynaorm.plan.reads import Reads, ident_of
+from tests.plan.compiling import NOW, E, added, plan_of
 
 app = Table("totals", indexes=[GlobalIndex("GSI1")])
 bare = Table("bare", type_attribute=None, revision_attribute=None)
@@ -86,10 +82,6 @@ class Book(Entity, table=bare, pk="BOOK#{isbn}", sk="BOOK"):
     on_shelf = Aggregate(Shelf, count="books")
 
 
-def plan_of(*intents: Intent, known: Known = NOTHING_KNOWN, write_id: str = "w2", **setting: Any) -> Plan:
-    return compile_plan(fold(intents, NOW), known, Setting(NOW, write_id, str, **setting))
-
-
 def item_of(entity: Entity) -> dict[str, Any]:
     """The item of a new entity, as stored."""
     return dict(plan_of(Save(entity), write_id="w1").actions[0].after or {})
@@ -101,28 +93,15 @@ def loaded(entity: E) -> E:
     return found
 
 
-def known_as(entity: Entity) -> Known:
+def known_as(entity: Entity) -> Reads:
     """What is known once a stored entity's item was read."""
     mapping, state = mapping_of(type(entity)), state_of(entity)
     assert state is not None
-    return Known({ident_of(mapping.table, mapping.key_of(state.item)): state.item})
+    return Reads({ident_of(mapping.table, mapping.key_of(state.item)): state.item})
 
 
 def membership(**values: Any) -> Membership:
     return Membership(**{"group_id": "g", "user_id": "u", "hours": Decimal("1.5"), **values})
-
-
-def added(plan: Plan) -> dict[str, dict[str, str]]:
-    """What is added blindly: the target's partition key -> attribute -> number."""
-    return {
-        str(planned.item_key["PK"]["S"]): {
-            str(change.path[0]): change.value["N"]
-            for change in planned.action.changes
-            if isinstance(change, AddTo)
-        }
-        for planned in plan.actions
-        if planned.purpose is Purpose.AGGREGATE and isinstance(planned.action, Update)
-    }
 
 
 # -- one source --------------------------------------------------------------------------------------------------------
@@ -186,7 +165,7 @@ def test_an_update_adds_the_difference(changes: dict[str, Any], expected: dict[s
     by_key = Edit(Key(Membership, group_id="g", user_id="u"), edit.changes)
     assert added(plan_of(Save(saved))) == expected
     assert added(plan_of(edit)) == expected
-    assert added(plan_of(by_key, known=known_as(edited))) == expected
+    assert added(plan_of(by_key, reads=known_as(edited))) == expected
 
 
 def test_an_update_of_the_key_field_takes_from_one_target_and_adds_to_another() -> None:
@@ -203,16 +182,16 @@ def test_a_delete_takes_away_what_was_stored_and_not_what_the_object_holds() -> 
     found = loaded(membership())
     found.hours = Decimal(100)
     expected = {"GROUP#g": {"members": "-1", "hours": "-1.5"}}
-    assert added(plan_of(intent.Remove(found))) == expected
-    by_key = intent.Remove(Key(Membership, group_id="g", user_id="u"))
-    assert [key["SK"]["S"] for _, key in reads_of(fold([by_key], NOW))] == ["USER#u"]
-    assert added(plan_of(by_key, known=known_as(found))) == expected
+    assert added(plan_of(intent.Deletion(found))) == expected
+    by_key = intent.Deletion(Key(Membership, group_id="g", user_id="u"))
+    assert [key["SK"]["S"] for _, key in items_to_read(merge_intents([by_key], NOW))] == ["USER#u"]
+    assert added(plan_of(by_key, reads=known_as(found))) == expected
 
 
 def test_an_overwrite_adds_the_difference_to_what_it_replaces() -> None:
     stored = loaded(membership(hours=Decimal(10)))
     overwrite = Save(membership(), overwrite=True)
-    assert added(plan_of(overwrite, known=known_as(stored))) == {"GROUP#g": {"hours": "-8.5"}}
+    assert added(plan_of(overwrite, reads=known_as(stored))) == {"GROUP#g": {"hours": "-8.5"}}
     assert added(plan_of(overwrite)) == {"GROUP#g": {"members": "1", "hours": "1.5"}}
 
 
@@ -230,7 +209,7 @@ def test_a_move_takes_from_one_target_and_adds_to_another() -> None:
 
 def test_an_update_by_key_reads_only_if_a_total_may_depend_on_it() -> None:
     def reads(entity: type[Entity], *changes: Any, **key: str) -> bool:
-        return bool(reads_of(fold([Edit(Key(entity, **key), changes)], NOW)))
+        return bool(items_to_read(merge_intents([Edit(Key(entity, **key), changes)], NOW)))
 
     assert reads(Tag, F.weight.add(1), tag_id="1")
     assert not reads(Tag, F.note.set("x"), tag_id="1")
@@ -240,19 +219,19 @@ def test_an_update_by_key_reads_only_if_a_total_may_depend_on_it() -> None:
 def test_a_subclass_counts_as_its_base_does() -> None:
     found = loaded(Honorary(group_id="g", user_id="u"))
     assert added(plan_of(Save(Honorary(group_id="g", user_id="u")))) == {"GROUP#g": {"members": "1"}}
-    by_base = intent.Remove(Key(Membership, group_id="g", user_id="u"))
-    assert added(plan_of(by_base, known=known_as(found))) == {"GROUP#g": {"members": "-1"}}
+    by_base = intent.Deletion(Key(Membership, group_id="g", user_id="u"))
+    assert added(plan_of(by_base, reads=known_as(found))) == {"GROUP#g": {"members": "-1"}}
 
 
 def test_versions_and_tombstones_do_not_count() -> None:
     car = loaded(Car(car_id="1", owner="a", price=5))
-    deletion = plan_of(intent.Remove(car))
+    deletion = plan_of(intent.Deletion(car))
     assert [planned.purpose.value for planned in deletion.actions] == ["bury", "aggregate"]
     assert added(deletion) == {"OWNER#a": {"cars": "-1", "worth": "-5"}}
     tombstone = deletion.actions[0].after
     assert tombstone is not None
-    known = Known({ident_of(app, mapping_of(Car).key_of(tombstone)): tombstone})
-    plan = plan_of(Save(Car(car_id="1", owner="b")), known=known)
+    known = Reads({ident_of(app, mapping_of(Car).key_of(tombstone)): tombstone})
+    plan = plan_of(Save(Car(car_id="1", owner="b")), reads=known)
     assert [planned.purpose.value for planned in plan.actions] == ["replace", "version", "aggregate"]
     assert added(plan) == {"OWNER#b": {"cars": "1"}}
 
@@ -263,16 +242,16 @@ def test_a_number_is_summed_exactly_as_stored_under_whichever_name_and_a_key_is_
     item = item_of(tag)
     item["old_w"] = item.pop("w")
     former = mapping_of(Tag).hydrate(item)
-    assert added(plan_of(intent.Remove(former))) == {"OWNER#a": {"weight": "-0.1"}}
+    assert added(plan_of(intent.Deletion(former))) == {"OWNER#a": {"weight": "-0.1"}}
     former.weight = 0.3
     assert added(plan_of(Save(former))) == {"OWNER#a": {"weight": "0.2"}}
     del item["old_w"]
-    assert added(plan_of(intent.Remove(mapping_of(Tag).hydrate(item)))) == {"OWNER#a": {"weight": "-0.5"}}
+    assert added(plan_of(intent.Deletion(mapping_of(Tag).hydrate(item)))) == {"OWNER#a": {"weight": "-0.5"}}
 
 
 def test_without_a_revision_the_counted_values_are_the_condition() -> None:
     book = loaded(Book(isbn="1", title="t"))
-    plan = plan_of(intent.Remove(book))
+    plan = plan_of(intent.Deletion(book))
     condition = And((exists("PK"), equals("isbn", {"S": "1"}), equals("shelf", {"S": "a"})))
     assert plan.actions[0].action == Delete("bare", {"PK": {"S": "BOOK#1"}, "SK": {"S": "BOOK"}}, condition)
     assert plan.actions[1].action == Update(
@@ -288,12 +267,12 @@ def test_a_value_that_cannot_be_the_key_of_a_target_is_refused_and_was_never_cou
         plan_of(Save(Car(car_id="1", owner="x" * 3000)))
     item = item_of(Car(car_id="1", owner="a"))
     item["owner"] = {"S": "x" * 3000}
-    assert added(plan_of(intent.Remove(mapping_of(Car).hydrate(item)))) == {}
+    assert added(plan_of(intent.Deletion(mapping_of(Car).hydrate(item)))) == {}
 
 
 def test_a_sum_dynamodb_cannot_hold_is_refused() -> None:
     huge, tiny = Decimal("1E30"), Decimal("1E-30")
-    with pytest.raises(InvalidValue, match=r"Group.hours .* DynamoDB keeps 38"):
+    with pytest.raises(InvalidValue, match=r"Group.hours .* DynamoDB stores at most 38"):
         plan_of(Save(membership(hours=huge)), Save(membership(user_id="v", hours=tiny)))
 
 
@@ -304,7 +283,7 @@ def test_all_contributions_of_a_block_to_one_target_are_one_action() -> None:
     gone, changed = loaded(membership(user_id="1")), loaded(membership(user_id="2"))
     changed.hours = Decimal(2)
     plan = plan_of(
-        intent.Remove(gone),
+        intent.Deletion(gone),
         Save(changed),
         *(Save(membership(user_id=str(number))) for number in range(3, 99)),
     )
@@ -314,13 +293,15 @@ def test_all_contributions_of_a_block_to_one_target_are_one_action() -> None:
 
 def test_contributions_that_cancel_send_nothing() -> None:
     gone = loaded(membership(user_id="1"))
-    plan = plan_of(intent.Remove(gone), Save(membership(user_id="2")))
+    plan = plan_of(intent.Deletion(gone), Save(membership(user_id="2")))
     assert [planned.purpose.value for planned in plan.actions] == ["delete", "insert"]
 
 
 def test_delete_and_create_anew_is_one_change_of_the_total() -> None:
     gone = loaded(membership())
-    assert added(plan_of(intent.Remove(gone), Save(membership(hours=None)))) == {"GROUP#g": {"hours": "-1.5"}}
+    assert added(plan_of(intent.Deletion(gone), Save(membership(hours=None)))) == {
+        "GROUP#g": {"hours": "-1.5"}
+    }
 
 
 def test_an_equal_block_under_a_token_sends_equal_bytes() -> None:

@@ -1,7 +1,7 @@
 """What is counted, and what is not, where a unit of work or a stored item is not as usual."""
 
 from decimal import Decimal
-from typing import Annotated, Any, TypeVar
+from typing import Annotated
 
 import pytest
 
@@ -12,15 +12,12 @@ from dynaorm.item.action import Action, ConditionCheck, Delete, Put, Update
 from dynaorm.item.condition import And, Or, equals, exists, missing
 from dynaorm.item.update import AddTo, SetIfMissing, SetTo
 from dynaorm.item.value import Item
-from dynaorm.plan.compiler import compile_plan
-from dynaorm.plan.fold import fold
-from dynaorm.plan.intent import Check, Edit, Intent, Move, Remove, Save
-from dynaorm.plan.known import NOTHING_KNOWN, Known, Setting, ident_of
-from dynaorm.plan.nets import reads_of
+from dynaorm.plan.changes import items_to_read
+from dynaorm.plan.intent import Check, Deletion, Edit, Move, Save
+from dynaorm.plan.merge_intents import merge_intents
 from dynaorm.plan.plan import Plan
-
-E = TypeVar("E", bound=Entity)
-NOW = 1_700_000_000.0
+from dynaorm.plan.reads import Reads, ident_of
+from tests.plan.compiling import NOW, added, committed, loaded, plan_of, stored
 
 app = Table("ends", indexes=[GlobalIndex("GSI1")])
 
@@ -79,45 +76,14 @@ ROOM: Item = {"PK": {"S": "ROOM#r"}, "SK": {"S": "R"}}
 TEAM: Item = {"PK": {"S": "TEAM#t"}, "SK": {"S": "T"}}
 
 
-def plan_of(*intents: Intent, known: Known = NOTHING_KNOWN, write_id: str = "w2") -> Plan:
-    return compile_plan(fold(intents, NOW), known, Setting(NOW, write_id, str))
-
-
-def stored(entity: Entity, **others: Any) -> dict[str, Any]:
-    """The item of a new entity, with other attributes; those that are None are left out."""
-    item = {**(plan_of(Save(entity), write_id="w1").actions[0].after or {}), **others}
-    return {name: value for name, value in item.items() if value is not None}
-
-
-def loaded(entity: E, **others: Any) -> E:
-    found: E = mapping_of(type(entity)).hydrate(stored(entity, **others))
-    return found
-
-
-def known_as(item: Item) -> Known:
-    return Known({ident_of(app, item): item})
-
-
-def committed(plan: Plan) -> None:
-    for effect in plan.effects:
-        effect.apply()
+def known_as(item: Item) -> Reads:
+    return Reads({ident_of(app, item): item})
 
 
 def to(key: Item, plan: Plan) -> Action:
     """The one action on an item."""
     (action,) = [planned.action for planned in plan.actions if planned.item_key == key]
     return action
-
-
-def added(plan: Plan) -> dict[str, dict[str, str]]:
-    """What is added to each target: its partition key, the attribute and the number."""
-    return {
-        planned.item_key["PK"]["S"]: {
-            str(one.path[0]): one.value["N"] for one in planned.action.changes if isinstance(one, AddTo)
-        }
-        for planned in plan.actions
-        if planned.purpose.value == "aggregate" and isinstance(planned.action, Update)
-    }
 
 
 # -- what is counted ---------------------------------------------------------------------------------------------------
@@ -131,27 +97,27 @@ def test_an_entity_that_is_only_checked_counts_as_before() -> None:
 
 
 def test_a_tombstone_counts_nowhere_even_where_a_default_names_a_target() -> None:
-    tombstone = plan_of(Remove(loaded(Paper(paper="p")))).actions[0].after
+    tombstone = plan_of(Deletion(loaded(Paper(paper="p")))).actions[0].after
     assert tombstone is not None
-    plan = plan_of(Save(Paper(paper="p")), known=known_as(tombstone))
+    plan = plan_of(Save(Paper(paper="p")), reads=known_as(tombstone))
     assert [planned.purpose.value for planned in plan.actions] == ["replace", "version", "aggregate"]
     assert added(plan) == {"DRAWER#top": {"papers": "1"}}
 
 
 def test_what_a_stored_key_field_makes_impossible_in_one_target_leaves_the_other_counted() -> None:
     desk = loaded(Desk(name="a", room="r", team="t"), room={"S": "r" * 3000})
-    assert added(plan_of(Remove(desk))) == {"TEAM#t": {"people": "-1"}}
+    assert added(plan_of(Deletion(desk))) == {"TEAM#t": {"people": "-1"}}
 
 
 def test_a_number_with_more_digits_than_a_float_is_taken_away_as_it_is_stored() -> None:
     number = "0.1000000000000000055511151231257827"
     desk = loaded(Desk(name="a", team="t", load=0.1), load={"N": number})
-    assert added(plan_of(Remove(desk))) == {"TEAM#t": {"people": "-1", "load": f"-{number}"}}
+    assert added(plan_of(Deletion(desk))) == {"TEAM#t": {"people": "-1", "load": f"-{number}"}}
 
 
 def test_an_attribute_named_as_a_field_that_lives_in_a_key_is_not_its_number() -> None:
     desk = loaded(Desk(name="a", room="r", width=Decimal(3)), width={"N": "100"})
-    assert added(plan_of(Remove(desk))) == {"ROOM#r": {"desks": "-1", "width": "-3"}}
+    assert added(plan_of(Deletion(desk))) == {"ROOM#r": {"desks": "-1", "width": "-3"}}
 
 
 def test_a_when_that_fails_for_a_reason_of_its_own_fails_with_it() -> None:
@@ -174,7 +140,7 @@ def test_a_when_that_fails_for_a_reason_of_its_own_fails_with_it() -> None:
 
 @pytest.mark.parametrize("joins_first", [True, False])
 def test_where_one_joins_and_another_leaves_the_target_may_be_made(joins_first: bool) -> None:
-    joining, leaving = Save(Desk(name="a", team="t", load=2.0)), Remove(loaded(Desk(name="b", team="t")))
+    joining, leaving = Save(Desk(name="a", team="t", load=2.0)), Deletion(loaded(Desk(name="b", team="t")))
     plan = plan_of(joining, leaving) if joins_first else plan_of(leaving, joining)
     assert to(TEAM, plan) == Update(
         "ends",
@@ -211,8 +177,8 @@ def test_a_loaded_target_saved_without_a_change_is_written_under_its_revision() 
 
 def test_a_target_that_an_update_by_key_leaves_as_it_is_gets_its_totals_blindly() -> None:
     unchanged = Edit(Key(Room, room="r"), (SetTo(("label",), ""),))
-    assert reads_of(fold([unchanged], NOW)) == [(mapping_of(Room), ROOM)]
-    plan = plan_of(unchanged, Save(Desk(name="a", room="r")), known=known_as(stored(Room(room="r"))))
+    assert items_to_read(merge_intents([unchanged], NOW)) == [(mapping_of(Room), ROOM)]
+    plan = plan_of(unchanged, Save(Desk(name="a", room="r")), reads=known_as(stored(Room(room="r"))))
     assert [planned.purpose.value for planned in plan.actions] == ["insert", "aggregate"]
     assert added(plan) == {"ROOM#r": {"desks": "1", "width": "1"}}
 
@@ -236,27 +202,27 @@ def test_a_target_stored_before_it_had_a_total_is_moved_as_it_is() -> None:
 
 def test_a_target_stored_before_it_had_a_total_is_overwritten_by_one_with_zero() -> None:
     item = stored(Team(team="t"), people=None)
-    plan = plan_of(Save(Team(team="t"), overwrite=True), known=known_as(item))
+    plan = plan_of(Save(Team(team="t"), overwrite=True), reads=known_as(item))
     assert plan.actions[0].after == {**item, "people": {"N": "0"}, "_rev": {"S": "w2"}}
 
 
 def test_who_overwrites_a_target_holds_all_of_its_totals_whichever_are_added_to() -> None:
     item = stored(Room(room="r"), desks={"N": "2"}, width={"N": "5"})
     room, other = Room(room="r", label="new"), Room(room="r", label="new")
-    committed(plan_of(Save(room, overwrite=True), known=known_as(item)))
+    committed(plan_of(Save(room, overwrite=True), reads=known_as(item)))
     assert (room.desks, room.width) == (2, Decimal(5))
     desk = loaded(Desk(name="a", room="r", width=Decimal(1)))
     desk.width = Decimal(4)
-    committed(plan_of(Save(other, overwrite=True), Save(desk), known=known_as(item)))
+    committed(plan_of(Save(other, overwrite=True), Save(desk), reads=known_as(item)))
     assert (other.desks, other.width) == (2, Decimal(8))
 
 
 def test_a_field_of_a_class_that_keeps_no_total_in_it_is_not_handed_over() -> None:
     item = stored(Plain(id="1", parts=4))
-    new = plan_of(Save(Built(id="1"), overwrite=True), known=known_as(item)).actions[0].after
+    new = plan_of(Save(Built(id="1"), overwrite=True), reads=known_as(item)).actions[0].after
     assert new == {**item, "_type": {"S": "Built"}, "parts": {"N": "0"}, "_rev": {"S": "w2"}}
     with pytest.raises(InvalidValue, match=r"Built\.parts = 4: is kept by Piece\.part_of, and begins at 0"):
-        plan_of(Save(Built(id="1", parts=4), overwrite=True), known=known_as(item))
+        plan_of(Save(Built(id="1", parts=4), overwrite=True), reads=known_as(item))
 
 
 def test_of_two_copies_that_are_checked_one_is_written_and_the_other_stays_as_loaded() -> None:

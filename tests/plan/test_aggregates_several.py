@@ -1,24 +1,16 @@
 """Classes that keep several totals in several entities: each is added to for what changed of it, and told apart."""
 
 from decimal import Decimal
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import pytest
 
 from dynaorm import Aggregate, Entity, F, GlobalIndex, Index, InKey, Key, Table
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import InvalidValue, UsageError
-from dynaorm.item.action import Update
-from dynaorm.item.update import AddTo
 from dynaorm.plan.aggregates import contributions
-from dynaorm.plan.compiler import compile_plan
-from dynaorm.plan.fold import fold
-from dynaorm.plan.intent import Edit, Intent, Save
-from dynaorm.plan.known import NOTHING_KNOWN, Setting
-from dynaorm.plan.plan import Plan
-
-E = TypeVar("E")
-NOW = 1_700_000_000.0
+from dynaorm.plan.intent import Edit, Save
+from tests.plan.compiling import added, plan_of, saved
 
 app = Table("several", indexes=[GlobalIndex("GSI1")])
 
@@ -44,28 +36,6 @@ class Desk(Entity, table=app, pk="DESK#{name}", sk="D"):
     in_room = Aggregate(Room, count="desks", sum={"width": "width"})
     in_team = Aggregate(Team, count="desks", sum={"cost": "cost"})
     by_width = Index("GSI1", pk="WIDTH#{width}", sk="{name}")
-
-
-def plan_of(*intents: Intent) -> Plan:
-    return compile_plan(fold(intents, NOW), NOTHING_KNOWN, Setting(NOW, "w2", str))
-
-
-def saved(entity: E) -> E:
-    for effect in plan_of(Save(entity)).effects:
-        effect.apply()
-    return entity
-
-
-def added(plan: Plan) -> dict[str, dict[str, str]]:
-    """What is added to each target: its partition key, the attribute and the number."""
-    found: dict[str, dict[str, str]] = {}
-    for planned in plan.actions:
-        if isinstance(planned.action, Update):
-            adds = [change for change in planned.action.changes if isinstance(change, AddTo)]
-            if adds:
-                numbers = {str(change.path[0]): change.value["N"] for change in adds}
-                found[planned.item_key["PK"]["S"]] = numbers
-    return found
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """Targets that are written in the same unit of work as what counts in them: one action, one revision, one outcome."""
 
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
 
@@ -11,15 +11,11 @@ from dynaorm.item.action import Update
 from dynaorm.item.condition import And, Attr, Compare, Or, equals, exists, missing
 from dynaorm.item.update import AddTo, SetTo
 from dynaorm.plan import intent
-from dynaorm.plan.compiler import compile_plan
 from dynaorm.plan.edit import touched
-from dynaorm.plan.fold import fold
-from dynaorm.plan.intent import Check, Edit, Intent, Move, Save
-from dynaorm.plan.known import NOTHING_KNOWN, Known, Setting, ident_of
+from dynaorm.plan.intent import Check, Edit, Move, Save
 from dynaorm.plan.plan import Plan
-
-E = TypeVar("E", bound=Entity)
-NOW = 1_700_000_000.0
+from dynaorm.plan.reads import Reads, ident_of
+from tests.plan.compiling import committed, loaded, plan_of, stored
 
 app = Table("targets")
 bare = Table("bare-targets", revision_attribute=None)
@@ -78,33 +74,13 @@ def joining(number: int = 2, group: str = "g") -> list[Save]:
     return [Save(Membership(group_id=group, user_id=str(one))) for one in range(number)]
 
 
-def plan_of(*intents: Intent, known: Known = NOTHING_KNOWN, write_id: str = "w2", **setting: Any) -> Plan:
-    return compile_plan(fold(intents, NOW), known, Setting(NOW, write_id, str, **setting))
-
-
-def stored(entity: Entity, **totals: int) -> dict[str, Any]:
-    """The item of an entity that has been counted in since."""
-    item = dict(plan_of(Save(entity), write_id="w1").actions[0].after or {})
-    return {**item, **{name: {"N": str(number)} for name, number in totals.items()}}
-
-
-def loaded(entity: E, **totals: int) -> E:
-    found: E = mapping_of(type(entity)).hydrate(stored(entity, **totals))
-    return found
-
-
-def known_as(entity: Entity, item: dict[str, Any] | None) -> Known:
+def known_as(entity: Entity, item: dict[str, Any] | None) -> Reads:
     mapping = mapping_of(type(entity))
-    return Known({ident_of(mapping.table, mapping.primary_key(vars(entity))): item})
+    return Reads({ident_of(mapping.table, mapping.primary_key(vars(entity))): item})
 
 
 def purposes(plan: Plan) -> list[str]:
     return [planned.purpose.value for planned in plan.actions]
-
-
-def committed(plan: Plan) -> None:
-    for effect in plan.effects:
-        effect.apply()
 
 
 # -- inserted, replaced, moved -----------------------------------------------------------------------------------------
@@ -136,19 +112,19 @@ def test_a_target_is_inserted_with_totals_of_zero_only(given: Group) -> None:
 
 def test_a_target_that_is_overwritten_keeps_its_totals() -> None:
     group, item = Group(group_id="g", name="new"), stored(Group(group_id="g"), members=4)
-    plan = plan_of(Save(group, overwrite=True), *joining(), known=known_as(group, item))
+    plan = plan_of(Save(group, overwrite=True), *joining(), reads=known_as(group, item))
     assert plan.actions[0].after == {**item, "name": {"S": "new"}, "members": {"N": "6"}, "_rev": {"S": "w2"}}
     committed(plan)
     assert group.members == 6
     same = Save(Group(group_id="g", members=4), overwrite=True)
-    assert plan_of(same, known=known_as(group, item)).actions[0].after == {**item, "_rev": {"S": "w2"}}
+    assert plan_of(same, reads=known_as(group, item)).actions[0].after == {**item, "_rev": {"S": "w2"}}
     with pytest.raises(InvalidValue, match=r"Group.members = 5"):
-        plan_of(Save(Group(group_id="g", members=5), overwrite=True), known=known_as(group, item))
+        plan_of(Save(Group(group_id="g", members=5), overwrite=True), reads=known_as(group, item))
 
 
 def test_a_target_deleted_and_created_anew_keeps_its_totals() -> None:
     old, new = loaded(Group(group_id="g"), members=4), Group(group_id="g", name="new")
-    plan = plan_of(intent.Remove(old), Save(new))
+    plan = plan_of(intent.Deletion(old), Save(new))
     assert plan.actions[0].after is not None
     assert plan.actions[0].after["members"] == {"N": "4"}
     committed(plan)
@@ -285,9 +261,9 @@ def test_a_checked_object_is_written_under_its_revision_and_is_not_stale_afterwa
 
 def test_a_deleted_target_drops_what_is_due_to_it() -> None:
     group, member = loaded(Group(group_id="g"), members=1), loaded(Membership(group_id="g", user_id="1"))
-    assert purposes(plan_of(intent.Remove(group), intent.Remove(member))) == ["delete", "delete"]
-    by_key = intent.Remove(Key(Group, group_id="g"))
-    assert purposes(plan_of(intent.Remove(member), by_key)) == ["delete", "delete"]
+    assert purposes(plan_of(intent.Deletion(group), intent.Deletion(member))) == ["delete", "delete"]
+    by_key = intent.Deletion(Key(Group, group_id="g"))
+    assert purposes(plan_of(intent.Deletion(member), by_key)) == ["delete", "delete"]
 
 
 # -- of another class --------------------------------------------------------------------------------------------------
@@ -311,7 +287,7 @@ def test_what_joins_a_target_of_another_class_finds_none() -> None:
     with pytest.raises(EntityNotFound, match=r"Club.*'g'"):
         plan_of(Save(group), Save(Game(group_id="g", day="mon")))
     game = loaded(Game(group_id="g", day="mon"))
-    assert purposes(plan_of(Save(group), intent.Remove(game))) == ["update", "delete"]
+    assert purposes(plan_of(Save(group), intent.Deletion(game))) == ["update", "delete"]
 
 
 def test_an_update_by_the_key_of_a_base_class_leaves_open_which_target_it_is() -> None:
@@ -371,4 +347,4 @@ def test_a_total_of_a_derived_class_is_not_updated_through_its_base() -> None:
     edit = Edit(Key(Base, id="1"), (F.parts.add(1),))
     item = {**stored(Derived(id="1")), "parts": {"N": "4"}}
     with pytest.raises(UsageError, match=r"Derived\.parts is kept by"):
-        plan_of(edit, known=known_as(Base(id="1"), item))
+        plan_of(edit, reads=known_as(Base(id="1"), item))

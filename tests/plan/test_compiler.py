@@ -1,6 +1,6 @@
 """Whole plans, compared as values and as the requests that are sent."""
 
-from typing import Annotated, Any, TypeVar
+from typing import Annotated
 
 from dynaorm import Entity, F, GlobalIndex, Index, Key, Table, Unique
 from dynaorm.entity.mapping.mapping import mapping_of
@@ -10,15 +10,12 @@ from dynaorm.item.condition import And, equals, exists, missing
 from dynaorm.item.update import AddTo, Remove, SetTo
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan import intent
-from dynaorm.plan.compiler import compile_plan
-from dynaorm.plan.fold import fold
-from dynaorm.plan.intent import Edit, Intent, Save
-from dynaorm.plan.known import NOTHING_KNOWN, Known, Setting, ident_of
+from dynaorm.plan.intent import Edit, Save
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import Effect, Planned, Purpose
+from dynaorm.plan.reads import Reads, ident_of
+from tests.plan.compiling import NOW, actions_of, plan_of, saved
 
-E = TypeVar("E")
-NOW = 1_700_000_000.0
 AT = "2023-11-14T22:13:20.000000Z"
 
 app = Table("compiler-app", indexes=[GlobalIndex("GSI1")])
@@ -44,16 +41,6 @@ class Document(Entity, table=app, pk="DOC#{doc_id}", sk="D", versioned=True):
     by_shelf = Index("GSI1", pk="DSHELF#{shelf}", sk="{doc_id}")
 
 
-def plan_of(*intents: Intent, known: Known = NOTHING_KNOWN, write_id: str = "w2", **setting: Any) -> Plan:
-    return compile_plan(fold(intents, NOW), known, Setting(NOW, write_id, str, **setting))
-
-
-def saved(entity: E) -> E:
-    for effect in plan_of(Save(entity), write_id="w1").effects:
-        effect.apply()
-    return entity
-
-
 def stock_item(**attributes: AttributeValue) -> dict[str, AttributeValue]:
     return {
         "PK": {"S": "STOCK#a"},
@@ -67,10 +54,6 @@ def stock_item(**attributes: AttributeValue) -> dict[str, AttributeValue]:
 
 
 STOCK_KEY: Item = {"PK": {"S": "STOCK#a"}, "SK": {"S": "S"}}
-
-
-def actions_of(plan: Plan) -> list[tuple[Purpose, object]]:
-    return [(planned.purpose, planned.action) for planned in plan.actions]
 
 
 # -- one entity --------------------------------------------------------------------------------------------------------
@@ -168,7 +151,7 @@ def test_an_unchanged_entity_with_a_condition_is_checked() -> None:
 
 
 def test_an_unguarded_delete_is_one_conditional_delete() -> None:
-    plan = plan_of(intent.Remove(saved(Stock(sku="a"))))
+    plan = plan_of(intent.Deletion(saved(Stock(sku="a"))))
     assert actions_of(plan) == [
         (Purpose.DELETE, Delete("compiler-app", STOCK_KEY, equals("_rev", {"S": "w1"})))
     ]
@@ -184,7 +167,7 @@ def test_an_unguarded_delete_is_one_conditional_delete() -> None:
 
 
 def test_a_delete_by_key_of_an_unguarded_class_is_blind_under_existence_and_type() -> None:
-    plan = plan_of(intent.Remove(Key(Stock, sku="a")))
+    plan = plan_of(intent.Deletion(Key(Stock, sku="a")))
     (planned,) = plan.actions
     condition = And((exists("PK"), equals("_type", {"S": "Stock"})))
     assert planned.action == Delete("compiler-app", STOCK_KEY, condition)
@@ -214,8 +197,8 @@ def test_a_blind_update_asks_for_the_item_and_carries_a_revision_of_its_own() ->
 def test_an_update_by_key_of_what_was_read_takes_index_keys_and_version_along() -> None:
     document = saved(Document(doc_id="d", shelf="x"))
     (check,) = plan_of(Save(document, F.shelf == "x")).actions
-    known = Known({ident_of(app, check.item_key): check.before})
-    main, version = plan_of(Edit(Key(Document, doc_id="d"), (SetTo(("shelf",), "y"),)), known=known).actions
+    known = Reads({ident_of(app, check.item_key): check.before})
+    main, version = plan_of(Edit(Key(Document, doc_id="d"), (SetTo(("shelf",), "y"),)), reads=known).actions
     assert isinstance(main.action, Update)
     assert SetTo(("GSI1PK",), {"S": "DSHELF#y"}) in main.action.changes
     assert (main.from_read, main.expected, version.number) == (True, "w1", 2)
@@ -242,7 +225,7 @@ def test_a_callers_token_makes_a_transaction_whose_revision_follows_from_token_a
 def test_an_overwrite_of_what_was_read_replaces_it_under_its_revision() -> None:
     stored = stock_item(_rev={"S": "other"}, unknown={"S": "lost"})
     plan = plan_of(
-        Save(Stock(sku="a", left=1), overwrite=True), known=Known({ident_of(app, STOCK_KEY): stored})
+        Save(Stock(sku="a", left=1), overwrite=True), reads=Reads({ident_of(app, STOCK_KEY): stored})
     )
     (planned,) = plan.actions
     assert planned.action == Put("compiler-app", stock_item(left={"N": "1"}), equals("_rev", {"S": "other"}))
@@ -250,7 +233,7 @@ def test_an_overwrite_of_what_was_read_replaces_it_under_its_revision() -> None:
 
 
 def test_an_overwrite_of_nothing_is_an_insert() -> None:
-    plan = plan_of(Save(Stock(sku="a"), overwrite=True), known=Known({ident_of(app, STOCK_KEY): None}))
+    plan = plan_of(Save(Stock(sku="a"), overwrite=True), reads=Reads({ident_of(app, STOCK_KEY): None}))
     assert actions_of(plan) == [(Purpose.INSERT, Put("compiler-app", stock_item(), missing("PK")))]
 
 
@@ -300,7 +283,7 @@ def test_releases_and_claims_stay_with_their_entity() -> None:
 
 def test_delete_and_create_anew_is_one_put_under_the_revision_of_the_old_one() -> None:
     old, new = saved(User(user_id="1", email="a@x")), User(user_id="1", email="a@x")
-    plan = plan_of(intent.Remove(old), Save(new))
+    plan = plan_of(intent.Deletion(old), Save(new))
     (planned,) = plan.actions
     assert isinstance(planned.action, Put)
     assert planned.action.condition == equals("_rev", {"S": "w1"})
@@ -310,7 +293,7 @@ def test_delete_and_create_anew_is_one_put_under_the_revision_of_the_old_one() -
 
 def test_a_versioned_delete_leaves_a_tombstone_of_key_and_number() -> None:
     document = saved(Document(doc_id="d", text="t", slug="s", shelf="x"))
-    main, guard = plan_of(intent.Remove(document)).actions
+    main, guard = plan_of(intent.Deletion(document)).actions
     assert main.action == Put(
         "compiler-app",
         {
@@ -335,8 +318,8 @@ def test_re_creation_replaces_the_tombstone_and_continues_the_numbers() -> None:
         "deleted": {"BOOL": True},
         "_rev": {"S": "w1"},
     }
-    known = Known({ident_of(app, {"PK": {"S": "DOC#d"}, "SK": {"S": "v0_D"}}): tombstone})
-    main, version = plan_of(Save(Document(doc_id="d")), known=known).actions
+    known = Reads({ident_of(app, {"PK": {"S": "DOC#d"}, "SK": {"S": "v0_D"}}): tombstone})
+    main, version = plan_of(Save(Document(doc_id="d")), reads=known).actions
     assert isinstance(main.action, Put)
     assert isinstance(version.action, Put)
     assert main.action.condition == equals("_rev", {"S": "w1"})
@@ -347,7 +330,7 @@ def test_re_creation_replaces_the_tombstone_and_continues_the_numbers() -> None:
 
 def test_what_is_deleted_is_new_again_each_object_of_it() -> None:
     stock = saved(Stock(sku="a"))
-    assert [(effect.entity, effect.state) for effect in plan_of(intent.Remove(stock)).effects] == [
+    assert [(effect.entity, effect.state) for effect in plan_of(intent.Deletion(stock)).effects] == [
         (stock, None)
     ]
 

@@ -1,6 +1,6 @@
 """Plans of units of work: one action per item, in the order of the calls."""
 
-from typing import Annotated, Any, TypeVar
+from typing import Annotated
 
 import pytest
 
@@ -12,14 +12,12 @@ from dynaorm.item.update import AddTo, SetTo
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan import intent
 from dynaorm.plan.compiler import compile_plan
-from dynaorm.plan.fold import fold
-from dynaorm.plan.intent import Check, Edit, Intent, Move, Save
-from dynaorm.plan.known import NOTHING_KNOWN, Known, Setting
-from dynaorm.plan.plan import Plan
+from dynaorm.plan.intent import Check, Edit, Move, Save
+from dynaorm.plan.merge_intents import merge_intents
 from dynaorm.plan.planned import Purpose
-
-E = TypeVar("E")
-NOW = 1_700_000_000.0
+from dynaorm.plan.reads import NOTHING_READ
+from dynaorm.plan.unit_of_work import UnitOfWork
+from tests.plan.compiling import NOW, actions_of, plan_of, saved
 
 app = Table("units-app")
 
@@ -40,16 +38,6 @@ class Document(Entity, table=app, pk="DOC#{doc_id}", sk="D", versioned=True):
     slug: Annotated[str | None, Unique()] = None
 
 
-def plan_of(*intents: Intent, known: Known = NOTHING_KNOWN, write_id: str = "w2", **setting: Any) -> Plan:
-    return compile_plan(fold(intents, NOW), known, Setting(NOW, write_id, str, **setting))
-
-
-def saved(entity: E) -> E:
-    for effect in plan_of(Save(entity), write_id="w1").effects:
-        effect.apply()
-    return entity
-
-
 def stock_item(**attributes: AttributeValue) -> dict[str, AttributeValue]:
     return {
         "PK": {"S": "STOCK#a"},
@@ -65,17 +53,13 @@ def stock_item(**attributes: AttributeValue) -> dict[str, AttributeValue]:
 STOCK_KEY: Item = {"PK": {"S": "STOCK#a"}, "SK": {"S": "S"}}
 
 
-def actions_of(plan: Plan) -> list[tuple[Purpose, object]]:
-    return [(planned.purpose, planned.action) for planned in plan.actions]
-
-
 def test_a_unit_of_work_is_one_transaction_in_the_order_of_the_calls() -> None:
     stock, user = saved(Stock(sku="a")), User(user_id="1", email="a@x")
     stock.left = 1
     plan = plan_of(
         Save(user),
         Edit(Key(Stock, sku="b"), (AddTo(("left",), -1),), F.left >= 1),
-        intent.Remove(Key(Stock, sku="c")),
+        intent.Deletion(Key(Stock, sku="c")),
         Save(stock),
         Check(Key(Stock, sku="d")),
     )
@@ -138,8 +122,8 @@ def test_a_swap_of_keys_is_one_put_per_key_under_the_old_revision() -> None:
 
 
 def test_physical_table_names_are_used_in_what_is_sent_and_declared_ones_in_identities() -> None:
-    setting = Setting(NOW, "w2", lambda name: f"test-{name}")
-    plan = compile_plan(fold([Save(User(user_id="1", email="a@x"))], NOW), NOTHING_KNOWN, setting)
+    setting = UnitOfWork(NOW, "w2", lambda name: f"test-{name}")
+    plan = compile_plan(merge_intents([Save(User(user_id="1", email="a@x"))], NOW), NOTHING_READ, setting)
     assert {planned.action.table for planned in plan.actions} == {"test-units-app"}
     assert plan.actions[0].ident[0] == "units-app"
 

@@ -1,21 +1,15 @@
 """Plans without revisions: what was loaded is the condition, and the write is a transaction with a token."""
 
-from typing import Annotated, Any, TypeVar
+from typing import Annotated
 
 from dynaorm import Entity, Key, Table, Unique
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.item.action import Update
 from dynaorm.item.condition import And, equals, exists, missing
 from dynaorm.item.update import AddTo, SetTo
-from dynaorm.plan.compiler import compile_plan
-from dynaorm.plan.fold import fold
-from dynaorm.plan.intent import Edit, Intent, Save
-from dynaorm.plan.known import NOTHING_KNOWN, Known, Setting
-from dynaorm.plan.plan import Plan
+from dynaorm.plan.intent import Edit, Save
 from dynaorm.plan.planned import Purpose
-
-E = TypeVar("E")
-NOW = 1_700_000_000.0
+from tests.plan.compiling import actions_of, plan_of, saved
 
 app = Table("compiler-app")
 bare = Table("compiler-bare", type_attribute=None, revision_attribute=None)
@@ -37,20 +31,6 @@ class Loose(Entity, table=bare, pk="LOOSE#{name}", sk="L"):
     name: str
     left: int = 0
     note: str | None = None
-
-
-def plan_of(*intents: Intent, known: Known = NOTHING_KNOWN, write_id: str = "w2", **setting: Any) -> Plan:
-    return compile_plan(fold(intents, NOW), known, Setting(NOW, write_id, str, **setting))
-
-
-def saved(entity: E) -> E:
-    for effect in plan_of(Save(entity), write_id="w1").effects:
-        effect.apply()
-    return entity
-
-
-def actions_of(plan: Plan) -> list[tuple[Purpose, object]]:
-    return [(planned.purpose, planned.action) for planned in plan.actions]
 
 
 def test_without_revisions_a_save_is_conditional_on_the_values_it_changes() -> None:

@@ -1,21 +1,15 @@
 """The bill of a plan, against bills worked out by hand from DynamoDB's price list."""
 
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import pytest
 
 from dynaorm import Entity, F, GlobalIndex, Index, Key, LocalIndex, Table, Unique
 from dynaorm.item.size import item_size
 from dynaorm.item.update import SetTo
-from dynaorm.plan.compiler import compile_plan
 from dynaorm.plan.cost import sent_bytes
-from dynaorm.plan.fold import fold
-from dynaorm.plan.intent import Check, Edit, Intent, Move, Remove, Save
-from dynaorm.plan.known import NOTHING_KNOWN, Setting
-from dynaorm.plan.plan import Plan
-
-E = TypeVar("E")
-NOW = 1_700_000_000.0
+from dynaorm.plan.intent import Check, Deletion, Edit, Intent, Move, Save
+from tests.plan.compiling import E, plan_of, saved
 
 app = Table(
     "cost-app",
@@ -90,16 +84,6 @@ class Near(Entity, table=near, pk="NEAR#{name}", sk="N"):
     nick: Annotated[str | None, Unique()] = None
 
 
-def plan_of(*intents: Intent, **setting: Any) -> Plan:
-    return compile_plan(fold(intents, NOW), NOTHING_KNOWN, Setting(NOW, "w1", str, **setting))
-
-
-def saved(entity: E) -> E:
-    for effect in plan_of(Save(entity)).effects:
-        effect.apply()
-    return entity
-
-
 def changed(entity: E, **values: Any) -> E:
     saved(entity)
     for name, value in values.items():
@@ -136,11 +120,11 @@ def test_an_update_costs_the_larger_image(before: int, after: int) -> None:
 
 
 def test_a_delete_costs_what_was_stored() -> None:
-    assert units(Remove(saved(plain_of(3000)))) == 3
+    assert units(Deletion(saved(plain_of(3000)))) == 3
 
 
 def test_what_is_not_known_counts_as_one_kilobyte() -> None:
-    assert units(Remove(Key(Plain, name="p"))) == 1
+    assert units(Deletion(Key(Plain, name="p"))) == 1
     assert units(Edit(Key(Plain, name="p"), (SetTo(("text",), "x"),))) == 1
 
 
@@ -173,7 +157,7 @@ def test_a_changed_unique_value_costs_a_release_and_a_claim() -> None:
 
 
 def test_burying_a_versioned_entity_costs_tombstone_release_and_the_index_entry() -> None:
-    assert units(Remove(saved(Article(name="a", slug="s")))) == 2 * (1 + 1) + 1
+    assert units(Deletion(saved(Article(name="a", slug="s")))) == 2 * (1 + 1) + 1
 
 
 @pytest.mark.parametrize(
@@ -206,7 +190,7 @@ def test_an_entity_outside_of_an_index_pays_nothing_for_it() -> None:
     assert units(Save(Ticket(name="t"))) == 1
     assert units(Save(Ticket(name="t", status="a"))) == 2
     assert units(Save(changed(Ticket(name="t"), status="a"))) == 2
-    assert units(Remove(saved(Ticket(name="t", status="a")))) == 2
+    assert units(Deletion(saved(Ticket(name="t", status="a")))) == 2
 
 
 def test_a_large_projected_item_is_paid_for_in_the_index_too() -> None:
@@ -230,7 +214,7 @@ def test_index_entries_are_not_doubled_in_a_transaction() -> None:
 def test_an_index_on_the_tables_own_keys_holds_guards_and_versions_too() -> None:
     assert units(Save(Node(name="n", label="l"))) == 2 * 3 + 3
     assert units(Save(changed(Node(name="n", label="l"), label="m"))) == 2 * 4 + 3
-    assert units(Remove(saved(Node(name="n", label="l")))) == 2 * 2 + 1
+    assert units(Deletion(saved(Node(name="n", label="l")))) == 2 * 2 + 1
 
 
 def test_a_guard_is_in_the_indexes_of_the_table_it_lives_in() -> None:
@@ -247,6 +231,6 @@ def test_a_check_writes_no_index_entry() -> None:
 
 
 def test_what_is_sent_counts_keys_values_and_items() -> None:
-    removal = plan_of(Remove(Key(Plain, name="n" * 1000))).actions[0].action
+    removal = plan_of(Deletion(Key(Plain, name="n" * 1000))).actions[0].action
     assert sent_bytes(removal) >= 1000
     assert sent_bytes(plan_of(Save(Plain(name="n", text="t" * 1000))).actions[0].action) >= 1000

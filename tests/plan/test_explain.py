@@ -1,6 +1,6 @@
 """Plans in words: the golden texts of explain()."""
 
-from typing import Annotated, TypeVar
+from typing import Annotated
 
 import pytest
 
@@ -9,13 +9,12 @@ from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.item.action import Delete
 from dynaorm.plan.compiler import compile_plan
 from dynaorm.plan.explain import reason
-from dynaorm.plan.fold import fold
-from dynaorm.plan.intent import Check, Intent, Remove, Save
-from dynaorm.plan.known import NOTHING_KNOWN, Setting
+from dynaorm.plan.intent import Check, Deletion, Intent, Save
+from dynaorm.plan.merge_intents import merge_intents
 from dynaorm.plan.planned import Planned, Purpose
-
-E = TypeVar("E")
-NOW = 1_700_000_000.0
+from dynaorm.plan.reads import NOTHING_READ
+from dynaorm.plan.unit_of_work import UnitOfWork
+from tests.plan.compiling import NOW, saved
 
 app = Table("app")
 loose = Table("loose", pk="id", sk=None, revision_attribute=None)
@@ -38,14 +37,11 @@ class Note(Entity, table=loose, pk="NOTE#{note_id}"):
 
 
 def explained(*intents: Intent, write_id: str = "rev2") -> list[str]:
-    return compile_plan(fold(intents, NOW), NOTHING_KNOWN, Setting(NOW, write_id, str)).explain().splitlines()
-
-
-def saved(entity: E) -> E:
-    plan = compile_plan(fold([Save(entity)], NOW), NOTHING_KNOWN, Setting(NOW, "rev1", str))
-    for effect in plan.effects:
-        effect.apply()
-    return entity
+    return (
+        compile_plan(merge_intents(intents, NOW), NOTHING_READ, UnitOfWork(NOW, write_id, str))
+        .explain()
+        .splitlines()
+    )
 
 
 def test_an_insert_with_a_unique_value() -> None:
@@ -64,7 +60,7 @@ def test_a_changed_unique_value() -> None:
     user.email = "b@x"
     assert explained(Save(user)) == [
         "TransactWriteItems, 3 actions, 6 write capacity units",
-        "1. Update app PK=USER#1 SK=PROFILE: write what changed of User(user_id='1'), if its revision is still rev1",
+        "1. Update app PK=USER#1 SK=PROFILE: write what changed of User(user_id='1'), if its revision is still w1",
         "2. Delete app PK=email#a@x SK=email#a@x: release email = 'a@x', which User(user_id='1') no longer holds",
         "3. Put app PK=email#b@x SK=email#b@x: claim email = 'b@x' for User(user_id='1'), if nobody else holds it",
     ]
@@ -85,14 +81,14 @@ def test_a_new_version_and_a_tombstone() -> None:
     audit.result = "bad"
     assert explained(Save(audit)) == [
         "TransactWriteItems, 2 actions, 4 write capacity units",
-        "1. Update app PK=AUDIT#7 SK=v0_A: write what changed of Audit(audit_id=7), if its revision is still rev1",
+        "1. Update app PK=AUDIT#7 SK=v0_A: write what changed of Audit(audit_id=7), if its revision is still w1",
         "2. Put app PK=AUDIT#7 SK=v2_A: keep version 2 of Audit(audit_id=7), a number never used before",
     ]
-    assert explained(Remove(audit)) == [
+    assert explained(Deletion(audit)) == [
         "PutItem, 1 action, 1 write capacity units",
         (
             "1. Put app PK=AUDIT#7 SK=v0_A: delete Audit(audit_id=7), leaving a tombstone that keeps its version "
-            "number, if its revision is still rev1"
+            "number, if its revision is still w1"
         ),
     ]
 
@@ -103,7 +99,7 @@ def test_single_writes_by_key_and_by_value() -> None:
     assert explained(Save(note))[1:] == [
         "1. Update loose id=NOTE#n: write what changed of Note(note_id='n'), if what it depends on is unchanged"
     ]
-    assert explained(Remove(Key(Note, note_id="n")))[1:] == [
+    assert explained(Deletion(Key(Note, note_id="n")))[1:] == [
         "1. Delete loose id=NOTE#n: delete Note(note_id='n'), if it exists"
     ]
 

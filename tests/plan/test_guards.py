@@ -3,7 +3,7 @@
 import copy
 import itertools
 from datetime import UTC, datetime
-from typing import Annotated, TypeVar
+from typing import Annotated
 
 import pytest
 from hypothesis import given, settings
@@ -14,15 +14,11 @@ from dynaorm.errors import UniqueViolation
 from dynaorm.item.action import Action, Delete, Put, to_wire
 from dynaorm.item.condition import Attr, Compare, Or, equals, missing
 from dynaorm.item.value import AttributeValue, Item
-from dynaorm.plan.compiler import compile_plan
-from dynaorm.plan.fold import fold
-from dynaorm.plan.intent import Check, Intent, Move, Remove, Save
-from dynaorm.plan.known import NOTHING_KNOWN, Known, Setting, ident_of
+from dynaorm.plan.intent import Check, Deletion, Intent, Move, Save
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import GUARDS, Purpose
-
-E = TypeVar("E")
-NOW = 1_700_000_000.0
+from dynaorm.plan.reads import Reads, ident_of
+from tests.plan.compiling import NOW, plan_of, saved
 
 app = Table("guards-app")
 locks = Table("guards-locks", pk="lock", sk=None)
@@ -51,16 +47,6 @@ class Coupon(Entity, table=app, pk="COUPON#{code}", sk="C"):
 class Member(Entity, table=here, pk="MEMBER#{name}", sk="M"):
     name: str
     nick: Annotated[str | None, Unique()] = None
-
-
-def plan_of(*intents: Intent, known: Known = NOTHING_KNOWN) -> Plan:
-    return compile_plan(fold(intents, NOW), known, Setting(NOW, "w1", str))
-
-
-def saved(entity: E) -> E:
-    for effect in plan_of(Save(entity)).effects:
-        effect.apply()
-    return entity
 
 
 def guards_in(plan: Plan) -> list[tuple[Purpose, str, Action]]:
@@ -177,7 +163,7 @@ def test_a_condition_of_a_constraint_claims_and_releases(active: bool) -> None:
 
 def test_a_deletion_releases_everything() -> None:
     user = saved(User(user_id="1", email="a@x", phone="5", badge=7))
-    assert keys_in(plan_of(Remove(user))) == [
+    assert keys_in(plan_of(Deletion(user))) == [
         ("release", "email#a@x"),
         ("release", "tel#5"),
         ("release", "tenant_badge#t#7"),
@@ -187,7 +173,7 @@ def test_a_deletion_releases_everything() -> None:
 def test_what_was_loaded_is_released_not_what_the_fields_say_now() -> None:
     user = saved(User(user_id="1", email="a@x"))
     user.email = "b@x"
-    assert keys_in(plan_of(Remove(user))) == [("release", "email#a@x")]
+    assert keys_in(plan_of(Deletion(user))) == [("release", "email#a@x")]
 
 
 def test_a_check_touches_no_guard() -> None:
@@ -241,17 +227,19 @@ def test_a_value_given_up_in_the_same_block_is_passed_on_whatever_the_order() ->
 
 def test_the_value_of_a_deleted_entity_is_passed_on() -> None:
     gone = saved(User(user_id="1", email="a@x"))
-    assert keys_in(plan_of(Remove(gone), Save(User(user_id="2", email="a@x")))) == [("pass on", "email#a@x")]
+    assert keys_in(plan_of(Deletion(gone), Save(User(user_id="2", email="a@x")))) == [
+        ("pass on", "email#a@x")
+    ]
 
 
 def test_delete_and_create_anew_with_one_value_leaves_the_guard_alone() -> None:
     old, new = saved(User(user_id="1", email="a@x")), User(user_id="1", email="a@x")
-    assert keys_in(plan_of(Remove(old), Save(new))) == []
+    assert keys_in(plan_of(Deletion(old), Save(new))) == []
 
 
 def test_delete_and_create_anew_with_another_value_changes_the_guards() -> None:
     old, new = saved(User(user_id="1", email="a@x")), User(user_id="1", email="b@x")
-    assert keys_in(plan_of(Remove(old), Save(new))) == [("release", "email#a@x"), ("claim", "email#b@x")]
+    assert keys_in(plan_of(Deletion(old), Save(new))) == [("release", "email#a@x"), ("claim", "email#b@x")]
 
 
 def test_a_move_points_the_guards_to_the_new_key() -> None:
@@ -285,8 +273,8 @@ def test_constraints_are_judged_on_the_final_state_only() -> None:
 def test_a_guard_known_to_be_foreign_is_left_alone() -> None:
     user = saved(User(user_id="1", email="a@x"))
     user.email = "b@x"
-    known = Known(foreign=frozenset({ident_of(app, key("email#a@x"))}))
-    assert keys_in(plan_of(Save(user), known=known)) == [("claim", "email#b@x")]
+    known = Reads(foreign_guards=frozenset({ident_of(app, key("email#a@x"))}))
+    assert keys_in(plan_of(Save(user), reads=known)) == [("claim", "email#b@x")]
 
 
 def test_guards_expire_with_their_entity() -> None:
@@ -317,7 +305,7 @@ def test_an_expiry_taken_away_is_taken_from_the_guards() -> None:
 def test_the_prepared_expression_of_a_guard_is_the_one_it_renders_to(nicks: list[str], deletes: bool) -> None:
     member, user = saved(Member(name="m", nick=nicks[0])), saved(User(user_id="1", email=nicks[0]))
     member.nick, user.email = nicks[1], nicks[1]
-    intents: list[Intent] = [Remove(member), Remove(user)] if deletes else [Save(member), Save(user)]
+    intents: list[Intent] = [Deletion(member), Deletion(user)] if deletes else [Save(member), Save(user)]
     plan = plan_of(*intents, Save(Member(name="n", nick="n")), Save(User(user_id="2", email="n")))
     for planned in plan.actions:
         # A copy brings nothing along that was rendered before.
@@ -352,7 +340,7 @@ def test_a_new_entity_claims_the_same_alone_as_beside_another(entity: Entity) ->
 def test_only_the_guard_that_is_somebody_else_s_is_left_alone() -> None:
     user = saved(User(user_id="1", email="a", phone="5"))
     foreign = frozenset({ident_of(app, key("email#a"))})
-    plan = plan_of(Remove(user), known=Known({}, foreign))
+    plan = plan_of(Deletion(user), reads=Reads({}, foreign))
     assert keys_in(plan) == [("release", "tel#5")]
 
 

@@ -1,21 +1,17 @@
 """Guards follow from what is stored, in the order in which the class declares them, and know their owners."""
 
-from typing import Annotated, TypeVar
+from typing import Annotated
 
 from dynaorm import Attribute, Entity, F, Table, Unique
 from dynaorm.item.action import ConditionCheck
 from dynaorm.item.condition import And, equals
 from dynaorm.item.update import SetTo
 from dynaorm.item.value import AttributeValue, Item
-from dynaorm.plan.compiler import compile_plan
-from dynaorm.plan.fold import fold
-from dynaorm.plan.intent import Edit, Intent, Remove, Save
-from dynaorm.plan.known import NOTHING_KNOWN, Known, Setting, ident_of
+from dynaorm.plan.intent import Deletion, Edit, Save
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import GUARDS
-
-E = TypeVar("E")
-NOW = 1_700_000_000.0
+from dynaorm.plan.reads import Reads, ident_of
+from tests.plan.compiling import plan_of, saved
 
 app = Table("guards-stored")
 
@@ -49,16 +45,6 @@ class Ship(Entity, table=app, pk="SHIP#{ship}", sk="S"):
     call: Annotated[str, Attribute(encode=_folded, decode=_as_stored), Unique()]
 
 
-def plan_of(*intents: Intent, known: Known = NOTHING_KNOWN, write_id: str = "w2") -> Plan:
-    return compile_plan(fold(intents, NOW), known, Setting(NOW, write_id, str))
-
-
-def saved(entity: E) -> E:
-    for effect in plan_of(Save(entity), write_id="w1").effects:
-        effect.apply()
-    return entity
-
-
 def guards_in(plan: Plan) -> list[tuple[str, str]]:
     return [(one.purpose.value, one.item_key["PK"]["S"]) for one in plan.actions if one.purpose in GUARDS]
 
@@ -72,11 +58,11 @@ def test_a_guard_is_of_the_value_as_it_is_stored() -> None:
 
 
 def test_a_tombstone_holds_no_guard_even_where_a_default_is_unique() -> None:
-    deletion = plan_of(Remove(saved(Paper(paper="p"))))
+    deletion = plan_of(Deletion(saved(Paper(paper="p"))))
     tombstone = deletion.actions[0].after
     assert tombstone is not None
     assert guards_in(deletion) == [("release", "shelf#top")]
-    anew = plan_of(Save(Paper(paper="p")), known=Known({ident_of(app, tombstone): tombstone}))
+    anew = plan_of(Save(Paper(paper="p")), reads=Reads({ident_of(app, tombstone): tombstone}))
     assert [planned.purpose.value for planned in anew.actions] == ["replace", "version", "claim"]
 
 
@@ -92,7 +78,7 @@ def test_what_only_the_replaced_class_held_is_released_too() -> None:
     )
     assert item is not None
     user = User(user_id="1", email="b@x", phone="6")
-    plan = plan_of(Save(user, overwrite=True), known=Known({ident_of(app, item): item}))
+    plan = plan_of(Save(user, overwrite=True), reads=Reads({ident_of(app, item): item}))
     assert guards_in(plan) == [
         ("release", "email#a@x"),
         ("release", "badge#7"),

@@ -2,21 +2,14 @@
 
 import copy
 import pickle
-from typing import TypeVar
 
 import pytest
 from pydantic import BaseModel
 
 from dynaorm import Entity, Key, Table, detached, inspect
 from dynaorm.errors import InvalidValue, UsageError
-from dynaorm.plan.compiler import compile_plan
-from dynaorm.plan.fold import fold
 from dynaorm.plan.inspection import Inspection
-from dynaorm.plan.intent import Save
-from dynaorm.plan.known import NOTHING_KNOWN, Setting
-
-E = TypeVar("E")
-NOW = 1_700_000_000.0
+from tests.plan.compiling import saved
 
 app = Table("inspection-app")
 loose = Table("inspection-loose", revision_attribute=None)
@@ -34,12 +27,6 @@ class Loose(Entity, table=loose, pk="LOOSE#{name}", sk="L"):
 
 class Elsewhere(BaseModel):
     name: str
-
-
-def saved(entity: E) -> E:
-    for effect in compile_plan(fold([Save(entity)], NOW), NOTHING_KNOWN, Setting(NOW, "w1", str)).effects:
-        effect.apply()
-    return entity
 
 
 def test_a_new_entity_has_nothing() -> None:

@@ -5,13 +5,14 @@ from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.state import Loaded, Unsettled, state_of, unsettled_of
 from dynaorm.item.value import Item
 from dynaorm.plan.compiler import compile_plan
-from dynaorm.plan.fold import fold
 from dynaorm.plan.intent import Save
-from dynaorm.plan.known import NOTHING_KNOWN, Setting
+from dynaorm.plan.merge_intents import merge_intents
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import Effect
+from dynaorm.plan.reads import NOTHING_READ
+from dynaorm.plan.unit_of_work import UnitOfWork
+from tests.plan.compiling import NOW
 
-NOW = 1_700_000_000.0
 app = Table("planned")
 
 
@@ -33,7 +34,7 @@ def note() -> Note:
 
 def plan_of(one: Note) -> Plan:
     one.text = "new"
-    return compile_plan(fold([Save(one)], NOW), NOTHING_KNOWN, Setting(NOW, "w2", str))
+    return compile_plan(merge_intents([Save(one)], NOW), NOTHING_READ, UnitOfWork(NOW, "w2", str))
 
 
 def test_an_entity_whose_write_got_no_answer_awaits_that_plan_and_no_other() -> None:

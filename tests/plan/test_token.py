@@ -7,13 +7,14 @@ import pytest
 from dynaorm import Aggregate, Attribute, Entity, F, GlobalIndex, Index, InKey, Key, Table, Unique
 from dynaorm.item.value import Item
 from dynaorm.plan.compiler import compile_plan
-from dynaorm.plan.fold import fold
-from dynaorm.plan.intent import Check, Edit, Intent, Move, Remove, Save
-from dynaorm.plan.known import NOTHING_KNOWN, Known, Setting, ident_of
+from dynaorm.plan.intent import Check, Deletion, Edit, Intent, Move, Save
+from dynaorm.plan.merge_intents import merge_intents
 from dynaorm.plan.plan import Plan
+from dynaorm.plan.reads import NOTHING_READ, Reads, ident_of
 from dynaorm.plan.token import revision_under_token
+from dynaorm.plan.unit_of_work import UnitOfWork
+from tests.plan.compiling import NOW
 
-NOW = 1_700_000_000.0
 app = Table("token-app", indexes=[GlobalIndex("GSI1")])
 loose = Table("token-loose", type_attribute=None, revision_attribute=None)
 
@@ -69,12 +70,12 @@ class Loose(Entity, table=loose, pk="LOOSE#{name}", sk="L"):
     name: str
 
 
-def plan_of(*intents: Intent, known: Known = NOTHING_KNOWN, token: str = "T", now: float = NOW) -> Plan:
-    return compile_plan(fold(intents, now), known, Setting(now, "w2", str, token))
+def plan_of(*intents: Intent, reads: Reads = NOTHING_READ, token: str = "T", now: float = NOW) -> Plan:
+    return compile_plan(merge_intents(intents, now), reads, UnitOfWork(now, "w2", str, token))
 
 
 def revision(*intents: Intent, token: str = "T", now: float = NOW) -> str:
-    return revision_under_token(fold(intents, now), Setting(now, "w2", str, token))
+    return revision_under_token(merge_intents(intents, now), UnitOfWork(now, "w2", str, token))
 
 
 def stored(entity: Any, **more: Any) -> Item:
@@ -84,8 +85,8 @@ def stored(entity: Any, **more: Any) -> Item:
     return {**main.after, **more}
 
 
-def knowing(*items: Item) -> Known:
-    return Known({ident_of(app, {name: item[name] for name in ("PK", "SK")}): item for item in items})
+def knowing(*items: Item) -> Reads:
+    return Reads({ident_of(app, {name: item[name] for name in ("PK", "SK")}): item for item in items})
 
 
 def test_every_item_of_the_block_gets_it() -> None:
@@ -108,7 +109,7 @@ BLOCKS: dict[str, tuple[Intent, ...]] = {
         Save(Stock(sku="a")),
     ),
     "a new entity where another was": (Save(Document(doc_id="d", text="t")),),
-    "a deletion by key": (Remove(Key(Document, doc_id="d")), Save(Stock(sku="a"))),
+    "a deletion by key": (Deletion(Key(Document, doc_id="d")), Save(Stock(sku="a"))),
 }
 
 
@@ -120,7 +121,7 @@ def test_it_does_not_depend_on_what_was_read(name: str) -> None:
         stored(Document(doc_id="d", text="old", left=left), version={"N": str(left)}, **deleted)
         for left in (1, 7)
     ]
-    plans = [plan_of(*block, known=knowing(item)) for item in found]
+    plans = [plan_of(*block, reads=knowing(item)) for item in found]
     written = {planned.revision for plan in plans for planned in plan.actions if planned.revision is not None}
     assert written == {revision(*block)}
 
@@ -139,8 +140,8 @@ def test_blocks_that_say_something_else_have_another_one() -> None:
         (Edit(document, (F.left.add(2),)),),
         (Edit(document, (F.left.add(1),), F.left < 5),),
         (Edit(document, (F.left.add(1),), F.left < 6),),
-        (Remove(document),),
-        (Remove(document, F.left < 5),),
+        (Deletion(document),),
+        (Deletion(document, F.left < 5),),
         (Save(Document(doc_id="d"), None, True),),
         (Save(Document(doc_id="d", left=1), None, True),),
         (Save(Document(doc_id="d"), F.left < 5, True),),
@@ -149,8 +150,8 @@ def test_blocks_that_say_something_else_have_another_one() -> None:
         (Edit(member, (F.shelf.set("a"),)),),
         (Edit(member, (F.shelf.set("b"),)),),
         (Edit(member, (F.row.set("a"),)),),
-        (Remove(Key(Seat, seat="1")),),
-        (Remove(Key(Seat, seat="2")),),
+        (Deletion(Key(Seat, seat="1")),),
+        (Deletion(Key(Seat, seat="2")),),
     ]
     assert len({revision(*block) for block in blocks}) == len(blocks)
     assert revision(*blocks[0], token="U") != revision(*blocks[0])
@@ -172,7 +173,7 @@ def test_what_is_only_checked_and_what_is_unchanged_count_too() -> None:
         (Check(stock), Edit(key, (F.left.add(1),)), other),
         (Edit(key, (F.left.add(1),)), other),
         (Check(renamed, F.text == "x"), other),
-        (Remove(renamed, F.text == "x"), other),
+        (Deletion(renamed, F.text == "x"), other),
     ]
     assert len({revision(*block) for block in blocks}) == len(blocks)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import pytest
 
@@ -19,16 +19,12 @@ from dynaorm.errors import (
 )
 from dynaorm.item.update import AddTo, SetTo
 from dynaorm.item.value import AttributeValue, Item
-from dynaorm.plan.compiler import compile_plan
-from dynaorm.plan.fold import fold
-from dynaorm.plan.intent import Check, Edit, Intent, Remove, Save
-from dynaorm.plan.known import NOTHING_KNOWN, Known, Setting, ident_of
+from dynaorm.plan.intent import Check, Deletion, Edit, Save
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import Purpose
-from dynaorm.plan.verdict import Committed, Found, Learned, Verdict, verdict
-
-E = TypeVar("E")
-NOW = 1_700_000_000.0
+from dynaorm.plan.reads import Reads, ident_of
+from dynaorm.plan.verdict import Committed, FailedAction, StaleKnowledge, Verdict, verdict
+from tests.plan.compiling import NOW, plan_of, saved
 
 app = Table("verdict-app")
 locks = Table("verdict-locks", pk="lock", sk=None)
@@ -73,19 +69,11 @@ class Loose(Entity, table=loose, pk="LOOSE#{name}", sk="L"):
     left: int = 0
 
 
-def plan_of(*intents: Intent, known: Known = NOTHING_KNOWN, write_id: str = "w2") -> Plan:
-    return compile_plan(fold(intents, NOW), known, Setting(NOW, write_id, str))
-
-
-def saved(entity: E) -> E:
-    for effect in plan_of(Save(entity), write_id="w1").effects:
-        effect.apply()
-    return entity
-
-
 def judged(plan: Plan, items: Mapping[Purpose, Item | None], code: str = "ConditionalCheckFailed") -> Verdict:
     """The verdict where the actions of these purposes failed, having met these items."""
-    failures = [Found(one, code, "", items[one.purpose]) for one in plan.actions if one.purpose in items]
+    failures = [
+        FailedAction(one, code, "", items[one.purpose]) for one in plan.actions if one.purpose in items
+    ]
     assert len(failures) >= len(items)
     return verdict(failures, NOW)
 
@@ -117,7 +105,7 @@ def changed(**values: Any) -> User:
 USER = User(user_id="1", email="a@x", phone="5")
 INSERT = plan_of(Save(USER))
 BLIND = plan_of(Edit(Key(Stock, sku="a"), (AddTo(("left",), 1),), F.left < 9))
-BLIND_DELETE = plan_of(Remove(Key(Stock, sku="a")))
+BLIND_DELETE = plan_of(Deletion(Key(Stock, sku="a")))
 CHECK = plan_of(Check(Key(Stock, sku="a"), F.left > 0))
 
 
@@ -184,7 +172,7 @@ def test_another_revision_is_stale_and_says_which() -> None:
     assert error.key == Key(User, user_id="1")
 
 
-@pytest.mark.parametrize("intent", [Save, Remove])
+@pytest.mark.parametrize("intent", [Save, Deletion])
 def test_what_is_gone_is_stale(intent: type[Save]) -> None:
     plan = plan_of(intent(changed(email="b@x")))
     error = raised(judged(plan, {plan.actions[0].purpose: None}))
@@ -218,16 +206,16 @@ def test_without_revisions_the_values_tell_a_stale_entity_from_a_failed_conditio
 def test_what_was_read_by_the_library_is_learned_anew() -> None:
     stored = item("User", _rev=rev("w1"), user_id={"S": "a"}, email={"S": "x"})
     ident = ident_of(app, {"PK": {"S": "USER#a"}, "SK": {"S": "U"}})
-    plan = plan_of(Remove(Key(User, user_id="a")), known=Known({ident: stored}))
+    plan = plan_of(Deletion(Key(User, user_id="a")), reads=Reads({ident: stored}))
     now = {**stored, "_rev": rev("w9")}
-    assert judged(plan, {Purpose.DELETE: now}) == Learned({ident: now})
-    assert judged(plan, {Purpose.DELETE: None}) == Learned({ident: None})
+    assert judged(plan, {Purpose.DELETE: now}) == StaleKnowledge({ident: now})
+    assert judged(plan, {Purpose.DELETE: None}) == StaleKnowledge({ident: None})
 
 
 def test_a_tombstone_under_an_insert_is_learned() -> None:
     tombstone = item("Document", deleted={"BOOL": True}, version={"N": "3"})
     plan = plan_of(Save(Document(doc_id="d")))
-    assert judged(plan, {Purpose.INSERT: tombstone, Purpose.VERSION: {}}) == Learned(
+    assert judged(plan, {Purpose.INSERT: tombstone, Purpose.VERSION: {}}) == StaleKnowledge(
         {plan.actions[0].ident: tombstone}
     )
 
@@ -241,7 +229,9 @@ def test_an_insert_refused_over_nothing_failed_the_callers_condition() -> None:
 def test_a_release_of_somebody_elses_guard_is_learned_as_foreign() -> None:
     plan = plan_of(Save(changed(email="b@x")))
     release = plan.actions[1]
-    assert judged(plan, {Purpose.RELEASE: guard_of("9")}) == Learned(foreign=frozenset({release.ident}))
+    assert judged(plan, {Purpose.RELEASE: guard_of("9")}) == StaleKnowledge(
+        foreign_guards=frozenset({release.ident})
+    )
 
 
 @pytest.mark.parametrize("plan", [BLIND, BLIND_DELETE])
@@ -261,12 +251,12 @@ def test_a_blind_write_that_meets_no_live_entity_finds_none(plan: Plan, stored: 
 
 def test_a_blind_write_that_meets_a_subclass_learns_the_item() -> None:
     stored = item("Fragile")
-    assert judged(BLIND, {Purpose.UPDATE: stored}) == Learned({BLIND.actions[0].ident: stored})
+    assert judged(BLIND, {Purpose.UPDATE: stored}) == StaleKnowledge({BLIND.actions[0].ident: stored})
 
 
 def test_a_blind_write_that_meets_an_item_without_type_learns_the_item() -> None:
     stored = {name: value for name, value in item("Stock").items() if name != "_type"}
-    assert judged(BLIND, {Purpose.UPDATE: stored}) == Learned({BLIND.actions[0].ident: stored})
+    assert judged(BLIND, {Purpose.UPDATE: stored}) == StaleKnowledge({BLIND.actions[0].ident: stored})
 
 
 def test_a_blind_write_that_meets_its_entity_failed_the_callers_condition() -> None:
@@ -309,8 +299,8 @@ def test_another_reason_names_the_action_it_speaks_of(code: str) -> None:
 def test_a_refusal_that_no_plan_explains_is_handed_on_whole() -> None:
     insert, claim = INSERT.actions[:2]
     failures = [
-        Found(insert, "ConditionalCheckFailed", "", None),
-        Found(claim, "ItemCollectionSizeLimitExceeded", "too much", None),
+        FailedAction(insert, "ConditionalCheckFailed", "", None),
+        FailedAction(claim, "ItemCollectionSizeLimitExceeded", "too much", None),
     ]
     error = raised(verdict(failures, NOW, "R1"))
     assert (error.message, error.request_id) == ("too much", "R1")
@@ -320,11 +310,11 @@ def test_a_refusal_that_no_plan_explains_is_handed_on_whole() -> None:
 
 def test_all_foreign_guards_are_learned_at_once() -> None:
     user = saved(User(user_id="1", email="a@x", phone="5"))
-    plan = plan_of(Remove(user))
+    plan = plan_of(Deletion(user))
     releases = [one for one in plan.actions if one.purpose is Purpose.RELEASE]
     assert len(releases) == 2
-    failures = [Found(one, "ConditionalCheckFailed", "", guard_of("9")) for one in releases]
-    assert verdict(failures, NOW) == Learned(foreign=frozenset(one.ident for one in releases))
+    failures = [FailedAction(one, "ConditionalCheckFailed", "", guard_of("9")) for one in releases]
+    assert verdict(failures, NOW) == StaleKnowledge(foreign_guards=frozenset(one.ident for one in releases))
 
 
 def test_a_tombstone_under_a_blind_write_is_nothing() -> None:
@@ -358,7 +348,7 @@ def test_different_reasons_are_ordered_and_all_kept(
         UNMET: BLIND.actions[0],
     }
     met = {STALE: item("Stock", _rev=rev("w9")), TAKEN: guard_of("9"), UNMET: item("Stock")}
-    found = [Found(actions[one], "ConditionalCheckFailed", "", met[one]) for one in failing]
+    found = [FailedAction(actions[one], "ConditionalCheckFailed", "", met[one]) for one in failing]
     error = raised(verdict(found, NOW))
     assert type(error) is expected[0]
     assert [type(cause) for cause in error.causes] == expected
@@ -366,9 +356,9 @@ def test_different_reasons_are_ordered_and_all_kept(
 
 def test_already_exists_comes_before_a_failed_condition_and_takes_the_violations_along() -> None:
     found = [
-        Found(BLIND.actions[0], "ConditionalCheckFailed", "", item("Stock")),
-        Found(INSERT.actions[0], "ConditionalCheckFailed", "", item("User")),
-        Found(INSERT.actions[1], "ConditionalCheckFailed", "", guard_of("9")),
+        FailedAction(BLIND.actions[0], "ConditionalCheckFailed", "", item("Stock")),
+        FailedAction(INSERT.actions[0], "ConditionalCheckFailed", "", item("User")),
+        FailedAction(INSERT.actions[1], "ConditionalCheckFailed", "", guard_of("9")),
     ]
     error = raised(verdict(found, NOW))
     assert [type(cause) for cause in error.causes] == [AlreadyExists, ConditionFailed]

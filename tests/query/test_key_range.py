@@ -12,10 +12,12 @@ from hypothesis import strategies as st
 
 from dynaorm import Ksuid, ksuid_range, new_ksuid
 from dynaorm.entity.table import KeyAttribute, KeyKind
+from dynaorm.entity.template.compile import compile_template
 from dynaorm.entity.template.key_part import KeyPart, key_part, versioned_key_part
-from dynaorm.entity.template.template import KeyValueError, compile_template
+from dynaorm.entity.template.template import KeyValueError
 from dynaorm.entity.template.version import versioned
-from dynaorm.entity.text.scalar import Scalar, scalar_of
+from dynaorm.entity.text.of_type import scalar_of
+from dynaorm.entity.text.scalar import Scalar
 from dynaorm.item.condition import Attr, BeginsWith, Between, Compare
 from dynaorm.item.evaluate import holds
 from dynaorm.query.key_range import Bound, KeyRange, Operator, key_range

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from dynaorm.entity.table import KeyAttribute, KeyKind
+from dynaorm.entity.template.compile import compile_template
 from dynaorm.entity.template.key_part import KeyPart, key_part, versioned_key_part
-from dynaorm.entity.template.template import compile_template
 from dynaorm.entity.template.version import versioned
-from dynaorm.entity.text.scalar import Scalar, scalar_of
+from dynaorm.entity.text.of_type import scalar_of
+from dynaorm.entity.text.scalar import Scalar
 from dynaorm.flow.protocol.call import Call, Transport
 from dynaorm.item.condition import And, equals, render
 from dynaorm.item.placeholder import Placeholders

@@ -1,4 +1,4 @@
-"""Driving a flow: replies are sent into it, what a call raises is thrown into it, and pauses are the clock's."""
+"""Running a flow: it receives replies and errors of its calls, and pauses on the clock."""
 
 import signal
 import threading

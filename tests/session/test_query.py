@@ -1,6 +1,5 @@
-"""The endings of a query on a real engine."""
+"""The methods that send a query, on a strict moto."""
 
-from collections.abc import Iterator
 from typing import Annotated
 
 import pytest
@@ -25,13 +24,11 @@ class Reading(Entity, table=app, pk="DEVICE#{device}", sk="#READING#{number:03d}
 
 
 @pytest.fixture
-def session(moto: Transport) -> Iterator[Session]:
-    with Session(transport=moto) as session:
-        session.create_table(app)
-        for number in range(10):
-            session.save(Reading(device="d", number=number, kind="odd" if number % 2 else None))
-        session.save(Device(device="d"))
-        yield session
+def session(session: Session) -> Session:
+    for number in range(10):
+        session.save(Reading(device="d", number=number, kind="odd" if number % 2 else None))
+    session.save(Device(device="d"))
+    return session
 
 
 def test_one_is_the_only_one(session: Session) -> None:

@@ -1,4 +1,4 @@
-"""Whatever is stored and asked: a query finds what a filter in plain Python finds, in key order, page by page too."""
+"""Properties: a query finds what a filter in plain Python finds, in key order, at once and page by page."""
 
 import operator
 from collections.abc import Callable, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""From a session's keywords to what its flows share."""
+"""From the arguments of a session to the context of its flows."""
 
 from typing import Any
 
@@ -52,7 +52,7 @@ def test_the_default_transport_is_pynamodbs_connection() -> None:
     ("secret", "problem"),
     [
         (b"", "has 0 bytes"),
-        (b"x" * 15, "has 15 bytes, which can be guessed"),
+        (b"x" * 15, "has 15 bytes, too few to be safe"),
         ("x" * 32, "is a str, not bytes"),
     ],
 )

@@ -1,12 +1,11 @@
-"""A unit of work: what its methods collect, what they refuse on the call, and when its block is over."""
+"""Transactions: what the methods collect, what they refuse at once, and when the block ends."""
 
-from collections.abc import Callable, Iterator
-from typing import Annotated, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
-from pydantic import BaseModel
 
-from dynaorm import Entity, F, Key, Session, Table, Transaction, Unique, inspect
+from dynaorm import F, Session, Transaction, inspect
 from dynaorm.errors import (
     ConditionFailed,
     EntityNotFound,
@@ -23,45 +22,13 @@ from dynaorm.errors import (
 from dynaorm.flow.protocol.call import Transport
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.faults import FaultyTransport
-
-app = Table("transaction-app")
-
-
-class User(Entity, table=app, pk="USER#{user_id}", sk="U"):
-    user_id: str
-    email: Annotated[str | None, Unique()] = None
-    balance: int = 0
-
-
-class Stock(Entity, table=app, pk="STOCK#{sku}", sk="S"):
-    sku: str
-    left: int = 0
-
-
-class Plain(BaseModel):
-    name: str
-
-
-@pytest.fixture
-def session(wire: FaultyTransport, clock: FakeClock) -> Iterator[Session]:
-    with Session(transport=wire, clock=clock) as session:
-        session.create_table(app)
-        wire.calls.clear()
-        yield session
+from tests.session.accounts import Plain, Stock, User, stock_key, user_key
 
 
 def in_block(session: Session, *steps: Callable[[Transaction], object]) -> None:
     with session.transaction() as tx:
         for step in steps:
             step(tx)
-
-
-def user_key(user_id: str) -> Key[User]:
-    return Key(User, user_id=user_id)
-
-
-def stock_key(sku: str) -> Key[Stock]:
-    return Key(Stock, sku=sku)
 
 
 def test_everything_a_block_collects_is_one_transaction(session: Session, wire: FaultyTransport) -> None:
@@ -198,7 +165,11 @@ def test_a_tx_used_after_its_block_is_refused(session: Session, use: Callable[[T
         (lambda tx: tx.move(Plain(name="x")), UsageError, "Plain is not mapped"),
         (lambda tx: tx.save(Stock(sku="s"), condition=F.lft == 1), UnknownField, "did you mean 'left'"),
         (lambda tx: tx.check(stock_key("s"), F.left == "many"), InvalidValue, r"Stock\.left"),
-        (lambda tx: tx.delete(stock_key("s"), condition=True), UsageError, "condition=True is no condition"),
+        (
+            lambda tx: tx.delete(stock_key("s"), condition=True),
+            UsageError,
+            "condition=True is not a condition",
+        ),
         (lambda tx: tx.update(stock_key("s")), UsageError, "nothing to change"),
         (lambda tx: tx.update(stock_key("s"), {"lft": 1}), UnknownField, "did you mean 'left'"),
     ],

@@ -1,12 +1,8 @@
-"""session.run(work): work is done again in a fresh transaction after a lost race, and after nothing else."""
-
-from collections.abc import Iterator
-from typing import Annotated
+"""``session.run(work)`` calls work again in a new transaction after a lost race, and after no other error."""
 
 import pytest
-from pydantic import BaseModel
 
-from dynaorm import Entity, F, Key, Session, Table, Transaction, Unique
+from dynaorm import F, Session, Transaction
 from dynaorm.errors import (
     Contention,
     EntityNotFound,
@@ -16,35 +12,7 @@ from dynaorm.errors import (
 from dynaorm.flow.protocol.call import Transport
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.faults import FaultyTransport, conflict
-
-app = Table("transaction-app")
-
-
-class User(Entity, table=app, pk="USER#{user_id}", sk="U"):
-    user_id: str
-    email: Annotated[str | None, Unique()] = None
-    balance: int = 0
-
-
-class Stock(Entity, table=app, pk="STOCK#{sku}", sk="S"):
-    sku: str
-    left: int = 0
-
-
-class Plain(BaseModel):
-    name: str
-
-
-@pytest.fixture
-def session(wire: FaultyTransport, clock: FakeClock) -> Iterator[Session]:
-    with Session(transport=wire, clock=clock) as session:
-        session.create_table(app)
-        wire.calls.clear()
-        yield session
-
-
-def stock_key(sku: str) -> Key[Stock]:
-    return Key(Stock, sku=sku)
+from tests.session.accounts import Stock, User, stock_key
 
 
 def test_run_returns_what_work_returns(session: Session) -> None:

@@ -1,7 +1,7 @@
 """What users write, for the type checkers: mypy --strict and pyright strict accept this file without a plugin.
 
-It is never run. Where a mistake has to be found, an ignored error says so: a checker that stops finding it complains
-about the needless comment.
+It is never run. Each mistake that a checker must report has a ``type: ignore``: if a checker no longer reports the
+mistake, it reports the unused comment.
 """
 
 from collections.abc import Iterator, Mapping
@@ -135,6 +135,9 @@ def declarations() -> None:
 
 
 def mistakes(session: Session) -> None:
+    from dynaorm import Sesion  # type: ignore[attr-defined]  # noqa: F401, PLC0415 - a name that does not exist
+    from dynaorm.testing import Clok  # type: ignore[attr-defined]  # noqa: F401, PLC0415 - likewise
+
     User(user_name="bo", email="bo@example.com")  # type: ignore[call-arg]
     User(user_name="bo", email="bo@example.com", full_name=5)  # type: ignore[arg-type]
     Point(name="p", x=Decimal(1)).x = Decimal(2)  # type: ignore[misc]

@@ -1,6 +1,6 @@
-"""A process of its own that joins and leaves a group: ``aggregates_writer.py ENDPOINT TABLE ME ROUNDS``.
+"""A separate process that joins and leaves a group: ``aggregates_writer.py ENDPOINT TABLE ME ROUNDS``.
 
-It says ``ready`` once it is connected, waits for a line, works, and says how many of its writes were refused.
+It prints ``ready`` once it is connected, waits for a line on stdin, works, and prints the number of refused writes.
 """
 
 import sys
@@ -29,7 +29,7 @@ class Membership(Entity, table=app, pk="GROUP#{group_id}", sk="USER#{user_id}"):
 
 
 def work(session: Session, me: str, rounds: int) -> int:
-    """Join, change and leave under one's own names and a shared one; how many writes were refused."""
+    """Join, change and leave under this process's names and a shared one; return how many writes were refused."""
     chance, refused = Random(me), 0
     for number in range(rounds):
         mine = Membership(group_id=chance.choice("gh"), user_id=f"{me}{number}", hours=chance.randint(0, 5))
@@ -47,7 +47,7 @@ def work(session: Session, me: str, rounds: int) -> int:
 
 
 def connected(endpoint: str, table: str) -> Session:
-    """A session that does not hear the answer of its first transaction."""
+    """A session that loses the answer to its first transaction."""
     fault = lost_answer(operation="TransactWriteItems")
     transport = FaultyTransport(transport_to(endpoint), fault)
     return Session(

@@ -1,4 +1,4 @@
-"""The state machine's bench: it does something to the table and to the model, and compares what is left of both."""
+"""What the rules of the state machine use: it makes a change in the table and in the model, and compares both."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ from tests.story.machine_model import (
 
 @dataclass
 class Held:
-    """An object in memory, and what it was loaded as; ``base`` is NEW for one that is not stored."""
+    """An object in memory. ``base`` is the stamp it was loaded at; NEW if it is not stored."""
 
     entity: Any
     values: Values
@@ -42,7 +42,7 @@ class Held:
 
 
 class Bench(RuleBasedStateMachine):
-    """A table, the objects in memory, and the model of both; what is done comes with the rules."""
+    """A table, the objects in memory, and the model of both. Subclasses add the rules."""
 
     def __init__(self, engine: Transport) -> None:
         super().__init__()
@@ -70,7 +70,7 @@ class Bench(RuleBasedStateMachine):
     def attempt(
         self, work: Callable[[Session], object], wrong: type[DynaormError] | None, fault: Fault | None
     ) -> bool:
-        """Do it, and see that it ends as it must; whether it was done."""
+        """Send a change and check its outcome against the model; return whether it was made."""
         quiet = wrong is None and fault is None
         before = None if quiet else self.memory()
         try:
@@ -127,7 +127,7 @@ class Bench(RuleBasedStateMachine):
         del self.held[:-8]
 
     def settle_held(self, one: Held) -> None:
-        """The object is as stored now."""
+        """Note that the object now equals what is stored."""
         one.values, one.base = values_of(one.entity), self.model.records[one.ident].stamp
         assert (inspect(one.entity).loaded, inspect(one.entity).changes) == (True, {})
         assert inspect(one.entity).version == (self.model.records[one.ident].number or None)
@@ -141,7 +141,7 @@ class Bench(RuleBasedStateMachine):
         return found
 
     def some(self, pick: int, *kinds: type[Entity]) -> Ident:
-        """The identity of something stored, or of something that never was."""
+        """The identity of a stored record, or of one that was never stored."""
         stored = [ident for ident in self.model.records if ident[0] in kinds]
         return [*stored, *stored, (kinds[pick % len(kinds)], "9")][pick % (2 * len(stored) + 1)]
 
@@ -150,7 +150,7 @@ class Bench(RuleBasedStateMachine):
         return fitting[pick % len(fitting)] if fitting else None
 
     def saving(self, one: Held) -> tuple[list[Write], type[DynaormError] | None]:
-        """What saving an object writes, and what is wrong with the object itself."""
+        """The record that saving an object writes, and the error of the object itself."""
         now, end = values_of(one.entity), expiry(one.values)
         if one.base == NEW:
             return [Write(one.ident, now, NEW)], None

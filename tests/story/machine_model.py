@@ -1,4 +1,4 @@
-"""What the state machine stores, and a model in plain Python of what the table must then hold."""
+"""The entities of the state machine, and a model in plain Python of what the table must hold."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -67,7 +67,7 @@ Values: TypeAlias = dict[str, Any]
 
 @dataclass
 class Record:
-    """What is stored under one key: ``values`` None is a tombstone; ``stamp`` counts its writes."""
+    """What is stored under one key. ``values`` is None for a tombstone; ``stamp`` counts the writes."""
 
     values: Values | None
     stamp: int
@@ -77,7 +77,7 @@ class Record:
 
 @dataclass
 class Write:
-    """One record's change. ``base``: the stamp it was loaded at; NEW inserts, OVER replaces, ANY takes what is."""
+    """A change of one record. ``base``: the stamp it was loaded at, or NEW (insert), OVER (replace), ANY (by key)."""
 
     ident: Ident
     values: Values | None
@@ -122,7 +122,7 @@ def attributes(values: Values) -> dict[str, Any]:
 
 
 class Model:
-    """Records, and who holds which guard until when."""
+    """All records, and the holder and expiry of each guard item."""
 
     def __init__(self) -> None:
         self.records: dict[Ident, Record] = {}
@@ -141,7 +141,7 @@ class Model:
         return set() if values is None else guards_of(write.ident[0], values)
 
     def judge(self, writes: list[Write], now: float) -> type[DynaormError] | None:
-        """The error these writes together must be refused with; None where they must succeed."""
+        """The error with which these changes must be refused; None if they must succeed."""
         wrong: set[type[DynaormError]] = set()
         claims: dict[str, Ident] = {}
         for write in writes:
@@ -166,7 +166,7 @@ class Model:
         return next((one for one in (StaleEntity, AlreadyExists, UniqueViolation) if one in wrong), None)
 
     def book(self, writes: list[Write], now: float) -> None:
-        """Make the writes."""
+        """Make the changes."""
         for write in writes:
             for text in self._left(write, now):
                 if self.guards[text][0] == write.ident:
@@ -196,7 +196,7 @@ class Model:
         self.records[write.ident] = record
 
     def table(self) -> dict[tuple[str, str], Item]:
-        """Every item that must be stored, without revisions and times of versions."""
+        """Every item that must be stored, without revisions and the times of versions."""
         items: list[Item] = []
         for (kind, name), record in self.records.items():
             key = {"PK": {"S": f"{PREFIX[kind]}#{name}"}, "SK": {"S": sort_of(kind)}}

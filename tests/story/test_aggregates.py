@@ -94,7 +94,7 @@ def download(song: str, number: int, month: str = "2018-01") -> Download:
 
 
 def top(engine: "Engine", month: str, limit: int) -> list[tuple[str, Any]]:
-    """The songs downloaded most in a month, asked of DynamoDB itself."""
+    """The most downloaded songs of a month, queried with AWS's client."""
     found = engine.client.query(
         TableName=engine.name(music.name),
         IndexName="DownloadsByMonth",
@@ -120,7 +120,7 @@ def counters(engine: "Engine") -> dict[str, Any]:
 
 @pytest.fixture
 def session(engine: "Engine") -> Session:
-    """Two groups and two people, nobody in any."""
+    """Two groups without members, and two people in no group."""
     engine.create(music, app, people)
     session = engine.session()
     for one in ("g", "h"):

@@ -1,4 +1,4 @@
-"""Many writers count in one group at the same time, in threads and in processes of their own: nothing is lost."""
+"""Many writers count in one group at the same time, in threads and in processes: no count is lost."""
 
 import subprocess
 import sys
@@ -21,7 +21,7 @@ PATIENCE = 120
 
 @pytest.fixture
 def contended(ministack: "Engine") -> "Engine":
-    """Two groups, and a member that everybody changes."""
+    """Two groups, and a membership that all writers change."""
     ministack.create(app)
     with ministack.session() as session:
         session.save(Group(group_id="g"))
@@ -31,7 +31,7 @@ def contended(ministack: "Engine") -> "Engine":
 
 
 def check(engine: "Engine") -> None:
-    """The totals are those of the stored memberships, and the shared one has every increment."""
+    """Check that the totals equal the stored memberships, and that the shared membership has every increment."""
     items = engine.raw(app)
     groups = {item["group_id"]["S"]: item for item in items if item["SK"]["S"] == "INFO"}
     for name, group in groups.items():
@@ -75,7 +75,7 @@ def test_processes_lose_no_increment(contended: "Engine", ministack_endpoint: st
 
 
 def together(processes: list["subprocess.Popen[str]"]) -> list[str]:
-    """Let all begin, then wait for what each says."""
+    """Let all processes start, then wait for their results."""
     for process in processes:
         assert process.stdin is not None
         process.stdin.write("go\n")

@@ -1,8 +1,8 @@
-"""Whatever is done in whatever order, every total changes by what its sources changed by, to the last unit.
+"""After any sequence of operations, every total has changed by exactly as much as its sources.
 
-After every step both are taken from the raw items: how much more (or less) the live sources that name a target add up
-to, and how much the target's fields changed. They must be equal for a target that was there before, and a target that
-is new begins with that much. What is refused must leave the table as it was.
+After every step, both are computed from the raw items: the change of the sum over the live sources that name a target,
+and the change of the target's fields. They must be equal for a target that existed before. A new target must begin with
+that sum. An operation that is refused must leave the table as it was.
 """
 
 from collections.abc import Callable
@@ -86,7 +86,7 @@ def number(item: Item, name: str) -> Decimal:
 
 
 def sums(items: list[Item]) -> Totals:
-    """What the live sources add up to, from raw items alone."""
+    """The sums over the live sources, from raw items."""
     found: Totals = {}
 
     def add(target: str, name: str, more: Decimal) -> None:
@@ -107,7 +107,7 @@ def sums(items: list[Item]) -> Totals:
 
 
 def totals(items: list[Item]) -> Totals:
-    """What the targets say."""
+    """The totals of the targets, from raw items."""
     kept = {"Group": ("members", "hours"), "Tally": ("total",), "Team": ("shifts", "worked")}
     return {
         (str(item["PK"]["S"]), name): number(item, name)
@@ -117,7 +117,7 @@ def totals(items: list[Item]) -> Totals:
 
 
 class Machine(RuleBasedStateMachine):
-    """What users do, one by one and in blocks."""
+    """The operations of users, one by one and in transactions."""
 
     def __init__(self, engine: Transport) -> None:
         super().__init__()
@@ -135,7 +135,7 @@ class Machine(RuleBasedStateMachine):
         return found
 
     def do(self, work: Callable[[Session], object], fault: Fault | None = None) -> bool:
-        """Do something, and compare what is stored with what was."""
+        """Run an operation, and compare the change of the sources with the change of the totals."""
         before = [*self.items(app), *self.items(tallies)]
         transport = FaultyTransport(self.engine, *([fault] if fault is not None else []))
         done = False
@@ -145,7 +145,7 @@ class Machine(RuleBasedStateMachine):
         except OutcomeUnknown as unknown:
             event("unknown")
             with suppress(DynaormError):
-                self.calm.resume(unknown.plan)  # type: ignore[arg-type]
+                self.calm.resume(unknown.plan)
         except DynaormError as refused:
             event(type(refused).__name__)
             assert [*self.items(app), *self.items(tallies)] == before
@@ -159,7 +159,7 @@ class Machine(RuleBasedStateMachine):
         return done
 
     def check_held(self, items: list[Item]) -> None:
-        """An object of the revision that is stored holds the totals that are stored."""
+        """An object with the stored revision must hold the stored totals."""
         stored = {(str(item["PK"]["S"]), str(item.get("SK", {}).get("S"))): item for item in items}
         for entity in self.held:
             found = inspect(entity)
@@ -175,7 +175,7 @@ class Machine(RuleBasedStateMachine):
                     ]
 
     def picked(self, pick: int, *kinds: type[Entity]) -> Any:
-        """An object in memory, as stored now where ``pick`` is even."""
+        """An object in memory; reloaded first if ``pick`` is even."""
         found = [one for one in self.held if not kinds or isinstance(one, kinds)]
         if not found:
             return Group(group_id="g", name="first")
@@ -294,7 +294,7 @@ class Machine(RuleBasedStateMachine):
             self.held += [entity for _, entity in drawn if entity is not None]
 
     def step(self, data: st.DataObject) -> tuple[Step, Any]:
-        """One write of a block, and a new entity that it saves."""
+        """One write of a transaction, and the new entity that it saves."""
         group, user = data.draw(GROUPS), data.draw(USERS)
         entity, key = self.picked(data.draw(PICK)), Key(Group, group_id=group)
         kind = data.draw(
@@ -330,7 +330,7 @@ class Machine(RuleBasedStateMachine):
         assert not self.do(lambda session: session.update(Key(Group, group_id=group), F.members.add(1)))
 
     def teardown(self) -> None:
-        # A target that is deleted while it is named takes its totals along: that, and nothing else, verify finds.
+        # A target that is deleted while sources name it loses its totals. ``verify`` must find that, and nothing else.
         items = [*self.items(app), *self.items(tallies)]
         due = sums(items)
         wrong = {

@@ -1,34 +1,15 @@
 """Chat messages: rooms sharded over partitions, read by user in the table and by time in an inverted index."""
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from chat import Message, messages
 
-from dynaorm import Attribute, Entity, GlobalIndex, Index, Key, Table
+from dynaorm import Key
 
 if TYPE_CHECKING:
     from tests.story.conftest import Engine
-
-chat = Table(
-    "ChatMessages",
-    pk="chatroomID",
-    sk="chatMessageIdentifier",
-    indexes=[GlobalIndex("TimeFirst", pk="chatroomID", sk="timeIdentifier")],
-    type_attribute=None,
-    revision_attribute=None,
-    key_fields="in_key",
-)
-
-
-class Message(
-    Entity, table=chat, pk="{room}-{at:shard2}", sk="{user_name}#{at:%Y-%m-%d:%H:%M:%S}", name="Message"
-):
-    room: str
-    user_name: Annotated[str, Attribute("user")]
-    at: datetime
-    text: str
-    by_time = Index("TimeFirst", sk="{at:%Y-%m-%d:%H:%M:%S}#{user_name}")
 
 
 def time(*parts: int) -> datetime:
@@ -49,7 +30,7 @@ MESSAGES = [
 
 @pytest.fixture
 def room(engine: "Engine") -> "Engine":
-    engine.create(chat)
+    engine.create(messages)
     with engine.session() as session:
         for user_name, at, text in MESSAGES:
             session.save(Message(room="seattle", user_name=user_name, at=at, text=text))
@@ -59,7 +40,7 @@ def room(engine: "Engine") -> "Engine":
 
 
 def partitions(engine: "Engine") -> list[str]:
-    """The partition keys asked for, in order."""
+    """The partition keys that were queried, in order."""
     found = [
         value["S"]
         for call in engine.calls
@@ -74,7 +55,7 @@ def texts(found: Any) -> list[str]:
 
 
 def test_a_message_is_stored_under_its_shard_with_the_user_first_and_the_time_first(room: "Engine") -> None:
-    items = {item["text"]["S"]: item for item in room.raw(chat)}
+    items = {item["text"]["S"]: item for item in room.raw(messages)}
     assert items["It rains"] == {
         "chatroomID": items["It rains"]["chatroomID"],
         "chatMessageIdentifier": {"S": "amsg#2018-08-29:12:00:00"},
@@ -84,7 +65,7 @@ def test_a_message_is_stored_under_its_shard_with_the_user_first_and_the_time_fi
     }
     rooms = {item["chatroomID"]["S"] for text, item in items.items() if text != "Another room"}
     assert rooms == {"seattle-1", "seattle-2"}
-    # The separator in a room's own name is escaped, or room "seattle-1" would be a shard of room "seattle".
+    # The separator in a room's name is escaped. Otherwise room "seattle-1" would be a shard of room "seattle".
     assert items["Another room"]["chatroomID"]["S"] in {"seattle%2D1-1", "seattle%2D1-2"}
 
 

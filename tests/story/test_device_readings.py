@@ -1,44 +1,25 @@
-"""A device and its latest readings, on the document's own data: one item collection, one request, from its end."""
+"""A device and its latest readings, with the document's data: one item collection, one descending request."""
 
 from decimal import Decimal
 from typing import TYPE_CHECKING, Annotated
 
 import pytest
+from devices import READINGS, Device, Reading, devices
 
-from dynaorm import Attribute, Entity, Table
+from dynaorm import Attribute, Entity
 
 if TYPE_CHECKING:
     from tests.story.conftest import Engine
 
-devices = Table("SampleTable", type_attribute=None, revision_attribute=None, key_fields="in_key")
-
-
-class Device(Entity, table=devices, pk="DEVICE#{device_id}", sk="DEVICE#{device_id}"):
-    device_id: str
-    location: Annotated[str, Attribute("DeviceLocation")]
-
-
-class Reading(Entity, table=devices, pk="DEVICE#{device_id}", sk="#READING#{at}"):
-    device_id: str
-    at: str
-    temperature: Annotated[Decimal, Attribute("Temperature")]
-
 
 class EarlierReading(Entity, table=devices, pk="DEVICE#{device_id}", sk="READING#{at}"):
-    """As the document stores them first, after their device."""
+    """Readings in the layout that the document shows first: they come after their device."""
 
     device_id: str
     at: str
     temperature: Annotated[Decimal, Attribute("Temperature")]
 
 
-READINGS = {
-    "2020-03-14T10:33:00": "72.5",
-    "2020-03-14T10:34:00": "72.6",
-    "2020-03-14T10:35:00": "72.7",
-    "2020-03-14T10:36:00": "72.8",
-    "2020-03-14T10:37:00": "72.9",
-}
 NEWEST_FIRST = list(reversed(READINGS))
 
 
@@ -125,7 +106,7 @@ def test_a_range_of_readings_is_a_range_of_their_times(stocked: "Engine") -> Non
         "72.7",
     ]
     assert query.begins_with(at="2020-03-14T10:35").one().temperature == Decimal("72.7")
-    # No end: the range still ends where the readings do, before the device.
+    # The range has no end of its own, but stops where the readings stop, before the device.
     assert [str(one.temperature) for one in query.gt(at="2020-03-14T10:36:00")] == ["72.9"]
 
 

@@ -1,51 +1,16 @@
-"""AWS's sample model "DeviceStateLog", mapped as published: keys of odd names, plain attributes as index keys."""
+"""AWS's sample model "DeviceStateLog", mapped as published: unusual key names, and plain attributes as index keys."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from device_state_log import ROWS, LogEntry, log
 
-from dynaorm import Attribute, Entity, F, GlobalIndex, Index, Key, Session, Table, detached
+from dynaorm import F, Key, Session, detached
 from dynaorm.errors import AlreadyExists
 
 if TYPE_CHECKING:
     from tests.story.conftest import Engine
 
-log = Table(
-    "DeviceStateLog",
-    pk="DeviceID",
-    sk="State#Date",
-    indexes=[
-        GlobalIndex("GSI1", pk="Operator", sk="Date"),
-        GlobalIndex("GSI2", pk="EscalatedTo", sk="State#Date"),
-    ],
-    type_attribute=None,
-    revision_attribute=None,
-)
-
-
-class LogEntry(Entity, table=log, pk="{device_id}", sk="{state}#{date}"):
-    device_id: Annotated[str, Attribute("DeviceID")]
-    state: Annotated[str, Attribute("State")]
-    date: Annotated[str, Attribute("Date")]
-    operator: Annotated[str, Attribute("Operator")]
-    escalated_to: Annotated[str | None, Attribute("EscalatedTo")] = None
-    by_operator = Index("GSI1")
-    by_supervisor = Index("GSI2")
-
-
-ROWS = [
-    ("d#12345", "WARNING1", "2020-04-24T14:40:00", "Liz", None),
-    ("d#12345", "WARNING1", "2020-04-24T14:45:00", "Liz", None),
-    ("d#12345", "WARNING1", "2020-04-24T14:50:00", "Liz", None),
-    ("d#12345", "NORMAL", "2020-04-24T14:55:00", "Liz", None),
-    ("d#54321", "WARNING2", "2020-04-11T09:25:00", "Sue", None),
-    ("d#54321", "NORMAL", "2020-04-11T09:30:00", "Sue", None),
-    ("d#54321", "WARNING3", "2020-04-11T05:50:00", "Sue", None),
-    ("d#54321", "WARNING3", "2020-04-11T05:55:00", "Liz", None),
-    ("d#54321", "NORMAL", "2020-04-11T06:00:00", "Liz", None),
-    ("d#11223", "WARNING4", "2020-04-27T16:10:00", "Sue", None),
-    ("d#11223", "WARNING4", "2020-04-27T16:15:00", "Sue", "Sara"),
-]
 PUBLISHED: list[dict[str, Any]] = [
     {
         "DeviceID": {"S": device},
@@ -70,7 +35,7 @@ def in_key_order(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 @pytest.fixture
 def published(engine: "Engine") -> Session:
-    """A session on a table that AWS's own client filled with the published items."""
+    """A session on a table that AWS's client filled with the published items."""
     engine.create(log)
     for item in PUBLISHED:
         engine.put(log, **item)
@@ -78,7 +43,7 @@ def published(engine: "Engine") -> Session:
 
 
 def escalated_again(session: Session) -> list[LogEntry]:
-    """Three more entries for Sara, of two states and two days."""
+    """Three more entries for Sara, in two states and on two days."""
     rows = [
         ("d#11223", "WARNING4", "2020-04-28T08:00:00"),
         ("d#12345", "WARNING1", "2020-04-27T09:00:00"),

@@ -1,4 +1,4 @@
-"""Tracking documents: facets under sort keys of their own, and versions ``v_1``, ``v_2`` with ``v_0`` the newest."""
+"""Document tracking: several items per document, and its versions ``v_1``, ``v_2`` with ``v_0`` the newest."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,7 +10,7 @@ from dynaorm import Attribute, Entity, Key, Table
 if TYPE_CHECKING:
     from tests.story.conftest import Engine
 
-# The keys are the entities' own attributes, so each is stored once.
+# The keys are fields of the entities, so each is stored once.
 plain = Table("Documents", pk="documentId", sk="documentInfo", type_attribute=None, revision_attribute=None)
 app = Table("App")
 
@@ -91,7 +91,7 @@ def layout(request: pytest.FixtureRequest, engine: "Engine") -> Layout:
 
 
 def track(engine: "Engine", layout: Layout) -> None:
-    """Document 1: its metadata, who may use it, and two versions, an hour apart."""
+    """Document 1: its metadata, its permissions, and two versions, an hour apart."""
     with engine.session() as session:
         session.save(layout.metadata(document_id="1", title="Plan", author="liz"))
         session.save(layout.permissions(document_id="1", readers={"ann", "sue"}, writers={"liz"}))
@@ -103,7 +103,7 @@ def track(engine: "Engine", layout: Layout) -> None:
 
 
 def with_prefix(engine: "Engine", table: Table, prefix: str) -> list[dict[str, Any]]:
-    """AWS's own client: what of document 1 has a sort key that begins so."""
+    """The items of document 1 whose sort key has a prefix, queried with AWS's client."""
     answer = engine.client.query(
         TableName=engine.name(table.name),
         KeyConditionExpression=f"{table.pk.name} = :p AND begins_with({table.keys[1].name}, :s)",
@@ -153,7 +153,7 @@ def test_v_0_is_a_duplicate_of_the_newest_version(engine: "Engine", layout: Layo
     sort = layout.table.keys[1].name
     copy, _, newest = with_prefix(engine, layout.table, "v_")
     assert (copy[sort], newest[sort]) == ({"S": "v_0"}, {"S": "v_2"})
-    # Only the copy says its type: readers of the table by type must not meet a document once per version.
+    # Only the latest copy has a type: readers of the table by type must not find a document once per version.
     assert without(copy, sort, "_type") == without(newest, sort)
 
 
@@ -178,7 +178,7 @@ def test_a_change_of_one_facet_is_one_plain_write_of_its_item(engine: "Engine", 
         metadata.title = "The plan"
         engine.forget()
         session.save(metadata)
-    # Without a revision attribute only a transaction's token makes the repetition of a lost update safe.
+    # Without a revision attribute, only the token of a transaction makes it safe to repeat an update.
     assert engine.operations == ["TransactWriteItems" if layout.table is plain else "UpdateItem"]
     changed = layout.item("metadata", title={"S": "The plan"}, author={"S": "liz"})
     assert engine.items(layout.table) == [changed, *before[1:]]

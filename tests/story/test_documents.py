@@ -1,4 +1,4 @@
-"""The Python of the documents that teach by example, run from top to bottom, and what it leaves behind."""
+"""The documents: their Python runs from top to bottom and leaves sound tables, and their links lead somewhere."""
 
 import re
 from pathlib import Path
@@ -9,17 +9,51 @@ import pytest
 from dynaorm import Session, Table
 from dynaorm.testing import assert_consistent, strict_moto
 
-DOCS = Path(__file__).parents[2] / "docs"
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
 
 
-@pytest.mark.parametrize("name", ["entities", "writing", "versions"])
+@pytest.mark.parametrize("name", ["aggregates", "concepts", "entities", "versions", "writing"])
 def test_a_document_runs_and_leaves_a_table_in_which_everything_fits(name: str) -> None:
     found = re.findall(r"^```python\n(.*?)^```$", (DOCS / f"{name}.md").read_text(), re.MULTILINE | re.DOTALL)
-    assert len(found) > 3
+    assert found
     with strict_moto(), Session(region="us-east-1") as session:
         names: dict[str, Any] = {"__name__": f"docs.{name}", "session": session}
         exec(compile("\n\n".join(found), f"{name}.md", "exec"), names)
-        table = names["app"]
-        assert isinstance(table, Table)
-        assert_consistent(session, table)
-        assert list(session.verify(table)) == []
+        tables = [value for value in names.values() if isinstance(value, Table)]
+        assert tables
+        assert_consistent(session, *tables)
+        assert list(session.verify(*tables)) == []
+
+
+def test_the_plan_that_concepts_shows_is_the_one_that_its_example_prints(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    page = (DOCS / "concepts.md").read_text()
+    (example,) = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    with strict_moto(), Session(region="us-east-1") as session:
+        exec(example, {"__name__": "docs.concepts", "session": session})
+    assert re.sub(r"\b[0-9a-f]{32}\b", "5bfd…", capsys.readouterr().out) in page
+
+
+PAGES = [
+    page
+    for folder in (".", "docs", "examples", "benchmarks/peers", "tests")
+    for page in (ROOT / folder).glob("*.md")
+]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_link_of_a_document_leads_to_a_file_and_a_heading(page: Path) -> None:
+    text = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+    for link in re.findall(r"\]\((?!https?:)([^)\s]+)\)", text):
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        assert target.exists(), link
+        assert not anchor or anchor in anchors(target), link
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors that GitHub gives to the headings of a page."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}

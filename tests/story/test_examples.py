@@ -1,4 +1,4 @@
-"""Whatever the project shows runs: the examples, each in a process of its own, and the Python blocks of the README."""
+"""The examples run, each in a process of its own, and so do the Python blocks of the README."""
 
 import os
 import re
@@ -74,10 +74,10 @@ SHOWN = {
     "online_shop": ("OnlineShop: 19 items", "c#12345", "shp#54321", "type='GiftCard'", "name='The Book'"),
     "device_state_log": ("DeviceStateLog: 11 items", "State#Date", "WARNING4#2020-04-27T16:15:00", "Sara"),
 }
-"""What each example has to print, among other things."""
+"""What each example must print, among other things."""
 
 PARTS = {"raw"}
-"""Modules that the examples import, and that print nothing by themselves."""
+"""Modules that only serve the examples."""
 
 
 def test_every_example_is_known_here() -> None:

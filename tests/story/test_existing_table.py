@@ -1,4 +1,4 @@
-"""A table that somebody else's code filled is mapped as it is, and nothing is added to it that was not declared."""
+"""A table that other code filled is mapped as it is, and dynaorm adds nothing that was not declared."""
 
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -43,7 +43,7 @@ FIRST: dict[str, Any] = {
     "State#Date": {"S": "NORMAL#2020-04-24T14:40:00"},
     "Operator Name": {"S": "Liz"},
     "temp.°C": {"N": "21.5"},
-    # Nobody declared these: they belong to other programs.
+    # No class declares these: they belong to other programs.
     "_seen": {"BOOL": True},
     "history": {"L": [{"NULL": True}, {"M": {"a#b": {"B": b"\x00"}}}]},
 }
@@ -67,7 +67,7 @@ ITEMS = [OTHER, FIRST, SECOND, THIRD]
 
 @pytest.fixture
 def filled(engine: "Engine") -> "Engine":
-    """The table as another program made and filled it: with AWS's client alone."""
+    """The table as another program created and filled it, with AWS's client."""
     session = engine.session()
     engine.create(legacy)
     for item in ITEMS:
@@ -185,7 +185,7 @@ def test_what_the_other_program_changed_meanwhile_is_not_overwritten(
     entry.celsius = Decimal(22)
     with pytest.raises(StaleEntity):
         session.save(entry)
-    # A change of something else leaves alone what is not concerned.
+    # A save of one field succeeds if only other attributes were changed.
     entry = first(session)
     filled.put(legacy, **{**FIRST, "temp.°C": {"N": "26"}, "_seen": {"BOOL": False}})
     entry.tags = {"z"}

@@ -1,4 +1,4 @@
-"""What goes wrong elsewhere when several classes share a partition, and with index keys of changed items; not here."""
+"""Bugs of other libraries with several classes in one partition, and with the index keys of changed items."""
 
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -30,7 +30,7 @@ class Invoice(Entity, table=app, pk="USER#{user_id}", sk="INVOICE#{number:06d}")
 
 
 class Invoices(Entity, table=app, pk="USER#{user_id}", sk="INVOICES#{year}"):
-    """A summary, whose key goes on from the one of an invoice without being one."""
+    """A summary. Its key continues that of an invoice, but is not one."""
 
     user_id: str
     year: str
@@ -57,7 +57,7 @@ class Visit(Entity, table=untyped, pk="P#{person_id}", sk="V#{number:03d}"):
 
 @pytest.fixture
 def mixed(engine: "Engine") -> "Engine":
-    """One partition with a user, invoices, a summary, versions and a tombstone, and a stranger's item among them."""
+    """One partition with a user, invoices, a summary, versions, a tombstone, and an item of no class."""
     engine.create(app)
     with engine.session() as session:
         session.save(User(user_id="1", email="liz@x", city="Oslo", team="red"))
@@ -81,7 +81,7 @@ def mixed(engine: "Engine") -> "Engine":
 
 
 def test_an_invoice_never_comes_back_as_a_user(mixed: "Engine") -> None:
-    """Elsewhere a query of one class has no type filter, and its neighbours are dressed up as that class."""
+    """Bug: a query of one class has no type filter, so items of other classes are loaded as that class."""
     with mixed.session() as session:
         users = session.query(User, user_id="1").all()
         assert [(type(one), one.user_id) for one in users] == [(User, "1")]
@@ -104,7 +104,7 @@ def test_an_item_of_an_unknown_type_under_a_classs_key_is_skipped_in_lists_and_r
 
 
 def test_a_collection_says_by_class_what_it_found_and_invents_no_names_for_it(mixed: "Engine") -> None:
-    """Elsewhere its attributes have made-up plurals such as "addresss"."""
+    """Bug: the results get made-up plurals as names, such as "addresss"."""
     found = mixed.session().collection(User, Invoice, Invoices, Draft, user_id="1")
     assert [type(one) for one in found] == [Invoice, Invoice, Invoice, Invoices, User, Draft]
     users, invoices, summaries, drafts = found.split()
@@ -166,7 +166,7 @@ def test_none_in_the_template_of_a_sparse_index_is_no_error_and_no_index_key(eng
         session.save(User(user_id="1"))
         assert index_keys(engine) == {}
         session.save(User(user_id="2", email="a@x", team="red"))
-        # One part of the other index is still missing.
+        # One field of the other index is still None.
         assert index_keys(engine, "2") == {"GSI1PK": "EMAIL#a@x", "GSI1SK": "2"}
         assert session.query(User.by_email, email="a@x").one().user_id == "2"
         assert session.query(User.by_team, team="red", city="Oslo").all() == []
@@ -181,7 +181,7 @@ def test_none_in_the_template_of_a_sparse_index_is_no_error_and_no_index_key(eng
     ],
 )
 def test_removing_an_attribute_by_key_removes_the_index_keys_made_of_it(mixed: "Engine", change: Any) -> None:
-    """Elsewhere remove=["email"] leaves the key in the index, and the item is found under its old address."""
+    """Bug: remove=["email"] leaves the index key, and the item is found under its old address."""
     with mixed.session() as session:
         session.update(Key(User, user_id="1"), change)
         assert index_keys(mixed) == {"GSI2PK": "red#Oslo"}
@@ -190,7 +190,7 @@ def test_removing_an_attribute_by_key_removes_the_index_keys_made_of_it(mixed: "
 
 
 def test_an_update_of_one_part_of_an_index_key_makes_it_of_the_stored_other_part(mixed: "Engine") -> None:
-    """Elsewhere a partial update does not refresh keys that are made of several fields."""
+    """Bug: a partial update does not refresh keys that are made of several fields."""
     with mixed.session() as session:
         session.update(Key(User, user_id="1"), {"city": "Bergen"})
         assert index_keys(mixed)["GSI2PK"] == "red#Bergen"
@@ -219,7 +219,7 @@ def test_index_keys_follow_a_save_a_transaction_and_an_overwrite_alike(mixed: "E
         assert index_keys(mixed) == {"GSI1PK": "EMAIL#last@x", "GSI1SK": "1"}
 
 
-# A class whose index key is its own attribute, under another name.
+# A class whose index key is one of its attributes, under another name.
 own = Table("Own", indexes=[GlobalIndex("ByMail", pk="Mail", sk=None)])
 
 

@@ -1,55 +1,31 @@
-"""What goes wrong with reads before writes, silent failures and retries elsewhere, and does not here."""
+"""Bugs of other libraries with reads before writes, silent failures, and retries."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dynaorm import Entity, F, Key, Table, Unique, inspect
+from dynaorm import F, Key, inspect
 from dynaorm.errors import ConditionFailed, Contention, OutcomeUnknown, PlanTooLarge, UniqueViolation
 from dynaorm.flow.protocol.call import Call, Reason, Refusal, Reply, Transport
 from dynaorm.testing.faults import Fault, conflict, in_progress, lost_answer, lost_request, throttle
+from tests.story.field_bugs import LegacyUser, Note, User, app, table_of
 
 if TYPE_CHECKING:
     from tests.story.conftest import Engine
 
-app = Table("App")
-# A table that exists already, whose items carry neither type nor revision.
-legacy = Table("Legacy", type_attribute=None, revision_attribute=None)
-
-
-class User(Entity, table=app, pk="USER#{user_id}", sk="PROFILE"):
-    user_id: str
-    email: Annotated[str | None, Unique()] = None
-    visits: int = 0
-
-
-class LegacyUser(Entity, table=legacy, pk="USER#{user_id}", sk="PROFILE"):
-    user_id: str
-    email: Annotated[str | None, Unique()] = None
-    visits: int = 0
-
-
-class Note(Entity, table=app, pk="NOTE#{note_id}", sk="NOTE", versioned=True):
-    note_id: str
-    text: str = ""
-
 
 @pytest.fixture(params=[User, LegacyUser], ids=["revision", "legacy"])
 def kind(request: pytest.FixtureRequest, engine: "Engine") -> Any:
-    """A user class: of a table whose items carry a revision, and of one whose items do not."""
-    engine.create(app if request.param is User else legacy)
+    """A user class: of a table whose items have a revision, and of one whose items do not."""
+    engine.create(table_of(request.param))
     return request.param
-
-
-def table_of(kind: Any) -> Table:
-    return app if kind is User else legacy
 
 
 # -- reads before writes -----------------------------------------------------------------------------------------------
 
 
 def test_every_read_that_a_write_rests_on_is_strongly_consistent(engine: "Engine", kind: Any) -> None:
-    """Elsewhere the old value comes from an eventually consistent read, and the wrong guard is given up."""
+    """Bug: the old value comes from an eventually consistent read, and the wrong guard is released."""
     with engine.session() as session:
         user = session.save(kind(user_id="u1", email="a@x"))
         session.update(Key(kind, user_id="u1"), {"email": "b@x"})
@@ -67,7 +43,7 @@ def test_every_read_that_a_write_rests_on_is_strongly_consistent(engine: "Engine
 
 
 def test_reads_for_versions_are_strongly_consistent_too(engine: "Engine") -> None:
-    """Elsewhere the newest number comes from an eventually consistent read, and a version is written twice."""
+    """Bug: the newest number comes from an eventually consistent read, and a version is written twice."""
     engine.create(app)
     with engine.session() as session:
         note = session.save(Note(note_id="n1", text="1"))
@@ -90,7 +66,7 @@ def test_reads_for_versions_are_strongly_consistent_too(engine: "Engine") -> Non
 def test_an_update_whose_condition_does_not_hold_raises_and_writes_nothing(
     engine: "Engine", kind: Any, change: dict[str, object]
 ) -> None:
-    """Elsewhere an update with a failed condition returns None, like one that was made."""
+    """Bug: an update with a failed condition returns None, as if it had been made."""
     with engine.session() as session:
         user = session.save(kind(user_id="u1", email="a@x", visits=1))
         before = engine.raw(table_of(kind))
@@ -106,7 +82,7 @@ def test_an_update_whose_condition_does_not_hold_raises_and_writes_nothing(
 
 
 def test_a_block_of_more_than_a_hundred_actions_is_refused_and_never_split(engine: "Engine") -> None:
-    """Elsewhere what does not fit into one transaction is committed in several, and half of it may stay."""
+    """Bug: writes that do not fit into one transaction are committed in several, so half of them may stay."""
     engine.create(app)
     with engine.session() as session:
         users = [User(user_id=str(number), email=f"{number}@x") for number in range(51)]
@@ -127,7 +103,7 @@ def test_a_block_of_more_than_a_hundred_actions_is_refused_and_never_split(engin
 
 
 def test_a_block_that_raises_sends_nothing_and_changes_no_object(engine: "Engine") -> None:
-    """Elsewhere leaving a batch by an exception commits what was gathered so far."""
+    """Bug: if an exception leaves a batch, the writes collected so far are committed."""
     engine.create(app)
     told: list[str] = []
     with engine.session() as session:
@@ -159,7 +135,7 @@ def test_a_block_that_raises_sends_nothing_and_changes_no_object(engine: "Engine
 def test_a_repeated_transaction_has_one_token_and_the_same_bytes(
     engine: "Engine", kind: Any, fault: Any
 ) -> None:
-    """Elsewhere each attempt has a token of its own, so one whose answer was lost is refused by its own guards."""
+    """Bug: each attempt has a new token, so after a lost answer the repetition is refused by its own guards."""
     with engine.session(fault(times=2)) as session:
         user = session.save(kind(user_id="u1", email="a@x"))
         assert engine.operations == ["TransactWriteItems"] * 3
@@ -181,7 +157,7 @@ def mixed(call: Call, inner: Transport) -> Reply:
 def test_a_conflict_beside_a_failed_condition_is_repeated_before_anybody_is_blamed(
     engine: "Engine", kind: Any
 ) -> None:
-    """Elsewhere either nothing is repeated, or a failed condition is repeated for ever."""
+    """Bug: nothing is repeated, or a failed condition is repeated for ever."""
     fault = Fault("mixed", mixed, at=1, times=1, operations=frozenset({"TransactWriteItems"}))
     with engine.session() as other:
         with engine.session(fault) as session:
@@ -199,7 +175,7 @@ def test_a_conflict_beside_a_failed_condition_is_repeated_before_anybody_is_blam
 def test_conflicts_without_end_are_reported_as_such_and_the_object_can_be_saved_later(
     engine: "Engine", kind: Any
 ) -> None:
-    """Elsewhere a conflict is reported as a taken value, or as nothing at all."""
+    """Bug: a conflict is reported as a taken value, or not at all."""
     with engine.session() as session:
         user = session.save(kind(user_id="u1", email="a@x"))
         before = engine.raw(table_of(kind))
@@ -215,7 +191,7 @@ def test_conflicts_without_end_are_reported_as_such_and_the_object_can_be_saved_
 def test_a_write_that_is_never_answered_is_neither_success_nor_failure_and_settles_itself(
     engine: "Engine", kind: Any
 ) -> None:
-    """Elsewhere a lost answer is reported as a conflict with oneself, or repeated as a second write."""
+    """Bug: after a lost answer, the write conflicts with itself, or is made twice."""
     with engine.session(lost_answer(times=10)) as session:
         user = kind(user_id="u1", email="a@x")
         with pytest.raises(OutcomeUnknown):

@@ -1,4 +1,4 @@
-"""What goes wrong elsewhere with unique values that depend on other fields, on time or on names, and does not here."""
+"""Bugs of other libraries with unique values that depend on other fields, on time, or on names."""
 
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
@@ -41,7 +41,7 @@ class Invitation(Entity, table=app, pk="INVITATION#{invitation_id}", sk="INVITAT
 def test_a_scoped_value_is_judged_with_the_stored_scope_where_the_call_does_not_name_it(
     engine: "Engine",
 ) -> None:
-    """Elsewhere an update without the scope guards the value under "undefined", and a duplicate is accepted."""
+    """Bug: an update without the scope guards the value under "undefined", and a duplicate is accepted."""
     engine.create(app)
     with engine.session() as session:
         session.save(Member(member_id="m1", account="acme", nick="liz"))
@@ -60,7 +60,7 @@ def test_a_scoped_value_is_judged_with_the_stored_scope_where_the_call_does_not_
 
 
 def test_a_change_of_the_scope_alone_moves_the_guard_and_deletion_finds_it_there(engine: "Engine") -> None:
-    """Elsewhere the guard stays in the old scope, or its old key is built with the new scope."""
+    """Bug: the guard stays in the old scope, or its old key is built with the new scope."""
     engine.create(app)
     with engine.session() as session:
         session.save(Member(member_id="m1", account="acme", nick="liz"))
@@ -76,7 +76,7 @@ def test_a_change_of_the_scope_alone_moves_the_guard_and_deletion_finds_it_there
 def test_a_value_claimed_under_a_condition_is_given_up_when_only_the_condition_changes(
     engine: "Engine",
 ) -> None:
-    """Elsewhere an update looks at the fields it was called with, and an address of a deleted user stays taken."""
+    """Bug: an update looks only at its own fields, so the address of a deleted user stays taken."""
     engine.create(app)
     with engine.session() as session:
         session.save(Subscriber(subscriber_id="s1", mail="a@x"))
@@ -91,7 +91,7 @@ def test_a_value_claimed_under_a_condition_is_given_up_when_only_the_condition_c
 
 @pytest.fixture
 def far_future(clock: FakeClock) -> int:
-    """A time no engine's own clock has reached: one that deletes expired items would spoil the story."""
+    """A time after that of every engine's clock, because an engine that deletes expired items would spoil the test."""
     start = int(datetime(2100, 1, 1, tzinfo=UTC).timestamp())
     clock.advance(start - clock.now())
     return start
@@ -100,7 +100,7 @@ def far_future(clock: FakeClock) -> int:
 def test_a_guard_expires_with_its_entity_and_its_value_is_free_a_minute_later(
     engine: "Engine", far_future: int
 ) -> None:
-    """Elsewhere the guard has no time to live, and the value of an expired item is taken for ever."""
+    """Bug: the guard has no time to live, so the value of an expired item is taken for ever."""
     engine.create(app)
     until = datetime.fromtimestamp(far_future + 600, UTC)
     with engine.session() as session:
@@ -124,7 +124,7 @@ def test_a_guard_expires_with_its_entity_and_its_value_is_free_a_minute_later(
 
 
 def test_a_renamed_class_keeps_its_items_and_its_guards(engine: "Engine") -> None:
-    """Elsewhere the class's name is part of the guards' keys, and renaming it orphans them all."""
+    """Bug: the name of the class is part of the guards' keys, so renaming it orphans them all."""
     engine.create(app)
     with engine.session() as session:
         session.save(User(user_id="u1", email="a@x"))
@@ -144,7 +144,7 @@ def test_a_renamed_class_keeps_its_items_and_its_guards(engine: "Engine") -> Non
 
 
 def test_two_classes_of_one_table_cannot_have_one_name_or_one_constraint_by_accident() -> None:
-    """Elsewhere names that differ in case alone, or two classes with a field of one name, share guards unnoticed."""
+    """Bug: names that differ only in case, or two classes with a field of one name, share guards unnoticed."""
     table = Table("Names")
 
     class Person(Entity, table=table, pk="PERSON#{person_id}", sk="PERSON"):

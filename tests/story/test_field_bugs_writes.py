@@ -1,10 +1,10 @@
-"""What goes wrong with versions, keys, conditions and retries elsewhere, and does not here: a claim in each name."""
+"""Bugs of other libraries with versions, keys, conditions and retries."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dynaorm import Entity, F, GlobalIndex, Index, Key, Table, Unique, inspect
+from dynaorm import Entity, F, Key, Table, inspect
 from dynaorm.errors import (
     AlreadyExists,
     ConditionFailed,
@@ -14,40 +14,16 @@ from dynaorm.errors import (
     StaleEntity,
     UniqueViolation,
 )
+from tests.story.field_bugs import LegacyNote, Note, User, app, table_of
 
 if TYPE_CHECKING:
     from tests.story.conftest import Engine
 
-app = Table("App", indexes=[GlobalIndex("GSI1")])
-# A table that exists already, whose items carry neither type nor revision.
-legacy = Table("Legacy", type_attribute=None, revision_attribute=None)
-
-
-class User(Entity, table=app, pk="USER#{user_id}", sk="PROFILE"):
-    user_id: str
-    email: Annotated[str | None, Unique()] = None
-    phone: Annotated[str | None, Unique()] = None
-    city: str | None = None
-    visits: int = 0
-    by_city = Index("GSI1", pk="CITY#{city}", sk="USER#{user_id}")
-
-
-class Note(Entity, table=app, pk="NOTE#{note_id}", sk="NOTE", versioned=True):
-    note_id: str
-    text: str = ""
-    owner_mail: Annotated[str | None, Unique()] = None
-
-
-class LegacyNote(Entity, table=legacy, pk="NOTE#{note_id}", sk="NOTE", versioned=True):
-    note_id: str
-    text: str = ""
-    owner_mail: Annotated[str | None, Unique()] = None
-
 
 @pytest.fixture(params=[Note, LegacyNote], ids=["revision", "legacy"])
 def note(request: pytest.FixtureRequest, engine: "Engine") -> Any:
-    """A versioned class: of a table whose items carry a revision, and of one whose items do not."""
-    engine.create(app if request.param is Note else legacy)
+    """A versioned class: of a table whose items have a revision, and of one whose items do not."""
+    engine.create(table_of(request.param))
     return request.param
 
 
@@ -71,8 +47,8 @@ def texts(engine: "Engine", table: Table) -> dict[str, tuple[str, str]]:
 def test_a_refused_save_leaves_version_and_revision_as_they_were_so_a_retry_cannot_overwrite(
     engine: "Engine", note: Any
 ) -> None:
-    """Elsewhere the version is raised in memory before the write, and saving the refused object again passes."""
-    table = app if note is Note else legacy
+    """Bug: the version is raised in memory before the write, so saving the refused object again succeeds."""
+    table = table_of(note)
     with engine.session() as one, engine.session() as two:
         one.save(note(note_id="n1", text="first"))
         mine, theirs = one.get_one(note, note_id="n1"), two.get_one(note, note_id="n1")
@@ -93,7 +69,7 @@ def test_a_refused_save_leaves_version_and_revision_as_they_were_so_a_retry_cann
 def test_a_save_refused_for_a_taken_value_or_a_condition_changes_no_object(
     engine: "Engine", note: Any
 ) -> None:
-    """Elsewhere each refusal raises the number again, until it equals what somebody else stored."""
+    """Bug: each refusal raises the number again, until it equals the number that somebody else stored."""
     with engine.session() as session:
         session.save(note(note_id="n1", owner_mail="a@x"))
         mine = session.save(note(note_id="n2", text="mine"))
@@ -114,12 +90,12 @@ def test_a_save_refused_for_a_taken_value_or_a_condition_changes_no_object(
 def test_a_partial_update_writes_a_version_and_makes_earlier_copies_stale(
     engine: "Engine", note: Any
 ) -> None:
-    """Elsewhere an update neither checks nor raises the version, and a stale save overwrites it unnoticed."""
-    table = app if note is Note else legacy
+    """Bug: an update neither checks nor raises the version, so a stale save overwrites it unnoticed."""
+    table = table_of(note)
     with engine.session() as session:
         session.save(note(note_id="n1", text="first"))
         stale = session.get_one(note, note_id="n1")
-        # By key, without an object: the number goes on from what is stored, and is not set to 1 again.
+        # By key, without an object: the number continues from the stored one, and is not set to 1 again.
         session.update(Key(note, note_id="n1"), {"text": "second"})
         with session.transaction() as tx:
             tx.update(Key(note, note_id="n1"), {"text": "third"})
@@ -139,7 +115,7 @@ def test_a_partial_update_writes_a_version_and_makes_earlier_copies_stale(
 
 
 def test_a_blind_counter_makes_earlier_copies_stale_too(engine: "Engine") -> None:
-    """Elsewhere a counter raised by an update leaves the revision alone, and a stale save sets it back."""
+    """Bug: an update raises a counter but not the revision, so a stale save sets the counter back."""
     engine.create(app)
     with engine.session() as session:
         stale = session.save(User(user_id="u1", city="Turin"))
@@ -156,7 +132,7 @@ def test_a_blind_counter_makes_earlier_copies_stale_too(engine: "Engine") -> Non
 
 
 def test_a_new_entity_does_not_overwrite_an_item_without_revision(engine: "Engine") -> None:
-    """Elsewhere a new object asks only that no version is stored, and replaces an item written without one."""
+    """Bug: a new object only requires that no version is stored, so it replaces an item without a version."""
     engine.create(app)
     by_hand = {"PK": {"S": "USER#u1"}, "SK": {"S": "PROFILE"}, "user_id": {"S": "u1"}, "city": {"S": "Turin"}}
     engine.put(app, **by_hand)
@@ -173,8 +149,8 @@ def test_a_new_entity_does_not_overwrite_an_item_without_revision(engine: "Engin
 
 
 def test_a_save_after_somebody_deleted_it_does_not_bring_it_back(engine: "Engine", note: Any) -> None:
-    """Elsewhere "absent, or of my version" lets a stale object create the deleted item anew."""
-    table = app if note is Note else legacy
+    """Bug: the condition "absent, or of my version" lets a stale object create the deleted item again."""
+    table = table_of(note)
     with engine.session() as one, engine.session() as two:
         mine = one.save(note(note_id="n1", text="mine", owner_mail="a@x"))
         two.delete(Key(note, note_id="n1"))
@@ -192,7 +168,7 @@ def test_a_save_after_somebody_deleted_it_does_not_bring_it_back(engine: "Engine
 
 
 def test_an_update_of_what_is_not_there_leaves_no_ghost(engine: "Engine", note: Any) -> None:
-    """Elsewhere an update of a missing key stores an item of a few fields and no type."""
+    """Bug: an update of a missing key stores an item with a few fields and no type."""
     engine.create(app)
     with engine.session() as session:
         for key, change in (
@@ -206,8 +182,8 @@ def test_an_update_of_what_is_not_there_leaves_no_ghost(engine: "Engine", note: 
 
 
 def test_the_tenth_and_the_hundredth_version_are_newer_than_the_ninth(engine: "Engine", note: Any) -> None:
-    """Elsewhere ``v10_`` sorts before ``v9_``, and from the tenth version on the ninth is taken for the latest."""
-    table = app if note is Note else legacy
+    """Bug: ``v10_`` sorts before ``v9_``, so from the tenth version on the ninth is taken for the latest."""
+    table = table_of(note)
     with engine.session() as session:
         mine = session.save(note(note_id="n1", text="1"))
         for number in (*range(2, 13), 99, 100, 101):
@@ -224,7 +200,7 @@ def test_the_tenth_and_the_hundredth_version_are_newer_than_the_ninth(engine: "E
 
 
 def skip_to(engine: "Engine", table: Table, number: int) -> None:
-    """Let the latest copy say, by hand, that it has been saved that often."""
+    """Set the version number of the latest copy, by hand."""
     engine.client.update_item(
         TableName=engine.name(table.name),
         Key={"PK": {"S": "NOTE#n1"}, "SK": {"S": "v0_NOTE"}},
@@ -234,7 +210,7 @@ def skip_to(engine: "Engine", table: Table, number: int) -> None:
 
 
 def test_padded_version_numbers_sort_as_numbers_and_v0_stays_v0(engine: "Engine") -> None:
-    """Elsewhere padding is added later, and the latest copy is then looked for under another key."""
+    """Bug: padding is added later, and the latest copy is then looked up under another key."""
     table = Table("Padded")
 
     class Padded(Entity, table=table, pk="NOTE#{note_id}", sk="NOTE", versioned=True, version_padding=4):
@@ -268,7 +244,7 @@ def test_padded_version_numbers_sort_as_numbers_and_v0_stays_v0(engine: "Engine"
     ],
 )
 def test_a_template_that_cannot_be_kept_is_refused_when_the_class_is_declared(sk: str) -> None:
-    """Elsewhere a placeholder that is not understood stays as text, and every order overwrites the one before."""
+    """Bug: an unknown placeholder stays as text, so every order overwrites the one before."""
     table = Table("Orders")
     with pytest.raises(DeclarationError) as refused:
 
@@ -283,7 +259,7 @@ def test_a_template_that_cannot_be_kept_is_refused_when_the_class_is_declared(sk
 
 
 def test_padded_numbers_sort_as_numbers_and_refuse_what_would_not(engine: "Engine") -> None:
-    """Elsewhere -42 becomes ``000-42`` and a number too wide for its padding passes, and both sort wrong."""
+    """Bug: -42 becomes ``000-42``, and a number too wide for its padding is accepted; both sort wrong."""
     table = Table("Orders")
 
     class Order(Entity, table=table, pk="CUSTOMER#{customer}", sk="ORDER#{n:05d}"):
@@ -305,7 +281,7 @@ def test_padded_numbers_sort_as_numbers_and_refuse_what_would_not(engine: "Engin
 
 
 def test_an_error_names_what_failed_and_nothing_else(engine: "Engine") -> None:
-    """Elsewhere a taken key, a failed condition and a taken value are one error that names every unique field."""
+    """Bug: a taken key, a failed condition and a taken value are one error that names every unique field."""
     engine.create(app)
     with engine.session() as session:
         one = session.save(User(user_id="u1", email="a@x", phone="1"))
@@ -328,7 +304,7 @@ def test_an_error_names_what_failed_and_nothing_else(engine: "Engine") -> None:
 
 
 def test_the_culprit_of_a_block_is_named_wherever_it_stands(engine: "Engine") -> None:
-    """Elsewhere reasons come in an order of the library's own, and the first action is blamed for another's failure."""
+    """Bug: the reasons come in another order than the actions, so the wrong action is blamed."""
     engine.create(app)
     with engine.session() as session:
         other = session.save(User(user_id="u0", email="a@x"))

@@ -1,30 +1,16 @@
-"""KSUIDs as sort keys, on the document's own orders: order of creation, ranges of time, texts and bytes."""
+"""KSUIDs as sort keys, with the document's orders: order of creation, ranges of time, texts and bytes."""
 
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated, Any
 
 import pytest
+from orders_ksuid import IDS, Order, PackedOrder, orders, packed
 from pydantic import Field
 
-from dynaorm import Attribute, BinaryKey, Entity, Ksuid, KsuidMs, Table, ksuid_range, new_ksuid
+from dynaorm import Attribute, Entity, Ksuid, KsuidMs, Table, ksuid_range, new_ksuid
 
 if TYPE_CHECKING:
     from tests.story.conftest import Engine
-
-orders = Table("newSampleTable", type_attribute=None, revision_attribute=None, key_fields="in_key")
-packed = Table(
-    "PackedOrders",
-    sk=BinaryKey("SK"),
-    type_attribute=None,
-    revision_attribute=None,
-    key_fields="in_key",
-)
-
-
-class Order(Entity, table=orders, pk="ORDER#{order}", sk="ORDERID#{order_id}"):
-    order: str
-    order_id: Ksuid = Field(default_factory=Ksuid)
-    product: Annotated[str, Attribute("Product")]
 
 
 class TextOrder(Entity, table=orders, pk="TEXT#{order}", sk="ORDERID#{order_id}"):
@@ -39,19 +25,6 @@ class FineOrder(Entity, table=orders, pk="FINE#{order}", sk="ORDERID#{order_id}"
     product: Annotated[str, Attribute("Product")]
 
 
-class PackedOrder(Entity, table=packed, pk="ORDER#{order}", sk="{order_id}"):
-    order: str
-    order_id: Ksuid = Field(default_factory=Ksuid)
-    product: Annotated[str, Attribute("Product")]
-
-
-IDS = {
-    "Product1": "2S7pOaGwsooZHwQF9Cjb73DksHd",
-    "Product2": "2S7pOiNN24LzMKTLwGdXJuWehZ2",
-    "Product3": "2S7pOluIatWmAJkSExVUTtApxnA",
-    "Product4": "2S7pOuwiXwYHEMoUOS0FPyZH6CZ",
-    "Product5": "2S7pOvLtZakgY7sAT9AmCUyzBRv",
-}
 PRODUCTS = list(IDS)
 
 
@@ -60,7 +33,7 @@ def ksuid(product: str) -> Ksuid:
 
 
 def ordered(engine: "Engine", kind: Any, table: Table) -> None:
-    """Order 220 with its five products, saved in no order of theirs."""
+    """Order 220 with its five products, saved in random order."""
     engine.create(table)
     with engine.session() as session:
         for product in ("Product3", "Product5", "Product1", "Product4", "Product2"):

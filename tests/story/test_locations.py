@@ -1,45 +1,15 @@
-"""Hierarchies in a sort key: one declaration, and a query at every level that never leaks into a neighbour."""
+"""Hierarchies in a sort key: one declaration, and a query at every level that never returns items of a similar name."""
 
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from locations import LEVELS, Article, Place, locations
 
-from dynaorm import Entity, GlobalIndex, Index, Table
 from dynaorm.errors import UsageError
 
 if TYPE_CHECKING:
     from tests.story.conftest import Engine
 
-locations = Table(
-    "Locations",
-    indexes=[GlobalIndex("GSI1")],
-    type_attribute=None,
-    revision_attribute=None,
-    key_fields="in_key",
-)
-
-
-class Article(Entity, table=locations, pk="ARTICLE#{name}", sk="{country}-{state}-{city}"):
-    name: str
-    country: str
-    state: str
-    city: str
-
-
-class Place(
-    Entity, table=locations, pk="PLACES", sk="{country}#{region}#{state}#{county}#{city}#{neighborhood}"
-):
-    country: str
-    region: str
-    state: str
-    county: str
-    city: str
-    neighborhood: str
-    kind: str | None = None
-    by_kind = Index("GSI1", pk="KIND#{kind}", sk="{country}#{region}#{state}#{county}#{city}#{neighborhood}")
-
-
-LEVELS = ("country", "region", "state", "county", "city", "neighborhood")
 PLACES = [
     ("USA", "South", "TX", "Harris", "Houston", "Montrose"),
     ("USA", "South", "TX", "Harris", "Houston", "Heights"),
@@ -47,14 +17,14 @@ PLACES = [
     ("USA", "South", "TX", "Travis", "Austin", "Hyde Park"),
     ("USA", "South", "GA", "Fulton", "Atlanta", "Midtown"),
     ("USA", "West", "WA", "King", "Seattle", "Fremont"),
-    # Neighbours whose names go on from those above, or lack a letter of them.
+    # Names that begin with one of those above, or lack its last letter.
     ("US", "South", "TX", "Harris", "Houston", "Montrose"),
     ("USA", "Southwest", "TX", "Harris", "Houston", "Montrose"),
     ("USA", "South", "TXX", "Harris", "Houston", "Montrose"),
     ("USA", "South", "TX", "Harrison", "Houston", "Montrose"),
     ("USA", "South", "TX", "Harris", "Houston Heights", "Montrose"),
     ("USA", "South", "TX", "Harris", "Houston", "Montrose West"),
-    # And one whose own name holds the separator.
+    # A name that contains the separator.
     ("USA#South", "TX", "Harris", "Houston", "Montrose", "-"),
 ]
 
@@ -88,18 +58,15 @@ def articles(engine: "Engine") -> "Engine":
             ("US", "TX", "Houston"),
             ("USA-TX", "Houston", "-"),
         ]:
-            session.save(Article(name="lamp", country=country, state=state, city=city))
+            session.save(Article(name="lamp", country=country, state=state, city=city, left=1))
     engine.forget()
     return engine
 
 
 def test_the_keys_go_from_the_largest_place_to_the_smallest_and_hold_nothing_else(articles: "Engine") -> None:
+    sort_keys = ["US-TX-Houston", "USA%2DTX-Houston-%2D", "USA-TX-Austin", "USA-TX-Houston", "USA-WA-Seattle"]
     assert articles.raw(locations) == [
-        {"PK": {"S": "ARTICLE#lamp"}, "SK": {"S": "US-TX-Houston"}},
-        {"PK": {"S": "ARTICLE#lamp"}, "SK": {"S": "USA%2DTX-Houston-%2D"}},
-        {"PK": {"S": "ARTICLE#lamp"}, "SK": {"S": "USA-TX-Austin"}},
-        {"PK": {"S": "ARTICLE#lamp"}, "SK": {"S": "USA-TX-Houston"}},
-        {"PK": {"S": "ARTICLE#lamp"}, "SK": {"S": "USA-WA-Seattle"}},
+        {"PK": {"S": "ARTICLE#lamp"}, "SK": {"S": key}, "left": {"N": "1"}} for key in sort_keys
     ]
 
 

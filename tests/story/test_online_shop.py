@@ -1,13 +1,9 @@
-"""AWS's sample model "AnOnlineShop", mapped as published: every item it shows, and every way it is asked for them."""
+"""AWS's sample model "AnOnlineShop", mapped as published: every published item and access pattern."""
 
 from typing import TYPE_CHECKING, Any
 
 import pytest
-
-from dynaorm import Entity, Key, Session, detached, inspect
-from tests.story.online_shop import (
-    ENTITIES,
-    PUBLISHED,
+from online_shop import (
     Customer,
     Invoice,
     Order,
@@ -20,6 +16,9 @@ from tests.story.online_shop import (
     shop,
 )
 
+from dynaorm import Entity, Key, Session, detached, inspect
+from tests.story.online_shop import ENTITIES, PUBLISHED
+
 if TYPE_CHECKING:
     from tests.story.conftest import Engine
 
@@ -30,7 +29,7 @@ def in_key_order(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 @pytest.fixture
 def published(engine: "Engine") -> Session:
-    """A session on a table that AWS's own client filled with the published items."""
+    """A session on a table that AWS's client filled with the published items."""
     engine.create(shop)
     for item in PUBLISHED:
         engine.put(shop, **item)
@@ -167,7 +166,7 @@ def test_get_invoice_by_order_id(published: Session) -> None:
 
 
 def test_get_shipment_by_order_id(published: Session) -> None:
-    """The keys of the shipments' parts begin with ``shp#``, which is no shipment: ``sh#`` is."""
+    """The keys of the shipments' items begin with ``shp#``, those of shipments with ``sh#``."""
     found = published.query(Shipment, order_id="12345").all()
     assert [one.shipment_id for one in found] == ["88899", "98765"]
     assert found.requests == 1
@@ -219,7 +218,7 @@ def test_get_product_inventory_by_warehouse_id(published: Session) -> None:
 
 
 def test_get_invoice_by_customer_id_for_date_range(published: Session) -> None:
-    """The index holds order items under the same customer, one of them at the very time of the invoice."""
+    """The index holds order items under the same customer, one of them with the time of the invoice."""
     bought = published.query(Invoice.by_customer, customer_id="12345")
     found = bought.between(date=("2020-06-21T00:00:00", "2020-06-21T23:59:59")).all()
     assert [(type(one), one.invoice_id) for one in found] == [(Invoice, "55443")]

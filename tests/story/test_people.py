@@ -1,32 +1,15 @@
-"""Lexicographic order, on the names of the document: upper case before lower case, symbols and digits before both."""
+"""Lexicographic order, with the names of the document: upper case before lower case, symbols and digits before both."""
 
 from typing import TYPE_CHECKING, Annotated
 
 import pytest
+from people import NAMES, Person, Written, normalised, people
 
-from dynaorm import Attribute, Entity, InKey, Table
+from dynaorm import Entity, InKey, Table
 from dynaorm.errors import AlreadyExists, DeclarationError
 
 if TYPE_CHECKING:
     from tests.story.conftest import Engine
-
-people = Table("SampleTable", type_attribute=None, revision_attribute=None, key_fields="in_key")
-normalised = Table("Normalised", type_attribute=None, revision_attribute=None, key_fields="in_key")
-
-
-class Written(Entity, table=people, pk="{initial}", sk="{last_name}"):
-    initial: str
-    last_name: str
-    name: Annotated[str, Attribute("Name")]
-
-
-class Person(Entity, table=normalised, pk="{initial}", sk="{last_name:upper}"):
-    initial: str
-    last_name: Annotated[str, Attribute("LastName")]
-    name: Annotated[str, Attribute("Name")]
-
-
-NAMES = {"DeBrie": "Alex DeBrie", "Dean": "James Dean", "Dern": "Laura Dern"}
 
 
 def test_as_written_debrie_comes_before_dean(engine: "Engine") -> None:

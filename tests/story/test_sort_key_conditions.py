@@ -20,7 +20,7 @@ times = Table("Times", pk="pk", sk=NumberKey("epoch"), type_attribute=None, revi
 
 
 class Event(Entity, table=log):
-    """Both keys are the entity's own attributes, so no template is needed."""
+    """Both keys are fields of the entity, so no template is needed."""
 
     device_id: Annotated[str, Attribute("deviceID")]
     timestamp: int
@@ -51,7 +51,7 @@ AUGUST, SEPTEMBER, YEARS_AGO = epoch(2018, 8, 29, 12), epoch(2018, 9, 4, 1), epo
 
 
 def key_conditions(engine: "Engine") -> list[tuple[str, Any]]:
-    """What was asked of DynamoDB: each query's condition, with the names and values put in."""
+    """The key condition of each query that was sent, with its names and values filled in."""
     found = []
     for call in engine.calls:
         text = call.request["KeyConditionExpression"]
@@ -181,7 +181,7 @@ def words(engine: "Engine") -> "Engine":
         ("ge", "alpha", ["alpha", "alphabet", "beta", "beta_", "betax", "Ünder"]),
         ("between", ("Alpha", "beta"), ["Alpha", "alpha", "alphabet", "beta"]),
         ("begins_with", "alpha", ["alpha", "alphabet"]),
-        # Neither a wildcard nor a difference in case is seen in it.
+        # A pattern character has no special meaning, and case matters.
         ("begins_with", "beta_", ["beta_"]),
         ("begins_with", "ALPHA", []),
     ],

@@ -1,36 +1,19 @@
-"""A sparse index, on the document's six students: who has no enrollment is not in it, whatever way it was written."""
+"""A sparse index, with the document's six students: a student without enrollment is never in it."""
 
 from collections.abc import Callable
 from datetime import date
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import pytest
+from students import ROWS, Student, students
 
 from dynaorm import Attribute, Entity, F, GlobalIndex, Index, Key, Session, Table, any_of, detached
 
 if TYPE_CHECKING:
     from tests.story.conftest import Engine
 
-# As in the document: the index is keyed by the students' own attribute.
-plain = Table(
-    "Students",
-    pk="pk",
-    sk="sk",
-    indexes=[GlobalIndex("GSI-1", pk="enrollment", sk=None)],
-    type_attribute=None,
-    revision_attribute=None,
-)
-# And as usual: by attributes that are made up of several fields.
+# The usual layout: index keys that are made of several fields.
 app = Table("App", indexes=[GlobalIndex("GSI1")])
-
-
-class Student(Entity, table=plain, pk="{term}", sk="{course}#{student_id}"):
-    term: str
-    course: str
-    student_id: Annotated[str, Attribute("studentId")]
-    creation_date: Annotated[date, Attribute("creationDate")]
-    enrollment: date | None = None
-    by_enrollment = Index("GSI-1")
 
 
 class AppStudent(Entity, table=app, pk="TERM#{term}", sk="STUDENT#{course}#{student_id}"):
@@ -42,14 +25,6 @@ class AppStudent(Entity, table=app, pk="TERM#{term}", sk="STUDENT#{course}#{stud
     by_enrollment = Index("GSI1", pk="ENROLLED#{enrollment:%Y-%m}", sk="{enrollment}#{student_id}")
 
 
-ROWS = [
-    ("202#2023", "CourseA", "23552", "2020-03-23", "2020-03-23"),
-    ("202#2023", "CourseA", "48533", "2020-03-14", None),
-    ("202#2025", "CourseB", "98244", "2020-02-06", "2020-03-22"),
-    ("203#2025", "CourseB", "37134", "2020-05-04", None),
-    ("203#2025", "CourseA", "72442", "2020-01-08", "2020-02-12"),
-    ("203#2025", "CourseD", "23512", "2020-05-09", None),
-]
 ENROLLED = ["23552", "72442", "98244"]
 MAY = date(2020, 5, 10)
 
@@ -76,7 +51,7 @@ def key_of(one: Any) -> Key[Any]:
 def kind(request: pytest.FixtureRequest, engine: "Engine") -> Layout:
     """Either layout, with the document's students in its table."""
     found = request.param
-    table = plain if found is Student else app
+    table = students if found is Student else app
     engine.create(table)
     with engine.session() as session:
         for row in ROWS:
@@ -86,16 +61,16 @@ def kind(request: pytest.FixtureRequest, engine: "Engine") -> Layout:
 
 
 def in_index(engine: "Engine", kind: Layout) -> list[str]:
-    """Who is in the index, asked of DynamoDB itself."""
-    table = plain if kind is Student else app
+    """The students in the index, read with AWS's client."""
+    table = students if kind is Student else app
     (name,) = table.indexes
     items = engine.client.scan(TableName=engine.name(table.name), IndexName=name)["Items"]
     return sorted(item["studentId"]["S"] for item in items)
 
 
 def index_attributes(engine: "Engine", kind: Layout, student_id: str) -> dict[str, str]:
-    """The index keys of one student's item, as stored."""
-    table = plain if kind is Student else app
+    """The stored index keys of one student."""
+    table = students if kind is Student else app
     names = {key.name for index in table.indexes.values() for key in (*getattr(index, "pk", ()), *index.sk)}
     (item,) = [one for one in engine.raw(table) if one["studentId"]["S"] == student_id]
     return {name: item[name]["S"] for name in sorted(names) if name in item}
@@ -105,7 +80,7 @@ def index_attributes(engine: "Engine", kind: Layout, student_id: str) -> dict[st
 
 
 def test_the_items_are_the_documents_and_an_absent_enrollment_is_no_attribute(engine: "Engine") -> None:
-    engine.create(plain)
+    engine.create(students)
     with engine.session() as session:
         for row in ROWS:
             session.save(student(Student, row))
@@ -121,7 +96,7 @@ def test_the_items_are_the_documents_and_an_absent_enrollment_is_no_attribute(en
         }
         for term, course, student_id, created, enrolled in ROWS
     ]
-    assert engine.raw(plain) == sorted(expected, key=lambda item: (item["pk"]["S"], item["sk"]["S"]))
+    assert engine.raw(students) == sorted(expected, key=lambda item: (item["pk"]["S"], item["sk"]["S"]))
 
 
 def test_of_six_students_three_are_in_the_index(engine: "Engine", kind: Layout) -> None:

@@ -1,8 +1,8 @@
-"""Whatever is done in whatever order, the table holds what a model in plain Python says, to the last attribute.
+"""After any sequence of operations, the table holds exactly the items of a model in plain Python.
 
-After every step all raw items are compared with those the model renders by itself: one guard per live value and one
-live owner per guard, the latest copy equal to the newest version, versions dense, index keys as the fields say. An
-operation that is refused must leave the table and every object as they were.
+After every step, all raw items are compared with those of the model: one guard per live value and one live owner per
+guard, the latest copy equal to the newest version, versions without gaps, index keys as the fields say. An operation
+that is refused must leave the table and every object as they were.
 """
 
 from typing import Any
@@ -58,11 +58,11 @@ FAULTS = st.sampled_from(
 )
 COUNTERS: dict[type[Entity], str] = {User: "visits", Login: "hits"}
 BLIND: dict[type[Entity], set[str]] = {User: set(), Document: set(), Audit: {"note"}, Login: {"hits"}}
-"""Fields that an update by key changes without looking: nothing is derived from them."""
+"""Fields that an update by key changes without a read, because nothing is derived from them."""
 
 
 class Machine(Bench):
-    """What users do."""
+    """The operations of users."""
 
     @initialize()
     def begin(self) -> None:
@@ -177,7 +177,7 @@ class Machine(Bench):
 
     @staticmethod
     def reads(kind: type[Entity], changes: Values) -> bool:
-        """Whether an update by key has to look first; others are sent whatever is stored."""
+        """Whether an update by key needs a read. Otherwise it is sent, whatever is stored."""
         return bool(changes.keys() - BLIND[kind])
 
     @rule(pick=PICK, data=st.data(), fault=FAULTS)

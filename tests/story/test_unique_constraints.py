@@ -1,4 +1,4 @@
-"""Unique user names and e-mail addresses by transaction: AWS's article, row by row, on its own data."""
+"""Unique user names and e-mail addresses by transaction: AWS's article, item by item, with its own data."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from dynaorm.errors import AlreadyExists, StaleEntity, TokenReused, UniqueViolat
 if TYPE_CHECKING:
     from tests.story.conftest import Engine
 
-# The article's layout: a partition key and nothing else, items without bookkeeping attributes.
+# The article's layout: a partition key only, and items without type and revision.
 published = Table("User", pk="pk", sk=None, type_attribute=None, revision_attribute=None)
 app = Table("App")
 
@@ -85,7 +85,7 @@ def in_default_layout(row: dict[str, str]) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True)
 class Layout:
-    """A table, its class, and what a row of the article becomes there: item, e-mail guard, user name guard."""
+    """A table, its class, and the items of one row of the article in it: user, e-mail guard, user name guard."""
 
     table: Table
     entity: Any
@@ -108,7 +108,7 @@ class Layout:
         return key
 
     def all(self, *rows: dict[str, str]) -> list[dict[str, Any]]:
-        """What a scan gives, in the order of the partition keys."""
+        """The result of a scan, in the order of the partition keys."""
         items = [item for row in rows for item in self.stored(row)]
         return sorted(items, key=lambda item: str(item[self.table.pk.name]))
 
@@ -321,7 +321,7 @@ def test_deletion_removes_the_user_and_both_guards_in_one_transaction(
         session.save(bobby)
         engine.forget()
         session.delete(bobby if by == "entity" else layout.key(BOBBY))
-        # By key it has to be read first: only the stored item tells which values to give up.
+        # By key it must be read first: only the stored item tells which values to release.
         assert engine.operations == (["GetItem"] if by == "key" else []) + ["TransactWriteItems"]
         assert engine.sent(layout.table) == [
             ("Delete", layout.partition(BOBBY)),

@@ -1,37 +1,22 @@
-"""The article's other cases: guards in a table of their own, and the items as AWS published them, without owners."""
+"""The article's other cases: guard items in another table, and guard items without owners, as AWS published them."""
 
 from typing import TYPE_CHECKING, Annotated, Any
 
 import pytest
+from bobby_tables import User
+from bobby_tables import users as published
+from two_tables import User as Guarded
+from two_tables import guards
+from two_tables import users as data
 
-from dynaorm import Attribute, Entity, Key, Table, Unique
+from dynaorm import Entity, Key, Table, Unique
 from dynaorm.errors import OwnerUnknown, UniqueViolation
 
 if TYPE_CHECKING:
     from tests.story.conftest import Engine
 
-published = Table("User", pk="pk", sk=None, type_attribute=None, revision_attribute=None)
-
-guards = Table("UserGuards", pk="pk", sk=None)
-data = Table("UserData", pk="pk", sk=None, type_attribute=None, revision_attribute=None, guard_table=guards)
-
 app_guards = Table("AppGuards")
 app = Table("App", guard_table=app_guards)
-
-
-class User(Entity, table=published, pk="{pk}"):
-    pk: str
-    user_name: Annotated[str, Unique(), Attribute("userName")]
-    email: Annotated[str, Unique()]
-    full_name: Annotated[str, Attribute("fullName")]
-    phone_number: Annotated[str, Attribute("phoneNumber")]
-
-
-class Guarded(Entity, table=data, pk="{pk}"):
-    pk: str
-    user_name: Annotated[str, Unique(), Attribute("userName")]
-    email: Annotated[str, Unique()]
-    full_name: Annotated[str, Attribute("fullName")]
 
 
 class AppGuarded(Entity, table=app, pk="USER#{user_id}", sk="PROFILE", name="User"):
@@ -63,8 +48,8 @@ def row(pk: str, user_name: str, email: str, full_name: str) -> dict[str, Any]:
 
 
 def guard(engine: "Engine", key: str, owner: str) -> dict[str, Any]:
-    """A guard in a table of its own names the owner's declared table too: two tables may use the same keys."""
-    return {"pk": {"S": key}, "owner": {"M": {"table": {"S": "UserData"}, "pk": {"S": owner}}}}
+    """A guard in another table also names the owner's declared table, because two tables may use the same keys."""
+    return {"pk": {"S": key}, "owner": {"M": {"table": {"S": "User"}, "pk": {"S": owner}}}}
 
 
 BOBBY_ROW = row(BOBBY, "btables", "bobby.tables@gmail.com", "Bobby Tables")
@@ -79,7 +64,7 @@ def test_with_two_tables_the_user_is_in_one_and_the_guards_in_the_other(engine: 
         tx.save(bobby())
     assert engine.operations == ["TransactWriteItems"]
     tables = [action["Put"]["TableName"] for action in engine.calls[0].request["TransactItems"]]
-    assert tables == [engine.name("UserData"), engine.name("UserGuards"), engine.name("UserGuards")]
+    assert tables == [engine.name("User"), engine.name("UserGuards"), engine.name("UserGuards")]
     assert engine.raw(data) == [BOBBY_ROW]
     assert engine.raw(guards) == [
         guard(engine, "email#bobby.tables@gmail.com", BOBBY),
@@ -156,7 +141,7 @@ def test_with_two_tables_of_the_default_layout_the_guard_repeats_its_key_as_sort
 
 
 def publish(engine: "Engine") -> None:
-    """Bobby's three items, put by hand as in the article: its guards name no owner."""
+    """Bobby's three items, put by hand as in the article: the guards name no owner."""
     engine.create(published)
     engine.put(published, **BOBBY_ROW, phoneNumber={"S": "+1-202-555-0124"})
     engine.put(published, pk={"S": "userName#btables"})
@@ -214,7 +199,7 @@ def test_a_guard_written_by_hand_cannot_tell_whose_value_it_is(engine: "Engine")
 
 
 def test_a_missing_guard_of_a_published_user_is_released_as_nothing(engine: "Engine") -> None:
-    """The article's first listing of Bobby has something illegible where ``userName#btables`` belongs."""
+    """In the article's first listing of Bobby, the place of ``userName#btables`` is illegible."""
     publish(engine)
     engine.client.delete_item(TableName=engine.name("User"), Key={"pk": {"S": "userName#btables"}})
     with engine.session() as session:

@@ -1,6 +1,6 @@
-"""Whatever a value is, it is sent where values belong, and is in no expression, and in no line of the log.
+"""Values are sent only where values belong: never in an expression, and never in a line of the log.
 
-Secrets are put in every place a value can come to stand in: keys, fields, sets, maps, documents, conditions, updates,
+Secrets are put in every place where a value can stand: keys, fields, sets, maps, documents, conditions, updates,
 filters, key conditions, unique values, version items, expired entities, cursors, errors.
 """
 
@@ -68,7 +68,7 @@ class Login(Entity, table=app, pk="LOGIN#{name}", sk="L"):
 
 
 SECRETS = st.text("QWXYZ", min_size=10, max_size=12)
-"""Texts that no name, sentence or expression of anybody's holds."""
+"""Texts that occur in no name, sentence or expression."""
 
 
 def user(secret: str, **fields: Any) -> User:
@@ -175,7 +175,7 @@ def test_no_secret_is_in_an_expression_or_in_the_log(
     session = Session(transport=wire, clock=FakeClock(), retry=Retry(attempts=3))
     outcomes = [outcome(work) for several in (writes, reads) for work in several(session, secret)]
     assert fault is not None or outcomes.count("ok") == 24
-    # The foreign guard of a value: what is left alone is logged, and so is what nobody understands.
+    # A guard that belongs to somebody else, and an item of no class: both are logged.
     stranger = {"PK": {"S": f"USER#{secret}"}, "SK": {"S": f"U#{secret}"}, "_type": {"S": secret}}
     strict.call(Call("PutItem", {"TableName": "values", "Item": stranger}))
     assert session.query(User, name=secret).all() == []

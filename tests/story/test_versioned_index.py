@@ -1,4 +1,4 @@
-"""An index of a versioned class lists the latest copies, and nothing else of what lies beside them."""
+"""An index of a versioned class lists the latest copies only."""
 
 from typing import Annotated
 
@@ -31,7 +31,7 @@ def test_an_index_lists_latest_copies_alone(engine: Engine) -> None:
     assert all(
         "GSI1PK" not in item for item in engine.raw(app) if item["SK"]["S"].startswith(("v1", "v2", "v3"))
     )
-    # Keyed by the table's own keys, an index holds versions, guards and tombstones, too.
+    # An index with the table's own keys also holds versions, guards and tombstones.
     session.delete(moved)
     assert [audit.equipment for audit in session.query(Audit.everywhere)] == ["1", "3"]
     assert [key.fields for key in session.scan(Audit).keys().all()] == [

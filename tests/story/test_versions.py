@@ -1,4 +1,4 @@
-"""Version control by sort key prefix: the audits of Equipment_1 and of its parts, item by item."""
+"""Version control with sort key prefixes: the audits of Equipment_1 and of its parts, item by item."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -49,7 +49,7 @@ AUDITS = (("Liz", "pass"), ("Sue", "fail: valve"), ("Ann", "pass"))
 
 @dataclass(frozen=True)
 class Layout:
-    """A table and its two classes; ``bookkeeping`` and ``typed`` are what its items hold beside the audit."""
+    """A table and its two classes. ``bookkeeping`` and ``typed`` are the attributes its items have beside the audit."""
 
     table: Table
     audit: Any
@@ -95,7 +95,7 @@ def layout(request: pytest.FixtureRequest, engine: "Engine") -> Layout:
 
 
 def hold_audits(engine: "Engine", layout: Layout) -> None:
-    """The three audits of Equipment_1, by three auditors, an hour apart, each in a session of their own."""
+    """The three audits of Equipment_1, by three auditors, an hour apart, each in its own session."""
     for auditor, result in AUDITS:
         with engine.session() as session:
             audit = session.get(layout.key)
@@ -109,7 +109,7 @@ def hold_audits(engine: "Engine", layout: Layout) -> None:
 
 
 def query(engine: "Engine", table: Table, partition: str, prefix: str) -> list[dict[str, Any]]:
-    """AWS's own client: everything under a partition key whose sort key begins with a prefix, in one query."""
+    """Everything under a partition key whose sort key has a prefix, in one query with AWS's client."""
     pages = engine.client.query(
         TableName=engine.name(table.name),
         KeyConditionExpression=f"{table.pk.name} = :p AND begins_with({table.keys[1].name}, :s)",

@@ -1,4 +1,4 @@
-"""Runs an example as ``python examples/x.py`` does, and verifies its tables before they are gone."""
+"""Runs an example as ``python examples/x.py`` does, and verifies its tables before they are deleted."""
 
 import runpy
 import sys
@@ -11,7 +11,7 @@ close = Session.close
 
 
 def closing(session: Session) -> None:
-    """What the example does last: nothing may be wrong with its tables as it left them."""
+    """Verify the tables when the example closes its session: nothing may be wrong with them."""
     main: Any = sys.modules["__main__"]
     tables = [one for one in vars(main).values() if isinstance(one, Table)]
     findings = [str(one) for one in session.verify(*tables)]
@@ -21,7 +21,7 @@ def closing(session: Session) -> None:
 
 
 def main(path: str) -> None:
-    Session.close = closing  # type: ignore[method-assign,assignment]  # the example stays as it is
+    Session.close = closing  # type: ignore[method-assign,assignment]  # the example is run unchanged
     sys.path.insert(0, str(Path(path).parent))
     runpy.run_path(path, run_name="__main__")
 

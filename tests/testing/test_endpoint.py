@@ -7,7 +7,7 @@ import pytest
 
 from dynaorm.errors import UsageError
 from dynaorm.flow.protocol.call import Call
-from dynaorm.session.settings_async import close_async_transport
+from dynaorm.session.settings import close_async_transport
 from dynaorm.testing.endpoint import async_transport_to, transport_to
 from dynaorm.transport.direct.async_transport import AsyncDirectTransport
 from dynaorm.transport.direct.transport import DirectTransport

@@ -1,6 +1,6 @@
-"""The torture test as a command: ``python -m tests.torture --seconds 60 --processes 4 --seed 7``.
+"""The command of the torture test: ``python -m tests.torture --seconds 60 --processes 4 --seed 7``.
 
-It exits with 1, and the evidence, when any promise was broken. The journals stay in ``--journals``.
+If a promise was broken, it prints the evidence and exits with 1. The journals stay in ``--journals``.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Runs the processes of a torture test, kills some and replaces those that ended, and then lets the checkers decide."""
+"""Runs the processes of a torture test, kills some, replaces those that ended, and then runs the checkers."""
 
 import os
 import subprocess
@@ -25,22 +25,22 @@ from tests.torture.worker import Orders as WorkerOrders
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 120.0
-"""Seconds that a process may take to begin, and to end when it is told to."""
+"""Seconds in which a process must start, and must end when it is asked to."""
 PAUSE = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What a run is like.
+    """The settings of a run.
 
     Attributes:
         folder: where the journals are kept.
         seconds: how long the processes work.
         processes: how many work at a time.
-        seed: decides what they draw, and who is killed when.
-        epoch: seconds after which all go on to entities that were never stored.
+        seed: decides what they draw, and which process is killed when.
+        epoch: seconds after which all processes go on to entities that were never stored.
         kill_every: seconds between two kills, on average.
-        endpoint: of a DynamoDB that runs; without it a ministack is started.
+        endpoint: a running DynamoDB; without it, a ministack is started.
     """
 
     folder: Path
@@ -54,12 +54,12 @@ class Settings:
 
 @dataclass
 class Outcome:
-    """What came of a run.
+    """The result of a run.
 
     Attributes:
         run: table and journals.
-        orders: how the search for an order went.
-        violations: everything that is wrong; none if the run is sound.
+        orders: the result of the search for an order.
+        violations: everything that is wrong.
         ends: how processes ended: ``finished``, ``killed``, ``crashed`` on purpose, or ``failed``.
         seconds: of work, and of checking.
     """
@@ -72,7 +72,7 @@ class Outcome:
 
 
 class Crew:
-    """The processes that work, each place taken anew when its process ends.
+    """The processes at work. When one ends, another takes its place.
 
     Args:
         settings: of the run.
@@ -87,15 +87,15 @@ class Crew:
         self._where = (endpoint, table)
         self._chance = Random(settings.seed)
         self._killed: set[int] = set()
-        # Names become revisions and tokens, which DynamoDB remembers for longer than a run.
+        # Names become revisions and tokens, and DynamoDB remembers tokens for longer than a run.
         self._mark = uuid.uuid4().hex[:6]
         self._numbers: Counter[int] = Counter()
         self._working: dict[int, tuple[str, subprocess.Popen[bytes]]] = {}
 
     def work(self) -> None:
-        """Let all work until the time is over, killing one now and then, and one at the least.
+        """Let all processes work until the time is over, and kill one now and then, at least one.
 
-        Time counts from when all are at work.
+        The time starts when all are at work.
         """
         for place in range(1, self._settings.processes + 1):
             self._start(place)
@@ -114,7 +114,7 @@ class Crew:
             self._ended(place)
 
     def _await(self, place: int) -> None:
-        """Wait until a process works: nobody learns anything from the death of one that has not begun."""
+        """Wait until a process works: killing one that has not begun would test nothing."""
         name, process = self._working[place]
         journal = self._settings.folder / f"{name}.jsonl"
         for _ in range(round(PATIENCE / PAUSE)):
@@ -123,7 +123,7 @@ class Crew:
             self._wait(process, PAUSE)
 
     def _watch(self, place: int, pause: float, *, kill: bool) -> None:
-        """Wait for a process to end, and see to it that it does; then take every place anew that is empty."""
+        """Wait for a process to end, and kill it if it does not. Then fill every empty place."""
         _, process = self._working[place]
         if not self._wait(process, pause) and kill:
             self._await(place)
@@ -142,7 +142,7 @@ class Crew:
         return True
 
     def close(self) -> None:
-        """End whoever still works."""
+        """End all processes that still work."""
         for _, process in self._working.values():
             process.kill()
             process.wait()
@@ -202,7 +202,7 @@ def torture(settings: Settings) -> Outcome:
 
 
 def check(run: Run) -> Outcome:
-    """Every invariant of a finished run."""
+    """Check every invariant of a finished run."""
     orders = check_orders(run)
     violations = [*check_table(run.table), *check_history(run), *orders.violations]
     violations += [
@@ -217,7 +217,7 @@ def _ministack() -> Ministack:
 
 @contextmanager
 def _credentials() -> Iterator[None]:
-    """Credentials that open nothing, for this process and its children, unless there are some."""
+    """Set fake credentials for this process and its children, unless there are some."""
     given = {"AWS_ACCESS_KEY_ID": "testing", "AWS_SECRET_ACCESS_KEY": "testing"}
     missing = {name: value for name, value in given.items() if name not in os.environ}
     os.environ.update(missing)

@@ -1,4 +1,4 @@
-"""The invariants of the table itself: each a function of the raw items that gives every violation, with evidence."""
+"""The invariants of the table: each is a function of the raw items that returns every violation, with evidence."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
@@ -11,7 +11,7 @@ from tests.torture.table import HIDDEN, Item, Snapshot, Stored
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """One broken promise: which, of what, and what shows it."""
+    """One broken promise: its name, the item or entity, and the evidence."""
 
     invariant: str
     subject: str
@@ -31,7 +31,7 @@ def nothing_is_a_stranger(table: Snapshot) -> Iterator[Violation]:
 
 
 def keys_follow_from_fields(table: Snapshot) -> Iterator[Violation]:
-    """Primary and index keys are what the fields render to; what is in no index has no index key."""
+    """Primary and index keys are what the fields render to. An item that is not in an index has no key of it."""
     for stored in (*table.entities.values(), *table.versions.values()):
         expected = _keys(stored)
         found = {name: stored.item[name] for name in ("PK", "SK", "GSI1PK", "GSI1SK") if name in stored.item}
@@ -40,7 +40,7 @@ def keys_follow_from_fields(table: Snapshot) -> Iterator[Violation]:
 
 
 def every_value_is_guarded(table: Snapshot) -> Iterator[Violation]:
-    """A unique value of a live entity has its guard item."""
+    """Every unique value of a live entity has its guard item."""
     for entity in table.entities.values():
         for text in _claimed(entity):
             if text not in table.guards:
@@ -48,7 +48,7 @@ def every_value_is_guarded(table: Snapshot) -> Iterator[Violation]:
 
 
 def every_guard_has_its_owner(table: Snapshot) -> Iterator[Violation]:
-    """A guard item names a live entity that has the value, and holds nothing else."""
+    """Every guard item names a live entity that has the value, and holds nothing else."""
     owners = {_frozen(entity.item): entity for entity in table.entities.values()}
     for text, guard in table.guards.items():
         owner = guard.get("owner", {}).get("M", {})
@@ -70,7 +70,7 @@ def no_value_has_two_owners(table: Snapshot) -> Iterator[Violation]:
 
 
 def versions_are_dense(table: Snapshot) -> Iterator[Violation]:
-    """The versions of a document are numbered 1, 2, …, up to the number that its latest copy or tombstone bears."""
+    """The versions of a document are numbered 1, 2, …, up to the number in its latest copy or tombstone."""
     numbers: defaultdict[str, set[int]] = defaultdict(set)
     for name, number in table.versions:
         numbers[name].add(number)
@@ -83,7 +83,7 @@ def versions_are_dense(table: Snapshot) -> Iterator[Violation]:
 
 
 def the_latest_copy_is_the_newest_version(table: Snapshot) -> Iterator[Violation]:
-    """A live document equals its newest version, but for type, index keys and sort key."""
+    """A live document equals its newest version, except for type, index keys and sort key."""
     for name, entity in table.entities.items():
         newest = table.versions.get((name, entity.version))
         if newest is not None and _content(newest) != _content(entity):
@@ -92,7 +92,7 @@ def the_latest_copy_is_the_newest_version(table: Snapshot) -> Iterator[Violation
 
 
 def totals_add_up(table: Snapshot) -> Iterator[Violation]:
-    """A group's totals are those of its active memberships, and where there are some, there is the group."""
+    """The totals of a group are those of its active memberships. If there are some, the group exists."""
     sums: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0])
     for entity in table.entities.values():
         values = entity.values or {}
@@ -132,7 +132,7 @@ def _claimed(entity: Stored) -> set[str]:
 
 
 def _frozen(item: Item) -> tuple[tuple[str, Any], ...]:
-    """A primary key as it can be looked up."""
+    """A primary key that can be used in a dict."""
     return tuple((name, item[name].get("S")) for name in ("PK", "SK"))
 
 
@@ -142,7 +142,7 @@ def _content(stored: Stored) -> dict[str, Mapping[str, Any]]:
 
 
 def _keys(stored: Stored) -> dict[str, Mapping[str, Any]]:
-    """The keys of an item, as the declarations in ``entities`` say."""
+    """The keys of an item, as declared in ``entities``."""
     values = stored.values or {}
     kind = kind_of(stored.name)
     partition, sort = (

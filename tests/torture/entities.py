@@ -1,7 +1,7 @@
-"""What the torture test stores: a few classes, and the small pools of keys and values that every process fights for.
+"""The entities of the torture test: a few classes, and small pools of keys and values for which the processes compete.
 
-Every name and value carries the epoch in which it is used (``"3-1"``, ``"a@3"``): a new epoch begins with nothing
-stored, so that the history of each entity stays short enough to be searched.
+Every name and value contains the epoch in which it is used (``"3-1"``, ``"a@3"``). A new epoch begins with nothing
+stored, so that the history of each entity stays short enough for the search.
 """
 
 from collections.abc import Mapping
@@ -88,7 +88,7 @@ BADGES: Final = ("p", "q", None)
 
 
 def name_of(kind: str, fields: Mapping[str, Any]) -> str:
-    """An entity's name in journals and evidence: ``"Membership 3-g/1"``."""
+    """The name of an entity in journals and evidence: ``"Membership 3-g/1"``."""
     return f"{kind} {'/'.join(str(fields[name]) for name in KEYS[kind])}"
 
 
@@ -105,7 +105,7 @@ def kind_of(name: str) -> str:
 
 
 def fields_of(name: str) -> dict[str, str]:
-    """The key fields that a name was made of."""
+    """The key fields in a name."""
     kind, _, values = name.partition(" ")
     return dict(zip(KEYS[kind], values.split("/"), strict=True))
 
@@ -115,7 +115,7 @@ def key_of(name: str) -> Key[Any]:
 
 
 def family_of(name: str) -> tuple[str, str]:
-    """What can be written together, or claim the same values: a kind of entity in one epoch. Members are of groups."""
+    """The family of an entity, a kind and an epoch: its entities can be written together, or claim the same values."""
     kind, _, values = name.partition(" ")
     return "Group" if kind == "Membership" else kind, values.partition("-")[0]
 
@@ -126,7 +126,7 @@ def shown(entity: Entity) -> dict[str, Any]:
 
 
 def claims(kind: str, values: Mapping[str, Any]) -> dict[str, str]:
-    """The unique values that an entity has: constraint to the text of its guard's key. None claims nothing."""
+    """The unique values of an entity: constraint to the text of the guard's key. None claims nothing."""
     found: dict[str, str] = {}
     for constraint, fields in UNIQUE[kind].items():
         parts = [values.get(name) for name in fields]

@@ -1,4 +1,4 @@
-"""The invariants of table and journals together: what was acknowledged is there, and what was refused is not."""
+"""The invariants of table and journals together: acknowledged writes are there, and refused ones are not."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -17,16 +17,16 @@ EXPECTED: Final = frozenset(
         "Throttled", "Unreachable", "NotInEffect",
     }
 )  # fmt: skip
-"""What may refuse an operation of the torture test; anything else is a fault by itself."""
+"""The errors that may refuse an operation of the torture test. Any other error is a violation."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """Everything there is to check: the table at the end, and what every process wrote down.
+    """Everything that is checked: the table at the end, and the journals.
 
     Attributes:
-        table: at the end, when no process was left.
-        records: every operation, in the order of their begins.
+        table: when all processes have ended.
+        records: every operation, in the order in which they began.
     """
 
     table: Snapshot
@@ -38,7 +38,7 @@ class Run:
 
     @cached_property
     def seen(self) -> Mapping[str, str]:
-        """Every operation of which a revision was seen, in the table or by another operation, and where first."""
+        """Every operation whose revision was seen, in the table or by another operation, and where first."""
         found: dict[str, str] = {}
         for revision, where in self._revisions():
             found.setdefault(operation_of(revision), where)
@@ -58,7 +58,7 @@ class Run:
 
     @cached_property
     def writes(self) -> Mapping[str, Sequence[tuple[Record, Effect]]]:
-        """For each entity the writes that were not refused, in the order of their begins."""
+        """For each entity the writes that were not refused, in the order in which they began."""
         found: defaultdict[str, list[tuple[Record, Effect]]] = defaultdict(list)
         for record in self.records:
             if record.may_have_written:
@@ -75,21 +75,21 @@ Invariant: TypeAlias = Callable[[Run], Iterator[Violation]]
 
 
 def refusals_are_expected(run: Run) -> Iterator[Violation]:
-    """No operation ends with an error that nothing in the run accounts for."""
+    """No operation ends with an error that the run does not account for."""
     for record in run.records:
         if record.outcome == REFUSED and record.error not in EXPECTED:
             yield Violation("refusals are expected", record.id, str(record))
 
 
 def what_was_refused_left_no_trace(run: Run) -> Iterator[Violation]:
-    """No revision of a refused operation was ever stored or seen."""
+    """The revision of a refused operation was never stored or seen."""
     for record in run.records:
         if record.outcome == REFUSED and record.id in run.seen:
             yield Violation("what was refused left no trace", str(record), run.seen[record.id])
 
 
 def every_item_has_its_writer(run: Run) -> Iterator[Violation]:
-    """Every revision in the table is that of an operation that was to write this entity, or to count in it."""
+    """Every revision in the table belongs to an operation that was to write this entity, or to count in it."""
     for stored in run.table.all_stored():
         record = run.by_id.get(operation_of(stored.revision))
         if record is None or stored.name not in {*_written_by(record)}:
@@ -97,7 +97,7 @@ def every_item_has_its_writer(run: Run) -> Iterator[Violation]:
 
 
 def what_was_acknowledged_is_there(run: Run) -> Iterator[Violation]:
-    """An acknowledged write is in the table, or another write of the entity may have come after it."""
+    """An acknowledged write is in the table, unless another write of the entity may have come after it."""
     for record, effect in _lost(run):
         if record.outcome == ACKNOWLEDGED:
             said = _said(run, effect.on)
@@ -113,7 +113,7 @@ def writes_are_whole(run: Run) -> Iterator[Violation]:
 
 
 def no_revision_has_two_successors(run: Run) -> Iterator[Violation]:
-    """Of all writes under one revision at most one happened."""
+    """Of all writes under one revision, at most one happened."""
     bases: defaultdict[tuple[str, str], list[Record]] = defaultdict(list)
     for name, writes in run.writes.items():
         for record, effect in writes:
@@ -127,7 +127,7 @@ def no_revision_has_two_successors(run: Run) -> Iterator[Violation]:
 
 
 def versions_are_the_history(run: Run) -> Iterator[Violation]:
-    """Every version that an operation returned is stored as it said; a version never changes."""
+    """Every version that an operation returned is stored as returned. A version never changes."""
     for record in run.records:
         for result in record.results:
             if kind_of(result.on) != VERSIONED or result.version is None or result.values is None:
@@ -139,7 +139,7 @@ def versions_are_the_history(run: Run) -> Iterator[Violation]:
 
 
 def no_write_made_two_versions(run: Run) -> Iterator[Violation]:
-    """Every version of a document was written by an operation of its own."""
+    """Every version of a document was written by a different operation."""
     writers: defaultdict[tuple[str, str], list[Stored]] = defaultdict(list)
     for (name, _), stored in run.table.versions.items():
         writers[name, operation_of(stored.revision)].append(stored)
@@ -150,7 +150,7 @@ def no_write_made_two_versions(run: Run) -> Iterator[Violation]:
 
 
 def refusals_change_no_object(run: Run) -> Iterator[Violation]:
-    """An entity object is after a refusal what it was before."""
+    """After a refusal, an entity object is what it was before."""
     for record in run.records:
         if record.changed:
             yield Violation("refusals change no object", str(record), ", ".join(record.changed))
@@ -182,7 +182,7 @@ def _written_by(record: Record) -> Iterable[str]:
 
 
 def _lost(run: Run) -> Iterator[tuple[Record, Effect]]:
-    """Writes that happened, and of which nothing is left though nothing came after them."""
+    """Writes that happened, of which nothing is left, although no other write came after them."""
     for name, writes in run.writes.items():
         last = run.table.entities.get(name)
         holder = None if last is None else run.by_id.get(operation_of(last.revision))
@@ -202,7 +202,7 @@ def _is_left(record: Record, effect: Effect, holder: Record | None, last: Stored
 
 
 def _excused(record: Record, effect: Effect) -> bool:
-    """A plain delete that found nothing, after an attempt without an answer, did nothing."""
+    """Whether a plain delete that found nothing, after an attempt without an answer, did nothing."""
     return effect.do == "delete" and record.unanswered
 
 
@@ -211,7 +211,7 @@ def _may_follow(other: tuple[Record, Effect], record: Record, effect: Effect) ->
 
 
 def _explains(followers: Sequence[tuple[Record, Effect]], holder: Record | None, last: Stored | None) -> bool:
-    """Whether what is stored at the end may come from a write after the one in question."""
+    """Whether the item that is stored at the end may come from a later write than this one."""
     if last is None:
         return any(effect.do == "delete" for _, effect in followers)
     if kind_of(last.name) == "Group":

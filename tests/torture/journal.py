@@ -1,9 +1,9 @@
-"""What every process writes down: one line before an operation is sent, and one after.
+"""The journal of a process: one line before an operation is sent, and one after.
 
-A line is on its way to the disk (in one ``write``) before the request is on its way to DynamoDB, so that an operation
-whose process is killed is known to have begun. Times are of ``time.monotonic_ns``, which all processes of a machine
-share. The revision of whatever an operation writes names the operation: ``a1b2c3.2.1-17-3`` is the third
-identifier that operation 17 of process 2.1 of the run a1b2c3 drew.
+A line is written (in one ``write``) before the request is sent, so that an operation whose process is killed is known
+to have begun. Times are of ``time.monotonic_ns``, which all processes of a machine share. The revision of whatever an
+operation writes names the operation: ``a1b2c3.2.1-17-3`` is the third identifier that operation 17 of process 2.1 of
+the run a1b2c3 drew.
 """
 
 import json
@@ -23,18 +23,18 @@ READS: Final = frozenset({"read", "find", "read version", "check"})
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What an operation is to do to one entity.
+    """The intended effect of an operation on one entity.
 
     Attributes:
         on: the entity's name.
         do: ``insert``, ``save``, ``replace``, ``change``, ``restore``, ``delete``; or ``read``, ``read version``,
             ``find`` (by a unique value), ``check``.
         base: the revision it must have; None for whatever is stored.
-        values: what it holds afterwards; of a change the fields that are set.
-        add: of a change the numbers that are added.
-        where: of a delete the values it must have.
-        text: of a find the guard's key that is looked for.
-        number: of a read version its number.
+        values: the values it has afterwards; for a change, the fields that are set.
+        add: for a change, the numbers that are added.
+        where: for a delete, the values it must have.
+        text: for a find, the key of the guard.
+        number: for a read version, its number.
     """
 
     on: str
@@ -53,7 +53,7 @@ class Effect:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """An entity as an acknowledged operation returned it; ``values`` is None where it is absent."""
+    """An entity as an acknowledged operation returned it; ``values`` is None if it was absent."""
 
     on: str
     values: Mapping[str, Any] | None
@@ -63,10 +63,10 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """What a refusal says of one entity at some time while the operation was under way.
+    """What a refusal proves about one entity at some time while the operation was under way.
 
-    ``what``: ``absent``, ``present``, ``revision`` (is this one), ``not revision``, ``holds`` (a guard's key), or
-    ``not where`` (its values are others than the operation's ``where``).
+    ``what``: ``absent``, ``present``, ``revision`` (has this one), ``not revision``, ``holds`` (a guard's key), or
+    ``not where`` (its values differ from the operation's ``where``).
     """
 
     on: str
@@ -76,18 +76,18 @@ class Observed:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One operation, from its two lines; one whose process ended in between is of unknown outcome.
+    """One operation, from its two lines. If its process ended in between, its outcome is unknown.
 
     Attributes:
         id: process and number, the beginning of every revision it writes.
-        name: what kind of operation.
-        begin, end: when; the end of one of unknown outcome is None.
-        effects: what it was to do.
+        name: its kind.
+        begin, end: times; ``end`` is None if the outcome is unknown.
+        effects: its intended effects.
         outcome: acknowledged, refused or unknown.
-        results: of an acknowledged one.
-        observed: of a refused one.
-        error: the error's class, if there was one.
-        struck: the faults it met.
+        results: of an acknowledged operation.
+        observed: of a refused operation.
+        error: the class of the error, if there was one.
+        struck: the faults that struck it.
         unanswered: an attempt got no answer.
         changed: entity objects that a refusal changed in memory.
     """
@@ -114,7 +114,7 @@ class Record:
         return self.outcome != REFUSED and bool(self.written)
 
     def sent(self, effect: Effect) -> bool:
-        """Whether a write was sent. A change of what is stored that turns out to be none returns what was read."""
+        """Whether a write was sent. A change that changes nothing returns what was read."""
         returned = next((one.revision for one in self.results if one.on == effect.on), None)
         return returned is None or operation_of(returned) == self.id
 
@@ -131,7 +131,7 @@ def operation_of(revision: str) -> str:
 
 
 class Journal:
-    """Writes the journal of one process; each line is one ``write``, so that a killed process leaves whole lines."""
+    """Writes the journal of one process. Each line is one ``write``, so a killed process leaves only whole lines."""
 
     def __init__(self, folder: Path, process: str) -> None:
         self.process = process
@@ -200,5 +200,5 @@ def _record(begun: dict[str, Any], ended: dict[str, Any]) -> Record:
 
 
 def sparse(content: dict[str, Any]) -> dict[str, Any]:
-    """Without what is empty."""
+    """The same without empty values."""
     return {name: value for name, value in content.items() if value}

@@ -1,4 +1,4 @@
-"""The kinds of operations that are drawn from: what users of a library do to their entities, at the same time."""
+"""The kinds of operations: what users of a library do to their entities at the same time."""
 
 from typing import Any, Final
 
@@ -67,20 +67,20 @@ def overwrite_user(world: World) -> Operation | None:
 
 
 def rename_user(world: World) -> Operation | None:
-    """By key: the name is part of an index key, so the library reads, and writes under the revision it read."""
+    """By key: the name is part of an index key, so dynaorm reads, and writes under the revision it read."""
     new = world.pick(hot.NAMES)
     effect = Effect(user_name(world), "change", values={"name": new})
     return by_key("rename", effect, lambda session, key: session.update(key, F.name.set(new)))
 
 
 def count_visit(world: World) -> Operation | None:
-    """By key, without reading."""
+    """By key, without a read."""
     effect = Effect(user_name(world), "change", add={"visits": 1})
     return by_key("count", effect, lambda session, key: session.update(key, F.visits.add(1)))
 
 
 def count_visit_once(world: World) -> Operation | None:
-    """The same with a token. What it returns is read afterwards, and is no part of it."""
+    """The same with a token. The returned entity is read afterwards, and is not part of the update."""
     effect = Effect(user_name(world), "change", add={"visits": 1})
 
     def send(session: Session, key: Key[Any]) -> None:
@@ -90,7 +90,7 @@ def count_visit_once(world: World) -> Operation | None:
 
 
 def count_visit_by_hand(world: World) -> Operation | None:
-    """Read, count and save, again after StaleEntity: as good as an addition."""
+    """Read, count and save, again after StaleEntity. The effect is that of an addition."""
     effect = Effect(user_name(world), "change", add={"visits": 1})
 
     def send(session: Session, key: Key[Any]) -> User:
@@ -128,7 +128,7 @@ def swap_emails(world: World) -> Operation | None:
 
 
 def rotate_values(world: World) -> Operation | None:
-    """One user takes the other's values, who gets new ones."""
+    """One user takes the values of another, who gets new ones."""
     pair = two_users(world)
     if pair is None:
         return None
@@ -150,7 +150,7 @@ def _saving_both(name: str, one: User, two: User) -> Operation:
 
 
 def save_beside(world: World) -> Operation | None:
-    """Save one user, if another is as it was."""
+    """Save one user, if another one is unchanged."""
     pair = two_users(world)
     if pair is None or not changed(pair[0], some(world, user_values(world))):
         return None
@@ -166,7 +166,7 @@ def save_beside(world: World) -> Operation | None:
 
 
 def hand_over(world: World) -> Operation | None:
-    """Delete a user, and create one with its values, maybe under the same key."""
+    """Delete a user, and create one with its values, perhaps under the same key."""
     old = world.live(user_name)
     if old is None:
         return None
@@ -208,7 +208,7 @@ def document_values(world: World) -> dict[str, Any]:
 
 
 def create_document(world: World) -> Operation | None:
-    """The first time, and again after it was deleted: then its numbers go on."""
+    """Create a document, for the first time or after a delete. Then its numbers continue."""
     return inserting(Document(id=world.id(hot.DOCUMENTS), **document_values(world)))
 
 
@@ -218,7 +218,7 @@ def save_document(world: World) -> Operation | None:
 
 
 def write_document(world: World) -> Operation | None:
-    """By key: a version depends on it, so the library reads first."""
+    """By key: a version depends on it, so dynaorm reads first."""
     new = world.pick(hot.NAMES)
     effect = Effect(document_name(world), "change", values={"text": new})
     return by_key("write by key", effect, lambda session, key: session.update(key, F.text.set(new)))
@@ -238,7 +238,7 @@ def delete_document_by_key(world: World) -> Operation | None:
 
 
 def restore_document(world: World) -> Operation | None:
-    """An early version, of a document that is live or deleted."""
+    """Restore an early version of a document that is live or deleted."""
     name, number = document_name(world), world.chance.randint(1, 4)
     found = world.perform(reading_version(name, number))
     version = None if found is None else found.get(name)
@@ -262,7 +262,7 @@ def find_document(world: World) -> Operation | None:
 
 
 def sign_document(world: World) -> Operation | None:
-    """A user and a document in one block."""
+    """A user and a document in one transaction."""
     user, document = world.live(user_name), world.live(document_name)
     if user is None or document is None:
         return None
@@ -293,4 +293,4 @@ KINDS: Final[dict[Kind, int]] = {
     things.rename_group: 2, things.save_group: 2, things.overwrite_group: 1, things.rename_and_join: 2,
     things.delete_empty_group: 2, things.read_group: 4, things.read_membership: 1,
 }  # fmt: skip
-"""How often each is drawn, in relation to the others."""
+"""How often each is drawn, relative to the others."""

@@ -54,7 +54,7 @@ def move_parcel(world: World) -> Operation | None:
 
 
 def swap_parcels(world: World) -> Operation | None:
-    """Two parcels change places, in one block: one Put for each key."""
+    """Two parcels change places in one transaction: one Put for each key."""
     one, two = world.live(parcel_name), world.live(parcel_name)
     if one is None or two is None or name_of_entity(one) == name_of_entity(two):
         return None
@@ -120,7 +120,7 @@ def join(world: World) -> Operation | None:
 
 
 def join_in_two(world: World) -> Operation | None:
-    """Two memberships of one group in one block: one addition to its totals."""
+    """Two memberships of one group in one transaction: one addition to its totals."""
     first = membership_key(world)
     one, two = (
         Membership(group_id=first["group_id"], user_id=user, **(membership_values(world) | {"badge": None}))
@@ -142,7 +142,7 @@ def save_membership(world: World) -> Operation | None:
 
 
 def work_hours(world: World) -> Operation | None:
-    """By key: a total depends on it, so the library reads first."""
+    """By key: a total depends on it, so dynaorm reads first."""
     effect = Effect(membership_name(world), "change", add={"hours": 1})
     return by_key("work", effect, lambda session, key: session.update(key, F.hours.add(1)))
 
@@ -178,12 +178,12 @@ def save_group(world: World) -> Operation | None:
 
 
 def overwrite_group(world: World) -> Operation | None:
-    """It keeps its totals."""
+    """The group keeps its totals."""
     return overwriting(Group(group_id=world.id(hot.GROUPS), name=world.pick(hot.NAMES)), "overwrite group")
 
 
 def rename_and_join(world: World) -> Operation | None:
-    """The group and what it counts in one block: one action for both."""
+    """The group and its memberships in one transaction: one action for the group."""
     group = world.live(group_name)
     if group is None or not changed(group, {"name": world.pick(hot.NAMES)}):
         return None

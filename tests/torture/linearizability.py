@@ -1,12 +1,12 @@
-"""Whether operations that overlapped could have happened one after another: a search in the style of Wing and Gong.
+"""A search whether overlapping operations could have happened one after another, in the style of Wing and Gong.
 
-An operation takes effect at one moment between its begin and its end. One that was never answered has no end: it takes
-effect at any time after its begin, or never. The search puts operations into an order in which each does what it said
-it did; it remembers what it has tried, the set of operations done and the state they led to, as Lowe proposes
-("Testing for linearizability", 2017).
+An operation takes effect at one moment between its begin and its end. An operation that was never answered has no end:
+it takes effect at any time after its begin, or never. The search puts operations into an order in which each has the
+effect and result that it reported. It remembers what it has tried, the set of operations done and the state they led
+to, as Lowe proposes ("Testing for linearizability", 2017).
 
-An operation that changes nothing is put into the order as soon as it fits: an order in which it comes later has one in
-which it comes now. So only writes make the search branch.
+An operation that changes nothing is put into the order as soon as it fits: if there is an order in which it comes
+later, there is one in which it comes now. So only writes make the search branch.
 """
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 State: TypeAlias = Hashable
-"""Whatever the events know what to do with; the search only compares."""
+"""The state that the events know. The search only compares it."""
 
 LIMIT: Final = 300_000
 NEVER: Final = 1 << 126
@@ -27,10 +27,10 @@ class Event:
 
     Attributes:
         name: for the evidence.
-        begin, end: when; nothing that began after the end came before it.
-        apply: the state after it, or None where it cannot have happened in that state.
+        begin, end: times; whatever began after the end comes later in the order.
+        apply: returns the state after it, or None if it cannot happen in that state.
         writes: whether it can change the state.
-        required: it has happened; otherwise it may have.
+        required: it has happened; otherwise it may have happened.
     """
 
     name: str
@@ -43,13 +43,13 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a search found.
+    """The result of a search.
 
     Attributes:
         order: the names of the operations in an order that explains them; None if there is none.
-        explored: how many combinations of operations done and state were looked at.
+        explored: the number of combinations of done operations and state that were tried.
         undecided: the search was given up.
-        stuck: of the longest order tried, what it led to, and the operations none of which could come next.
+        stuck: the state after the longest order tried, and the operations none of which could come next.
     """
 
     order: tuple[str, ...] | None
@@ -60,7 +60,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class _Point:
-    """Where the search stands: which required and which possible events are done, as bits, and the state."""
+    """A point of the search: which required and which possible events are done, as bits, and the state."""
 
     done: int
     tried: int
@@ -70,7 +70,7 @@ class _Point:
 
 @dataclass(frozen=True, slots=True)
 class _Order:
-    """An order, from its end."""
+    """The names of an order, collected from its end."""
 
     last: str
     before: "_Order | None"
@@ -85,12 +85,12 @@ class _Order:
 
 
 class Search:
-    """Looks for an order of events that explains all of them.
+    """Searches for an order of events that explains all of them.
 
     Args:
         events: one history.
         start: the state before it.
-        limit: how many combinations to look at before giving up.
+        limit: the number of combinations to try before giving up.
     """
 
     def __init__(self, events: Sequence[Event], start: State, *, limit: int = LIMIT) -> None:
@@ -121,7 +121,7 @@ class Search:
         return Answer(None, len(seen), stuck=self._stuck())
 
     def _settled(self, point: _Point) -> _Point:
-        """With all done that changes nothing, and fits."""
+        """Add all events that change nothing and fit."""
         more = True
         while more:
             more = False
@@ -133,7 +133,7 @@ class Search:
         return point
 
     def _next(self, point: _Point) -> list[_Point]:
-        """Every point one write further; the one to be tried first comes last."""
+        """Every point one write further, with the one to be tried first at the end."""
         found: list[tuple[int, _Point]] = []
         window = [*self._window(point)]
         for place, event in window:
@@ -151,7 +151,7 @@ class Search:
         return [each for _, each in found]
 
     def _window(self, point: _Point) -> Iterator[tuple[int, Event]]:
-        """The required events, by their places, before which no other that is left has ended."""
+        """The required events, by index, that come before the end of every other event that is left."""
         place = (~point.done & (point.done + 1)).bit_length() - 1
         left: list[tuple[int, Event]] = []
         earliest = NEVER
@@ -171,5 +171,5 @@ class Search:
 
 
 def linearize(events: Sequence[Event], start: State, *, limit: int = LIMIT) -> Answer:
-    """Look for an order of events that explains all of them."""
+    """Search for an order of events that explains all of them."""
     return Search(events, start, limit=limit).answer()

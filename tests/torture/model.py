@@ -1,8 +1,7 @@
-"""What dynaorm promises of each operation, said again without dynaorm: from one state to the next, or not at all.
+"""A model of each operation, without dynaorm: the state after it, or the statement that it is impossible.
 
-A state is the set of the entities that are followed, each with the operation that wrote it, its values, and how many
-versions it has. Totals are no part of what an operation says it does: they follow from the memberships, as they should
-in the table.
+A state is the set of the followed entities: for each the operation that wrote it, its values, and the number of its
+versions. Totals are no effects of an operation. They follow from the memberships, as they should in the table.
 """
 
 from collections import Counter
@@ -18,7 +17,7 @@ Values: TypeAlias = frozenset[tuple[str, Any]]
 
 
 class Kept(NamedTuple):
-    """One entity: who wrote it last, what it holds (None where it is absent), and the number of its last version."""
+    """One entity: its last writer, its values (None if it is absent), and the number of its last version."""
 
     writer: str | None
     values: Values | None
@@ -38,7 +37,7 @@ class Impossible(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What one operation does to the entities that are followed.
+    """The effects of one operation on the followed entities.
 
     Attributes:
         record: the operation.
@@ -52,7 +51,7 @@ class Step:
 
     @property
     def concerned(self) -> bool:
-        """Whether it does or says anything of them."""
+        """Whether the operation writes, returns or observes any of them."""
         return bool(self._effects() or self._observed())
 
     @property
@@ -60,7 +59,7 @@ class Step:
         return self.record.may_have_written and any(effect.writes for effect in self._effects())
 
     def apply(self, world: World) -> World | None:
-        """The state after it; None where it cannot have happened."""
+        """The state after the operation; None if it cannot have happened."""
         before = dict(world)
         try:
             if self.record.outcome not in (ACKNOWLEDGED, UNKNOWN):
@@ -90,7 +89,7 @@ class Step:
         return tuple(one for one in self.record.observed if self.follows(one.on))
 
     def _where(self, name: str) -> Mapping[str, Any]:
-        """The condition under which an entity was to be written."""
+        """Check the condition under which an entity was to be written."""
         return next((one.where for one in self.record.effects if one.on == name), {})
 
     def _after(self, before: dict[str, Kept]) -> dict[str, Kept]:
@@ -109,7 +108,7 @@ class Step:
 
 
 def _sent_nothing(record: Record, effects: Sequence[Effect], results: Mapping[str, Result]) -> bool:
-    """Whether a change of what is stored turned out to be none: then what is returned is what was read."""
+    """Whether a change changed nothing, so that it returned what it read."""
     if not all(effect.do in ("change", "restore") and effect.on in results for effect in effects):
         return False
     revisions = [results[effect.on].revision for effect in effects]
@@ -126,7 +125,7 @@ def _do(effect: Effect, record: Record, before: Mapping[str, Kept], after: dict[
 
 
 def _written(effect: Effect, kept: Kept, record: Record) -> Kept:
-    """What an effect makes of an entity. Raises Impossible."""
+    """The entity after an effect. Raises Impossible."""
     present = kept.values is not None
     if effect.do == "insert":
         _require(not present)
@@ -147,7 +146,7 @@ def _written(effect: Effect, kept: Kept, record: Record) -> Kept:
 
 
 def _revision_by(effect: Effect, kept: Kept) -> str | None:
-    """The base of an effect, if it is what the last writer wrote."""
+    """Check that the base of an effect is what the last writer wrote."""
     return effect.base if effect.base is not None and operation_of(effect.base) == kept.writer else ""
 
 
@@ -166,7 +165,7 @@ def _holds(kept: Kept, where: Mapping[str, Any]) -> bool:
 
 
 def _find(effect: Effect, result: Result, before: Mapping[str, Kept]) -> None:
-    """What a search by a unique value says. Raises Impossible."""
+    """Check the result of a search by a unique value. Raises Impossible."""
     if result.values is not None:
         _require(effect.text in claims(kind_of(result.on), result.values).values())
         _match(result, before.get(result.on, ABSENT))
@@ -184,7 +183,7 @@ def _match(result: Result, kept: Kept) -> None:
 
 
 def _observe(one: Observed, kept: Kept, where: Mapping[str, Any]) -> None:
-    """What a refusal says of an entity. Raises Impossible."""
+    """Check what a refusal proves about an entity. Raises Impossible."""
     present = kept.values is not None
     if one.what == "absent":
         _require(not present)
@@ -207,7 +206,7 @@ def _require(fact: bool) -> None:
 
 @lru_cache(maxsize=4096)
 def _claimed(name: str, values: Values | None) -> frozenset[str]:
-    """The guards' keys that an entity claims."""
+    """The keys of the guards that an entity claims."""
     return frozenset() if values is None else frozenset(claims(kind_of(name), dict(values)).values())
 
 
@@ -220,7 +219,7 @@ def _check_claims(world: Mapping[str, Kept]) -> None:
 
 
 def _count(before: Mapping[str, Kept], after: dict[str, Kept], writer: str) -> None:
-    """Let the groups have what their memberships add to them."""
+    """Set the totals of the groups to the sums over their memberships."""
     dues: Counter[tuple[str, str]] = Counter()
     for world, sign in ((before, -1), (after, 1)):
         for name, kept in world.items():

@@ -1,7 +1,7 @@
-"""What an operation is: its intended effects, told before it is sent, and how it is sent.
+"""An operation: its intended effects, which are written down before it is sent, and a function that sends it.
 
-A kind of operation is a function of a ``World``: it looks at what is stored (each look is an operation of its own, and
-journaled), decides, and gives the operation, or None where there is nothing to do.
+A kind of operation is a function of a ``World``. It looks at what is stored (each look is an operation of its own, and
+journaled), decides, and returns an operation, or None if there is nothing to do.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -16,10 +16,10 @@ from tests.torture.journal import Effect
 T = TypeVar("T")
 
 FROM_MEMORY = 0.75
-"""How often an entity is taken as it was last seen, if it was."""
+"""How often an entity is taken as it was last seen, if it was seen."""
 
 Results: TypeAlias = Mapping[str, Any]
-"""What was returned: an entity's name to the entity, or None where it is absent."""
+"""What was returned: an entity's name to the entity, or None if it is absent."""
 
 Send: TypeAlias = Callable[[Session], Results | None]
 
@@ -29,9 +29,9 @@ class Operation:
     """One operation to be sent.
 
     Attributes:
-        name: what kind.
-        effects: what it is to do.
-        send: does it; returns what was returned, or None where that is in ``subjects``.
+        name: its kind.
+        effects: its intended effects.
+        send: sends it; returns the entities that were returned, or None if they are in ``subjects``.
         subjects: the entity objects that are written: name afterwards to object.
     """
 
@@ -43,13 +43,13 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """What a kind of operation decides from: chance, the epoch, and what is stored.
+    """What a kind of operation decides from: random numbers, the epoch, and what is stored.
 
     Attributes:
-        chance: decides.
+        chance: the random numbers.
         epoch: which keys and values are used.
-        perform: sends an operation; what it returned, None if it failed.
-        held: entities that earlier operations returned, which somebody else may have changed since.
+        perform: sends an operation; returns its result, or None if it failed.
+        held: entities that earlier operations returned, and that other processes may have changed since.
     """
 
     chance: Random
@@ -61,7 +61,7 @@ class World:
         return self.chance.choice(pool)
 
     def id(self, pool: Sequence[str]) -> str:
-        """A key's value of this epoch."""
+        """A key value of this epoch."""
         return f"{self.epoch}-{self.pick(pool)}"
 
     def value(self, pool: Sequence[str | None]) -> str | None:
@@ -70,12 +70,12 @@ class World:
         return one if one is None else f"{one}@{self.epoch}"
 
     def look(self, name: str) -> Any | None:
-        """The entity of this name, as a strongly consistent read gives it; None also where no answer came."""
+        """The entity of this name, by a strongly consistent read. None also if no answer came."""
         found = self.perform(reading(name))
         return None if found is None else found.get(name)
 
     def live(self, draw: Callable[["World"], str]) -> Any | None:
-        """One of the entities whose names are drawn, if there is one within three draws; half of them from memory."""
+        """An entity whose name is drawn, if one is found within three draws. Half of them come from memory."""
         for name in dict.fromkeys(draw(self) for _ in range(3)):
             held = self.held.get(name)
             if held is not None and self.chance.random() < FROM_MEMORY and not inspect(held).changes:
@@ -107,7 +107,7 @@ def reading_version(name: str, number: int) -> Operation:
 
 
 def finding(world: World, entity: type[Any], constraint: str, fields: Mapping[str, Any]) -> Operation:
-    """Look for who has a unique value."""
+    """Find the entity that has a unique value."""
     kind = entity.__name__
     effect = Effect(f"{kind} {world.epoch}-?", "find", text=claims(kind, fields)[constraint])
 
@@ -133,7 +133,7 @@ def overwriting(entity: Entity, name: str = "overwrite") -> Operation:
 
 
 def saving(entity: Entity, changes: Mapping[str, Any], name: str = "save") -> Operation | None:
-    """Change a loaded entity and save it; None where nothing would change."""
+    """Change a loaded entity and save it; None if nothing would change."""
     if not changed(entity, changes):
         return None
 
@@ -178,7 +178,7 @@ def deleting_by_key(name: str, *, exactly_once: bool) -> Operation:
 
 
 def moving(entity: Entity, changes: Mapping[str, Any]) -> Operation | None:
-    """Change fields of a loaded entity, those of its key among them, and move it."""
+    """Change fields of a loaded entity, including those of its key, and move it."""
     old, base = name_of_entity(entity), revision_of(entity)
     if not changed(entity, changes) or name_of_entity(entity) == old:
         return None
@@ -192,13 +192,13 @@ def moving(entity: Entity, changes: Mapping[str, Any]) -> Operation | None:
 
 
 def effect_of(entity: Entity, do: str) -> Effect:
-    """What writing an entity as it is now is to do."""
+    """The effect of writing an entity as it is now."""
     base = revision_of(entity) if do == "save" else None
     return Effect(name_of_entity(entity), do, base, shown(entity))
 
 
 def changed(entity: Entity, changes: Mapping[str, Any]) -> bool:
-    """Set fields of an entity; whether anything is different now."""
+    """Set fields of an entity, and return whether anything is different now."""
     before = shown(entity)
     for field_name, value in changes.items():
         setattr(entity, field_name, value)
@@ -206,7 +206,7 @@ def changed(entity: Entity, changes: Mapping[str, Any]) -> bool:
 
 
 def clash(kind: str, *values: Mapping[str, Any]) -> bool:
-    """Whether entities of one block would claim the same value, which is refused before anything is sent."""
+    """Whether entities of one transaction would claim the same value, which is refused before anything is sent."""
     texts = [text for one in values for text in claims(kind, one).values()]
     return len(set(texts)) < len(texts)
 

@@ -1,4 +1,4 @@
-"""Whether there is an order: of what was done to each entity, and to all that are written together."""
+"""Searches an order of the operations on each entity, and on all entities that are written together."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -18,15 +18,16 @@ AT_THE_END: Final = NEVER - 1
 
 @dataclass
 class Orders:
-    """How the search went.
+    """The results of the searches.
 
     Attributes:
-        entities: histories of single entities.
-        families: histories of all entities of a kind and epoch, which claim the same values or are counted together.
+        entities: number of histories of single entities.
+        families: number of histories of all entities of a kind and epoch, which claim the same values or are counted
+            together.
         longest: operations of the longest history.
-        explored: combinations looked at.
+        explored: combinations that were tried.
         undecided: the histories for which the search was given up.
-        violations: those that no order explains.
+        violations: the histories that no order explains.
     """
 
     entities: int = 0
@@ -39,7 +40,7 @@ class Orders:
     def look_for(
         self, run: Run, names: Collection[str], records: Sequence[Record], subject: str = ""
     ) -> None:
-        """Search an order of what was done to these entities; with a subject to all of a family."""
+        """Search an order of the operations on these entities. ``subject`` is the name of a family, if they are one."""
         followed = frozenset(names)
         told = [*records, _last(run.table, followed)]
         events = [*_events(run, followed, told, together=bool(subject))]
@@ -55,7 +56,7 @@ class Orders:
 
 
 def check_orders(run: Run) -> Orders:
-    """Look for an order of the history of each entity, and then of each family."""
+    """Search an order for the history of each entity, and then of each family."""
     names: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
     records: defaultdict[tuple[str, str], list[Record]] = defaultdict(list)
     for record in run.records:
@@ -67,7 +68,7 @@ def check_orders(run: Run) -> Orders:
     orders = Orders()
     for family, members in sorted(names.items()):
         for name in sorted(members):
-            # A group's totals are made by its members: only together they are a history.
+            # The totals of a group come from its members, so only together they are a history.
             if not name.endswith("?") and kind_of(name) != "Group":
                 orders.entities += 1
                 orders.look_for(run, [name], records[family])
@@ -97,7 +98,7 @@ def _events(run: Run, names: frozenset[str], records: Sequence[Record], *, toget
 
 
 def _last(table: Snapshot, names: frozenset[str]) -> Record:
-    """What is stored when all is over, as the last read."""
+    """The state at the end, as a last read."""
     known = sorted(name for name in names if not name.endswith("?"))
     return Record(
         id="at the end",
@@ -118,7 +119,7 @@ def _stored(table: Snapshot, name: str) -> Result:
 
 
 def _evidence(records: Sequence[Record], answer: Answer) -> str:
-    """Where the longest order ended, and what could not come next."""
+    """Where the longest order ended, and which operations could not come next."""
     state, names = answer.stuck if answer.stuck is not None else (EMPTY, ())
     world: Mapping[str, Any] = dict(state)  # type: ignore[call-overload]  # a search does not look into states
     kept = [f"{name}: {one.values and dict(one.values)} by {one.writer}" for name, one in world.items()]

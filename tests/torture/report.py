@@ -1,4 +1,4 @@
-"""What a run was made of, in numbers: operations and how they ended, refusals, faults survived, histories."""
+"""The figures of a run: operations and how they ended, refusals, faults survived, histories."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
@@ -10,7 +10,7 @@ _OUTCOMES = (ACKNOWLEDGED, REFUSED, UNKNOWN)
 
 
 def report(outcome: Outcome) -> str:
-    """The counts of a run, and every violation with its evidence."""
+    """The figures of a run, and every violation with its evidence."""
     parts = [_operations(outcome), _errors(outcome), _faults(outcome), _checks(outcome)]
     return "\n\n".join([*parts, _verdict(outcome)])
 

@@ -1,4 +1,4 @@
-"""What is in the table, read with AWS's own client and understood without dynaorm."""
+"""The items of the table, read with AWS's client and interpreted without dynaorm."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ DEFAULTS = {"name": "", "members": 0, "hours": 0}
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """An entity, a version of one, or the tombstone of one (``values`` is None), with its item."""
+    """An entity, a version or a tombstone (``values`` is None), with its item."""
 
     name: str
     revision: str
@@ -29,14 +29,14 @@ class Stored:
 
 @dataclass(slots=True)
 class Snapshot:
-    """All items of a table, by what they are.
+    """All items of a table, by kind.
 
     Attributes:
         entities: live ones, by name.
         tombstones: of deleted ones, by name.
         versions: by name and number.
-        guards: by their keys.
-        strangers: what is none of these.
+        guards: by key.
+        strangers: items of no kind.
     """
 
     entities: dict[str, Stored] = field(default_factory=dict)
@@ -91,7 +91,7 @@ def _sort_in(item: Item, snapshot: Snapshot) -> None:
         return
     name, number = name_of(kind, values), int(item["version"]["N"]) if "version" in item else 0
     if kind == "Group":
-        # The first membership makes its group with no more than what it adds; what is not stored reads as its default.
+        # The first membership creates its group with only what it adds. An absent attribute means its default.
         values = {**DEFAULTS, **values}
     stored = Stored(name, item["_rev"]["S"], number, values, item)
     if "deleted" in item:

@@ -1,4 +1,4 @@
-"""Each invariant of the table finds what breaks it, and nothing else is blamed."""
+"""Each invariant of the table finds its violation, and no other invariant is violated."""
 
 from typing import TYPE_CHECKING
 
@@ -63,7 +63,7 @@ def test_a_value_with_two_owners_is_found(ground: "Ground") -> None:
 
 
 def test_a_gap_in_the_versions_is_found(ground: "Ground") -> None:
-    """Of a version that no operation returned: otherwise it is missed by its writer, too."""
+    """A version that no operation returned: otherwise the history of its writer would be violated, too."""
     ground.remove("DOC#0-1", "v2_TEXT")
     ground.change(ground.record("save again", "Document 0-1"), outcome="unknown", end=None, results=())
     assert ground.broken() == {"versions are dense"}

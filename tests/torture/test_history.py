@@ -1,4 +1,4 @@
-"""Each invariant of table and journals finds what breaks it, and nothing else is blamed."""
+"""Each invariant of table and journals finds its violation, and no other invariant is violated."""
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,7 @@ S = "S"
 
 
 def revert_name(ground: "Ground") -> None:
-    """Let the table forget that user 0-1 was given a name."""
+    """Undo in the table that user 0-1 was given a name."""
     item = ground.item("USER#0-1", "PROFILE")
     item["name"] = {S: ""}
     item["_rev"] = {S: ground.record("save", "User 0-1").effects[0].base}

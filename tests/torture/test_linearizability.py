@@ -1,4 +1,4 @@
-"""The search finds an order where there is one, says so where there is none, and agrees with trying them all."""
+"""The search finds an order if there is one, reports if there is none, and agrees with trying all orders."""
 
 from collections.abc import Sequence
 from itertools import permutations
@@ -10,7 +10,7 @@ from tests.torture.linearizability import NEVER, Event, State, linearize
 
 
 def write(name: str, value: int, begin: int, end: int = NEVER) -> Event:
-    """A register takes a value; one without an end may never have done so."""
+    """A register takes a value. One without an end may never have done so."""
     return Event(name, begin, end, lambda _: value, required=end != NEVER)
 
 
@@ -19,7 +19,7 @@ def read(name: str, value: int, begin: int, end: int) -> Event:
 
 
 def swap(name: str, old: int, new: int, begin: int, end: int = NEVER) -> Event:
-    """A register takes a value if it has another."""
+    """A register takes a value if it has another one."""
     return Event(name, begin, end, lambda state: new if state == old else None, required=end != NEVER)
 
 
@@ -89,7 +89,7 @@ def test_a_search_that_takes_too_long_says_so() -> None:
 
 
 def by_trying_all(events: Sequence[Event], start: State) -> bool:
-    """Whether some order of some of the events explains them; slow, and plainly right."""
+    """Whether some order of some of the events explains them: slow, and obviously correct."""
     required = {event.name for event in events if event.required}
     for size in range(len(required), len(events) + 1):
         for order in permutations(events, size):

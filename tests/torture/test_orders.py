@@ -1,4 +1,4 @@
-"""No order explains a history in which somebody saw what could not be, and the evidence names it."""
+"""No order explains a history with an impossible observation, and the evidence names it."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -27,7 +27,7 @@ def later(ground: "Ground", record: Record) -> Record:
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_a_run_with_faults_is_sound(drawn: "Callable[[int, int], Ground]", seed: int) -> None:
-    """One process: what it meets are lost answers, throttles and its own stale objects."""
+    """One process, which meets lost answers, throttles and its own stale objects."""
     ground = drawn(seed, 120)
     outcome = check(ground.run())
     assert outcome.violations == [], report(outcome)
@@ -43,7 +43,7 @@ def test_a_sound_history_has_an_order(ground: "Ground") -> None:
 
 
 def test_a_stale_read_that_comes_back_has_no_order(ground: "Ground") -> None:
-    """It was right once; after the name was saved it is not."""
+    """This was true once; after the name was saved, it is not."""
     ground.records.append(later(ground, ground.record("read", "User 0-1")))
     assert ground.without_order() == {(ENTITY, "User 0-1"), (FAMILY, "User 0")}
     (first, _) = check_orders(ground.run()).violations
@@ -83,7 +83,7 @@ def test_a_stale_entity_that_was_never_stale_has_no_order(ground: "Ground") -> N
 
 
 def test_a_value_taken_while_another_had_it_has_no_order_together_only(ground: "Ground") -> None:
-    """Each user by itself does what it should."""
+    """The history of each user alone is possible."""
     insert = ground.record("insert", "User 0-2")
     values = {**insert.effects[0].values, "email": "ann@0"}
     ground.change(
@@ -138,7 +138,7 @@ _number = aggregates._number
 @pytest.mark.parametrize(
     ("broken", "how", "found"),
     [
-        ("dynaorm.plan.guards._free", lambda *_: None, "no value has two owners"),
+        ("dynaorm.plan.guards._unclaimed", lambda *_: None, "no value has two owners"),
         ("dynaorm.plan.aggregates._number", _twice, "totals add up"),
     ],
     ids=["claims without a condition", "totals counted twice"],

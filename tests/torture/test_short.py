@@ -1,4 +1,4 @@
-"""The torture test for a few seconds: processes that fight, meet faults and are killed break no promise."""
+"""The torture test for a few seconds: processes that compete, meet faults and are killed break no promise."""
 
 from pathlib import Path
 

@@ -1,7 +1,7 @@
-"""One process of the torture test: draws operations, meets faults, journals all of it: ``worker.py ORDERS``.
+"""One process of the torture test: draws operations, meets faults, and writes a journal: ``worker.py ORDERS``.
 
-``ORDERS`` is JSON, see ``Orders``. Faults strike between the session and a real transport. What ends with its outcome
-unknown is resumed a few times, as an application would do, and its second answer counts.
+``ORDERS`` is JSON, see ``Orders``. Faults strike between the session and a real transport. An operation of unknown
+outcome is resumed a few times, as an application would do, and its second answer counts.
 """
 
 import json
@@ -36,23 +36,23 @@ from tests.torture.operations import Operation, Results, World
 ATTEMPTS = (1, 2, 8, 8)
 RESUMES = 4
 FAULTY = 0.5
-"""How likely a write meets faults; a read does a fifth as often."""
+"""The probability that a write meets faults. For a read it is a fifth of it."""
 DEADLY = 0.002
-"""How likely an operation ends its process."""
+"""The probability that an operation ends its process."""
 
 STOP = "stop"
 
 
 @dataclass(frozen=True, slots=True)
 class Orders:
-    """What a process is told.
+    """The instructions for a process.
 
     Attributes:
         endpoint, table: where the entities are.
-        process: its name, which no other process of the run has.
-        seed: with the name, decides what it draws.
-        folder: where its journal goes, and where a file called ``STOP`` ends the work.
-        begins: of the whole run, as ``time.monotonic_ns`` counts.
+        process: its name, unique in the run.
+        seed: decides, with the name, what it draws.
+        folder: the folder of its journal. A file called ``STOP`` in it ends the work.
+        begins: the start of the whole run, as ``time.monotonic_ns`` counts.
         epoch: the length of an epoch in nanoseconds.
     """
 
@@ -69,7 +69,7 @@ class Orders:
 
 
 class NamedClock(SystemClock):
-    """The real clock, whose identifiers, and so the revisions of what is written, name the operation."""
+    """The real clock. Its identifiers, which become the revisions of what is written, name the operation."""
 
     def __init__(self) -> None:
         self.operation = ""
@@ -90,9 +90,9 @@ class Worker:
         transport: reaches DynamoDB.
         table: the table's name there.
         journal: of this process.
-        chance: decides everything that is drawn.
-        faulty: how likely an operation meets faults.
-        deadly: how likely it ends the process.
+        chance: the random numbers that decide everything.
+        faulty: the probability that an operation meets faults.
+        deadly: the probability that it ends the process.
     """
 
     def __init__(
@@ -129,13 +129,13 @@ class Worker:
             self.perform(operation)
 
     def perform(self, operation: Operation) -> Results | None:
-        """Send one operation, and journal it before and after; what it returned, None if it failed."""
+        """Send one operation, and journal it before and after. Return its result, or None if it failed."""
         self._number += 1
         self._struck, self._unanswered = [], False
         self._clock.now_for(f"{self._journal.process}-{self._number}")
         before = _revisions(operation.subjects)
         for effect in operation.effects:
-            # An object whose write failed, or has no known outcome, is let go of.
+            # Forget an object whose write failed, or has no known outcome.
             self._held.pop(effect.on, None)
         self._journal.begin(self._number, operation.name, operation.effects)
         try:
@@ -157,7 +157,7 @@ class Worker:
         return None
 
     def _settled(self, operation: Operation, faulty: float) -> Results | None:
-        """Send it; when nobody knows what came of it, find out."""
+        """Send it, and resume it if its outcome is unknown."""
         try:
             return operation.send(self._session(faulty))
         except OutcomeUnknown as unknown:
@@ -176,7 +176,7 @@ class Worker:
         self._journal.end(self._number, outcome, struck=self._struck, **said)
 
     def call(self, call: Call, /) -> Reply:
-        """Make one attempt (the ``Transport`` protocol): faults strike before, and what goes unanswered is noted."""
+        """Make one attempt (the ``Transport`` protocol): faults strike before it, and missing answers are noted."""
         try:
             return self._wire.call(call)
         except NoAnswer as silence:
@@ -227,7 +227,7 @@ def _renamed(fault: Fault, name: str, strike: Strike) -> Fault:
 
 
 def delivered_twice(*, at: int, times: int) -> Fault:
-    """A transaction arrives twice, as when a network repeats it; the second answer is the one that is heard."""
+    """A transaction arrives twice, as if a network had repeated it. The caller gets the second answer."""
 
     def strike(call: Call, inner: Transport) -> Reply:
         inner.call(call)
@@ -264,7 +264,7 @@ def _result(name: str, entity: Entity | None) -> Result:
 
 
 def _observed(refusal: StoreError) -> Iterable[Observed]:
-    """What a refusal, and what came with it, says of what is stored."""
+    """What a refusal, and the item that came with it, proves about what is stored."""
     for cause in refusal.causes or (refusal,):
         if isinstance(cause, StaleEntity):
             on = name_of_key(cause.key)

@@ -191,7 +191,7 @@ REPLY = {
     "message": "no",
     "CancellationReasons": [{"Code": "ConditionalCheckFailed", "Message": "no", "Item": ITEM}],
 }
-SCRAPS = st.sampled_from(
+SCRAPS: st.SearchStrategy[object] = st.sampled_from(
     [
         None,
         5,

@@ -1,16 +1,13 @@
-"""Connection errors told apart by whether a request can have left."""
+"""Connection errors told apart by whether a request can have left; what botocore parses of an answer."""
 
-import ssl
+import json
 from binascii import crc32
-from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
-from threading import Thread
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from botocore.exceptions import (
+    ClientError,
     ConnectionClosedError,
     ConnectTimeoutError,
     EndpointConnectionError,
@@ -19,21 +16,16 @@ from botocore.exceptions import (
     ReadTimeoutError,
     SSLError,
 )
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 
-from dynaorm.flow.protocol.call import Call, NoAnswer
+from dynaorm.flow.protocol.call import NoAnswer, Refusal
 from dynaorm.item.json_body import Body
 from dynaorm.transport.botocore_outcome import (
     CONNECTION_ERRORS,
-    check_reply,
-    keep_body,
+    judge_answer,
     no_answer_of,
-    reply_of,
+    refusal_in,
+    reply_in,
 )
-from dynaorm.transport.pynamodb import PynamoTransport
 
 URL = "http://127.0.0.1:1"
 
@@ -58,89 +50,62 @@ def test_a_connection_error_was_sent_unless_no_connection_was_made(error: Except
     assert missing.reason.startswith(type(error).__name__)
 
 
-def received(body: bytes, checksum: str | None = None) -> dict[str, Any]:
-    headers = {} if checksum is None else {"x-amz-crc32": checksum}
-    return {"headers": headers, "body": body, "status_code": 200}
+def test_an_error_while_connecting_was_not_sent_whatever_its_kind() -> None:
+    def connect() -> None:
+        raise OSError("bad record")
+
+    def send() -> None:
+        try:
+            connect()
+        except OSError as error:
+            raise HTTPClientError(error=error) from error
+
+    with pytest.raises(HTTPClientError) as caught:
+        send()
+    assert not no_answer_of(caught.value).sent
 
 
-def test_a_reply_without_a_checksum_need_only_be_a_json_object() -> None:
-    check_reply(response_dict=received(b"{}"))
-    check_reply(response_dict=received(b'{"Item":{}}', str(crc32(b'{"Item":{}}'))))
+def judged(status: int, body: bytes) -> tuple[bytes, dict[str, Any]]:
+    """What botocore is left to parse of an answer, and what its result is completed with."""
+    response: dict[str, Any] = {
+        "status_code": status,
+        "body": body,
+        "headers": {"x-amz-crc32": str(crc32(body))},
+    }
+    parsed: dict[str, Any] = {}
+    judge_answer(
+        response_dict=response,
+        customized_response_dict=parsed,
+        operation_model=SimpleNamespace(name="GetItem"),
+    )
+    return response["body"], parsed
 
 
-@pytest.mark.parametrize(
-    "body", [b"", b"null", b"[]", b"5", b'"x"', b"\x80", b'{"Item":', b"<html></html>", b"[" * 100_000]
-)
-def test_a_reply_that_is_no_json_object_is_no_answer(body: bytes) -> None:
-    with pytest.raises(NoAnswer, match="HTTP 200 without JSON"):
-        check_reply(response_dict=received(body))
-
-
-@pytest.mark.parametrize("checksum", ["0", "", "x", "-1", "2745614147.0"])
-def test_a_reply_that_does_not_match_its_checksum_is_no_answer(checksum: str) -> None:
-    with pytest.raises(NoAnswer, match="x-amz-crc32"):
-        check_reply(response_dict=received(b"{}", checksum))
-
-
-def parsed_by_botocore(status: int, body: object) -> tuple[object, dict[str, Any]]:
-    """What botocore's parser is left of a body, and what its result is completed with."""
-    response, kept = {"status_code": status, "body": body}, dict[str, Any]()
-    keep_body(response_dict=response, customized_response_dict=kept)
-    return response["body"], kept
-
-
-def test_botocore_parses_nothing_of_a_successful_reply() -> None:
-    left, kept = parsed_by_botocore(200, b'{"Item":{"PK":{"S":"a"}}}')
-    reply = reply_of({"ResponseMetadata": {}, **kept})
+def test_botocore_parses_nothing_of_a_reply() -> None:
+    left, parsed = judged(200, b'{"Item":{"PK":{"S":"a"}}}')
+    reply = reply_in({"ResponseMetadata": {}, **parsed})
     assert left == b""
     assert isinstance(reply, Body)
     assert (reply.raw, dict(reply)) == (b'{"Item":{"PK":{"S":"a"}}}', {"Item": {"PK": {"S": "a"}}})
 
 
-@pytest.mark.parametrize(("status", "body"), [(400, b"{}"), (500, b"{}"), (200, b"<html>"), (200, b"")])
-def test_errors_and_what_is_no_object_are_left_to_botocore(status: int, body: bytes) -> None:
-    assert parsed_by_botocore(status, body) == (body, {})
+def test_botocore_parses_code_and_message_of_a_refusal() -> None:
+    body = b'{"__type":"x#ConditionalCheckFailedException","message":"no","Item":{},"ThrottlingReasons":5}'
+    left, parsed = judged(400, body)
+    assert json.loads(left) == {"__type": "ConditionalCheckFailedException", "message": "no"}
+    error = ClientError({"Error": {}, **parsed}, "GetItem")  # type: ignore[typeddict-item]  # what botocore makes of it
+    refusal = refusal_in(error)
+    assert isinstance(refusal, Refusal)
+    assert (refusal.code, refusal.item) == ("ConditionalCheckFailedException", {})
 
 
-def test_a_botocore_that_says_nothing_before_it_parses_gives_what_it_parsed() -> None:
-    assert reply_of({"Item": {"PK": {"S": "a"}}}) == {"Item": {"PK": {"S": "a"}}}
+@pytest.mark.parametrize(("status", "body"), [(200, b"<html>"), (200, b""), (500, b"{}"), (400, b"{}")])
+def test_what_is_no_answer_is_not_left_to_botocore(status: int, body: bytes) -> None:
+    with pytest.raises(NoAnswer):
+        judged(status, body)
 
 
-@pytest.fixture
-def self_signed(tmp_path: Path) -> Iterator[str]:
-    """The URL of an HTTPS server whose certificate nobody vouches for."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "127.0.0.1")])
-    now = datetime.now(UTC)
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - timedelta(days=1))
-        .not_valid_after(now + timedelta(days=1))
-        .sign(key, hashes.SHA256())
-    )
-    pem = tmp_path / "server.pem"
-    pem.write_bytes(
-        certificate.public_bytes(serialization.Encoding.PEM)
-        + key.private_bytes(
-            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-        )
-    )
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(pem)
-    with ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as http:
-        http.socket = context.wrap_socket(http.socket, server_side=True)
-        thread = Thread(target=http.serve_forever, args=(0.01,))
-        thread.start()
-        yield f"https://127.0.0.1:{http.server_port}"
-        http.shutdown()
-        thread.join()
-
-
-def test_nothing_is_sent_to_a_server_whose_certificate_is_refused(self_signed: str) -> None:
-    with pytest.raises(NoAnswer, match="CERTIFICATE_VERIFY_FAILED") as caught:
-        PynamoTransport(endpoint=self_signed).call(Call("ListTables", {}))
-    assert not caught.value.sent
+def test_a_refusal_of_another_service_is_none_of_dynamodbs() -> None:
+    denied = ClientError({"Error": {"Code": "AccessDenied", "Message": ""}}, "AssumeRole")
+    assert refusal_in(denied) is None
+    assert refusal_in(None) is None

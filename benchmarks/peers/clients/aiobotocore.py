@@ -1,4 +1,4 @@
-"""aiobotocore's client with attribute values written by hand. It pins a botocore of its own."""
+"""aiobotocore's client with attribute values written by hand. It pins its own version of botocore."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What both of aiodynamo's clients share; no client of its own. aiodynamo maps nothing: dicts in and out."""
+"""Shared by the two aiodynamo clients. aiodynamo does not map items: it takes and returns dicts."""
 
 from typing import Any
 

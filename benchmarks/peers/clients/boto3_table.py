@@ -1,4 +1,4 @@
-"""boto3's resource: dicts of Python values in and out."""
+"""boto3's resource: it takes and returns dicts of Python values."""
 
 from typing import Any
 

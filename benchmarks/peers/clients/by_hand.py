@@ -1,4 +1,4 @@
-"""Requests as somebody without a mapper writes them; no client of its own."""
+"""Shared: requests as you would write them without a mapping library."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""dynaorm in an event loop, as it comes."""
+"""dynaorm in an event loop, with the default transport."""
 
 from typing import Any
 

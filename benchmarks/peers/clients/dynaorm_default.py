@@ -1,4 +1,4 @@
-"""dynaorm as it comes: over pynamodb's Connection."""
+"""dynaorm with the default transport, pynamodb's Connection."""
 
 from benchmarks.peers import order
 from benchmarks.peers.clients.dynaorm_entities import Dynaorm

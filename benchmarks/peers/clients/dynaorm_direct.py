@@ -1,4 +1,4 @@
-"""dynaorm over its own transport."""
+"""dynaorm with the direct transport."""
 
 from benchmarks.peers import order
 from benchmarks.peers.clients.dynaorm_entities import Dynaorm

@@ -1,4 +1,4 @@
-"""What dynaorm's clients share; no client of its own."""
+"""Shared by the dynaorm clients."""
 
 from datetime import datetime
 from decimal import Decimal
@@ -37,7 +37,7 @@ class Order(Entity, table=orders, pk="{pk}", sk="{sk}"):
 
 
 class Dynaorm(Client):
-    """dynaorm over some transport; a subclass makes the session."""
+    """A dynaorm client; a subclass creates the session."""
 
     gives = "validated"
     imports = "import dynaorm"

@@ -12,7 +12,7 @@ from benchmarks.peers import order
 from benchmarks.peers.client import Client
 from benchmarks.peers.clients.by_hand import KEYS, MANY, THREE, VALUES
 
-# Without a client the table would make one of its own; setup() gives it the right one.
+# Without a client, the table would create one. setup() sets the right one.
 table = Table("orders-pydynantic", pk="pk", sk="sk", client="none yet")
 
 

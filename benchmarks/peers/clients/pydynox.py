@@ -1,4 +1,4 @@
-"""pydynox, the plain half of its API: a Rust core with AWS's Rust SDK underneath."""
+"""pydynox, synchronous API: a Rust core on top of AWS's Rust SDK."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -1,4 +1,4 @@
-"""Codecs: Python values to DynamoDB attribute values and back, resolved once per annotation.
+"""Codecs: Python values to attribute values and back, chosen once per annotation.
 
-Text inside keys belongs in ``text``; whole items belong in ``mapping``.
+Text inside keys does not belong here, but in ``text``; whole items belong in ``mapping``.
 """

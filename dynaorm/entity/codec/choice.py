@@ -1,20 +1,21 @@
-"""The codecs of types with a few values: Enum and Literal, stored by value."""
+"""The codecs of Enum and Literal, which are stored by value."""
 
 from collections.abc import Callable, Iterable
 from decimal import Decimal
 from enum import Enum, Flag
 from typing import Any
 
-from dynaorm.entity.codec.value import NONE, Codec, Misfit, Unstorable, scalar_codec, shown
-from dynaorm.entity.text.scalar import scalar_of
+from dynaorm.entity.codec.value import NONE, Codec, Misfit, Unstorable, scalar_codec
+from dynaorm.entity.text.of_type import scalar_of
+from dynaorm.failure import shown
 from dynaorm.item.value import AttributeValue
 
 
 def enum_codec(kind: type[Enum]) -> Codec:
-    """An Enum, by its members' values, which may be of several types.
+    """The codec of an Enum, whose members may have values of several types.
 
-    A member's bare value is encoded as the member, because pydantic's ``use_enum_values`` keeps only that; a stored
-    value of no member is left to the class's ``_missing_``.
+    A plain value is encoded as its member is, because with ``use_enum_values`` pydantic stores the value instead of the
+    member. A stored value that no member has is passed to the class's ``_missing_``.
     """
     if issubclass(kind, Flag):
         return _flag_codec(kind)
@@ -22,7 +23,7 @@ def enum_codec(kind: type[Enum]) -> Codec:
 
 
 def literal_codec(values: Iterable[Any]) -> Codec:
-    """A Literal, whose values may be of several types, None among them."""
+    """The codec of a Literal, whose values may have several types and include None."""
     return _choice_codec(
         "Literal", ((one, one.value if isinstance(one, Enum) else one) for one in values), missing=None
     )
@@ -41,7 +42,7 @@ def _choice_codec(
         other = by_stored.setdefault(_token(encoded), choice)
         if other is not choice:
             raise Unstorable(
-                f"{choice!r} and {other!r} of {name} are stored alike; give them different values"
+                f"{choice!r} and {other!r} of {name} have the same attribute value; give them different values"
             )
         by_tag[tag] = codec
         stored_as[type(choice), choice] = encoded
@@ -68,7 +69,7 @@ def _codec_of_value(name: str, value: Any) -> Codec:
     scalar = None if isinstance(value, Enum) else scalar_of(type(value))
     if scalar is None:
         raise Unstorable(
-            f"the value {value!r} of {name} has no text; give its members str or int values, "
+            f"the value {value!r} of {name} cannot be stored; give its members str or int values, "
             f"or use Attribute(encode=..., decode=...)"
         )
     return scalar_codec(scalar)
@@ -88,7 +89,7 @@ def _decode_missing(
             return missing(by_tag[tag].decode(stored))
         except ValueError:
             pass
-    raise Misfit(f"is stored as {tag} {shown(found)}, which is no value of {name}")
+    raise Misfit(f"is stored as {tag} {shown(found)}, which is not a value of {name}")
 
 
 def _flag_codec(kind: type[Flag]) -> Codec:
@@ -103,7 +104,7 @@ def _flag_codec(kind: type[Flag]) -> Codec:
             return kind(int(str(found)))
         except ValueError:
             raise Misfit(
-                f"is stored as {shown(dict(stored))}, which is no value of {kind.__name__}"
+                f"is stored as {shown(dict(stored))}, which is not a value of {kind.__name__}"
             ) from None
 
     return Codec(encode, decode, frozenset({"N"}))

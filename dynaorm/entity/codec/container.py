@@ -1,4 +1,4 @@
-"""The codecs of lists, tuples, sets and dicts, from those of what they hold."""
+"""The codecs of lists, tuples, sets and dicts, built from the codecs of their elements."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -15,16 +15,15 @@ from dynaorm.entity.codec.value import (
     mistyped,
 )
 from dynaorm.entity.text.scalar import STR
-from dynaorm.item.value import AttributeValue
+from dynaorm.item.value import SET_TAGS, AttributeValue
 
 _EMPTY: Final[list[AttributeValue]] = []
-_SETS: Final = {"S": "SS", "N": "NS", "B": "BS"}
 
 
 def list_codec(kind: type[list[Any]] | type[tuple[Any, ...]], element: Codec) -> Codec:
     """``list[X]`` and ``tuple[X, ...]``, as L."""
     encode_one, decode_one = element.encode, element.decode
-    # Text is what most lists hold.
+    # The fast path, because most lists contain text.
     encode_all = encode_texts if element is TEXT else lambda values: [encode_one(one) for one in values]
 
     def encode(value: Any) -> AttributeValue:
@@ -62,7 +61,7 @@ def tuple_codec(parts: Sequence[Codec]) -> Codec:
 
 
 def named_tuple_codec(kind: type[tuple[Any, ...]], parts: Mapping[str, Codec]) -> Codec:
-    """A NamedTuple, as L. Members added at its end, with defaults, may be missing from older lists."""
+    """A NamedTuple, as L. Members added at the end with a default may be missing from stored lists."""
     encoders = [part.encode for part in parts.values()]
     decoders = [part.decode for part in parts.values()]
     defaults: Mapping[str, Any] = getattr(kind, "_field_defaults", {})
@@ -87,10 +86,10 @@ def set_codec(kind: type[set[Any]] | type[frozenset[Any]], element: Codec) -> Co
     tag = _only_tag(element)
     if tag is None:
         raise Unstorable(
-            f"DynamoDB's sets hold strings, numbers or bytes, of one kind, and {kind.__name__}[...] of anything else "
-            f"has no counterpart; use list[...]"
+            f"a DynamoDB set holds only strings, only numbers or only bytes, so {kind.__name__}[...] of anything else "
+            f"cannot be stored; use list[...]"
         )
-    encode_one, decode_one, set_tag = element.encode, element.decode, _SETS[tag]
+    encode_one, decode_one, set_tag = element.encode, element.decode, SET_TAGS[tag]
 
     def encode(value: Any) -> AttributeValue:
         if not isinstance(value, set | frozenset):
@@ -99,7 +98,7 @@ def set_codec(kind: type[set[Any]] | type[frozenset[Any]], element: Codec) -> Co
             return {"L": []}
         texts = {encode_one(one)[tag] for one in value}
         if len(texts) < len(value):
-            raise Misfit("holds values with the same text, which DynamoDB could not tell apart")
+            raise Misfit("contains values with the same text, which would be stored as one")
         return {set_tag: sorted(texts)}
 
     def decode(stored: AttributeValue) -> Any:
@@ -111,11 +110,11 @@ def set_codec(kind: type[set[Any]] | type[frozenset[Any]], element: Codec) -> Co
 
 
 def dict_codec(key: Codec, element: Codec, key_name: str) -> Codec:
-    """``dict[K, X]`` with keys that have a text, as M."""
+    """``dict[K, X]``, as M. The keys must have one text."""
     tag = _only_tag(key)
     if tag is None or tag == "B":
         raise Unstorable(
-            f"the keys of DynamoDB's maps are strings, and {key_name} has no text of its own; "
+            f"the keys of a DynamoDB map are strings, and the values of {key_name} do not have one text each; "
             f"use dict[str, ...], or a list of pairs"
         )
     to_name, from_name = _names(key, tag)
@@ -130,7 +129,7 @@ def dict_codec(key: Codec, element: Codec, key_name: str) -> Codec:
         except ValueError:
             raise _misfit_in_dict(value, to_name, encode_one) from None
         if len(found) < len(value):
-            raise Misfit("has keys with the same text, which could not be told apart")
+            raise Misfit("has keys with the same text, which would be stored as one")
         return {"M": found}
 
     def decode(stored: AttributeValue) -> Any:
@@ -150,7 +149,7 @@ def _each_member(
 
 
 def _names(key: Codec, tag: str) -> tuple[Callable[[Any], str], Callable[[str], Any]]:
-    """A dict's keys to the names of a map's members, and back."""
+    """Functions from a dict's key to the name in the map, and back."""
     if key is TEXT:
         return STR.to_text, STR.from_text
     return lambda value: str(key.encode(value)[tag]), lambda name: key.decode({tag: name})
@@ -168,7 +167,7 @@ def _misfit_in_dict(
 
 
 def _only_tag(codec: Codec) -> str | None:
-    return next(iter(codec.tags)) if len(codec.tags) == 1 and codec.tags <= _SETS.keys() else None
+    return next(iter(codec.tags)) if len(codec.tags) == 1 and codec.tags <= SET_TAGS.keys() else None
 
 
 def _each(convert: Sequence[Callable[[Any], Any]], values: Sequence[Any]) -> Iterator[Any]:
@@ -184,12 +183,12 @@ def _each(convert: Sequence[Callable[[Any], Any]], values: Sequence[Any]) -> Ite
 def _first_misfit(
     convert: Callable[[Any], Any], values: Iterable[tuple[int, Any] | tuple[str, Any]]
 ) -> Misfit:
-    """Where among the values the problem is: looked for only once there is one, to keep the usual way short."""
+    """The problem with the place where it is. Converts the values again, so that the usual path need not keep track."""
     for step, value in values:
         try:
             convert(value)
         except ValueError as problem:
             return inside(step, problem)
     return Misfit(
-        "holds something that was refused once, but not twice; make its encode and decode pure functions"
+        "contains a value that was refused only the first time; make encode= and decode= pure functions"
     )

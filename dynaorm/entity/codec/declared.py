@@ -1,7 +1,6 @@
-"""What a type declares: the fields of classes with fields, and what stands beside a type in ``Annotated``.
+"""Reads declarations: the fields of a class, and the metadata in ``Annotated``.
 
-pydantic's models and dataclasses, those of the standard library, typed dicts and named tuples say the same things in
-different ways. Here they become one.
+Pydantic models and dataclasses, standard dataclasses, typed dicts and named tuples all become ``FieldOf`` values.
 """
 
 import dataclasses
@@ -21,22 +20,22 @@ from typing_extensions import ReadOnly, TypeAliasType
 from dynaorm.entity.annotation import marked
 from dynaorm.entity.codec.value import Unstorable
 from dynaorm.entity.marker import Attribute
-from dynaorm.entity.text.scalar import ALIASES
+from dynaorm.entity.text.of_type import ALIASES
 from dynaorm.record import record
 
-# To type checkers, Json[X] is X, and JsonValue a union.
+# To a type checker, Json[X] is X and JsonValue is a union.
 _JSON: Any = pydantic.Json
 _ANY_JSON: Any = JsonValue
 
 
 @record
 class Meta:
-    """What ``Annotated`` says of a type that bears on how it is stored.
+    """The metadata of a type that affects how it is stored.
 
     Attributes:
-        discriminator: a field's name, or a function, that tells the members of the union apart.
+        discriminator: the field name or function that chooses the member of a union.
         attribute: the ``Attribute`` marker.
-        strict: whether pydantic takes instances only.
+        strict: whether pydantic accepts only instances.
     """
 
     discriminator: Any = None
@@ -44,7 +43,7 @@ class Meta:
     strict: bool = False
 
     def beside(self, outer: "Meta") -> "Meta":
-        """Both, where one ``Annotated`` stands inside of another."""
+        """The metadata of an ``Annotated`` inside another one; the inner one takes precedence."""
         return Meta(
             self.discriminator or outer.discriminator,
             self.attribute or outer.attribute,
@@ -53,17 +52,17 @@ class Meta:
 
 
 def meta_of(metadata: Sequence[object]) -> Meta:
-    """The part of some metadata that matters. Raises Unstorable where a value would not be what is validated again."""
+    """The metadata that affects storing. Raises Unstorable for metadata that decodes the value on each validation."""
     found = Meta()
     for one in metadata:
         if one is _JSON or isinstance(one, _JSON):
             raise Unstorable(
-                "Json parses text, and what is loaded is parsed already; declare the type inside of Json[...]"
+                "Json[...] parses text, and a loaded value is not text any more; declare the type inside of Json[...]"
             )
         if isinstance(one, EncodedBytes | EncodedStr):
             raise Unstorable(
-                f"{type(one).__name__} decodes on every validation, also of what is decoded already; "
-                f"declare plain bytes or str, and decode where the value comes in"
+                f"{type(one).__name__} decodes on every validation, so a loaded value would be decoded twice; "
+                f"declare plain bytes or str, and decode the value before validation"
             )
         if isinstance(one, FieldInfo):
             found = found.beside(Meta(one.discriminator)).beside(meta_of(one.metadata))
@@ -78,7 +77,7 @@ def meta_of(metadata: Sequence[object]) -> Meta:
 
 @record
 class FieldOf:
-    """A field as declared: its type, and what is said of it."""
+    """A field as declared: its type and its metadata."""
 
     name: str
     annotation: Any
@@ -88,10 +87,10 @@ class FieldOf:
 
 
 def fields_of(kind: Any, arguments: Mapping[Any, Any]) -> Iterator[FieldOf]:
-    """The fields of a model, dataclass, TypedDict or NamedTuple, in order; ``arguments`` fill in its type variables.
+    """The fields of a model, dataclass, TypedDict or NamedTuple, in order; ``arguments`` replace its type variables.
 
     Raises:
-        Unstorable: an annotation cannot be resolved, or a field could not be given to the class when it is loaded.
+        Unstorable: an annotation cannot be resolved, or a stored field could not be passed to the constructor.
     """
     if issubclass(kind, BaseModel):
         yield from _model_fields(kind)
@@ -106,12 +105,12 @@ def fields_of(kind: Any, arguments: Mapping[Any, Any]) -> Iterator[FieldOf]:
 
 
 def hints_of(kind: Any) -> Mapping[str, Any]:
-    """The annotations of a class, resolved. Raises Unstorable where a name in them is not known."""
+    """The annotations of a class, resolved. Raises Unstorable if a name in them is unknown."""
     return _resolved(kind, kind.__name__, None, {kind.__name__: kind})
 
 
 def value_of(alias: TypeAliasType) -> Any:
-    """What a type alias stands for, resolved. Raises Unstorable where a name in it is not known."""
+    """The type that an alias stands for, resolved. Raises Unstorable if a name in it is unknown."""
     written = type(alias.__name__, (), {"__annotations__": {"value": alias.__value__}})
     module = vars(sys.modules[str(alias.__module__)])
     return _resolved(written, alias.__name__, module, {alias.__name__: alias})["value"]
@@ -124,8 +123,8 @@ def _resolved(
         return typing_extensions.get_type_hints(kind, module, known, include_extras=True)
     except NameError as problem:
         raise Unstorable(
-            f"the annotations of {name} cannot be resolved ({problem}); define {name} and what it names at the top of "
-            f"a module"
+            f"the annotations of {name} cannot be resolved ({problem}); define {name} and the names in it at the "
+            f"top of a module"
         ) from problem
 
 
@@ -170,7 +169,7 @@ def _dataclass_fields(kind: Any, arguments: Mapping[Any, Any]) -> Iterator[Field
         if info.init_var:
             if info.is_required():
                 raise Unstorable(
-                    f"{kind.__name__}.{name} is an InitVar, which is not there to be stored, but needed to load; "
+                    f"{kind.__name__}.{name} is an InitVar, which is not stored but needed to load; "
                     f"give it a default"
                 )
         elif info.init is not False:
@@ -178,7 +177,7 @@ def _dataclass_fields(kind: Any, arguments: Mapping[Any, Any]) -> Iterator[Field
     for one in dataclasses.fields(kind):
         if not one.init and one.compare:
             raise Unstorable(
-                f"{kind.__name__}.{one.name} has init=False, so a stored value could not be given back to it; "
+                f"{kind.__name__}.{one.name} has init=False, so a stored value could not be passed to the class; "
                 f"write compare=False if it follows from the other fields, or drop init=False"
             )
 
@@ -207,7 +206,7 @@ def _keys(kind: Any, arguments: Mapping[Any, Any]) -> Iterator[FieldOf]:
         annotation, required = hint, name in kind.__required_keys__
         metadata: list[object] = []
         while get_origin(annotation) in (Required, NotRequired, ReadOnly, Annotated):
-            # Under `from __future__ import annotations`, __required_keys__ does not know of these.
+            # With `from __future__ import annotations`, __required_keys__ ignores these.
             if get_origin(annotation) in (Required, NotRequired):
                 required = get_origin(annotation) is Required
             annotation, *beside = get_args(annotation)
@@ -216,7 +215,7 @@ def _keys(kind: Any, arguments: Mapping[Any, Any]) -> Iterator[FieldOf]:
 
 
 def extra_of(kind: type) -> Any:
-    """The type of the fields a model allows beyond its own (``__pydantic_extra__: dict[str, int]``), or Any."""
+    """The type of a model's extra fields (``__pydantic_extra__: dict[str, int]``), or Any."""
     for base in kind.__mro__:
         if base is not BaseModel and "__pydantic_extra__" in inspect.get_annotations(base):
             return get_args(hints_of(base)["__pydantic_extra__"])[1]
@@ -224,7 +223,7 @@ def extra_of(kind: type) -> Any:
 
 
 def flat(annotation: Any) -> Iterator[Any]:
-    """The members of a union, of the unions among them, and of aliases of unions; not those of discriminated ones."""
+    """The members of a union, with nested unions and aliases of unions flattened, but not discriminated unions."""
     if get_origin(annotation) in (Union, UnionType):
         for one in get_args(annotation):
             yield from flat(one)
@@ -241,7 +240,7 @@ def flat(annotation: Any) -> Iterator[Any]:
 
 
 def name_of(annotation: Any) -> str:
-    """A type as messages call it."""
+    """The name of a type in messages."""
     if get_origin(annotation) is Annotated:
         return name_of(get_args(annotation)[0])
     if isinstance(annotation, type) and not get_args(annotation):

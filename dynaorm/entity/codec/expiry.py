@@ -1,16 +1,16 @@
-"""The codec of a field that says when its item expires: epoch seconds, as DynamoDB's TTL wants them."""
+"""The codec of the field that says when an item expires: epoch seconds, as DynamoDB's TTL requires."""
 
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 
 from dynaorm.entity.codec.of_type import Codec
-from dynaorm.entity.text.scalar import scalar_of
+from dynaorm.entity.text.of_type import scalar_of
 from dynaorm.item.value import AttributeValue
 
 
 def is_expiry(annotation: Any) -> bool:
-    """Whether a type can say when an item expires: ``datetime`` or ``datetime | None``, however it is spelled."""
+    """Whether a type is ``datetime`` or ``datetime | None``, in any spelling."""
     scalar = scalar_of(annotation)
     return scalar is not None and scalar.python is datetime
 
@@ -37,7 +37,7 @@ def _decode(stored: AttributeValue) -> Any:
         return datetime.fromtimestamp(seconds, UTC)
     except (OverflowError, OSError, ValueError):
         raise ValueError(
-            f"is stored as {stored}, which is no time in epoch seconds; is it in milliseconds?"
+            f"is stored as {stored}, which is not a time in epoch seconds; is it in milliseconds?"
         ) from None
 
 

@@ -1,22 +1,23 @@
-"""The codec of values whose type is not declared: ``pydantic.JsonValue``, and fields beyond a model's own.
+"""The codecs of values without a declared type: ``pydantic.JsonValue``, ``int | float``, and extra fields of a model.
 
-Whether a number was an int or a float is told by its text, so a float that no digit after the point gives away must
-equal the int it looks like. The few that do not (``1e23``) are refused.
+A stored number becomes an int if its text is a whole number, otherwise a float. A float whose text is that of another
+int (``1e23``) is refused.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 
-from dynaorm.entity.codec.value import NULL, Codec, Misfit, content, inside, shown
-from dynaorm.item.value import AttributeValue, number_text
+from dynaorm.entity.codec.value import NULL, Codec, Misfit, content, inside
+from dynaorm.failure import shown
+from dynaorm.item.value import AttributeValue, number_text, set_of
 
 
 def _number(value: Any) -> AttributeValue:
     text = number_text(value)
     if _from_number(text) != value:
         raise Misfit(
-            f"is {shown(value)}, which would come back as {_from_number(text)!r}; declare a type for it, or store text"
+            f"is {shown(value)}, which would be loaded as {_from_number(text)!r}; declare a type for it, or store text"
         )
     return {"N": text}
 
@@ -31,7 +32,7 @@ def _from_number(text: str) -> int | float | Decimal:
     except InvalidOperation:
         exact = Decimal("NaN")
     if not exact.is_finite():
-        raise Misfit(f"is stored as {shown(text)}, which is no number")
+        raise Misfit(f"is stored as {shown(text)}, which is not a number")
     if exact == exact.to_integral_value():
         return int(exact)
     near = float(text)
@@ -49,14 +50,6 @@ def _dict(value: dict[Any, Any]) -> AttributeValue:
     return {"M": {name: _part(encode, name, one) for name, one in value.items()}}
 
 
-def _set(value: Iterable[Any]) -> AttributeValue:
-    pairs = [pair for one in value for pair in encode(one).items()]
-    tags = {tag for tag, _ in pairs}
-    if tags not in ({"S"}, {"N"}, {"B"}):
-        raise Misfit("holds a set that is not of strings only, numbers only or bytes only")
-    return {f"{tags.pop()}S": sorted(found for _, found in pairs)}
-
-
 _ENCODE: Final[Mapping[type, Callable[[Any], AttributeValue]]] = {
     str: lambda value: {"S": str.__str__(value)},
     bool: lambda value: {"BOOL": value},
@@ -66,22 +59,22 @@ _ENCODE: Final[Mapping[type, Callable[[Any], AttributeValue]]] = {
     bytes: lambda value: {"B": value},
     list: _list,
     dict: _dict,
-    set: _set,
+    set: lambda value: set_of(map(encode, value)),
     type(None): lambda _: NULL,
 }
 
 
 def encode(value: Any) -> AttributeValue:
-    """The attribute value of a plain value: None, bool, number, str, bytes, list, set, or dict with str keys.
+    """The attribute value of None, a bool, number, str, bytes, list or set, or a dict with str keys.
 
     Raises:
-        ValueError: it is none of these, or a number that would come back as another.
+        ValueError: the value is none of these, or a number that would be loaded as another number.
     """
     way = _ENCODE.get(type(value)) or next(
         (found for kind, found in _ENCODE.items() if isinstance(value, kind)), None
     )
     if way is None:
-        raise Misfit(f"is {shown(value)}, not a value that JSON has")
+        raise Misfit(f"is {shown(value)}, which is not a JSON value")
     return way(value)
 
 
@@ -100,7 +93,7 @@ _DECODE: Final[Mapping[str, Callable[[Any], Any]]] = {
 
 
 def decode(stored: AttributeValue) -> Any:
-    """The plain value of any attribute value."""
+    """The Python value of any attribute value."""
     for tag, found in stored.items():
         if tag in _DECODE:
             return _DECODE[tag](found)
@@ -124,7 +117,7 @@ def _checked_number(value: Any) -> AttributeValue:
 
 
 PLAIN: Final = Codec(encode, decode, frozenset())
-"""The codec of fields beyond a model's own, where they have no declared type."""
+"""The codec of a model's extra fields without a declared type."""
 
 NUMBER: Final = Codec(_checked_number, lambda stored: _from_number(content(stored, "N")), frozenset({"N"}))
 """The codec of ``int | float``."""

@@ -1,4 +1,4 @@
-"""The codecs of classes that hold nothing but themselves: scalars, enums, secrets, URLs, addresses, paths."""
+"""The codecs of classes that contain no other types: scalars, enums, secrets, URLs, addresses, paths."""
 
 from collections.abc import Callable, Mapping
 from decimal import Decimal
@@ -23,7 +23,7 @@ from pydantic_core import MultiHostUrl, Url
 
 from dynaorm.entity.codec.choice import enum_codec
 from dynaorm.entity.codec.value import NONE, SECRET_BYTES, Codec, mistyped, printed_codec, scalar_codec
-from dynaorm.entity.text.scalar import is_of_networks, scalar_of
+from dynaorm.entity.text.of_type import is_of_networks, scalar_of
 from dynaorm.item.value import AttributeValue
 from dynaorm.record import replace
 
@@ -32,7 +32,7 @@ _SUBCLASSED: Final = (str, int, float, Decimal, bytes)
 
 
 def leaf_codec(kind: type) -> Codec | None:
-    """The codec of a class; None where it has none."""
+    """The codec of a class; None if it has none."""
     if kind is NoneType:
         return NONE
     if issubclass(kind, pydantic.SecretBytes):
@@ -46,7 +46,7 @@ def leaf_codec(kind: type) -> Codec | None:
     scalar = scalar_of(kind)
     if scalar is None:
         return None
-    # Of a subclass (pydantic's ByteSize, a str of one's own), what is loaded has to be made an instance.
+    # For a subclass (pydantic's ByteSize, a user's subclass of str), decoding must return an instance of it.
     if kind is scalar.python or not issubclass(kind, scalar.python):
         return scalar_codec(scalar)
     return _made(kind, scalar_codec(scalar)) if scalar.python in _SUBCLASSED else None
@@ -61,14 +61,14 @@ def _network_codec(kind: type) -> Codec | None:
     }
     if kind in any_address:
         return printed_codec(kind.__name__, *any_address[kind])
-    # URLs with one host, and with several: all derive from one of two classes, which have no public names.
+    # All URL classes derive from one of two private classes, for URLs with one host and with several.
     known = (*pydantic.AnyUrl.__mro__, *pydantic.PostgresDsn.__mro__)
     urls = tuple(base for base in known if base is not object)
     return printed_codec(kind.__name__, (kind,), kind) if issubclass(kind, urls) else None
 
 
 def secret_codec(annotation: Any, inner: Codec) -> Codec:
-    """``pydantic.Secret[X]``, stored as the X it hides."""
+    """``pydantic.Secret[X]``, stored as X."""
 
     def encode(value: Any) -> AttributeValue:
         if not isinstance(value, pydantic.Secret):

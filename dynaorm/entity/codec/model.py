@@ -1,11 +1,11 @@
-"""The codecs of what has named fields: pydantic models, dataclasses and typed dicts, all stored as M.
+"""The codecs of pydantic models, dataclasses and typed dicts, which are stored as M.
 
-Rule 1. Values are read attribute by attribute and never through ``model_dump``: what an application shows of a model
-    is not what is stored of it.
-Rule 2. A map is decoded to a dict of field names, for pydantic to validate by name. Where its types are strict they
-    take instances only, and the codec makes them (``instance_codec``).
-Rule 3. A field absent from the map is left out, so that its default applies; but without a default, None stands for
-    an absent field that may be None, and the empty set for an absent set.
+Rule 1. Encoding reads each attribute of the instance. It never uses ``model_dump``, which serializers and ``exclude``
+        change.
+Rule 2. A map is decoded to a dict of field names, which pydantic validates by name. Strict types accept only instances;
+        for those the codec creates the instance (``instance_codec``).
+Rule 3. A field that is absent from the map is left out, so that its default applies. Without a default, an absent field
+        becomes None if it may be None, and an absent set becomes the empty set.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -21,10 +21,9 @@ from dynaorm.entity.codec.value import (
     content,
     inside,
     mistyped,
-    shown,
-    with_article,
 )
 from dynaorm.entity.state import LOADING
+from dynaorm.failure import shown, with_article
 from dynaorm.item.value import AttributeValue
 from dynaorm.record import record, replace
 
@@ -33,16 +32,16 @@ _EMPTY: Final[AttributeValue] = {"L": []}
 
 @record
 class Member:
-    """A field as it is stored in a map.
+    """A field of a class that is stored as a map.
 
     Attributes:
         name: its name in the class.
         attribute: its name in the map.
         codec: its type's codec.
-        formerly: older names in the map.
+        formerly: earlier names in the map.
         required: it has no default.
         defaults_to_none: its default is None.
-        is_key: it is a key of a TypedDict, where absence is not a default but a value.
+        is_key: it is a key of a TypedDict, which may be absent and has no default.
     """
 
     name: str
@@ -55,24 +54,24 @@ class Member:
 
     @property
     def encoder(self) -> Callable[[Any], AttributeValue | None]:
-        """``encode``, or what it comes to where None is no absence."""
+        """``encode``, or the codec's own encode where both are the same."""
         return self.encode if self.defaults_to_none else self.codec.encode
 
     def encode(self, value: Any) -> AttributeValue | None:
-        """The attribute value; None for absence, where the default says None but the type does not."""
+        """The attribute value; None, so that nothing is stored, for a default of None that the type does not allow."""
         if value is None and self.defaults_to_none and not self.codec.nullable:
             return None
         return self.codec.encode(value)
 
     def stored_in(self, found: Mapping[str, AttributeValue]) -> AttributeValue | None:
-        """The attribute value in a map, under the present or a former name; where there is none, what absence means."""
+        """The attribute value in a map, under the current name or an earlier one; None if there is none."""
         for name in (self.attribute, *self.formerly):
             if name in found:
                 return found[name]
         return None
 
     def decode_into(self, values: dict[str, Any], found: Mapping[str, AttributeValue]) -> None:
-        """Adds the value to those of other fields, if the map or rule 3 gives one."""
+        """Add the value to the decoded fields, if the map has one or rule 3 provides one."""
         stored = found.get(self.attribute) if not self.formerly else self.stored_in(found)
         try:
             if stored is not None:
@@ -88,7 +87,7 @@ class Member:
 
 
 def check_names(owner: str, members: Sequence[Member]) -> None:
-    """Refuses two fields with one attribute name. Raises Unstorable."""
+    """Raises Unstorable if two fields have the same attribute name."""
     taken: dict[str, str] = {}
     for member in members:
         for attribute in (member.attribute, *member.formerly):
@@ -102,7 +101,7 @@ def check_names(owner: str, members: Sequence[Member]) -> None:
 
 @record
 class _Plan:
-    """How fields become a map and come back."""
+    """The fields of a class, and the codec of its extra fields if it allows them."""
 
     members: tuple[Member, ...]
     known: frozenset[str]
@@ -118,7 +117,7 @@ class _Plan:
         for name, value in values.items():
             if name in self.known:
                 raise Misfit(
-                    f"has an extra field {name!r}, under whose name a field of its own is stored; rename one"
+                    f"has an extra field {name!r}, and a declared field is stored under this name; rename one"
                 )
             try:
                 found[name] = self.extra.encode(value)
@@ -140,12 +139,12 @@ class _Plan:
 
 
 def class_codec(kind: type, members: Sequence[Member], *, extra: Codec | None = None) -> Codec:
-    """A model or dataclass, its values being instances of the class itself.
+    """The codec of a model or dataclass.
 
     Args:
-        kind: the class. An instance of a subclass is refused: it would come back without what the subclass adds.
+        kind: the class. An instance of a subclass is refused, because it would be loaded without the subclass's fields.
         members: its fields.
-        extra: the codec of fields beyond those, where a model allows them.
+        extra: the codec of extra fields, if a model allows them.
     """
     plan = _Plan.of(members, extra)
     steps = [(member.name, member.attribute, member.encoder) for member in members]
@@ -170,7 +169,7 @@ def class_codec(kind: type, members: Sequence[Member], *, extra: Codec | None = 
 
 
 def typed_dict_codec(name: str, members: Sequence[Member], *, extra: Codec | None = None) -> Codec:
-    """A TypedDict. A key that is not required may be absent, which is then how it is stored."""
+    """The codec of a TypedDict. An absent key is not stored."""
     plan = _Plan.of(members, extra)
     by_name = {member.name: member for member in members}
     required = frozenset(member.name for member in members if member.required)
@@ -186,7 +185,7 @@ def typed_dict_codec(name: str, members: Sequence[Member], *, extra: Codec | Non
         beyond = {key: held for key, held in value.items() if key not in by_name}
         if beyond and extra is None:
             raise Misfit(
-                f"has keys that {name} has not and that would be lost: {', '.join(map(repr, beyond))}"
+                f"has keys that {name} does not declare: {', '.join(map(repr, beyond))}; remove or declare them"
             )
         found: dict[str, AttributeValue] = {}
         for key, held in value.items():
@@ -207,7 +206,7 @@ def _encoded(member: Member, value: Any) -> AttributeValue:
 
 
 def root_codec(kind: type, inner: Codec) -> Codec:
-    """A RootModel, stored as what it holds."""
+    """The codec of a RootModel, stored as its root."""
 
     def encode(value: Any) -> AttributeValue:
         if type(value) is not kind:
@@ -218,7 +217,7 @@ def root_codec(kind: type, inner: Codec) -> Codec:
 
 
 def instance_codec(annotation: Any, codec: Codec) -> Codec:
-    """The same, decoded to a validated instance."""
+    """A codec that decodes to a validated instance."""
     adapters: list[pydantic.TypeAdapter[Any]] = []
 
     def decode(stored: AttributeValue) -> Any:
@@ -237,12 +236,12 @@ def instance_codec(annotation: Any, codec: Codec) -> Codec:
 
 
 def _refuse_other_class(value: Any, kind: type) -> None:
-    """A generic model and its parametrization count as one class, as in pydantic's ``==``; nothing else does."""
+    """Raises Misfit, except for a generic model and its parametrization, which pydantic treats as one class."""
     if _generic_origin(type(value)) is _generic_origin(kind):
         return
     if isinstance(value, kind):
         raise Misfit(
-            f"is {with_article(type(value).__name__)} and would come back as {with_article(kind.__name__)}; "
+            f"is {with_article(type(value).__name__)} and would be loaded as {with_article(kind.__name__)}; "
             f"declare a discriminated union of both, or give {with_article(kind.__name__)}"
         )
     raise mistyped(value, kind.__name__)

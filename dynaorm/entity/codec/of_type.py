@@ -1,8 +1,8 @@
-"""Which codec a type has: resolved once, when a class is declared, into closures.
+"""Finds the codec of a type, once, when a class is declared.
 
-Rule 1. ``load(save(x)) == x`` for every type that has a codec; a type for which that cannot be kept has none.
-Rule 2. Values are checked, not converted: a str field that holds 5 is refused, and so is a bool where an int belongs.
-Rule 3. Of a type that contains itself, the inner mention is a reference, which becomes the codec once that is finished.
+Rule 1. ``load(save(x)) == x`` for every type that has a codec. A type that cannot keep this promise has none.
+Rule 2. Values are checked, not converted: a str field with the value 5 is refused, and so is a bool for an int.
+Rule 3. A type may contain itself. Inside of itself it is a reference, which becomes the codec once that is complete.
 """
 
 from collections.abc import Callable, Hashable, Mapping, MutableMapping, MutableSet, Sequence
@@ -44,7 +44,7 @@ from dynaorm.entity.codec.model import (
 from dynaorm.entity.codec.union import chosen_codec, discriminated_codec, union_codec
 from dynaorm.entity.codec.value import Codec, Unstorable, optional
 from dynaorm.entity.marker import Attribute
-from dynaorm.entity.text.scalar import ALIASES
+from dynaorm.entity.text.of_type import ALIASES
 from dynaorm.item.value import AttributeValue
 
 __all__ = ["Codec", "Unstorable", "codec_of"]
@@ -53,12 +53,12 @@ _NOTHING: Final = Meta()
 _OWN: Final = "or Attribute(encode=..., decode=...)"
 _REMEDY: Final = f"use a type that DynamoDB has, {_OWN}"
 _BARE: Final[Mapping[Any, str]] = {
-    list: "a list that does not say what it holds cannot be checked or loaded; write list[...],",
-    tuple: "a tuple that does not say what it holds cannot be checked or loaded; write tuple[..., ...],",
-    set: "a set that does not say what it holds cannot be checked or loaded; write set[...],",
-    frozenset: "a frozenset that does not say what it holds cannot be checked or loaded; write frozenset[...],",
-    dict: "a dict that does not say what it holds cannot be checked or loaded; write dict[str, ...], or a model,",
-    Sequence: "a Sequence would come back as a list even where it was a tuple; write list[...] or tuple[..., ...],",
+    list: "a list without the type of its elements cannot be loaded; write list[...],",
+    tuple: "a tuple without the types of its elements cannot be loaded; write tuple[..., ...],",
+    set: "a set without the type of its elements cannot be loaded; write set[...],",
+    frozenset: "a frozenset without the type of its elements cannot be loaded; write frozenset[...],",
+    dict: "a dict without the types of its keys and values cannot be loaded; write dict[str, ...], or a model,",
+    Sequence: "a tuple would be loaded as a list; write list[...] or tuple[..., ...] instead of Sequence,",
 }
 
 
@@ -67,11 +67,11 @@ def codec_of(annotation: Any, metadata: Sequence[object] = (), *, strict: bool =
 
     Args:
         annotation: the type.
-        metadata: what ``Annotated`` says of it. A pydantic FieldInfo stands for its own metadata and discriminator.
-        strict: the model it is a field of has ``strict=True``, so that pydantic takes dataclasses as instances only.
+        metadata: its metadata in ``Annotated``. A pydantic FieldInfo stands for its own metadata and discriminator.
+        strict: its model has ``strict=True``, so pydantic accepts only instances of dataclasses.
 
     Raises:
-        Unstorable: the type has no codec. The sentence ends with the remedy.
+        Unstorable: the type has no codec. The message ends with the remedy.
     """
     resolution = _Resolution()
     codec = resolution.of(annotation, meta_of(metadata), strict=strict)
@@ -80,7 +80,7 @@ def codec_of(annotation: Any, metadata: Sequence[object] = (), *, strict: bool =
 
 
 class _Resolution:
-    """One type and all it contains on the way to their codecs."""
+    """Finds the codecs of one type and of all types inside of it."""
 
     def __init__(self) -> None:
         self._finished: dict[Any, Codec] = {}
@@ -88,7 +88,7 @@ class _Resolution:
         self._later: list[Callable[[], None]] = []
 
     def finish(self) -> None:
-        """Does what had to wait until the types that contain themselves were finished."""
+        """Run the steps that need complete codecs of the types that contain themselves."""
         for wait in self._later:
             wait()
 
@@ -104,7 +104,7 @@ class _Resolution:
         if isinstance(annotation, ALIASES) or isinstance(origin, ALIASES):
             return self._alias(annotation, origin, arguments, meta, strict=strict)
         if origin in (Union, UnionType):
-            # An alias of a union may stand in its own members, and unions are flat: notice when it comes round.
+            # An alias of a union may be among its own members; flattening it must end.
             key = (annotation, meta, strict)
             return self._once(key, frozenset(), lambda: self._union(annotation, meta, strict=strict))
         if origin is Literal:
@@ -114,7 +114,7 @@ class _Resolution:
     # -- types that contain themselves ---------------------------------------------------------------------------------
 
     def _once(self, key: Any, tags: frozenset[str], build: Callable[[], Codec]) -> Codec:
-        """The codec built for a key. Asked for again before it is finished, a reference to it, with tags if known."""
+        """The codec of a key, built on the first call; meanwhile a reference to it, with the tags known so far."""
         try:
             hash(key)
         except TypeError:  # metadata may be anything
@@ -183,7 +183,7 @@ class _Resolution:
             for name, codec in codecs.items():
                 if field not in (codec.members or ()):
                     raise Unstorable(
-                        f"{name} has no field {field!r} to tell it by; give it one of a Literal type"
+                        f"{name} has no field {field!r}, the discriminator; give it one of a Literal type"
                     )
 
         self._later.append(check)
@@ -205,7 +205,7 @@ class _Resolution:
     def _class(
         self, annotation: Any, kind: Any, arguments: tuple[Any, ...], meta: Meta, *, strict: bool
     ) -> Codec:
-        # tuple[()] has no arguments either, but says what it holds: nothing.
+        # tuple[()] has no arguments either, but it has types for all of its elements.
         if (
             kind in _BARE
             and (not arguments or kind is Sequence)
@@ -224,7 +224,7 @@ class _Resolution:
             return self._record(annotation, kind, arguments, meta, strict=strict)
         codec = leaf_codec(kind)
         if codec is None:
-            raise Unstorable(f"{name_of(kind)} has no type to store it by; {_REMEDY}")
+            raise Unstorable(f"{name_of(kind)} cannot be stored; {_REMEDY}")
         return codec
 
     def _container(self, kind: type, arguments: tuple[Any, ...], *, strict: bool) -> Codec:
@@ -254,7 +254,7 @@ class _Resolution:
                 config.get("strict", strict and not pydantic.dataclasses.is_pydantic_dataclass(kind))
             )
         by_instance = meta.strict or (strict and is_dataclass(kind))
-        # Within what the codec itself has validated, leniently, nothing needs to be an instance.
+        # instance_codec validates leniently, so nothing inside needs to be an instance.
         inner_strict = not by_instance and bool(config.get("strict", strict))
 
         def build() -> Codec:
@@ -327,7 +327,7 @@ def _mapped(kind: Any, parts: Mapping[FieldOf, Codec], extra: Codec | None) -> C
 
 
 def _foreign(annotation: Any, attribute: Attribute) -> Codec:
-    """The application's own codec; None is not its concern where the type is ``X | None``."""
+    """The codec of ``Attribute(encode=, decode=)``. Its functions never receive None if the type is ``X | None``."""
     if attribute.encode is None or attribute.decode is None:
         raise Unstorable("Attribute() has one of encode= and decode= only; give both")
     codec = Codec(attribute.encode, attribute.decode, frozenset())
@@ -336,14 +336,14 @@ def _foreign(annotation: Any, attribute: Attribute) -> Codec:
 
 def _unresolved(kind: Any) -> str:
     if isinstance(kind, TypeVar):
-        return f"{kind} is a type variable; write the type in its place, as in Page[int]"
+        return f"{kind} is a type variable; write a type instead, as in Page[int]"
     if isinstance(kind, str | ForwardRef):
-        return f"{kind!r} could not be resolved; define what it names before the class that uses it"
-    return f"{name_of(kind)} has no type to store it by; {_REMEDY}"
+        return f"{kind!r} could not be resolved; define it before the class that uses it"
+    return f"{name_of(kind)} cannot be stored; {_REMEDY}"
 
 
 def _become(reference: Codec, codec: Codec) -> None:
-    """Ties the knot. The reference is known only within the types still being resolved."""
+    """Turn a reference into the codec. Only codecs that are still being built have seen the reference."""
     for name in ("encode", "decode", "tags", "nullable", "is_set"):
         object.__setattr__(reference, name, getattr(codec, name))
     _adopt(reference, codec)

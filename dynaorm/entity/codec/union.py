@@ -1,28 +1,29 @@
-"""The codecs of unions: of types told apart by how they are stored, and of models told apart by a discriminator.
+"""The codecs of unions: plain unions, and unions with a discriminator.
 
-Rule 1. The type of the attribute value tells the members of a plain union apart; members stored alike are refused.
-Rule 2. The members of a discriminated union are told apart by pydantic's own rule: what is decoded is what it chooses.
+Rule 1. The type of the attribute value decides the member of a plain union. Two members with the same type are refused.
+Rule 2. The discriminator decides the member as it does in pydantic, so pydantic validates the member that was decoded.
 """
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
-from dynaorm.entity.codec.value import NULL, Codec, Misfit, Unstorable, shown
+from dynaorm.entity.codec.value import NULL, Codec, Misfit, Unstorable
+from dynaorm.failure import shown
 from dynaorm.item.value import AttributeValue
 
 
 def union_codec(members: Sequence[tuple[str, Codec]], later: Callable[[Callable[[], None]], None]) -> Codec:
-    """``X | Y`` of members with names.
+    """The codec of a plain union.
 
     Args:
-        members: names and codecs. One without tags is a type that is not finished yet, because it contains the union.
-        later: takes what must wait until all types are finished.
+        members: names and codecs. A codec without tags is not complete yet, because its type contains the union.
+        later: receives a check that must wait until all codecs are complete.
     """
     _refuse_same_tags(members)
     unfinished = [(name, codec) for name, codec in members if not codec.tags]
     by_tag = {tag: codec for _, codec in members for tag in codec.tags}
     other = unfinished[0][1] if unfinished else None
-    later(lambda: _refuse_untold(members))
+    later(lambda: _refuse_unknown_tags(members))
     codecs = [codec for _, codec in members]
     names = " or ".join(name for name, _ in members)
 
@@ -31,7 +32,7 @@ def union_codec(members: Sequence[tuple[str, Codec]], later: Callable[[Callable[
             codec = by_tag.get(tag, other)
             if codec is not None:
                 return codec.decode(stored)
-        raise Misfit(f"is stored as {', '.join(stored)}, which is no {names}")
+        raise Misfit(f"is stored as {', '.join(stored)}, which is not {names}")
 
     return Codec(_first_that_fits(codecs, names), decode, frozenset(by_tag))
 
@@ -42,20 +43,20 @@ def _refuse_same_tags(members: Sequence[tuple[str, Codec]]) -> None:
         for tag in sorted(codec.tags):
             if tag in owners:
                 raise Unstorable(
-                    f"{owners[tag]} and {name} are both stored as {tag}, so a stored value does not tell which it is; "
-                    f"keep one of them, wrap each in a model of its own with a discriminator, "
+                    f"{owners[tag]} and {name} are both stored as {tag}, so loading could not choose between them; "
+                    f"keep one of them, put each into a model with a discriminator, "
                     f"or use Attribute(encode=..., decode=...)"
                 )
             owners[tag] = name
 
 
-def _refuse_untold(members: Sequence[tuple[str, Codec]]) -> None:
+def _refuse_unknown_tags(members: Sequence[tuple[str, Codec]]) -> None:
     _refuse_same_tags(members)
     for name, codec in members:
         if not codec.tags:
             raise Unstorable(
-                f"how {name} is stored is up to its own encode, so it cannot be a member of a union; "
-                f"give encode and decode for the whole union"
+                f"{name} has its own encode=, so loading could not recognize it in a union; "
+                f"give encode= and decode= for the whole union"
             )
 
 
@@ -71,12 +72,12 @@ def _first_that_fits(codecs: Sequence[Codec], names: str) -> Callable[[Any], Att
             try:
                 found = codec.encode(value)
             except Misfit as problem:
-                # A problem at some part of the value means that the value as a whole is of this member.
+                # A problem inside the value means that the value itself belongs to this member.
                 within = within or (problem if problem.path else None)
             except ValueError:
                 continue
             else:
-                # Several dicts can be members, when they are typed; of any other class there is one.
+                # Several typed dicts may be members. Every other class belongs to one member.
                 if type(value) is not dict:
                     by_type[type(value)] = codec
                 return found
@@ -86,11 +87,11 @@ def _first_that_fits(codecs: Sequence[Codec], names: str) -> Callable[[Any], Att
 
 
 def discriminated_codec(members: Mapping[str, Codec], field: str) -> Codec:
-    """Models, dataclasses or typed dicts with a field whose values differ; ``members`` are their names and codecs."""
+    """The codec of a union of models, dataclasses or typed dicts, chosen by the value of ``field``."""
     if any(codec.tags != {"M"} for codec in members.values()):
         raise Unstorable(
-            f"a union discriminated by {field!r} has a member that is no model; leave the discriminator out, "
-            f"or wrap the member in a model"
+            f"a union with the discriminator {field!r} has a member without fields; leave the discriminator out, "
+            f"or put the member into a model"
         )
     codecs = list(members.values())
     known: dict[tuple[str, str, Hashable], Codec] = {}
@@ -100,15 +101,15 @@ def discriminated_codec(members: Mapping[str, Codec], field: str) -> Codec:
         if found is None:
             raise Misfit(f"is stored as {', '.join(stored)}, not as M")
         for codec in codecs:
-            attribute, told_by = (codec.members or {})[field]
+            attribute, chosen_by = (codec.members or {})[field]
             for tag, content in found.get(str(attribute), NULL).items():
                 token = (str(attribute), tag, content if isinstance(content, Hashable) else None)
                 if token in known:
                     return known[token].decode(stored)
-                if _decodes(told_by, {tag: content}):
+                if _decodes(chosen_by, {tag: content}):
                     known[token] = codec
                     return codec.decode(stored)
-        raise Misfit(f"is stored with a {field!r} of none of {', '.join(members)}")
+        raise Misfit(f"is stored with a {field!r} that none of {', '.join(members)} has")
 
     encode = _first_that_fits(codecs, " or ".join(members))
     return Codec(encode, decode, frozenset({"M"}), members=_Merged(tuple(codecs)))
@@ -123,7 +124,7 @@ def _decodes(codec: Codec, stored: AttributeValue) -> bool:
 
 
 class _Merged(Mapping[str, tuple[str | int, Codec]]):
-    """The fields of several models. Computed when asked for: while classes are declared, some are unfinished."""
+    """The fields of several models, computed on access, because some codecs are not complete at first."""
 
     __slots__ = ("_codecs",)
 
@@ -153,7 +154,7 @@ class _Merged(Mapping[str, tuple[str | int, Codec]]):
 
 
 def _either(codecs: Sequence[Codec]) -> Codec:
-    """The codec of a field that several models have, each with a type of its own: the first that fits."""
+    """The codec of a field that several models declare with different types: the first codec that fits."""
     if len(codecs) == 1:
         return codecs[0]
 
@@ -171,32 +172,34 @@ def _either(codecs: Sequence[Codec]) -> Codec:
 
 
 def chosen_codec(members: Mapping[Hashable, Codec], choose: Callable[[Any], Hashable]) -> Codec:
-    """A union with a function as discriminator: ``members`` are the tags it can give, and their codecs.
+    """The codec of a union with a function as discriminator; ``members`` are its tags and their codecs.
 
-    The function is asked about what is decoded, as pydantic will ask it. Made for instances, it may take a dict of
-    field names for something else; that is noticed when the value is saved, and refused.
+    Pydantic will call the function with the decoded value, a dict of field names. A function written for instances may
+    choose another member for the dict. Encoding refuses such a value.
     """
 
-    def told(stored: AttributeValue) -> Codec | None:
+    def member_of(stored: AttributeValue) -> Codec | None:
         return next((codec for tag, codec in members.items() if _is_chosen(tag, codec, stored, choose)), None)
 
     def decode(stored: AttributeValue) -> Any:
-        codec = told(stored)
+        codec = member_of(stored)
         if codec is None:
             raise Misfit(
-                f"is stored as {', '.join(stored)}, which the discriminator takes for no member of the union"
+                f"is stored as {', '.join(stored)}, for which the discriminator chooses no member of the union"
             )
         return codec.decode(stored)
 
     def encode(value: Any) -> AttributeValue:
         tag = choose(value)
         if tag not in members:
-            raise Misfit(f"is {shown(value)}, for which the discriminator gives {tag!r}, no Tag of the union")
-        stored = members[tag].encode(value)
-        if told(stored) is not members[tag]:
             raise Misfit(
-                f"is {shown(value)}, which the discriminator does not tell from other members of the union once it is "
-                f"a dict of field names; make it tell such dicts apart"
+                f"is {shown(value)}, for which the discriminator returns {tag!r}, which is not a Tag of the union"
+            )
+        stored = members[tag].encode(value)
+        if member_of(stored) is not members[tag]:
+            raise Misfit(
+                f"is {shown(value)}, for which the discriminator chooses another member when it is a dict of field "
+                f"names; make the discriminator accept such dicts"
             )
         return stored
 

@@ -1,20 +1,20 @@
-"""What a codec is, and the codecs of single values: strings, numbers, times, bytes, secrets, addresses.
+"""``Codec``, and the codecs of single values: strings, numbers, times, bytes, secrets, addresses.
 
-Rule 1. A value has the text it has in keys, where it has one; but values may be what keys refuse: naive datetimes,
-    times with a time zone, and an int where a float or Decimal is declared, because ``5 == 5.0``.
-Rule 2. Messages go on from the field's name: ``is an int, not a str``, ``at address.city: is an int, not a str``.
+Rule 1. A value is stored as the text it has in keys. Fields also accept values that keys refuse: naive datetimes, times
+        with a time zone, and an int for a float or Decimal, because ``5 == 5.0``.
+Rule 2. Messages continue the field's name: ``is an int, not a str``, ``at address.city: is an int, not a str``.
 """
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
 from datetime import UTC, datetime, time
 from decimal import Decimal
-from reprlib import Repr
 from typing import Any, Final
 
 from pydantic import SecretBytes
 
 from dynaorm.entity.text.scalar import STR, Scalar, datetime_text, in_utc
+from dynaorm.failure import shown, with_article
 from dynaorm.item.value import AttributeValue, number_text
 from dynaorm.record import record, replace
 
@@ -22,16 +22,14 @@ NULL: Final[AttributeValue] = {"NULL": True}
 
 _LARGEST_INT: Final = 10**38 - 1
 _SMALLEST_INT: Final = -_LARGEST_INT
-_REPR: Final = Repr()
-_REPR.maxstring = _REPR.maxother = _REPR.maxlong = 80
 
 
 class Unstorable(ValueError):
-    """A type that has no codec. The sentence ends with the remedy."""
+    """A type has no codec. The message ends with the remedy."""
 
 
 class Misfit(ValueError):
-    """A value, or a stored attribute value, that does not fit its codec; ``path`` leads to the part at fault."""
+    """A value or attribute value does not fit its codec. ``path`` leads to the wrong part."""
 
     def __init__(self, problem: str, path: tuple[str | int, ...] = ()) -> None:
         steps = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
@@ -41,7 +39,7 @@ class Misfit(ValueError):
 
 
 def inside(step: str | int, problem: Exception) -> Misfit:
-    """The same problem, seen from the container of the part where it is."""
+    """The same problem with a longer path, which begins at the container."""
     if isinstance(problem, Misfit):
         return Misfit(problem.problem, (step, *problem.path))
     return Misfit(str(problem), (step,))
@@ -49,19 +47,19 @@ def inside(step: str | int, problem: Exception) -> Misfit:
 
 @record(eq=False)
 class Codec:
-    """How the values of one type become attribute values and come back.
+    """Converts the values of one type to attribute values and back.
 
     Attributes:
-        encode: value to attribute value; raises ValueError where the value is not of the type.
-        decode: attribute value to a value of the type, except that models and dataclasses come back as dicts of field
-            name to value, for pydantic to validate by name; raises ValueError where it is not what encode makes.
-        tags: the types of attribute value encode makes: ``{"S"}``. Empty where an application's own encode is used.
+        encode: value to attribute value; raises ValueError for a value of another type.
+        decode: attribute value to value. Models and dataclasses are decoded to dicts of field names, which pydantic
+            validates by name. Raises ValueError for an attribute value that encode never returns.
+        tags: the types of attribute value that encode returns: ``{"S"}``. Empty for an application's own encode.
         nullable: None is one of the values.
-        is_set: the values are sets. An empty one is encoded as ``{"L": []}``, because DynamoDB has no empty sets.
-        is_text: every str is one of the values, and is stored as it is.
-        element: the codec of what a list, tuple, set or dict holds; None where the parts differ.
+        is_set: the values are sets. The empty set is encoded as ``{"L": []}``, because DynamoDB has no empty sets.
+        is_text: every str is one of the values, and is stored unchanged.
+        element: the codec of the elements of a list, tuple, set or dict; None if they have different codecs.
         members: the fields of a model, dataclass, TypedDict or NamedTuple: name to (attribute name or index, codec).
-        from_text: what ``decode`` makes of the text under the only tag; None where that is not all it does.
+        from_text: converts the text under the only tag to the value ``decode`` returns; None if decoding needs more.
     """
 
     encode: Callable[[Any], AttributeValue] = field(repr=False)
@@ -75,28 +73,18 @@ class Codec:
     from_text: Callable[[str], Any] | None = field(default=None, repr=False)
 
 
-def shown(value: object) -> str:
-    """A value for a message, shortened."""
-    return _REPR.repr(value)
-
-
 def mistyped(value: object, wanted: str) -> Misfit:
-    """The problem of a value of another type."""
+    """The error for a value of another type."""
     found = "None" if value is None else with_article(type(value).__name__)
     return Misfit(f"is {found}, not {with_article(wanted)}")
 
 
-def with_article(name: str) -> str:
-    """``a Cat``, ``an Address``."""
-    return f"{'an' if name[0] in 'aeioAEIO' else 'a'} {name}"
-
-
 def content(stored: AttributeValue, tag: str) -> Any:
-    """What an attribute value of this type holds. Raises ValueError for one of another type."""
+    """The content of an attribute value of this type. Raises ValueError for another type."""
     try:
         return stored[tag]
     except KeyError:
-        # Not its content: it may be a secret.
+        # The message does not show the content, which may be a secret.
         raise Misfit(f"is stored as {', '.join(stored)}, not as {tag}") from None
 
 
@@ -105,7 +93,7 @@ def optional(codec: Codec) -> Codec:
     if codec.nullable:
         return codec
     if "NULL" in codec.tags:
-        raise Unstorable("a None inside the type and None itself are both stored as NULL; drop one of them")
+        raise Unstorable("two kinds of None would both be stored as NULL; drop one of them")
     encode, decode = codec.encode, codec.decode
     return replace(
         codec,
@@ -117,7 +105,7 @@ def optional(codec: Codec) -> Codec:
 
 
 def text_codec(name: str, tag: str, to_text: Callable[[Any], str], from_text: Callable[[str], Any]) -> Codec:
-    """The codec of a type with one text."""
+    """The codec of a type whose values have one text."""
 
     def encode(value: Any) -> AttributeValue:
         return {tag: to_text(value)}
@@ -127,13 +115,13 @@ def text_codec(name: str, tag: str, to_text: Callable[[Any], str], from_text: Ca
         try:
             return from_text(text)
         except (ValueError, ArithmeticError) as problem:
-            raise Misfit(f"is stored as {shown(text)}, which is no {name}") from problem
+            raise Misfit(f"is stored as {shown(text)}, which is not {with_article(name)}") from problem
 
     return Codec(encode, decode, frozenset({tag}), from_text=from_text)
 
 
 def printed_codec(name: str, kinds: tuple[type, ...], from_text: Callable[[str], Any]) -> Codec:
-    """The codec of classes whose ``str()`` says all, as that of URLs and network addresses does."""
+    """The codec of classes that ``str()`` converts without loss, such as URLs and network addresses."""
 
     def to_text(value: Any) -> str:
         if not isinstance(value, kinds):
@@ -151,7 +139,7 @@ def scalar_codec(scalar: Scalar) -> Codec:
     return text_codec(scalar.name, scalar.tag, scalar.to_text, scalar.from_text)
 
 
-# -- types that are quicker, or allow more, than as keys ---------------------------------------------------------------
+# -- types with a faster codec, or with more values than in keys -------------------------------------------------------
 
 
 def _encode_text(value: Any) -> AttributeValue:
@@ -159,12 +147,12 @@ def _encode_text(value: Any) -> AttributeValue:
 
 
 def encode_texts(values: Iterable[Any]) -> list[AttributeValue]:
-    """What ``TEXT.encode`` makes of each, without calling it for the usual ones."""
+    """``TEXT.encode`` for each value, without a call for each ASCII str."""
     return [{"S": one} if type(one) is str and one.isascii() else _encode_text(one) for one in values]
 
 
 def encode_text_map(values: Mapping[Any, Any]) -> dict[str, AttributeValue]:
-    """The members of a map of texts, named by texts, again without a call for each."""
+    """The content of a map from str to str, without a call for each ASCII str."""
     return {
         (name if type(name) is str and name.isascii() else STR.to_text(name)):
         ({"S": one} if type(one) is str and one.isascii() else _encode_text(one))
@@ -206,7 +194,7 @@ def _is_int(value: object) -> bool:
 
 def _finite_float(text: str) -> float:
     value = float(text)
-    if value - value != 0:  # true of NaN and the infinities only
+    if value - value != 0:  # true only for NaN and the infinities
         raise ValueError(f"{text} is not finite")
     return value
 
@@ -226,7 +214,7 @@ def _float(_: Scalar) -> Codec:
             raise mistyped(value, "float")
         text = number_text(value)
         if float(text) != value:
-            raise Misfit(f"is {shown(value)}, an int that no float equals")
+            raise Misfit(f"is {shown(value)}, an int that no float equals exactly")
         return text
 
     return text_codec("float", "N", to_text, _finite_float)
@@ -251,12 +239,12 @@ def _bool(_: Scalar) -> Codec:
 
 
 def binary_codec(to_bytes: Callable[[Any], bytes], from_bytes: Callable[[bytes], Any]) -> Codec:
-    """The codec of a type that is bytes."""
+    """The codec of a type that is stored as B."""
 
     def decode(stored: AttributeValue) -> Any:
         found = content(stored, "B")
         if not isinstance(found, bytes | bytearray | memoryview):
-            raise Misfit(f"is stored as B that is a {type(found).__name__}, not bytes")
+            raise Misfit(f"is stored as B with {with_article(type(found).__name__)}, not bytes")
         return from_bytes(bytes(found))
 
     return Codec(lambda value: {"B": to_bytes(value)}, decode, frozenset({"B"}))
@@ -279,7 +267,7 @@ def _datetime(_: Scalar) -> Codec:
         if not isinstance(value, datetime):
             raise mistyped(value, "datetime")
         if value.tzinfo is UTC:
-            # The zone is the slow part of a text, and of this one it is known.
+            # The fast path: isoformat is slow for a datetime with a zone.
             return f"{value.date().isoformat()}T{value.time().isoformat('microseconds')}Z"
         if value.tzinfo is None or value.utcoffset() is None:
             return value.replace(tzinfo=None).isoformat(timespec="microseconds")
@@ -297,7 +285,7 @@ def _time(_: Scalar) -> Codec:
         if not isinstance(value, time):
             raise mistyped(value, "time")
         if value.tzinfo is not None and value.utcoffset() is None:
-            raise Misfit(f"is {shown(value)}, whose zone has no offset without a day; use a datetime")
+            raise Misfit(f"is {shown(value)}, whose time zone has no offset without a day; use a datetime")
         return value.isoformat(timespec="microseconds")
 
     return text_codec("time", "S", to_text, time.fromisoformat)

@@ -1,4 +1,4 @@
-"""How a class declaration becomes a mapping, and which mappings share a table.
+"""How a class statement becomes a mapping, and the catalog of the classes that share a table.
 
-Nothing here runs after a class is complete; what does belongs in ``mapping``.
+Reading or writing entities of a complete class does not belong here, but in ``mapping``.
 """

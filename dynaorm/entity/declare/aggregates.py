@@ -1,8 +1,8 @@
-"""The ``Aggregate`` declarations of a class become mappings; what could not be kept by an increment is refused.
+"""Turns the ``Aggregate`` declarations of a class into mappings, and refuses totals that an increment cannot maintain.
 
-Rule 1. A total is changed where it is stored, without being read. So nothing may be derived from it but the index key
-        that it is itself, and it must be a number of which absence means 0.
-Rule 2. A total may be kept in a class, and of a class, that is declared later: both sides look for the other.
+Rule 1. A total is incremented in place, without being read. So it must be a number whose absence means 0, and nothing
+        may be derived from it except an index key that is the total itself.
+Rule 2. Source and target may be declared in any order. Each checks the other when it is declared.
 """
 
 from collections.abc import Iterator, Mapping
@@ -10,21 +10,24 @@ from datetime import timedelta
 from typing import Any, Final
 
 from dynaorm.entity.annotation import accepts_none, marked
+from dynaorm.entity.declaration import declarations_of
+from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.declare.keys import KeysOf
-from dynaorm.entity.declare.registry import is_of, kept_fields, replaces
+from dynaorm.entity.declare.registry import is_of, maintained_fields, replaces
 from dynaorm.entity.mapping.aggregate import Aggregate, AggregateMapping
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
-from dynaorm.entity.text.scalar import Scalar, scalar_of
+from dynaorm.entity.text.of_type import scalar_of
+from dynaorm.entity.text.scalar import Scalar
 from dynaorm.errors import DeclarationError, UsageError
-from dynaorm.failure import nearest
+from dynaorm.failure import suggestion
 
 _NUMBERS: Final = ("int", "Decimal", "float")
 
 
 def aggregates_of(entity: type, keys: KeysOf) -> dict[str, AggregateMapping]:
-    """The totals that a class keeps elsewhere; what is wrong with the declarations goes to ``keys.problems``."""
+    """The totals over a class. Problems of the declarations are added to ``keys.problems``."""
     found: dict[str, AggregateMapping] = {}
-    for name, declared in _declared(entity):
+    for name, declared in declarations_of(entity, Aggregate):
         problems = [f"{name}: {problem}" for problem in _problems(declared, keys)]
         keys.problems += problems
         if not problems:
@@ -34,15 +37,6 @@ def aggregates_of(entity: type, keys: KeysOf) -> dict[str, AggregateMapping]:
                 name, declared.target, key, declared.count, dict(declared.sums), declared.when
             )
     return found
-
-
-def _declared(entity: type) -> Iterator[tuple[str, Aggregate]]:
-    seen: set[str] = set()
-    for base in entity.__mro__:
-        for name, value in vars(base).items():
-            if name not in seen and isinstance(value, Aggregate):
-                yield name, value
-            seen.add(name)
 
 
 def _problems(declared: Aggregate, keys: KeysOf) -> Iterator[str]:
@@ -73,22 +67,22 @@ def _is_names(given: Any) -> bool:
 
 
 def _total_problems(declared: Aggregate, target: EntityMapping) -> Iterator[str]:
-    kept = [*([declared.count] if declared.count is not None else []), *declared.sums.values()]
-    if not kept:
-        yield 'it keeps neither a count nor a sum; write count="field" or sum={"field": "field"}'
-    for name in dict.fromkeys(kept):
+    totals = [*([declared.count] if declared.count is not None else []), *declared.sums.values()]
+    if not totals:
+        yield 'it declares neither a count nor a sum; write count="field" or sum={"field": "field"}'
+    for name in dict.fromkeys(totals):
         if name not in target.fields:
-            yield f"{target.entity.__name__} has no field {name!r}; {_nearest(name, target.fields)}"
-        if kept.count(name) > 1:
+            yield f"{target.entity.__name__} has no field {name!r}; {suggestion(name, target.fields)}"
+        if totals.count(name) > 1:
             yield f"{target.entity.__name__}.{name} would hold two totals; give each a field of its own"
 
 
 def _sum_problems(declared: Aggregate, target: EntityMapping, keys: KeysOf) -> Iterator[str]:
     for name, total in declared.sums.items():
         if name not in keys.attributes:
-            yield f"{name!r} is not a field; {_nearest(name, keys.attributes)}"
+            yield f"{name!r} is not a field; {suggestion(name, keys.attributes)}"
         elif not _is_number(scalar := keys.scalars.get(name)):
-            yield f"{name} is not a number, and has no sum; sum an int, Decimal or float"
+            yield f"{name} is not a number; sum an int, Decimal or float"
         elif scalar is not None and scalar.name != "int" and _type_of(target, total) == "int":
             yield f"{name} is a {scalar.name}, and {target.entity.__name__}.{total} an int; make that a Decimal"
 
@@ -116,9 +110,9 @@ def _key_problems(declared: Aggregate, target: EntityMapping, keys: KeysOf) -> I
         own = declared.key.get(name, name)
         if own not in keys.attributes:
             yield (
-                f"{own!r} is not a field; {_nearest(own, keys.attributes)}"
+                f"{own!r} is not a field; {suggestion(own, keys.attributes)}"
                 if name in declared.key
-                else f"{label} is found by {name}, which is no field here; write key={{{name!r}: ...}} with one"
+                else f"{label} has {name} in its key, which is not a field here; write key={{{name!r}: ...}} with one"
             )
             continue
         theirs, ours = _type_of(target, name), keys.scalars.get(own)
@@ -129,67 +123,65 @@ def _key_problems(declared: Aggregate, target: EntityMapping, keys: KeysOf) -> I
             )
 
 
-def _nearest(name: str, known: Mapping[str, object]) -> str:
-    close = nearest(name, known)
-    return f"did you mean {close!r}?" if close else f"name one of {', '.join(known)}"
-
-
-# -- what has to hold between classes ----------------------------------------------------------------------------------
+# -- rules between classes ---------------------------------------------------------------------------------------------
 
 
 def aggregate_conflicts(mapping: EntityMapping) -> Iterator[str]:
-    """Why a class cannot keep its totals, or cannot be the target of those that others keep, one sentence each."""
+    """Why the totals over a class cannot be maintained, or the totals in it over others; one sentence each."""
     for one in mapping.aggregates.values():
         target = mapping_of(one.target)
-        for each in [target, *(other for other in target.table.mappings.values() if other is not target)]:
+        for each in [
+            target,
+            *(other for other in catalog_of(target.table).mappings.values() if other is not target),
+        ]:
             if is_of(each, target):
                 yield from _target_problems(each, one, one.name)
                 yield from _passed_on(each, one)
         yield from _taken(mapping, one, target)
-        yield from _chained(mapping, one, _kept_in(mapping))
+        yield from _chained(mapping, one, _maintained_in(mapping))
     if mapping.aggregates and mapping.expires is not None:
         name = next(iter(mapping.aggregates))
         yield (
-            f"{name}: DynamoDB deletes what expires by itself, and it would stay counted; drop ExpiresAt(), "
-            f"or delete what has expired through a session"
+            f"{name}: DynamoDB deletes expired items without updating totals; drop ExpiresAt(), and delete "
+            f"expired entities through a session"
         )
-    for source in mapping.table.counted.values():
+    for source in catalog_of(mapping.table).counted.values():
         for one in source.aggregates.values():
             if not replaces(mapping, source) and is_of(mapping, mapping_of(one.target)):
                 yield from _target_problems(mapping, one, f"{source.entity.__name__}.{one.name}")
 
 
-def _kept_in(mapping: EntityMapping) -> dict[str, str]:
+def _maintained_in(mapping: EntityMapping) -> dict[str, str]:
     own = (
         (name, f"{mapping.entity.__name__}.{one.name}")
         for one in mapping.aggregates.values()
         if is_of(mapping, mapping_of(one.target))
         for name in one.maintained
     )
-    return {**dict(own), **kept_fields(mapping)}
+    return {**dict(own), **maintained_fields(mapping)}
 
 
 def _passed_on(target: EntityMapping, one: AggregateMapping) -> Iterator[str]:
     for other in target.aggregates.values():
         for name in sorted(other.fields.intersection(one.maintained)):
             yield (
-                f"{one.name}: {target.entity.__name__}.{other.name} depends on {name}, and what counts there would not "
-                f"reach {other.target.__name__}; add up what is saved itself"
+                f"{one.name}: {target.entity.__name__}.{other.name} depends on {name}, and an increment of it "
+                f"would not change the totals in {other.target.__name__}; sum a field that is not a total"
             )
 
 
-def _chained(mapping: EntityMapping, one: AggregateMapping, kept: Mapping[str, str]) -> Iterator[str]:
-    for name in sorted(one.fields & kept.keys()):
+def _chained(mapping: EntityMapping, one: AggregateMapping, totals: Mapping[str, str]) -> Iterator[str]:
+    for name in sorted(one.fields & totals.keys()):
         yield (
-            f"{one.name}: {mapping.entity.__name__}.{name} is kept by {kept[name]}, and what counts there would not "
-            f"reach {one.target.__name__}; add up what is saved itself"
+            f"{one.name}: {mapping.entity.__name__}.{name} is maintained by {totals[name]}, and an increment of it "
+            f"would not change the totals in {one.target.__name__}; sum a field that is not a total"
         )
 
 
 def _taken(mapping: EntityMapping, one: AggregateMapping, target: EntityMapping) -> Iterator[str]:
-    """Fields that another class, or another declaration, keeps already."""
+    """Fields in which another declaration, of this class or another, stores a total already."""
     others = {f"{mapping.entity.__name__}.{name}": other for name, other in mapping.aggregates.items()}
-    for source in target.table.counted.values():
+    for source in catalog_of(target.table).counted.values():
         if not replaces(mapping, source):
             others |= {
                 f"{source.entity.__name__}.{name}": other
@@ -197,17 +189,17 @@ def _taken(mapping: EntityMapping, one: AggregateMapping, target: EntityMapping)
                 if source.root is not mapping.root or name != one.name
             }
     for label, other in others.items():
-        if other is one or not _meet(mapping_of(other.target), target):
+        if other is one or not _is_one_family(mapping_of(other.target), target):
             continue
         for name in one.maintained:
             if name in other.maintained:
                 yield (
-                    f"{one.name}: {target.entity.__name__}.{name} is kept by {label} already; "
+                    f"{one.name}: {target.entity.__name__}.{name} is maintained by {label} already; "
                     f"give each a field of its own"
                 )
 
 
-def _meet(one: EntityMapping, other: EntityMapping) -> bool:
+def _is_one_family(one: EntityMapping, other: EntityMapping) -> bool:
     return is_of(one, other) or is_of(other, one)
 
 
@@ -216,10 +208,10 @@ def _target_problems(target: EntityMapping, one: AggregateMapping, label: str) -
     if target.versioning is not None:
         yield (
             f"{label}: {name} keeps versions, and an increment would write none; "
-            f"keep totals in a class without versioned="
+            f"use a target class without versioned="
         )
     if target.expires is not None:
-        yield f"{label}: {name} expires, and its totals would begin again at 0; keep totals in a class that stays"
+        yield f"{label}: {name} expires, and its totals would begin again at 0; use a target class that does not expire"
     for field in one.maintained:
         for problem in _field_problems(target, field):
             yield f"{label}: {name}.{field} {problem}"
@@ -233,7 +225,7 @@ def _field_problems(target: EntityMapping, name: str) -> Iterator[str]:
     elif isinstance(field.default, bool) or field.default != 0:
         yield "does not begin at 0; write = 0"
     if field.formerly:
-        yield "may be stored under a former name, which an increment does not see; drop formerly="
+        yield "may be stored under a former name, which an increment would ignore; drop formerly="
     if name in target.key_fields:
         yield "is part of the primary key, which never changes; keep the total in another field"
     yield from _derived_problems(target, name)

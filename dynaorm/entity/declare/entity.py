@@ -1,7 +1,4 @@
-"""A class becomes a mapping: the only place that decides whether a declaration can be kept.
-
-Every problem of a class is collected and raised at once, each with its remedy.
-"""
+"""Turns a class into a mapping, or refuses it with every problem of its declaration and the remedy for each."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import field
@@ -29,9 +26,10 @@ from dynaorm.entity.mapping.mapping import DELETED, VERSION, VERSION_AT, EntityM
 from dynaorm.entity.marker import MARKERS, Attribute, ExpiresAt, InKey, Unique, Versioned
 from dynaorm.entity.table import Table
 from dynaorm.entity.template.version import Versioning
-from dynaorm.entity.text.scalar import Scalar, scalar_of
+from dynaorm.entity.text.of_type import scalar_of
+from dynaorm.entity.text.scalar import Scalar
 from dynaorm.errors import DeclarationError
-from dynaorm.failure import nearest
+from dynaorm.failure import suggestion
 from dynaorm.record import record
 
 _VERSIONED: Final = {
@@ -42,10 +40,10 @@ _VERSIONED: Final = {
 
 
 def declare(entity: type[BaseModel], options: ClassOptions) -> EntityMapping:
-    """The mapping of a class whose fields are complete, joined to its table.
+    """The mapping of a class whose fields are complete. The class joins its table.
 
     Raises:
-        DeclarationError: with every problem of the class; nothing was registered.
+        DeclarationError: with every problem of the class. The table is unchanged.
     """
     marks = {name: marked(name, info) for name, info in entity.model_fields.items()}
     problems = [*options.problems, *_class_problems(entity, marks)]
@@ -75,7 +73,7 @@ def _attribute(name: str, mark: Marked) -> str:
 
 
 def _encoded(table: Table, marks: Mapping[str, Marked]) -> dict[str, Scalar]:
-    """The fields stored in a key attribute in a way of their own."""
+    """The fields with their own ``encode=`` that are stored in a key attribute."""
     return {
         name: encoded_scalar(own.encode, own.decode, kind)
         for name, mark in marks.items()
@@ -98,10 +96,10 @@ def _dropped_markers(entity: type[BaseModel], marks: Mapping[str, Marked]) -> It
         if not issubclass(base, BaseModel) or base is BaseModel:
             continue
         for name in base.model_fields.keys() & marks.keys():
-            kept = {type(marker) for marker in marks[name].markers}
+            present = {type(marker) for marker in marks[name].markers}
             for marker in marked(name, base.model_fields[name]).markers:
-                if type(marker) not in kept:
-                    # The last base that carries a marker is the one that declared it.
+                if type(marker) not in present:
+                    # The last base with a marker is the one that declared it.
                     declared[name, type(marker).__name__] = base.__name__
     for (name, kind), base_name in sorted(declared.items()):
         yield (
@@ -120,7 +118,7 @@ def _family_problems(mapping: EntityMapping) -> Iterator[str]:
 
 @record(frozen=False)
 class _Draft:
-    """A mapping in the making: each part is worked out in turn, and adds what is wrong with it."""
+    """A mapping under construction. Each step compiles one part and adds its problems."""
 
     entity: type[BaseModel]
     options: ClassOptions
@@ -131,7 +129,7 @@ class _Draft:
     problems: list[str] = field(default_factory=list)
 
     def mapping(self) -> EntityMapping | None:
-        """The mapping as far as the class allows; None where it has no whole primary key."""
+        """The mapping, complete unless there are problems; None without a complete primary key."""
         fields = {name: found for name in self.marks if (found := self._field(name)) is not None}
         constraints = self._constraints()
         versioning = self._versioning()
@@ -163,7 +161,7 @@ class _Draft:
         mark, info = self.marks[name], self.entity.model_fields[name]
         if mark.annotation in (Index, Aggregate):
             kind = mark.annotation.__name__
-            self.problems.append(f"{name}: an {kind} is no field; write {name}: ClassVar = {kind}(...)")
+            self.problems.append(f"{name}: an {kind} is not a field; write {name}: ClassVar = {kind}(...)")
             return None
         codec = self._codec(name, mark)
         if codec is None:
@@ -205,7 +203,7 @@ class _Draft:
         by_table = self.table.key_fields == "in_key" and name in self.keys.in_primary_key
         if mark.find(InKey) and name not in self.keys.lossless:
             self.problems.append(
-                f"{name}: InKey(), but no key of the class gives the field back exactly; "
+                f"{name}: InKey(), but the field cannot be read back exactly from any key of the class; "
                 f"write {{{name}}} without a spec in pk= or sk=, or store the field"
             )
         return bool(mark.find(InKey)) or by_table
@@ -215,13 +213,11 @@ class _Draft:
         if mark.find(ExpiresAt):
             if is_expiry(mark.annotation):
                 return optional(EXPIRY) if accepts_none(mark.annotation) else EXPIRY
-            self.problems.append(
-                f"{name}: ExpiresAt() stands on a field that is no time; write datetime | None"
-            )
+            self.problems.append(f"{name}: ExpiresAt() needs a field that is a time; write datetime | None")
             return None
         if attribute is not None and (attribute.encode or attribute.decode):
             if attribute.encode is None or attribute.decode is None:
-                self.problems.append(f"{name}: Attribute() has one of encode= and decode= only; give both")
+                self.problems.append(f"{name}: Attribute() has only one of encode= and decode=; give both")
                 return None
             own = Codec(encode=attribute.encode, decode=attribute.decode, tags=frozenset())
             return optional(own) if accepts_none(mark.annotation) else own
@@ -237,7 +233,7 @@ class _Draft:
 
     def _attribute_problems(self, one: FieldMapping) -> Iterator[str]:
         if self.options.versioned and one.name == VERSION:
-            yield f"{VERSION}: a versioned class keeps this name for the version's number; rename the field"
+            yield f"{VERSION}: a versioned class stores the version's number under this name; rename the field"
             return
         if one.in_key:
             return
@@ -253,7 +249,7 @@ class _Draft:
         yield from self._key_attribute_problems(one)
 
     def _key_attribute_problems(self, one: FieldMapping) -> Iterator[str]:
-        """What is wrong with a field stored in a key attribute of the table or of an index."""
+        """The problems of a field stored in a key attribute of the table or an index."""
         for former in one.formerly:
             if former in self.table.kinds:
                 yield f"{one.name}: formerly={former!r} is a key attribute, which a save cannot rename; drop it"
@@ -326,19 +322,17 @@ class _Draft:
     def _constraint_problems(self, name: str, members: tuple[str, ...]) -> Iterator[str]:
         if "#" in name or not name:
             yield (
-                f"unique constraint {name!r}: its name must not be empty or hold '#', which ends it in the keys of "
+                f"unique constraint {name!r}: its name must not be empty or contain '#', which ends it in the keys of "
                 f'guard items; write Unique("name"), or another key of unique='
             )
         if len(set(members)) != len(members):
-            yield f"unique constraint {name!r}: a field stands in it twice; name each once"
+            yield f"unique constraint {name!r}: it names a field twice; name each once"
         for member in members:
             if member not in self.marks:
-                close = nearest(member, self.marks)
-                remedy = f"did you mean {close!r}?" if close else f"name one of {', '.join(self.marks)}"
-                yield f"unique constraint {name!r}: {member!r} is not a field; {remedy}"
+                yield f"unique constraint {name!r}: {member!r} is not a field; {suggestion(member, self.marks)}"
             elif member not in self.keys.scalars:
                 yield (
-                    f"unique constraint {name!r}: {member} has no single text to compare; "
+                    f"unique constraint {name!r}: {member} has no text form to compare; "
                     f"use a str, number, date, UUID or Enum"
                 )
 
@@ -346,12 +340,12 @@ class _Draft:
         partial = frozenset(name for name, mark in self.marks.items() if mark.find(Versioned))
         if not self.options.versioned:
             self.problems += [
-                f"{name}: Versioned() in a class that keeps no versions; add versioned=True"
+                f"{name}: Versioned() in a class without versions; add versioned=True"
                 for name in sorted(partial)
             ]
             return None
         self.problems += [
-            f"{reserved!r} is a key attribute of {self.table}, and a versioned class keeps {what} there; "
+            f"{reserved!r} is a key attribute of {self.table}, and a versioned class stores {what} there; "
             f"rename the key, or drop versioned="
             for reserved, what in _VERSIONED.items()
             if reserved in self.table.kinds

@@ -1,11 +1,13 @@
-"""The key templates of a class statement become its primary key and its places in the indexes."""
+"""Compiles the key templates of a class statement into its primary key and index keys."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import field
 
+from dynaorm.entity.declaration import declarations_of
 from dynaorm.entity.declare.options import ClassOptions
 from dynaorm.entity.index import Index, TemplateText
 from dynaorm.entity.table import KeyAttribute, LocalIndex, Table
+from dynaorm.entity.template.compile import compile_template
 from dynaorm.entity.template.key_part import (
     PARTITION_KEY_LIMIT,
     SORT_KEY_LIMIT,
@@ -14,7 +16,7 @@ from dynaorm.entity.template.key_part import (
     key_part,
     versioned_key_part,
 )
-from dynaorm.entity.template.template import KeyTemplate, TemplateError, compile_template
+from dynaorm.entity.template.template import KeyTemplate, TemplateError
 from dynaorm.entity.template.version import VersionTemplate, versioned
 from dynaorm.entity.text.scalar import Scalar
 from dynaorm.failure import nearest
@@ -23,10 +25,14 @@ from dynaorm.record import record, replace
 
 @record(frozen=False)
 class KeysOf:
-    """The keys of a class as far as they could be compiled, and what was wrong with the rest.
+    """The keys of a class that could be compiled, and the problems of the others.
 
-    ``attributes`` are the stored names of its fields, ``nullable`` those that accept None. ``encoded`` are the fields
-    with an ``encode=`` of their own that are stored in a key attribute: there, their text is what it gives.
+    Attributes:
+        table: the table of the class.
+        scalars: the types of its fields that have a text form.
+        attributes: the stored names of its fields.
+        nullable: the fields that accept None.
+        encoded: the fields with their own ``encode=`` that are stored in a key attribute.
     """
 
     table: Table
@@ -46,15 +52,16 @@ class KeysOf:
 
     @property
     def in_primary_key(self) -> frozenset[str]:
-        """The fields that the primary key gives back exactly and that no attribute of their own holds."""
+        """The fields that can be read back exactly from the rendered parts of the primary key."""
         return frozenset(name for part in self.primary if part.made_up for name in part.lossless)
 
     @property
     def lossless(self) -> frozenset[str]:
+        """The fields that can be read back exactly from a key whenever they are not None."""
         found = set(self.in_primary_key)
         for index in self.indexes.values():
             for part in index.parts:
-                # An index key is absent as soon as one of its fields is None, and would take the others with it.
+                # If one field of an index key is None, the key is absent, and the other fields are lost with it.
                 others = {name: index.fields - {name} for name in part.lossless if part.made_up}
                 found |= {name for name, rest in others.items() if not rest & self.nullable}
         return frozenset(found)
@@ -89,7 +96,7 @@ class KeysOf:
         return key_part(attribute, template, limit, made_up=self._own(text, attribute) is None)
 
     def _own(self, text: str, attribute: KeyAttribute) -> str | None:
-        """The field stored under a key attribute, where the template is that field and nothing else."""
+        """The field stored in a key attribute, if the template is that field alone."""
         own = self.own_field(attribute)
         return own if own is not None and text in (f"{{{own}}}", f"{{{own}:raw}}") else None
 
@@ -97,7 +104,7 @@ class KeysOf:
 def keys_of(entity: type, options: ClassOptions, keys: KeysOf) -> None:
     """Compile every key of a class into ``keys``."""
     _primary_key(keys, options)
-    for name, index in _declared_indexes(entity):
+    for name, index in declarations_of(entity, Index):
         _index(keys, name, index)
 
 
@@ -106,7 +113,7 @@ def _primary_key(keys: KeysOf, options: ClassOptions) -> None:
     pk = options.pk or _own_template(keys, table.pk)
     if pk is None:
         keys.problems.append(
-            f'it has no partition key template; add pk="...{{field}}..." for {table.pk.name!r}'
+            f'the class has no partition key template; add pk="...{{field}}..." for {table.pk.name!r}'
         )
     else:
         keys.partition = keys.part("pk", pk, table.pk, sort=False)
@@ -118,7 +125,7 @@ def _primary_key(keys: KeysOf, options: ClassOptions) -> None:
         if sk is not None:
             keys.problems.append(f"sk={sk!r}, but {table} has no sort key; drop sk=, or give the table one")
     elif sk is None:
-        keys.problems.append(f'it has no sort key template; add sk="..." for {table.sk.name!r}')
+        keys.problems.append(f'the class has no sort key template; add sk="..." for {table.sk.name!r}')
     else:
         keys.sort = keys.part("sk", sk, table.sk, sort=True)
 
@@ -128,7 +135,7 @@ def _versioned_sort_key(keys: KeysOf, options: ClassOptions) -> None:
     text = "v{version}_{sk}" if options.versioned is True else str(options.versioned)
     if table.sk is None or table.sk.kind == "N":
         keys.problems.append(
-            f"versioned={options.versioned!r} needs a string or binary sort key, which {table} has not; give it one"
+            f"versioned={options.versioned!r} needs a table with a string or binary sort key; give {table} one"
         )
         return
     inner = keys.template("sk", options.sk, table.sk, sort=True) if options.sk is not None else None
@@ -146,15 +153,6 @@ def _versioned_sort_key(keys: KeysOf, options: ClassOptions) -> None:
 def _own_template(keys: KeysOf, attribute: KeyAttribute) -> str | None:
     own = keys.own_field(attribute)
     return f"{{{own}}}" if own is not None else None
-
-
-def _declared_indexes(entity: type) -> Iterator[tuple[str, Index]]:
-    seen: set[str] = set()
-    for base in entity.__mro__:
-        for name, value in vars(base).items():
-            if name not in seen and isinstance(value, Index):
-                yield name, value
-            seen.add(name)
 
 
 def _index(keys: KeysOf, name: str, declared: Index) -> None:
@@ -224,7 +222,7 @@ def _index_part(
         return _as_table_key(part) if part is not None else None
     if attribute.name in (keys.table.type_attribute, keys.table.revision_attribute):
         keys.problems.append(
-            f"{where}: {attribute.name!r} is an attribute that {keys.table} keeps for dynaorm; "
+            f"{where}: {attribute.name!r} is the type or revision attribute of {keys.table}; "
             f"key the index by another one"
         )
         return None
@@ -238,5 +236,5 @@ def _index_part(
 
 
 def _as_table_key(part: KeyPart) -> KeyPart:
-    # The attribute is written as the primary key's; the index only reads it.
+    # The primary key writes the attribute; the index only reads it.
     return replace(part, made_up=False)

@@ -18,9 +18,9 @@ _WIDEST: Final = 20
 
 @record
 class ClassOptions:
-    """What a class declares, with what it inherits filled in.
+    """The options of a class, its own and inherited ones.
 
-    ``root`` is the class that declared the keys; ``problems`` are mistakes in the keywords themselves.
+    ``root`` is the class that declared the keys; ``problems`` are the problems of the keywords.
     """
 
     table: Table | None = None
@@ -91,7 +91,7 @@ def _family_problems(first: ClassOptions, others: Sequence[ClassOptions]) -> Ite
         if other.root is not first.root:
             assert first.root is not None and other.root is not None
             yield (
-                f"it derives from {first.root.__name__} and from {other.root.__name__}, which have keys of their own; "
+                f"it derives from {first.root.__name__} and {other.root.__name__}, which have different keys; "
                 f"derive from one of them, or give the class a table= and keys of its own"
             )
 
@@ -109,7 +109,7 @@ def _is_mapping(given: Any) -> bool:
 
 
 def _names(fields: Any) -> tuple[str, ...] | None:
-    """The fields of one constraint; None where that is not what was given."""
+    """The fields of one constraint; None if they are not names."""
     if isinstance(fields, str):
         return (fields,)
     if isinstance(fields, Sequence) and all(isinstance(one, str) for one in fields):
@@ -148,11 +148,11 @@ def _version_problems(own: Mapping[str, Any]) -> Iterator[str]:
     if not _is_key_option("version_padding", padding):
         yield f"version_padding={padding!r}; write a number of digits from 0 to {_WIDEST}"
     elif padding and not versioned:
-        yield "version_padding= in a class that keeps no versions; add versioned=True"
+        yield "version_padding= in a class without versions; add versioned=True"
 
 
 def _is_key_option(name: str, value: object) -> bool:
-    """Whether a keyword that shapes the key has a value of the right type."""
+    """Whether a keyword for the key has a value of the right type."""
     if name == "versioned":
         return isinstance(value, bool) or (isinstance(value, str) and value != "")
     if name == "version_padding":

@@ -1,27 +1,30 @@
-"""Which classes share a table, and whether their keys could ever meet.
+"""Decides whether a class may join its table, and registers it there.
 
-Two classes may live in one table only if no key of one can be a key of the other, counting versions and guard items.
-Classes of one family (a mapped class and its subclasses) share their keys and are told apart by the type attribute.
+Two classes may share a table only if no key of one can be a key of the other, including the keys of versions and guard
+items. Classes of one family (a mapped class and its subclasses) share their keys and differ in their type attribute.
 
-A class statement that runs again (a notebook cell, a test's body) replaces what it declared before: two classes of one
-module, qualified name and entity name are one class.
+A class statement that runs again (in a notebook cell or a test) replaces the class it declared before: two classes with
+the same module, qualified name and entity name are one class.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TypeVar
 
+from dynaorm.entity.declare.catalog import Catalog, ClassIdentity, catalog_of
 from dynaorm.entity.declare.options import declared_options
 from dynaorm.entity.mapping.constraint import OWNER, TABLE, Constraint
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.table import Table
-from dynaorm.entity.template.key_part import KeyPart
 from dynaorm.entity.text.shape import may_meet, shape_of_text
+
+N = TypeVar("N")
 
 
 def conflicts(mapping: EntityMapping) -> Iterator[str]:
     """Why a class cannot join its table, one sentence each."""
     table = mapping.table
-    named = table.mappings.get(mapping.name)
+    named = catalog_of(table).mappings.get(mapping.name)
     if named is not None and not replaces(mapping, named):
         yield (
             f"the name {mapping.name!r} is already that of {named.entity.__module__}."
@@ -42,7 +45,7 @@ def conflicts(mapping: EntityMapping) -> Iterator[str]:
 def _guard_conflicts(mapping: EntityMapping) -> Iterator[str]:
     home = mapping.table.guards
     for constraint in mapping.constraints.values():
-        for claim, other in _claims(home):
+        for claim, other in _claims(catalog_of(home).guarded):
             shared = claim.shared and constraint.shared
             if claim.name == constraint.name and not shared and _is_stranger(mapping, other):
                 yield (
@@ -56,7 +59,9 @@ def _guard_conflicts(mapping: EntityMapping) -> Iterator[str]:
                     f"{tenant.entity.__name__} ({_texts(tenant)}); rename the constraint or the key's literal"
                 )
     for name in dict.fromkeys(
-        claim.name for claim, other in _claims(mapping.table) if _is_stranger(mapping, other)
+        claim.name
+        for claim, other in _claims(catalog_of(mapping.table).guarded)
+        if _is_stranger(mapping, other)
     ):
         if name not in mapping.constraints and _guard_may_meet(name, mapping):
             yield (
@@ -66,7 +71,7 @@ def _guard_conflicts(mapping: EntityMapping) -> Iterator[str]:
 
 
 def _guard_table_conflicts(mapping: EntityMapping) -> Iterator[str]:
-    """Why the guard items of a class could not be stored where they belong."""
+    """Why the guard items of a class cannot be stored in their table, one sentence each."""
     if not mapping.constraints:
         return
     home = mapping.table.guards
@@ -74,12 +79,12 @@ def _guard_table_conflicts(mapping: EntityMapping) -> Iterator[str]:
     for key in home.keys:
         if key.kind != "S":
             yield (
-                f"guard items of {names} need string keys, and {key.name!r} of {home} is none; "
+                f"guard items of {names} need string keys, and {key.name!r} of {home} is not one; "
                 f"give the table guard_table=, a table with string keys"
             )
     if OWNER in home.kinds:
         yield (
-            f"guard items of {names} say in {OWNER!r} whose they are, and that is a key attribute of {home}; "
+            f"guard items of {names} store their owner's key in {OWNER!r}, which is a key attribute of {home}; "
             f"give the table guard_table=, another table"
         )
     if mapping.table.guard_table is not None and TABLE in {key.name for key in mapping.table.keys}:
@@ -88,7 +93,11 @@ def _guard_table_conflicts(mapping: EntityMapping) -> Iterator[str]:
 
 def _expiry_conflicts(mapping: EntityMapping, attribute: str) -> Iterator[str]:
     for home in dict.fromkeys((mapping.table, mapping.table.guards)):
-        taken = _expiry_attribute(one for one in _members(home) if not replaces(mapping, one))
+        taken = _expiry_attribute(
+            one
+            for one in (*catalog_of(home).mappings.values(), *catalog_of(home).guarded.values())
+            if not replaces(mapping, one)
+        )
         if taken not in (None, attribute):
             yield (
                 f"{home} already expires items by {taken!r} and a table has one TTL attribute; "
@@ -97,59 +106,81 @@ def _expiry_conflicts(mapping: EntityMapping, attribute: str) -> Iterator[str]:
 
 
 def register(mapping: EntityMapping) -> None:
-    """Let a class without conflicts join its table, in place of what it declared before."""
-    table, home = mapping.table, mapping.table.guards
-    former = [one for one in table.mappings.values() if replaces(mapping, one)]
-    targets = _targets(mapping, *former)
-    table.mappings = {name: one for name, one in table.mappings.items() if not replaces(mapping, one)}
-    home.guarded = {name: one for name, one in home.guarded.items() if not replaces(mapping, one)}
-    table.mappings[mapping.name] = mapping
-    home.guarded[identity(mapping.entity)] = mapping
-    for one in targets:
-        one.counted = {name: source for name, source in one.counted.items() if not replaces(mapping, source)}
-    for one in _targets(mapping):
-        one.counted[identity(mapping.entity)] = mapping
-    for one in dict.fromkeys((table, home, *targets)):
-        _conclude(one)
+    """Add a class without conflicts to its table. It replaces an earlier declaration of itself."""
+    table, home, targets = mapping.table, mapping.table.guards, _targets(mapping)
+    former = [one for one in catalog_of(table).mappings.values() if replaces(mapping, one)]
+    for one in dict.fromkeys((table, home, *_targets(*former), *targets)):
+        known = catalog_of(one)
+        _update(
+            one,
+            mappings=_joined(known.mappings, mapping, mapping.name) if one is table else known.mappings,
+            guarded=_joined(known.guarded, mapping, identity(mapping.entity))
+            if one is home
+            else known.guarded,
+            counted=_joined(known.counted, mapping, identity(mapping.entity) if one in targets else None),
+        )
+
+
+def _joined(
+    known: Mapping[N, EntityMapping], mapping: EntityMapping, name: N | None
+) -> dict[N, EntityMapping]:
+    """The known classes without those that this one replaces, and with this one if a name is given."""
+    others = {each: one for each, one in known.items() if not replaces(mapping, one)}
+    return others if name is None else {**others, name: mapping}
 
 
 def _targets(*sources: EntityMapping) -> list[Table]:
-    """The tables in which classes keep totals."""
+    """The tables that store the totals over some classes."""
     found = (mapping_of(one.target).table for source in sources for one in source.aggregates.values())
     return list(dict.fromkeys(found))
 
 
-def _conclude(table: Table) -> None:
-    """Work out anew what follows from the classes of a table."""
-    table.ttl_attribute = _expiry_attribute(_members(table))
+def _update(
+    table: Table,
+    mappings: Mapping[str, EntityMapping],
+    guarded: Mapping[ClassIdentity, EntityMapping],
+    counted: Mapping[ClassIdentity, EntityMapping],
+) -> None:
+    """Replace the catalog of a table, with everything that follows from its classes."""
     reserved = [
         (key.name, re.compile(re.escape(f"{claim.name}#")), f"a guard item of {claim.name!r}")
-        for claim, _ in _claims(table)
+        for claim, _ in _claims(guarded)
         for key in table.keys
     ]
-    for one in table.mappings.values():
+    for one in mappings.values():
         if one.versioning is not None and table.sk is not None:
             before, after = one.versioning.template.text.split("{version}")
             if "{sk}" not in before:
                 begins = f"{re.escape(before)}[0-9]+{re.escape(after.split('{sk}')[0])}"
                 reserved.append((table.sk.name, re.compile(begins), f"a version of {one.name}"))
-    table.reserved = tuple(dict.fromkeys(reserved))
-    table.maintained = {name: kept for name, one in table.mappings.items() if (kept := kept_fields(one))}
-    table.is_counted = bool(table.maintained) or any(one.aggregates for one in table.mappings.values())
+    maintained = {name: fields for name, one in mappings.items() if (fields := _maintained(one, counted))}
+    table.rules = Catalog(
+        ttl_attribute=_expiry_attribute([*mappings.values(), *guarded.values()]),
+        reserved=tuple(dict.fromkeys(reserved)),
+        maintained=maintained,
+        is_counted=bool(maintained) or any(one.aggregates for one in mappings.values()),
+        mappings=mappings,
+        guarded=guarded,
+        counted=counted,
+    )
 
 
 def is_of(mapping: EntityMapping, target: EntityMapping) -> bool:
-    """Whether the entities of a class are those of another: it is that class, declared again perhaps, or derives."""
+    """Whether ``mapping`` is the class ``target`` or derives from it; a redeclared class is the same class."""
     if mapping.table is not target.table:
         return False
     derives = mapping.root is target.root and issubclass(mapping.entity, target.entity)
     return derives or mapping.name == target.name
 
 
-def kept_fields(mapping: EntityMapping) -> dict[str, str]:
-    """The fields of a class that hold totals, each with the ``Aggregate`` that keeps it."""
+def maintained_fields(mapping: EntityMapping) -> dict[str, str]:
+    """The fields of a class that hold totals, each with the ``Aggregate`` that maintains it."""
+    return _maintained(mapping, catalog_of(mapping.table).counted)
+
+
+def _maintained(mapping: EntityMapping, counted: Mapping[ClassIdentity, EntityMapping]) -> dict[str, str]:
     found: dict[str, str] = {}
-    for source in mapping.table.counted.values():
+    for source in counted.values():
         for one in source.aggregates.values():
             if is_of(mapping, mapping_of(one.target)):
                 keeper = f"{source.entity.__name__}.{one.name}"
@@ -157,59 +188,53 @@ def kept_fields(mapping: EntityMapping) -> dict[str, str]:
     return found
 
 
-def _members(table: Table) -> list[EntityMapping]:
-    """The classes with items in a table, if only guard items."""
-    return [*table.mappings.values(), *table.guarded.values()]
-
-
 def _expiry_attribute(members: Iterable[EntityMapping]) -> str | None:
     return next((one.expires.attribute for one in members if one.expires is not None), None)
 
 
-def _claims(home: Table) -> Iterator[tuple[Constraint, EntityMapping]]:
-    """The unique constraints whose guard items are in a table, and whose they are."""
-    for mapping in home.guarded.values():
+def _claims(guarded: Mapping[ClassIdentity, EntityMapping]) -> Iterator[tuple[Constraint, EntityMapping]]:
+    """The unique constraints of these classes."""
+    for mapping in guarded.values():
         for constraint in mapping.constraints.values():
             yield constraint, mapping
 
 
 def _keys_may_meet(left: EntityMapping, right: EntityMapping) -> bool:
-    return all(may_meet(a.shape, b.shape) for a, b in zip(_parts(left), _parts(right), strict=True))
+    return all(
+        may_meet(a.shape, b.shape) for a, b in zip(left.primary_parts, right.primary_parts, strict=True)
+    )
 
 
 def _guard_may_meet(name: str, mapping: EntityMapping) -> bool:
-    parts = _parts(mapping)
+    parts = mapping.primary_parts
     if any(part.attribute.kind != "S" for part in parts):
         return False
-    # A bare key is not refused here: its values are, one by one, when they look like a guard's. {field:raw} opts out.
+    # A class with a bare key is allowed: each value that looks like a guard's key is refused when it is saved.
+    # {field:raw} opts out of that check.
     if any(part.bare or part.text in {f"{{{field}:raw}}" for field in part.fields} for part in parts):
         return False
     return all(may_meet(part.shape, shape_of_text(f"{name}#")) for part in parts)
 
 
-def _parts(mapping: EntityMapping) -> tuple[KeyPart, ...]:
-    return (mapping.partition,) if mapping.sort is None else (mapping.partition, mapping.sort)
-
-
 def _texts(mapping: EntityMapping) -> str:
-    return ", ".join(part.text for part in _parts(mapping))
+    return ", ".join(part.text for part in mapping.primary_parts)
 
 
 def _strangers(mapping: EntityMapping, table: Table) -> list[EntityMapping]:
-    return [one for one in table.mappings.values() if _is_stranger(mapping, one)]
+    return [one for one in catalog_of(table).mappings.values() if _is_stranger(mapping, one)]
 
 
 def _is_stranger(mapping: EntityMapping, other: EntityMapping) -> bool:
-    """Whether another class shares neither keys nor constraints with this one."""
+    """Whether another class is of another family, and not replaced by this one."""
     return other.root is not mapping.root and not replaces(mapping, other)
 
 
 def replaces(mapping: EntityMapping, other: EntityMapping) -> bool:
-    """Whether a class is an older form of this one, or derives from an older form of its root."""
+    """Whether ``other`` is an earlier declaration of this class, or derives from an earlier declaration of its root."""
     if identity(mapping.entity) == identity(other.entity):
         return True
     return other.root is not mapping.root and identity(other.root) == identity(mapping.root)
 
 
-def identity(entity: type) -> tuple[str, str, str]:
+def identity(entity: type) -> ClassIdentity:
     return entity.__module__, entity.__qualname__, declared_options(entity).name

@@ -1,6 +1,6 @@
-"""A validator of a class's fields alone: their types, constraints and field validators, not its model validators.
+"""A validator for the fields of a class: their types, constraints and field validators, without model validators.
 
-Saving one changed field must not fail on a rule about the others, nor run a model validator with half an entity.
+Saving one changed field must not fail because of another field, and must not run a model validator on a partial entity.
 """
 
 from typing import Any, cast
@@ -30,5 +30,5 @@ def fields_validator(entity: type[BaseModel]) -> SchemaValidator:
 
 
 def _assignable(field: Any) -> Any:
-    # A frozen field cannot be assigned in place, but a copy may hold another value, and is validated all the same.
+    # A copy of an entity may have another value in a frozen field, which must be validated, too.
     return {key: value for key, value in field.items() if key != "frozen"}

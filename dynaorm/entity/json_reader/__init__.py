@@ -1,4 +1,4 @@
-"""A fast way to read: from the bytes of a reply to validated entities, inside pydantic-core.
+"""The optional fast path of reads: pydantic-core validates entities directly from the JSON of a reply.
 
-It is optional. Whatever it cannot read, the codecs read with the same result.
+Nothing outside ``entity/reader.py`` imports it; a rule about stored values belongs in ``codec`` or ``mapping`` first.
 """

@@ -1,8 +1,8 @@
-"""Answers of DynamoDB's straight from their bytes: validated entities, made by pydantic-core in one go.
+"""Reads the bytes of a reply into validated entities, in one call of pydantic-core.
 
-Rule 1. The type attribute tells the class, so a table must have one. An item that is not in order, and any item of no
-    class that was asked for, comes out as it is, for the compiled decoder to judge: what it says of it holds.
-Rule 2. No item is taken apart besides. Whoever needs one later finds it on the page that the entities share.
+Rule 1. The type attribute names the class of an item, so the table must have one. Items that are damaged or of a class
+    that was not requested are returned as items, so that the codecs raise the error, if there is one.
+Rule 2. Nothing else parses the items. The page that the entities share parses them when one is needed.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
@@ -10,20 +10,20 @@ from typing import Any, Final
 
 from pydantic_core import CoreSchema, SchemaError, SchemaValidator, core_schema
 
-from dynaorm.entity.json_reader.core_schema import Node, validator_of
+from dynaorm.entity.declare.catalog import catalog_of, derived
+from dynaorm.entity.json_reader.core_schema import Node, as_schema, validator_of
 from dynaorm.entity.json_reader.model import JsonModel, json_model
 from dynaorm.entity.mapping.mapping import DELETED, EntityMapping
-from dynaorm.entity.page import ReplyPage
+from dynaorm.entity.page import ParsedReply, ReplyPage
 from dynaorm.entity.state import LOADING, NO_DEFAULTS, SLOT, LazyItem, set_state
 from dynaorm.entity.table import Table
 from dynaorm.item.json_body import Body, with_bytes
 from dynaorm.item.value import Item
-from dynaorm.record import record
 
 _HEADS: Final = "heads"
 _NO_HEAD: Final[Item] = {}
 
-# Where the items of an answer are.
+# The member of a reply that holds its items.
 _ITEMS: Final[Mapping[str, str]] = {
     "GetItem": "Item",
     "Query": "Items",
@@ -32,40 +32,14 @@ _ITEMS: Final[Mapping[str, str]] = {
 }
 
 
-@record
-class Reading:
-    """An answer that was read.
-
-    Attributes:
-        found: in order, entities, and items (dicts) that are left to the compiled decoder. Expired entities are not
-            among them.
-        heads: the key of each, and perhaps more of its item; none where only entities were asked for that need none.
-        rest: the answer besides its items.
-    """
-
-    found: list[Any]
-    heads: Sequence[Item]
-    rest: Mapping[str, Any]
-
-    @property
-    def is_of_entities(self) -> bool:
-        """Whether nothing is left to the compiled decoder."""
-        return dict not in map(type, self.found)
-
-
-def is_entity(found: Any) -> bool:
-    """Whether one of those found is an entity, and not an item."""
-    return type(found) is not dict
-
-
 class JsonReader:
-    """Reads answers about some classes of a table.
+    """Reads replies about some classes of a table.
 
     Args:
         table: the table.
         models: the classes.
-        operation: what is answered: ``GetItem``, ``Query``, ``Scan`` or ``BatchGetItem`` of one table.
-        names: the attributes, besides its key, to give of every item; None where nothing is to be given of items.
+        operation: ``GetItem``, ``Query``, ``Scan``, or ``BatchGetItem`` of one table.
+        names: attributes to return for every item besides its key; None to return neither.
     """
 
     def __init__(
@@ -74,7 +48,7 @@ class JsonReader:
         self._models = {model.mapping.entity: model for model in models}
         constant = {model.mapping.entity: model.defaults_in for model in models if model.defaults is not None}
         self._defaults = constant
-        # The classes of which nothing needs to be looked at.
+        # The classes whose entities need no check.
         self._easy = {kind: one for kind, one in constant.items() if not self._models[kind].needs_head}
         self._operation = operation
         self._is_binary = "B" in table.kinds.values()
@@ -82,25 +56,20 @@ class JsonReader:
         head = _head(table, models, names or ()) if self._has_heads else None
         self._validator = _validator(_item(table, models), head, operation, models)
 
-    def read(self, reply: Mapping[str, Any], now: float | None) -> Reading | None:
-        """What an answer holds; None where it is for the compiled decoder as a whole.
-
-        Args:
-            reply: the answer.
-            now: the time, in epoch seconds; None to find what has expired, too.
-        """
+    def read(self, reply: Mapping[str, Any], now: float | None) -> ParsedReply | None:
+        """The entities of a reply; None where the codecs must read it. See ``ReplyReader``."""
         if not isinstance(reply, Body):
             return None
         try:
             rest: dict[str, Any] = self._validator.validate_json(
                 reply.raw, strict=False, context=LOADING, by_alias=True, by_name=False
             )
-        except Exception:  # noqa: BLE001 - whatever it is, the compiled decoder comes to it too, and says it better
+        except Exception:  # noqa: BLE001 - the codecs find the same problem and describe it better
             return None
         found, heads = (self._listed(rest.pop(name, None)) for name in (_ITEMS[self._operation], _HEADS))
         if self._is_binary:
             heads, rest = with_bytes(heads), with_bytes(rest)
-        return self._settled(Reading(found, heads, rest), ReplyPage(reply.raw, self._operation), now)
+        return self._settled(ParsedReply(found, heads, rest), ReplyPage(reply.raw, self._operation), now)
 
     def _listed(self, found: Any) -> list[Any]:
         if found is None:
@@ -109,31 +78,31 @@ class JsonReader:
             return [found]
         return found if isinstance(found, list) else [item for items in found.values() for item in items]
 
-    def _settled(self, reading: Reading, page: ReplyPage, now: float | None) -> Reading:
+    def _settled(self, reading: ParsedReply, page: ReplyPage, now: float | None) -> ParsedReply:
         found, easy, models = reading.found, self._easy, self._models
         has_expired = False
         put, new = object.__setattr__, LazyItem._make
         for place, entity in enumerate(found):
             kind = type(entity)
             if (defaults := easy.get(kind)) is not None:
-                put(entity, SLOT, new((page, place, defaults)))  # which halves the time this loop takes
+                put(entity, SLOT, new((page, place, defaults)))  # inlined: half the time of a call
             elif kind in models:
                 head = reading.heads[place] if self._has_heads else _NO_HEAD
                 at = LazyItem(page, place, self._defaults.get(kind, NO_DEFAULTS))
                 found[place] = self._examined(entity, head, at, now)
                 has_expired = has_expired or found[place] is None
             else:
-                # Of an entity, a validator of the application's has made something else.
+                # Not an entity: an item, or an object that a validator of the user's returned in place of the entity.
                 found[place] = with_bytes(entity) if kind is dict else page[place]
         if not has_expired:
             return reading
         left = [place for place, one in enumerate(found) if one is not None]
-        return Reading(
+        return ParsedReply(
             [found[place] for place in left], [reading.heads[place] for place in left], reading.rest
         )
 
     def _examined(self, entity: Any, head: Item, at: LazyItem, now: float | None) -> Any | None:
-        """The entity with its state, or its item where it is not in order; None where it has expired."""
+        """The entity with its state, or its item if it is damaged; None if it has expired."""
         model = self._models[type(entity)]
         try:
             if now is not None and model.mapping.expires is not None and model.mapping.is_expired(head, now):
@@ -142,7 +111,7 @@ class JsonReader:
                 return at.item
             if model.defaults is None and len(entity.__pydantic_fields_set__) != len(model.fields):
                 at = at._replace(defaults=model.complete(entity, head))
-        except (KeyError, ValueError):  # what the compiled decoder will say of the item, if it comes to that
+        except (KeyError, ValueError):  # the codecs raise it if the item is hydrated
             return at.item
         set_state(entity, at)
         return entity
@@ -151,38 +120,38 @@ class JsonReader:
 def json_reader_of(
     table: Table, wanted: tuple[type, ...], operation: str, names: tuple[str, ...] | None = None
 ) -> JsonReader | None:
-    """What reads answers about these classes and those derived from them; None where only their codecs can.
-
-    ``names``: give the heads of all items, with these attributes besides their keys.
-    """
+    """The reader of replies about these classes and their subclasses. See ``reader_of``."""
     if table.type_attribute is None:
         return None
-    known: Any = table.wire
-    if not isinstance(known, _Known) or known.mappings is not table.mappings:
-        table.wire = known = _Known(table.mappings)
-    key = (wanted, operation, names)
-    if key not in known.wires:
-        known.wires[key] = known.reader(table, *key)
-    found: JsonReader | None = known.wires[key]
-    return found
+    return derived(table, _Readers).reader(wanted, operation, names)
 
 
-class _Known:
-    """What was found out about the classes of a table; made anew when one has joined, so ``mappings`` is another."""
+class _Readers:
+    """The readers of one table, which share the models of its classes."""
 
-    def __init__(self, mappings: Mapping[str, EntityMapping]) -> None:
-        self.mappings = mappings
-        self.wires: dict[tuple[tuple[type, ...], str, tuple[str, ...] | None], JsonReader | None] = {}
+    def __init__(self, table: Table) -> None:
+        self._table = table
+        self._readers: dict[tuple[tuple[type, ...], str, tuple[str, ...] | None], JsonReader | None] = {}
         self._models: dict[type, JsonModel | None] = {}
 
     def reader(
-        self, table: Table, wanted: tuple[type, ...], operation: str, names: tuple[str, ...] | None
+        self, wanted: tuple[type, ...], operation: str, names: tuple[str, ...] | None
     ) -> JsonReader | None:
-        mappings = [one for one in self.mappings.values() if issubclass(one.entity, wanted)]
+        key = (wanted, operation, names)
+        if key not in self._readers:
+            self._readers[key] = self._made(*key)
+        return self._readers[key]
+
+    def _made(
+        self, wanted: tuple[type, ...], operation: str, names: tuple[str, ...] | None
+    ) -> JsonReader | None:
+        mappings = [
+            one for one in catalog_of(self._table).mappings.values() if issubclass(one.entity, wanted)
+        ]
         models = [model for mapping in mappings if (model := self._model_of(mapping)) is not None]
         try:
-            return JsonReader(table, models, operation, names) if models else None
-        except SchemaError:  # of a type whose schema goes together in a way that is not known here
+            return JsonReader(self._table, models, operation, names) if models else None
+        except SchemaError:  # a type whose schema this package does not handle
             return None
 
     def _model_of(self, mapping: EntityMapping) -> JsonModel | None:
@@ -191,19 +160,19 @@ class _Known:
         return self._models[mapping.entity]
 
 
-# -- the schema of an answer -------------------------------------------------------------------------------------------
+# -- the schema of a reply --------------------------------------------------------------------------------------------
 
 
 def _item(table: Table, models: Sequence[JsonModel]) -> Node:
-    """An entity of one of the classes; what is none, as it is."""
+    """The schema of an item: an entity of one of the classes, or any other item unchanged."""
     path: list[str | int] = [str(table.type_attribute), "S"]
-    choices: dict[Hashable, CoreSchema] = {model.mapping.name: _as_schema(model.schema) for model in models}
+    choices: dict[Hashable, CoreSchema] = {model.mapping.name: as_schema(model.schema) for model in models}
     entity = core_schema.tagged_union_schema(choices, discriminator=[path])
     return dict(core_schema.union_schema([entity, core_schema.any_schema()], mode="left_to_right"))
 
 
 def _head(table: Table, models: Sequence[JsonModel], wanted: tuple[str, ...]) -> Node:
-    """The attributes by which an entity is judged."""
+    """The schema of an item's head: the attributes needed to check an entity."""
     names = [
         *table.key_names,
         *wanted,
@@ -219,11 +188,11 @@ def _validator(item: Node, head: Node | None, operation: str, models: Sequence[J
     fields = {name: _field(_shaped(item, operation), name)}
     if head is not None:
         fields[_HEADS] = _field(_shaped(head, operation), name)
-    answer: Node = {"type": "typed-dict", "fields": fields, "extra_behavior": "allow"}
+    reply: Node = {"type": "typed-dict", "fields": fields, "extra_behavior": "allow"}
     definitions = {reference: one for model in models for reference, one in model.definitions.items()}
     if definitions:
-        answer = {"type": "definitions", "schema": answer, "definitions": list(definitions.values())}
-    return validator_of(answer)
+        reply = {"type": "definitions", "schema": reply, "definitions": list(definitions.values())}
+    return validator_of(reply)
 
 
 def _field(schema: CoreSchema, alias: str) -> Node:
@@ -231,14 +200,8 @@ def _field(schema: CoreSchema, alias: str) -> Node:
 
 
 def _shaped(one: Node, operation: str) -> CoreSchema:
-    """As many of it as an answer to an operation holds."""
+    """The schema of the items of a reply, from the schema of one item."""
     if operation == "GetItem":
-        return _as_schema(one)
-    several = core_schema.list_schema(_as_schema(one))
+        return as_schema(one)
+    several = core_schema.list_schema(as_schema(one))
     return core_schema.dict_schema(values_schema=several) if operation == "BatchGetItem" else several
-
-
-def _as_schema(node: Node) -> CoreSchema:
-    schema: Any = node
-    checked: CoreSchema = schema
-    return checked

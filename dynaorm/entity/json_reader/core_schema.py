@@ -1,12 +1,9 @@
-"""pydantic's core schemas, walked: what they hold, and the same schema for values that are called by field names.
+"""Walks and changes pydantic's core schemas, and builds validators from them.
 
-Rule 1. A schema is a tree of dicts. Only what is known to lead to more of it is followed, so that a default or a
-    choice that happens to be a dict is left alone.
+Rule 1. A schema is a tree of dicts. Only known branches are followed, because a default may be a dict, too.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
-from threading import RLock
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
 from pydantic_core import CoreSchema, SchemaValidator
@@ -33,12 +30,12 @@ _BRANCHES: Final = frozenset(
         "var_kwargs_schema",
     }
 )
-# Where these lead to, names are those of fields and choices.
+# The keys in these branches are the names of fields and choices.
 _NAMED: Final = frozenset({"choices", "fields"})
 
 
 def nodes(schema: Any) -> Iterator[Node]:
-    """Every part of a schema that is a dict of its own, itself first."""
+    """Every node of a schema, beginning with the schema itself."""
     if isinstance(schema, list | tuple):
         for one in schema:
             yield from nodes(one)
@@ -51,7 +48,7 @@ def nodes(schema: Any) -> Iterator[Node]:
 
 
 def changed(schema: Any, change: Callable[[Node], Node]) -> Any:
-    """The schema with every part changed, the innermost first."""
+    """The schema with every node changed, the innermost first."""
     if isinstance(schema, list | tuple):
         return type(schema)(changed(one, change) for one in schema)
     if not isinstance(schema, dict):
@@ -68,7 +65,7 @@ def _branch(name: str, held: Any, change: Callable[[Node], Node]) -> Any:
 
 
 def by_name(schema: Any) -> Any:
-    """The same for Python values given by field names, to stand within a schema that is given JSON by aliases."""
+    """The schema for Python values by field name, as a part of a schema that reads JSON by alias."""
     return changed(schema, _by_name)
 
 
@@ -80,35 +77,26 @@ def _by_name(node: Node) -> Node:
 
 
 def definitions_of(schema: Node) -> tuple[Node, Mapping[str, Node]]:
-    """A schema without the definitions around it, and these by their references."""
+    """A schema without its definitions, and the definitions by reference."""
     if schema["type"] != "definitions":
         return schema, {}
     return schema["schema"], {one["ref"]: one for one in schema["definitions"]}
 
 
-_building: Final = RLock()
+SUPPORTED: Final = "_use_prebuilt" in str(SchemaValidator.__text_signature__)
+"""Whether pydantic-core builds the schema of a class as given; that of pydantic 2.12 does not."""
 
 
 def validator_of(schema: Node) -> SchemaValidator:
-    """The validator of a schema as it stands. Raises SchemaError where it does not hold together.
+    """The validator of a schema as it stands. Raises SchemaError where the schema is not valid.
 
-    pydantic-core puts the validators that complete classes have already in the place of their schemas, which may be
-    others here. So for the while of building they say that they are not.
+    By default pydantic-core would replace the schema of a class with the validator that the class already has.
     """
-    classes = {node["cls"] for node in nodes(schema) if node.get("type") in ("model", "dataclass")}
-    with _building, _incomplete(classes):
-        given: Any = schema
-        checked: CoreSchema = given
-        return SchemaValidator(checked)
+    return SchemaValidator(as_schema(schema), _use_prebuilt=False)
 
 
-@contextmanager
-def _incomplete(classes: Collection[type]) -> Iterator[None]:
-    complete = [one for one in classes if vars(one).get("__pydantic_complete__") is True]
-    try:
-        for one in complete:
-            setattr(one, "__pydantic_complete__", False)  # noqa: B010 - not every class declares it
-        yield
-    finally:
-        for one in complete:
-            setattr(one, "__pydantic_complete__", True)  # noqa: B010 - see above
+def as_schema(node: Node) -> CoreSchema:
+    """A node as pydantic types it."""
+    given: Any = node
+    schema: CoreSchema = given
+    return schema

@@ -1,10 +1,9 @@
-"""The wire schema of one field: from the JSON of its attribute value straight to its validated value.
+"""The JSON schema of one field: from the JSON of its attribute value to its validated value.
 
-Rule 1. pydantic reads what it reads exactly as the field's codec does: texts, numbers, booleans, choices of texts, and
-    models of such. Anything else it gives to the codec as it came, and validates what that makes of it, where there is
-    anything to validate.
-Rule 2. What is stored under another type than the field's must not pass for an absent attribute, whose default would
-    hide it. So where a field may be absent, the whole attribute value is looked for besides, which does not fit.
+Rule 1. pydantic itself reads strings, numbers, booleans, choices of strings, and models of these, exactly as the
+    field's codec does. For any other type the schema calls the codec, and validates its result if necessary.
+Rule 2. An attribute stored under another type than the field's is not absent, and its default must not hide it. So if
+    a field may be absent, its schema also looks for the whole attribute value, which fails validation.
 """
 
 from collections.abc import Callable, Mapping
@@ -23,7 +22,7 @@ from dynaorm.record import record, replace
 
 
 class Undecided(Exception):
-    """It is not certain that pydantic would read this as the codec does; the sentence says what."""
+    """pydantic might read this differently than the codec does; the message says why."""
 
 
 @record
@@ -33,9 +32,9 @@ class StoredField:
     Attributes:
         attribute: its attribute's name.
         codec: its type's codec.
-        required: whether the class gives no default.
+        required: the field has no default.
         formerly: older attribute names.
-        absent: what absence stands for, if not the default.
+        absent: the attribute value that an absent attribute stands for, if not the default.
     """
 
     attribute: str
@@ -50,13 +49,13 @@ _TYPES: Final = frozenset({"S", "N", "B", "BOOL", "NULL", "L", "M", "SS", "NS", 
 # The types whose JSON pydantic reads as the codec reads the attribute value.
 _LEAVES: Final[Mapping[str, str]] = {"str": "S", "int": "N", "float": "N", "decimal": "N", "bool": "BOOL"}
 
-# Types of which every value is valid, but for constraints.
+# Types whose values are all valid unless there are constraints.
 _SURE: Final = frozenset({"date", "datetime", "time", "timedelta", "uuid"})
 _NO_CONSTRAINTS: Final = frozenset(
     {"type", "items_schema", "metadata", "microseconds_precision", "ref", "serialization"}
 )
 
-# Types that hold no binary value, nor anything whose type is not known.
+# Types that contain no binary values and no values of unknown type.
 _NOT_BINARY: Final = frozenset(
     {
         *_LEAVES,
@@ -70,24 +69,24 @@ _NOT_BINARY: Final = frozenset(
 
 @record
 class _Read:
-    """A schema for what stands under a type of attribute value.
+    """A schema for the content of an attribute value of one type.
 
-    ``is_told``: no whole attribute value fits it, of whatever type.
+    ``refuses_whole``: it refuses every whole attribute value, of whatever type.
     """
 
     schema: Node
     tag: str
-    is_told: bool = True
+    refuses_whole: bool = True
 
 
 @record
 class FieldReader:
-    """Makes the wire schemas of fields.
+    """Builds the JSON schemas of fields.
 
     Attributes:
         definitions: the schemas that others refer to.
         config: the configuration of the model.
-        open: the references on the way to what is being read.
+        open: the references that are being followed, to stop at a recursive one.
     """
 
     definitions: Mapping[str, Node]
@@ -95,7 +94,7 @@ class FieldReader:
     open: frozenset[str] = field(default=frozenset())
 
     def field(self, stored: StoredField, declared: Node) -> Node:
-        """The field as the wire has it. Raises Undecided."""
+        """The JSON schema of a field. Raises Undecided."""
         default = declared["schema"] if declared["schema"]["type"] == "default" else None
         if default is None and not stored.required:
             raise Undecided("its default is not where it was expected")
@@ -104,7 +103,7 @@ class FieldReader:
         inner = default["schema"] if default is not None else declared["schema"]
         can_be_absent = default is not None or stored.absent is not None
         read = self._read(inner, stored.codec) if not stored.formerly else None
-        if read is not None and (read.is_told or not can_be_absent):
+        if read is not None and (read.refuses_whole or not can_be_absent):
             paths = [[stored.attribute, read.tag]]
             schema = read.schema
             if can_be_absent or stored.codec.nullable:
@@ -121,7 +120,7 @@ class FieldReader:
         }
 
     def _read(self, schema: Node, codec: Codec) -> _Read | None:
-        """What pydantic itself can make of the JSON; None where that is the codec's to do."""
+        """The schema by which pydantic itself reads the JSON; None if the codec must read it."""
         match schema["type"]:
             case "nullable" if codec.nullable:
                 return _nullable(schema, self._read(schema["schema"], codec))
@@ -138,7 +137,7 @@ class FieldReader:
     def _leaf(self, schema: Node, codec: Codec) -> _Read | None:
         kind, tags = schema["type"], codec.tags - {"NULL"}
         if kind in _LEAVES and tags == {_LEAVES[kind]}:
-            # Neither DynamoDB nor the codec knows a number that is not finite.
+            # DynamoDB and the codecs have only finite numbers.
             finite = {"allow_inf_nan": False} if kind in ("float", "decimal") else {}
             return _Read({**schema, **finite}, _LEAVES[kind])
         if _is_choice_of_texts(schema) and tags == {"S"}:
@@ -149,12 +148,12 @@ class FieldReader:
             return None
         (tag,) = tags
         if kind in _SURE and schema.keys() <= _NO_CONSTRAINTS:
-            return _Read(_function("function-plain", codec.from_text), tag, is_told=False)
+            return _Read(_function("function-plain", codec.from_text), tag, refuses_whole=False)
         read = {**_function("function-before", codec.from_text), "schema": by_name(schema)}
-        return _Read(read, tag, is_told=False)
+        return _Read(read, tag, refuses_whole=False)
 
     def _is_of_texts(self, schema: Node, codec: Codec) -> bool:
-        """Whether nothing but texts make the list, of any kind and number."""
+        """Whether it is a list of any number of strings without constraints."""
         if schema["type"] != "list" or codec.element is not TEXT or not schema.keys() <= _NO_CONSTRAINTS:
             return False
         return schema.get("items_schema") == {"type": "str"} and has_plain_texts(self.config)
@@ -177,14 +176,14 @@ class FieldReader:
                 found[name] = within.field(stored, one)
             except Undecided:
                 return None
-        told_by = [
+        required = [
             one for one in declared.values() if one.required and str(members[one.name][0]) not in _TYPES
         ]
-        return _Read(lenient(schema, found), "M", is_told=bool(told_by))
+        return _Read(lenient(schema, found), "M", refuses_whole=bool(required))
 
 
 def _member(attribute: str, codec: Codec, declared: FieldOf) -> StoredField | None:
-    """How a field of a model within an item is stored; None where its absence means what no schema says."""
+    """How a field of a nested model is stored; None if no schema can express what its absence means."""
     if codec.is_set and not declared.required and not declared.defaults_to_none:
         return None
     formerly = declared.meta.attribute.formerly if declared.meta.attribute is not None else ()
@@ -192,12 +191,12 @@ def _member(attribute: str, codec: Codec, declared: FieldOf) -> StoredField | No
 
 
 def has_plain_texts(config: Mapping[str, Any]) -> bool:
-    """Whether a model takes every text as it is."""
+    """Whether a model leaves strings unchanged."""
     return not any(name.startswith("str_") for name in config)
 
 
 def is_plain_model(schema: Node) -> bool:
-    """Whether a model is made of its fields alone, by pydantic itself."""
+    """Whether pydantic builds a model from its fields alone."""
     fields = schema["schema"]
     if schema.get("custom_init") or schema.get("root_model") or fields["type"] != "model-fields":
         return False
@@ -206,7 +205,7 @@ def is_plain_model(schema: Node) -> bool:
 
 
 def lenient(schema: Node, fields: Mapping[str, Node]) -> Node:
-    """The model with these fields, whatever else its map holds."""
+    """The model with these fields. Other members of its map are ignored."""
     config = {**schema.get("config", {}), "extra_fields_behavior": "ignore"}
     inner = {**schema["schema"], "fields": fields, "extra_behavior": "ignore"}
     return {
@@ -217,8 +216,8 @@ def lenient(schema: Node, fields: Mapping[str, Node]) -> Node:
 
 
 def _nullable(schema: Node, inner: _Read | None) -> _Read | None:
-    """``X | None``: NULL is found as the whole attribute value, where nothing stands under the type of X."""
-    if inner is None or not inner.is_told:
+    """``X | None``: the whole attribute value is NULL if it has no content of the type of X."""
+    if inner is None or not inner.refuses_whole:
         return None
     null = core_schema.no_info_plain_validator_function(_null)
     either = [{**schema, "schema": inner.schema}, null]
@@ -239,7 +238,7 @@ def _is_choice_of_texts(schema: Node) -> bool:
 
 
 def _decoded(schema: Node, codec: Codec) -> Node:
-    """What the codec makes of a whole attribute value, validated."""
+    """A schema that decodes a whole attribute value by the codec, then validates the result."""
     decode = codec.decode
     if not all(one.get("type") in _NOT_BINARY for one in nodes(schema) if "type" in one):
         decode = _from_json(decode)
@@ -264,6 +263,6 @@ def _from_json(decode: Callable[[AttributeValue], Any]) -> Callable[[AttributeVa
 def _with_default(schema: Node, default: Node | None, absent: AttributeValue | None) -> Node:
     if absent is None:
         return schema if default is None else {**default, "schema": schema}
-    # Validated as if it had been stored.
+    # Validated as if it were stored.
     given = None if absent == NULL and schema["type"] != "function-before" else absent
     return {"type": "default", "schema": schema, "default": given, "validate_default": True}

@@ -1,9 +1,9 @@
-"""The wire schema of one class: from the JSON of a stored item straight to a validated entity.
+"""The JSON schema of one class: from the JSON of a stored item to a validated entity.
 
-Rule 1. An entity read this way is the one that the class's codecs would have made, in values, in which of them were
-    given, and in what its validators saw. A class of which that is not certain has no wire schema.
-Rule 2. Validators run once per entity, with ``info.context is LOADING``. Those that ask for ``info`` could tell that
-    they are given JSON, and those of the model as a whole may look at, or set, what is not settled yet.
+Rule 1. The entity equals the one that the codecs would give: in its values, in ``model_fields_set``, and in the input
+    of its validators. A class for which that is not certain has no JSON schema.
+Rule 2. Validators run once per entity, with ``info.context is LOADING``. A class is left to the codecs if a validator
+    takes ``info``, which shows that the input is JSON, or if a model validator could see defaults that are not final.
 """
 
 from collections.abc import Mapping
@@ -11,6 +11,7 @@ from decimal import Decimal
 from types import NoneType
 from typing import Any, Final
 
+from dynaorm.entity.codec.value import NULL
 from dynaorm.entity.json_reader.core_schema import Node, by_name, definitions_of, nodes
 from dynaorm.entity.json_reader.field import (
     FieldReader,
@@ -20,32 +21,30 @@ from dynaorm.entity.json_reader.field import (
     is_plain_model,
     lenient,
 )
-from dynaorm.entity.mapping.field import FieldMapping
+from dynaorm.entity.mapping.field import EMPTY, FieldMapping
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.state import Defaults
 from dynaorm.entity.template.key_part import KeyPart
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.record import record
 
-_NULL: Final[AttributeValue] = {"NULL": True}
-_EMPTY: Final[AttributeValue] = {"L": []}
-# What pydantic gives every entity a copy of, or what does not change.
+# The types of defaults that are immutable, or that pydantic copies for every entity.
 _CONSTANT: Final = frozenset({NoneType, bool, int, float, Decimal, str, list, dict, set, tuple, frozenset})
 _OUTER: Final = frozenset({"function-after"})
 
 
 @record
 class JsonModel:
-    """A class as it is read from JSON.
+    """The JSON schema of a class.
 
     Attributes:
         mapping: the class.
         schema: the schema of a stored item.
-        definitions: schemas that it refers to.
+        definitions: the schemas that it refers to.
         fields: its fields, by name.
-        filled: fields whose absence is a value of its own, and not a default.
-        keys: the parts of its key that an entity might render differently than they are stored.
-        defaults: of the fields that can be absent, what they take then, encoded; None where it is not always the same.
+        filled: the fields for which an absent attribute stands for a value, not for the default.
+        keys: the parts of its key that must be compared with what the entity renders.
+        defaults: the encoded defaults of the fields that can be absent; None if they are not constant.
     """
 
     mapping: EntityMapping
@@ -58,11 +57,11 @@ class JsonModel:
 
     @property
     def needs_head(self) -> bool:
-        """Whether an entity cannot be told to be in order without its item's key (and a few attributes)."""
+        """Whether the key and a few other attributes of the item are needed to check an entity."""
         return bool(self.keys or self.mapping.versioning or self.mapping.expires)
 
     def defaults_in(self, item: Item) -> Defaults:
-        """What fields absent from an item took, where that is always the same."""
+        """The encoded defaults of the fields that are absent from an item, if they are constant."""
         assert self.defaults is not None
         return {
             field.attribute: self.defaults[name]
@@ -71,7 +70,7 @@ class JsonModel:
         }
 
     def is_in_order(self, entity: Any, head: Item) -> bool:
-        """Whether an entity is no tombstone and renders the key that its item has. Raises ValueError: no key at all."""
+        """Whether an entity is no tombstone and renders the key of its item. Raises ValueError if it renders none."""
         if self.mapping.is_tombstone(head):
             return False
         values = entity.__dict__
@@ -82,7 +81,7 @@ class JsonModel:
         return True
 
     def complete(self, entity: Any, head: Item) -> Defaults:
-        """What fields absent from the item took, encoded; afterwards those that were ``filled`` count as given.
+        """The encoded defaults of the absent fields. Adds the ``filled`` fields to ``model_fields_set``.
 
         Raises:
             DecodeError: a default cannot be stored.
@@ -94,7 +93,7 @@ class JsonModel:
 
 
 def json_model(mapping: EntityMapping) -> JsonModel | None:
-    """How a class is read from JSON; None where its codecs are to be asked."""
+    """The JSON schema of a class; None if the codecs must read it."""
     declared: Any = mapping.entity.__pydantic_core_schema__
     try:
         schema, definitions = definitions_of(declared)
@@ -104,18 +103,18 @@ def json_model(mapping: EntityMapping) -> JsonModel | None:
 
 
 def _model(mapping: EntityMapping, schema: Node, definitions: Mapping[str, Node]) -> JsonModel:
-    if any(_asks_for_info(one) for one in nodes([schema, *definitions.values()])):
-        raise Undecided("a validator asks for info")
+    if any(_takes_info(one) for one in nodes([schema, *definitions.values()])):
+        raise Undecided("a validator takes info")
     if any(field.in_key for field in mapping.fields.values()):
-        raise Undecided("a field lives in a key alone")
+        raise Undecided("a field is stored in a key alone")
     around, model = _unwrapped(schema, definitions)
     declared: Mapping[str, Node] = model["schema"].get("fields", {})
     if not is_plain_model(model) or declared.keys() != mapping.fields.keys():
-        raise Undecided("it is more than its fields")
+        raise Undecided("the model is not made of its fields alone")
     stored = {name: _stored(field) for name, field in mapping.fields.items()}
     can_be_absent = any(not one.required or one.absent is not None for one in stored.values())
     if (around or model.get("post_init")) and can_be_absent:
-        raise Undecided("a validator of the whole may set a field that is absent")
+        raise Undecided("a model validator may set a field that is absent")
     reader = FieldReader(definitions, model.get("config", {}))
     found = lenient(model, {name: reader.field(stored[name], one) for name, one in declared.items()})
     for outer in reversed(around):
@@ -132,7 +131,7 @@ def _model(mapping: EntityMapping, schema: Node, definitions: Mapping[str, Node]
 
 
 def _unwrapped(schema: Node, definitions: Mapping[str, Node]) -> tuple[list[Node], Node]:
-    """The model's own schema, and what is around it. Raises Undecided."""
+    """The validators around the model, outermost first, and the schema of the model itself. Raises Undecided."""
     around: list[Node] = []
     while schema["type"] != "model":
         if schema["type"] == "definition-ref":
@@ -141,22 +140,22 @@ def _unwrapped(schema: Node, definitions: Mapping[str, Node]) -> tuple[list[Node
             around.append(schema)
             schema = schema["schema"]
         else:
-            raise Undecided("a validator of the whole is given what comes before its fields")
+            raise Undecided("a model validator takes the input of the model")
     return around, schema
 
 
-def _asks_for_info(node: Node) -> bool:
+def _takes_info(node: Node) -> bool:
     function = node.get("function")
     return isinstance(function, Mapping) and function.get("type") == "with-info"
 
 
 def _stored(field: FieldMapping) -> StoredField:
-    absent = _EMPTY if field.empty_is_absent else _NULL if field.none_is_absent and field.required else None
+    absent = EMPTY if field.empty_is_absent else NULL if field.none_is_absent and field.required else None
     return StoredField(field.attribute, field.codec, field.required, field.formerly, absent)
 
 
 def _constants(mapping: EntityMapping, model: Node) -> Mapping[str, AttributeValue | None] | None:
-    """What fields that can be absent take, encoded; None where it depends on more than the class."""
+    """The encoded defaults of the fields that can be absent; None if they are not constant."""
     found: dict[str, AttributeValue | None] = {}
     for name, field in mapping.fields.items():
         default = model["schema"]["fields"][name]["schema"]
@@ -175,7 +174,7 @@ def _constants(mapping: EntityMapping, model: Node) -> Mapping[str, AttributeVal
 
 
 def _is_itself(part: KeyPart, mapping: EntityMapping, declared: Mapping[str, Node]) -> bool:
-    """Whether a key is a text field's own attribute, which no validator changes: it cannot render another."""
+    """Whether a key part is the attribute of a string field that no validator changes, so that it cannot differ."""
     if not part.bare or part.attribute.kind != "S":
         return False
     field = mapping.fields[part.fields[0]]

@@ -1,4 +1,4 @@
-"""Everything that is known of one mapped class, ready to use: fields, constraints, aggregates, items.
+"""The mapping of one complete class: its fields, keys, constraints and totals, and conversion from and to items.
 
-How a class becomes a mapping belongs in ``declare``.
+Checking a class statement does not belong here, but in ``declare``.
 """

@@ -1,8 +1,8 @@
 """A unique constraint, and the key of the guard item that holds one of its values.
 
-The key is ``name#value``. A single value stands as it is: a name holds no ``#``, so the first one ends it. The parts of
-a composite value are joined by ``#``, with ``#`` and ``%`` inside them escaped. A key over 1024 bytes (the limit of a
-sort key, which repeats it), or a value that itself begins with ``sha256:``, becomes ``name#sha256:<hex>``.
+The key is ``name#value``. A single value is not escaped: a name contains no ``#``, so the first one ends it. The parts
+of a composite value are joined by ``#``, with ``#`` and ``%`` inside them escaped. If the key is longer than 1024 bytes
+(the limit of a sort key, which repeats it), or the value begins with ``sha256:``, the key is ``name#sha256:<hex>``.
 """
 
 from collections.abc import Callable, Mapping
@@ -20,14 +20,14 @@ _HASHED: Final = "sha256:"
 
 @record
 class Constraint:
-    """A named tuple of fields whose values no two live entities share.
+    """A tuple of fields whose values are unique among live entities.
 
     Attributes:
         name: the part of the guard's key before ``#``.
-        fields: the fields that make the value, those of its scope first.
+        fields: the fields of the value; those of its scope come first.
         scalars: their types, in the same order.
-        normalize: applied to the value of a single field (the last) before comparing.
-        when: where it is false for an entity, nothing is claimed.
+        normalize: applied to the value of the last field before comparing.
+        when: an entity for which it is false claims nothing.
         shared: other classes of the table may claim values of the same constraint.
     """
 
@@ -40,17 +40,17 @@ class Constraint:
 
     @property
     def exact(self) -> bool:
-        """Whether ``normalize`` makes the same of a value and of what is loaded later: a time is loaded as UTC."""
+        """Whether ``normalize`` gives the same result after a save and a load, which turns times into UTC."""
         return self.normalize is None or self.scalars[-1].python is str
 
     def value_of(self, values: Mapping[str, Any]) -> Any:
-        """The value as a person would name it: one field's, or the tuple of all."""
+        """The value for messages: that of one field, or a tuple of all."""
         return (
             values[self.fields[0]] if len(self.fields) == 1 else tuple(values[name] for name in self.fields)
         )
 
     def guard_key(self, values: Mapping[str, Any]) -> str | None:
-        """The guard item's key for these field values; None where one of them is None.
+        """The guard item's key for these field values; None if any of them is None.
 
         Raises:
             ValueError: a value is not of its field's type.
@@ -71,7 +71,7 @@ class Constraint:
         return key
 
     def _scope(self, values: Mapping[str, Any]) -> str | None:
-        """What stands before the last field's text; None where one of them is None."""
+        """The text before that of the last field; None if any of these fields is None."""
         texts: list[str] = []
         for name, scalar in zip(self.fields[:-1], self.scalars, strict=False):
             if values[name] is None:

@@ -1,7 +1,6 @@
-"""The encoder of a class: a function of Python text, written and compiled once, that encodes all stored fields.
+"""The encoder of a class: a function, compiled once from generated Python, that encodes all stored fields.
 
-Every save goes through it. A loop would decide for each field anew what is known of it when the text is written, and
-cost half as much again.
+Every save calls it. A loop over the fields takes half as much time again.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -11,7 +10,7 @@ from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.item.value import AttributeValue
 
 Encoder: TypeAlias = Callable[[Mapping[str, Any]], dict[str, AttributeValue | None]]
-"""Field values to attribute values, None for absence. Raises KeyError or ValueError, without the field's name."""
+"""Turns field values into attribute values, None for an absent one. KeyError and ValueError do not name the field."""
 
 
 def encoder_of(fields: Iterable[FieldMapping]) -> Encoder:

@@ -1,12 +1,12 @@
-"""One field of an entity: where it is stored, and how a value becomes an attribute value and comes back."""
+"""One field of an entity: its attribute, and conversion between its values and attribute values."""
 
-from typing import Any
+from typing import Any, Final
 
 from dynaorm.entity.codec.of_type import Codec
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.record import record
 
-_EMPTY: AttributeValue = {"L": []}
+EMPTY: Final[AttributeValue] = {"L": []}
 
 
 @record
@@ -17,14 +17,15 @@ class FieldMapping:
         name: the field's name in the class.
         attribute: its name in the item.
         codec: its type's codec.
-        formerly: older attribute names, read where ``attribute`` is absent.
-        default: the static default (None where there is none, or a factory).
-        required: whether the class gives no default at all.
-        none_is_absent: None is stored as absence; otherwise as NULL, because absence means the default.
-        empty_is_absent: an empty set is stored as absence (DynamoDB has no empty sets).
-        in_key: the field lives in a key alone.
-        versioned: a change of it writes a version.
-        exact: decoding gives back what was encoded; not so for seconds of a time, or a codec of the user's.
+        formerly: older attribute names, read if ``attribute`` is absent.
+        default: the static default; None if there is none, or a factory.
+        required: the field has no default and no factory.
+        none_is_absent: None is stored as an absent attribute; otherwise as NULL, because absence means the default.
+        empty_is_absent: an empty set is stored as an absent attribute (DynamoDB has no empty sets).
+        in_key: the field is stored in a key alone.
+        versioned: changing it writes a version.
+        exact: decoding gives back exactly the value that was encoded. False for expiry times, which are stored in whole
+            seconds, and for users' own codecs.
     """
 
     name: str
@@ -41,11 +42,11 @@ class FieldMapping:
 
     @property
     def can_be_absent(self) -> bool:
-        """Whether a value may be stored as absence."""
+        """Whether some value is stored as an absent attribute."""
         return self.none_is_absent or self.empty_is_absent
 
     def encode(self, value: Any) -> AttributeValue | None:
-        """The attribute value, None for absence. Raises ValueError where the value is not of the field's type."""
+        """The attribute value; None for an absent one. Raises ValueError if the value is not of the field's type."""
         if value is None and self.none_is_absent:
             return None
         if self.empty_is_absent and value is not None and not value:
@@ -61,15 +62,15 @@ class FieldMapping:
         return found
 
     def decode_absent(self) -> Any:
-        """What absence means where it does not mean the class's own default; raises KeyError where it does."""
+        """The value that an absent attribute stands for. Raises KeyError if that is the default of the class."""
         if self.empty_is_absent:
-            return self.codec.decode(_EMPTY)
+            return self.codec.decode(EMPTY)
         if self.none_is_absent and self.required:
             return None
         raise KeyError(self.name)
 
     def value_in(self, item: Item) -> Any:
-        """The decoded value, with the static default where the attribute is absent."""
+        """The decoded value; the static default if the attribute is absent."""
         found = self.stored_in(item)
         if found is not None:
             return self.codec.decode(found)

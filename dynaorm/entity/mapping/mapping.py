@@ -1,8 +1,8 @@
-"""All that is known of one mapped class: how an entity becomes an item and an item becomes an entity.
+"""The mapping of one class: turns entities into items, and items into entities.
 
-Rule 1. Derived things (index keys, guards) are computed from the stored image of an item, never from what a validator
-        made of it: what is written must follow from what is stored.
-Rule 2. Nothing here writes; a mapping is built once per class and never changes.
+Rule 1. Index keys and guards are computed from the stored values of an item, not from the values that validators turn
+        them into, so that they always agree with the item.
+Rule 2. A mapping is built once per class and never changes.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -29,7 +29,7 @@ from dynaorm.failure import shown
 from dynaorm.item.value import AttributeValue, Item, same
 from dynaorm.record import record
 
-# Where a class keeps its mapping, or why it has none.
+# The class attributes with its mapping, or with the error that refused it.
 MAPPING: Final = "__dynaorm_mapping__"
 FAILURE: Final = "__dynaorm_failure__"
 
@@ -40,7 +40,7 @@ DELETED = "deleted"
 _NOTHING: Final[Mapping[str, str]] = {}
 
 Claim: TypeAlias = tuple[str, str, Any]
-"""A unique value claimed: the constraint's name, the guard's key, and the value as a person would name it."""
+"""A claimed unique value: the constraint's name, the guard's key, and the value for messages."""
 
 
 @record(eq=False)
@@ -50,17 +50,17 @@ class EntityMapping:
     Attributes:
         entity: the class.
         name: its stable name, the value of the type attribute.
-        table: where it lives.
+        table: the table that stores it.
         root: the class that declared the keys; its subclasses share them.
         fields: its fields by name, in declaration order.
         partition: its partition key.
-        sort: its sort key, None on a table without one.
-        indexes: its places in the table's indexes, by the attribute name of the class.
+        sort: its sort key; None if the table has none.
+        indexes: its keys in the table's indexes, by the attribute name of the class.
         constraints: its unique constraints, by name.
-        versioning: how it keeps versions, if it does.
-        expires: the field that says when it expires, if there is one.
-        validator: validates the fields of a class alone, without its model validators.
-        aggregates: the totals it keeps in entities of other classes, by the attribute name of the class.
+        versioning: its version keys and versioned fields, if it keeps versions.
+        expires: the field with its expiry time, if there is one.
+        validator: validates the fields, without model validators.
+        aggregates: the totals over this class, by the attribute name of the class.
     """
 
     entity: type[BaseModel]
@@ -78,12 +78,12 @@ class EntityMapping:
     aggregates: Mapping[str, AggregateMapping]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # A plan of unknown outcome may be resumed by another process, which has the same class.
+        # Another process that has the same class may resume a plan of unknown outcome.
         return mapping_of, (self.entity,)
 
     @cached_property
     def is_exact(self) -> bool:
-        """Whether index keys and guards follow from an entity's values as they do from those loaded later."""
+        """Whether an entity's values and the values loaded after its save give the same index keys and guards."""
         return all(one.exact for group in (self.fields, self.constraints) for one in group.values())
 
     @cached_property
@@ -93,17 +93,17 @@ class EntityMapping:
 
     @cached_property
     def key_fields(self) -> tuple[str, ...]:
-        """The fields the primary key is made of."""
+        """The fields of the primary key."""
         return tuple(dict.fromkeys(field for part in self.primary_parts for field in part.fields))
 
     @property
     def maintained(self) -> Mapping[str, str]:
-        """The fields whose value other writes keep: name to the ``Aggregate`` that does, ``Membership.in_group``."""
-        return self.table.maintained.get(self.name, _NOTHING)
+        """The fields that hold totals: name to the ``Aggregate`` that maintains it, such as ``Membership.in_group``."""
+        return self.table.rules.maintained.get(self.name, _NOTHING)
 
     @cached_property
     def derived_fields(self) -> frozenset[str]:
-        """The fields something derived depends on: keys, indexes, constraints, versions, expiry, totals."""
+        """The fields that keys, indexes, constraints, versions, expiry or totals depend on."""
         found = set(self.key_fields)
         for index in self.indexes.values():
             found |= index.fields
@@ -118,11 +118,11 @@ class EntityMapping:
         return frozenset(found)
 
     def encode(self, values: Mapping[str, Any]) -> dict[str, AttributeValue]:
-        """The attributes of all fields (keys and index keys not included). Raises InvalidValue."""
+        """The attributes of all fields, without keys and index keys. Raises InvalidValue."""
         try:
             item = self._encoder(values)
         except (KeyError, ValueError):
-            # Once more, to raise it with the field's name.
+            # Encode again, one by one, to find the field.
             item = {
                 field.attribute: self.encode_field(field, values)
                 for field in self.fields.values()
@@ -134,7 +134,7 @@ class EntityMapping:
 
     @cached_property
     def _has_absent(self) -> bool:
-        """Whether any of its fields may be stored as absence."""
+        """Whether any field may be stored as an absent attribute."""
         return any(field.can_be_absent for field in self.fields.values())
 
     @cached_property
@@ -142,17 +142,17 @@ class EntityMapping:
         return encoder_of(field for field in self.fields.values() if not field.in_key)
 
     def encode_field(self, field: FieldMapping, values: Mapping[str, Any]) -> AttributeValue | None:
-        """One field's attribute value, None for absence. Raises InvalidValue."""
+        """The attribute value of one field; None for an absent one. Raises InvalidValue."""
         try:
             return field.encode(values[field.name])
         except KeyError:
             raise self.invalid(field.name, None, "has no value", "give it one") from None
         except ValueError as problem:
             invalid = self.invalid(field.name, values[field.name], str(problem))
-            raise invalid from self.told(field.name, problem)
+            raise invalid from self.cause_of(field.name, problem)
 
     def primary_key(self, values: Mapping[str, Any]) -> dict[str, AttributeValue]:
-        """The main item's primary key. Raises InvalidValue where a part is None or cannot be part of a key."""
+        """The primary key of the main item. Raises InvalidValue if a part is None or cannot be part of a key."""
         key: dict[str, AttributeValue] = {}
         try:
             for part in self.primary_parts:
@@ -161,22 +161,21 @@ class EntityMapping:
                     missing = next(name for name in part.fields if values.get(name) is None)
                     problem = f"is part of the primary key {part.text!r}"
                     raise self.invalid(missing, None, problem, "give it a value")
-                if part.bare and self.table.reserved and part.attribute.kind == "S":
+                if part.bare and self.table.rules.reserved and part.attribute.kind == "S":
                     self._refuse_reserved(part, str(value["S"]))
                 key[part.attribute.name] = value
         except KeyValueError as problem:
-            invalid = self.invalid(problem.field, problem.value, problem.problem)
-            raise invalid from self.told(problem.field, problem)
+            raise self.invalid_key(problem) from self.cause_of(problem.field, problem)
         return key
 
     def _refuse_reserved(self, part: KeyPart, text: str) -> None:
-        if reserved := self.table.reserved_for(part.attribute, text):
+        if reserved := self.table.rules.reserved_for(part.attribute, text):
             name = part.fields[0]
             remedy = f"use a template with literal text, or {{{name}:raw}}"
             raise self.invalid(name, text, f"would be the key of {reserved}", remedy)
 
     def index_keys(self, values: Mapping[str, Any]) -> dict[str, AttributeValue]:
-        """The made-up key attributes of every index the entity is in. Raises InvalidValue."""
+        """The rendered key attributes of every index that the entity is in. Raises InvalidValue."""
         found: dict[str, AttributeValue] = {}
         for index in self.indexes.values():
             found.update(self.index_keys_of(index, values) or {})
@@ -185,15 +184,14 @@ class EntityMapping:
     def index_keys_of(
         self, index: IndexMapping, values: Mapping[str, Any]
     ) -> dict[str, AttributeValue] | None:
-        """The made-up key attributes of one index; None where the entity is not in it. Raises InvalidValue."""
+        """The rendered key attributes of one index; None if the entity is not in it. Raises InvalidValue."""
         try:
             return index.keys(values)
         except KeyValueError as problem:
-            invalid = self.invalid(problem.field, problem.value, problem.problem)
-            raise invalid from self.told(problem.field, problem)
+            raise self.invalid_key(problem) from self.cause_of(problem.field, problem)
 
     def claims(self, values: Mapping[str, Any], subject: Callable[[], object]) -> list[Claim]:
-        """Every unique value claimed. ``subject`` gives the entity ``when=`` looks at."""
+        """The unique values that an entity claims. ``subject`` returns the argument of ``when=``."""
         found: list[Claim] = []
         for name, constraint in self.constraints.items():
             if constraint.when is not None and not constraint.when(subject()):
@@ -203,16 +201,16 @@ class EntityMapping:
         return found
 
     def guard_key_of(self, constraint: Constraint, values: Mapping[str, Any]) -> str | None:
-        """The guard key of one constraint; None where nothing is claimed. Raises InvalidValue."""
+        """The guard key of one constraint; None if nothing is claimed. Raises InvalidValue."""
         try:
             return constraint.guard_key(values)
         except ValueError as problem:
             fields, value = ", ".join(constraint.fields), constraint.value_of(values)
-            raise self.invalid(fields, value, str(problem)) from self.told(fields, problem)
+            raise self.invalid(fields, value, str(problem)) from self.cause_of(fields, problem)
 
     def validate(self, values: Mapping[str, Any], changed: frozenset[str] | None = None) -> None:
-        """CharacterRun the validators of the given fields (all by default). Raises InvalidValue; changes nothing."""
-        # An entity's own values may lie beside others: those of a cached_property, say.
+        """Run the validators of the given fields (all by default). Raises InvalidValue. Nothing is changed."""
+        # Besides fields, an entity's values may include others, such as cached properties.
         present = values
         if len(values) != len(self.fields):
             present = {name: values[name] for name in self.fields if name in values}
@@ -226,30 +224,34 @@ class EntityMapping:
         except ValidationError as problem:
             first = problem.errors(include_url=False)[0]
             field = str(first["loc"][0]) if first["loc"] else ", ".join(changed or self.fields)
-            raise self.invalid(field, values.get(field), first["msg"]) from self.told(field, problem)
+            raise self.invalid(field, values.get(field), first["msg"]) from self.cause_of(field, problem)
 
     def invalid(self, field: str, value: object, problem: str, remedy: str = "") -> InvalidValue:
-        """The error of a value; that of a secret is masked, ``error.value.get_secret_value()`` still gives it."""
+        """The error for a value. A secret is masked; ``error.value.get_secret_value()`` returns it."""
         given = {"remedy": remedy} if remedy else {}
         if is_secret(self.entity, field):
             problem, value = unsaid(problem, value), masked(value)
         return InvalidValue(entity=self.entity.__name__, field=field, value=value, problem=problem, **given)
 
-    def told(self, field: str, cause: Exception) -> Exception | None:
-        """What an error of this field may give as its cause: that of a secret would show it in the traceback."""
+    def invalid_key(self, problem: KeyValueError) -> InvalidValue:
+        """The error of a value that cannot be part of a key."""
+        return self.invalid(problem.field, problem.value, problem.problem)
+
+    def cause_of(self, field: str, cause: Exception) -> Exception | None:
+        """The cause for an error of this field; None for a secret, which the traceback of the cause would show."""
         return None if is_secret(self.entity, field) else cause
 
     def hydrate(self, item: Item, *, read_only: bool = False) -> Any:
-        """The entity an item holds, fully validated, with the item as its snapshot.
+        """The entity of an item, fully validated, with the item as its snapshot.
 
         Raises:
-            DecodeError: the item does not fit the class; every problem is named.
+            DecodeError: the item is not valid for the class; the error has every problem.
         """
         values = self.decode(item)
         if self.versioning is not None:
             self.version_of(item)
         try:
-            # Codecs give the declared types, but nested dataclasses as dicts, which a strict model would refuse.
+            # Codecs give nested dataclasses as dicts, which a strict model would refuse.
             entity = self.entity.__pydantic_validator__.validate_python(
                 values, strict=False, context=LOADING, by_alias=False, by_name=True
             )
@@ -264,7 +266,7 @@ class EntityMapping:
         return entity
 
     def decode(self, item: Item) -> dict[str, Any]:
-        """Field values of an item; a field whose absence means its default is left out. Raises DecodeError."""
+        """The field values of an item, without those that take their default. Raises DecodeError."""
         values: dict[str, Any] = {}
         problems: list[str] = []
         for name, field in self.fields.items():
@@ -301,7 +303,7 @@ class EntityMapping:
             yield from index.parts
 
     def defaults_of(self, absent: Sequence[FieldMapping], item: Item, values: Mapping[str, Any]) -> Defaults:
-        """What fields that an item lacks took when it was loaded, encoded. Raises DecodeError."""
+        """The encoded defaults of fields that are absent from a loaded item. Raises DecodeError."""
         try:
             return {field.attribute: self.encode_field(field, values) for field in absent}
         except InvalidValue as problem:
@@ -309,13 +311,13 @@ class EntityMapping:
             raise self.unreadable(item, (text,)) from problem
 
     def refuse_other_key(self, item: Item, values: Mapping[str, Any]) -> None:
-        """Raise DecodeError where an item's key is another than the one its values render."""
+        """Raise DecodeError if the key of an item differs from the key that its values render."""
         for part in self.primary_parts:
             stored = item.get(part.attribute.name)
             try:
                 rendered = part.value(values)
             except KeyValueError as problem:
-                wrong = self.invalid(problem.field, problem.value, problem.problem)
+                wrong = self.invalid_key(problem)
                 text = f"{wrong.field}: is {shown(wrong.value)}, which {wrong.problem}"
                 raise self.unreadable(item, (text,)) from wrong
             if not same(stored, rendered):
@@ -328,13 +330,17 @@ class EntityMapping:
         """The primary key of a stored item."""
         return {key.name: item[key.name] for key in self.table.keys if key.name in item}
 
+    def key_matches(self, item: Item) -> bool:
+        """Whether the primary key of an item matches the templates of this class."""
+        return all(part_matches(part, item) for part in self.primary_parts)
+
     def revision_of(self, item: Item) -> str | None:
         attribute = self.table.revision_attribute
         found = item.get(attribute) if attribute is not None else None
         return str(found["S"]) if found is not None and "S" in found else None
 
     def version_of(self, item: Item) -> int | None:
-        """The number of a latest copy's newest version, or of a version item. Raises DecodeError."""
+        """The version number in a latest copy or version item. Raises DecodeError."""
         found = item.get(VERSION) if self.versioning is not None else None
         try:
             return version_number(found) if found is not None else None
@@ -351,31 +357,25 @@ class EntityMapping:
         return expiry is not None and expiry <= now
 
     def is_tombstone(self, item: Item) -> bool:
-        """Whether an item is what a deleted versioned entity leaves behind."""
+        """Whether an item is the tombstone of a deleted versioned entity."""
         return self.versioning is not None and DELETED in item
 
     def subject(self, item: Item) -> StoredValues:
         return StoredValues(self, item)
 
-    def stored_class(self, item: Item) -> "EntityMapping | None":
-        """The mapping of an item under a key of this class: its own, a subclass's; None for a stranger.
 
-        An item without a type attribute is told by its key alone.
-        """
-        attribute = self.table.type_attribute
-        tag = item.get(attribute) if attribute is not None else None
-        if tag is None:
-            return self
-        found: EntityMapping | None = self.table.mappings.get(tag.get("S", ""))
-        return found if found is not None and issubclass(found.entity, self.root) else None
+def part_matches(part: KeyPart, item: Item) -> bool:
+    """Whether a key attribute of an item matches the template of a key part."""
+    stored = item.get(part.attribute.name, {}).get(part.attribute.kind)
+    return stored is not None and part.match(stored) is not None
 
 
 def mapping_of(entity: type[Any]) -> EntityMapping:
     """The mapping of a class.
 
     Raises:
-        DeclarationError: the class could not be mapped; the same error each time it is used.
-        UsageError: it has no table, or is no entity class.
+        DeclarationError: the declaration of the class was refused; the same error for every use.
+        UsageError: the class has no table, or is not an entity class.
     """
     own = getattr(entity, "__dict__", {})
     found = own.get(MAPPING)

@@ -1,4 +1,4 @@
-"""What an error may say of a secret: that it is there, what is wrong with its type, and nothing of what it says."""
+"""Keeps secrets out of errors: a message may name the field and the problem, but never the value."""
 
 from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
@@ -18,19 +18,19 @@ def is_secret(entity: type[BaseModel], field: str) -> bool:
 
 
 def masked(value: Any) -> Any:
-    """A value whose ``repr`` does not show it; None and what masks itself are what they are."""
+    """A value wrapped so that its ``repr`` does not show it; None and secrets are returned as they are."""
     return value if value is None or isinstance(value, Secret | SecretBytes | SecretStr) else Secret(value)
 
 
 def unsaid(problem: str, value: object) -> str:
-    """The problem, unless it quotes a part of the value."""
+    """The problem, or a general sentence if it quotes a part of the value."""
     return _UNSAID if any(text in problem for text in _texts(value)) else problem
 
 
 def problems_of(
     entity: type[BaseModel], error: ValidationError, values: Mapping[str, Any]
 ) -> tuple[tuple[str, ...], ValidationError | None]:
-    """What is wrong with the values of an entity, one sentence each, and the cause that may be given for it."""
+    """The problems of an entity's values, one sentence each, and the cause that the error may have."""
     secrets = [value for name, value in values.items() if is_secret(entity, name)]
     found = tuple(
         f"{'.'.join(map(str, one['loc'])) or 'the entity'}: {unsaid(one['msg'], secrets)}"
@@ -40,7 +40,7 @@ def problems_of(
 
 
 def _texts(value: object) -> Iterator[str]:
-    """What the parts of a value look like in a sentence."""
+    """The texts by which a message could quote a value or its parts."""
     if isinstance(value, Secret | SecretBytes | SecretStr):
         yield from _texts(value.get_secret_value())
     elif isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""The field values of a stored item, decoded one by one as they are asked for."""
+"""The field values of a stored item, each decoded when it is first read."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
@@ -9,7 +9,7 @@ from dynaorm.item.value import Item
 
 
 class Decoder(Protocol):
-    """What is needed of a mapping."""
+    """The part of a mapping that ``StoredValues`` needs."""
 
     @property
     def fields(self) -> Mapping[str, FieldMapping]: ...
@@ -20,7 +20,7 @@ class Decoder(Protocol):
 
 
 class StoredValues(Mapping[str, Any]):
-    """The field values of a stored image, decoded one by one as they are asked for."""
+    """The field values of a stored item, each decoded when it is first read."""
 
     __slots__ = ("_cache", "_item", "_mapping")
 

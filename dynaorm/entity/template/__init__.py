@@ -1,4 +1,4 @@
-"""Key templates: their grammar, rules and escaping, and the keys they render and match.
+"""Key templates: their grammar, rules and escaping, and the keys that they render and match.
 
-Which classes may share a table is decided in ``declare``; ranges of keys belong in ``dynaorm.query``.
+Whether classes may share a table does not belong here, but in ``declare``; key ranges belong in ``dynaorm.query``.
 """

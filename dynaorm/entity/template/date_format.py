@@ -1,6 +1,6 @@
-"""Date formats in keys, ``{at:%Y-%m-%d}``: the directives of strftime that write digits, always as many.
+"""Date formats in keys, ``{at:%Y-%m-%d}``: the directives of strftime that write a fixed number of digits.
 
-Names of days and months differ by locale and do not sort, so there are none. Datetimes are written in UTC.
+Names of days and months are not supported, because they differ by locale and do not sort. Datetimes are written in UTC.
 """
 
 import re
@@ -9,7 +9,7 @@ from datetime import UTC, date, datetime, time
 from typing import Any, Final
 
 from dynaorm.entity.text.scalar import in_utc
-from dynaorm.entity.text.shape import Shape, digits
+from dynaorm.entity.text.shape import CharacterRun, Shape, digits, pattern_of
 from dynaorm.record import record
 
 
@@ -19,14 +19,12 @@ class DateFormat:
 
     Attributes:
         write: value to text; raises ValueError for a value of another type.
-        read: the reverse; None where the format leaves something out.
-        pattern: a regular expression of the texts.
+        read: the reverse; None where the format omits a part of the value.
         shape: the texts as a shape.
     """
 
     write: Callable[[Any], str]
     read: Callable[[str], Any] | None
-    pattern: str
     shape: Shape
 
 
@@ -65,43 +63,37 @@ _ARGUMENTS: Final = {
     "f": "microsecond",
 }
 _WHOLE: Final = {datetime: frozenset("YmdHMSf"), date: frozenset("Ymd"), time: frozenset("HMSf")}
-# Compiled when the first date format is: most programs have none, and compiling would delay every import.
+# A pattern that re compiles on first use, because most programs have no date format.
 _TOKEN: Final = r"(?s)%(.?)|([^%]+)"
 
 
 def date_format(python: type, text: str, to_text: Callable[[Any], str]) -> DateFormat:
-    """Compile a format for a datetime, a date or a time; ``to_text`` checks the type of a value.
+    """Compile a format for a datetime, a date or a time. ``to_text`` raises for a value of another type.
 
     Raises:
-        ValueError: a sentence that ends with the remedy.
+        ValueError: the format does not fit. The message ends with the remedy.
     """
     known = _DIRECTIVES.get(python)
     if known is None:
         raise ValueError(f"a date format is for datetime, date and time, not for {python.__name__}; drop it")
-    found: list[str] = []
-    formatted, groups, outline, shape = "", "", "", list[Any]()
+    letters: list[str] = []
+    parts: list[str | CharacterRun] = []
     for token in re.finditer(_TOKEN, text):
         letter, literal = token.groups()
-        if literal is None and letter != "%":
-            if letter not in known:
-                raise ValueError(_unknown(python, letter, known))
-            width = known[letter][0]
-            found.append(letter)
-            formatted += f"%0{width}d"
-            groups += f"([0-9]{{{width}}})"
-            outline += f"[0-9]{{{width}}}"
-            shape.append(digits(width, width))
+        if literal is not None or letter == "%":
+            parts.append(literal or "%")
+        elif letter in known:
+            letters.append(letter)
+            parts.append(digits(known[letter][0], known[letter][0]))
         else:
-            literal = literal or "%"
-            formatted += literal.replace("%", "%%")
-            groups += re.escape(literal)
-            outline += re.escape(literal)
-            shape.append(literal)
-    if not found:
-        raise ValueError(f"{text!r} writes nothing of the value; use directives such as %Y-%m-%d")
-    write = _writer(python, formatted, [known[letter][1] for letter in found], to_text)
-    read = _reader(python, re.compile(groups), found) if _WHOLE[python] <= set(found) else None
-    return DateFormat(write, read, outline, tuple(shape))
+            raise ValueError(_unknown(python, letter, known))
+    if not letters:
+        raise ValueError(f"{text!r} has no directive; write one, such as %Y-%m-%d")
+    shape = tuple(parts)
+    write = _writer(python, shape, [known[letter][1] for letter in letters], to_text)
+    return DateFormat(
+        write, _reader(python, shape, letters) if _WHOLE[python] <= set(letters) else None, shape
+    )
 
 
 def _unknown(python: type, letter: str, known: Mapping[str, object]) -> str:
@@ -116,8 +108,12 @@ def _listed(known: Mapping[str, object]) -> str:
 
 
 def _writer(
-    python: type, formatted: str, getters: list[Callable[[Any], int]], to_text: Callable[[Any], str]
+    python: type, shape: Shape, getters: list[Callable[[Any], int]], to_text: Callable[[Any], str]
 ) -> Callable[[Any], str]:
+    formatted = "".join(
+        part.replace("%", "%%") if isinstance(part, str) else f"%0{part.least}d" for part in shape
+    )
+
     def write(value: Any) -> str:
         to_text(value)
         moment = in_utc(value) if python is datetime else value
@@ -126,7 +122,10 @@ def _writer(
     return write
 
 
-def _reader(python: type, pattern: re.Pattern[str], letters: list[str]) -> Callable[[str], Any]:
+def _reader(python: type, shape: Shape, letters: list[str]) -> Callable[[str], Any]:
+    groups = (re.escape(part) if isinstance(part, str) else f"({pattern_of((part,))})" for part in shape)
+    pattern = re.compile("".join(groups))
+
     def read(text: str) -> Any:
         found = pattern.fullmatch(text)
         if found is None:

@@ -1,12 +1,14 @@
-"""Characters that a template's own text needs for itself, written ``%XX`` inside of values.
+"""Escaping in keys: a character of a value that the template's literals use is written as ``%XX``.
 
-Each byte of such a character in UTF-8 is a ``%`` and two upper-case hexadecimal digits. ``%`` itself is always one of
-them, which is what makes the way back unambiguous.
+Every UTF-8 byte of the character becomes ``%`` and two upper-case hexadecimal digits. ``%`` itself is always escaped,
+so unescaping is unambiguous.
 """
 
 import re
 from collections.abc import Callable
 from typing import Final
+
+from dynaorm.entity.text.shape import listed
 
 ALWAYS: Final = frozenset("%#")
 
@@ -14,8 +16,8 @@ _ESCAPED: Final = re.compile("(?:%[0-9A-F]{2})+")
 
 
 def escaper(special: frozenset[str]) -> Callable[[str], str]:
-    """A function that escapes these characters."""
-    find = re.compile(f"[{_listed(special)}]").search
+    """A function that escapes these characters in a text."""
+    find = re.compile(f"[{listed(special)}]").search
     table = {ord(one): "".join(f"%{byte:02X}" for byte in one.encode()) for one in special}
 
     def escape(text: str) -> str:
@@ -25,17 +27,13 @@ def escaper(special: frozenset[str]) -> Callable[[str], str]:
 
 
 def unescape(text: str) -> str:
-    """The reverse, whatever was escaped. Raises ValueError where the bytes are not UTF-8."""
+    """The text before escaping, for any set of characters. Raises ValueError where the bytes are not UTF-8."""
     if "%" not in text:
         return text
     return _ESCAPED.sub(lambda run: bytes.fromhex(run[0].replace("%", "")).decode(), text)
 
 
-def pattern(special: frozenset[str]) -> str:
+def escaped_pattern(special: frozenset[str]) -> str:
     """A regular expression of escaped texts."""
-    plain = f"[^{_listed(special)}]*"
+    plain = f"[^{listed(special)}]*"
     return f"{plain}(?:%[0-9A-F]{{2}}{plain})*"
-
-
-def _listed(characters: frozenset[str]) -> str:
-    return "".join(map(re.escape, sorted(characters)))

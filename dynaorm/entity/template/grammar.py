@@ -1,14 +1,14 @@
-"""The grammar of key templates: literal text, and in braces a field with what is to be done to it.
+"""The grammar of key templates: literal text, and placeholders in braces.
 
-``{field}``, ``{field:spec}``, and ``{field!s}`` for a number whose order does not matter. There is no way to write a
-brace, so that a placeholder that is not understood can never become literal text.
+A placeholder is ``{field}``, ``{field:spec}``, or ``{field!s}`` for a number whose order does not matter. Literal text
+cannot contain braces, so a misspelled placeholder is an error and never becomes literal text.
 """
 
 import re
 from collections.abc import Collection, Mapping
 from typing import Final
 
-from dynaorm.entity.template.spec import Placeholder, SpecError, slot_of
+from dynaorm.entity.template.spec import Placeholder, SpecError, placeholder_of
 from dynaorm.entity.text.scalar import Scalar
 from dynaorm.failure import nearest
 from dynaorm.record import replace
@@ -20,30 +20,37 @@ _PLACEHOLDER: Final = re.compile(r"\{(?P<field>[^\W\d]\w*)(?P<text>!s)?(?::(?P<s
 def parse(
     text: str, scalars: Mapping[str, Scalar], known: Collection[str], problems: list[str]
 ) -> tuple[list[str], list[Placeholder]]:
-    """Literals and slots by turns, a literal (which may be empty) first and last; what is wrong is told."""
+    """Literals and placeholders. Between two literals, which may be empty, there is one placeholder.
+
+    Args:
+        text: the template.
+        scalars: the fields of the class whose values have one text.
+        known: the names of all fields of the class.
+        problems: receives a sentence for every problem.
+    """
     literals, placeholders = [""], list[Placeholder]()
     position = 0
     for braces in _BRACES.finditer(text):
         literals[-1] += text[position : braces.start()]
         position = braces.end()
-        placeholder = _slot(braces[0], scalars, known, problems)
+        placeholder = _placeholder(braces[0], scalars, known, problems)
         if placeholder is None:
-            # Kept in its place, so that the fields around it are not taken for neighbours.
+            # Keep it as a literal, so that the fields around it are not reported as adjacent.
             literals[-1] += braces[0]
         else:
             placeholders.append(placeholder)
             literals.append("")
     literals[-1] += text[position:]
     if not text:
-        problems.append("it is empty, which no key may be; write literal text, a {field}, or both")
+        problems.append("it is empty, and a key cannot be; write literal text, a {field}, or both")
     elif not placeholders and (text in scalars or text in known):
         problems.append(
-            f"it is the constant {text!r}, and also the name of a field; write {{{text}}} for its value"
+            f"it is the constant {text!r}, which is also the name of a field; write {{{text}}} for its value"
         )
     return literals, placeholders
 
 
-def _slot(
+def _placeholder(
     source: str, scalars: Mapping[str, Scalar], known: Collection[str], problems: list[str]
 ) -> Placeholder | None:
     found = _PLACEHOLDER.fullmatch(source)
@@ -56,7 +63,7 @@ def _slot(
         problems.append(_no_text(source, field, scalars, known))
         return None
     try:
-        placeholder = slot_of(field, scalar, spec, source)
+        placeholder = placeholder_of(field, scalar, spec, source)
     except SpecError as problem:
         problems.append(str(problem))
         return None
@@ -65,7 +72,9 @@ def _slot(
 
 def _not_understood(source: str, scalars: Mapping[str, Scalar]) -> str:
     if source in ("{", "}"):
-        return f"a {source!r} stands alone, and braces cannot be part of a key's text; write {{field}}"
+        return (
+            f"a {source!r} is not part of a placeholder, and literal text cannot contain it; write {{field}}"
+        )
     names = re.findall(r"[^\W\d]\w*", source)
     close = next((found for name in names if (found := nearest(name, scalars))), None)
     remedy = f"did you mean {{{close}}}?" if close else "write {field} or {field:spec}"

@@ -1,4 +1,4 @@
-"""Keys of one class: its primary key, and its keys in the table's indexes."""
+"""The key attributes of one class, of its primary key and of its indexes."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -22,17 +22,17 @@ class KeyPart:
     Attributes:
         attribute: the key attribute's name and type.
         render: field values to the key's text or bytes; None where a field is None.
-        match: the reverse, as far as the template allows.
-        fields: the fields it is made of.
-        lossless: those that ``match`` gives back exactly.
-        bare: the template is one bare field, so its values share a namespace with guards and versions.
-        made_up: dynaorm makes the attribute up; False where it is a field's own attribute or a table key.
-        limit: how long the rendered key may be, in UTF-8 bytes.
-        shape: which keys it can render, versions included.
+        match: key to the values of the lossless fields; None for a key that it never renders.
+        fields: the fields in it.
+        lossless: the fields that ``match`` restores exactly.
+        bare: the template is one field without literal text, so its values could equal keys of guards and versions.
+        made_up: the attribute exists only for this key; False where it is a field's own attribute or a table key.
+        limit: the largest length of the key, in UTF-8 bytes.
+        shape: the keys it can render, including those of versions.
         text: the template as declared.
         template: the compiled template; of a versioned class, that of its own sort key.
-        version: what a versioned class puts around it.
-        constant: the key itself, where the template has no fields.
+        version: the template that a versioned class puts around it.
+        constant: the key itself, if the template has no fields.
     """
 
     attribute: KeyAttribute
@@ -61,7 +61,7 @@ class KeyPart:
         return self.checked(key)
 
     def checked(self, key: str | bytes) -> AttributeValue:
-        """A rendered key as an attribute value. Raises KeyValueError where DynamoDB would refuse its length."""
+        """A rendered key as an attribute value. Raises KeyValueError if DynamoDB would refuse its length."""
         size = len(key) if isinstance(key, bytes) or key.isascii() else len(key.encode())
         if not 0 < size <= self.limit and self.attribute.kind != "N":
             found = (
@@ -119,7 +119,7 @@ def _constant(
 
 @record
 class IndexMapping:
-    """A class's place in one index: the parts of its key, partition key first."""
+    """The key of a class in one index."""
 
     name: str
     attribute_name: str
@@ -136,15 +136,15 @@ class IndexMapping:
 
     @property
     def made_up(self) -> tuple[str, ...]:
-        """The key attributes that exist only for this index."""
+        """The attributes that exist only for this index."""
         return tuple(part.attribute.name for part in self.parts if part.made_up)
 
     def keys(self, values: Mapping[str, Any]) -> dict[str, AttributeValue] | None:
-        """The made-up key attributes of an entity; None where any part is None: it is not in the index."""
+        """The made-up key attributes of an entity; None if a part is None, so that the entity is not in the index."""
         found: dict[str, AttributeValue] = {}
         is_in = True
         for part in self.parts:
-            # DynamoDB checks a field's own attribute also where the entity is not in the index.
+            # DynamoDB checks a field's own attribute even if the entity is not in the index.
             value = part.value(values) if is_in or not part.made_up else None
             if value is None:
                 is_in = False
@@ -154,10 +154,10 @@ class IndexMapping:
 
 
 def differs(part: KeyPart, stored: AttributeValue | None, rendered: AttributeValue | None) -> str:
-    """What is to be said of a stored key that its template renders differently."""
+    """The problem of a stored key that its template renders differently."""
     fields = ", ".join(f"{{{name}:raw}}" for name in part.fields) or "another literal"
     was, now = (next(iter(key.values())) if key else None for key in (stored, rendered))
     return (
         f"{part.attribute.name} is {was!r}, but {part.text!r} renders {now!r}; "
-        f"where the stored key is right, write {fields} in the template"
+        f"if the stored key is right, write {fields} in the template"
     )

@@ -1,6 +1,6 @@
-"""What a binary key holds instead of a text: UTF-8, or the bytes that an identifier's text stands for.
+"""Binary keys: the bytes that stand for a text. They sort as the texts do.
 
-Both sort as the texts do.
+A str is stored in UTF-8, an identifier as its own bytes.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,7 +13,7 @@ from dynaorm.record import record
 
 @record
 class Packing:
-    """``pack`` takes a text of the type, ``unpack`` raises ValueError for bytes that stand for none."""
+    """``pack`` takes a text of the type. ``unpack`` raises ValueError for bytes that stand for no text."""
 
     pack: Callable[[str], bytes]
     unpack: Callable[[bytes], str]

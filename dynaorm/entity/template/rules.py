@@ -1,18 +1,20 @@
-"""What a template must not be, once its slots are known: ambiguous, out of order, or of the wrong type of key."""
+"""The templates that are refused: ambiguous, not in the order of the values, or unfit for the type of the key."""
 
 from collections.abc import Iterator, Sequence
 from datetime import date, datetime
-from typing import Literal, TypeAlias
 
+from dynaorm.entity.table import KeyKind
 from dynaorm.entity.template.packing import PACKINGS
 from dynaorm.entity.template.spec import Placeholder
 
-Kind: TypeAlias = Literal["S", "N", "B"]
-
 
 def not_one_field(
-    kind: Kind, text: str, placeholders: Sequence[Placeholder], before: Sequence[str]
+    kind: KeyKind, text: str, placeholders: Sequence[Placeholder], before: Sequence[str]
 ) -> list[str]:
+    """The problems of a number or binary key, which must be one field and nothing else.
+
+    ``before`` are earlier problems: a template with one of those is not reported again for having no field.
+    """
     what, example = ("a number key", "{created_at:epoch}") if kind == "N" else ("a binary key", "{digest}")
     if len(placeholders) != 1 or placeholders[0].source != text:
         return [] if before else [f"{what} is one field and nothing else; write one, such as {example}"]
@@ -29,17 +31,16 @@ def not_one_field(
     if placeholder.number:
         return []
     if placeholder.scalar.tag == "N":
-        return [f"{placeholder.source} is a text, and the key is a number; write {{{placeholder.field}}}"]
+        return [f"{placeholder.source} is text, and the key is a number; write {{{placeholder.field}}}"]
     if placeholder.scalar.python in (datetime, date):
-        return [
-            f"{placeholder.source} is a text, and the key is a number; write {{{placeholder.field}:epoch}}"
-        ]
+        return [f"{placeholder.source} is text, and the key is a number; write {{{placeholder.field}:epoch}}"]
     return [
-        f"{placeholder.source} is a text, and the key is a number; use an int, Decimal, date or datetime field"
+        f"{placeholder.source} is text, and the key is a number; use an int, Decimal, date or datetime field"
     ]
 
 
 def unordered(placeholders: Sequence[Placeholder]) -> Iterator[str]:
+    """The problems of a string sort key: numbers whose texts do not sort as they do."""
     for placeholder in placeholders:
         if placeholder.ordered:
             continue
@@ -57,13 +58,14 @@ def unordered(placeholders: Sequence[Placeholder]) -> Iterator[str]:
 
 
 def ambiguous(placeholders: Sequence[Placeholder], literals: Sequence[str]) -> list[str]:
+    """The problems of a template that renders one key for different values."""
     problems = []
     for number, (placeholder, literal) in enumerate(zip(placeholders, literals[1:], strict=True), start=1):
         if not literal:
             if number < len(placeholders):
                 both = f"{placeholder.source}{placeholders[number].source}"
                 problems.append(
-                    f"{both}: with nothing between them, different values make one key; "
+                    f"{both}: different values would have the same key, because nothing separates the fields; "
                     f"write {placeholder.source}#{placeholders[number].source}"
                 )
         elif not placeholder.raw and (
@@ -71,7 +73,7 @@ def ambiguous(placeholders: Sequence[Placeholder], literals: Sequence[str]) -> l
         ):
             problems.append(
                 f"{literal!r} after {placeholder.source} could be part of its text, "
-                f"so different values would make one key; "
+                f"so different values would have the same key; "
                 f"begin it with another character, such as '#'"
             )
     return problems

@@ -1,8 +1,9 @@
-"""What may stand in a placeholder, ``{field:spec}``: how a field's value becomes part of a key, and back.
+"""Placeholders, ``{field:spec}``: how a field's value becomes part of a key, and back.
 
-Rule 1. A spec that loses something (``upper``, ``shard8``, the day of a datetime) has no way back, so
-        ``match`` does not give its field.
-Rule 2. Texts of a spec sort as the values do, or in reverse for ``desc``; a bare number does not, and says so.
+Rule 1. A spec that loses a part of the value (``upper``, ``shard8``, the day of a datetime) cannot be read back, so
+        ``match`` does not return its field.
+Rule 2. Texts sort as the values do, or in reverse with ``desc``. The texts of unpadded numbers do not, which
+        ``ordered`` says.
 """
 
 import re
@@ -13,36 +14,36 @@ from zlib import crc32
 
 from dynaorm.entity.template.date_format import date_format
 from dynaorm.entity.text.scalar import Scalar, in_utc
-from dynaorm.entity.text.shape import ANYTHING, DIGITS, CharacterRun, Shape, digits, may_meet
-from dynaorm.failure import nearest
+from dynaorm.entity.text.shape import ANYTHING, DIGITS, CharacterRun, Shape, digits, may_meet, pattern_of
+from dynaorm.failure import nearest, with_article
 from dynaorm.record import record, replace
 
 
 class SpecError(ValueError):
-    """A spec does not fit its field; the sentence ends with the remedy."""
+    """A spec does not fit its field. The message ends with the remedy."""
 
 
 @record
 class Placeholder:
-    """The place of one field in a template.
+    """One field in a template.
 
     Attributes:
         field: the field's name.
         source: the placeholder as declared.
         scalar: the field's type.
-        write: value to text, not escaped yet; raises ValueError for a value that has none.
-        read: the reverse; None where the spec loses something.
+        write: value to text, not yet escaped; raises ValueError for a value without one.
+        read: the reverse; None where the spec loses a part of the value.
         pattern: a regular expression of the texts.
         shape: the texts as a shape.
-        grows: the characters by which one text can go on to be another.
-        open: the texts may hold any character, so they have to be escaped.
-        raw: they are not escaped all the same, at the author's risk.
+        grows: the characters that can continue one text into another.
+        open: the texts may contain any character, so they are escaped.
+        raw: they are not escaped although they are open, at the author's risk.
         plain: there is no spec.
-        number: the texts are those of numbers, as a number key holds them.
+        number: the texts are numbers, so they can be a number key.
         ordered: the texts sort as the values do, or in reverse.
-        shards: how many different texts there are, if the field only chooses one of a few; 0 otherwise.
-        change: what happened to the letters of an open text.
-        desc: the texts sort as the values do, in reverse.
+        shards: the number of different texts if the field only chooses a shard; 0 otherwise.
+        change: the function that changes the case of an open text.
+        desc: the texts sort in the reverse order of the values.
     """
 
     field: str
@@ -72,15 +73,15 @@ _EPOCHS: Final[Mapping[str, timedelta]] = {
     "epoch": timedelta(seconds=1),
     "epoch_ms": timedelta(milliseconds=1),
 }
-# Patterns, compiled when a spec first asks: most templates have none, and compiling would delay every import.
+# Patterns that re compiles on first use, because most templates have no spec.
 _PADDED: Final = "0([1-9][0-9]?)d"
 _SHARD: Final = "shard([1-9][0-9]{0,4})"
 _KNOWN: Final = (*_CASES, "05d", "desc", "shard8", *_EPOCHS, "raw", "%Y-%m-%d")
 _MOST_DIGITS: Final = 38  # of a DynamoDB number
 
 
-def slot_of(field: str, scalar: Scalar, spec: str, source: str) -> Placeholder:
-    """The slot of a field with a spec, ``""`` for none; ``source`` is the placeholder as declared.
+def placeholder_of(field: str, scalar: Scalar, spec: str, source: str) -> Placeholder:
+    """The placeholder of a field with a spec (``""`` for none); ``source`` is its text as declared.
 
     Raises:
         SpecError: the spec is unknown, or does not fit the field's type.
@@ -107,13 +108,13 @@ def slot_of(field: str, scalar: Scalar, spec: str, source: str) -> Placeholder:
     modifiers = {word for word in words if word in ("desc", "raw")}
     others = [word for word in words if word not in modifiers]
     if len(others) > 1 or len(words) != len(set(words)):
-        raise SpecError(f"{source} has two specs that exclude each other; keep one")
+        raise SpecError(f"{source} has specs that exclude each other; keep one")
     word = others[0] if others else ""
     if modifiers == {"raw"} and not word:
         return replace(placeholder, raw=True)
     fitting = {"raw"} if word in _CASES else {"desc"} if not word or re.fullmatch(_PADDED, word) else set()
     if not modifiers <= fitting:
-        raise SpecError(f"{source} has two specs that exclude each other; keep one")
+        raise SpecError(f"{source} has specs that exclude each other; keep one")
     desc, raw = ("desc" in modifiers), ("raw" in modifiers)
     return replace(_with(placeholder, word, desc=desc), raw=raw, desc=desc)
 
@@ -135,22 +136,22 @@ def _with(placeholder: Placeholder, word: str, *, desc: bool) -> Placeholder:
 
 
 def beginning(placeholder: Placeholder, text: object) -> str:
-    """What the slot's texts begin with, given the beginning of a value's text; not escaped yet.
+    """The beginning of a placeholder's texts, for the beginning of a value's text; not yet escaped.
 
     Raises:
-        ValueError: no text of the slot begins with it.
+        ValueError: no text of the placeholder begins with it.
     """
     if not isinstance(text, str):
-        raise ValueError(f"is {text!r}, which is not the beginning of a text")
+        raise ValueError(f"is {text!r}, not a str with the beginning of the text")
     if placeholder.open:
         return placeholder.change(text) if placeholder.change is not None else text
     if not may_meet((text, ANYTHING), placeholder.shape):
-        raise ValueError(f"is the beginning of no text that {placeholder.source} renders")
+        raise ValueError(f"does not begin any text that {placeholder.source} renders")
     return text
 
 
 def _kind(placeholder: Placeholder) -> type | None:
-    # The members of an Enum of dates are no dates.
+    # The members of an Enum whose values are dates are not dates.
     scalar = placeholder.scalar
     return scalar.python if scalar.name == scalar.python.__name__ else None
 
@@ -158,14 +159,13 @@ def _kind(placeholder: Placeholder) -> type | None:
 def _formatted(placeholder: Placeholder, spec: str) -> Placeholder:
     if spec.endswith(":desc"):
         raise SpecError(
-            f"{placeholder.source} turns a date format around, which is not possible; "
-            f"write {{{placeholder.field}:desc}}"
+            f"{placeholder.source}: a date format cannot be reversed; write {{{placeholder.field}:desc}}"
         )
     try:
         found = date_format(_kind(placeholder) or placeholder.scalar.python, spec, placeholder.scalar.to_text)
     except ValueError as problem:
         raise SpecError(f"{placeholder.source}: {problem}") from problem
-    return _closed(placeholder, found.write, found.read, pattern=found.pattern, shape=found.shape)
+    return _closed(placeholder, found.write, found.read, shape=found.shape)
 
 
 def _closed(
@@ -173,14 +173,14 @@ def _closed(
     write: Callable[[Any], str],
     read: Callable[[str], Any] | None,
     *,
-    pattern: str,
     shape: Shape,
+    pattern: str = "",
 ) -> Placeholder:
     return replace(
         placeholder,
         write=write,
         read=read,
-        pattern=pattern,
+        pattern=pattern or pattern_of(shape),
         shape=shape,
         grows=frozenset(),
         open=False,
@@ -192,13 +192,13 @@ def _closed(
 def _digits(
     placeholder: Placeholder, write: Callable[[Any], str], read: Callable[[str], Any], width: int
 ) -> Placeholder:
-    return _closed(placeholder, write, read, pattern=f"[0-9]{{{width}}}", shape=(digits(width, width),))
+    return _closed(placeholder, write, read, shape=(digits(width, width),))
 
 
 def _cased(placeholder: Placeholder, change: Callable[[str], str]) -> Placeholder:
     if not placeholder.open:
         raise SpecError(
-            f"{placeholder.source}: the text of a {placeholder.scalar.name} has no case to change; drop the spec"
+            f"{placeholder.source}: only text has a case, not {with_article(placeholder.scalar.name)}; drop the spec"
         )
     to_text = placeholder.scalar.to_text
     return replace(placeholder, write=lambda value: change(to_text(value)), read=None, change=change)
@@ -220,7 +220,7 @@ def _sharded(placeholder: Placeholder, shards: int) -> Placeholder:
 def _padded(placeholder: Placeholder, width: int, *, desc: bool) -> Placeholder:
     if placeholder.scalar.python is not int or width > _MOST_DIGITS:
         raise SpecError(
-            f"{placeholder.source}: only an int can be padded, to {_MOST_DIGITS} digits at most; drop the spec"
+            f"{placeholder.source}: only an int can be padded, to at most {_MOST_DIGITS} digits; drop the spec"
         )
     to_text, from_text, top = placeholder.scalar.to_text, placeholder.scalar.from_text, 10**width - 1
 
@@ -267,7 +267,7 @@ def _descending(placeholder: Placeholder) -> Placeholder:
     remedy = (
         f"write {{{placeholder.field}:08d:desc}}"
         if placeholder.scalar.python is int
-        else "drop it, or query .descending()"
+        else "drop it, and query with .descending()"
     )
     raise SpecError(f"{placeholder.source}: desc is for datetimes, dates and padded ints; {remedy}")
 
@@ -300,7 +300,7 @@ def _counted(placeholder: Placeholder, step: timedelta) -> Placeholder:
         )
     is_time = _kind(placeholder) is datetime
     minus = CharacterRun(frozenset("-"), 0, 1)
-    # What is finer than a step is cut off, so a datetime cannot be read back.
+    # The rest of a step is cut off, so a datetime cannot be read back.
     counted = _closed(
         placeholder,
         write_time if is_time else write_day,

@@ -1,8 +1,8 @@
 """The sort keys of a versioned class: ``v{version}_{sk}`` around the class's own sort key.
 
-Rule 1. The latest copy is version ``0``, never padded; the versions are ``1``, ``2``, … padded or not.
-Rule 2. The digits can always be told from what stands beside them, so no version is taken for another, and the key
-        of a version follows from that of the latest copy alone.
+Rule 1. The latest copy has version ``0``, never padded. The versions have ``1``, ``2``, ..., padded or not.
+Rule 2. The characters beside the digits are never digits, so two versions never share a key, and the key of a version
+        follows from the key of the latest copy.
 """
 
 import re
@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from typing import Any, AnyStr, Final
 
-from dynaorm.entity.template.rules import Kind
-from dynaorm.entity.template.template import KeyTemplate, KeyValueError, TemplateError
-from dynaorm.entity.text.shape import CharacterRun, Shape, digits
+from dynaorm.entity.table import KeyKind
+from dynaorm.entity.template.template import KeyTemplate, TemplateError
+from dynaorm.entity.text.shape import Shape, digits
 from dynaorm.item.value import AttributeValue
 from dynaorm.record import record
 
@@ -25,9 +25,9 @@ _MOST_PADDING: Final = 38  # digits of a DynamoDB number, which the attribute ve
 
 
 def version_number(stored: AttributeValue) -> int:
-    """The number that an item's ``version`` is. Raises ValueError."""
+    """The number of a version, from the item's attribute ``version``. Raises ValueError."""
     number = Decimal(stored.get("N", "NaN"))
-    # The number after it has to have a place among DynamoDB's 38 digits, too.
+    # The next number must fit into DynamoDB's 38 digits, too.
     if number != number.to_integral_value() or not 0 <= number < 10 ** (_MOST_PADDING - 1):
         raise ValueError(f"is stored as {dict(stored)}, not as a version's number")
     return int(number)
@@ -38,23 +38,21 @@ class VersionTemplate:
     """The compiled template of a versioned class.
 
     Attributes:
-        text: as declared: ``v{version}_{sk}``.
-        inner: the class's own sort key template, in the place of ``{sk}``; None where it has none.
+        text: the template as declared: ``v{version}_{sk}``.
+        inner: the template of the class's own sort key, which replaces ``{sk}``; None if it has none.
         kind: the DynamoDB type of the sort key: S or B.
-        padding: how many digits a version's number has at least.
-        shape: which keys it can render, those of versions included.
-        latest_shape: which keys it can render for the latest copy.
-        reserve: by how many bytes the key of a version can be longer than that of the latest copy.
-        head: what stands before ``{sk}``, with ``{version}`` or without.
-        tail: what stands after it.
+        padding: the smallest number of digits of a version's number.
+        shape: the keys it can render, including those of versions.
+        reserve: the bytes by which the key of a version can be longer than that of the latest copy.
+        head: the text before ``{sk}``, which may contain ``{version}``.
+        tail: the text after ``{sk}``.
     """
 
     text: str
     inner: KeyTemplate | None
-    kind: Kind
+    kind: KeyKind
     padding: int
     shape: Shape
-    latest_shape: Shape
     reserve: int
     head: str
     tail: str
@@ -89,7 +87,7 @@ class VersionTemplate:
         return self.inner.match(own)
 
     def number_in(self, key: str | bytes) -> int | None:
-        """The number of the version a sort key is of; None for any other key, that of the latest copy too."""
+        """The number of the version with this sort key; None for any other key, including that of the latest copy."""
         if isinstance(key, bytes) is not (self.kind == "B"):
             return None
         found = self._pattern.fullmatch(key if isinstance(key, str) else key.decode(_BYTEWISE))
@@ -106,7 +104,7 @@ class VersionTemplate:
         if number is None or found is None:
             return None
         own: str | bytes = found["own"] if isinstance(key, str) else found["own"].encode(_BYTEWISE)
-        # Another spelling of the number (v01_ beside v1_) is no key of this class.
+        # A key with another spelling of the number (v01_ instead of v1_) is not a key of this class.
         return self._around(_LATEST, own) if self._around(self._digits(number), own) == key else None
 
     @property
@@ -117,21 +115,8 @@ class VersionTemplate:
         head, tail = (re.escape(side).replace(re.escape(_VERSION), "(?P<number>[0-9]+)") for side in sides)
         return re.compile(f"{head}(?P<own>[\\s\\S]*){tail}")
 
-    def latest_prefix(self, values: Mapping[str, Any], partial: tuple[str, str] | None = None) -> str:
-        """What the sort keys of latest copies begin with, given leading fields: ``KeyTemplate.prefix``, wrapped.
-
-        Raises:
-            KeyValueError: a value cannot be part of the key, or is not given in order.
-        """
-        head = self.latest_head
-        if self.inner is not None:
-            return head + self.inner.prefix(values, partial)
-        if partial is not None:
-            raise KeyValueError(*partial, f"is not in {self.text!r}")
-        return head
-
     def latest_around(self, own: str | bytes) -> str | bytes | None:
-        """The sort key of the latest copy, from the class's own sort key; None for what is no such key."""
+        """The sort key of the latest copy, from the class's own sort key; None for any other key."""
         matches = self.inner is not None and self.inner.match(own) is not None
         return self._around(_LATEST, own) if matches else None
 
@@ -151,16 +136,16 @@ class VersionTemplate:
 
     @property
     def latest_head(self) -> str:
-        """What stands before ``{sk}`` in the key of a latest copy."""
+        """The text before ``{sk}`` in the key of a latest copy."""
         return self.head.replace(_VERSION, _LATEST)
 
     @property
     def latest_tail(self) -> str:
-        """What stands after ``{sk}`` in the key of a latest copy."""
+        """The text after ``{sk}`` in the key of a latest copy."""
         return self.tail.replace(_VERSION, _LATEST)
 
     def inside(self, key: str | bytes) -> str | bytes | None:
-        """What stands for ``{sk}`` in the key of a latest copy; None for any other key."""
+        """The class's own sort key in the key of a latest copy; None for any other key."""
         head, tail = self.latest_head, self.latest_tail
         if isinstance(key, str):
             return None if self.kind == "B" else _between(key, head, tail)
@@ -173,8 +158,10 @@ def _between(key: AnyStr, head: AnyStr, tail: AnyStr) -> AnyStr | None:
     return key[len(head) : len(key) - len(tail)]
 
 
-def versioned(text: str, inner: KeyTemplate | None, padding: int = 0, *, kind: Kind = "S") -> VersionTemplate:
-    """Compile the template of a versioned class's sort keys; ``kind`` counts where there is no ``inner``.
+def versioned(
+    text: str, inner: KeyTemplate | None, padding: int = 0, *, kind: KeyKind = "S"
+) -> VersionTemplate:
+    """Compile the template of a versioned class's sort keys. ``kind`` is used only without ``inner``.
 
     Raises:
         TemplateError: with every problem of the template.
@@ -184,44 +171,42 @@ def versioned(text: str, inner: KeyTemplate | None, padding: int = 0, *, kind: K
     kind = kind if inner is None else inner.kind
     head, _, tail = text.partition(_SORT)
     own = () if inner is None else inner.shape
-    every = digits(1, None)
     return VersionTemplate(
         text=text,
         inner=inner,
         kind=kind,
         padding=padding,
-        shape=(*_shape(head, every), *own, *_shape(tail, every)),
-        latest_shape=(*_shape(head, _LATEST), *own, *_shape(tail, _LATEST)),
+        shape=(*_shape(head), *own, *_shape(tail)),
         reserve=max(padding, _MOST_DIGITS) - len(_LATEST),
         head=head,
         tail=tail,
     )
 
 
-def _shape(text: str, version: CharacterRun | str) -> Shape:
+def _shape(text: str) -> Shape:
     before, found, after = text.partition(_VERSION)
-    return tuple(part for part in (before, *((version,) if found else ()), after) if part)
+    return tuple(part for part in (before, digits(1, None) if found else "", after) if part)
 
 
 def _problems(text: str, inner: KeyTemplate | None, padding: int) -> Iterator[str]:
     if text.count(_VERSION) != 1:
-        yield "{version} does not occur exactly once; write v{version}_{sk}"
+        yield "{version} must occur exactly once; write v{version}_{sk}"
     if inner is not None and text.count(_SORT) != 1:
-        yield "{sk}, the place of the class's own sort key, does not occur exactly once; write v{version}_{sk}"
+        yield "{sk}, the class's own sort key, must occur exactly once; write v{version}_{sk}"
     if inner is None and _SORT in text:
-        yield "{sk} is the place of the class's own sort key, which has no template; add sk=, or drop {sk}"
+        yield "{sk} is the class's own sort key, which has no template; add sk=, or drop {sk}"
     others = text.replace(_VERSION, "").replace(_SORT, "")
     if re.search("[{}]", others):
         yield "only {version} and {sk} can stand in braces here; write v{version}_{sk}, with version_padding= for zeros"
     if re.search(r"[0-9]\{version\}|\{version\}[0-9]|\{version\}\{sk\}|\{sk\}\{version\}", text):
-        yield "the version's digits cannot be told from what stands beside them; write v{version}_{sk}"
+        yield "the digits of the version must not be next to {sk} or other digits; write v{version}_{sk}"
     if not 0 <= padding <= _MOST_PADDING:
         yield f"version_padding={padding} is not between 0 and {_MOST_PADDING}; choose a number of digits, such as 4"
 
 
 @record
 class Versioning:
-    """How a class keeps versions. ``fields``: those whose change writes one; None for all."""
+    """How a class keeps versions. ``fields``: the fields whose change writes a version; None for all fields."""
 
     template: VersionTemplate
     fields: frozenset[str] | None

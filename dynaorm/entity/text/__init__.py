@@ -1,4 +1,4 @@
-"""Text that stands for one value: in keys, unique values, plain strings and KSUIDs.
+"""Text that represents a single value, in keys, unique values and plain strings; KSUIDs.
 
-Text made of several values belongs in ``template``; values of items belong in ``codec``.
+Text made of several values does not belong here, but in ``template``; attribute values belong in ``codec``.
 """

@@ -1,13 +1,16 @@
-"""KSUIDs: identifiers of 27 characters that sort by the second (or by the 4 milliseconds) they were made in.
+"""KSUIDs: identifiers of 27 characters that sort by the second (or the 4 milliseconds) of their creation.
 
-``Ksuid`` and ``KsuidMs`` are svix-ksuid's, made safe to be the type of a field: whatever is no KSUID is a ValueError,
-comparing with anything else is no error, and a datetime without a time zone is refused, not taken as local time.
-Neither is monotonic: two made within one step sort by chance, and the order between machines is that of their clocks.
+``Ksuid`` and ``KsuidMs`` extend those of svix-ksuid so that they can be the type of a field. Anything that is not a
+KSUID raises a ValueError, a comparison with any other object works, and a datetime without a time zone is refused
+instead of being taken as local time. Two made within one step sort in random order, except those of ``new_ksuid`` in
+one process. The order between machines depends on their clocks.
 """
 
 import re
 import struct
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from itertools import count
 from typing import Final, Self
 
 import ksuid
@@ -22,6 +25,11 @@ _TICK: Final = timedelta(microseconds=1)
 _SECOND: Final = timedelta(seconds=1)
 _FOUR_MILLISECONDS: Final = timedelta(milliseconds=4)
 
+# For each of the latest seconds, the numbers of the KSUIDs that ``new_ksuid`` makes in it. Instead of a lock, which
+# could stay locked in a forked process, threads rely on dict.setdefault and next(count), which are atomic.
+_NUMBERS: Final[dict[bytes, Iterator[int]]] = {}
+_SECONDS: Final = 60
+
 
 def _is_text(data: object) -> bool:
     return isinstance(data, str) and _TEXT.fullmatch(data) is not None and data <= _HIGHEST
@@ -29,28 +37,27 @@ def _is_text(data: object) -> bool:
 
 def _since_epoch(time: datetime, end: datetime = _END - _TICK) -> timedelta:
     if not isinstance(time, datetime):
-        raise ValueError(f"{time!r} is no datetime; give one with a time zone, as datetime.now(UTC)")
+        raise ValueError(f"{time!r} is not a datetime; give one with a time zone, such as datetime.now(UTC)")
     if time.utcoffset() is None:
-        raise ValueError(f"{time!r} has no time zone; give it one, as datetime.now(UTC) has")
+        raise ValueError(f"{time!r} has no time zone; give it one, as in datetime.now(UTC)")
     if not _EPOCH <= time <= end:
-        raise ValueError(f"{time!r} is no time a KSUID can hold: those begin on {_EPOCH} and end on {_END}")
+        raise ValueError(
+            f"{time!r} is outside the range of KSUIDs; give a time from {_EPOCH} and before {_END}"
+        )
     return time - _EPOCH
 
 
 class _Safe(ksuid.Ksuid):
-    """What both kinds have in common.
-
-    svix-ksuid makes its KsuidMs a subclass of its Ksuid, so a class of its own is needed to tell them apart.
-    """
+    """The base of both kinds. A KsuidMs must not be a Ksuid, as it is in svix-ksuid."""
 
     def __init__(
         self, datetime: datetime | None = None, payload: bytes | None = None, _raw: bytes | None = None
     ) -> None:
         if payload is not None and len(payload) != self.PAYLOAD_LENGTH_IN_BYTES:
-            raise ValueError(f"the payload has {len(payload)} bytes, not {self.PAYLOAD_LENGTH_IN_BYTES}")
+            raise ValueError(f"the payload has {len(payload)} bytes; give {self.PAYLOAD_LENGTH_IN_BYTES}")
         super().__init__(payload=payload, _raw=_raw)
         if datetime is not None and _raw is None:
-            # Not left to svix-ksuid: it computes in floats, which lose a millisecond now and then.
+            # svix-ksuid computes in floats, which are sometimes off by a millisecond.
             self._uid = self._stamp(_since_epoch(datetime)) + self.payload
 
     @staticmethod
@@ -59,16 +66,16 @@ class _Safe(ksuid.Ksuid):
 
     @classmethod
     def from_base62(cls, data: str) -> Self:
-        """The KSUID of a text. Raises ValueError where the text is none."""
+        """The KSUID with this text. Raises ValueError for any other text."""
         if not _is_text(data):
-            raise ValueError(f"{data!r} is not a KSUID: 27 characters 0-9, A-Z, a-z, up to {_HIGHEST}")
+            raise ValueError(f"{data!r} is not a KSUID; give 27 characters 0-9, A-Z, a-z, up to {_HIGHEST}")
         return super().from_base62(data)
 
     @classmethod
     def from_bytes(cls, value: bytes) -> Self:
-        """The KSUID of 20 bytes. Raises ValueError for any other number of them."""
+        """The KSUID with these 20 bytes. Raises ValueError for any other number of bytes."""
         if len(value) != cls.BYTES_LENGTH:
-            raise ValueError(f"{value!r} has {len(value)} bytes, and a KSUID {cls.BYTES_LENGTH}")
+            raise ValueError(f"{value!r} has {len(value)} bytes; give {cls.BYTES_LENGTH}")
         return super().from_bytes(value)
 
     def _bytes_of(self, other: object) -> bytes | None:
@@ -111,7 +118,7 @@ class _Safe(ksuid.Ksuid):
             return cls.from_bytes(bytes(value))
         if isinstance(value, str):
             return cls.from_base62(value)
-        raise ValueError(f"{value!r} is not a {cls.__name__}")
+        raise ValueError(f"{value!r} is not a {cls.__name__}; give one, or its text")
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
@@ -127,11 +134,11 @@ class _Safe(ksuid.Ksuid):
 
 
 class Ksuid(_Safe):
-    """A KSUID: the second it was made in, and 128 random bits.
+    """A KSUID: the second of its creation, and 128 random bits.
 
     Args:
-        datetime: when it was made, with a time zone, from 2014-05-13 to 2150; default now.
-        payload: the 16 bytes that follow; default random ones.
+        datetime: the time of creation with a time zone, from 2014-05-13 to 2150; by default the current time.
+        payload: the 16 bytes that follow; by default random bytes.
 
     Raises:
         ValueError: a datetime without a time zone or out of range, or a payload of another length.
@@ -142,8 +149,8 @@ class KsuidMs(_Safe, ksuid.KsuidMs):
     """A KSUID in steps of 4 milliseconds, and 120 random bits. Its texts sort among those of ``Ksuid`` by time.
 
     Args:
-        datetime: when it was made, with a time zone, from 2014-05-13 to 2150; default now.
-        payload: the 15 bytes that follow; default random ones.
+        datetime: the time of creation with a time zone, from 2014-05-13 to 2150; by default the current time.
+        payload: the 15 bytes that follow; by default random bytes.
 
     Raises:
         ValueError: a datetime without a time zone or out of range, or a payload of another length.
@@ -155,15 +162,24 @@ class KsuidMs(_Safe, ksuid.KsuidMs):
 
 
 def new_ksuid() -> str:
-    """The text of a new KSUID, for ``Field(default_factory=new_ksuid)``."""
-    return str(Ksuid())
+    """Return the text of a new KSUID, for ``Field(default_factory=new_ksuid)``.
+
+    The KSUIDs of one process come in order, unless its clock is set back: the first half of the payload counts up from
+    a random number in each second, and the second half is random.
+    """
+    fresh = bytes(Ksuid())
+    second, start = fresh[:4], int.from_bytes(fresh[4:12], "big") >> 1
+    numbers = _NUMBERS.setdefault(second, count(start))
+    for old in sorted([*_NUMBERS])[:-_SECONDS]:
+        _NUMBERS.pop(old, None)
+    return str(Ksuid.from_bytes(second + next(numbers).to_bytes(8, "big") + fresh[12:]))
 
 
 def ksuid_range(start: datetime, end: datetime) -> tuple[str, str]:
     """The lowest and the highest text of the KSUIDs made from ``start`` up to, but not including, ``end``.
 
-    Of both kinds, and in whole seconds: nothing made in that time is missed, but of the seconds in which it begins and
-    ends, a KSUID tells no parts.
+    The range covers both kinds and counts in whole seconds, so it also includes KSUIDs made earlier in the first second
+    or later in the last one.
 
     Example:
         >>> low, high = ksuid_range(datetime(2020, 3, 7, tzinfo=UTC), datetime(2020, 3, 8, tzinfo=UTC))
@@ -175,6 +191,6 @@ def ksuid_range(start: datetime, end: datetime) -> tuple[str, str]:
     """
     first, last = _since_epoch(start), _since_epoch(end, _END) - _TICK
     if last < first:
-        raise ValueError(f"no time lies from {start!r} up to {end!r}; the end comes second")
+        raise ValueError(f"the range from {start!r} to {end!r} is empty; give an end after the start")
     low, high = (struct.pack(">L", age // _SECOND) for age in (first, last))
     return str(Ksuid.from_bytes(low + bytes(16))), str(Ksuid.from_bytes(high + b"\xff" * 16))

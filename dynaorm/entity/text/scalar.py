@@ -1,46 +1,41 @@
-"""Types that have one text: what keys, unique values and plain strings are made of.
+"""Scalars: classes whose values have exactly one text, which can stand in keys and unique values.
 
-Rule 1. One canonical text per type: equal values have equal texts, different values different ones.
-Rule 2. A value of another type is refused, never converted: ``1``, ``"1"`` and ``True`` are three things.
-Rule 3. Texts of dates and times have one width, so they sort as the times do.
+Rule 1. Equal values have equal texts, and different values have different texts.
+Rule 2. A value of another type is refused, never converted: ``1``, ``"1"`` and ``True`` are different.
+Rule 3. All texts of dates and times have the same width, so they sort as the times do.
 """
 
-import re
-import typing
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal, InvalidOperation
-from enum import Enum
 from ipaddress import IPv4Address, IPv6Address
-from types import NoneType, UnionType
-from typing import Annotated, Any, Final, Literal, NewType, Union, get_args, get_origin
+from typing import Any, Final, Literal
 from uuid import UUID
 
 import pydantic
-from typing_extensions import TypeAliasType
 
 from dynaorm.entity.text.ksuid import Ksuid, KsuidMs
-from dynaorm.entity.text.shape import ANYTHING, DIGITS, CharacterRun, Shape, digits
+from dynaorm.entity.text.shape import ANYTHING, DIGITS, CharacterRun, Shape, digits, pattern_of
+from dynaorm.failure import with_article
 from dynaorm.item.value import number_text
-from dynaorm.record import record, replace
+from dynaorm.record import record
 
 
 @record
 class Scalar:
-    """A type with one text.
+    """A type whose values have one text.
 
     Attributes:
-        name: how messages call it.
+        name: its name in messages.
         tag: the DynamoDB type of its attribute value: S, N, B or BOOL.
         to_text: value to text; raises ValueError for a value of another type.
-        from_text: the reverse; raises ValueError for a text that is none of its.
+        from_text: the reverse; raises ValueError for any other text.
         pattern: a regular expression of its texts.
-        open: its texts may hold any character, so keys have to escape them.
-        width: the length of every text, where they have one; None otherwise.
-        python: the type itself (the values' type, for Enum and Literal).
-        shape: its texts as a shape; it may allow a few more.
-        grows: the characters by which one text can go on to be another, as ``12`` goes on from ``1``; nothing is said
-            of open ones.
+        open: its texts may contain any character, so keys escape them.
+        python: the type itself; for Enum and Literal the type of their values.
+        shape: its texts as a shape, which may include other texts too.
+        grows: the characters that can continue one text into another, as ``2`` continues ``1`` into ``12``; empty for
+            open types.
     """
 
     name: str
@@ -49,65 +44,16 @@ class Scalar:
     from_text: Callable[[str], Any]
     pattern: str
     open: bool = False
-    width: int | None = None
     python: type = str
     shape: Shape = (ANYTHING,)
     grows: frozenset[str] = frozenset()
 
 
-# Aliases of the ``type`` statement are of another class than those of typing_extensions.
-ALIASES: Final = (TypeAliasType, getattr(typing, "TypeAliasType", TypeAliasType))
-
-
-def scalar_of(annotation: Any) -> Scalar | None:
-    """The scalar of a type; None where it has none. ``X | None``, ``Annotated`` and aliases count as X.
-
-    Example:
-        >>> scalar_of(int | None).to_text(5), scalar_of(date).to_text(date(2024, 2, 29)), scalar_of(list[int])
-        ('5', '2024-02-29', None)
-    """
-    if isinstance(annotation, ALIASES):
-        return scalar_of(annotation.__value__)
-    if isinstance(annotation, NewType):
-        return scalar_of(annotation.__supertype__)
-    origin = get_origin(annotation)
-    if origin is Annotated:
-        return scalar_of(get_args(annotation)[0])
-    if isinstance(origin, ALIASES):
-        return scalar_of(origin.__value__[get_args(annotation)])
-    if origin in (Union, UnionType):
-        members = [one for one in get_args(annotation) if one is not NoneType]
-        return scalar_of(members[0]) if len(members) == 1 else None
-    if origin is Literal:
-        return _literal(get_args(annotation))
-    return _class_scalar(annotation) if isinstance(annotation, type) else None
-
-
-def _class_scalar(kind: type) -> Scalar | None:
-    if issubclass(kind, Enum):
-        return _enum(kind)
-    if is_of_networks(kind):
-        return _network_scalar(kind)
-    kind = _PYDANTIC.get(kind, kind)
-    return next((_SCALARS[base] for base in kind.__mro__ if base in _SCALARS), None)
-
-
-def is_of_networks(kind: type) -> bool:
-    """Whether a class is of ``pydantic.networks``: URLs, addresses. Told by name, to import it for those alone."""
-    return any(base.__module__ == "pydantic.networks" for base in kind.__mro__)
-
-
-def _network_scalar(kind: type) -> Scalar | None:
-    if issubclass(kind, pydantic.AnyUrl):
-        return _opaque(kind)
-    return STR if kind is pydantic.EmailStr else None
-
-
 def datetime_text(value: datetime | float) -> str:
-    """UTC with microseconds, ``2024-01-01T00:00:00.000000Z``; from a datetime with a time zone, or epoch seconds.
+    """The text of a datetime with a time zone, or of epoch seconds: ``2024-01-01T00:00:00.000000Z``.
 
     Raises:
-        ValueError: the datetime has no time zone, or no counterpart in UTC between the years 1 and 9999.
+        ValueError: the datetime has no time zone, or is outside the years 1 to 9999 in UTC.
     """
     moment = in_utc(value) if isinstance(value, datetime) else datetime.fromtimestamp(value, UTC)
     return moment.isoformat("T", "microseconds")[:26] + "Z"
@@ -122,14 +68,14 @@ def in_utc(value: datetime) -> datetime:
     try:
         return value.astimezone(UTC)
     except OverflowError:
-        raise ValueError("is a datetime that has no counterpart in UTC") from None
+        raise ValueError("is a datetime outside the years 1 to 9999 in UTC") from None
 
 
 def parse_datetime(text: str) -> datetime:
-    """The time of a stored text, in UTC; other ISO 8601 forms with a time zone are read too.
+    """The datetime of a stored text, in UTC. Any ISO 8601 form with a time zone is read.
 
     Raises:
-        ValueError: the text is no such time.
+        ValueError: the text is not such a datetime.
     """
     value = datetime.fromisoformat(text)
     if value.utcoffset() is None:
@@ -143,21 +89,21 @@ def parse_datetime(text: str) -> datetime:
 def _checked(kind: type, to_text: Callable[[Any], str]) -> Callable[[Any], str]:
     def text(value: Any) -> str:
         if not isinstance(value, kind):
-            raise ValueError(f"is {_a(type(value))}, not {_a(kind)}")
+            raise _mistyped(value, kind)
         return to_text(value)
 
     return text
 
 
-def _a(kind: type) -> str:
-    return f"{'an' if kind.__name__[0] in 'aeioAEIO' else 'a'} {kind.__name__}"
+def _mistyped(value: object, kind: type) -> ValueError:
+    return ValueError(f"is {with_article(type(value).__name__)}, not {with_article(kind.__name__)}")
 
 
 def _text(value: Any) -> str:
     if type(value) is str and value.isascii():
         return value
     if not isinstance(value, str):
-        raise ValueError(f"is {_a(type(value))}, not a str")
+        raise _mistyped(value, str)
     return _utf8(str.__str__(value))
 
 
@@ -165,13 +111,13 @@ def _utf8(text: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise ValueError("holds a lone surrogate, which UTF-8 cannot encode") from None
+        raise ValueError("contains a lone surrogate, which UTF-8 cannot encode") from None
     return text
 
 
 def _integer(value: Any) -> str:
     if not isinstance(value, int) or isinstance(value, bool):
-        raise ValueError(f"is {_a(type(value))}, not an int")
+        raise _mistyped(value, int)
     return number_text(value)
 
 
@@ -203,7 +149,7 @@ def _day(value: date) -> str:
 
 def _time_of_day(value: time) -> str:
     if value.tzinfo is not None:
-        raise ValueError("is a time with a time zone, which has no order without a day; use a datetime")
+        raise ValueError("is a time with a time zone, which cannot be ordered without a day; use a datetime")
     return value.isoformat(timespec="microseconds")
 
 
@@ -224,14 +170,9 @@ def _secret_text(value: pydantic.SecretStr) -> str:
 
 # -- the types ---------------------------------------------------------------------------------------------------------
 
-_ANY_TEXT: Final = r"[\s\S]*"
+ANY_TEXT: Final = r"[\s\S]*"
 _INTEGER: Final = "0|-?[1-9][0-9]*"
 _NUMBER: Final = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:E[+-][0-9]+)?"
-_DATE: Final = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
-_TIME: Final = r"[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}"
-_HEX: Final = "[0-9a-f]"
-_UUID: Final = f"{_HEX}{{8}}(?:-{_HEX}{{4}}){{3}}-{_HEX}{{12}}"
-_KSUID: Final = "[0-9A-Za-z]{27}"
 
 _MINUS: Final = CharacterRun(frozenset("-"), 0, 1)
 _INTEGER_SHAPE: Final[Shape] = (_MINUS, digits(1, None))
@@ -250,7 +191,7 @@ _KSUID_SHAPE: Final[Shape] = (
 )
 _NUMBER_GROWS: Final = DIGITS | frozenset(".E")
 
-STR: Final = Scalar("str", "S", _text, str, _ANY_TEXT, open=True)
+STR: Final = Scalar("str", "S", _text, str, ANY_TEXT, open=True)
 
 
 def _number(kind: type, to_text: Callable[[Any], str], from_text: Callable[[str], Any]) -> Scalar:
@@ -267,30 +208,21 @@ def _number(kind: type, to_text: Callable[[Any], str], from_text: Callable[[str]
 
 
 def _fixed(
-    kind: type, to_text: Callable[[Any], str], from_text: Callable[[str], Any], *, pattern: str, shape: Shape
+    kind: type, to_text: Callable[[Any], str], from_text: Callable[[str], Any], shape: Shape
 ) -> Scalar:
-    width = sum(len(part) if isinstance(part, str) else part.least for part in shape)
-    return Scalar(
-        kind.__name__,
-        "S",
-        _checked(kind, to_text),
-        from_text,
-        pattern,
-        width=width,
-        python=kind,
-        shape=shape,
-    )
+    pattern = pattern_of(shape)
+    return Scalar(kind.__name__, "S", _checked(kind, to_text), from_text, pattern, python=kind, shape=shape)
 
 
-def _opaque(
+def opaque(
     kind: type, to_text: Callable[[Any], str] = str, from_text: Callable[[str], Any] | None = None
 ) -> Scalar:
     return Scalar(
-        kind.__name__, "S", _checked(kind, to_text), from_text or kind, _ANY_TEXT, open=True, python=kind
+        kind.__name__, "S", _checked(kind, to_text), from_text or kind, ANY_TEXT, open=True, python=kind
     )
 
 
-_SCALARS: Final[Mapping[type, Scalar]] = {
+SCALARS: Final[Mapping[type, Scalar]] = {
     str: STR,
     bool: Scalar(
         "bool",
@@ -307,93 +239,28 @@ _SCALARS: Final[Mapping[type, Scalar]] = {
     Decimal: _number(Decimal, number_text, _decimal),
     float: _number(float, number_text, float),
     timedelta: _number(timedelta, _seconds, _from_seconds),
-    UUID: _fixed(UUID, str, UUID, pattern=_UUID, shape=_UUID_SHAPE),
+    UUID: _fixed(UUID, str, UUID, _UUID_SHAPE),
     datetime: _fixed(
         datetime,
         datetime_text,
         parse_datetime,
-        pattern=f"{_DATE}T{_TIME}Z",
-        shape=(*_DATE_SHAPE, "T", *_TIME_SHAPE, "Z"),
+        (*_DATE_SHAPE, "T", *_TIME_SHAPE, "Z"),
     ),
-    date: _fixed(date, _day, date.fromisoformat, pattern=_DATE, shape=_DATE_SHAPE),
-    time: _fixed(time, _time_of_day, time.fromisoformat, pattern=_TIME, shape=_TIME_SHAPE),
-    KsuidMs: _fixed(KsuidMs, str, KsuidMs.from_base62, pattern=_KSUID, shape=_KSUID_SHAPE),
-    Ksuid: _fixed(Ksuid, str, Ksuid.from_base62, pattern=_KSUID, shape=_KSUID_SHAPE),
+    date: _fixed(date, _day, date.fromisoformat, _DATE_SHAPE),
+    time: _fixed(time, _time_of_day, time.fromisoformat, _TIME_SHAPE),
+    KsuidMs: _fixed(KsuidMs, str, KsuidMs.from_base62, _KSUID_SHAPE),
+    Ksuid: _fixed(Ksuid, str, Ksuid.from_base62, _KSUID_SHAPE),
     bytes: Scalar(
         "bytes",
         "B",
         _checked(bytes, bytes.hex),
         bytes.fromhex,
-        f"(?:{_HEX}{{2}})*",
+        "(?:[0-9a-f]{2})*",
         python=bytes,
         shape=(CharacterRun(_HEX_DIGITS),),
         grows=_HEX_DIGITS,
     ),
-    pydantic.SecretStr: _opaque(pydantic.SecretStr, _secret_text),
-    IPv4Address: _opaque(IPv4Address),
-    IPv6Address: _opaque(IPv6Address),
+    pydantic.SecretStr: opaque(pydantic.SecretStr, _secret_text),
+    IPv4Address: opaque(IPv4Address),
+    IPv6Address: opaque(IPv6Address),
 }
-
-# Names of pydantic's that stand for a plain type: their values are that type's.
-_PYDANTIC: Final[Mapping[Any, type]] = {
-    pydantic.AwareDatetime: datetime,
-    pydantic.NaiveDatetime: datetime,
-    pydantic.PastDatetime: datetime,
-    pydantic.FutureDatetime: datetime,
-    pydantic.PastDate: date,
-    pydantic.FutureDate: date,
-}
-
-
-# -- types of a few values ---------------------------------------------------------------------------------------------
-
-
-def _enum(kind: type[Enum]) -> Scalar | None:
-    inner = _shared_scalar([member.value for member in kind])
-    if inner is None:
-        return None
-    texts = {inner.to_text(member.value): member for member in kind}
-
-    def to_text(value: Any) -> str:
-        if isinstance(value, kind):
-            return inner.to_text(value.value)
-        # With use_enum_values pydantic keeps the value instead of the member.
-        text = inner.to_text(value)
-        if text not in texts:
-            raise ValueError(f"is {value!r}, which is no value of {kind.__name__}")
-        return text
-
-    return _chosen(kind.__name__, inner, to_text, texts)
-
-
-def _literal(values: tuple[Any, ...]) -> Scalar | None:
-    members = [value for value in values if value is not None]
-    plain = [value.value if isinstance(value, Enum) else value for value in members]
-    inner = _shared_scalar(plain)
-    if inner is None:
-        return None
-    texts = {inner.to_text(one): member for one, member in zip(plain, members, strict=True)}
-
-    def to_text(value: Any) -> str:
-        text = inner.to_text(value.value if isinstance(value, Enum) else value)
-        if text not in texts:
-            raise ValueError(f"is {value!r}, not one of {', '.join(map(repr, members))}")
-        return text
-
-    return _chosen("Literal", inner, to_text, texts)
-
-
-def _shared_scalar(values: Iterable[Any]) -> Scalar | None:
-    kinds = {_class_scalar(type(value)) for value in values}
-    return kinds.pop() if len(kinds) == 1 else None
-
-
-def _chosen(name: str, inner: Scalar, to_text: Callable[[Any], str], texts: Mapping[str, Any]) -> Scalar:
-    def from_text(text: str) -> Any:
-        try:
-            return texts[text]
-        except KeyError:
-            raise ValueError(f"{text!r} is no value of {name}") from None
-
-    pattern = "|".join(map(re.escape, texts))
-    return replace(inner, name=name, to_text=to_text, from_text=from_text, pattern=pattern)

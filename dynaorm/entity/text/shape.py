@@ -1,9 +1,10 @@
-"""Which texts a key can be, as a shape, and whether two shapes have a text in common.
+"""Shapes: sets of texts, and whether two such sets have a text in common.
 
-A shape is a sequence of literal texts and runs of characters of one class. Some shapes say more than the keys they
-stand for (they know no alternatives), so ``may_meet`` may err towards True; False is always right.
+A shape is a sequence of literal texts and runs of characters. Shapes have no alternatives, so the shape of a key may
+include texts that no key has. ``may_meet`` may therefore return True for keys that never meet; False is always right.
 """
 
+import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple, TypeAlias
 
@@ -12,13 +13,13 @@ from dynaorm.record import record
 
 @record
 class CharacterRun:
-    """``least`` to ``most`` characters, each one of ``chars``, or each one not of ``chars``.
+    """``least`` to ``most`` characters, each in ``chars`` or, with ``but``, each outside of ``chars``.
 
     Attributes:
-        chars: the characters of the class, or those outside it.
-        least: how many there are at least.
-        most: how many there are at most; None for no limit.
-        but: ``chars`` are those that do not occur.
+        chars: the characters that can occur, or those that cannot.
+        least: the smallest number of characters.
+        most: the largest number of characters; None for no limit.
+        but: ``chars`` are those that cannot occur.
     """
 
     chars: frozenset[str]
@@ -33,7 +34,7 @@ Shape: TypeAlias = tuple[str | CharacterRun, ...]
 ANYTHING: Final = CharacterRun(frozenset(), but=True)
 DIGITS: Final = frozenset("0123456789")
 
-_State: TypeAlias = tuple[int, int]  # a part, and how many of its characters have been passed
+_State: TypeAlias = tuple[int, int]  # the index of a part, and how many of its characters have been passed
 
 
 def digits(least: int, most: int | None) -> CharacterRun:
@@ -46,8 +47,23 @@ def shape_of_text(prefix: str) -> Shape:
     return (prefix, ANYTHING)
 
 
+def listed(characters: frozenset[str]) -> str:
+    """Characters as they stand between the brackets of a regular expression."""
+    return "".join(map(re.escape, sorted(characters)))
+
+
+def pattern_of(shape: Shape) -> str:
+    """A regular expression of the texts of a shape."""
+    return "".join(re.escape(part) if isinstance(part, str) else _run_pattern(part) for part in shape)
+
+
+def _run_pattern(run: CharacterRun) -> str:
+    characters = f"[{'^' if run.but else ''}{listed(run.chars)}]" if run.chars else r"[\s\S]"
+    return f"{characters}{{{run.least},{'' if run.most is None else run.most}}}"
+
+
 def may_meet(a: Shape, b: Shape) -> bool:
-    """Whether one text could be of both shapes.
+    """Whether a text belongs to both shapes.
 
     Example:
         >>> may_meet(("USER#", ANYTHING), ("ORDER#", ANYTHING)), may_meet(("v", digits(1, None)), ("v10",))
@@ -75,7 +91,7 @@ class _Pair(NamedTuple):
 
 
 def _after(a: Shape, b: Shape, pair: _Pair) -> Iterator[_Pair]:
-    """Where a pair can go: past the end of a run in one shape, or over a character in both."""
+    """The next pairs: past the end of a part in one shape, or over a character in both."""
     chars, target, beyond = _moves(a, pair.one)
     other_chars, other_target, other_beyond = _moves(b, pair.other)
     if beyond is not None:
@@ -90,7 +106,7 @@ _NOTHING: Final = CharacterRun(frozenset(), 0, 0)
 
 
 def _moves(shape: Shape, state: _State) -> tuple[CharacterRun, _State | None, _State | None]:
-    """The characters that may come next, where they lead, and where it goes on without one."""
+    """The characters that may come next, the state after one of them, and the state after the part if it can end."""
     part, passed = state
     if part == len(shape):
         return _NOTHING, None, None
@@ -101,7 +117,7 @@ def _moves(shape: Shape, state: _State) -> tuple[CharacterRun, _State | None, _S
         return CharacterRun(frozenset(here[passed])), (part, passed + 1), None
     beyond = (part + 1, 0) if passed >= here.least else None
     if here.most is None:
-        # Without an upper limit, all counts from the lower one on are alike.
+        # Without an upper limit, counts above the lower one need not be told apart.
         return here, (part, min(passed + 1, here.least)), beyond
     return here, (part, passed + 1) if passed < here.most else None, beyond
 

@@ -1,9 +1,9 @@
-"""Loading many entities at once: BatchWriteItem, which replaces whatever is stored and knows no conditions.
+"""``bulk_load``: BatchWriteItem, which replaces any stored item and supports no conditions.
 
-Rule 1. A window ends as if its entities had been written one after another: of two under one key the last is stored.
-Rule 2. A Put that got no answer is sent again: it is the same item either way. Where it stays without one, the entity
-        waits for the outcome as after any other write.
-Rule 3. A request that is refused because of one of its items is taken apart: only that one fails.
+Rule 1. A window has the effect of writing its entities one after another: of two with the same key, the last is stored.
+Rule 2. A Put without an answer is sent again, because a second Put of the same item does no harm. If it stays without
+        an answer, the entity is unsettled, as after any other write.
+Rule 3. If DynamoDB refuses a request because of one item, each item is sent alone, so that only that one fails.
 """
 
 from collections.abc import Collection, Iterable, Iterator
@@ -22,20 +22,20 @@ from dynaorm.flow.read import refused, spent
 from dynaorm.item.batch import BATCH_WRITE_LIMIT, packed
 from dynaorm.plan.explain import reason
 from dynaorm.plan.intent import Save
-from dynaorm.plan.known import Ident, contents_of
 from dynaorm.plan.load import Load, check_loadable, load_of, plan_of
+from dynaorm.plan.reads import Ident, contents_of
 from dynaorm.record import record
 
-# A window ends when its slowest request does: the more requests a window has for each place, the less that weighs.
+# A window ends when its slowest request does. The more requests a window has, the less this matters.
 _REQUESTS_PER_PLACE: Final = 2
 
-# What DynamoDB says of an item; anything else it says of the whole request.
+# These codes may concern a single item. All others concern the whole request.
 _OF_AN_ITEM: Final = frozenset({"ValidationException", "ItemCollectionSizeLimitExceededException"})
 
 _UNPROCESSED: Final = "UnprocessedItems"
 
 Loads: TypeAlias = list[Load]
-"""Everything in a window under one key: the last one is what is stored."""
+"""The entities of a window with the same key. The last one is stored."""
 
 
 def bulk_load(
@@ -45,12 +45,12 @@ def bulk_load(
     concurrency: int = CONCURRENCY,
     progress: Progress | None = None,
 ) -> Flow[int]:
-    """Store every entity as it is, whatever is stored under its key; how many.
+    """Store every entity, replacing any item with the same key, and return their number.
 
     Raises:
-        UsageError: a class has unique values or versions. Nothing was sent; of an iterator, nothing of the window.
-        BulkError: some failed; the others are loaded.
-        TableNotFound, UnexpectedRefusal: nothing more can be loaded.
+        UsageError: a class has unique values or versions. Nothing was sent; for an iterator, earlier windows were.
+        BulkError: some entities failed; the others are stored.
+        TableNotFound, UnexpectedRefusal: no more entities can be stored.
     """
     check_many(entities, concurrency)
     tally = Tally(entities, progress)
@@ -77,7 +77,7 @@ def _check(entities: Iterable[object], checked: set[type], tally: Tally) -> None
 
 
 def _load(window: list[Any], context: Context, concurrency: int, tally: Tally) -> Flow[None]:
-    """Load a window. Raises what leaves no hope for the next."""
+    """Store a window. Raises errors that would repeat for every later window."""
     waiting = list({id(entity): entity for entity in reversed(window)}.values())[::-1]
     waiting = yield from _settled(waiting, context, concurrency, tally)
     tables: dict[str, dict[Ident, Loads]] = {}
@@ -104,7 +104,7 @@ def _load(window: list[Any], context: Context, concurrency: int, tally: Tally) -
 
 
 def _settled(entities: list[Any], context: Context, concurrency: int, tally: Tally) -> Flow[list[Any]]:
-    """The entities without those whose last write still has no outcome."""
+    """Settle the last writes of entities. Returns the entities without those that are still unsettled."""
     unsettled = [entity for entity in entities if unsettled_of(entity) is not None]
     if not unsettled:
         return entities
@@ -120,16 +120,16 @@ def _settled(entities: list[Any], context: Context, concurrency: int, tally: Tal
 
 @record(frozen=False)
 class _Batch:
-    """The items of one request, and how far they are.
+    """The items of one BatchWriteItem, and their state.
 
     Attributes:
-        table: where they go: the physical name.
-        waiting: what is not stored yet.
-        context: the session's.
-        doubtful: those that may be stored all the same: an attempt got no answer.
-        in_flight: an attempt is under way.
-        attempts: how often it was sent.
-        failures: those that will not be stored, and why.
+        table: the physical name of their table.
+        waiting: the entities that are not stored yet.
+        context: the context of the session.
+        doubtful: the keys of items that may be stored, because an attempt got no answer.
+        in_flight: whether an attempt is under way.
+        attempts: the number of attempts.
+        failures: the entities that failed, with their errors.
     """
 
     table: str
@@ -141,7 +141,7 @@ class _Batch:
     failures: list[Failure] = field(default_factory=list)
 
     def sent(self) -> Flow[None]:
-        """Store the items. Raises what concerns all that is sent to the table."""
+        """Store the items. Raises errors that concern the whole table."""
         try:
             yield from self._attempts()
         except BaseException as raised:
@@ -168,7 +168,7 @@ class _Batch:
                 yield Pause(pause)
 
     def _attempt(self) -> Flow[Refusal | NoAnswer | None]:
-        """Send what is waiting; what stood against it, or None where something was stored."""
+        """Send the waiting items. Returns the trouble, or None if at least one was stored."""
         self.attempts += 1
         self.in_flight = True
         try:
@@ -194,7 +194,7 @@ class _Batch:
         return Call("BatchWriteItem", {"RequestItems": {self.table: puts}})
 
     def _left(self, reply: Reply) -> set[Ident]:
-        """What DynamoDB has not processed. Everything, where its words cannot be understood: twice does no harm."""
+        """Return the keys of unprocessed items. If the answer names other items, all: a second Put does no harm."""
         table = next(iter(self.waiting.values()))[-1].mapping.table
         unprocessed = reply.get("UnprocessedItems", {}).get(self.table, [])
         left = {contents_of(table, one["PutRequest"]["Item"]) for one in unprocessed}
@@ -241,5 +241,5 @@ class _Batch:
         return OutcomeUnknown(
             plan=plan,
             reason=why,
-            remedy="load it again, which does no harm; session.resume(error.plan) only finds out",
+            remedy="load it again, which does no harm; session.resume(error.plan) only reports the outcome",
         )

@@ -1,11 +1,12 @@
-"""Reading many entities by key: batches of 100 keys, several at once, and the answers in the order of the keys."""
+"""``get_many``: BatchGetItem for batches of 100 keys, with the entities in the order of the keys."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from dynaorm.entity.json_reader.answer import JsonReader, is_entity, json_reader_of
 from dynaorm.entity.key import Key
 from dynaorm.entity.mapping.mapping import EntityMapping
+from dynaorm.entity.page import is_entity
+from dynaorm.entity.reader import ReplyReader, reader_of
 from dynaorm.entity.table import Table
 from dynaorm.errors import DecodeError, UsageError
 from dynaorm.flow.bulk.limits import CONCURRENCY, check_many, windows
@@ -15,7 +16,7 @@ from dynaorm.flow.protocol.together import gather
 from dynaorm.flow.read import BATCH_GET_LIMIT, batch_get, visible
 from dynaorm.flow.target import Target, target_of
 from dynaorm.item.value import Item
-from dynaorm.plan.known import Ident, contents_of
+from dynaorm.plan.reads import Ident, contents_of
 
 
 def get_many(
@@ -25,11 +26,11 @@ def get_many(
     consistent: bool | None = None,
     concurrency: int = CONCURRENCY,
 ) -> Flow[list[Any | None]]:
-    """The entity under each key, None where there is none; one object for a key that is given twice.
+    """Read the entity with each key, None if there is none. A key given twice returns the same object twice.
 
     Raises:
         DecodeError: an item does not fit its class, and the session has no ``on_decode_error``.
-        UsageError: something is no key.
+        UsageError: one of the keys is not a ``Key``.
     """
     check_many(keys, concurrency)
     targets = [_target(key) for key in keys]
@@ -55,9 +56,9 @@ def get_many(
 def _read(
     name: str, targets: Sequence[Target], context: Context, *, consistent: bool
 ) -> Flow[list[tuple[Ident, Any]]]:
-    """What is stored under the keys: entities, and items that are left to the compiled decoder."""
+    """Read the items with the keys: entities, and items for the compiled decoder."""
     table = targets[0].mapping.table
-    reader = _wire(table, targets)
+    reader = _reader_of(table, targets)
     now = context.clock.now()
 
     def taken(reply: Reply) -> tuple[list[tuple[Ident, Any]], Reply]:
@@ -72,17 +73,17 @@ def _read(
     return batch_get(name, keys, context, taken, consistent=consistent)
 
 
-def _wire(table: Table, targets: Sequence[Target]) -> JsonReader | None:
-    """What reads all that is asked for; two declared tables may be one where it counts, and none then."""
+def _reader_of(table: Table, targets: Sequence[Target]) -> ReplyReader | None:
+    """Return the reader for all classes; None if two declared tables have the same physical name."""
     if any(target.mapping.table is not table for target in targets):
         return None
     wanted = {target.mapping.entity: None for target in targets}
-    return json_reader_of(table, tuple(sorted(wanted, key=id)), "BatchGetItem", ())
+    return reader_of(table, tuple(sorted(wanted, key=id)), "BatchGetItem", ())
 
 
 def _target(key: object) -> Target:
     if not isinstance(key, Key):
-        raise UsageError(problem=f"get_many() takes keys, and got {key!r}", remedy="give Key(Class, ...)")
+        raise UsageError(problem=f"get_many() takes keys, not {key!r}", remedy="give Key(Class, ...)")
     return target_of(key)
 
 

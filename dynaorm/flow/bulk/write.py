@@ -1,6 +1,6 @@
-"""Saving and deleting many entities: one plan each, several at once, every one of them attempted.
+"""``save_many`` and ``delete_many``: one plan for each entity, several at a time.
 
-They are not one unit of work: what succeeded stays, what failed is told in a ``BulkError``.
+They are not atomic: every entity is attempted, and a ``BulkError`` reports those that failed.
 """
 
 from collections.abc import Callable, Iterable
@@ -12,11 +12,11 @@ from dynaorm.flow.commit import commit
 from dynaorm.flow.protocol.call import Flow
 from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.protocol.together import outcomes
-from dynaorm.plan.intent import Intent, Remove, Save
+from dynaorm.plan.intent import Deletion, Intent, Save
 
 E = TypeVar("E")
 
-# A window ends when its slowest plan does: the more plans a window has for each place, the less that weighs.
+# A window ends when its slowest plan does. The more plans a window has, the less this matters.
 _PLANS_PER_PLACE: Final = 16
 
 
@@ -27,10 +27,10 @@ def save_many(
     concurrency: int = CONCURRENCY,
     progress: Progress | None = None,
 ) -> Flow[list[E]]:
-    """Save each entity by a plan of its own; the entities, in order.
+    """Save each entity by a plan of its own, and return the entities in order.
 
     Raises:
-        BulkError: some failed; the others are saved.
+        BulkError: some entities failed; the others are saved.
     """
     check_many(entities, concurrency)
     saved: list[E] = []
@@ -51,9 +51,9 @@ def delete_many(
     concurrency: int = CONCURRENCY,
     progress: Progress | None = None,
 ) -> Flow[None]:
-    """Delete each entity, given itself or by its key, by a plan of its own. Raises BulkError as ``save_many``."""
+    """Delete each loaded entity, or the entity with each key, by a plan of its own. Raises as ``save_many``."""
     check_many(targets, concurrency)
-    yield from _each(targets, Remove, context, concurrency=concurrency, tally=Tally(targets, progress))
+    yield from _each(targets, Deletion, context, concurrency=concurrency, tally=Tally(targets, progress))
 
 
 def _each(
@@ -74,5 +74,5 @@ def _each(
 
 
 def _identity(subject: object) -> object:
-    """What makes two of them one: the same object, or equal keys. Two objects of one key are two, and one will fail."""
+    """Return what makes two subjects the same: equal keys, or one object. Two objects with one key stay two."""
     return subject if isinstance(subject, Key) else id(subject)

@@ -33,9 +33,9 @@ from dynaorm.flow.integrity.stored_check import ItemAddress, StoredCheck
 from dynaorm.item.update import Change, SetTo
 from dynaorm.item.value import AttributeValue, Item, same
 from dynaorm.plan.aggregates import contributions
-from dynaorm.plan.known import Ident
 from dynaorm.plan.planned import Planned
-from dynaorm.plan.stamp import version_key
+from dynaorm.plan.reads import Ident
+from dynaorm.plan.versions import version_key
 from dynaorm.record import record
 
 

@@ -12,8 +12,8 @@ from typing import Any
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.flow.integrity.stored_check import ItemAddress, StoredCheck
 from dynaorm.item.value import Item
-from dynaorm.plan.known import Ident
 from dynaorm.plan.planned import Planned
+from dynaorm.plan.reads import Ident
 from dynaorm.record import record
 
 

@@ -5,6 +5,7 @@ Nobody holds it: it is an orphan. One does: it must be that one's. Several do: t
 
 from collections.abc import Sequence
 
+from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.dispatch import classify
 from dynaorm.entity.key import found_key
 from dynaorm.entity.mapping.constraint import OWNER, TABLE
@@ -17,8 +18,9 @@ from dynaorm.flow.integrity.scope import Scope
 from dynaorm.flow.integrity.stored_check import ItemAddress, StoredCheck
 from dynaorm.item.value import Item, same
 from dynaorm.plan.image import subject_of
-from dynaorm.plan.known import Setting, ident_of
 from dynaorm.plan.planned import Planned
+from dynaorm.plan.reads import ident_of
+from dynaorm.plan.unit_of_work import UnitOfWork
 from dynaorm.record import record
 
 
@@ -45,7 +47,11 @@ def guard_expired(table: Table, guard: Item, now: float) -> bool:
 def owner_place(home: Table, guard: Item) -> ItemAddress | None:
     """Where the owner is that a guard item names; None where it names no key of any table."""
     owner = dict(guard[OWNER].get("M", {}))
-    homes = [one.table for one in home.guarded.values() if constraint_of(home, guard) in one.constraints]
+    homes = [
+        one.table
+        for one in catalog_of(home).guarded.values()
+        if constraint_of(home, guard) in one.constraints
+    ]
     # Where guards have a table of their own, their owners say which table is theirs.
     named = owner.pop(TABLE, None) if home not in homes else None
     tables = homes if named is None else [one for one in homes if named == {"S": one.name}]
@@ -128,7 +134,7 @@ def _count(case: _Case, address: ItemAddress, item: Item | None, now: float) -> 
         case.holders.append((mapping, item))
 
 
-def _judged(case: _Case, setting: Setting) -> list[Diagnosis]:
+def _judged(case: _Case, setting: UnitOfWork) -> list[Diagnosis]:
     stored, table = case.stored, case.guard.table
     is_there = stored is not None and not guard_expired(table, stored, setting.now)
     if len(case.holders) > 1:
@@ -162,14 +168,14 @@ def _fault(case: _Case, kind: Kind, detail: str, actions: tuple[Planned, ...] = 
     home = case.guard.table
     constraint = constraint_in(case.guard)
     named = [mapping.name for mapping, _ in case.holders] or [
-        one.name for one in home.guarded.values() if constraint in one.constraints
+        one.name for one in catalog_of(home).guarded.values() if constraint in one.constraints
     ]
     owners = tuple(mapping.key_of(item) for mapping, item in case.holders)
     finding = Finding(kind, home.name, case.guard.key, named[0], detail, bool(actions), owners)
     return Diagnosis(finding, actions=actions)
 
 
-def _claim(case: _Case, setting: Setting) -> tuple[Planned, ...]:
+def _claim(case: _Case, setting: UnitOfWork) -> tuple[Planned, ...]:
     ((mapping, item),) = case.holders
     guard = put_guard(
         mapping, item, case.guard, case.stored, constraint=constraint_in(case.guard), setting=setting
@@ -177,9 +183,11 @@ def _claim(case: _Case, setting: Setting) -> tuple[Planned, ...]:
     return (check(mapping, item, item, setting), guard, *_owner_as_read(case, setting))
 
 
-def _release(case: _Case, stored: Item, setting: Setting) -> tuple[Planned, ...]:
+def _release(case: _Case, stored: Item, setting: UnitOfWork) -> tuple[Planned, ...]:
     constraint = constraint_in(case.guard)
-    mapping = next(one for one in case.guard.table.guarded.values() if constraint in one.constraints)
+    mapping = next(
+        one for one in catalog_of(case.guard.table).guarded.values() if constraint in one.constraints
+    )
     owner = case.owner.key if case.owner is not None else case.guard.key
     return (
         delete_guard(mapping, owner, case.guard, stored, constraint=constraint, setting=setting),
@@ -187,14 +195,14 @@ def _release(case: _Case, stored: Item, setting: Setting) -> tuple[Planned, ...]
     )
 
 
-def _owner_as_read(case: _Case, setting: Setting) -> tuple[Planned, ...]:
+def _owner_as_read(case: _Case, setting: UnitOfWork) -> tuple[Planned, ...]:
     """That the owner a guard item names still does not hold the value."""
     if case.owner is None or case.owner.ident in {ident_of(one.table, item) for one, item in case.holders}:
         return ()
     return owner_check(case.owner, case.owner_item, setting)
 
 
-def owner_check(owner: ItemAddress, item: Item | None, setting: Setting) -> tuple[Planned, ...]:
+def owner_check(owner: ItemAddress, item: Item | None, setting: UnitOfWork) -> tuple[Planned, ...]:
     """That what is stored where a guard item's owner should be is as it was read."""
     mapping = _mapping_at(owner, item)
     return () if mapping is None else (check(mapping, owner.key, item, setting),)
@@ -204,7 +212,7 @@ def _mapping_at(owner: ItemAddress, item: Item | None) -> EntityMapping | None:
     found = classify(owner.table, item) if item is not None else None
     if isinstance(found, EntityMapping):
         return found
-    entity = found_key(owner.table.mappings, owner.key).entity
+    entity = found_key(catalog_of(owner.table).mappings, owner.key).entity
     if entity is not None:
         return mapping_of(entity)
-    return next(iter(owner.table.mappings.values()), None)
+    return next(iter(catalog_of(owner.table).mappings.values()), None)

@@ -24,7 +24,7 @@ from dynaorm.item.update import Change, Remove, SetTo
 from dynaorm.item.value import AttributeValue, Item, same
 from dynaorm.plan.aggregates import contributions
 from dynaorm.plan.image import subject_of
-from dynaorm.plan.known import Setting
+from dynaorm.plan.unit_of_work import UnitOfWork
 from dynaorm.record import record
 
 
@@ -80,7 +80,7 @@ class Subject:
 
     mapping: EntityMapping
     item: Item
-    setting: Setting
+    setting: UnitOfWork
 
     @property
     def key(self) -> Item:

@@ -12,6 +12,7 @@ from dataclasses import field
 from decimal import Decimal
 from typing import Any, Final
 
+from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.declare.registry import is_of
 from dynaorm.entity.dispatch import classify
 from dynaorm.entity.key import found_key, stored_key
@@ -31,8 +32,9 @@ from dynaorm.item.condition import missing
 from dynaorm.item.update import SetTo
 from dynaorm.item.value import AttributeValue, Item, number_text, same
 from dynaorm.plan.aggregate_action import can_be_made, total_actions
-from dynaorm.plan.aggregates import Due, contributions
-from dynaorm.plan.known import NOTHING_KNOWN, Ident, Setting
+from dynaorm.plan.aggregates import TotalDelta, contributions
+from dynaorm.plan.reads import NOTHING_READ, Ident
+from dynaorm.plan.unit_of_work import UnitOfWork
 from dynaorm.record import record
 
 # How often a target is counted again that changes meanwhile.
@@ -46,7 +48,7 @@ class _Count:
     totals: dict[str, Decimal] = field(default_factory=dict)
     mark: int = 0
 
-    def add(self, source: Ident, due: Due) -> None:
+    def add(self, source: Ident, due: TotalDelta) -> None:
         add_up(self.totals, due.totals)
         self.mark ^= hash((source, *sorted(due.totals.items())))
 
@@ -70,7 +72,11 @@ def look_wrong(
 def _target(address: ItemAddress, item: Item | None, scope: Scope) -> EntityMapping | None:
     """The class of a target, or of one that is to be made; None where no totals are kept, or verified."""
     if item is None:
-        entity = found_key(address.table.mappings, address.key).entity if scope.with_new_targets else None
+        entity = (
+            found_key(catalog_of(address.table).mappings, address.key).entity
+            if scope.with_new_targets
+            else None
+        )
         mapping = mapping_of(entity) if entity is not None else None
         return (
             mapping if mapping is not None and scope.covers_totals(mapping) and can_be_made(mapping) else None
@@ -231,14 +237,16 @@ def _finding(mapping: EntityMapping, address: ItemAddress, detail: str) -> Findi
     return Finding(Kind.TOTAL, address.table.name, address.key, mapping.name, detail, mendable=True)
 
 
-def _made(address: ItemAddress, mapping: EntityMapping, totals: Totals, setting: Setting) -> Diagnosis | None:
+def _made(
+    address: ItemAddress, mapping: EntityMapping, totals: Totals, setting: UnitOfWork
+) -> Diagnosis | None:
     """The fault of a target that is not there, and can be made of its key."""
     values = stored_key(mapping, address.key).fields
     if not any(totals.values()) or not set(mapping.key_fields) <= values.keys():
         return None
-    due = Due(mapping, address.key, values, dict(totals), joined=True)
+    due = TotalDelta(mapping, address.key, values, dict(totals), joined=True)
     actions = []
-    for planned in total_actions([due], NOTHING_KNOWN, setting.write_id, setting):
+    for planned in total_actions([due], NOTHING_READ, setting):
         action: Any = planned.action
         bound = type(action)(action.table, action.key, action.changes, missing(address.table.pk.name))
         actions.append(planned._replace(action=bound))

@@ -3,8 +3,7 @@
 Versions are pruned from the oldest up, so a version that is there needs every later one to be there, too.
 """
 
-from collections.abc import Iterable
-
+from dynaorm.entity.declare.catalog import catalog_of, type_in
 from dynaorm.entity.dispatch import classify
 from dynaorm.entity.mapping.mapping import VERSION, VERSION_AT, EntityMapping
 from dynaorm.entity.text.scalar import datetime_text
@@ -16,15 +15,14 @@ from dynaorm.flow.integrity.scope import Scope
 from dynaorm.flow.integrity.stored_check import ItemAddress, StoredCheck
 from dynaorm.item.update import SetTo
 from dynaorm.item.value import Item, same
-from dynaorm.plan.known import Setting
 from dynaorm.plan.planned import Planned
-from dynaorm.plan.stamp import version_key
+from dynaorm.plan.unit_of_work import UnitOfWork
+from dynaorm.plan.versions import version_key
 
 
 def latest_place(version: ItemAddress) -> tuple[EntityMapping, Item] | None:
     """The class and the latest copy's key of a version item; None for what is none."""
-    mappings: Iterable[EntityMapping] = version.table.mappings.values()
-    for mapping in mappings:
+    for mapping in catalog_of(version.table).mappings.values():
         if mapping.versioning is None or mapping.sort is None:
             continue
         part, first = mapping.sort.attribute, mapping.partition
@@ -50,7 +48,7 @@ def _fault(kind: Kind, mapping: EntityMapping, key: Item, detail: str, *actions:
 # -- the latest copy ---------------------------------------------------------------------------------------------------
 
 
-def judge_latest(mapping: EntityMapping, item: Item, setting: Setting) -> StoredCheck[list[Diagnosis]]:
+def judge_latest(mapping: EntityMapping, item: Item, setting: UnitOfWork) -> StoredCheck[list[Diagnosis]]:
     """The latest copy, and the version it is the copy of."""
     key, number = mapping.key_of(item), _number(item)
     address = ItemAddress(mapping.table, version_key(mapping, key, number or 1))
@@ -69,7 +67,7 @@ def judge_latest(mapping: EntityMapping, item: Item, setting: Setting) -> Stored
     return []
 
 
-def _first_version(mapping: EntityMapping, item: Item, setting: Setting) -> tuple[Planned, ...]:
+def _first_version(mapping: EntityMapping, item: Item, setting: UnitOfWork) -> tuple[Planned, ...]:
     numbered = {**item, VERSION: {"N": "1"}, VERSION_AT: {"S": datetime_text(setting.now)}}
     changes = [SetTo((name,), numbered[name]) for name in (VERSION, VERSION_AT)]
     return (
@@ -116,19 +114,11 @@ def judge_tombstone(address: ItemAddress, item: Item, scope: Scope) -> StoredChe
 
 
 def _class_of(address: ItemAddress, item: Item) -> EntityMapping | None:
-    attribute = address.table.type_attribute
-    tag = item.get(attribute) if attribute is not None else None
+    tag = type_in(address.table, item)
     if tag is not None:
-        found: EntityMapping | None = address.table.mappings.get(str(tag.get("S")))
-        return found
-    mappings: Iterable[EntityMapping] = address.table.mappings.values()
-    for mapping in mappings:
-        parts = [one for one in (mapping.partition, mapping.sort) if one is not None]
-        if mapping.versioning is not None and all(
-            one.match(item[one.attribute.name][one.attribute.kind]) is not None for one in parts
-        ):
-            return mapping
-    return None
+        return catalog_of(address.table).mappings.get(str(tag.get("S")))
+    classes = catalog_of(address.table).mappings.values()
+    return next((one for one in classes if one.versioning is not None and one.key_matches(item)), None)
 
 
 # -- version items -----------------------------------------------------------------------------------------------------

@@ -8,8 +8,8 @@ from typing import Final, Protocol
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.flow.integrity.finding import SuspectGuard
 from dynaorm.flow.integrity.stored_check import ItemAddress
-from dynaorm.plan.aggregates import EXACT, Due
-from dynaorm.plan.known import Ident
+from dynaorm.plan.aggregates import EXACT, TotalDelta
+from dynaorm.plan.reads import Ident
 from dynaorm.record import record
 
 MOST_CLAIMANTS: Final = 40
@@ -29,7 +29,7 @@ class Ledger(Protocol):
         """The guard items to be judged, each with the entities that hold its value."""
         ...
 
-    def add(self, dues: Iterable[Due], /) -> None:
+    def add(self, dues: Iterable[TotalDelta], /) -> None:
         """What entities add to totals."""
         ...
 
@@ -76,7 +76,7 @@ class MemoryLedger:
             if guard.is_wrong or len(guard.claimants) > 1:
                 yield guard.address, tuple(guard.claimants.values())
 
-    def add(self, dues: Iterable[Due], /) -> None:
+    def add(self, dues: Iterable[TotalDelta], /) -> None:
         for due in dues:
             address = ItemAddress(due.mapping.table, due.key)
             _, totals = self._targets.setdefault(address.ident, (address, {}))

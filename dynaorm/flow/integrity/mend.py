@@ -17,7 +17,7 @@ from dynaorm.errors import (
     Unreachable,
     UsageError,
 )
-from dynaorm.flow.commit import setting_of
+from dynaorm.flow.commit import unit_of_work
 from dynaorm.flow.integrity.finding import Diagnosis, Finding, Kind
 from dynaorm.flow.integrity.scan import RateLimiter
 from dynaorm.flow.integrity.stored_check import answer_at_once
@@ -67,7 +67,7 @@ class Mended:
 
 def plan_of(diagnosis: Diagnosis, limiter: RateLimiter) -> Plan:
     """The one transaction that mends a fault. Raises PlanTooLarge, ItemTooLarge."""
-    setting = setting_of(limiter.context)
+    setting = unit_of_work(limiter.context)
     return check_limits(Plan(diagnosis.actions, setting.write_id, made_at=setting.now))
 
 

@@ -17,10 +17,9 @@ from dynaorm.item.action import ConditionCheck, Delete, Put, Update
 from dynaorm.item.condition import Condition, all_of, equals, exists, missing
 from dynaorm.item.update import Change, SetTo
 from dynaorm.item.value import AttributeValue, Item
-from dynaorm.plan.known import Setting
-from dynaorm.plan.net import Before, Net, Write
 from dynaorm.plan.planned import Planned, Purpose
-from dynaorm.plan.stamp import version_item, version_key
+from dynaorm.plan.unit_of_work import UnitOfWork
+from dynaorm.plan.versions import version_item, version_key
 
 
 def owner_of(mapping: EntityMapping, key: Item) -> AttributeValue:
@@ -75,7 +74,7 @@ def unchanged(mapping: EntityMapping, item: Item, also: Iterable[str] = ()) -> C
 
 
 def check(
-    mapping: EntityMapping, key: Item, item: Item | None, setting: Setting, *, also: Iterable[str] = ()
+    mapping: EntityMapping, key: Item, item: Item | None, setting: UnitOfWork, *, also: Iterable[str] = ()
 ) -> Planned:
     """That an entity is as it was read, or absent still. ``also``: attributes that matter besides."""
     table = mapping.table
@@ -91,7 +90,7 @@ def put_guard(
     stored: Item | None,
     *,
     constraint: str,
-    setting: Setting,
+    setting: UnitOfWork,
 ) -> Planned:
     """The guard item of an entity, in place of what was read."""
     action = Put(
@@ -111,7 +110,7 @@ def delete_guard(
     stored: Item,
     *,
     constraint: str,
-    setting: Setting,
+    setting: UnitOfWork,
 ) -> Planned:
     """An orphan guard item goes."""
     action = Delete(setting.table_name(guard.table.name), guard.key, guard_as_read(guard.table, stored))
@@ -121,7 +120,7 @@ def delete_guard(
     )
 
 
-def put_version(mapping: EntityMapping, item: Item, number: int, setting: Setting) -> Planned:
+def put_version(mapping: EntityMapping, item: Item, number: int, setting: UnitOfWork) -> Planned:
     """The version item that a latest copy stands for."""
     table = mapping.table
     return _planned(
@@ -136,10 +135,7 @@ def put_version(mapping: EntityMapping, item: Item, number: int, setting: Settin
 
 def version_image(mapping: EntityMapping, item: Item, number: int) -> dict[str, AttributeValue]:
     """The version item of a latest copy."""
-    key = mapping.key_of(item)
-    return version_item(
-        Net(mapping, key, Before.KNOWN, Write.UPDATE, item, mapping, after=dict(item), version=number)
-    )
+    return version_item(mapping, mapping.key_of(item), item, number)
 
 
 def update(
@@ -147,7 +143,7 @@ def update(
     item: Item,
     changes: Iterable[Change],
     *,
-    setting: Setting,
+    setting: UnitOfWork,
     also: Iterable[str] = (),
 ) -> Planned:
     """A change of an entity's item that was read, under a new revision. ``also``: attributes it relies on besides."""
@@ -186,14 +182,14 @@ def _planned(
     return Planned(action, purpose, mapping, own, **{"item_key": own, "after": after, **more})
 
 
-def as_deleted(mapping: EntityMapping, item: Item, setting: Setting) -> Planned:
+def as_deleted(mapping: EntityMapping, item: Item, setting: UnitOfWork) -> Planned:
     """An entity's item goes, whole as it was read."""
     table = mapping.table
     action = Delete(setting.table_name(table.name), mapping.key_of(item), unchanged(mapping, item, item))
     return _planned(action, Purpose.DELETE, mapping, item, before=item, expected=_revision(mapping, item))
 
 
-def as_inserted(mapping: EntityMapping, image: Item, setting: Setting) -> Planned:
+def as_inserted(mapping: EntityMapping, image: Item, setting: UnitOfWork) -> Planned:
     """An entity's item comes, where nothing is stored."""
     table, revision = mapping.table, None
     image = dict(image)

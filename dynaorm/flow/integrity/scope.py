@@ -3,11 +3,12 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.declare.registry import is_of
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.table import Table
 from dynaorm.errors import UsageError
-from dynaorm.plan.known import Setting
+from dynaorm.plan.unit_of_work import UnitOfWork
 from dynaorm.record import record
 
 
@@ -25,7 +26,7 @@ class Scope:
 
     whole: tuple[Table, ...]
     classes: tuple[type[Any], ...]
-    new_setting: Callable[[], Setting]
+    new_setting: Callable[[], UnitOfWork]
     with_totals: bool = True
     with_new_targets: bool = False
 
@@ -35,7 +36,9 @@ class Scope:
 
     def covers_guards(self, table: Table, constraint: str) -> bool:
         """Whether the guard items of a constraint in a table are."""
-        return any(constraint in one.constraints and self.covers(one) for one in table.guarded.values())
+        return any(
+            constraint in one.constraints and self.covers(one) for one in catalog_of(table).guarded.values()
+        )
 
     def covers_totals(self, mapping: EntityMapping) -> bool:
         """Whether the totals that are kept in a class are: it is verified, or one that is counted in it."""
@@ -46,10 +49,12 @@ class Scope:
     @property
     def mappings(self) -> list[EntityMapping]:
         """The classes that are verified."""
-        found = [one for table in self.whole for one in table.mappings.values()]
+        found = [one for table in self.whole for one in catalog_of(table).mappings.values()]
         for entity in self.classes:
             mapping = mapping_of(entity)
-            found += [one for one in mapping.table.mappings.values() if issubclass(one.entity, entity)]
+            found += [
+                one for one in catalog_of(mapping.table).mappings.values() if issubclass(one.entity, entity)
+            ]
         return list({id(one): one for one in found}.values())
 
     @property
@@ -71,23 +76,23 @@ class Scope:
         targets = (
             mapping_of(one.target).table
             for table in self.tables
-            for mapping in table.mappings.values()
+            for mapping in catalog_of(table).mappings.values()
             for one in mapping.aggregates.values()
         )
-        homes = (one.table for table in self.tables for one in table.guarded.values())
+        homes = (one.table for table in self.tables for one in catalog_of(table).guarded.values())
         guards = (table.guards for table in self.tables)
         return tuple(dict.fromkeys((*self.tables, *guards, *homes, *targets)))
 
 
 def sources_of(target: EntityMapping) -> Iterable[EntityMapping]:
     """The classes that are counted in the totals of a class."""
-    for source in target.table.counted.values():
+    for source in catalog_of(target.table).counted.values():
         if any(is_of(target, mapping_of(one.target)) for one in source.aggregates.values()):
             yield source
 
 
 def scope_of(
-    named: Sequence[Table | type[Any]], new_setting: Callable[[], Setting], *, with_totals: bool = True
+    named: Sequence[Table | type[Any]], new_setting: Callable[[], UnitOfWork], *, with_totals: bool = True
 ) -> Scope:
     """The scope of some tables and classes. Raises UsageError for none, or for anything else."""
     if not named:

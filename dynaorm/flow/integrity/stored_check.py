@@ -16,7 +16,7 @@ from dynaorm.flow.protocol.cost import ReadCost
 from dynaorm.flow.protocol.together import gather
 from dynaorm.flow.read import BATCH_GET_LIMIT, get_items, repeat
 from dynaorm.item.value import Item
-from dynaorm.plan.known import Ident, ident_of
+from dynaorm.plan.reads import Ident, ident_of
 from dynaorm.record import record
 
 T = TypeVar("T")

@@ -13,7 +13,7 @@ from typing import Any, Final
 from dynaorm.entity.table import Table
 from dynaorm.errors import UsageError
 from dynaorm.flow.bulk.limits import CONCURRENCY
-from dynaorm.flow.commit import setting_of
+from dynaorm.flow.commit import unit_of_work
 from dynaorm.flow.integrity.finding import Diagnosis, Judgement
 from dynaorm.flow.integrity.judge_guard import judge_guard
 from dynaorm.flow.integrity.judge_item import judge
@@ -180,7 +180,7 @@ def verification(
     if rate is not None and not rate > 0:
         raise UsageError(problem=f"rate={rate} lets nothing happen", remedy="give capacity units per second")
     whole = segment is None or segments == 1
-    scope = scope_of(named, lambda: setting_of(context), with_totals=whole)
+    scope = scope_of(named, lambda: unit_of_work(context), with_totals=whole)
     strips = scan_segments_of(scope.tables, segments, segment)
     return Verification(scope, RateLimiter(context, rate), segments, strips, ledger or MemoryLedger())
 

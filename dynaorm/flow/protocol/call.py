@@ -93,20 +93,24 @@ class NoAnswer(Exception):
 
 
 class Transport(Protocol):
-    """Carries one call to DynamoDB and brings back the reply, in one attempt.
+    """Sends requests to DynamoDB for a session."""
 
-    Raises:
-        Refusal: DynamoDB answered with an error of its own (HTTP 4xx).
-        NoAnswer: a timeout, a dropped connection, or HTTP 5xx.
-    """
+    def call(self, call: Call, /) -> Reply:
+        """Send one request in one attempt, and return the reply.
 
-    def call(self, call: Call, /) -> Reply: ...
+        Raises:
+            Refusal: DynamoDB answered with an error (HTTP 4xx).
+            NoAnswer: a timeout, a dropped connection, or HTTP 5xx.
+        """
+        ...
 
 
 class AsyncTransport(Protocol):
-    """The same for asynchronous sessions."""
+    """Sends requests to DynamoDB for an asynchronous session."""
 
-    async def call(self, call: Call, /) -> Reply: ...
+    async def call(self, call: Call, /) -> Reply:
+        """Send one request in one attempt, and return the reply. Raises as ``Transport.call``."""
+        ...
 
 
 class Clock(Protocol):

@@ -8,8 +8,9 @@ Rule 2. Whoever was returned last says where the walk stands, whatever has becom
 from collections.abc import Mapping
 from typing import Any, NamedTuple, TypeAlias
 
-from dynaorm.entity.json_reader.answer import JsonReader, Reading, json_reader_of
 from dynaorm.entity.mapping.mapping import EntityMapping
+from dynaorm.entity.page import ParsedReply
+from dynaorm.entity.reader import ReplyReader, reader_of
 from dynaorm.entity.state import LazyItem, place_of
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.query.key_query import KeyQueries, KeyQuery
@@ -40,7 +41,7 @@ def key_at(place: ItemSource | None, names: tuple[str, ...]) -> dict[str, Attrib
     return {name: item[name] for name in names}
 
 
-def json_reader_for(spec: QuerySpec, key_queries: KeyQueries, wanted: tuple[type, ...]) -> JsonReader | None:
+def json_reader_for(spec: QuerySpec, key_queries: KeyQueries, wanted: tuple[type, ...]) -> ReplyReader | None:
     """What reads the answers to a question into entities; None where items have to be looked into."""
     several = len(key_queries.key_queries) > 1 and spec.segments is None
     if spec.keys_only or several or not spec.source.is_whole or not key_queries.key_queries:
@@ -49,10 +50,10 @@ def json_reader_for(spec: QuerySpec, key_queries: KeyQueries, wanted: tuple[type
     if first.held:
         return None
     names = tuple(name for name, _ in first.checks)
-    return json_reader_of(spec.source.table, wanted, first.operation, names or None)
+    return reader_of(spec.source.table, wanted, first.operation, names or None)
 
 
-def admitted(reading: Reading, key_query: KeyQuery) -> list[Any]:
+def admitted(reading: ParsedReply, key_query: KeyQuery) -> list[Any]:
     """Of what was read, what was asked for."""
     if not key_query.checks:
         return reading.found

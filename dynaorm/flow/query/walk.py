@@ -15,9 +15,9 @@ from dataclasses import field
 from typing import Any, Final, Literal, TypeGuard
 
 from dynaorm.entity.dispatch import NotAnEntity, classify
-from dynaorm.entity.json_reader.answer import is_entity
 from dynaorm.entity.key import stored_key
 from dynaorm.entity.mapping.mapping import EntityMapping
+from dynaorm.entity.page import is_entity
 from dynaorm.errors import DecodeError
 from dynaorm.flow.protocol.call import Call, Flow, Reply
 from dynaorm.flow.protocol.context import Context
@@ -27,7 +27,7 @@ from dynaorm.flow.query.buffer import FoundItem, ItemSource, admitted, json_read
 from dynaorm.flow.read import BATCH_GET_LIMIT, get_items, repeat
 from dynaorm.item.evaluate import holds
 from dynaorm.item.value import Item
-from dynaorm.plan.known import Ident, ident_of
+from dynaorm.plan.reads import Ident, ident_of
 from dynaorm.query.cursor import Position
 from dynaorm.query.key_query import KeyQueries, KeyQuery
 from dynaorm.query.order import place

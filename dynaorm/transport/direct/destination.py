@@ -17,8 +17,8 @@ from dynaorm.errors import UsageError
 from dynaorm.late import late
 from dynaorm.record import record
 from dynaorm.transport.direct.credentials import CredentialSource, FixedCredentials
-from dynaorm.transport.direct.proxy import Proxy, proxy_of
 from dynaorm.transport.endpoint import Endpoint, endpoint_of
+from dynaorm.transport.proxy import Proxy, proxy_of
 from dynaorm.transport.region import region_of
 
 if TYPE_CHECKING:

@@ -87,7 +87,7 @@ def test_a_problem_says_where_it_is(annotation: Any, value: Any, problem: str) -
         (tuple[int, str], {"L": [{"N": "1"}, {"S": "a"}, {"S": "b"}]}, "has 3 members, not 2"),
         (set[int], {"L": [{"N": "1"}]}, "is stored as L, not as NS"),
         (dict[str, int], {"M": {"a": {"S": ""}}}, "at a: is stored as S"),
-        (dict[UUID, int], {"M": {"a": {"N": "1"}}}, "has a key that is stored as 'a', which is no UUID"),
+        (dict[UUID, int], {"M": {"a": {"N": "1"}}}, "has a key that is stored as 'a', which is not a UUID"),
     ],
 )
 def test_a_stored_problem_says_where_it_is(annotation: Any, stored: Any, problem: str) -> None:

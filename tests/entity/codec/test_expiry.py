@@ -61,8 +61,8 @@ def test_a_fraction_of_a_second_that_somebody_stored_is_cut_off() -> None:
     ("stored", "problem"),
     [
         ({"S": "tomorrow"}, "is stored as {'S': 'tomorrow'}, not as a number of epoch seconds"),
-        ({"N": "1700000000000"}, "which is no time in epoch seconds; is it in milliseconds"),
-        ({"N": "1" + "0" * 30}, "which is no time in epoch seconds; is it in milliseconds"),
+        ({"N": "1700000000000"}, "which is not a time in epoch seconds; is it in milliseconds"),
+        ({"N": "1" + "0" * 30}, "which is not a time in epoch seconds; is it in milliseconds"),
     ],
 )
 def test_what_is_stored_as_no_moment_is_refused(stored: Mapping[str, Any], problem: str) -> None:

@@ -31,11 +31,11 @@ def test_json_is_told_by_the_stored_type(value: Any, stored: Any) -> None:
 @pytest.mark.parametrize(
     ("value", "problem"),
     [
-        (1e23, "would come back as 100000000000000000000000"),
-        (Decimal("0.1"), "would come back as 0.1"),
+        (1e23, "would be loaded as 100000000000000000000000"),
+        (Decimal("0.1"), "would be loaded as 0.1"),
         ({1: 2}, "has the key 1, not a str"),
-        ({"a": [object()]}, r"at a\[0\]: is <object object at .*>, not a value that JSON has"),
-        ({"a": {"x", b"y"}}, "at a: holds a set that is not of strings only"),
+        ({"a": [object()]}, r"at a\[0\]: is <object object at .*>, which is not a JSON value"),
+        ({"a": {"x", b"y"}}, "at a: a DynamoDB set holds only strings, .* not B and S"),
     ],
 )
 def test_what_would_come_back_as_something_else_is_refused(value: Any, problem: str) -> None:

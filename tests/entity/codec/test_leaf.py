@@ -61,5 +61,5 @@ def test_a_class_of_its_own_has_no_codec() -> None:
     class Money:
         pass
 
-    with pytest.raises(Unstorable, match=r"Money has no type to store it by; .* Attribute\("):
+    with pytest.raises(Unstorable, match=r"Money cannot be stored; .* Attribute\("):
         codec_of(Money)

@@ -106,9 +106,9 @@ def test_paths_go_into_the_members_of_a_discriminated_union() -> None:
 
 
 def test_a_discriminator_needs_models_that_have_it() -> None:
-    with pytest.raises(Unstorable, match="has a member that is no model"):
+    with pytest.raises(Unstorable, match="has a member without fields"):
         codec_of(Annotated[Cat | int, Discriminator("kind")])
-    with pytest.raises(Unstorable, match="Cat has no field 'sort' to tell it by"):
+    with pytest.raises(Unstorable, match="Cat has no field 'sort', the discriminator"):
         codec_of(Annotated[Cat | Dog, Discriminator("sort")])
 
 
@@ -125,15 +125,15 @@ def test_a_function_may_be_the_discriminator() -> None:
     codec = codec_of(union)
     for pet in (Cat(), Dog(name="x")):
         assert TypeAdapter(union).validate_python(codec.decode(codec.encode(pet))) == pet
-    with pytest.raises(ValueError, match="for which the discriminator gives 'wolf'"):
+    with pytest.raises(ValueError, match="for which the discriminator returns 'wolf'"):
         codec.encode(Dog(kind="wolf"))
-    with pytest.raises(ValueError, match="takes for no member"):
+    with pytest.raises(ValueError, match="chooses no member"):
         codec.decode({"N": "1"})
 
 
 def test_a_function_that_knows_instances_only_is_noticed_when_saving() -> None:
     union = Annotated[Annotated[Cat, Tag("cat")] | Annotated[Dog, Tag("dog")], Discriminator(by_class_only)]
-    with pytest.raises(ValueError, match="does not tell from other members"):
+    with pytest.raises(ValueError, match="chooses another member"):
         codec_of(union).encode(Cat())
 
 
@@ -147,5 +147,5 @@ def test_a_type_with_an_encode_of_its_own_is_no_member_of_a_union() -> None:
         complex, Attribute(encode=lambda value: {"S": str(value)}, decode=lambda av: complex(av["S"]))
     ]
     assert codec_of(own | None).encode(1j) == {"S": "1j"}
-    with pytest.raises(Unstorable, match="is up to its own encode"):
+    with pytest.raises(Unstorable, match="has its own encode=, so loading could not"):
         codec_of(own | int)

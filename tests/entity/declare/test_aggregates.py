@@ -1,27 +1,16 @@
-"""Totals that could not be kept, and what the authors of the classes are told."""
+"""Totals that cannot be maintained, and the errors for them."""
 
-from collections.abc import Callable
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Annotated, Any, ClassVar
 
-import pytest
 from pydantic import Field
 
 from dynaorm import Aggregate, Attribute, Entity, ExpiresAt, GlobalIndex, Index, NumberKey, Table, Unique
-from dynaorm.errors import DeclarationError
+from dynaorm.entity.declare.catalog import catalog_of
+from tests.entity.declare.refusals import Refusal, Refusals
 
-CASES: list[tuple[Callable[[Table], None], tuple[str, ...]]] = []
-
-
-def refused(*problems: str) -> Callable[[Callable[[Table], None]], Callable[[Table], None]]:
-    """Registers a function that declares a class called Part, and the problems it is told."""
-
-    def add(declaration: Callable[[Table], None]) -> Callable[[Table], None]:
-        CASES.append((declaration, problems))
-        return declaration
-
-    return add
+refused: Refusals[[Table]] = Refusals("Part")
 
 
 def part(table: Table, **aggregates: Aggregate) -> type[Entity]:
@@ -62,7 +51,7 @@ def a_target_that_is_a_name(app: Table) -> None:
     part(app, kept=Aggregate(name, count="members"))
 
 
-@refused('kept: it keeps neither a count nor a sum; write count="field" or sum={"field": "field"}')
+@refused('kept: it declares neither a count nor a sum; write count="field" or sum={"field": "field"}')
 def nothing_to_keep(app: Table) -> None:
     part(app, kept=Aggregate(group(app)))
 
@@ -92,8 +81,8 @@ def one_field_for_two_totals(app: Table) -> None:
 
 
 @refused(
-    "kept: title is not a number, and has no sum; sum an int, Decimal or float",
-    "kept: took is not a number, and has no sum; sum an int, Decimal or float",
+    "kept: title is not a number; sum an int, Decimal or float",
+    "kept: took is not a number; sum an int, Decimal or float",
 )
 def sums_of_what_is_no_number(app: Table) -> None:
     part(app, kept=Aggregate(group(app), sum={"title": "hours", "took": "members"}))
@@ -113,7 +102,7 @@ def a_key_of_other_fields(app: Table) -> None:
     part(app, kept=Aggregate(group(app), count="members", key=key))
 
 
-@refused("kept: Team is found by team_id, which is no field here; write key={'team_id': ...} with one")
+@refused("kept: Team has team_id in its key, which is not a field here; write key={'team_id': ...} with one")
 def a_key_without_a_field(app: Table) -> None:
     class Team(Entity, table=app, pk="TEAM#{team_id}", sk="INFO"):
         team_id: str
@@ -128,7 +117,7 @@ def a_key_of_another_type(app: Table) -> None:
 
 
 @refused(
-    "kept: Team keeps versions, and an increment would write none; keep totals in a class without versioned=",
+    "kept: Team keeps versions, and an increment would write none; use a target class without versioned=",
 )
 def a_versioned_target(app: Table) -> None:
     class Team(Entity, table=app, pk="TEAM#{group_id}", sk="INFO", versioned=True):
@@ -138,7 +127,7 @@ def a_versioned_target(app: Table) -> None:
     part(app, kept=Aggregate(Team, count="members"))
 
 
-@refused("kept: Team expires, and its totals would begin again at 0; keep totals in a class that stays")
+@refused("kept: Team expires, and its totals would begin again at 0; use a target class that does not expire")
 def a_target_that_expires(app: Table) -> None:
     class Team(Entity, table=app, pk="TEAM#{group_id}", sk="INFO"):
         group_id: str
@@ -149,8 +138,8 @@ def a_target_that_expires(app: Table) -> None:
 
 
 @refused(
-    "kept: DynamoDB deletes what expires by itself, and it would stay counted; drop ExpiresAt(), "
-    "or delete what has expired through a session"
+    "kept: DynamoDB deletes expired items without updating totals; drop ExpiresAt(), "
+    "and delete expired entities through a session"
 )
 def a_source_that_expires(app: Table) -> None:
     target = group(app)
@@ -199,7 +188,7 @@ def totals_that_are_no_plain_number(app: Table) -> None:
 @refused(
     "kept: Team.at is part of the primary key, which never changes; keep the total in another field",
     "kept_2: Team.number is part of the unique constraint 'number'; keep the total in another field",
-    "kept_3: Team.old may be stored under a former name, which an increment does not see; drop formerly=",
+    "kept_3: Team.old may be stored under a former name, which an increment would ignore; drop formerly=",
     "kept_4: Team.rank is in the template of 'TopSK', which an increment cannot render; "
     "store it as the index's own NumberKey attribute: Attribute('TopSK')",
 )
@@ -226,7 +215,7 @@ def totals_that_something_is_made_of(app: Table) -> None:
     part(app, kept=given[0], kept_2=given[1], kept_3=given[2], kept_4=given[3], kept_5=given[4])
 
 
-@refused("kept: Group.members is kept by Other.counted already; give each a field of its own")
+@refused("kept: Group.members is maintained by Other.counted already; give each a field of its own")
 def a_field_that_another_class_keeps(app: Table) -> None:
     target = group(app)
 
@@ -238,8 +227,8 @@ def a_field_that_another_class_keeps(app: Table) -> None:
 
 
 @refused(
-    "kept: Group.members is kept by Part.again already; give each a field of its own",
-    "again: Group.members is kept by Part.kept already; give each a field of its own",
+    "kept: Group.members is maintained by Part.again already; give each a field of its own",
+    "again: Group.members is maintained by Part.kept already; give each a field of its own",
 )
 def a_field_that_two_declarations_keep(app: Table) -> None:
     target = group(app)
@@ -247,8 +236,8 @@ def a_field_that_two_declarations_keep(app: Table) -> None:
 
 
 @refused(
-    "kept: Group.in_all depends on members, and what counts there would not reach All; "
-    "add up what is saved itself"
+    "kept: Group.in_all depends on members, and an increment of it would not change the totals in All; "
+    "sum a field that is not a total"
 )
 def a_total_of_totals(app: Table) -> None:
     class All(Entity, table=app, pk="ALL#{group_id}", sk="ALL"):
@@ -264,7 +253,7 @@ def a_total_of_totals(app: Table) -> None:
 
 
 @refused(
-    "Counter.in_base: Part expires, and its totals would begin again at 0; keep totals in a class that stays",
+    "Counter.in_base: Part expires, and its totals would begin again at 0; use a target class that does not expire",
     "Counter.in_base: Part.members is part of the unique constraint 'members'; keep the total in another field",
 )
 def a_class_that_derives_from_a_target(app: Table) -> None:
@@ -282,8 +271,8 @@ def a_class_that_derives_from_a_target(app: Table) -> None:
 
 
 @refused(
-    "upward: Part.members is kept by Counter.in_base, and what counts there would not reach Group; "
-    "add up what is saved itself"
+    "upward: Part.members is maintained by Counter.in_base, and an increment of it "
+    "would not change the totals in Group; sum a field that is not a total"
 )
 def a_class_that_derives_from_a_target_and_sums_its_totals(app: Table) -> None:
     target = group(app)
@@ -300,7 +289,7 @@ def a_class_that_derives_from_a_target_and_sums_its_totals(app: Table) -> None:
         upward = Aggregate(target, sum={"members": "hours"})
 
 
-@refused("kept: an Aggregate is no field; write kept: ClassVar = Aggregate(...)")
+@refused("kept: an Aggregate is not a field; write kept: ClassVar = Aggregate(...)")
 def an_aggregate_annotated_as_a_field(app: Table) -> None:
     target = group(app)
 
@@ -310,15 +299,10 @@ def an_aggregate_annotated_as_a_field(app: Table) -> None:
         fine: ClassVar = Aggregate(target, count="members")
 
 
-@pytest.mark.parametrize(
-    ("declaration", "problems"), [pytest.param(*case, id=case[0].__name__) for case in CASES]
-)
-def test_a_total_that_cannot_be_kept_is_refused_with_every_problem_and_its_remedy(
-    declaration: Callable[[Table], None], problems: tuple[str, ...]
+@refused.each
+def test_a_total_that_cannot_be_maintained_is_refused_with_every_problem_and_its_remedy(
+    case: Refusal[[Table]],
 ) -> None:
     app = Table("app")
-    with pytest.raises(DeclarationError) as caught:
-        declaration(app)
-    assert caught.value.entity == "Part"
-    assert caught.value.problems == problems
-    assert "Part" not in app.mappings
+    case.check(app)
+    assert "Part" not in catalog_of(app).mappings

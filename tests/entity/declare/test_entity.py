@@ -1,4 +1,4 @@
-"""When a class is mapped: as soon as its fields are known, and never half."""
+"""A class is mapped as soon as its fields are known, completely or not at all."""
 
 import typing
 from typing import Annotated, Any, Generic, TypeVar
@@ -9,6 +9,7 @@ from pydantic.errors import PydanticUndefinedAnnotation
 from typing_extensions import TypeAliasType
 
 from dynaorm import Attribute, Entity, Key, Table, Unique, Versioned
+from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import DeclarationError, UsageError
 
@@ -69,7 +70,7 @@ def test_a_class_that_pydantic_builds_late_is_mapped_when_it_is_used() -> None:
 
 def test_a_class_that_is_rebuilt_stays_mapped() -> None:
     Tree.model_rebuild(force=True)
-    assert mapping_of(Tree).table.mappings["Tree"] is mapping_of(Tree)
+    assert catalog_of(mapping_of(Tree).table).mappings["Tree"] is mapping_of(Tree)
 
 
 def test_a_generic_base_is_mapped_with_its_types_filled_in() -> None:
@@ -190,8 +191,8 @@ def refusal(**given: Any) -> str:
         (
             {"CODE": Annotated[str, Attribute("a#b"), Unique()]},
             (
-                "unique constraint 'a#b': its name must not be empty or hold '#', which ends it in the keys of guard "
-                'items; write Unique("name"), or another key of unique='
+                "unique constraint 'a#b': its name must not be empty or contain '#', which ends it in the keys of "
+                'guard items; write Unique("name"), or another key of unique='
             ),
         ),
         (
@@ -200,7 +201,7 @@ def refusal(**given: Any) -> str:
         ),
         (
             {"CODE": Annotated[str, Unique(scope="CODE")]},
-            "unique constraint 'CODE': a field stands in it twice; name each once",
+            "unique constraint 'CODE': it names a field twice; name each once",
         ),
         (
             {"CODE": Annotated[str, Unique(scope="tenant")]},
@@ -208,15 +209,15 @@ def refusal(**given: Any) -> str:
         ),
         (
             {"CODES": Annotated[list[str], Unique()]},
-            "unique constraint 'CODES': CODES has no single text to compare; use a str, number, date, UUID or Enum",
+            "unique constraint 'CODES': CODES has no text form to compare; use a str, number, date, UUID or Enum",
         ),
         (
             {"CODE": Annotated[str, Attribute(encode=lambda value: {"S": value})]},
-            "CODE: Attribute() has one of encode= and decode= only; give both",
+            "CODE: Attribute() has only one of encode= and decode=; give both",
         ),
         (
             {"sk": "{SLUG", "versioned": True},
-            "sk='{SLUG': a '{' stands alone, and braces cannot be part of a key's text; write {field}",
+            "sk='{SLUG': a '{' is not part of a placeholder, and literal text cannot contain it; write {field}",
         ),
     ],
     ids=[

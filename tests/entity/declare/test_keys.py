@@ -1,26 +1,13 @@
-"""Key templates of a class: its primary key, its places in the indexes, and what cannot be one."""
+"""The primary key and index keys of a class, and the errors for invalid templates."""
 
-from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Annotated, ClassVar
 
-import pytest
-
 from dynaorm import Attribute, BinaryKey, Entity, GlobalIndex, Index, InKey, LocalIndex, NumberKey, Table
 from dynaorm.entity.mapping.mapping import mapping_of
-from dynaorm.errors import DeclarationError
+from tests.entity.declare.refusals import Refusal, Refusals
 
-CASES: list[tuple[Callable[[], None], tuple[str, ...]]] = []
-
-
-def refused(*problems: str) -> Callable[[Callable[[], None]], Callable[[], None]]:
-    """Registers a function that declares a class called Ticket, and the problems it is told."""
-
-    def add(declaration: Callable[[], None]) -> Callable[[], None]:
-        CASES.append((declaration, problems))
-        return declaration
-
-    return add
+refused: Refusals[[]] = Refusals("Ticket")
 
 
 def app() -> Table:
@@ -37,8 +24,8 @@ def app() -> Table:
 
 
 @refused(
-    "it has no partition key template; add pk=\"...{field}...\" for 'PK'",
-    "it has no sort key template; add sk=\"...\" for 'SK'",
+    "the class has no partition key template; add pk=\"...{field}...\" for 'PK'",
+    "the class has no sort key template; add sk=\"...\" for 'SK'",
 )
 def no_key_at_all() -> None:
     class Ticket(Entity, table=app()):
@@ -51,15 +38,13 @@ def a_sort_key_in_a_table_without_one() -> None:
         slug: str
 
 
-@refused(
-    "sk='{note}': {note} is a text, and the key is a number; use an int, Decimal, date or datetime field"
-)
+@refused("sk='{note}': {note} is text, and the key is a number; use an int, Decimal, date or datetime field")
 def a_text_for_a_number_key() -> None:
     class Ticket(Entity, table=Table("app", sk=NumberKey("n")), pk="TICKET", sk="{note}"):
         note: str
 
 
-@refused("versioned=True needs a string or binary sort key, which Table('app') has not; give it one")
+@refused("versioned=True needs a table with a string or binary sort key; give Table('app') one")
 def versions_in_a_table_with_a_number_as_sort_key() -> None:
     class Ticket(Entity, table=Table("app", sk=NumberKey("n")), pk="TICKET#{slug}", sk="{n}", versioned=True):
         slug: str
@@ -67,7 +52,7 @@ def versions_in_a_table_with_a_number_as_sort_key() -> None:
 
 
 @refused(
-    "versioned='v{version}_{sk}': {sk} is the place of the class's own sort key, which has no template; "
+    "versioned='v{version}_{sk}': {sk} is the class's own sort key, which has no template; "
     "add sk=, or drop {sk}"
 )
 def versions_around_a_sort_key_that_is_missing() -> None:
@@ -136,7 +121,7 @@ def two_templates_for_a_key_of_one_attribute() -> None:
 
 
 @refused(
-    "by_type: pk: '_type' is an attribute that Table('app') keeps for dynaorm; key the index by another one"
+    "by_type: pk: '_type' is the type or revision attribute of Table('app'); key the index by another one"
 )
 def an_index_keyed_by_the_type_attribute() -> None:
     class Ticket(Entity, table=app(), pk="TICKET#{slug}", sk="A"):
@@ -145,7 +130,7 @@ def an_index_keyed_by_the_type_attribute() -> None:
 
 
 @refused(
-    "slug: InKey(), but no key of the class gives the field back exactly; "
+    "slug: InKey(), but the field cannot be read back exactly from any key of the class; "
     "write {slug} without a spec in pk= or sk=, or store the field"
 )
 def a_field_in_an_index_key_that_another_field_can_take_away() -> None:
@@ -156,15 +141,9 @@ def a_field_in_an_index_key_that_another_field_can_take_away() -> None:
         by_slug = Index("GSI1", pk="{slug}", sk="STATUS#{status}")
 
 
-@pytest.mark.parametrize(
-    ("declaration", "problems"), [pytest.param(*case, id=case[0].__name__) for case in CASES]
-)
-def test_a_class_whose_keys_cannot_be_made_is_refused(
-    declaration: Callable[[], None], problems: tuple[str, ...]
-) -> None:
-    with pytest.raises(DeclarationError) as caught:
-        declaration()
-    assert str(caught.value) == "\n  - ".join(["Cannot map class Ticket:", *problems])
+@refused.each
+def test_a_class_whose_keys_cannot_be_made_is_refused(case: Refusal[[]]) -> None:
+    case.check()
 
 
 def test_a_class_has_a_place_in_every_index_it_names() -> None:

@@ -1,4 +1,4 @@
-"""The keywords of a class statement: which there are, what they take, and what subclasses inherit of them."""
+"""The keywords of a class statement: their values, and what subclasses inherit."""
 
 from typing import Any
 
@@ -63,7 +63,7 @@ def declare(**keywords: Any) -> type[Entity]:
             {"versioned": True, "version_padding": True},
             ["version_padding=True; write a number of digits from 0 to 20"],
         ),
-        ({"version_padding": 4}, ["version_padding= in a class that keeps no versions; add versioned=True"]),
+        ({"version_padding": 4}, ["version_padding= in a class without versions; add versioned=True"]),
     ],
 )
 def test_a_wrong_keyword_is_refused(keywords: dict[str, Any], problems: list[str]) -> None:
@@ -221,7 +221,7 @@ def test_a_class_of_two_families_is_refused() -> None:
 
     assert str(caught.value) == (
         "Cannot map class Both:\n"
-        "  - it derives from Ticket and from Person, which have keys of their own; "
+        "  - it derives from Ticket and Person, which have different keys; "
         "derive from one of them, or give the class a table= and keys of its own"
     )
 

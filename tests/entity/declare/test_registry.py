@@ -1,6 +1,5 @@
-"""Who may live in one table: names, keys, guard items, the TTL attribute, and classes that are declared again."""
+"""Which classes may share a table, and classes that are declared again."""
 
-from collections.abc import Callable
 from datetime import datetime
 from typing import Annotated
 
@@ -18,20 +17,12 @@ from dynaorm import (
     Unique,
     detached,
 )
+from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import DeclarationError, InvalidValue
+from tests.entity.declare.refusals import Refusal, Refusals
 
-CASES: list[tuple[Callable[[], None], tuple[str, ...]]] = []
-
-
-def refused(*problems: str) -> Callable[[Callable[[], None]], Callable[[], None]]:
-    """Registers a function whose class called Ticket cannot join its table, and the problems it is told."""
-
-    def add(declaration: Callable[[], None]) -> Callable[[], None]:
-        CASES.append((declaration, problems))
-        return declaration
-
-    return add
+refused: Refusals[[]] = Refusals("Ticket")
 
 
 @refused(
@@ -137,7 +128,7 @@ def a_constraint_that_only_one_class_shares() -> None:
 
 
 @refused(
-    "guard items of 'email' need string keys, and 'at' of Table('app') is none; "
+    "guard items of 'email' need string keys, and 'at' of Table('app') is not one; "
     "give the table guard_table=, a table with string keys"
 )
 def guards_in_a_table_with_a_number_key() -> None:
@@ -148,7 +139,7 @@ def guards_in_a_table_with_a_number_key() -> None:
 
 
 @refused(
-    "guard items of 'email', 'pair' say in 'owner' whose they are, and that is a key attribute of Table('app'); "
+    "guard items of 'email', 'pair' store their owner's key in 'owner', which is a key attribute of Table('app'); "
     "give the table guard_table=, another table"
 )
 def guards_in_a_table_with_an_index_on_owner() -> None:
@@ -184,15 +175,9 @@ def another_ttl_attribute() -> None:
         ends: Annotated[datetime, ExpiresAt()]
 
 
-@pytest.mark.parametrize(
-    ("declaration", "problems"), [pytest.param(*case, id=case[0].__name__) for case in CASES]
-)
-def test_a_class_that_would_harm_its_table_is_refused(
-    declaration: Callable[[], None], problems: tuple[str, ...]
-) -> None:
-    with pytest.raises(DeclarationError) as caught:
-        declaration()
-    assert str(caught.value) == "\n  - ".join(["Cannot map class Ticket:", *problems])
+@refused.each
+def test_a_class_that_would_harm_its_table_is_refused(case: Refusal[[]]) -> None:
+    case.check()
 
 
 def test_classes_whose_keys_cannot_meet_share_a_table() -> None:
@@ -208,7 +193,7 @@ def test_classes_whose_keys_cannot_meet_share_a_table() -> None:
     class Audit(Entity, table=app, pk="DEVICE#{device}", sk="Audit", versioned=True):
         device: str
 
-    assert {name: mapping.entity for name, mapping in app.mappings.items()} == {
+    assert {name: mapping.entity for name, mapping in catalog_of(app).mappings.items()} == {
         "Device": Device,
         "Reading": Reading,
         "Audit": Audit,
@@ -280,13 +265,13 @@ def test_a_class_statement_that_runs_again_replaces_what_it_declared_before() ->
     app = Table("app")
     declare_person(app, "PERSON", "handle")
     again = declare_person(app, "HUMAN", "nickname")
-    assert [mapping.entity for mapping in app.mappings.values()] == [again]
-    assert [begins.pattern for _, begins, _ in app.reserved] == ["nickname\\#", "nickname\\#"]
+    assert [mapping.entity for mapping in catalog_of(app).mappings.values()] == [again]
+    assert [begins.pattern for _, begins, _ in app.rules.reserved] == ["nickname\\#", "nickname\\#"]
 
     class Team(Entity, table=app, pk="PERSON#{slug}", sk="A", unique={"handle": ("slug",)}):
         slug: str
 
-    assert app.mappings.keys() == {"Person", "Team"}
+    assert catalog_of(app).mappings.keys() == {"Person", "Team"}
 
 
 def test_a_base_that_is_declared_again_takes_its_old_subclasses_with_it() -> None:
@@ -297,12 +282,12 @@ def test_a_base_that_is_declared_again_takes_its_old_subclasses_with_it() -> Non
             slug: str
             until: Annotated[datetime, ExpiresAt(), Attribute(attribute)]
 
-        assert (list(app.mappings), app.ttl_attribute) == (["Lock"], attribute)
+        assert (list(catalog_of(app).mappings), app.ttl_attribute) == (["Lock"], attribute)
 
         class Lease(Lock):
             pass
 
-        assert list(app.mappings) == ["Lock", "Lease"]
+        assert list(catalog_of(app).mappings) == ["Lock", "Lease"]
 
 
 def test_a_function_that_makes_classes_of_different_names_makes_different_classes() -> None:
@@ -314,7 +299,7 @@ def test_a_function_that_makes_classes_of_different_names_makes_different_classe
 
     declare("Apple", "APPLE")
     declare("Pear", "PEAR")
-    assert list(app.mappings) == ["Apple", "Pear"]
+    assert list(catalog_of(app).mappings) == ["Apple", "Pear"]
     with pytest.raises(DeclarationError, match="could meet those of Item \\(APPLE#\\{slug\\}, A\\)"):
         declare("Plum", "APPLE")
 
@@ -322,7 +307,7 @@ def test_a_function_that_makes_classes_of_different_names_makes_different_classe
 def test_two_tables_of_one_name_know_nothing_of_each_other() -> None:
     for app in (Table("app"), Table("app")):
         declare_person(app, "PERSON", "handle")
-        assert list(app.mappings) == ["Person"]
+        assert list(catalog_of(app).mappings) == ["Person"]
 
 
 def test_a_bare_key_that_reads_like_a_guard_item_is_refused_value_by_value() -> None:

@@ -1,4 +1,4 @@
-"""The validator of a class's fields alone: types, constraints and field validators, not its model validators."""
+"""The validator of a class's fields: types, constraints and field validators, without model validators."""
 
 from typing import Annotated, Any
 

@@ -1,4 +1,4 @@
-"""Answers are read into entities; what is not in order, or of another class, comes out as it is."""
+"""Replies are read into entities; damaged items and items of other classes are returned as items."""
 
 import copy
 import pickle
@@ -10,9 +10,9 @@ import pytest
 from pydantic import AfterValidator, BaseModel, Field
 
 from dynaorm import LOADING, BinaryKey, Entity, ExpiresAt, Table, inspect
-from dynaorm.entity.json_reader.answer import Reading, json_reader_of
+from dynaorm.entity.json_reader.answer import json_reader_of
 from dynaorm.entity.mapping.mapping import mapping_of
-from dynaorm.entity.page import ReplyPage
+from dynaorm.entity.page import ParsedReply, ReplyPage
 from dynaorm.entity.state import LazyItem, Loaded, carried_by, state_of
 from dynaorm.errors import StaleEntity
 from dynaorm.item.json_body import Body, encode_body
@@ -63,15 +63,28 @@ def stored(entity: Entity) -> dict[str, Any]:
     return {**mapping.encode(values), **mapping.primary_key(values), **named}
 
 
-def read(*items: Item, wanted: tuple[type, ...] = (Entity,), now: float | None = NOW) -> Reading:
-    wire = json_reader_of(APP, wanted, "Query")
-    assert wire is not None
-    reading = wire.read(Body(encode_body({"Items": items, "Count": len(items), "ScannedCount": 9})), now)
-    assert reading is not None
-    return reading
+def read(*items: Item, wanted: tuple[type, ...] = (Entity,), now: float | None = NOW) -> ParsedReply:
+    reply = {"Items": items, "Count": len(items), "ScannedCount": 9}
+    return parsed(APP, wanted, "Query", reply, now=now)
 
 
-def test_an_answer_is_its_entities_in_order_and_what_it_says_besides() -> None:
+def parsed(
+    table: Table,
+    wanted: tuple[type, ...],
+    operation: str,
+    reply: Mapping[str, Any],
+    *,
+    now: float | None = NOW,
+    names: tuple[str, ...] | None = None,
+) -> ParsedReply:
+    reader = json_reader_of(table, wanted, operation, names)
+    assert reader is not None
+    found = reader.read(Body(encode_body(reply)), now)
+    assert found is not None
+    return found
+
+
+def test_a_reply_gives_its_entities_in_order_and_its_other_members() -> None:
     entities = [Square(slug="b", size=1), Note(slug="n"), Shape(slug="a", corners=3)]
     reading = read(*map(stored, entities))
     assert reading.found == entities
@@ -87,14 +100,14 @@ def test_an_entity_read_is_a_loaded_one_with_its_item_and_defaults() -> None:
     assert (inspect(entity).revision, inspect(entity).changes) == ("r1", {})
 
 
-def test_a_model_that_holds_its_like_is_read_from_the_bytes_too() -> None:
+def test_a_recursive_model_is_read() -> None:
     plant = Plant(slug="p", tree=Tree(name="a", left=Tree(name="b", left=Tree(name="c"))))
     reading = read(stored(plant), wanted=(Plant,))
     assert reading.is_of_entities
     assert reading.found == [plant]
 
 
-def test_items_of_other_classes_and_of_none_come_out_as_they_are() -> None:
+def test_items_of_other_classes_and_of_none_are_returned_as_items() -> None:
     guard: Item = {"PK": {"S": "email#x"}, "SK": {"S": "email#x"}, "owner": {"M": {}}, "b": {"B": b"\xff"}}
     stranger: Item = {"PK": {"S": "?"}, "SK": {"S": "A"}, "_type": {"S": "Stranger"}}
     note = stored(Note(slug="n"))
@@ -114,7 +127,7 @@ def test_items_of_other_classes_and_of_none_come_out_as_they_are() -> None:
     ],
     ids=str,
 )
-def test_an_item_that_is_not_in_order_comes_out_as_it_is_among_others_that_are(damage: Item) -> None:
+def test_a_damaged_item_is_returned_as_an_item_among_entities(damage: Item) -> None:
     item = stored(Square(slug="a", size=1))
     damaged = {**item, **damage}
     assert read(item, damaged, item).found == [Square(slug="a", size=1), damaged, Square(slug="a", size=1)]
@@ -123,12 +136,12 @@ def test_an_item_that_is_not_in_order_comes_out_as_it_is_among_others_that_are(d
 @pytest.mark.parametrize(
     "damage", [{"number": {"N": "8"}}, {"number": {"N": "-7"}}, {"number": {"N": "9999999"}}], ids=str
 )
-def test_an_item_whose_fields_make_another_key_or_none_comes_out_as_it_is(damage: Item) -> None:
+def test_an_item_whose_fields_render_another_key_or_none_is_returned_as_an_item(damage: Item) -> None:
     item = stored(Ticket(number=7))
     assert read(item, {**item, **damage}).found == [Ticket(number=7), {**item, **damage}]
 
 
-def test_what_has_expired_is_not_there_unless_it_is_asked_for() -> None:
+def test_expired_entities_are_left_out_unless_no_time_is_given() -> None:
     expired = stored(Note(slug="n", until=datetime.fromtimestamp(NOW, UTC)))
     note, shape = Note(slug="m", until=datetime.fromtimestamp(NOW + 1, UTC)), Shape(slug="a")
     reading = read(expired, stored(note), expired, stored(shape))
@@ -138,13 +151,13 @@ def test_what_has_expired_is_not_there_unless_it_is_asked_for() -> None:
     assert len(read(expired, stored(note), now=None).found) == 2
 
 
-def test_a_tombstone_is_no_entity() -> None:
+def test_a_tombstone_is_not_an_entity() -> None:
     tombstone = {**stored(Audit(slug="a")), "deleted": {"BOOL": True}}
     assert read(tombstone).found == [tombstone]
     assert read({**stored(Audit(slug="a")), "version": {"N": "1"}}).found == [Audit(slug="a")]
 
 
-def test_an_absent_set_is_empty_and_counts_as_given() -> None:
+def test_an_absent_set_is_empty_and_in_model_fields_set() -> None:
     class Tagged(Entity, table=Table("other"), pk="T#{slug}", sk="A"):
         slug: str
         tags: set[str] = Field(default={"default"})
@@ -152,17 +165,14 @@ def test_an_absent_set_is_empty_and_counts_as_given() -> None:
 
     mapping = mapping_of(Tagged)
     item: Item = {"PK": {"S": "T#a"}, "SK": {"S": "A"}, "slug": {"S": "a"}, "_type": {"S": "Tagged"}}
-    wire = json_reader_of(mapping.table, (Tagged,), "GetItem")
-    assert wire is not None
-    reading = wire.read(Body(encode_body({"Item": item})), NOW)
-    assert reading is not None
-    (entity,), expected = reading.found, mapping.hydrate(item)
+    (entity,) = parsed(mapping.table, (Tagged,), "GetItem", {"Item": item}).found
+    expected = mapping.hydrate(item)
     assert (entity.tags, entity.nick) == (set(), None)
     assert entity.model_fields_set == expected.model_fields_set == {"slug", "tags", "nick"}
     assert state_of(entity) == state_of(expected)
 
 
-def test_validators_know_that_they_are_given_what_was_stored() -> None:
+def test_validators_run_with_the_loading_context() -> None:
     contexts: list[Any] = []
 
     class Watched(Entity, table=Table("other"), pk="W#{slug}", sk="A"):
@@ -173,37 +183,35 @@ def test_validators_know_that_they_are_given_what_was_stored() -> None:
 
     item = stored(Watched(slug="a"))
     contexts.clear()
-    wire = json_reader_of(mapping_of(Watched).table, (Watched,), "GetItem")
-    assert wire is not None
-    assert wire.read(Body(encode_body({"Item": item})), NOW) is not None
+    parsed(mapping_of(Watched).table, (Watched,), "GetItem", {"Item": item})
     assert contexts == [LOADING]
 
 
-def test_an_error_that_is_no_misfit_is_left_to_happen_again_where_it_is_told() -> None:
+def test_a_reply_whose_validator_raises_another_error_is_left_to_the_codecs() -> None:
     def fail(value: str) -> str:
         raise StaleEntity(key=mapping_of(Shape), expected=value, found=None)  # type: ignore[arg-type]
 
     class Failing(Entity, table=Table("other"), pk="F#{slug}", sk="A"):
         slug: Annotated[str, AfterValidator(fail)]
 
-    wire = json_reader_of(mapping_of(Failing).table, (Failing,), "GetItem")
-    assert wire is not None
+    reader = json_reader_of(mapping_of(Failing).table, (Failing,), "GetItem")
+    assert reader is not None
     item = {"slug": {"S": "a"}, "_type": {"S": "Failing"}}
-    assert wire.read(Body(encode_body({"Item": item})), NOW) is None
+    assert reader.read(Body(encode_body({"Item": item})), NOW) is None
 
 
-def test_an_answer_that_is_no_bytes_any_more_is_left_to_the_codecs() -> None:
-    wire = json_reader_of(APP, (Shape,), "Query")
-    assert wire is not None
+def test_a_reply_that_is_parsed_already_or_malformed_is_left_to_the_codecs() -> None:
+    reader = json_reader_of(APP, (Shape,), "Query")
+    assert reader is not None
     answers: list[Mapping[str, Any]] = [
         {"Items": []},
         Body(b'{"Items":[{"a":{"S":"\\ud800"}}]}'),
         Body(b"[]"),
     ]
-    assert [wire.read(answer, NOW) for answer in answers] == [None, None, None]
+    assert [reader.read(answer, NOW) for answer in answers] == [None, None, None]
 
 
-def test_nothing_reads_a_table_whose_items_carry_no_type_or_only_classes_that_ask_too_much() -> None:
+def test_there_is_no_reader_without_a_type_attribute_or_a_class_with_a_json_schema() -> None:
     class Untyped(Entity, table=Table("other", type_attribute=None), pk="U#{slug}", sk="A"):
         slug: str
 
@@ -217,7 +225,7 @@ def test_nothing_reads_a_table_whose_items_carry_no_type_or_only_classes_that_as
         assert json_reader_of(mapping_of(entity).table, (entity,), "Query") is None
 
 
-def test_a_class_that_joins_a_table_later_is_read_from_then_on() -> None:
+def test_a_class_that_joins_a_table_later_is_read() -> None:
     table = Table("other")
 
     class Base(Entity, table=table, pk="B#{slug}", sk="A"):
@@ -228,32 +236,26 @@ def test_a_class_that_joins_a_table_later_is_read_from_then_on() -> None:
     class Derived(Base):
         more: str
 
-    wire = json_reader_of(table, (Base,), "Query")
-    assert wire is not None
-    body = Body(encode_body({"Items": [stored(Derived(slug="a", more="x"))]}))
-    reading = wire.read(body, NOW)
-    assert reading is not None
-    assert reading.found == [Derived(slug="a", more="x")]
+    derived = Derived(slug="a", more="x")
+    assert parsed(table, (Base,), "Query", {"Items": [stored(derived)]}).found == [derived]
 
 
-def test_a_batch_tells_whose_key_is_whose_in_binary_too() -> None:
+def test_the_heads_of_a_batch_have_the_key_of_each_item() -> None:
     table = Table("other", pk=BinaryKey("PK"), sk=None)
 
     class Blob(Entity, table=table, pk="{raw}"):
         raw: bytes
 
-    wire = json_reader_of(table, (Blob,), "BatchGetItem", ())
-    assert wire is not None
     items = [stored(Blob(raw=b"\xff")), stored(Blob(raw=b"a"))]
     left = {"other": {"Keys": [{"PK": {"B": b"c"}}]}}
-    reading = wire.read(Body(encode_body({"Responses": {"other": items}, "UnprocessedKeys": left})), NOW)
-    assert reading is not None
+    reply = {"Responses": {"other": items}, "UnprocessedKeys": left}
+    reading = parsed(table, (Blob,), "BatchGetItem", reply, names=())
     assert reading.found == [Blob(raw=b"\xff"), Blob(raw=b"a")]
     assert list(reading.heads) == [{"PK": {"B": b"\xff"}}, {"PK": {"B": b"a"}}]
     assert reading.rest == {"UnprocessedKeys": left}
 
 
-def test_a_copy_and_a_pickle_carry_the_item_and_a_pickle_no_page() -> None:
+def test_copies_and_pickles_keep_the_item_and_pickles_leave_out_the_page() -> None:
     big = stored(Audit(slug="x", seen=["x" * 50_000]))
     entity, other = read(stored(Shape(slug="a")), big).found
     state = Loaded(stored(Shape(slug="a")))
@@ -265,7 +267,7 @@ def test_a_copy_and_a_pickle_carry_the_item_and_a_pickle_no_page() -> None:
     assert state_of(other) == Loaded(big)
 
 
-def test_an_entity_lets_its_page_go_once_its_item_was_asked_for() -> None:
+def test_an_entity_releases_its_page_when_its_item_is_needed() -> None:
     entities = read(stored(Shape(slug="a")), stored(Shape(slug="b"))).found
     place = carried_by(entities[0])
     assert isinstance(place, LazyItem)
@@ -276,7 +278,7 @@ def test_an_entity_lets_its_page_go_once_its_item_was_asked_for() -> None:
     )
 
 
-def test_items_are_taken_apart_for_nobody_who_does_not_ask() -> None:
+def test_items_are_not_parsed_until_one_is_needed() -> None:
     entities = read(stored(Shape(slug="a"))).found
     before = carried_by(entities[0])
     assert (entities[0].slug, entities[0].model_dump(), entities == [Shape(slug="a")]) == (

@@ -1,4 +1,4 @@
-"""The wire road leads where the compiled decoder does, for any class and any item, in order or not."""
+"""The JSON reader gives the same entity as the codecs, for any class and any item, damaged or not."""
 
 from dataclasses import dataclass
 from typing import Annotated, Any, Final
@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from pydantic import Field, create_model
 
 from dynaorm import Attribute, Entity, Table
-from dynaorm.entity.json_reader.answer import JsonReader, is_entity, json_reader_of
+from dynaorm.entity.json_reader.answer import json_reader_of
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
+from dynaorm.entity.page import is_entity
 from dynaorm.entity.state import state_of
 from dynaorm.errors import DecodeError, InvalidValue
 from dynaorm.item.json_body import Body, encode_body
@@ -117,16 +118,16 @@ def compiled(mapping: EntityMapping, item: Item) -> Any:
 
 
 def read(mapping: EntityMapping, item: Item) -> tuple[Body, Any]:
-    """An answer with this item, and what the wire makes of it: an entity, the item, or None for the whole answer."""
+    """A reply with this item, and the reader's result: an entity, the item, or None for the whole reply."""
     body = Body(encode_body({"Items": [item], "Count": 1}))
-    wire: JsonReader | None = json_reader_of(mapping.table, (mapping.entity,), "Query")
-    reading = wire.read(body, None) if wire is not None else None
+    reader = json_reader_of(mapping.table, (mapping.entity,), "Query")
+    reading = reader.read(body, None) if reader is not None else None
     return body, reading.found[0] if reading is not None else None
 
 
 @calm
 @given(st.data())
-def test_an_entity_off_the_wire_is_the_one_its_codecs_would_have_made(data: st.DataObject) -> None:
+def test_an_entity_read_from_json_equals_the_one_that_the_codecs_give(data: st.DataObject) -> None:
     one = data.draw(declared())
     item = data.draw(stored_items(one))
     body, found = read(one.mapping, item)

@@ -1,7 +1,12 @@
-"""Core schemas, walked: every part is found and may be changed, and a validator is built of what was changed."""
+"""Core schemas: every node is found and can be changed, and a validator is built from the result."""
 
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import PurePosixPath
+from threading import Event
 from typing import Any, NotRequired
 
 import pytest
@@ -50,13 +55,13 @@ def test_every_class_in_a_schema_is_found() -> None:
     assert {one["cls"] for one in nodes(SCHEMA) if "cls" in one} >= {Everything, Leaf, Point, Plain}
 
 
-def test_what_is_no_part_of_a_schema_is_left_alone() -> None:
+def test_a_default_that_looks_like_a_schema_is_unchanged() -> None:
     schema = {"type": "default", "schema": {"type": "any"}, "default": {"type": "str"}}
     assert [one["type"] for one in nodes(schema)] == ["default", "any"]
     assert changed(schema, lambda node: {**node, "seen": True})["default"] == {"type": "str"}
 
 
-def test_values_called_by_their_names_are_validated_whatever_their_aliases() -> None:
+def test_values_by_field_name_are_validated_despite_aliases() -> None:
     leaf = {"size": 2}
     values = {
         "leaf": leaf,
@@ -75,15 +80,40 @@ def test_values_called_by_their_names_are_validated_whatever_their_aliases() -> 
     assert found.inner.leaf.size == 2
 
 
-def test_a_class_is_as_complete_as_before_when_a_validator_was_built_of_it() -> None:
-    validator_of(by_name(SCHEMA))
+def test_another_thread_sees_complete_classes_while_a_validator_is_built_of_them() -> None:
+    seen: set[bool] = set()
+    is_built = Event()
+
+    def watch() -> None:
+        while not is_built.is_set():
+            seen.update(vars(one)["__pydantic_complete__"] for one in (Everything, Leaf, Point))
+
+    with switching_often(), ThreadPoolExecutor(1) as threads:
+        watching = threads.submit(watch)
+        for _ in range(500):
+            validator_of(by_name(SCHEMA))
+        is_built.set()
+        watching.result()
+    assert seen == {True}
+
+
+def test_a_schema_that_is_not_valid_is_refused() -> None:
     with pytest.raises(SchemaError):
         validator_of({"type": "definitions", "schema": SCHEMA, "definitions": [{"type": "nothing"}]})
-    assert all(vars(one)["__pydantic_complete__"] for one in (Everything, Leaf, Point))
-    assert Everything.model_validate({"Leaf": {"Size": 1}}).leaf.size == 1
 
 
-def test_definitions_are_told_from_what_refers_to_them() -> None:
+@contextmanager
+def switching_often() -> Iterator[None]:
+    """Threads that take turns as often as Python allows."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(before)
+
+
+def test_definitions_are_separated_from_the_schema() -> None:
     schema, definitions = definitions_of(SCHEMA)
     assert schema["type"] != "definitions"
     assert any(one["cls"] is Everything for one in definitions.values() if "cls" in one)

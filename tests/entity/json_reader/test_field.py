@@ -1,4 +1,4 @@
-"""What pydantic reads of a field by itself, and what it gives to the field's codec."""
+"""Which fields pydantic reads itself, and which it leaves to the field's codec."""
 
 from datetime import datetime
 from decimal import Decimal
@@ -46,7 +46,7 @@ class Loose(BaseModel):
 
 
 def field(annotation: Any, default: Any = ..., config: ConfigDict | None = None) -> Any:
-    """The wire schema of a field of this type, stored as ``f``."""
+    """The JSON schema of a field of this type, stored as ``f``."""
     model: Any = create_model("Model", __config__=config, f=(annotation, default))
     schema, definitions = definitions_of(model.__pydantic_core_schema__)
     reader = FieldReader(definitions, schema.get("config", {}))
@@ -80,9 +80,7 @@ STRAIGHT: list[tuple[Any, Any, Any]] = [
 
 
 @pytest.mark.parametrize(("annotation", "stored", "value"), STRAIGHT)
-def test_what_pydantic_reads_as_codecs_do_it_reads_by_itself(
-    annotation: Any, stored: Any, value: Any
-) -> None:
+def test_pydantic_reads_simple_types_itself(annotation: Any, stored: Any, value: Any) -> None:
     made = field(annotation)
     (tag,) = stored
     assert made["validation_alias"] == [["f", tag]]
@@ -90,7 +88,7 @@ def test_what_pydantic_reads_as_codecs_do_it_reads_by_itself(
 
 
 @pytest.mark.parametrize(("annotation", "stored", "value"), STRAIGHT)
-def test_null_is_none_and_another_type_is_no_absence(annotation: Any, stored: Any, value: Any) -> None:
+def test_null_is_none_and_another_type_is_not_absence(annotation: Any, stored: Any, value: Any) -> None:
     made = field(annotation | None, None)
     assert [read(made, {"f": one})["f"] for one in (stored, {"NULL": True})] == [value, None]
     assert read(made, {}) == {"f": None}
@@ -112,7 +110,7 @@ CODED: list[tuple[Any, Any, Any]] = [
 
 
 @pytest.mark.parametrize(("annotation", "stored", "value"), CODED)
-def test_anything_else_is_given_to_its_codec_whole(annotation: Any, stored: Any, value: Any) -> None:
+def test_the_codec_reads_any_other_type(annotation: Any, stored: Any, value: Any) -> None:
     made = field(annotation)
     assert made["validation_alias"] == [["f"]] or made["validation_alias"] == [["f", "S"]]
     assert read(made, {"f": stored}) == {"f": value}
@@ -123,7 +121,7 @@ def test_a_time_is_read_from_its_text_unless_the_text_may_be_missing() -> None:
     assert field(datetime | None, None)["validation_alias"] == [["f"]]
 
 
-def test_a_model_that_any_map_would_fit_is_given_to_its_codec_where_it_may_be_absent() -> None:
+def test_the_codec_reads_a_model_without_required_fields_that_may_be_absent() -> None:
     assert field(Loose)["validation_alias"] == [["f", "M"]]
     made = field(Loose, Loose(city="x"))
     assert made["validation_alias"] == [["f"]]
@@ -138,13 +136,13 @@ def test_texts_of_a_model_that_changes_them_are_validated() -> None:
     )
 
 
-def test_a_default_that_is_validated_cannot_go_through_a_codec() -> None:
+def test_a_field_with_a_validated_default_cannot_be_read_by_its_codec() -> None:
     with pytest.raises(Undecided, match="its default is validated"):
         field(dict[str, int], {}, ConfigDict(validate_default=True))
     assert read(field(int, 5, ConfigDict(validate_default=True)), {}) == {"f": 5}
 
 
-def test_numbers_that_are_not_finite_are_refused_as_codecs_do() -> None:
+def test_numbers_that_are_not_finite_are_refused() -> None:
     for annotation in (float, Decimal):
         with pytest.raises(ValueError, match="finite"):
             read(field(annotation), {"f": {"N": "NaN"}})

@@ -33,7 +33,7 @@ class Ordinary(Entity, table=Table("app"), pk="O#{slug}", sk="A", str_strip_whit
 
 
 class Checked(Entity, table=Table("app"), pk="O#{slug}", sk="A"):
-    """Nothing of it can be absent, so that its validator has nothing to fill in."""
+    """No field can be absent, so that its validator has nothing to set."""
 
     slug: str
 
@@ -47,7 +47,7 @@ def test_a_class_of_fields_is_read_from_json(entity: type[Entity]) -> None:
     assert json_model(mapping_of(entity)) is not None
 
 
-class Asking(Entity, table=Table("app"), pk="O#{slug}", sk="A"):
+class TakingInfo(Entity, table=Table("app"), pk="O#{slug}", sk="A"):
     slug: str
 
     @field_validator("slug")
@@ -108,11 +108,13 @@ class Checking(Entity, table=Table("app"), pk="O#{slug}", sk="A", validate_defau
     tags: dict[str, int] = Field(default={})
 
 
-LEFT_TO_CODECS = [Asking, Before, Around, Filling, FillingLater, Keyed, Made, Checking]
+LEFT_TO_CODECS = [TakingInfo, Before, Around, Filling, FillingLater, Keyed, Made, Checking]
 
 
 @pytest.mark.parametrize("entity", LEFT_TO_CODECS)
-def test_a_class_that_could_tell_the_difference_is_left_to_its_codecs(entity: type[Entity]) -> None:
+def test_a_class_whose_validators_could_behave_differently_is_left_to_the_codecs(
+    entity: type[Entity],
+) -> None:
     assert json_model(mapping_of(entity)) is None
 
 
@@ -128,7 +130,7 @@ class Longer(Entity, table=Table("app", pk="slug", sk=None), pk="{slug}"):
     slug: Annotated[str, AfterValidator(lambda value: f"{value}!")]
 
 
-def test_a_key_is_looked_at_unless_it_is_a_text_that_nobody_changes() -> None:
+def test_the_key_is_checked_unless_it_is_a_string_that_no_validator_changes() -> None:
     assert [_needs_head(one) for one in (Own, Stripped, Longer, Checked)] == [False, True, True, True]
 
 
@@ -151,7 +153,7 @@ class Counting(Entity, table=Table("app"), pk="D#{slug}", sk="A"):
     number: int = Field(default_factory=lambda: 1)
 
 
-def test_defaults_that_are_always_the_same_are_known_before_an_item_lacks_them() -> None:
+def test_constant_defaults_are_known_in_advance() -> None:
     constant, made = json_model(mapping_of(Defaulting)), json_model(mapping_of(Counting))
     assert constant is not None
     assert made is not None

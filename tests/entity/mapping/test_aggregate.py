@@ -1,4 +1,4 @@
-"""An Aggregate is an attribute of the class, and no field; both classes know of it once they are declared."""
+"""Aggregates as both of their classes know them once they are declared."""
 
 from decimal import Decimal
 from typing import ClassVar
@@ -6,6 +6,7 @@ from typing import ClassVar
 import pytest
 
 from dynaorm import Aggregate, Entity, GlobalIndex, Index, NumberKey, Table
+from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.mapping.aggregate import AggregateMapping
 from dynaorm.entity.mapping.mapping import mapping_of
 
@@ -64,7 +65,7 @@ def test_a_mapping_says_what_is_kept_where_and_what_it_depends_on() -> None:
     assert mapping_of(Membership).derived_fields == {"team", "user_id", "hours"}
     assert mapping_of(group).maintained == {"members": "Membership.in_group", "hours": "Membership.in_group"}
     assert mapping_of(Membership).maintained == {}
-    assert table.is_counted
+    assert table.rules.is_counted
 
 
 def test_when_may_look_at_every_field() -> None:
@@ -97,8 +98,8 @@ def test_targets_may_live_in_another_table_and_have_several_sources() -> None:
         hours: Decimal
         worked = Aggregate(group, sum={"hours": "hours"})
 
-    assert groups.maintained == {"Group": {"members": "Membership.in_group", "hours": "Shift.worked"}}
-    assert (edges.maintained, edges.is_counted, groups.is_counted) == ({}, True, True)
+    assert groups.rules.maintained == {"Group": {"members": "Membership.in_group", "hours": "Shift.worked"}}
+    assert (edges.rules.maintained, edges.rules.is_counted, groups.rules.is_counted) == ({}, True, True)
 
 
 def test_subclasses_inherit_an_aggregate_on_both_sides() -> None:
@@ -153,7 +154,7 @@ def test_a_class_declared_again_takes_the_place_of_what_it_kept_before(again: bo
 
     declared(Aggregate(group, count="members"))
     declared(Aggregate(group, count="members") if again else None)
-    assert bool(table.maintained) is table.is_counted is bool(table.counted) is again
+    assert bool(table.rules.maintained) is table.rules.is_counted is bool(catalog_of(table).counted) is again
 
 
 def test_a_total_may_be_the_sort_key_of_an_index() -> None:

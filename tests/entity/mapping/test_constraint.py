@@ -1,4 +1,4 @@
-"""The keys of guard items: one canonical text per value, and never one text for two values."""
+"""The keys of guard items: one text per value, and different texts for different values."""
 
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta, timezone
@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dynaorm.entity.mapping.constraint import Constraint
-from dynaorm.entity.text.scalar import scalar_of
+from dynaorm.entity.text.of_type import scalar_of
 
 
 def constraint(*types: Any, name: str = "attr", normalize: Callable[[Any], Any] | None = None) -> Constraint:
@@ -60,9 +60,9 @@ def test_none_in_any_part_claims_nothing() -> None:
 
 
 def test_normalize_is_applied_to_the_last_field_and_never_to_none() -> None:
-    fold = constraint(str, str, normalize=str.casefold)
-    assert key(fold, "Tenant", "Straße") == "attr#Tenant#strasse"
-    assert key(fold, "Tenant", None) is None
+    folded = constraint(str, str, normalize=str.casefold)
+    assert key(folded, "Tenant", "Straße") == "attr#Tenant#strasse"
+    assert key(folded, "Tenant", None) is None
 
 
 def test_what_normalize_makes_none_of_is_not_claimed() -> None:

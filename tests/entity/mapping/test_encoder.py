@@ -1,4 +1,4 @@
-"""The encoder of a class: what it makes of values is what each field by itself makes of its own."""
+"""The encoder of a class gives the same attribute values as its fields, one by one."""
 
 from datetime import UTC, datetime
 from decimal import Decimal

@@ -1,4 +1,4 @@
-"""What of a field is stored, and what absence means when it is read."""
+"""How a field is stored, and what an absent attribute means."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What is stored of an entity, attribute by attribute, and how a stored item becomes an entity again."""
+"""From an entity to its item, attribute by attribute, and back."""
 
 import json
 from collections.abc import Iterator

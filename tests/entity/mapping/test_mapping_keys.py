@@ -1,4 +1,4 @@
-"""Keys of stored items: fields that live in them, items under keys of another make, and items of other classes."""
+"""Keys of stored items: fields stored in them, keys that differ from the fields, and items of other classes."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -160,7 +160,7 @@ def test_a_stored_key_that_its_template_renders_differently_is_refused_with_the_
     assert str(caught.value) == (
         "Cannot load Person from the item PK='PERSON#a%23b', SK='A':\n"
         "  - PK is 'PERSON#a%23b', but 'PERSON#{person_id}' renders 'PERSON#a%2523b'; "
-        "where the stored key is right, write {person_id:raw} in the template\n"
+        "if the stored key is right, write {person_id:raw} in the template\n"
         "Correct the item or the class; Session(on_decode_error=...) decides what reads do with such items"
     )
 

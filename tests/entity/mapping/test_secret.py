@@ -1,4 +1,4 @@
-"""An error about a secret says what is wrong with it, and not what it is."""
+"""An error about a secret has the problem, and never the value."""
 
 import pickle
 import traceback

@@ -1,4 +1,4 @@
-"""Values of a stored item are decoded when they are asked for, and not before."""
+"""Values of a stored item are decoded when they are first read."""
 
 from typing import Annotated
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dynaorm.entity.template.date_format import DateFormat, date_format
-from dynaorm.entity.text.scalar import scalar_of
-from dynaorm.entity.text.shape import may_meet
+from dynaorm.entity.text.shape import may_meet, pattern_of
+from tests.entity.scalars import scalar
 
 ZONES = st.integers(-23, 23).map(lambda hours: timezone(timedelta(hours=hours)))
 NAIVE = datetime(2024, 1, 1)  # noqa: DTZ001 - what is to be refused
@@ -22,9 +22,7 @@ VALUES: dict[type, st.SearchStrategy[Any]] = {
 
 
 def compiled(kind: type, text: str) -> DateFormat:
-    scalar = scalar_of(kind)
-    assert scalar is not None
-    return date_format(kind, text, scalar.to_text)
+    return date_format(kind, text, scalar(kind).to_text)
 
 
 @pytest.mark.parametrize("letter", "YmdjyGVuwUWHMSfI")
@@ -34,7 +32,7 @@ def test_every_directive_is_strftimes(letter: str, value: datetime) -> None:
     expected = value.astimezone(UTC).strftime(f"<%{letter}>")
     # glibc pads the year of %G no more than that of %Y, but from the year 1000 on that is the same.
     assert found.write(value) == expected
-    assert re.fullmatch(found.pattern, expected)
+    assert re.fullmatch(pattern_of(found.shape), expected)
     assert may_meet(found.shape, (expected,))
 
 
@@ -87,7 +85,7 @@ def test_a_value_of_another_type_is_refused() -> None:
         (datetime, "%Y%", "% does not write a fixed number of digits"),
         (date, "%H", "a date has no %H; use %Y %m"),
         (time, "%Y", "a time has no %Y; use %H %M"),
-        (datetime, "%%", "writes nothing of the value; use directives"),
+        (datetime, "%%", "has no directive; write one, such as"),
         (int, "%Y", "is for datetime, date and time, not for int; drop it"),
     ],
 )

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynaorm.entity.template.escape import ALWAYS, escaper, pattern, unescape
+from dynaorm.entity.template.escape import ALWAYS, escaped_pattern, escaper, unescape
 
 TEXTS = st.text(st.characters(codec="utf-8") | st.sampled_from("%#-^]\\é2F"))
 SPECIAL = st.frozensets(st.sampled_from("-^]\\é2F/ "), max_size=3).map(ALWAYS.union)
@@ -20,7 +20,7 @@ def test_an_escaped_text_comes_back(special: frozenset[str], text: str) -> None:
 @given(SPECIAL, TEXTS)
 def test_outside_of_escapes_no_special_character_is_left(special: frozenset[str], text: str) -> None:
     escaped = escaper(special)(text)
-    assert re.fullmatch(pattern(special), escaped)
+    assert re.fullmatch(escaped_pattern(special), escaped)
     assert not special & set(re.sub("%[0-9A-F]{2}", "", escaped))
 
 

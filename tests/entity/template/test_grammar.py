@@ -7,13 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dynaorm.entity.template.grammar import parse
-from dynaorm.entity.text.scalar import Scalar, scalar_of
+from tests.entity.scalars import scalars_of
 
-SCALARS: dict[str, Scalar] = {
-    name: scalar
-    for name, kind in {"user_id": str, "number": int, "at": datetime, "größe": int}.items()
-    if (scalar := scalar_of(kind)) is not None
-}
+SCALARS = scalars_of({"user_id": str, "number": int, "at": datetime, "größe": int})
 
 
 def parsed(text: str) -> tuple[list[str], list[tuple[str, str]]]:
@@ -70,15 +66,24 @@ def test_a_brace_is_never_part_of_a_literal(text: str) -> None:
         ("USER#{user_id!r}", "{user_id!r} is not understood; did you mean {user_id}?"),
         ("USER#{}", "{} is not understood; write {field} or {field:spec}"),
         ("USER#{0}", "{0} is not understood; write {field} or {field:spec}"),
-        ("USER#{user_id", "a '{' stands alone, and braces cannot be part of a key's text; write {field}"),
-        ("USER#user_id}", "a '}' stands alone, and braces cannot be part of a key's text; write {field}"),
-        ("{{user_id}}", "a '{' stands alone, and braces cannot be part of a key's text; write {field}"),
-        ("", "it is empty, which no key may be; write literal text, a {field}, or both"),
+        (
+            "USER#{user_id",
+            "a '{' is not part of a placeholder, and literal text cannot contain it; write {field}",
+        ),
+        (
+            "USER#user_id}",
+            "a '}' is not part of a placeholder, and literal text cannot contain it; write {field}",
+        ),
+        (
+            "{{user_id}}",
+            "a '{' is not part of a placeholder, and literal text cannot contain it; write {field}",
+        ),
+        ("", "it is empty, and a key cannot be; write literal text, a {field}, or both"),
         (
             "user_id",
-            "it is the constant 'user_id', and also the name of a field; write {user_id} for its value",
+            "it is the constant 'user_id', which is also the name of a field; write {user_id} for its value",
         ),
-        ("tags", "it is the constant 'tags', and also the name of a field; write {tags} for its value"),
+        ("tags", "it is the constant 'tags', which is also the name of a field; write {tags} for its value"),
         ("{number:uper}", "{number:uper} has an unknown spec 'uper'; did you mean 'upper'?"),
     ],
 )

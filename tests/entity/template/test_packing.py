@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dynaorm.entity.template.packing import PACKINGS
 from dynaorm.entity.text.ksuid import Ksuid, KsuidMs
-from dynaorm.entity.text.scalar import scalar_of
+from tests.entity.scalars import scalar
 
 RAW = st.binary(min_size=20, max_size=20)
 VALUES: dict[Any, st.SearchStrategy[Any]] = {
@@ -28,9 +28,8 @@ def test_every_packing_is_tested() -> None:
 @pytest.mark.parametrize("kind", VALUES)
 @given(data=st.data())
 def test_packed_texts_come_back_and_keep_their_order(kind: type, data: st.DataObject) -> None:
-    scalar, packing = scalar_of(kind), PACKINGS[kind]
-    assert scalar is not None
-    one, other = (scalar.to_text(data.draw(VALUES[kind])) for _ in range(2))
+    packing = PACKINGS[kind]
+    one, other = (scalar(kind).to_text(data.draw(VALUES[kind])) for _ in range(2))
     assert packing.unpack(packing.pack(one)) == one
     assert (one < other) == (packing.pack(one) < packing.pack(other))
 

@@ -1,34 +1,17 @@
 """Templates that would be ambiguous, out of order or of another type than their key are refused, with a remedy."""
 
 import re
-from datetime import date, datetime
-from decimal import Decimal
-from typing import Any
-from uuid import UUID
 
 import pytest
 
-from dynaorm.entity.template.rules import Kind
-from dynaorm.entity.template.template import TemplateError, compile_template
-from dynaorm.entity.text.scalar import scalar_of
-
-TYPES: dict[str, Any] = {
-    "name": str,
-    "city": str,
-    "number": int,
-    "price": Decimal,
-    "at": datetime,
-    "day": date,
-    "id": UUID,
-    "digest": bytes,
-    "done": bool,
-}
-SCALARS = {name: scalar for name, kind in TYPES.items() if (scalar := scalar_of(kind)) is not None}
+from dynaorm.entity.table import KeyKind
+from dynaorm.entity.template.template import TemplateError
+from tests.entity.template.fields import compiled
 
 
-def problems_of(text: str, kind: Kind = "S", *, sort: bool = True) -> tuple[str, ...]:
+def problems_of(text: str, kind: KeyKind = "S", *, sort: bool = True) -> tuple[str, ...]:
     try:
-        compile_template(text, SCALARS, kind=kind, sort=sort)
+        compiled(text, kind, sort=sort)
     except TemplateError as error:
         return error.problems
     return ()
@@ -93,41 +76,30 @@ def test_a_literal_that_cannot_be_mistaken_is_kept(text: str) -> None:
     assert problems_of(text) == ()
 
 
+ONE_FIELD = "a number key is one field and nothing else; write one, such as {created_at:epoch}"
+NUMBERS = "is text, and the key is a number; use an int, Decimal, date or datetime field"
+BINARY = "use a field of type bytes, UUID, Ksuid or str, without spec"
+
+
 @pytest.mark.parametrize(
     ("text", "kind", "remedy"),
     [
-        ("PROFILE", "N", "a number key is one field and nothing else; write one, such as {created_at:epoch}"),
-        (
-            "N#{number}",
-            "N",
-            "a number key is one field and nothing else; write one, such as {created_at:epoch}",
-        ),
-        (
-            "{number}#{number}",
-            "N",
-            "a number key is one field and nothing else; write one, such as {created_at:epoch}",
-        ),
-        ("{number:05d}", "N", "{number:05d} is a text, and the key is a number; write {number}"),
-        ("{at}", "N", "{at} is a text, and the key is a number; write {at:epoch}"),
-        ("{day:%Y}", "N", "{day:%Y} is a text, and the key is a number; write {day:epoch}"),
-        (
-            "{name}",
-            "N",
-            "{name} is a text, and the key is a number; use an int, Decimal, date or datetime field",
-        ),
-        (
-            "{done}",
-            "N",
-            "{done} is a text, and the key is a number; use an int, Decimal, date or datetime field",
-        ),
-        ("{number:shard8}", "N", "{number:shard8} is a text, and the key is a number; write {number}"),
+        ("PROFILE", "N", ONE_FIELD),
+        ("N#{number}", "N", ONE_FIELD),
+        ("{number}#{number}", "N", ONE_FIELD),
+        ("{number:05d}", "N", "{number:05d} is text, and the key is a number; write {number}"),
+        ("{at}", "N", "{at} is text, and the key is a number; write {at:epoch}"),
+        ("{day:%Y}", "N", "{day:%Y} is text, and the key is a number; write {day:epoch}"),
+        ("{name}", "N", f"{{name}} {NUMBERS}"),
+        ("{done}", "N", f"{{done}} {NUMBERS}"),
+        ("{number:shard8}", "N", "{number:shard8} is text, and the key is a number; write {number}"),
         ("PROFILE", "B", "a binary key is one field and nothing else; write one, such as {digest}"),
-        ("{at}", "B", "use a field of type bytes, UUID, Ksuid or str, without spec"),
-        ("{number}", "B", "use a field of type bytes, UUID, Ksuid or str, without spec"),
-        ("{name:upper}", "B", "use a field of type bytes, UUID, Ksuid or str, without spec"),
+        ("{at}", "B", BINARY),
+        ("{number}", "B", BINARY),
+        ("{name:upper}", "B", BINARY),
     ],
 )
-def test_number_and_binary_keys_are_one_bare_field(text: str, kind: Kind, remedy: str) -> None:
+def test_number_and_binary_keys_are_one_bare_field(text: str, kind: KeyKind, remedy: str) -> None:
     (problem,) = problems_of(text, kind)
     assert problem.endswith(remedy)
 

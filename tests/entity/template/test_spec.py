@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynaorm.entity.template.spec import Placeholder, SpecError, beginning, slot_of
-from dynaorm.entity.text.scalar import scalar_of
+from dynaorm.entity.template.spec import Placeholder, SpecError, beginning, placeholder_of
 from dynaorm.entity.text.shape import may_meet
+from tests.entity.scalars import scalar
 
 
 class Level(IntEnum):
@@ -30,9 +30,7 @@ class Day(Enum):
 
 
 def placeholder(kind: Any, spec: str) -> Placeholder:
-    scalar = scalar_of(kind)
-    assert scalar is not None
-    return slot_of("x", scalar, spec, f"{{x:{spec}}}")
+    return placeholder_of("x", scalar(kind), spec, f"{{x:{spec}}}")
 
 
 NOON = datetime(2018, 8, 29, 12, 0, 0, 999_999, tzinfo=UTC)
@@ -164,18 +162,18 @@ def test_a_value_that_does_not_fit_is_refused(kind: Any, spec: str, value: objec
         (int, "5d", "unknown spec '5d'; did you mean '05d'?"),
         (int, "zzz", "use one of upper, lower"),
         (str, "shard0", "did you mean 'shard8'?"),
-        (str, "upper:lower", "two specs that exclude each other; keep one"),
-        (str, "upper:upper", "two specs that exclude each other; keep one"),
-        (str, "upper:desc", "two specs that exclude each other; keep one"),
-        (int, "05d:raw", "two specs that exclude each other; keep one"),
-        (datetime, "desc:raw", "two specs that exclude each other; keep one"),
+        (str, "upper:lower", "specs that exclude each other; keep one"),
+        (str, "upper:upper", "specs that exclude each other; keep one"),
+        (str, "upper:desc", "specs that exclude each other; keep one"),
+        (int, "05d:raw", "specs that exclude each other; keep one"),
+        (datetime, "desc:raw", "specs that exclude each other; keep one"),
         (int, "desc", "write {x:08d:desc}"),
-        (str, "desc", "drop it, or query .descending()"),
-        (Day, "desc", "drop it, or query .descending()"),
-        (int, "upper", "the text of a int has no case to change; drop the spec"),
-        (UUID, "upper", "the text of a UUID has no case to change; drop the spec"),
+        (str, "desc", "drop it, and query with .descending()"),
+        (Day, "desc", "drop it, and query with .descending()"),
+        (int, "upper", "only text has a case, not an int; drop the spec"),
+        (UUID, "upper", "only text has a case, not a UUID; drop the spec"),
         (Decimal, "05d", "only an int can be padded"),
-        (int, "039d", "to 38 digits at most; drop the spec"),
+        (int, "039d", "to at most 38 digits; drop the spec"),
         (str, "epoch", "only a datetime or a date counts from the epoch; drop the spec"),
         (datetime, "%b", "{x:%b}: %b does not write a fixed number of digits; use %Y"),
         (datetime, "%Y:desc", "write {x:desc}"),
@@ -196,9 +194,9 @@ def test_the_beginning_of_a_text_changes_as_the_text_does() -> None:
 @pytest.mark.parametrize(
     ("kind", "spec", "text", "problem"),
     [
-        (datetime, "", "2018/08", "is the beginning of no text that {x:} renders"),
-        (int, "05d", "123456", "is the beginning of no text"),
-        (int, "05d", 12, "is 12, which is not the beginning of a text"),
+        (datetime, "", "2018/08", "does not begin any text that {x:} renders"),
+        (int, "05d", "123456", "does not begin any text"),
+        (int, "05d", 12, "is 12, not a str with the beginning of the text"),
     ],
 )
 def test_what_no_text_begins_with_is_refused(kind: Any, spec: str, text: object, problem: str) -> None:

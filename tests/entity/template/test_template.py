@@ -1,53 +1,21 @@
 """Templates render keys and match them back: what each spec, literal and value makes, literally."""
 
 import re
-from collections.abc import Set as AbstractSet
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from enum import Enum
 from typing import Any
 from uuid import UUID
 
 import pytest
 
-from dynaorm.entity.template.rules import Kind
-from dynaorm.entity.template.template import KeyTemplate, KeyValueError, TemplateError, compile_template
+from dynaorm.entity.template.template import KeyValueError
 from dynaorm.entity.text.ksuid import Ksuid
-from dynaorm.entity.text.scalar import Scalar, scalar_of
 from dynaorm.entity.text.shape import may_meet, shape_of_text
+from tests.entity.template.fields import Status, compiled
 
-
-class Status(Enum):
-    OPEN = "open"
-    ON_HOLD = "on-hold"
-
-
-FIELDS: dict[str, Any] = {
-    "user_id": str,
-    "name": str,
-    "country": str,
-    "state": str,
-    "city": str,
-    "number": int,
-    "price": Decimal,
-    "at": datetime,
-    "day": date,
-    "id": UUID,
-    "status": Status,
-    "done": bool,
-    "digest": bytes,
-    "ksuid": Ksuid,
-}
-SCALARS: dict[str, Scalar] = {
-    name: scalar for name, kind in FIELDS.items() if (scalar := scalar_of(kind)) is not None
-}
 NOON = datetime(2018, 8, 29, 12, 0, tzinfo=UTC)
 BOBBY = UUID("b201c1f2-238e-461f-88e6-0e606fbc3c51")
 KSUID = Ksuid.from_base62("1YnlHOfSSk3DhX4BR6lMAceAo1V")
-
-
-def compiled(text: str, kind: Kind = "S", *, sort: bool = False) -> KeyTemplate:
-    return compile_template(text, SCALARS, kind=kind, sort=sort)
 
 
 @pytest.mark.parametrize(
@@ -178,43 +146,6 @@ def test_a_key_that_is_never_rendered_matches_nothing(text: str, key: str) -> No
     assert compiled(text).match(key) is None
 
 
-@pytest.mark.parametrize(
-    ("text", "fields", "lossless"),
-    [
-        ("PROFILE", (), set()),
-        ("{user_id}#{number:05d}", ("user_id", "number"), {"user_id", "number"}),
-        ("{name:upper}#{name}", ("name",), {"name"}),
-        ("{name:upper}", ("name",), set()),
-        ("{at:%Y}#{number:shard8}", ("at", "number"), set()),
-        ("{name}#{user_id:raw}", ("name", "user_id"), {"name", "user_id"}),
-        ("{name}#{user_id:raw}#{city}", ("name", "user_id", "city"), {"name"}),
-        ("{user_id:raw}", ("user_id",), {"user_id"}),
-        ("{number:raw}#{name}", ("number", "name"), {"number", "name"}),
-    ],
-)
-def test_a_template_knows_its_fields_and_those_it_gives_back(
-    text: str, fields: tuple[str, ...], lossless: AbstractSet[str]
-) -> None:
-    template = compiled(text)
-    assert (template.fields, template.lossless) == (fields, lossless)
-
-
-@pytest.mark.parametrize(
-    ("text", "bare", "alone"),
-    [
-        ("{name}", "name", "name"),
-        ("{name:raw}", None, "name"),
-        ("{name:upper}", None, "name"),
-        ("USER#{name}", None, None),
-        ("{name}#", None, None),
-        ("PROFILE", None, None),
-        ("{name}#{city}", None, None),
-    ],
-)
-def test_a_bare_field_has_neither_literal_nor_spec(text: str, bare: str | None, alone: str | None) -> None:
-    assert (compiled(text).bare, compiled(text).alone) == (bare, alone)
-
-
 PLACES = "{country}#{state}#{city}"
 
 
@@ -252,8 +183,8 @@ def test_a_prefix_ends_with_the_literal_that_ends_its_level(
         ),
         ({"country": "US", "city": "X"}, None, "city", "comes after state"),
         ({"country": "US"}, ("city", "X"), "city", "is not the next field of"),
-        ({"country": "US"}, ("country", "X"), "country", "that is state"),
-        ({"country": "a", "state": "b", "city": "c"}, ("city", "X"), "city", "it is complete"),
+        ({"country": "US"}, ("country", "X"), "country", "give state"),
+        ({"country": "a", "state": "b", "city": "c"}, ("city", "X"), "city", "every field is given"),
     ],
 )
 def test_a_prefix_takes_its_fields_in_order(
@@ -265,12 +196,12 @@ def test_a_prefix_takes_its_fields_in_order(
 
 
 def test_a_beginning_that_no_text_has_is_refused() -> None:
-    with pytest.raises(KeyValueError, match="is the beginning of no text"):
+    with pytest.raises(KeyValueError, match="does not begin any text"):
         compiled("{user_id}#{at}").prefix({"user_id": "amsg"}, ("at", "29.08."))
 
 
 def test_a_number_has_no_beginning() -> None:
-    with pytest.raises(KeyValueError, match="are not strings and have no beginning"):
+    with pytest.raises(KeyValueError, match="are not strings; give the whole key"):
         compiled("{number}", "N").prefix({}, ("number", "1"))
 
 
@@ -289,22 +220,3 @@ def test_a_field_that_is_rendered_too_chooses_no_shard_when_it_is_missing() -> N
     assert template.renders({}) == ()
     assert template.renders({"name": "x"}) == (template.render({"name": "x"}),)
     assert compiled("{number}", "N").renders({"number": 1}) == ("1",)
-
-
-def test_an_upper_case_key_never_meets_a_lower_case_literal() -> None:
-    assert not may_meet(compiled("{name:upper}").shape, shape_of_text("email#"))
-    assert not may_meet(compiled("{name:casefold}").shape, shape_of_text("Email#"))
-    assert may_meet(compiled("{name}").shape, shape_of_text("email#"))
-    assert not may_meet(compiled("{name}-").shape, shape_of_text("email#"))
-
-
-def test_every_problem_of_a_template_is_raised_at_once() -> None:
-    with pytest.raises(TemplateError) as caught:
-        compiled("{usr_id}{name}{city}{number:upper}{number}", sort=True)
-    assert len(caught.value.problems) == 4
-    assert all("; " in problem for problem in caught.value.problems)
-
-
-def test_names_of_fields_without_a_text_are_told_from_names_of_no_field() -> None:
-    with pytest.raises(TemplateError, match="has no single text; use a field of type str"):
-        compile_template("{tags}", SCALARS, kind="S", sort=False, known=[*SCALARS, "tags"])

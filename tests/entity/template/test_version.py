@@ -6,21 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynaorm.entity.template.rules import Kind
-from dynaorm.entity.template.template import KeyTemplate, KeyValueError, TemplateError, compile_template
+from dynaorm.entity.table import KeyKind
+from dynaorm.entity.template.compile import compile_template
+from dynaorm.entity.template.template import KeyTemplate, TemplateError
 from dynaorm.entity.template.version import VersionTemplate, versioned
-from dynaorm.entity.text.scalar import scalar_of
 from dynaorm.entity.text.shape import may_meet, shape_of_text
+from tests.entity.scalars import scalars_of
 
-SCALARS = {
-    name: scalar
-    for name, kind in {"part": str, "number": int, "digest": bytes}.items()
-    if (scalar := scalar_of(kind)) is not None
-}
+SCALARS = scalars_of({"part": str, "digest": bytes})
 SK = "v{version}_{sk}"
 
 
-def inner(text: str, kind: Kind = "S") -> KeyTemplate:
+def inner(text: str, kind: KeyKind = "S") -> KeyTemplate:
     return compile_template(text, SCALARS, kind=kind, sort=True)
 
 
@@ -108,63 +105,35 @@ def test_ten_digits_are_kept_free_and_more_where_they_are_padded() -> None:
     assert versioned(SK, inner("Audit"), 20).reserve == 19
 
 
-def test_the_shape_is_that_of_all_versions_and_the_latest_shape_of_one() -> None:
+def test_the_shape_is_that_of_the_latest_copy_and_of_all_versions() -> None:
     template = versioned(SK, inner("Audit#{part}"))
     assert may_meet(template.shape, ("v12_Audit#x",))
     assert may_meet(template.shape, ("v0_Audit#x",))
-    assert may_meet(template.latest_shape, ("v0_Audit#x",))
-    assert not may_meet(template.latest_shape, ("v1_Audit#x",))
     assert not may_meet(template.shape, shape_of_text("Audit#"))
 
 
-@pytest.mark.parametrize(
-    ("values", "partial", "prefix"),
-    [({}, None, "v0_Audit#"), ({"part": "7"}, None, "v0_Audit#7#"), ({}, ("part", "#"), "v0_Audit#%23")],
-)
-def test_latest_copies_of_a_level_share_a_prefix(
-    values: dict[str, Any], partial: tuple[str, str] | None, prefix: str
-) -> None:
-    assert versioned(SK, inner("Audit#{part}#")).latest_prefix(values, partial) == prefix
-
-
-def test_a_template_without_fields_has_one_prefix() -> None:
-    template = versioned("v_{version}", None)
-    assert template.latest_prefix({}) == "v_0"
-    with pytest.raises(KeyValueError, match=r"is not in 'v_\{version\}'"):
-        template.latest_prefix({}, ("part", "x"))
+ONCE = "must occur exactly once; write v{version}_{sk}"
+BRACES = "write v{version}_{sk}, with version_padding= for zeros"
+BESIDE = "must not be next to {sk} or other digits; write v{version}_{sk}"
+PADDING = "is not between 0 and 38; choose a number of digits, such as 4"
 
 
 @pytest.mark.parametrize(
     ("text", "sort_key", "padding", "remedy"),
     [
-        ("v_{sk}", "Audit", 0, "{version} does not occur exactly once; write v{version}_{sk}"),
-        (
-            "v{version}_{version}_{sk}",
-            "Audit",
-            0,
-            "{version} does not occur exactly once; write v{version}_{sk}",
-        ),
-        ("v{version}", "Audit", 0, "does not occur exactly once; write v{version}_{sk}"),
-        ("v{version}_{sk}{sk}", "Audit", 0, "does not occur exactly once; write v{version}_{sk}"),
+        ("v_{sk}", "Audit", 0, f"{{version}} {ONCE}"),
+        ("v{version}_{version}_{sk}", "Audit", 0, f"{{version}} {ONCE}"),
+        ("v{version}", "Audit", 0, ONCE),
+        ("v{version}_{sk}{sk}", "Audit", 0, ONCE),
         ("v{version}_{sk}", None, 0, "which has no template; add sk=, or drop {sk}"),
-        ("v{version:03d}_{sk}", "Audit", 0, "write v{version}_{sk}, with version_padding= for zeros"),
-        ("v{version}_{sk}_{part}", "Audit", 0, "write v{version}_{sk}, with version_padding= for zeros"),
-        ("v{version}{sk}", "Audit", 0, "cannot be told from what stands beside them; write v{version}_{sk}"),
-        ("{sk}{version}", "Audit", 0, "cannot be told from what stands beside them; write v{version}_{sk}"),
-        (
-            "v1{version}_{sk}",
-            "Audit",
-            0,
-            "cannot be told from what stands beside them; write v{version}_{sk}",
-        ),
-        (
-            "v{version}0_{sk}",
-            "Audit",
-            0,
-            "cannot be told from what stands beside them; write v{version}_{sk}",
-        ),
-        (SK, "Audit", -1, "is not between 0 and 38; choose a number of digits, such as 4"),
-        (SK, "Audit", 39, "is not between 0 and 38; choose a number of digits, such as 4"),
+        ("v{version:03d}_{sk}", "Audit", 0, BRACES),
+        ("v{version}_{sk}_{part}", "Audit", 0, BRACES),
+        ("v{version}{sk}", "Audit", 0, BESIDE),
+        ("{sk}{version}", "Audit", 0, BESIDE),
+        ("v1{version}_{sk}", "Audit", 0, BESIDE),
+        ("v{version}0_{sk}", "Audit", 0, BESIDE),
+        (SK, "Audit", -1, PADDING),
+        (SK, "Audit", 39, PADDING),
     ],
 )
 def test_a_template_whose_versions_could_not_be_told_apart_is_refused(

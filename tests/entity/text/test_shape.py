@@ -1,12 +1,21 @@
 """Two shapes meet where one text is of both; checked against shapes small enough to list all their texts."""
 
+import re
 from itertools import product
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynaorm.entity.text.shape import ANYTHING, CharacterRun, Shape, digits, may_meet, shape_of_text
+from dynaorm.entity.text.shape import (
+    ANYTHING,
+    CharacterRun,
+    Shape,
+    digits,
+    may_meet,
+    pattern_of,
+    shape_of_text,
+)
 
 AB = frozenset("ab")
 PARTS = st.one_of(
@@ -39,6 +48,13 @@ def texts(shape: Shape) -> set[str]:
 @given(SHAPES, SHAPES)
 def test_shapes_meet_exactly_where_they_have_a_text_in_common(a: Shape, b: Shape) -> None:
     assert may_meet(a, b) == bool(texts(a) & texts(b))
+
+
+@given(SHAPES, st.text("abcd", max_size=4))
+def test_a_text_matches_the_pattern_of_a_shape_exactly_where_it_is_of_that_shape(
+    shape: Shape, text: str
+) -> None:
+    assert (re.fullmatch(pattern_of(shape), text) is not None) == (text in texts(shape))
 
 
 @given(SHAPES, SHAPES)

@@ -1,4 +1,4 @@
-"""Windows take no more than they are asked for, and the tally tells every failure."""
+"""Windows take no more than their size from an iterator, and the tally reports every failure."""
 
 from collections.abc import Iterator
 

@@ -1,11 +1,11 @@
-"""Loading in bulk: every item is stored or told, whatever DynamoDB leaves unprocessed, refuses or does not answer."""
+"""Loading in bulk: every entity is stored or reported, if items are unprocessed, refused or without an answer."""
 
 from collections.abc import Iterator
 from typing import Annotated, Any
 
 import pytest
 
-from dynaorm import Entity, Retry, Session, Table, Unique, inspect
+from dynaorm import Entity, Table, Unique, inspect
 from dynaorm.errors import (
     BulkError,
     InvalidValue,
@@ -18,17 +18,22 @@ from dynaorm.errors import (
     UsageError,
 )
 from dynaorm.flow.protocol.call import Call, NoAnswer, Refusal
-from dynaorm.item.value import Item
-from dynaorm.testing.clock import FakeClock
-from dynaorm.testing.scripted import Answer, ScriptedTransport
+from dynaorm.testing.scripted import Answer
+from tests.flow.bulk.events import (
+    DONE,
+    REFUSED,
+    SILENCE,
+    Event,
+    app,
+    events,
+    failures,
+    ids,
+    leaving,
+    opened,
+    puts,
+)
 
-app = Table("bulk-load-app")
 other = Table("bulk-load-other", sk=None)
-
-
-class Event(Entity, table=app, pk="EVENT#{event_id}", sk="E"):
-    event_id: int
-    text: str = ""
 
 
 class Mark(Entity, table=other, pk="MARK#{name}"):
@@ -42,47 +47,6 @@ class User(Entity, table=app, pk="USER#{user_id}", sk="U"):
 
 class Audit(Entity, table=app, pk="AUDIT#{audit_id}", sk="A", versioned=True):
     audit_id: str
-
-
-def puts(call: Call) -> list[Item]:
-    """The items of a request, of whatever table."""
-    assert call.operation == "BatchWriteItem"
-    found = [put["PutRequest"]["Item"] for each in call.request["RequestItems"].values() for put in each]
-    assert 1 <= len(found) <= 25
-    return found
-
-
-def ids(call: Call) -> list[int]:
-    return [int(item["event_id"]["N"]) for item in puts(call)]
-
-
-def leaving(*numbers: int) -> Answer:
-    """Everything is processed but these events."""
-
-    def answer(call: Call) -> dict[str, Any]:
-        ((table, requests),) = call.request["RequestItems"].items()
-        left = [one for one in requests if int(one["PutRequest"]["Item"]["event_id"]["N"]) in numbers]
-        return {"UnprocessedItems": {table: left} if left else {}}
-
-    return answer
-
-
-DONE = leaving()
-SILENCE = NoAnswer("timeout")
-REFUSED = Refusal("ValidationException", "what is wrong with an item")
-
-
-def opened(*answers: Answer, attempts: int = 3) -> tuple[Session, ScriptedTransport, FakeClock]:
-    transport, clock = ScriptedTransport(*answers), FakeClock(ids="id-")
-    return Session(transport=transport, clock=clock, retry=Retry(attempts=attempts)), transport, clock
-
-
-def events(count: int) -> list[Event]:
-    return [Event(event_id=number) for number in range(count)]
-
-
-def failures(error: BulkError) -> list[tuple[Any, type[Exception]]]:
-    return [(one, type(why)) for one, why in error.failures]
 
 
 # -- what is sent ------------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Loading in bulk without answers: what is not known is not claimed, and nothing is sent much later."""
+"""Loading in bulk without answers: entities are unsettled, and nothing is sent again much later."""
 
 from typing import Any
 
@@ -13,57 +13,25 @@ from dynaorm.item.value import Item
 from dynaorm.plan.plan import Plan
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.scripted import Answer, ScriptedTransport
+from tests.flow.bulk.events import (
+    DONE,
+    REFUSED,
+    SILENCE,
+    Event,
+    events,
+    failures,
+    ids,
+    leaving,
+    opened,
+    puts,
+)
 
-app = Table("unanswered-app")
 bare = Table("unanswered-bare", type_attribute=None, revision_attribute=None)
-
-
-class Event(Entity, table=app, pk="EVENT#{event_id}", sk="E"):
-    event_id: int
-    text: str = ""
 
 
 class Reading(Entity, table=bare, pk="R#{name}", sk="R"):
     name: str
     n: int = 0
-
-
-def puts(call: Call) -> list[Item]:
-    """The items of a request, of whatever table."""
-    return [put["PutRequest"]["Item"] for each in call.request["RequestItems"].values() for put in each]
-
-
-def ids(call: Call) -> list[int]:
-    return [int(item["event_id"]["N"]) for item in puts(call)]
-
-
-def leaving(*numbers: int) -> Answer:
-    """Everything is processed but these events."""
-
-    def answer(call: Call) -> dict[str, Any]:
-        ((table, requests),) = call.request["RequestItems"].items()
-        left = [one for one in requests if int(one["PutRequest"]["Item"]["event_id"]["N"]) in numbers]
-        return {"UnprocessedItems": {table: left} if left else {}}
-
-    return answer
-
-
-DONE = leaving()
-SILENCE = NoAnswer("timeout")
-REFUSED = Refusal("ValidationException", "what is wrong with an item")
-
-
-def opened(*answers: Answer, attempts: int = 3) -> tuple[Session, ScriptedTransport, FakeClock]:
-    transport, clock = ScriptedTransport(*answers), FakeClock(ids="id-")
-    return Session(transport=transport, clock=clock, retry=Retry(attempts=attempts)), transport, clock
-
-
-def events(count: int) -> list[Event]:
-    return [Event(event_id=number) for number in range(count)]
-
-
-def failures(error: BulkError) -> list[tuple[Any, type[Exception]]]:
-    return [(one, type(why)) for one, why in error.failures]
 
 
 def unknown(*entities: Any, then: Answer = SILENCE) -> tuple[OutcomeUnknown, ScriptedTransport]:

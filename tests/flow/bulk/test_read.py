@@ -1,4 +1,4 @@
-"""Reading many keys: 100 in a request, answers in the order of the keys, and what reads do not see is None."""
+"""Reading many keys: 100 in a request, entities in the order of the keys, and None for absent ones."""
 
 from datetime import datetime
 from typing import Annotated, Any

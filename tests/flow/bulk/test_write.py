@@ -1,4 +1,4 @@
-"""Saving and deleting many: every one is attempted by a plan of its own, a window at a time."""
+"""Saving and deleting many: each entity is attempted by a plan of its own, a window at a time."""
 
 from collections.abc import Callable, Iterator
 from typing import Annotated, Any
@@ -129,7 +129,7 @@ def test_one_of_unknown_outcome_can_be_resumed() -> None:
     assert one is many[1]
     assert isinstance(error, OutcomeUnknown)
     session = Session(transport=ScriptedTransport({}), clock=FakeClock())
-    assert session.resume(error.plan)  # type: ignore[arg-type]  # errors know no plans
+    assert session.resume(error.plan)
     assert inspect(many[1]).loaded
 
 

@@ -5,16 +5,20 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
+import pytest
+
+from dynaorm.flow.protocol.call import NoAnswer
 from dynaorm.transport.direct.async_connection import AsyncConnectionPool
 from dynaorm.transport.direct.connection import ConnectionPool
 from dynaorm.transport.direct.credentials import FixedCredentials
 from dynaorm.transport.direct.destination import Destination
 from dynaorm.transport.direct.http_answer import HttpAnswer
 from dynaorm.transport.direct.limits import Limits
-from dynaorm.transport.direct.proxy import proxy_of
 from dynaorm.transport.direct.route import Route, route_to
 from dynaorm.transport.direct.signed_request import SignedRequest, Signer
 from dynaorm.transport.endpoint import endpoint_of
+from dynaorm.transport.proxy import proxy_of
+from tests.transport.unruly import response
 
 KEYS = FixedCredentials("KEY", "secret")
 
@@ -62,3 +66,20 @@ def limits(**changed: Any) -> Limits:
 def request(body: bytes = b"{}") -> SignedRequest:
     """A signed request with this body."""
     return Signer(endpoint_of("http://localhost"), "us-east-1").sign("GetItem", body, KEYS, 1.7e9)
+
+
+CONTENT = {"Item": {"PK": {"S": "a" * 100}}}
+BODY = response(CONTENT).partition(b"\r\n\r\n")[2]
+ANOTHERS = response({"Item": {"PK": {"S": "another's"}}})
+
+
+def send(pool: Pool, body: bytes = b"{}") -> HttpAnswer:
+    """The answer to a request with this body."""
+    return pool.send(request(body))
+
+
+def silence(pool: Pool, body: bytes = b"{}") -> NoAnswer:
+    """Why a request with this body has none."""
+    with pytest.raises(NoAnswer) as caught:
+        send(pool, body)
+    return caught.value

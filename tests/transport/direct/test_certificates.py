@@ -1,6 +1,8 @@
 """Certificates are always verified, against those of the environment, the system or botocore."""
 
+import os
 import ssl
+from pathlib import Path
 
 import pytest
 
@@ -19,9 +21,21 @@ def test_certificates_and_host_names_are_verified() -> None:
     assert context.check_hostname
 
 
+@pytest.mark.parametrize("kind", ["nothing", "empty directory", "empty file"])
 def test_a_system_without_certificates_trusts_those_that_botocore_brings(
-    monkeypatch: pytest.MonkeyPatch,
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    nothing = ssl.get_default_verify_paths()._replace(cafile=None, capath=None)  # type: ignore[arg-type]
-    monkeypatch.setattr(ssl, "get_default_verify_paths", lambda: nothing)
+    empty = tmp_path / "empty.pem"
+    empty.touch()
+    cafile = {"empty file": str(empty)}.get(kind)
+    capath = {"empty directory": str(tmp_path)}.get(kind)
+    system = ssl.get_default_verify_paths()._replace(cafile=cafile, capath=capath)  # type: ignore[arg-type]  # None for none, says Python's documentation
+    monkeypatch.setattr(ssl, "get_default_verify_paths", lambda: system)
     assert ssl_context(None).cert_store_stats()["x509_ca"] > 50
+
+
+def test_a_system_with_certificates_is_trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "1d3472b9.0").touch()
+    monkeypatch.setenv("SSL_CERT_DIR", str(tmp_path))
+    monkeypatch.setenv("SSL_CERT_FILE", os.devnull)
+    assert ssl_context(None).cert_store_stats()["x509_ca"] == 0

@@ -4,9 +4,9 @@ import pytest
 
 from dynaorm.transport.direct.destination import Destination
 from dynaorm.transport.direct.http_answer import HttpAnswer
-from dynaorm.transport.direct.proxy import Proxy
 from dynaorm.transport.direct.route import Route, check_tunnel, route_to
 from dynaorm.transport.endpoint import endpoint_of
+from dynaorm.transport.proxy import Proxy
 from tests.transport.direct.pools import KEYS, request
 
 PROXY = Proxy("http://p:3128", "http", "p", 3128, "Basic QUJD")

@@ -165,7 +165,7 @@ def test_an_answer_lost_on_the_way_back_leaves_the_outcome_unknown_until_it_is_a
     ):
         session.save(dan)
     with Session(transport=transport, table_names=name) as session:
-        assert session.resume(unknown.value.plan)  # type: ignore[arg-type]  # errors know no plans
+        assert session.resume(unknown.value.plan)
         assert session.get(Person, person_id="4") == dan
     between.close()
 

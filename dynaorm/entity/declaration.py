@@ -1,0 +1,38 @@
+"""What ``Index`` and ``Aggregate`` have in common: a declaration in a class body that is not a field."""
+
+from collections.abc import Iterator
+from typing import Any, TypeVar
+
+from pydantic_core import CoreSchema, core_schema
+
+
+class Declaration(property):
+    """A class attribute, annotated as ``ClassVar`` or not at all.
+
+    It derives from ``property`` so that pydantic does not make it a field.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.attribute_name = ""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.attribute_name = name
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> CoreSchema:
+        # A field annotated with the declaration's own class gets this far; ``declare`` refuses it with a clear error.
+        return core_schema.any_schema()
+
+
+D = TypeVar("D", bound=Declaration)
+
+
+def declarations_of(entity: type, kind: type[D]) -> Iterator[tuple[str, D]]:
+    """The declarations of one kind in a class and its bases, by attribute name."""
+    seen: set[str] = set()
+    for base in entity.__mro__:
+        for name, value in vars(base).items():
+            if name not in seen and isinstance(value, kind):
+                yield name, value
+            seen.add(name)

@@ -1,0 +1,48 @@
+"""Document paths: what is stored at one, and what the field names in one stand for."""
+
+from collections.abc import Mapping
+from typing import Any, Literal, Protocol, TypeAlias
+
+from dynaorm.item.value import AttributeValue
+
+Path: TypeAlias = tuple[str | int, ...]
+"""A document path: a name, then names of map members and indexes of list elements."""
+
+Role: TypeAlias = Literal["value", "element", "text"]
+"""How a value relates to its path: it has the path's type, or the type of its elements, or is a piece of its text."""
+
+
+class Resolver(Protocol):
+    """Translates paths of field names and the values compared with them."""
+
+    def attribute(self, path: Path) -> Path:
+        """The path of attribute names."""
+
+    def encode(self, path: Path, value: object, *, role: Role) -> AttributeValue:
+        """A value as the path's attribute value."""
+
+
+def overlaps(left: Path, right: Path) -> bool:
+    """Whether one path leads to or through the other; DynamoDB refuses an update of both."""
+    shorter = min(len(left), len(right))
+    return left[:shorter] == right[:shorter]
+
+
+def dotted(path: Path) -> str:
+    """A path as messages show it: ``address.lines.0``."""
+    return ".".join(map(str, path))
+
+
+def value_at(item: Mapping[str, Any], path: Path) -> AttributeValue | None:
+    """What an item stores at a path; None for nothing."""
+    found: Any = {"M": item}
+    for step in path:
+        if isinstance(step, str):
+            found = found.get("M", {}).get(step)
+        else:
+            elements = found.get("L", ())
+            found = elements[step] if step < len(elements) else None
+        if found is None:
+            return None
+    value: AttributeValue = found
+    return value

@@ -1,0 +1,168 @@
+"""A change becomes actions: the main item's, and the version item's if a version is due."""
+
+from dynaorm.entity.mapping.mapping import DELETED
+from dynaorm.item.action import Action, ConditionCheck, Delete, Put, Update
+from dynaorm.item.condition import (
+    Attr,
+    Compare,
+    Condition,
+    all_of,
+    any_of_conditions,
+    equals,
+    exists,
+    missing,
+)
+from dynaorm.item.update import Change, Remove, SetTo
+from dynaorm.item.value import AttributeValue, Item, same
+from dynaorm.plan.item_change import (
+    ItemChange,
+    ItemCheck,
+    ItemDelete,
+    ItemEdit,
+    ItemInsert,
+    ItemUpdate,
+    StoredItem,
+)
+from dynaorm.plan.planned import Planned, Purpose
+from dynaorm.plan.unit_of_work import UnitOfWork
+from dynaorm.plan.versions import assign_version, version_item, version_key
+
+
+def build_actions(change: ItemChange, unit: UnitOfWork) -> list[Planned]:
+    """The main item's action, then the version item's."""
+    mapping, before = change.mapping, change.before
+    expected, expected_values = (None, None) if before is None else _expectation(change, before)
+    condition = _required(change, expected, expected_values, unit)
+    if change.condition is not None:
+        condition = all_of(condition, change.condition)
+    image, number = assign_version(change, unit)
+    action, purpose = _action(change, image, condition, unit)
+    has_revision = mapping.table.revision_attribute is not None
+    found_nothing = isinstance(change, ItemInsert) and change.found_nothing
+    main = Planned(
+        action,
+        purpose,
+        mapping,
+        change.key,
+        change.key,
+        None if before is None else before.item,
+        change.image if isinstance(change, ItemCheck) else image,
+        None,
+        None,
+        expected,
+        expected_values,
+        unit.write_id if has_revision and (image is not None or isinstance(change, ItemEdit)) else None,
+        change.condition is not None,
+        before is None and not isinstance(change, ItemInsert),
+        found_nothing if before is None else before.from_read,
+    )
+    if image is None or number is None:
+        return [main]
+    item = version_item(mapping, change.key, image, number)
+    version = Planned(
+        action=Put(main.action.table, item, missing(mapping.table.pk.name)),
+        purpose=Purpose.VERSION,
+        mapping=mapping,
+        entity_key=change.key,
+        item_key=version_key(mapping, change.key, number),
+        after=item,
+        number=number,
+    )
+    return [main, version]
+
+
+def _action(
+    change: ItemChange, image: Item | None, condition: Condition | None, unit: UnitOfWork
+) -> tuple[Action, Purpose]:
+    table, key = unit.table_name(change.mapping.table.name), change.key
+    if isinstance(change, ItemInsert) and image is not None:
+        return Put(table, image, condition), Purpose.INSERT if change.before is None else Purpose.REPLACE
+    if isinstance(change, ItemEdit):
+        changes, revision = change.edits, change.mapping.table.revision_attribute
+        if revision is not None:
+            changes = (*changes, SetTo((revision,), {"S": unit.write_id}))
+        return Update(table, key, changes, condition), Purpose.UPDATE
+    if isinstance(change, ItemCheck):
+        assert condition is not None  # a check requires at least that the item exists
+        return ConditionCheck(table, key, condition), Purpose.CHECK
+    if image is None:
+        return Delete(table, key, condition), Purpose.DELETE
+    if isinstance(change, ItemUpdate):
+        return Update(table, key, difference(change.before.item, image), condition), Purpose.UPDATE
+    return Put(table, image, condition), Purpose.BURY
+
+
+def difference(before: Item, after: Item) -> tuple[Change, ...]:
+    """The changes that lead from one image to another, attribute by attribute."""
+    changes: list[Change] = [
+        SetTo((name,), value)
+        for name, value in after.items()
+        if value != (stored := before.get(name)) and not same(value, stored)
+    ]
+    changes += [Remove((name,)) for name in before if name not in after]
+    return tuple(changes)
+
+
+def _expectation(
+    change: ItemChange, before: StoredItem
+) -> tuple[str | None, dict[str, AttributeValue | None] | None]:
+    """The revision that must be stored; without one, the attribute values that must be."""
+    revision = before.mapping.revision_of(before.item)
+    if revision is not None:
+        return revision, None
+    return None, {name: before.item.get(name) for name in _attributes_relied_on(change, before)}
+
+
+def _attributes_relied_on(change: ItemChange, before: StoredItem) -> list[str]:
+    """Without a revision: everything that changes, and everything a key, index, guard or version is made of."""
+    mapping = before.mapping
+    if isinstance(change, ItemCheck) or before.as_loaded:
+        found = {name for field in mapping.fields.values() for name in (field.attribute, *field.formerly)}
+        found |= set(before.item)
+    else:
+        changed = change.changed if isinstance(change, (ItemInsert, ItemUpdate)) else frozenset()
+        fields = [mapping.fields[name] for name in mapping.derived_fields | changed]
+        found = {field.attribute for field in fields if not field.in_key}
+        found |= {former for field in fields for former in field.formerly}
+        found |= {name for index in mapping.indexes.values() for name in index.made_up}
+        if isinstance(change, ItemInsert) or (
+            isinstance(change, ItemDelete) and change.mapping.versioning is not None
+        ):
+            found |= set(before.item)
+    if mapping.table.type_attribute is not None:
+        found.add(mapping.table.type_attribute)
+    return sorted(found - {key.name for key in mapping.table.keys})
+
+
+def _required(
+    change: ItemChange,
+    expected: str | None,
+    expected_values: dict[str, AttributeValue | None] | None,
+    unit: UnitOfWork,
+) -> Condition | None:
+    mapping = change.mapping if change.before is None else change.before.mapping
+    table = mapping.table
+    expires = mapping.expires.attribute if mapping.expires is not None else None
+    if isinstance(change, ItemInsert) and change.before is None:
+        absent = missing(table.pk.name)
+        return absent if expires is None else any_of_conditions(absent, _is(expires, "<=", unit))
+    if expected is not None and table.revision_attribute is not None:
+        return equals(table.revision_attribute, {"S": expected})
+    if expected_values is not None:
+        return all_of(
+            exists(table.pk.name),
+            *(
+                missing(name) if value is None else equals(name, value)
+                for name, value in expected_values.items()
+            ),
+        )
+    return all_of(
+        exists(table.pk.name),
+        equals(table.type_attribute, {"S": mapping.name}) if table.type_attribute is not None else None,
+        missing(DELETED) if mapping.versioning is not None and table.type_attribute is None else None,
+        None if expires is None else any_of_conditions(missing(expires), _is(expires, ">", unit)),
+    )
+
+
+def _is(expires: str, operator: str, unit: UnitOfWork) -> Condition:
+    return Compare(Attr((expires,)), operator, {"N": str(int(unit.now))})

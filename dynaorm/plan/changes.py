@@ -1,0 +1,268 @@
+"""Merged intents become changes: what happens to each item, given what has been read of it."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from dynaorm.entity.declare.catalog import stored_class
+from dynaorm.entity.key import stored_key
+from dynaorm.entity.mapping.mapping import EntityMapping
+from dynaorm.entity.resolve import FieldResolver
+from dynaorm.entity.state import Loaded
+from dynaorm.errors import AlreadyExists, ConditionFailed, EntityNotFound, StaleEntity
+from dynaorm.item.condition import all_of, paths_of, resolve
+from dynaorm.item.value import AttributeValue, Item, same
+from dynaorm.plan.edit import edited_image, needs_reading, stored_changes, touched
+from dynaorm.plan.image import advance, changes_of, new_image
+from dynaorm.plan.intent import Deletion, Edit, Move, Save, condition_of
+from dynaorm.plan.item_change import (
+    ItemChange,
+    ItemCheck,
+    ItemDelete,
+    ItemEdit,
+    ItemInsert,
+    ItemUpdate,
+    LoadedEntity,
+    StoredItem,
+)
+from dynaorm.plan.merge_intents import ItemIntents, ResolvedIntent
+from dynaorm.plan.reads import Reads
+from dynaorm.plan.unit_of_work import UnitOfWork
+
+_UNREAD: Any = object()
+
+
+def items_to_read(merged: Iterable[ItemIntents]) -> list[tuple[EntityMapping, Item]]:
+    """The items that must be read, consistently, before these intents can be planned."""
+    return [(one.mapping, one.key) for one in merged if _needs_reading(one)]
+
+
+def _needs_reading(one: ItemIntents) -> bool:
+    write, removal = one.write, one.removal
+    if write is not None and removal is None and isinstance(write.intent, Save):
+        return write.intent.overwrite
+    if write is not None and isinstance(write.intent, Edit) and write.state is None:
+        return needs_reading(one.mapping, write.intent.changes) or _names_renamed(one)
+    if removal is not None and isinstance(removal.intent, Deletion) and removal.state is None:
+        mapping = removal.mapping
+        has_derived = bool(mapping.constraints or mapping.aggregates) or mapping.versioning is not None
+        return write is not None or has_derived or _names_renamed(one)
+    if write is None and removal is None:
+        return all(check.state is None for check in one.checks) and _names_renamed(one)
+    if removal is not None and isinstance(removal.intent, Move):
+        return removal.state is not None and one.mapping.revision_of(removal.state.item) is None
+    return False
+
+
+def _names_renamed(one: ItemIntents) -> bool:
+    """Whether a condition names a field that may be stored under a former name."""
+    return any(
+        resolved.mapping.fields[str(path[0])].formerly
+        for resolved in one.intents
+        if (condition := condition_of(resolved.intent)) is not None
+        for path in paths_of(condition)
+        if path[0] in resolved.mapping.fields
+    )
+
+
+def change_of(one: ItemIntents, reads: Reads, unit: UnitOfWork) -> ItemChange | None:
+    """What happens to one item; None if nothing does.
+
+    Raises:
+        EntityNotFound, AlreadyExists, StaleEntity: what was read already forbids it.
+        UsageError: the intent cannot be planned.
+    """
+    read = reads.items.get(one.ident, _UNREAD) if reads.items else _UNREAD
+    if read is _UNREAD and one.checks:
+        read = _as_checked(one)
+    removed = _delete(one, one.removal, read, unit.now) if one.removal is not None else None
+    change: ItemChange | None = removed
+    if one.write is not None:
+        change = _write(one, one.write, removed, read, now=unit.now)
+    elif removed is None:
+        change = _check(one, read, unit.now)
+    if change is None:
+        return None
+    change = _with_conditions(one, change)
+    return _with_checks(one, change) if one.checks else change
+
+
+def _as_checked(one: ItemIntents) -> Any:
+    """The item that a check was loaded from, if the edit or deletion is by key: its class may be another one."""
+    by_key = one.removal if one.write is None else one.write
+    if by_key is not None and by_key.state is None and isinstance(by_key.intent, (Edit, Deletion)):
+        for check in one.checks:
+            if check.intent.condition is None and check.state is not None:
+                return check.state.item
+    return _UNREAD
+
+
+def _with_conditions(one: ItemIntents, change: ItemChange) -> ItemChange:
+    conditions = []
+    for resolved in one.intents:
+        if (given := condition_of(resolved.intent)) is not None:
+            before = None if change.before is None else change.before.item
+            conditions.append(resolve(given, FieldResolver(resolved.mapping, before)))
+    return change._replace(condition=all_of(*conditions)) if conditions else change
+
+
+def _with_checks(one: ItemIntents, change: ItemChange) -> ItemChange:
+    """The change, only if the item is as the objects that are checked were loaded."""
+    for check in one.checks:
+        if check.intent.condition is None:
+            if isinstance(change, ItemInsert) and change.before is None:
+                raise one.refuse("is inserted as new, and checked to be stored already")
+            # An edit by key knows its item if there is such a check.
+            if check.state is not None and not isinstance(change, ItemEdit):
+                before = _as_loaded(change, check.mapping, check.state.item)
+                change = change._replace(before=before)
+    return change
+
+
+def _as_loaded(
+    change: ItemInsert | ItemUpdate | ItemDelete | ItemCheck, mapping: EntityMapping, loaded: Item
+) -> StoredItem:
+    """The stored item, to be as it was loaded. Raises StaleEntity if it is known to be otherwise."""
+    before = change.before
+    if before is None:
+        return StoredItem(mapping, loaded, as_loaded=True)
+    expected, found = mapping.revision_of(loaded), mapping.revision_of(before.item)
+    if expected != found or (expected is None and not _is_same(loaded, before.item)):
+        raise StaleEntity(key=stored_key(mapping, change.key), expected=expected, found=found)
+    return before._replace(as_loaded=True)
+
+
+def _is_same(left: Item, right: Item) -> bool:
+    return all(same(left.get(name), right.get(name)) for name in {*left, *right})
+
+
+def _live(mapping: EntityMapping, key: Item, read: Item | None, now: float) -> StoredItem:
+    """The entity that was read by key. Raises EntityNotFound if no live one is there."""
+    if read is not None and not mapping.is_tombstone(read):
+        stored = stored_class(mapping, read)
+        if (
+            stored is not None
+            and issubclass(stored.entity, mapping.entity)
+            and not stored.is_expired(read, now)
+        ):
+            return StoredItem(stored, read, from_read=True)
+    raise EntityNotFound(key=stored_key(mapping, key))
+
+
+# -- checks and deletions ----------------------------------------------------------------------------------------------
+
+
+def _check(one: ItemIntents, read: Any, now: float) -> ItemCheck:
+    if read is _UNREAD:
+        return ItemCheck(one.mapping, one.key)
+    try:
+        stored = _live(one.mapping, one.key, read, now)
+    except EntityNotFound as absent:
+        raise ConditionFailed(key=absent.key) from absent
+    return ItemCheck(stored.mapping, one.key, stored)
+
+
+def _delete(one: ItemIntents, removal: ResolvedIntent[Deletion | Move], read: Any, now: float) -> ItemDelete:
+    intent, mapping, state = removal
+    if state is not None:
+        if isinstance(intent, Deletion):
+            return ItemDelete(mapping, one.key, StoredItem(mapping, state.item), intent.target)
+        if read is not _UNREAD and (read is None or not _is_same(state.item, read)):
+            raise StaleEntity(key=stored_key(mapping, one.key), expected=None, found=None)
+        # A moved entity is stored under its new key: the insert decides what the object becomes.
+        return ItemDelete(mapping, one.key, StoredItem(mapping, state.item))
+    if read is _UNREAD:
+        return ItemDelete(mapping, one.key)
+    stored = _live(mapping, one.key, read, now)
+    return ItemDelete(stored.mapping, one.key, stored)
+
+
+# -- writes ------------------------------------------------------------------------------------------------------------
+
+
+def _write(
+    one: ItemIntents,
+    write: ResolvedIntent[Save | Edit | Move],
+    removed: ItemDelete | None,
+    read: Any,
+    *,
+    now: float,
+) -> ItemChange | None:
+    intent, _, state = write
+    if isinstance(intent, Edit):
+        return _edit(one, intent, state, read, now=now)
+    if isinstance(intent, Move):
+        insert = _move(one, intent.entity, state)
+    elif state is not None and not intent.overwrite:
+        return _update(one, intent, state)
+    else:
+        # A deletion of the same unit of work removes what is stored: it does not stand in the way.
+        insert = _insert(one, intent, state, read if removed is None else _UNREAD, now=now)
+    if removed is None:
+        return insert
+    return insert._replace(before=removed.before, found_nothing=False, deleted=removed.entity)
+
+
+def _insert(one: ItemIntents, save: Save, state: Loaded | None, read: Any, *, now: float) -> ItemInsert:
+    mapping, values = one.mapping, vars(save.entity)
+    mapping.validate(values)
+    image = new_image(mapping, one.key, values)
+    insert = ItemInsert(mapping, one.key, image, save.entity, state, values if mapping.is_exact else None)
+    if read is _UNREAD or read is None or mapping.is_expired(read, now):
+        return insert._replace(found_nothing=True) if save.overwrite else insert
+    stored = None
+    if mapping.is_tombstone(read):
+        stored = mapping
+    elif save.overwrite:
+        stored = stored_class(mapping, read)
+    if stored is None:
+        raise AlreadyExists(key=stored_key(mapping, one.key), violations=())
+    return insert._replace(before=StoredItem(stored, read, from_read=True))
+
+
+def _update(one: ItemIntents, save: Save, state: Loaded) -> ItemUpdate | ItemCheck | None:
+    mapping, values = one.mapping, vars(save.entity)
+    changes = changes_of(mapping, values, state)
+    if not changes and save.condition is None and not one.checks:
+        return None
+    before, loaded = StoredItem(mapping, state.item), LoadedEntity(save.entity, state)
+    if not changes:
+        return ItemCheck(mapping, one.key, before, loaded)
+    changed = frozenset(changes)
+    mapping.validate(values, changed)
+    image = _advanced(mapping, values, state, changes)
+    return ItemUpdate(mapping, one.key, before, image, changed, loaded)
+
+
+def _move(one: ItemIntents, entity: Any, state: Loaded | None) -> ItemInsert:
+    mapping, values = one.mapping, vars(entity)
+    assert state is not None  # a move of a new entity has been refused
+    changes = changes_of(mapping, values, state)
+    mapping.validate(values, frozenset(changes))
+    image = {**_advanced(mapping, values, state, changes), **one.key}
+    return ItemInsert(mapping, one.key, image, entity, state)
+
+
+def _advanced(
+    mapping: EntityMapping, values: dict[str, Any], state: Loaded, changes: dict[str, AttributeValue | None]
+) -> dict[str, AttributeValue]:
+    in_keys = {name: values[name] for name in changes if mapping.fields[name].in_key}
+    return advance(mapping, state.item, changes, in_keys)
+
+
+def _edit(
+    one: ItemIntents, edit: Edit, state: Loaded | None, read: Any, *, now: float
+) -> ItemEdit | ItemUpdate | ItemCheck | None:
+    mapping = one.mapping
+    touched(mapping, edit.changes)
+    if state is None and read is _UNREAD:
+        return ItemEdit(mapping, one.key, stored_changes(mapping, edit.changes))
+    if state is None:
+        before, loaded = _live(mapping, one.key, read, now), None
+    else:
+        before, loaded = StoredItem(mapping, state.item), LoadedEntity(edit.target, state)
+    image, changed = edited_image(before.mapping, before.item, edit.changes)
+    if not _is_same(before.item, image):
+        return ItemUpdate(before.mapping, one.key, before, image, changed, loaded, is_edit=True)
+    if edit.condition is None and not one.checks:
+        return None
+    return ItemCheck(before.mapping, one.key, before, loaded, image, changed)

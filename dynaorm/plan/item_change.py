@@ -1,0 +1,159 @@
+"""What happens to one item: one of five changes, from which guards, versions and actions are derived.
+
+A change is a frozen value. Each phase of the compiler takes changes and returns new ones.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple, TypeAlias
+
+from dynaorm.entity.mapping.mapping import EntityMapping
+from dynaorm.entity.state import Loaded
+from dynaorm.item.condition import Condition
+from dynaorm.item.update import Change
+from dynaorm.item.value import AttributeValue, Item
+
+_NO_FIELDS: frozenset[str] = frozenset()
+
+
+class StoredItem(NamedTuple):
+    """An item that is believed to be stored: a live entity, or a tombstone.
+
+    Attributes:
+        mapping: its class, which may be another one of the family than the class that is written.
+        item: its attributes.
+        from_read: a read by the session found it; otherwise the caller's object was loaded from it.
+        as_loaded: the caller asked that the whole item is as it was loaded.
+    """
+
+    mapping: EntityMapping
+    item: Item
+    from_read: bool = False
+    as_loaded: bool = False
+
+
+class LoadedEntity(NamedTuple):
+    """An entity object of the caller's, and what it was loaded as."""
+
+    entity: Any
+    state: Loaded
+
+
+class ItemInsert(NamedTuple):
+    """The whole item is put, where nothing is stored or in place of what is.
+
+    Attributes:
+        mapping: the class of the new item.
+        key: its primary key.
+        image: the new item.
+        entity: the caller's object.
+        state: what the object was loaded as, if it is moved or overwrites.
+        values: the field values that ``image`` was encoded from, if reading them is as good as decoding it.
+        before: the stored item that is replaced; None: nothing is stored.
+        found_nothing: a read by the session found nothing to replace.
+        deleted: the caller's object that was deleted under the same key.
+        condition: the caller's condition, resolved.
+        changed: the totals that this unit of work adds to.
+        totals: the totals of ``image`` that differ from those of the caller's object.
+    """
+
+    mapping: EntityMapping
+    key: Item
+    image: dict[str, AttributeValue]
+    entity: Any
+    state: Loaded | None = None
+    values: Mapping[str, Any] | None = None
+    before: StoredItem | None = None
+    found_nothing: bool = False
+    deleted: Any = None
+    condition: Condition | None = None
+    changed: frozenset[str] = _NO_FIELDS
+    totals: frozenset[str] = _NO_FIELDS
+
+
+class ItemUpdate(NamedTuple):
+    """A stored item is changed, and it is known what it becomes.
+
+    Attributes:
+        mapping: the class of the item.
+        key: its primary key.
+        before: the stored item.
+        image: the item as it will be.
+        changed: the fields that change.
+        loaded: the caller's object; None if the item is named by its key.
+        is_edit: the change is a partial update: the caller's object gets the changed fields.
+        condition: the caller's condition, resolved.
+        totals: the totals of ``image`` that differ from those of the caller's object.
+    """
+
+    mapping: EntityMapping
+    key: Item
+    before: StoredItem
+    image: dict[str, AttributeValue]
+    changed: frozenset[str]
+    loaded: LoadedEntity | None = None
+    is_edit: bool = False
+    condition: Condition | None = None
+    totals: frozenset[str] = _NO_FIELDS
+
+
+class ItemEdit(NamedTuple):
+    """An item is changed by key, without knowing what is stored.
+
+    Attributes:
+        mapping: the class of the item.
+        key: its primary key.
+        edits: the changes, in stored names and attribute values.
+        condition: the caller's condition, resolved.
+    """
+
+    mapping: EntityMapping
+    key: Item
+    edits: tuple[Change, ...]
+    condition: Condition | None = None
+
+    @property
+    def before(self) -> None:
+        """Nothing is known of the stored item."""
+
+
+class ItemDelete(NamedTuple):
+    """An item is deleted; a versioned one is replaced by a tombstone.
+
+    Attributes:
+        mapping: the class of the item.
+        key: its primary key.
+        before: the stored item; None if it is not known.
+        entity: the caller's object; None if the item is named by its key, or moved.
+        condition: the caller's condition, resolved.
+    """
+
+    mapping: EntityMapping
+    key: Item
+    before: StoredItem | None = None
+    entity: Any = None
+    condition: Condition | None = None
+
+
+class ItemCheck(NamedTuple):
+    """Nothing is written, but the unit of work fails unless the item is as expected.
+
+    Attributes:
+        mapping: the class of the item.
+        key: its primary key.
+        before: the stored item; None if it is not known.
+        loaded: the caller's object that was saved or edited without a change.
+        image: what a partial update without effect makes of the item.
+        edited: the fields that this partial update names.
+        condition: the caller's condition, resolved.
+    """
+
+    mapping: EntityMapping
+    key: Item
+    before: StoredItem | None = None
+    loaded: LoadedEntity | None = None
+    image: dict[str, AttributeValue] | None = None
+    edited: frozenset[str] = _NO_FIELDS
+    condition: Condition | None = None
+
+
+ItemChange: TypeAlias = ItemInsert | ItemUpdate | ItemEdit | ItemDelete | ItemCheck

@@ -1,0 +1,219 @@
+"""Intents are resolved and merged: one ``ItemIntents`` per item.
+
+Rule 1. An item may be deleted and put back in one unit of work (delete and re-create, a swap of keys): this becomes
+        one Put under the condition of the deletion.
+Rule 2. One object saved twice is saved once. Edits of one item are combined if they change different attributes. A
+        check of an item that is also written becomes part of the write's condition.
+Rule 3. Any other pair of intents about one item is refused: the outcome would depend on the order of the calls.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from dynaorm.entity.key import Key, stored_key
+from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
+from dynaorm.entity.state import Loaded, state_of
+from dynaorm.errors import SameItemTwice, UsageError
+from dynaorm.item.condition import all_of
+from dynaorm.item.path import overlaps
+from dynaorm.item.update import Change
+from dynaorm.item.value import Item
+from dynaorm.plan.image import check_key_unchanged, writable_state
+from dynaorm.plan.intent import Check, Deletion, Edit, Intent, Move, Save, target_of_intent
+from dynaorm.plan.reads import Ident, ident_of
+
+T_co = TypeVar("T_co", covariant=True)
+
+
+class ResolvedIntent(NamedTuple, Generic[T_co]):
+    """An intent, with the class and the loaded state of what it names: both are looked up here, once.
+
+    Attributes:
+        intent: what the caller asked for.
+        mapping: the class of the entity or key that the intent names.
+        state: what the entity was loaded as; None for a new entity, and for a key.
+    """
+
+    intent: T_co
+    mapping: EntityMapping
+    state: Loaded | None
+
+
+class ItemIntents(NamedTuple):
+    """All intents about one item.
+
+    Intents about one item may name several classes of a family: the class of a loaded object, and its base class in a
+    key.
+
+    Attributes:
+        mapping: the class of what is written; if nothing is, of what is deleted or checked.
+        key: the primary key of the item.
+        removal: the intent that deletes the item.
+        write: the intent that writes it.
+        checks: the intents that check it.
+    """
+
+    mapping: EntityMapping
+    key: Item
+    removal: ResolvedIntent[Deletion | Move] | None = None
+    write: ResolvedIntent[Save | Edit | Move] | None = None
+    checks: tuple[ResolvedIntent[Check], ...] = ()
+
+    @property
+    def ident(self) -> Ident:
+        """The identity of the item."""
+        return ident_of(self.mapping.table, self.key)
+
+    @property
+    def intents(self) -> tuple[ResolvedIntent[Intent], ...]:
+        """The write, the removal, and the checks."""
+        write = () if self.write is None else (self.write,)
+        removal = () if self.removal is None else (self.removal,)
+        return (*write, *removal, *self.checks)
+
+    def refuse(self, problem: str) -> SameItemTwice:
+        return SameItemTwice(key=stored_key(self.mapping, self.key), problem=problem)
+
+
+def merge_intents(intents: Sequence[Intent], now: float) -> list[ItemIntents]:
+    """One ``ItemIntents`` per item, in the order in which items are first named.
+
+    Raises:
+        SameItemTwice: two intents about one item have no single net effect.
+        KeyChanged, StaleEntity, UsageError: an intent cannot be planned whatever is stored.
+    """
+    if len(intents) == 1:
+        return _resolved(intents[0], now)
+    merged: dict[Ident, ItemIntents] = {}
+    for intent in intents:
+        for one in _resolved(intent, now):
+            ident = one.ident
+            merged[ident] = _merged(merged[ident], one) if ident in merged else one
+    for one in merged.values():
+        _refuse_deleted_and_changed(one)
+    return [*merged.values()]
+
+
+def _resolved(intent: Intent, now: float) -> list[ItemIntents]:
+    """What an intent is about, as if there were no other: one item; two for a move."""
+    if isinstance(intent, Save):
+        return [_resolved_save(intent, now)]
+    if isinstance(intent, Move):
+        return _resolved_move(intent, now)
+    named = intent.target
+    if isinstance(named, Key):
+        mapping, state, key = _mapping_of_key(named), None, named.primary_key
+    else:
+        mapping = mapping_of(type(named))
+        state = writable_state(mapping, state_of(named), now)
+        key = mapping.key_of(state.item)
+    if isinstance(intent, Check):
+        return [ItemIntents(mapping, key, checks=(ResolvedIntent(intent, mapping, state),))]
+    if isinstance(intent, Deletion):
+        return [ItemIntents(mapping, key, removal=ResolvedIntent(intent, mapping, state))]
+    return [ItemIntents(mapping, key, write=ResolvedIntent(intent, mapping, state))]
+
+
+def _resolved_save(intent: Save, now: float) -> ItemIntents:
+    entity = intent.entity
+    mapping, state = mapping_of(type(entity)), state_of(entity)
+    if state is None or intent.overwrite:
+        key = mapping.primary_key(vars(entity))
+    else:
+        writable_state(mapping, state, now)
+        key = mapping.key_of(state.item)
+        check_key_unchanged(mapping, vars(entity), state)
+    return ItemIntents(mapping, key, None, ResolvedIntent(intent, mapping, state))
+
+
+def _resolved_move(intent: Move, now: float) -> list[ItemIntents]:
+    mapping = mapping_of(type(intent.entity))
+    if mapping.versioning is not None:
+        raise UsageError(
+            problem=f"{mapping.entity.__name__} keeps versions under its key, so it is not moved",
+            remedy="save detached(entity) as a new one, and delete the old one",
+        )
+    state = writable_state(mapping, state_of(intent.entity), now)
+    old, new = mapping.key_of(state.item), mapping.primary_key(vars(intent.entity))
+    if ident_of(mapping.table, old) == ident_of(mapping.table, new):
+        return [ItemIntents(mapping, old, write=ResolvedIntent(Save(intent.entity), mapping, state))]
+    return [
+        ItemIntents(mapping, old, removal=ResolvedIntent(intent, mapping, state)),
+        ItemIntents(mapping, new, write=ResolvedIntent(intent, mapping, state)),
+    ]
+
+
+def _mapping_of_key(key: Key[Any]) -> EntityMapping:
+    if key.entity is None:
+        raise UsageError(
+            problem=f"{key!r} is the key of no mapped class", remedy="name the class: Key(Class, ...)"
+        )
+    return mapping_of(key.entity)
+
+
+def _merged(one: ItemIntents, other: ItemIntents) -> ItemIntents:
+    """The intents of both about one item."""
+    if other.removal is not None:
+        mapping = other.mapping if one.write is None else one.mapping
+        one = one._replace(removal=_merged_removal(one, other.removal), mapping=mapping)
+    if other.write is not None:
+        one = one._replace(mapping=other.mapping)
+        one = one._replace(write=_merged_write(one, other.write))
+    return one._replace(checks=one.checks + other.checks)
+
+
+def _merged_removal(
+    one: ItemIntents, removal: ResolvedIntent[Deletion | Move]
+) -> ResolvedIntent[Deletion | Move]:
+    if one.removal is None:
+        return removal
+    first, second = one.removal.intent, removal.intent
+    if not _same_target(first, second):
+        raise one.refuse("is deleted twice, by two different objects")
+    if isinstance(first, Deletion) and isinstance(second, Deletion):
+        return removal._replace(intent=Deletion(first.target, all_of(first.condition, second.condition)))
+    if type(first) is not type(second):
+        raise one.refuse("is both deleted and moved")
+    return removal
+
+
+def _merged_write(
+    one: ItemIntents, write: ResolvedIntent[Save | Edit | Move]
+) -> ResolvedIntent[Save | Edit | Move]:
+    if one.write is None:
+        return write
+    first, second = one.write.intent, write.intent
+    if isinstance(first, Edit) and isinstance(second, Edit) and _same_target(first, second):
+        changes = _combined(one, first.changes, second.changes)
+        condition = all_of(first.condition, second.condition)
+        return write._replace(intent=Edit(first.target, changes, condition))
+    if isinstance(first, Save) and isinstance(second, Save) and first.entity is second.entity:
+        condition = all_of(first.condition, second.condition)
+        return write._replace(intent=Save(second.entity, condition, first.overwrite or second.overwrite))
+    if isinstance(first, Move) and isinstance(second, Move) and first.entity is second.entity:
+        return write
+    raise one.refuse("is written twice, and the outcome would depend on the order")
+
+
+def _combined(one: ItemIntents, first: tuple[Change, ...], second: tuple[Change, ...]) -> tuple[Change, ...]:
+    for change in first:
+        for other in second:
+            if overlaps(change.path, other.path):
+                raise one.refuse(f"has {'.'.join(map(str, other.path))} changed twice")
+    return first + second
+
+
+def _refuse_deleted_and_changed(one: ItemIntents) -> None:
+    if one.removal is None or one.write is None:
+        return
+    write = one.write.intent
+    inserts = isinstance(write, Move) or (
+        isinstance(write, Save) and (one.write.state is None or write.overwrite)
+    )
+    if not inserts or _same_target(one.removal.intent, write):
+        raise one.refuse("is both deleted and changed")
+
+
+def _same_target(left: Intent, right: Intent) -> bool:
+    one, other = target_of_intent(left), target_of_intent(right)
+    return one is other or (isinstance(one, Key) and one == other)

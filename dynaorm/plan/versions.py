@@ -1,0 +1,72 @@
+"""The bookkeeping attributes of a new image: its revision, its version number and time, and the version item."""
+
+from dynaorm.entity.mapping.mapping import DELETED, VERSION, VERSION_AT, EntityMapping
+from dynaorm.entity.template.version import Versioning
+from dynaorm.entity.text.scalar import datetime_text
+from dynaorm.item.value import AttributeValue, Item, same
+from dynaorm.plan.item_change import ItemChange, ItemDelete, ItemInsert, ItemUpdate, StoredItem
+from dynaorm.plan.unit_of_work import UnitOfWork
+
+
+def assign_version(
+    change: ItemChange, unit: UnitOfWork
+) -> tuple[dict[str, AttributeValue] | None, int | None]:
+    """The item as it will be stored, with its version and revision, and the number of the version if one is due.
+
+    The revision is the same for the whole unit of work. The item is None if none is left, or if it is not known.
+    """
+    mapping, number = change.mapping, None
+    versioning, revision = mapping.versioning, mapping.table.revision_attribute
+    if isinstance(change, (ItemInsert, ItemUpdate)):
+        image = {**change.image}
+        if versioning is not None and _is_due(change, versioning):
+            number = _number_of(mapping, change.before) + 1
+            image |= _stamp(number, unit)
+    elif isinstance(change, ItemDelete) and versioning is not None:
+        tombstone = _stamp(_number_of(mapping, change.before), unit)
+        image = {**change.key, **tombstone, DELETED: {"BOOL": True}}
+    else:
+        return None, None
+    if revision is not None:
+        image[revision] = {"S": unit.write_id}
+    return image, number
+
+
+def _stamp(number: int, unit: UnitOfWork) -> dict[str, AttributeValue]:
+    return {VERSION: {"N": str(number)}, VERSION_AT: {"S": datetime_text(unit.now)}}
+
+
+def _number_of(mapping: EntityMapping, before: StoredItem | None) -> int:
+    return 0 if before is None else mapping.version_of(before.item) or 0
+
+
+def _is_due(change: ItemInsert | ItemUpdate, versioning: Versioning) -> bool:
+    if isinstance(change, ItemInsert) or VERSION not in change.before.item:
+        return True
+    before, fields = change.before.item, change.mapping.fields
+    # A renamed attribute is no new content.
+    return any(
+        not same(fields[name].stored_in(before), change.image.get(fields[name].attribute))
+        for name in versioning.fields or fields
+    )
+
+
+def version_item(mapping: EntityMapping, key: Item, image: Item, number: int) -> dict[str, AttributeValue]:
+    """The item that keeps a version: the main one without type and index keys, or key and versioned fields alone."""
+    partial = mapping.versioning.fields if mapping.versioning is not None else None
+    if partial is None:
+        dropped = {name for index in mapping.indexes.values() for name in index.made_up}
+        dropped.add(mapping.table.type_attribute or "")
+        item = {name: value for name, value in image.items() if name not in dropped}
+    else:
+        wanted = {*key, VERSION, VERSION_AT, *(mapping.fields[name].attribute for name in partial)}
+        item = {name: value for name, value in image.items() if name in wanted}
+    return {**item, **version_key(mapping, key, number)}
+
+
+def version_key(mapping: EntityMapping, key: Item, number: int) -> dict[str, AttributeValue]:
+    """The primary key of a version, from that of the latest copy."""
+    assert mapping.versioning is not None and mapping.sort is not None
+    sort = mapping.sort.attribute
+    rewrapped = mapping.versioning.template.rewrap(key[sort.name][sort.kind], number)
+    return {**key, sort.name: {sort.kind: rewrapped}}

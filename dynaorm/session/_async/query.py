@@ -1,0 +1,92 @@
+# Generated from dynaorm/session/query.py by `make async`. Replacement that file, not this one.
+"""``AsyncQuery`` and ``AsyncCollection``: queries that are iterated page by page, or ended by a method."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any, Generic, Protocol, TypeVar
+
+from dynaorm.entity.key import Key
+from dynaorm.flow.protocol.call import Flow
+from dynaorm.flow.protocol.context import Context
+from dynaorm.flow.query import query as endings
+from dynaorm.query.key_query import keys_alone
+from dynaorm.query.query_spec import QuerySpec
+from dynaorm.query.results import Page, Results
+from dynaorm.session.chain import Chain
+
+E = TypeVar("E")
+S = TypeVar("S")
+T = TypeVar("T")
+
+
+class AsyncRunFlow(Protocol):
+    """Runs a flow to its end."""
+
+    async def __call__(self, flow: Flow[T], /) -> T: ...
+
+
+class AsyncQuery(Chain[E]):
+    """A query: immutable, lazy, and sent anew each time you iterate or end it.
+
+    ``async for ticket in session.query(Ticket, project="p1").ge(number=10): ...`` reads page by page as you iterate.
+
+    Raises (before anything is sent):
+        UsageError: the fields do not fit a key of the class. The message names an index that they fit, if there is one.
+        InvalidValue: a value cannot be part of the key.
+    """
+
+    def __init__(self, spec: QuerySpec, context: Context, run: AsyncRunFlow) -> None:
+        self._spec = spec
+        self._context = context
+        self._run = run
+
+    async def __aiter__(self) -> AsyncIterator[E]:
+        walk = endings.walk_of(self._spec, self._context)
+        while not walk.is_over:
+            for one in await self._run(walk.more()):
+                yield one
+
+    async def all(self) -> Results[E]:
+        """Return all entities in key order: a list with ``.requests`` and ``.read_units``."""
+        return await self._run(endings.all_of(self._spec, self._context))
+
+    async def first(self) -> E | None:
+        """Return the first entity, or None."""
+        return await self._run(endings.first_of(self._spec, self._context))
+
+    async def one(self) -> E:
+        """Return the only entity.
+
+        Raises:
+            EntityNotFound: there is none.
+            UsageError: there are several.
+        """
+        found: E = await self._run(endings.one_of(self._spec, self._context))
+        return found
+
+    async def count(self) -> int:
+        """Return the number of entities. Consumes the read capacity of all of them, but transfers no content."""
+        return await self._run(endings.count_of(self._spec, self._context))
+
+    async def page(self, size: int, /, *, after: str | None = None) -> Page[E]:
+        """Return the next ``size`` entities after a cursor, with the cursor for the following page.
+
+        Raises:
+            InvalidCursor: the cursor is damaged or belongs to another query; nothing was sent.
+        """
+        return await self._run(endings.page_of(self._spec, self._context, size, after))
+
+    def keys(self) -> AsyncQuery[Key[E]]:
+        """Return the same query for keys instead of entities. For an index, whole items are not fetched."""
+        return AsyncQuery(keys_alone(self._spec), self._context, self._run)
+
+
+class AsyncCollection(AsyncQuery[E], Generic[E, S]):
+    """A query over the entities of several classes in one item collection."""
+
+    async def split(self) -> S:
+        """Return all entities, as one list for each class, in the order of the classes."""
+        found: Any = endings.split(self._spec, await self.all())
+        result: S = found
+        return result

@@ -1,0 +1,704 @@
+# Generated from dynaorm/session/session.py by `make async`. Replacement that file, not this one.
+"""``AsyncSession``: loads, stores and queries entities."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar, overload
+
+from dynaorm.entity.index import IndexOf
+from dynaorm.entity.key import Key
+from dynaorm.entity.mapping.mapping import mapping_of
+from dynaorm.entity.table import Table
+from dynaorm.errors import Contention, DecodeError, SessionClosed, StaleEntity, UsageError
+from dynaorm.flow.bulk.limits import CONCURRENCY, Progress
+from dynaorm.flow.get import get, get_one
+from dynaorm.flow.protocol.call import AsyncTransport, Clock, Flow, Pause
+from dynaorm.flow.protocol.retry import DEFAULT_RETRY, WINDOW_SECONDS, Retry
+from dynaorm.flow.target import Target, target_of
+from dynaorm.late import late
+from dynaorm.session.drive_async import drive_async
+from dynaorm.session.settings import close_async_transport, context_of, default_async_transport
+from dynaorm.transport.logged import logged_async
+
+if TYPE_CHECKING:
+    from dynaorm.entity.version import Version
+    from dynaorm.flow import commit, history, lookup, provision, write
+    from dynaorm.flow import entity as verbs
+    from dynaorm.flow.bulk import load as bulk_load
+    from dynaorm.flow.bulk import read as bulk_read
+    from dynaorm.flow.bulk import write as bulk_write
+    from dynaorm.flow.integrity import repair, verify
+    from dynaorm.flow.integrity.finding import Finding
+    from dynaorm.flow.integrity.mend import Mended
+    from dynaorm.flow.integrity.verify import Verification
+    from dynaorm.item.condition import Condition
+    from dynaorm.item.update import Change
+    from dynaorm.plan import intent
+    from dynaorm.plan.plan import Plan
+    from dynaorm.query import query_spec
+    from dynaorm.session import transaction as block
+    from dynaorm.session._async import query as queries
+else:
+    late(
+        globals(),
+        block="dynaorm.session.transaction",
+        bulk_load="dynaorm.flow.bulk.load",
+        bulk_read="dynaorm.flow.bulk.read",
+        bulk_write="dynaorm.flow.bulk.write",
+        commit="dynaorm.flow.commit",
+        history="dynaorm.flow.history",
+        intent="dynaorm.plan.intent",
+        lookup="dynaorm.flow.lookup",
+        provision="dynaorm.flow.provision",
+        queries="dynaorm.session._async.query",
+        query_spec="dynaorm.query.query_spec",
+        repair="dynaorm.flow.integrity.repair",
+        verbs="dynaorm.flow.entity",
+        verify="dynaorm.flow.integrity.verify",
+        write="dynaorm.flow.write",
+    )
+
+A = TypeVar("A")
+B = TypeVar("B")
+C = TypeVar("C")
+D = TypeVar("D")
+E = TypeVar("E")
+T = TypeVar("T")
+
+Source: TypeAlias = type[E] | IndexOf[E]
+
+
+class AsyncSession:
+    """Loads and stores entities.
+
+    A session holds no entities. Threads may share a session, but not an entity.
+
+    Args:
+        region: the AWS region. Default: the region of the environment.
+        endpoint: the URL of another DynamoDB endpoint, for example ``http://127.0.0.1:8000``.
+        profile: a profile of the AWS configuration files.
+        transport: sends the requests. Default: pynamodb's Connection, one attempt per request.
+        table_names: the physical table names, as a mapping or a function of the declared names.
+        retry: how often and for how long to repeat requests after conflicts, throttling and missing answers.
+        consistent: make reads strongly consistent by default. Reads that a plan depends on always are.
+        on_decode_error: called with the ``DecodeError`` of each item in a list that does not fit its class, or whose
+            class is unknown; the list then leaves the item out. Without this handler, an item that does not fit its
+            class raises its error, and an item of an unknown class is left out.
+        cursor_secret: signs the cursors of pages, so that a client cannot forge one: at least 16 random bytes.
+        log_values: the logger ``dynaorm`` writes one line per attempt at level DEBUG; True adds the request and the
+            answer, with all their values.
+        clock: the source of time, randomness and waiting, for tests.
+
+    Raises:
+        UsageError: ``cursor_secret`` is not bytes, or too short.
+    """
+
+    def __init__(
+        self,
+        *,
+        region: str | None = None,
+        endpoint: str | None = None,
+        profile: str | None = None,
+        transport: AsyncTransport | None = None,
+        table_names: Mapping[str, str] | Callable[[str], str] | None = None,
+        retry: Retry = DEFAULT_RETRY,
+        consistent: bool = False,
+        on_decode_error: Callable[[DecodeError], object] | None = None,
+        cursor_secret: bytes | None = None,
+        log_values: bool = False,
+        clock: Clock | None = None,
+    ) -> None:
+        self._transport = transport or default_async_transport(region, endpoint, profile)
+        self._owns_transport = transport is None
+        self._context = context_of(
+            table_names,
+            retry,
+            consistent,
+            clock,
+            on_decode_error=on_decode_error,
+            cursor_secret=cursor_secret,
+        )
+        self._log_values = log_values
+        self._closed = False
+
+    # -- lifetime --------------------------------------------------------------------------------------------------
+
+    async def close(self) -> None:
+        """Close the session and its connections. A transport that you passed in stays open."""
+        self._closed = True
+        if self._owns_transport:
+            await close_async_transport(self._transport)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def _run(self, flow: Flow[T], /) -> T:
+        if self._closed:
+            raise SessionClosed
+        return await drive_async(flow, logged_async(self._transport, self._log_values), self._context.clock)
+
+    async def _write(self, verb: str, flow: Flow[T]) -> T:
+        block.refuse_inside(self, verb)
+        return await self._run(flow)
+
+    # -- tables ----------------------------------------------------------------------------------------------------
+
+    async def create_table(self, table: Table, /) -> None:
+        """Create a table and its guard table with on-demand billing, and wait until both are active.
+
+        An existing table is not changed. TTL is enabled if a class of the table declares ``ExpiresAt()``.
+
+        Raises:
+            UsageError: the table exists with other keys, or without a declared index.
+        """
+        await self._run(provision.create_table(table, self._context))
+
+    # -- reading one entity ----------------------------------------------------------------------------------------
+
+    @overload
+    async def get(self, target: type[E], /, **fields: Any) -> E | None: ...
+    @overload
+    async def get(
+        self,
+        target: Key[E],
+        /,
+        *,
+        version: int | None = None,
+        as_of: datetime | None = None,
+        consistent: bool | None = None,
+    ) -> E | None: ...
+    async def get(self, target: Any, /, **fields: Any) -> Any:
+        """Return the entity with a key, or None: ``get(User, user_id="u1")``.
+
+        To pass options, use a ``Key``: ``get(Key(Audit, equipment_id="1"), version=2)``. An entity read with
+        ``version=`` or ``as_of=`` is read-only.
+
+        Raises:
+            UnknownField, UsageError, InvalidValue: the arguments do not make a key.
+            DecodeError: the stored item does not fit the class.
+        """
+        return await self._run(get(target, fields, self._context))
+
+    @overload
+    async def get_one(self, target: type[E], /, **fields: Any) -> E: ...
+    @overload
+    async def get_one(
+        self,
+        target: Key[E],
+        /,
+        *,
+        version: int | None = None,
+        as_of: datetime | None = None,
+        consistent: bool | None = None,
+    ) -> E: ...
+    async def get_one(self, target: Any, /, **fields: Any) -> Any:
+        """Return the entity with a key, as ``get`` does.
+
+        Raises:
+            EntityNotFound: there is no entity with this key.
+            UnknownField, UsageError, InvalidValue, DecodeError: as for ``get``.
+        """
+        return await self._run(get_one(target, fields, self._context))
+
+    async def get_by(self, entity: type[E], /, **fields: Any) -> E | None:
+        """Return the entity that holds a unique value, or None: ``get_by(User, email="bobby@example.com")``.
+
+        Reads the guard item and then the entity, both strongly consistent. No index is needed.
+
+        Raises:
+            UsageError: the class has no unique constraint on exactly these fields.
+            OwnerUnknown: the guard item was written by hand and names no owner.
+        """
+        return await self._run(lookup.get_by(mapping_of(entity), fields, self._context))
+
+    @overload
+    async def exists(self, target: type[Any], /, **fields: Any) -> bool: ...
+    @overload
+    async def exists(self, target: Key[Any], /, *, consistent: bool | None = None) -> bool: ...
+    async def exists(self, target: Any, /, **fields: Any) -> bool:
+        """Return whether ``get`` finds an entity. Raises the same errors."""
+        return await self._run(get(target, fields, self._context)) is not None
+
+    async def refresh(self, entity: E, /) -> E:
+        """Read a loaded entity again, strongly consistent.
+
+        Updates the object in place and returns it; for a frozen class, returns a new object.
+
+        Raises:
+            EntityNotFound: the entity no longer exists.
+        """
+        found: E = await self._run(verbs.refresh(entity, self._context))
+        return found
+
+    # -- reading many entities -------------------------------------------------------------------------------------
+
+    def query(self, source: Source[E], /, **fields: Any) -> queries.AsyncQuery[E]:
+        """Build a query of a table or an index by key. Nothing is sent until you iterate it or call an ending.
+
+        ``query(Ticket, project="p1")`` queries a class, ``query(Ticket.by_status, status="open")`` one of its indexes.
+        Each keyword names a field of the key, with its value or ``any_of(...)`` several values. Every field of the
+        partition key is required. Fields of the sort key are optional, from the first on.
+
+        Raises:
+            UnknownField: a keyword is not a field of the class.
+        """
+        return queries.AsyncQuery(query_spec.queried(source, fields), self._context, self._run)
+
+    @overload
+    def collection(
+        self, first: Source[A], /, **fields: Any
+    ) -> queries.AsyncCollection[A, tuple[list[A]]]: ...
+    @overload
+    def collection(
+        self, first: Source[A], second: Source[B], /, **fields: Any
+    ) -> queries.AsyncCollection[A | B, tuple[list[A], list[B]]]: ...
+    @overload
+    def collection(
+        self, first: Source[A], second: Source[B], third: Source[C], /, **fields: Any
+    ) -> queries.AsyncCollection[A | B | C, tuple[list[A], list[B], list[C]]]: ...
+    @overload
+    def collection(
+        self, first: Source[A], second: Source[B], third: Source[C], fourth: Source[D], /, **fields: Any
+    ) -> queries.AsyncCollection[A | B | C | D, tuple[list[A], list[B], list[C], list[D]]]: ...
+    @overload
+    def collection(
+        self, first: Source[Any], /, *others: Source[Any], **fields: Any
+    ) -> queries.AsyncCollection[Any, tuple[list[Any], ...]]: ...
+    def collection(self, first: Any, /, *others: Any, **fields: Any) -> queries.AsyncCollection[Any, Any]:
+        """Build one query for the entities of several classes in one item collection.
+
+        Takes classes of one table whose partition keys have the same form, or their entries in one index. ``.split()``
+        returns one list for each class.
+
+        Raises:
+            UnknownField: a keyword is not a field of any of the classes.
+            UsageError: the classes do not share a table or an index.
+        """
+        return queries.AsyncCollection(
+            query_spec.collected((first, *others), fields), self._context, self._run
+        )
+
+    def scan(self, source: Source[E], /, *, segments: int = 1) -> queries.AsyncQuery[E]:
+        """Build a scan for every entity of a class, or of one of its indexes, in no particular order.
+
+        A scan reads the whole table or index. ``segments`` is the number of parts that are read at the same time
+        (Scan's ``TotalSegments``).
+        """
+        return queries.AsyncQuery(query_spec.scanned(source, segments), self._context, self._run)
+
+    @overload
+    async def get_many(
+        self, keys: Iterable[Key[E]], /, *, consistent: bool | None = None, concurrency: int = CONCURRENCY
+    ) -> list[E | None]: ...
+    @overload
+    async def get_many(
+        self, keys: Iterable[Key[Any]], /, *, consistent: bool | None = None, concurrency: int = CONCURRENCY
+    ) -> list[Any]: ...
+    async def get_many(
+        self, keys: Iterable[Key[Any]], /, *, consistent: bool | None = None, concurrency: int = CONCURRENCY
+    ) -> list[Any]:
+        """Return the entity with each key, in the order of the keys; None for a key without an entity.
+
+        Keys may belong to several classes and tables. A key given twice returns the same object twice. Each
+        BatchGetItem reads 100 keys; ``concurrency`` is the number of requests at a time.
+
+        Raises:
+            UsageError: one of the keys is not a ``Key``.
+            DecodeError: an item does not fit its class. If the session has ``on_decode_error``, the handler is called
+                and the list has None in place of the entity.
+        """
+        return await self._run(
+            bulk_read.get_many(keys, self._context, consistent=consistent, concurrency=concurrency)
+        )
+
+    # -- writing one entity ----------------------------------------------------------------------------------------
+
+    async def save(self, entity: E, /, *, condition: Condition | None = None, overwrite: bool = False) -> E:
+        """Insert a new entity, or write the changed fields of a loaded one, in one request. Returns the entity.
+
+        ``overwrite`` replaces any item with the same key, and keeps guards and versions correct.
+
+        Raises:
+            AlreadyExists, UniqueViolation: its key or a unique value is taken.
+            StaleEntity: another writer saved or deleted the entity since it was loaded.
+            ConditionFailed: your condition is false.
+            OutcomeUnknown: no answer came; see ``resume``.
+        """
+        saving = [intent.Save(entity, block.checked_condition(entity, condition), overwrite)]
+        await self._write("save", commit.commit(saving, self._context))
+        return entity
+
+    @overload
+    async def update(
+        self,
+        target: Key[E],
+        /,
+        *changes: Change | Mapping[str, Any],
+        condition: Condition | None = None,
+        exactly_once: bool = False,
+    ) -> E: ...
+    @overload
+    async def update(
+        self,
+        target: E,
+        /,
+        *changes: Change | Mapping[str, Any],
+        condition: Condition | None = None,
+        exactly_once: bool = False,
+    ) -> E: ...
+    async def update(
+        self,
+        target: Any,
+        /,
+        *changes: Change | Mapping[str, Any],
+        condition: Condition | None = None,
+        exactly_once: bool = False,
+    ) -> Any:
+        """Change some fields, and return the entity as it is stored now.
+
+        ``update(Key(User, user_id="u1"), F.visits.add(1))`` or ``update(user, {"full_name": "B"})``. Sends one
+        UpdateItem without a read, unless the change affects a key, a constraint, a version or the expiry. A loaded
+        entity is updated only if its revision is unchanged; the object is updated in place unless its class is frozen.
+        ``exactly_once`` sends a transaction with a token, so that a request without an answer can be repeated safely.
+
+        Raises:
+            EntityNotFound: there is no entity with this key.
+            StaleEntity: another writer saved or deleted the loaded entity.
+            ConditionFailed: your condition is false.
+            OutcomeUnknown: no answer came, and the stored item does not show the update; or the update was made
+                (``exactly_once``) and cannot be read back. ``error.problem`` says which.
+        """
+        edit = verbs.edit_of(target, changes, block.checked_condition(target, condition))
+        return await self._write("update", verbs.update(edit, self._context, exactly_once=exactly_once))
+
+    async def move(self, entity: E, /) -> E:
+        """Store a loaded entity under the primary key that its fields now give, in one transaction with its guards.
+
+        Raises:
+            AlreadyExists: another entity has the new key.
+            StaleEntity: another writer saved or deleted the entity since it was loaded.
+        """
+        await self._write("move", commit.commit([intent.Move(entity)], self._context))
+        return entity
+
+    async def delete(
+        self, target: Key[Any] | Any, /, *, condition: Condition | None = None, exactly_once: bool = False
+    ) -> None:
+        """Delete a loaded entity, or the entity with a key, and release its unique values.
+
+        Raises:
+            EntityNotFound: there is no entity with this key.
+            StaleEntity: another writer saved or deleted the loaded entity.
+            ConditionFailed: your condition is false.
+            UsageError: the entity is new.
+        """
+        removal = intent.Deletion(target, block.checked_condition(target, condition))
+        await self._write("delete", commit.commit([removal], self._context, exactly_once=exactly_once))
+
+    # -- writing many entities -------------------------------------------------------------------------------------
+    # These methods take entities from an iterator in windows of some hundred. The next window begins after the last one
+    # is done.
+
+    async def save_many(
+        self, entities: Iterable[E], /, *, concurrency: int = CONCURRENCY, progress: Progress | None = None
+    ) -> list[E]:
+        """Save each entity as ``save`` does, with a request of its own, and return the entities.
+
+        Not atomic: every entity is attempted, and those that succeed stay saved. An object given twice is saved once.
+        Two objects with the same key are two saves, and one of them fails.
+
+        ``concurrency`` is the number of requests at a time. ``progress(done, total)`` is called in your thread after
+        each window of some hundred entities; ``total`` is None if ``entities`` has no length.
+
+        Raises:
+            BulkError: some entities failed. ``.failures`` has each of them with its error.
+        """
+        flow = bulk_write.save_many(entities, self._context, concurrency=concurrency, progress=progress)
+        return await self._write("save_many", flow)
+
+    async def delete_many(
+        self,
+        targets: Iterable[Key[Any] | Any],
+        /,
+        *,
+        concurrency: int = CONCURRENCY,
+        progress: Progress | None = None,
+    ) -> None:
+        """Delete each loaded entity, or the entity with each key, as ``delete`` does, with a request of its own.
+
+        Not atomic: every entity is attempted, and those that succeed stay deleted. ``concurrency`` and ``progress``
+        are those of ``save_many``.
+
+        Raises:
+            BulkError: some entities failed. ``.failures`` has each entity or key with its error.
+        """
+        flow = bulk_write.delete_many(targets, self._context, concurrency=concurrency, progress=progress)
+        await self._write("delete_many", flow)
+
+    async def bulk_load(
+        self, entities: Iterable[Any], /, *, concurrency: int = CONCURRENCY, progress: Progress | None = None
+    ) -> int:
+        """Store each entity as it is, replacing any item with the same key, and return how many were stored.
+
+        The fastest way to load many entities: each BatchWriteItem stores 25. Nothing is compared with the stored
+        items: of two entities with the same key, the last one stays. ``concurrency`` and ``progress`` are those of
+        ``save_many``.
+
+        Raises:
+            UsageError: a class has unique values or versions: use ``save_many``. Nothing was sent; for an iterator,
+                earlier windows were.
+            BulkError: some entities failed, the others are stored. ``.failures`` has each of them with its error.
+            TableNotFound: the table does not exist; the remaining entities were not sent.
+        """
+        flow = bulk_load.bulk_load(entities, self._context, concurrency=concurrency, progress=progress)
+        return await self._write("bulk_load", flow)
+
+    # -- transactions ----------------------------------------------------------------------------------------------
+
+    @asynccontextmanager
+    async def transaction(self, token: str | None = None) -> AsyncIterator[block.Transaction]:
+        """Open a block whose writes are sent as one TransactWriteItems at its end, all or nothing.
+
+        If the block raises, nothing is sent. With a ``token`` of your own (1 to 36 characters), an equal block is
+        applied only once within ten minutes, even if another process runs it again. Blocks are equal if you give the
+        same changes; stored values do not matter. A repeated block that only deletes may raise EntityNotFound,
+        because nothing stored shows that it was applied.
+
+        Raises:
+            PlanTooLarge: the block needs more than 100 actions or 4 MB; nothing was sent.
+            SameItemTwice, UniqueViolation, StaleEntity, ...: as for the single writes.
+            TokenReused: the token was used with other changes.
+        """
+        tx = block.Transaction()
+        async with self._block(tx, token):
+            yield tx
+        block.run_hooks(tx.hooks)
+
+    @asynccontextmanager
+    async def _block(self, tx: block.Transaction, token: str | None) -> AsyncIterator[None]:
+        mark = block.opened(self)
+        try:
+            yield
+        finally:
+            block.closed(mark)
+            intents = tx.end()
+        await self._run(commit.commit(intents, self._context, token))
+
+    async def run(self, work: block.AsyncWork[T], /, *, attempts: int = 5) -> T:
+        """Call ``work(tx)`` in a new transaction, again after StaleEntity or Contention, and return its result.
+
+        Load the entities that you change inside ``work``: entities from an earlier attempt are stale.
+
+        Raises:
+            StaleEntity, Contention: the last attempt failed.
+            UsageError: ``attempts`` is less than 1.
+        """
+        pauses = self._context.retry.pauses(self._context.clock)
+        for attempt in range(1, attempts + 1):
+            tx = block.Transaction()
+            try:
+                async with self._block(tx, None):
+                    result = await work(tx)
+            except (StaleEntity, Contention):
+                pause = next(pauses, None)
+                if attempt == attempts or pause is None:
+                    raise
+                await self._run(_waiting(pause))
+            else:
+                # Outside of try: an error of a hook comes after the commit and must not cause a second commit.
+                block.run_hooks(tx.hooks)
+                return result
+        raise UsageError(problem=f"run(attempts={attempts}) makes no attempt", remedy="give 1 or more")
+
+    def plan(self, entity: Any, /, *, condition: Condition | None = None) -> Plan:
+        """Return the plan of ``save(entity)``: its actions and the reason for each. No request is sent."""
+        saving = [intent.Save(entity, block.checked_condition(entity, condition))]
+        return commit.planned(saving, self._context)
+
+    async def resume(self, plan: object, /) -> bool:
+        """Find out whether the ``plan`` of an OutcomeUnknown was applied. Returns True if it is in effect.
+
+        Within nine minutes of its creation, the plan is sent again with the same token and bytes. After that, the
+        outcome is found out by reading.
+
+        Raises:
+            UsageError: ``plan`` is not a plan.
+            StoreError: DynamoDB refuses the plan now; nothing was written.
+            OutcomeUnknown: there is still no answer.
+        """
+        return await self._write("resume", write.resume(plan, self._context, WINDOW_SECONDS))
+
+    # -- versions --------------------------------------------------------------------------------------------------
+
+    @overload
+    def history(self, target: Key[E], /) -> AsyncIterator[Version[E]]: ...
+    @overload
+    def history(self, target: E, /) -> AsyncIterator[Version[E]]: ...
+    def history(self, target: Any, /) -> AsyncIterator[Version[Any]]:
+        """Iterate over the versions of an entity, newest first. Pages of 100 versions are read as you iterate.
+
+        Raises:
+            NotVersioned: the class keeps no versions.
+        """
+        named = target_of(target)
+        history.check_versioned(named.mapping)
+        return self._history(named)
+
+    async def _history(self, target: Target) -> AsyncIterator[Version[Any]]:
+        copy = await self._run(history.latest(target, self._context))
+        if copy is None:
+            return
+        target, upper = target.as_stored(copy), history.newest(target, copy)
+        while upper > 0:
+            versions, upper = await self._run(history.page(target, upper, self._context))
+            for one in versions:
+                yield one
+
+    async def diff(self, target: Key[Any] | Any, first: int, second: int, /) -> dict[str, tuple[Any, Any]]:
+        """Return the fields that differ between two versions: name to (value in the first, value in the second).
+
+        Raises:
+            NotVersioned: the class keeps no versions.
+            EntityNotFound: one of the versions does not exist.
+        """
+        return await self._run(verbs.diff(target, first, second, self._context))
+
+    @overload
+    async def restore(self, target: Key[E], /, *, version: int) -> E: ...
+    @overload
+    async def restore(self, target: E, /, *, version: int) -> E: ...
+    async def restore(self, target: Any, /, *, version: int) -> Any:
+        """Save the values of an old version as a new version. A deleted entity can be restored, too.
+
+        Raises:
+            EntityNotFound: the version does not exist.
+            UniqueViolation: another entity holds a unique value of that version now.
+        """
+        return await self._write("restore", verbs.restore(target, version, self._context))
+
+    async def prune(
+        self, target: Key[Any] | Any, /, *, keep: int | None = None, older_than: datetime | None = None
+    ) -> int:
+        """Delete all versions but the newest ``keep``, or those ``older_than`` a time; return how many were deleted.
+
+        The newest version always stays. An interrupted call can be repeated.
+
+        Raises:
+            UsageError: not exactly one of ``keep`` and ``older_than`` is given.
+            EntityNotFound: the entity was never stored.
+        """
+        flow = history.prune(target_of(target), self._context, keep=keep, older_than=older_than)
+        return await self._write("prune", flow)
+
+    async def purge(self, target: Key[Any] | Any, /) -> int:
+        """Delete the versions of a deleted entity, then its tombstone; return how many versions were deleted.
+
+        An interrupted call can be repeated.
+
+        Raises:
+            UsageError: the entity is not deleted.
+            EntityNotFound: nothing is stored of the entity.
+        """
+        return await self._write("purge", history.purge(target_of(target), self._context))
+
+    # -- integrity -------------------------------------------------------------------------------------------------
+    # dynaorm.integrity.run does the same for tables that take hours: runs that can be interrupted and divided.
+
+    def verify(
+        self,
+        *named: Table | type[Any],
+        segments: int = 1,
+        rate: float | None = None,
+        progress: Progress | None = None,
+    ) -> AsyncIterator[Finding]:
+        """Check the items of tables or classes, and yield each problem as you iterate. Nothing is written.
+
+        Reads every item once and compares it with the items that belong to it: guards, versions, index keys, totals.
+        A suspicious item is read again in one transaction with its related items, so that concurrent writers cause no
+        false findings. Guard items and totals are checked at the end.
+
+        Args:
+            *named: tables and classes.
+            segments: the number of parts that a table is divided into, several of which are read at the same time.
+            rate: the capacity units per second to stay below, for reads and writes together.
+            progress: called as ``progress(examined, None)`` after each step, with the number of items read so far.
+
+        Raises:
+            UsageError: nothing is named, or something is not a table or a class; ``segments`` or ``rate`` is not
+                positive.
+            Throttled, Unreachable, TableNotFound: as for any read.
+        """
+        work = verify.verification(named, self._context, segments=segments, rate=rate)
+        return self._verified(work, progress)
+
+    def repair(
+        self,
+        *named: Table | type[Any],
+        segments: int = 1,
+        rate: float | None = None,
+        dry_run: bool = False,
+        progress: Progress | None = None,
+    ) -> AsyncIterator[Mended]:
+        """Correct the problems that ``verify`` finds and that have only one solution; yield the result for each.
+
+        Each repair is one transaction. If a related item changed since it was read, the transaction is refused and the
+        item is checked again. You can repair a table while others write to it, and repeat or interrupt a repair.
+        With ``dry_run``, nothing is written, and each ``Mended`` has its plan. The other arguments are those of
+        ``verify``.
+
+        Raises:
+            UsageError, Throttled, Unreachable, TableNotFound: as for ``verify``.
+            UnexpectedRefusal: the credentials do not allow the write.
+        """
+        work = verify.verification(named, self._context, segments=segments, rate=rate)
+        return self._mended("repair", work, progress, dry_run=dry_run)
+
+    def backfill(
+        self,
+        *named: Table | type[Any],
+        segments: int = 1,
+        rate: float | None = None,
+        dry_run: bool = False,
+        progress: Progress | None = None,
+    ) -> AsyncIterator[Mended]:
+        """Complete entities that were stored before their class declared a constraint, an index, versions or totals.
+
+        Deploy the new class to all writers first. Each incomplete entity is completed by one transaction, which is
+        refused if the entity changed since it was read. A unique value that two entities hold is reported and not
+        changed. The arguments are those of ``repair``.
+
+        Raises:
+            UsageError, Throttled, Unreachable, TableNotFound, UnexpectedRefusal: as for ``repair``.
+        """
+        work = repair.completion(named, self._context, segments=segments, rate=rate)
+        return self._mended("backfill", work, progress, dry_run=dry_run)
+
+    async def _verified(self, work: Verification, progress: Progress | None) -> AsyncIterator[Finding]:
+        for step in work.steps(_reporting(work, progress)):
+            for diagnosis in await self._run(step):
+                yield diagnosis.finding
+
+    async def _mended(
+        self, verb: str, work: Verification, progress: Progress | None, *, dry_run: bool
+    ) -> AsyncIterator[Mended]:
+        for step in work.steps(_reporting(work, progress)):
+            diagnoses = await self._run(step)
+            for some in repair.dealing(diagnoses, work, dry_run=dry_run):
+                for one in await self._write(verb, some):
+                    yield one
+        for one in repair.unsettled(work):
+            yield one
+
+
+def _waiting(seconds: float) -> Flow[None]:
+    yield Pause(seconds)
+
+
+def _reporting(work: Verification, progress: Progress | None) -> Callable[[], object]:
+    return bool if progress is None else lambda: progress(work.examined, None)

@@ -1,0 +1,182 @@
+"""A net's own action: its condition, and the changes that lead from one image to another."""
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dynaorm import Attribute, Entity, ExpiresAt, GlobalIndex, Index, Key, Table
+from dynaorm.entity.mapping.mapping import mapping_of
+from dynaorm.item.action import Action, Put
+from dynaorm.item.condition import And, Attr, Compare, Condition, Or, equals, exists, missing
+from dynaorm.item.update import Remove, SetTo, apply_changes
+from dynaorm.item.value import AttributeValue, Item, same
+from dynaorm.plan import intent
+from dynaorm.plan.actions import difference
+from dynaorm.plan.compiler import compile_plan
+from dynaorm.plan.intent import Check, Edit, Intent, Save
+from dynaorm.plan.merge_intents import merge_intents
+from dynaorm.plan.planned import Planned
+from dynaorm.plan.reads import NOTHING_READ, Reads, ident_of
+from dynaorm.plan.unit_of_work import UnitOfWork
+from tests.plan.compiling import saved
+
+NOW = 1_700_000_000.5
+
+app = Table("emit-app", revision_attribute="etag")
+bare = Table(
+    "emit-bare", sk=None, type_attribute=None, revision_attribute=None, indexes=[GlobalIndex("GSI1")]
+)
+silent = Table("emit-silent", type_attribute=None)
+
+
+class Coupon(Entity, table=app, pk="COUPON#{code}", sk="C"):
+    code: str
+    left: int = 0
+    until: Annotated[datetime | None, ExpiresAt(), Attribute("ttl")] = None
+
+
+class Thing(Entity, table=bare, pk="THING#{name}"):
+    name: str
+    size: int = 0
+    kind: Annotated[str | None, Attribute("sort_of", formerly=("category",))] = None
+    place: str | None = None
+    by_place = Index("GSI1", pk="PLACE#{place}", sk="{name}")
+
+
+class Document(Entity, table=silent, pk="DOC#{doc_id}", sk="D", versioned=True):
+    doc_id: str
+
+
+def planned_of(*intents: Intent, reads: Reads = NOTHING_READ) -> Planned:
+    return compile_plan(merge_intents(intents, NOW), reads, UnitOfWork(NOW, "w2", str)).actions[0]
+
+
+def condition_of(*intents: Intent) -> Condition | None:
+    action: Action = planned_of(*intents).action
+    return action.condition
+
+
+SECOND = {"N": str(int(NOW))}
+
+
+def test_an_insert_asks_for_absence_or_expiry() -> None:
+    expected = Or((missing("PK"), Compare(Attr(("ttl",)), "<=", SECOND)))
+    assert condition_of(Save(Coupon(code="c"))) == expected
+
+
+def test_writes_by_key_ask_for_existence_type_and_life() -> None:
+    alive = Or((missing("ttl"), Compare(Attr(("ttl",)), ">", SECOND)))
+    expected = And((exists("PK"), equals("_type", {"S": "Coupon"}), alive))
+    for one in (
+        intent.Deletion(Key(Coupon, code="c")),
+        Edit(Key(Coupon, code="c"), (SetTo(("left",), 1),)),
+        Check(Key(Coupon, code="c")),
+    ):
+        assert condition_of(one) == expected
+
+
+def test_the_condition_of_a_loaded_entity_is_its_revision_under_the_tables_own_name() -> None:
+    assert condition_of(intent.Deletion(saved(Coupon(code="c")))) == equals("etag", {"S": "w1"})
+
+
+def test_without_types_a_tombstone_is_told_by_its_mark() -> None:
+    assert condition_of(Check(Key(Document, doc_id="d"))) == And((exists("PK"), missing("deleted")))
+
+
+def test_without_types_a_class_that_keeps_no_versions_is_told_by_its_key_alone() -> None:
+    assert condition_of(Check(Key(Thing, name="t"))) == exists("PK")
+
+
+def test_without_revisions_a_delete_relies_on_what_keys_and_indexes_are_made_of() -> None:
+    assert condition_of(intent.Deletion(saved(Thing(name="t", size=3, place="here")))) == And(
+        (
+            exists("PK"),
+            equals("GSI1PK", {"S": "PLACE#here"}),
+            equals("GSI1SK", {"S": "t"}),
+            equals("name", {"S": "t"}),
+            equals("place", {"S": "here"}),
+        )
+    )
+
+
+def test_without_revisions_a_check_relies_on_everything() -> None:
+    thing = saved(Thing(name="t", size=3, kind="k"))
+    condition = And(
+        (
+            exists("PK"),
+            missing("category"),
+            equals("name", {"S": "t"}),
+            missing("place"),
+            equals("size", {"N": "3"}),
+            equals("sort_of", {"S": "k"}),
+        )
+    )
+    assert condition_of(Check(thing)) == condition
+    assert condition_of(intent.Edit(thing, (SetTo(("size",), 4),)), Check(thing)) == condition
+    thing.size = 4
+    assert condition_of(Save(thing), Check(thing)) == condition
+
+
+def test_without_revisions_former_names_are_relied_on_too() -> None:
+    item: Item = {"PK": {"S": "THING#t"}, "name": {"S": "t"}, "size": {"N": "1"}, "category": {"S": "k"}}
+    thing = mapping_of(Thing).hydrate(item)
+    thing.kind = "l"
+    condition = condition_of(Save(thing))
+    assert isinstance(condition, And)
+    assert equals("category", {"S": "k"}) in condition.parts
+    assert missing("sort_of") in condition.parts
+
+
+def test_without_revisions_an_overwrite_relies_on_the_whole_item() -> None:
+    stored: Item = {"PK": {"S": "THING#t"}, "name": {"S": "t"}, "size": {"N": "1"}, "odd": {"S": "k"}}
+    known = Reads({ident_of(bare, {"PK": {"S": "THING#t"}}): stored})
+    action = planned_of(Save(Thing(name="t"), overwrite=True), reads=known).action
+    assert isinstance(action, Put)
+    assert isinstance(action.condition, And)
+    assert action.condition == And(
+        (
+            exists("PK"),
+            missing("GSI1PK"),
+            missing("GSI1SK"),
+            equals("name", {"S": "t"}),
+            equals("odd", {"S": "k"}),
+            missing("place"),
+            equals("size", {"N": "1"}),
+        )
+    )
+
+
+def test_a_difference_names_what_changed_and_what_went() -> None:
+    before: Item = {"same": {"N": "1.0"}, "gone": {"S": "x"}, "other": {"S": "x"}, "set": {"SS": ["b", "a"]}}
+    after: Item = {"same": {"N": "1"}, "new": {"S": "x"}, "other": {"S": "y"}, "set": {"SS": ["a", "b"]}}
+    assert difference(before, after) == (
+        SetTo(("new",), {"S": "x"}),
+        SetTo(("other",), {"S": "y"}),
+        Remove(("gone",)),
+    )
+
+
+VALUES: st.SearchStrategy[AttributeValue] = st.one_of(
+    st.integers(-9, 9).map(lambda number: {"N": str(number)}),
+    st.text(max_size=2).map(lambda text: {"S": text}),
+    st.lists(st.integers(0, 3), max_size=2).map(lambda numbers: {"L": [{"N": str(one)} for one in numbers]}),
+)
+ITEMS = st.dictionaries(st.sampled_from("abcdef"), VALUES)
+
+
+@given(ITEMS, ITEMS)
+def test_a_difference_leads_from_one_image_to_the_other_and_no_further(before: Item, after: Item) -> None:
+    changes = difference(before, after)
+    outcome = apply_changes(before, changes)
+    assert outcome.keys() == after.keys()
+    assert all(same(outcome[name], after[name]) for name in after)
+    assert len(changes) == sum(not same(before.get(name), after.get(name)) for name in {*before, *after})
+
+
+def test_an_expiry_in_the_future_is_stored_as_seconds() -> None:
+    until = datetime.fromtimestamp(int(NOW) + 10, UTC)
+    after = planned_of(Save(Coupon(code="c", until=until))).after
+    assert after is not None
+    assert after["ttl"] == {"N": str(int(NOW) + 10)}

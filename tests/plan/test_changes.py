@@ -1,0 +1,391 @@
+"""What happens to each item, given what is known of it; and what must be read before that can be said."""
+
+from datetime import UTC, datetime
+from typing import Annotated, TypeVar
+
+import pytest
+
+from dynaorm import Attribute, Entity, ExpiresAt, F, GlobalIndex, Index, InKey, Key, Table, Unique
+from dynaorm.entity.mapping.mapping import mapping_of
+from dynaorm.entity.state import Loaded
+from dynaorm.entity.state import state_of as _state_of
+from dynaorm.errors import (
+    AlreadyExists,
+    ConditionFailed,
+    EntityNotFound,
+    InvalidValue,
+    SameItemTwice,
+    StaleEntity,
+    UnknownField,
+)
+from dynaorm.item.condition import And, Attr, Compare, Condition, equals
+from dynaorm.item.update import SetTo
+from dynaorm.item.value import AttributeValue, Item
+from dynaorm.plan.changes import change_of, items_to_read
+from dynaorm.plan.intent import Check, Deletion, Edit, Intent, Move, Save
+from dynaorm.plan.item_change import (
+    ItemChange,
+    ItemCheck,
+    ItemDelete,
+    ItemEdit,
+    ItemInsert,
+    ItemUpdate,
+    StoredItem,
+)
+from dynaorm.plan.merge_intents import merge_intents
+from dynaorm.plan.reads import NOTHING_READ, Reads, ident_of
+from dynaorm.plan.unit_of_work import UnitOfWork
+from tests.plan.compiling import NOW, saved
+
+T = TypeVar("T")
+
+
+def state_of(entity: object) -> Loaded:
+    found = _state_of(entity)
+    assert found is not None
+    return found
+
+
+UNIT = UnitOfWork(NOW, "w2", str)
+
+app = Table("nets-app", indexes=[GlobalIndex("GSI1")])
+loose = Table("nets-loose", revision_attribute=None)
+
+
+class Stock(Entity, table=app, pk="STOCK#{sku}", sk="S"):
+    sku: str
+    left: int = 0
+    until: Annotated[datetime | None, ExpiresAt()] = None
+
+
+class Fragile(Stock):
+    padding: int = 0
+
+
+class User(Entity, table=app, pk="USER#{user_id}", sk="U"):
+    user_id: str
+    email: Annotated[str, Unique()]
+
+
+class Document(Entity, table=app, pk="DOC#{doc_id}", sk="D", versioned=True):
+    doc_id: str
+
+
+class Loose(Entity, table=loose, pk="LOOSE#{name}", sk="L"):
+    name: str
+    left: int = 0
+
+
+class Renamed(Entity, table=app, pk="RENAMED#{name}", sk="R"):
+    name: str
+    left: int = 0
+    kind: Annotated[str, Attribute("sort_of", formerly=("category",))] = ""
+
+
+class Held(Entity, table=app, pk="HELD#{name}", sk="H"):
+    name: str
+    place: Annotated[str | None, InKey()] = None
+    by_place = Index("GSI1", pk="PLACE#{place}", sk="{name}")
+
+
+def change(*intents: Intent, stored: Item | str | None = "unread") -> ItemChange | None:
+    (one,) = merge_intents(intents, NOW)
+    reads = NOTHING_READ if isinstance(stored, str) else Reads({one.ident: stored})
+    return change_of(one, reads, UNIT)
+
+
+def only(kind: type[T], *intents: Intent, stored: Item | str | None = "unread") -> T:
+    found = change(*intents, stored=stored)
+    assert isinstance(found, kind)
+    return found
+
+
+def stock_item(kind: str = "Stock", **attributes: AttributeValue) -> Item:
+    return {
+        "PK": {"S": "STOCK#a"},
+        "SK": {"S": "S"},
+        "_type": {"S": kind},
+        "_rev": {"S": "w9"},
+        "sku": {"S": "a"},
+        "left": {"N": "4"},
+        **attributes,
+    }
+
+
+KEY = Key(Stock, sku="a")
+EDIT = Edit(KEY, (SetTo(("left",), 1),))
+EXPIRED = stock_item(until={"N": str(int(NOW))})
+STRANGER = stock_item("User")
+TOMBSTONE: Item = {
+    "PK": {"S": "DOC#d"}, "SK": {"S": "v0_D"}, "version": {"N": "2"}, "deleted": {"BOOL": True},
+    "_rev": {"S": "w9"},
+}  # fmt: skip
+
+
+def moved() -> Loose:
+    one = saved(Loose(name="l"))
+    one.name = "m"
+    return one
+
+
+@pytest.mark.parametrize(
+    ("intents", "expected"),
+    [
+        ([Save(Stock(sku="a"))], []),
+        ([Save(saved(User(user_id="1", email="e")))], []),
+        ([Save(Stock(sku="a"), overwrite=True)], ["STOCK#a"]),
+        ([EDIT], []),
+        ([Edit(Key(User, user_id="1"), (SetTo(("email",), "x"),))], ["USER#1"]),
+        ([Edit(saved(User(user_id="1", email="e")), (SetTo(("email",), "x"),))], []),
+        ([Deletion(KEY)], []),
+        ([Deletion(Key(User, user_id="1"))], ["USER#1"]),
+        ([Deletion(Key(Document, doc_id="d"))], ["DOC#d"]),
+        ([Deletion(saved(User(user_id="1", email="e")))], []),
+        ([Deletion(KEY), Save(Stock(sku="a"))], ["STOCK#a"]),
+        ([Check(Key(User, user_id="1"))], []),
+        ([Check(Key(Renamed, name="a"), F.kind == "x")], ["RENAMED#a"]),
+        ([Check(Key(Renamed, name="a"), F.left == 1)], []),
+        ([Move(moved())], ["LOOSE#l"]),
+    ],
+)
+def test_only_what_a_plan_depends_on_is_read(intents: list[Intent], expected: list[str]) -> None:
+    assert [key["PK"]["S"] for _, key in items_to_read(merge_intents(intents, NOW))] == expected
+
+
+def test_a_move_under_a_revision_reads_nothing() -> None:
+    stock = saved(Stock(sku="a"))
+    stock.sku = "b"
+    assert items_to_read(merge_intents([Move(stock)], NOW)) == []
+
+
+def test_a_delete_and_an_update_by_key_know_nothing_of_the_item() -> None:
+    stock = mapping_of(Stock)
+    assert change(Deletion(KEY)) == ItemDelete(stock, KEY.primary_key)
+    assert change(EDIT) == ItemEdit(stock, KEY.primary_key, (SetTo(("left",), {"N": "1"}),))
+
+
+@pytest.mark.parametrize("intent", [EDIT, Deletion(KEY)])
+@pytest.mark.parametrize("stored", [None, EXPIRED, STRANGER], ids=["absent", "expired", "of another class"])
+def test_what_is_not_there_cannot_be_updated_or_deleted(intent: Intent, stored: Item | None) -> None:
+    with pytest.raises(EntityNotFound) as raised:
+        change(intent, stored=stored)
+    assert raised.value.key == KEY
+
+
+def test_a_loaded_entity_is_what_is_stored() -> None:
+    stock = saved(Stock(sku="a"))
+    stored, as_loaded = (
+        StoredItem(mapping_of(Stock), state_of(stock).item, False, one) for one in (False, True)
+    )
+    assert change(Deletion(stock)) == ItemDelete(mapping_of(Stock), KEY.primary_key, stored, stock)
+    assert only(ItemCheck, Save(stock), Check(stock)).before == as_loaded
+
+
+def test_what_was_read_of_one_item_says_nothing_of_another() -> None:
+    other = Reads({ident_of(app, Key(Stock, sku="b").primary_key): None})
+    (one,) = merge_intents([EDIT], NOW)
+    assert isinstance(change_of(one, other, UNIT), ItemEdit)
+
+
+def test_no_object_stands_for_an_item_that_is_named_by_its_key() -> None:
+    read = StoredItem(mapping_of(Stock), stock_item(), from_read=True)
+    assert only(ItemUpdate, EDIT, stored=stock_item()).loaded is None
+    assert change(Deletion(KEY), stored=stock_item()) == ItemDelete(mapping_of(Stock), KEY.primary_key, read)
+
+
+def test_a_tombstone_cannot_be_deleted_again() -> None:
+    with pytest.raises(EntityNotFound):
+        change(Deletion(Key(Document, doc_id="d")), stored=TOMBSTONE)
+
+
+@pytest.mark.parametrize("intent", [EDIT, Deletion(KEY), Check(KEY)])
+def test_the_stored_type_decides_the_class(intent: Intent) -> None:
+    item = stock_item("Fragile", padding={"N": "1"})
+    found = change(intent, stored=item)
+    assert found is not None
+    assert (found.mapping, found.key) == (mapping_of(Fragile), KEY.primary_key)
+    assert found.before == StoredItem(mapping_of(Fragile), item, from_read=True)
+
+
+@pytest.mark.parametrize("stored", [None, EXPIRED, STRANGER])
+def test_a_check_of_what_is_not_there_fails(stored: Item | None) -> None:
+    with pytest.raises(ConditionFailed):
+        change(Check(KEY), stored=stored)
+
+
+def test_an_insert_over_what_expired_is_an_insert() -> None:
+    for overwrite in (False, True):
+        found = only(ItemInsert, Save(Stock(sku="a"), overwrite=overwrite), stored=EXPIRED)
+        assert (found.before, found.found_nothing) == (None, overwrite)
+
+
+def test_an_insert_over_a_tombstone_replaces_it() -> None:
+    found = only(ItemInsert, Save(Document(doc_id="d")), stored=TOMBSTONE)
+    assert found.before == StoredItem(mapping_of(Document), TOMBSTONE, from_read=True)
+
+
+def test_an_insert_over_a_live_entity_is_refused_and_an_overwrite_is_not() -> None:
+    with pytest.raises(AlreadyExists) as raised:
+        change(Save(Stock(sku="a")), stored=stock_item())
+    assert (raised.value.key, raised.value.violations) == (KEY, ())
+    found = only(ItemInsert, Save(Stock(sku="a"), overwrite=True), stored=stock_item("Fragile"))
+    assert found.mapping is mapping_of(Stock)
+    assert found.before == StoredItem(mapping_of(Fragile), stock_item("Fragile"), from_read=True)
+
+
+def test_an_overwrite_of_another_kind_of_entity_is_refused() -> None:
+    with pytest.raises(AlreadyExists):
+        change(Save(Stock(sku="a"), overwrite=True), stored=STRANGER)
+
+
+def test_an_unchanged_entity_has_no_change() -> None:
+    assert change(Save(saved(Stock(sku="a")))) is None
+
+
+def test_an_unchanged_entity_that_is_checked_is_a_check() -> None:
+    stock = saved(Stock(sku="a"))
+    assert only(ItemCheck, Save(stock), Check(stock)).loaded == (stock, state_of(stock))
+
+
+def test_a_key_deleted_and_created_anew_takes_over_what_was_read() -> None:
+    new = Fragile(sku="a")
+    found = only(ItemInsert, Deletion(KEY), Save(new), stored=stock_item())
+    assert (found.mapping, found.entity, found.deleted) == (mapping_of(Fragile), new, None)
+    assert found.before == StoredItem(mapping_of(Stock), stock_item(), from_read=True)
+    overwritten = only(ItemInsert, Deletion(KEY), Save(new, overwrite=True), stored=stock_item())
+    assert (overwritten.before, overwritten.found_nothing) == (found.before, False)
+
+
+def test_a_check_without_condition_binds_a_blind_write_to_the_loaded_revision() -> None:
+    stock = saved(Stock(sku="a"))
+    assert only(ItemUpdate, Check(stock), EDIT).before.item["_rev"] == {"S": "w1"}
+
+
+def test_a_check_with_a_condition_asks_for_nothing_else() -> None:
+    found = only(ItemCheck, Check(saved(Stock(sku="a")), F.left == 0))
+    assert (found.before, found.condition) == (None, equals("left", {"N": "0"}))
+
+
+@pytest.mark.parametrize("intent", [EDIT, Deletion(KEY)])
+def test_a_check_of_an_older_copy_than_was_read_is_stale(intent: Intent) -> None:
+    with pytest.raises(StaleEntity) as raised:
+        change(intent, Check(saved(Stock(sku="a"))), stored=stock_item())
+    assert (raised.value.expected, raised.value.found) == ("w1", "w9")
+
+
+def test_a_check_of_an_older_copy_than_is_saved_is_stale() -> None:
+    older, newer = saved(Stock(sku="a")), saved(Stock(sku="a"), "w5")
+    newer.left = 1
+    with pytest.raises(StaleEntity):
+        change(Save(newer), Check(older))
+    assert only(ItemUpdate, Save(newer), Check(newer.model_copy())).before.as_loaded
+
+
+def test_what_is_checked_as_loaded_cannot_be_inserted() -> None:
+    with pytest.raises(SameItemTwice) as refusal:
+        change(Save(Stock(sku="a")), Check(saved(Stock(sku="a"))))
+    assert refusal.value.problem == "is inserted as new, and checked to be stored already"
+
+
+def test_a_move_that_found_the_item_changed_is_stale() -> None:
+    one = moved()
+    old, _ = merge_intents([Move(one)], NOW)
+    item: Item = {"PK": {"S": "LOOSE#l"}, "SK": {"S": "L"}, "_type": {"S": "Loose"}, "name": {"S": "l"}}
+    for stored in (None, {**item, "left": {"N": "5"}}, {**item, "left": {"N": "0"}, "new": {"S": "x"}}):
+        with pytest.raises(StaleEntity, match=r"Key\(Loose, name='l'\)"):
+            change_of(old, Reads({ident_of(loose, old.key): stored}), UNIT)
+    same = Reads({ident_of(loose, old.key): {**item, "left": {"N": "0.0"}}})
+    assert isinstance(change_of(old, same, UNIT), ItemDelete)
+
+
+def test_conditions_are_resolved_against_the_class_each_intent_names() -> None:
+    fragile = saved(Fragile(sku="a", padding=1))
+    fragile.padding = 2
+    assert only(ItemUpdate, Check(KEY, F.left == 0), Save(fragile, F.padding == 1)).condition is not None
+    with pytest.raises(UnknownField):
+        change(Check(KEY, F.padding == 1), Save(fragile))
+
+
+def test_a_new_entity_is_validated_as_a_whole_and_a_loaded_one_where_it_changed() -> None:
+    new = Stock(sku="a")
+    new.left = "many"  # type: ignore[assignment]  # what a careless caller does
+    with pytest.raises(InvalidValue, match=r"Stock\.left"):
+        change(Save(new))
+    old = saved(Stock(sku="a", until=datetime.fromtimestamp(NOW + 100, UTC)))
+    old.left = None  # type: ignore[assignment]  # likewise
+    with pytest.raises(InvalidValue, match=r"Stock\.left"):
+        change(Save(old))
+
+
+# -- conditions --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("place", ["write", "removal", "check beside a write"])
+def test_a_condition_on_a_renamed_field_is_planned_from_what_is_stored(place: str) -> None:
+    key = Key(Renamed, name="a")
+    one, blind = F.kind == "x", F.left == 1
+
+    def intents(condition: Condition) -> list[Intent]:
+        edit = (SetTo(("left",), 2),)
+        if place == "write":
+            return [Edit(key, edit, condition)]
+        return [Deletion(key, condition)] if place == "removal" else [Edit(key, edit), Check(key, condition)]
+
+    assert items_to_read(merge_intents(intents(one), NOW)) == [(mapping_of(Renamed), key.primary_key)]
+    assert items_to_read(merge_intents(intents(F.kind.exists() & blind), NOW))
+    assert not items_to_read(merge_intents(intents(blind), NOW))
+    former: Item = {**key.primary_key, "_type": {"S": "Renamed"}, "name": {"S": "a"}, "category": {"S": "x"}}
+    found = change(*intents(one), stored=former)
+    assert found is not None
+    assert found.condition == equals("category", {"S": "x"})
+
+
+def test_every_condition_of_one_item_has_to_hold() -> None:
+    found = change(Edit(KEY, EDIT.changes, F.left < 9), Check(KEY, F.left > 1), Check(KEY, F.left != 5))
+    assert found is not None
+    assert isinstance(found.condition, And)
+    assert len(found.condition.parts) == 3
+
+
+def test_an_edit_and_a_deletion_by_key_are_made_of_the_class_their_check_was_loaded_as() -> None:
+    fragile = mapping_of(Fragile).hydrate(stock_item("Fragile"))
+    for intent in (EDIT, Deletion(KEY)):
+        found = change(intent, Check(fragile))
+        assert isinstance(found, ItemUpdate | ItemDelete)
+        assert found.mapping is mapping_of(Fragile)
+        assert found.before == StoredItem(mapping_of(Fragile), state_of(fragile).item, True, True)
+
+
+def test_a_check_of_what_was_read_knows_it() -> None:
+    read = stock_item("Fragile")
+    assert only(ItemCheck, Check(KEY, F.left > 0), stored=read) == ItemCheck(
+        mapping_of(Fragile),
+        KEY.primary_key,
+        StoredItem(mapping_of(Fragile), read, from_read=True),
+        condition=Compare(Attr(("left",)), ">", {"N": "0"}),
+    )
+    with pytest.raises(ConditionFailed) as absent:
+        change(Check(KEY, F.left > 0), stored=None)
+    assert absent.value.key == KEY
+
+
+def test_what_changed_since_a_check_was_loaded_is_stale_and_says_which() -> None:
+    loaded = mapping_of(Stock).hydrate(stock_item())
+    with pytest.raises(StaleEntity) as stale:
+        change(Check(loaded), Edit(KEY, EDIT.changes), stored=stock_item(_rev={"S": "w10"}))
+    assert (stale.value.key, stale.value.expected, stale.value.found) == (KEY, "w9", "w10")
+    same = only(ItemUpdate, Check(loaded), Edit(KEY, EDIT.changes), stored=stock_item(legacy={"S": "x"}))
+    assert same.before.as_loaded
+
+
+def test_a_field_that_lives_in_an_index_key_alone_is_known_to_the_new_image() -> None:
+    held = saved(Held(name="h", place="x"))
+    held.place = "y"
+    assert only(ItemUpdate, Save(held)).image["GSI1PK"] == {"S": "PLACE#y"}
+    held.name = "i"
+    _, new = merge_intents([Move(held)], NOW)
+    moved = change_of(new, NOTHING_READ, UNIT)
+    assert isinstance(moved, ItemInsert)
+    assert moved.image["GSI1PK"] == {"S": "PLACE#y"}
+    edit = Edit(Key(Held, name="h"), (SetTo(("place",), "z"),))
+    assert only(ItemUpdate, edit, stored=dict(state_of(held).item)).image["GSI1PK"] == {"S": "PLACE#z"}

@@ -1,0 +1,350 @@
+"""Intents of a unit of work are merged item by item, or refused if the order of calls would decide."""
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+import pytest
+from pydantic import ConfigDict
+
+from dynaorm import Entity, ExpiresAt, F, Key, Table, Unique
+from dynaorm.entity.state import state_of
+from dynaorm.errors import KeyChanged, SameItemTwice, StaleEntity, UsageError
+from dynaorm.item.condition import And
+from dynaorm.item.update import SetTo
+from dynaorm.plan.intent import Check, Deletion, Edit, Intent, Move, Save
+from dynaorm.plan.merge_intents import ItemIntents, merge_intents
+from tests.plan.compiling import NOW, saved
+
+app = Table("fold-app")
+
+
+class Stock(Entity, table=app, pk="STOCK#{sku}", sk="S"):
+    sku: str
+    left: int = 0
+    note: str = ""
+
+
+class Fragile(Stock):
+    padding: int = 0
+
+
+class User(Entity, table=app, pk="USER#{user_id}", sk="U"):
+    user_id: str
+    email: Annotated[str, Unique()]
+
+
+class Document(Entity, table=app, pk="DOC#{doc_id}", sk="D", versioned=True):
+    doc_id: str
+    text: str = ""
+
+
+class Frozen(Entity, table=app, pk="FROZEN#{name}", sk="F"):
+    model_config = ConfigDict(frozen=True)
+    name: str
+
+
+class Login(Entity, table=app, pk="LOGIN#{token}", sk="L"):
+    token: str
+    until: Annotated[datetime, ExpiresAt()]
+
+
+def merged(*intents: Intent) -> ItemIntents:
+    (one,) = merge_intents(intents, NOW)
+    return one
+
+
+def given(one: ItemIntents) -> tuple[Intent | None, Intent | None]:
+    """The intents that delete and write the item, as merged."""
+    return one.removal and one.removal.intent, one.write and one.write.intent
+
+
+def write_of(*intents: Intent) -> Intent | None:
+    return given(merged(*intents))[1]
+
+
+def refused(*intents: Intent) -> SameItemTwice:
+    with pytest.raises(SameItemTwice) as refusal:
+        merge_intents(intents, NOW)
+    return refusal.value
+
+
+def ordered(order: int, *intents: Intent) -> tuple[Intent, ...]:
+    return intents[::order]
+
+
+def left(number: int) -> SetTo:
+    return SetTo(("left",), number)
+
+
+def note(text: str) -> SetTo:
+    return SetTo(("note",), text)
+
+
+KEY = Key(Stock, sku="a")
+
+
+def test_items_come_in_the_order_in_which_items_are_first_named() -> None:
+    one, two = saved(Stock(sku="1")), Stock(sku="2")
+    merged = merge_intents([Save(two), Check(one), Save(two)], NOW)
+    assert [item.key["PK"] for item in merged] == [{"S": "STOCK#2"}, {"S": "STOCK#1"}]
+
+
+def test_one_object_saved_twice_is_saved_once() -> None:
+    stock = Stock(sku="a")
+    assert write_of(Save(stock), Save(stock)) == Save(stock)
+
+
+def test_conditions_of_one_object_saved_twice_are_combined() -> None:
+    stock = saved(Stock(sku="a"))
+    first, second = F.left == 1, F.note == "x"
+    assert write_of(Save(stock, first), Save(stock, second)) == Save(stock, And((first, second)))
+
+
+def test_an_overwrite_of_an_object_that_is_saved_too_stays_an_overwrite() -> None:
+    stock = Stock(sku="a")
+    assert write_of(Save(stock, overwrite=True), Save(stock)) == Save(stock, overwrite=True)
+
+
+def test_two_objects_under_one_key_are_refused() -> None:
+    refusal = refused(Save(Stock(sku="a")), Save(Stock(sku="a")))
+    assert refusal.key == Key(Stock, sku="a")
+    assert "is written twice" in str(refusal)
+
+
+def test_two_copies_of_one_loaded_entity_are_refused() -> None:
+    stock = saved(Stock(sku="a"))
+    refused(Save(stock), Save(stock.model_copy(update={"left": 1})))
+
+
+def test_edits_of_different_fields_by_one_key_are_combined() -> None:
+    edits = Edit(KEY, (left(1),)), Edit(Key(Stock, sku="a"), (note("x"),))
+    assert write_of(*edits) == Edit(KEY, (left(1), note("x")))
+
+
+def test_conditions_of_edits_are_combined() -> None:
+    first, second = F.left == 1, F.note == "x"
+    edits = Edit(KEY, (left(1),), first), Edit(KEY, (note("x"),), second)
+    assert write_of(*edits) == Edit(KEY, (left(1), note("x")), And((first, second)))
+
+
+def test_edits_that_overlap_are_refused_naming_the_field() -> None:
+    assert "left" in str(refused(Edit(KEY, (left(1),)), Edit(KEY, (left(2),))))
+
+
+def test_an_edit_of_a_part_overlaps_one_of_the_whole() -> None:
+    refused(Edit(KEY, (SetTo(("note", "deep"), 1),)), Edit(KEY, (note("x"),)))
+
+
+def test_an_edit_by_key_and_one_of_the_loaded_entity_are_refused() -> None:
+    refused(Edit(KEY, (left(1),)), Edit(saved(Stock(sku="a")), (note("x"),)))
+
+
+@pytest.mark.parametrize("order", [1, -1], ids=["delete first", "delete last"])
+def test_delete_and_update_of_one_item_are_refused(order: int) -> None:
+    refused(*ordered(order, Deletion(KEY), Edit(KEY, (left(1),))))
+
+
+@pytest.mark.parametrize("order", [1, -1], ids=["delete first", "delete last"])
+def test_delete_and_save_of_one_object_are_refused(order: int) -> None:
+    stock = saved(Stock(sku="a"))
+    refused(*ordered(order, Deletion(stock), Save(stock)))
+
+
+def test_delete_of_a_loaded_entity_and_save_of_a_copy_are_refused() -> None:
+    stock = saved(Stock(sku="a"))
+    refused(Deletion(stock), Save(stock.model_copy(update={"left": 1})))
+
+
+@pytest.mark.parametrize("order", [1, -1], ids=["delete first", "delete last"])
+def test_delete_and_create_anew_are_one_write_whatever_the_order(order: int) -> None:
+    old, new = saved(Stock(sku="a")), Stock(sku="a")
+    assert given(merged(*ordered(order, Deletion(old), Save(new)))) == (Deletion(old), Save(new))
+
+
+def test_one_object_deleted_twice_is_deleted_once_under_both_conditions() -> None:
+    stock = saved(Stock(sku="a"))
+    first, second = F.left == 1, F.note == "x"
+    deletion, _ = given(merged(Deletion(stock, first), Deletion(stock, second)))
+    assert deletion == Deletion(stock, And((first, second)))
+
+
+def test_one_key_deleted_twice_keeps_the_first_condition() -> None:
+    condition = F.left == 1
+    deletion, _ = given(merged(Deletion(KEY, condition), Deletion(Key(Stock, sku="a"))))
+    assert deletion == Deletion(KEY, condition)
+
+
+def test_two_copies_deleted_are_refused() -> None:
+    stock = saved(Stock(sku="a"))
+    assert "deleted twice" in str(refused(Deletion(stock), Deletion(stock.model_copy())))
+
+
+def test_checks_stand_beside_the_write_of_their_item() -> None:
+    stock = saved(Stock(sku="a"))
+    condition = F.left == 1
+    one = merged(Check(stock), Save(stock), Check(KEY, condition))
+    assert given(one) == (None, Save(stock))
+    assert [check.intent for check in one.checks] == [Check(stock), Check(KEY, condition)]
+
+
+def test_a_move_is_a_removal_here_and_a_write_there() -> None:
+    stock = saved(Stock(sku="a"))
+    stock.sku = "b"
+    old, new = merge_intents([Move(stock)], NOW)
+    assert (old.key["PK"], *given(old)) == ({"S": "STOCK#a"}, Move(stock), None)
+    assert (new.key["PK"], *given(new)) == ({"S": "STOCK#b"}, None, Move(stock))
+
+
+def test_a_move_named_twice_is_one_move() -> None:
+    stock = saved(Stock(sku="a"))
+    stock.sku = "b"
+    assert len(merge_intents([Move(stock), Move(stock)], NOW)) == 2
+
+
+def test_a_move_without_a_change_of_key_is_a_save() -> None:
+    stock = saved(Stock(sku="a"))
+    assert write_of(Move(stock)) == Save(stock)
+
+
+def test_a_swap_of_keys_deletes_and_writes_each_item() -> None:
+    one, two = saved(Stock(sku="a")), saved(Stock(sku="b"))
+    one.sku, two.sku = "b", "a"
+    first, second = merge_intents([Move(one), Move(two)], NOW)
+    assert given(first) == (Move(one), Move(two))
+    assert given(second) == (Move(two), Move(one))
+
+
+@pytest.mark.parametrize("order", [1, -1], ids=["delete first", "move first"])
+def test_delete_and_move_of_one_object_are_refused(order: int) -> None:
+    stock = saved(Stock(sku="a"))
+    stock.sku = "b"
+    refused(*ordered(order, Deletion(stock), Move(stock)))
+
+
+def test_a_move_onto_the_key_of_a_deleted_entity_is_one_write() -> None:
+    mover, gone = saved(Stock(sku="a")), saved(Stock(sku="b"))
+    mover.sku = "b"
+    merged = merge_intents([Deletion(gone), Move(mover)], NOW)
+    assert [given(one) for one in merged] == [(Deletion(gone), Move(mover)), (Move(mover), None)]
+
+
+def test_a_versioned_entity_is_not_moved() -> None:
+    document = saved(Document(doc_id="1"))
+    document.doc_id = "2"
+    with pytest.raises(UsageError, match="detached"):
+        merge_intents([Move(document)], NOW)
+
+
+def test_a_new_entity_is_not_moved() -> None:
+    with pytest.raises(UsageError, match="is new"):
+        merge_intents([Move(Stock(sku="a"))], NOW)
+
+
+def test_a_changed_key_names_old_and_new_and_the_fields() -> None:
+    stock = saved(Stock(sku="a"))
+    stock.sku = "b"
+    with pytest.raises(KeyChanged, match=r"session\.move.*detached") as raised:
+        merge_intents([Save(stock)], NOW)
+    error = raised.value
+    assert (error.before, error.after, error.fields) == (Key(Stock, sku="a"), Key(Stock, sku="b"), ("sku",))
+
+
+def test_overwrite_goes_to_the_key_the_fields_render_now() -> None:
+    stock = saved(Stock(sku="a"))
+    stock.sku = "b"
+    assert merged(Save(stock, overwrite=True)).key["PK"] == {"S": "STOCK#b"}
+
+
+@pytest.mark.parametrize("intent", [Deletion, lambda one: Edit(one, (left(1),)), Check])
+def test_what_is_new_cannot_be_deleted_updated_or_checked(intent: type[Deletion]) -> None:
+    with pytest.raises(UsageError, match="is new"):
+        merge_intents([intent(Stock(sku="a"))], NOW)
+
+
+def test_a_key_without_a_class_is_refused() -> None:
+    key = Key(Stock, sku="a")
+    key.entity = None
+    with pytest.raises(UsageError, match="no mapped class"):
+        merge_intents([Deletion(key)], NOW)
+
+
+def test_a_merged_intent_is_of_the_class_that_is_written_not_of_the_key_that_named_it_first() -> None:
+    fragile = saved(Fragile(sku="a", padding=1))
+    for intent in (Check(KEY), Check(fragile)):
+        assert merged(intent, Save(fragile)).mapping.entity is Fragile
+    assert merged(Deletion(KEY), Save(Fragile(sku="a"))).mapping.entity is Fragile
+    assert merged(Check(KEY), Deletion(fragile)).mapping.entity is Fragile
+    assert merged(Save(Fragile(sku="a")), Deletion(KEY)).mapping.entity is Fragile
+
+
+def test_frozen_entities_are_merged_like_others() -> None:
+    frozen = saved(Frozen(name="f"))
+    assert write_of(Save(frozen), Check(frozen)) == Save(frozen)
+
+
+def test_merging_changes_no_entity() -> None:
+    user = saved(User(user_id="1", email="a@x"))
+    user.email = "b@x"
+    before = (dict(vars(user)), state_of(user))
+    merge_intents([Save(user), Check(user), Save(user)], NOW)
+    assert (dict(vars(user)), state_of(user)) == before
+
+
+def test_an_expired_entity_is_stale() -> None:
+    session = saved(Login(token="t", until=datetime.fromtimestamp(NOW + 10, UTC)))
+    assert len(merge_intents([Save(session)], NOW + 9)) == 1
+    with pytest.raises(StaleEntity):
+        merge_intents([Save(session)], NOW + 10)
+
+
+def test_what_has_expired_since_it_was_loaded_is_stale_whatever_is_to_become_of_it() -> None:
+    login = saved(Login(token="t", until=datetime.fromtimestamp(NOW + 5, UTC)))
+    other = Save(Stock(sku="a"))
+    blocks: list[list[Intent]] = [[Save(login), other], [Move(login)], [Move(login), other]]
+    blocks += [[Deletion(login)], [Check(login)], [Edit(login, (SetTo(("until",), None),))]]
+    for intents in blocks:
+        assert merge_intents(intents, NOW + 4)
+        with pytest.raises(StaleEntity):
+            merge_intents(intents, NOW + 5)
+
+
+def test_a_move_that_changes_no_key_is_a_save_under_it() -> None:
+    stock = saved(Stock(sku="a"))
+    one = merged(Move(stock))
+    assert (one.key, *given(one)) == (Key(Stock, sku="a").primary_key, None, Save(stock))
+
+
+def test_an_object_moved_twice_is_moved_once_and_another_one_under_its_new_key_is_refused() -> None:
+    stock, other = saved(Stock(sku="a")), saved(Stock(sku="b"))
+    stock.sku = "c"
+    old, new = merge_intents([Move(stock), Move(stock)], NOW)
+    assert (given(old), given(new)) == ((Move(stock), None), (None, Move(stock)))
+    other.sku = "c"
+    assert refused(Move(stock), Move(other)).problem == (
+        "is written twice, and the outcome would depend on the order"
+    )
+    assert refused(Move(stock), Save(Stock(sku="c"))).key == Key(Stock, sku="c")
+
+
+def test_a_refusal_says_what_is_said_twice() -> None:
+    one, other = saved(Stock(sku="a")), saved(Stock(sku="a"))
+    assert refused(Deletion(one), Deletion(other)).problem == "is deleted twice, by two different objects"
+    assert refused(Deletion(one), Save(other)).problem == "is both deleted and changed"
+    nested = SetTo(("address", "city"), "x")
+    key = Key(Stock, sku="a")
+    assert refused(Edit(key, (nested,)), Edit(key, (nested,))).problem == "has address.city changed twice"
+    moved = saved(Stock(sku="b"))
+    moved.sku = "c"
+    assert refused(Deletion(moved), Move(moved)).problem == "is both deleted and moved"
+
+
+def test_what_cannot_be_planned_comes_with_its_remedy() -> None:
+    document = saved(Document(doc_id="d"))
+    with pytest.raises(UsageError) as versioned:
+        merge_intents([Move(document)], NOW)
+    assert versioned.value.remedy == "save detached(entity) as a new one, and delete the old one"
+    nameless: Key[Stock] = Key(Stock, sku="a")
+    nameless.entity = None
+    with pytest.raises(UsageError) as classless:
+        merge_intents([Deletion(nameless)], NOW)
+    assert classless.value.remedy == "name the class: Key(Class, ...)"

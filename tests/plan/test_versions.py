@@ -1,0 +1,164 @@
+"""Revision, version number and version time of a new image, and the item that keeps a version."""
+
+from typing import Annotated
+
+import pytest
+
+from dynaorm import Entity, GlobalIndex, Index, Key, Table, Versioned
+from dynaorm.entity.mapping.mapping import mapping_of
+from dynaorm.item.update import AddTo
+from dynaorm.item.value import AttributeValue, Item
+from dynaorm.plan.intent import Check, Deletion, Edit, Save
+from dynaorm.plan.plan import Plan
+from dynaorm.plan.planned import Purpose
+from dynaorm.plan.reads import Reads, ident_of
+from dynaorm.plan.versions import version_key
+from tests.plan.compiling import NOW, plan_of, saved
+
+AT = "2023-11-14T22:13:20.000000Z"
+
+app = Table("stamp-app", indexes=[GlobalIndex("GSI1")])
+loose = Table("stamp-loose", type_attribute=None, revision_attribute=None)
+
+
+class Stock(Entity, table=app, pk="STOCK#{sku}", sk="S"):
+    sku: str
+    left: int = 0
+
+
+class Document(Entity, table=app, pk="DOC#{doc_id}", sk="D", versioned=True):
+    doc_id: str
+    text: str = ""
+    tags: frozenset[str] = frozenset()
+    shelf: str = "x"
+    by_shelf = Index("GSI1", pk="SHELF#{shelf}", sk="{doc_id}")
+
+
+class Audit(Entity, table=app, pk="AUDIT#{audit_id}", sk="A", versioned=True):
+    audit_id: str
+    result: Annotated[str, Versioned()]
+    note: str = ""
+
+
+class Padded(
+    Entity, table=app, pk="PADDED#{name}", sk="P", versioned="rev_{version}_{sk}", version_padding=4
+):
+    name: str
+
+
+class Loose(Entity, table=loose, pk="LOOSE#{name}", sk="L", versioned=True):
+    name: str
+    text: str = ""
+
+
+def versions_in(plan: Plan) -> list[Item]:
+    return [planned.after or {} for planned in plan.actions if planned.purpose is Purpose.VERSION]
+
+
+def test_every_item_of_a_unit_of_work_carries_its_id_as_revision() -> None:
+    plan = plan_of(
+        Save(Stock(sku="a")), Save(Document(doc_id="d")), Edit(Key(Stock, sku="b"), (AddTo(("left",), 1),))
+    )
+    assert [planned.after.get("_rev") for planned in plan.actions if planned.after] == [{"S": "w2"}] * 3
+    assert [planned.revision for planned in plan.actions] == ["w2", "w2", None, "w2"]
+
+
+def test_a_check_and_a_plain_delete_write_no_revision() -> None:
+    stock = saved(Stock(sku="a"))
+    assert plan_of(Check(stock)).actions[0].revision is None
+    assert plan_of(Deletion(stock)).actions[0].revision is None
+
+
+def test_a_table_without_revisions_gets_none() -> None:
+    plan = plan_of(Save(Loose(name="l")))
+    assert all("_rev" not in (planned.after or {}) for planned in plan.actions)
+    assert all(planned.revision is None for planned in plan.actions)
+
+
+def test_a_version_item_repeats_the_item_without_type_and_index_keys() -> None:
+    (version,) = versions_in(plan_of(Save(Document(doc_id="d", text="t"))))
+    assert version == {
+        "PK": {"S": "DOC#d"},
+        "SK": {"S": "v1_D"},
+        "doc_id": {"S": "d"},
+        "text": {"S": "t"},
+        "shelf": {"S": "x"},
+        "version": {"N": "1"},
+        "version_at": {"S": AT},
+        "_rev": {"S": "w2"},
+    }
+
+
+def test_a_change_counts_the_version_up_and_dates_it() -> None:
+    document = saved(Document(doc_id="d"))
+    document.text = "new"
+    plan = plan_of(Save(document), now=NOW + 1)
+    (version,) = versions_in(plan)
+    after = plan.actions[0].after
+    assert after is not None
+    assert version["version"] == after["version"] == {"N": "2"}
+    assert version["version_at"] == after["version_at"] == {"S": "2023-11-14T22:13:21.000000Z"}
+
+
+def test_numbers_pass_nine_and_ninety_nine() -> None:
+    for number in (9, 99):
+        document = saved(Document(doc_id="d"))
+        known = {
+            **(plan_of(Save(Document(doc_id="d"))).actions[0].after or {}),
+            "version": {"N": str(number)},
+        }
+        ident = ident_of(app, {"PK": {"S": "DOC#d"}, "SK": {"S": "v0_D"}})
+        plan = plan_of(Save(Document(doc_id="d"), overwrite=True), reads=Reads({ident: known}))
+        (version,) = versions_in(plan)
+        assert (version["SK"], version["version"]) == ({"S": f"v{number + 1}_D"}, {"N": str(number + 1)})
+        assert document.text == ""
+
+
+def test_versions_of_some_fields_hold_key_and_those_fields() -> None:
+    (version,) = versions_in(plan_of(Save(Audit(audit_id="a", result="good", note="n"))))
+    assert version == {
+        "PK": {"S": "AUDIT#a"},
+        "SK": {"S": "v1_A"},
+        "result": {"S": "good"},
+        "version": {"N": "1"},
+        "version_at": {"S": AT},
+    }
+
+
+def test_only_a_change_of_a_versioned_field_writes_a_version() -> None:
+    audit = saved(Audit(audit_id="a", result="good"))
+    audit.note = "n"
+    plan = plan_of(Save(audit))
+    assert [planned.purpose for planned in plan.actions] == [Purpose.UPDATE]
+    assert (plan.actions[0].after or {})["version"] == {"N": "1"}
+    audit.result = "bad"
+    assert [one["version"] for one in versions_in(plan_of(Save(audit)))] == [{"N": "2"}]
+
+
+def test_an_item_that_had_no_version_yet_gets_its_first() -> None:
+    item: dict[str, AttributeValue] = dict(
+        plan_of(Save(Audit(audit_id="a", result="good"))).actions[0].after or {}
+    )
+    del item["version"], item["version_at"]
+    audit = mapping_of(Audit).hydrate(item)
+    audit.note = "n"
+    assert [one["SK"] for one in versions_in(plan_of(Save(audit)))] == [{"S": "v1_A"}]
+
+
+def test_a_tombstone_keeps_number_and_a_revision_of_its_own() -> None:
+    document = saved(Document(doc_id="d", text="t"))
+    assert plan_of(Deletion(document), now=NOW + 1).actions[0].after == {
+        "PK": {"S": "DOC#d"},
+        "SK": {"S": "v0_D"},
+        "version": {"N": "1"},
+        "version_at": {"S": "2023-11-14T22:13:21.000000Z"},
+        "deleted": {"BOOL": True},
+        "_rev": {"S": "w2"},
+    }
+
+
+@pytest.mark.parametrize(("number", "expected"), [(1, "rev_0001_P"), (12345, "rev_12345_P")])
+def test_padding_is_for_numbers_never_for_the_latest_copy(number: int, expected: str) -> None:
+    latest = {"PK": {"S": "PADDED#p"}, "SK": {"S": "rev_0_P"}}
+    assert dict(Key(Padded, name="p").primary_key) == latest
+    assert version_key(mapping_of(Padded), latest, number) == {"PK": {"S": "PADDED#p"}, "SK": {"S": expected}}

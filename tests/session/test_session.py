@@ -1,0 +1,188 @@
+"""A session's lifetime, and the tables it creates and names."""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Annotated
+
+import pytest
+
+from dynaorm import (
+    Entity,
+    ExpiresAt,
+    F,
+    GlobalIndex,
+    Key,
+    Session,
+    Table,
+    Unique,
+)
+from dynaorm.errors import (
+    SessionClosed,
+    TableNotFound,
+    UsageError,
+)
+from dynaorm.flow.protocol.call import Call, Transport
+from dynaorm.testing.clock import FakeClock
+from dynaorm.testing.faults import FaultyTransport
+from dynaorm.testing.scripted import ScriptedTransport
+from tests.session.people import USER, User, app, items
+
+locks = Table("sync-locks", pk="lock", sk=None)
+away = Table("sync-away", guard_table=locks)
+fleeting = Table("sync-fleeting")
+
+
+class Document(Entity, table=app, pk="DOC#{doc_id}", sk="D", versioned=True):
+    doc_id: str
+    slug: Annotated[str | None, Unique("doc_slug")] = None
+
+
+class Member(Entity, table=away, pk="MEMBER#{name}", sk="M"):
+    name: str
+    nick: Annotated[str, Unique()]
+
+
+class Login(Entity, table=fleeting, pk="LOGIN#{token}", sk="L"):
+    token: str
+    alias: Annotated[str | None, Unique()] = None
+    until: Annotated[datetime | None, ExpiresAt()] = None
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda session: session.get(User, user_id="1"),
+        lambda session: session.get_by(User, email="a"),
+        lambda session: session.save(User(user_id="1")),
+        lambda session: session.delete(USER),
+        lambda session: session.update(USER, F.name.set("x")),
+        lambda session: session.create_table(app),
+        lambda session: session.run(lambda tx: tx.save(User(user_id="1"))),
+        lambda session: list(session.history(Key(Document, doc_id="d"))),
+    ],
+    ids=["get", "get_by", "save", "delete", "update", "create_table", "run", "history"],
+)
+def test_a_closed_session_sends_nothing(use: Callable[[Session], object]) -> None:
+    transport = ScriptedTransport()
+    session = Session(transport=transport)
+    session.close()
+    with pytest.raises(SessionClosed, match="open another"):
+        use(session)
+    assert transport.calls == []
+
+
+def test_leaving_the_with_block_closes_and_a_given_transport_stays_open(moto: Transport) -> None:
+    with Session(transport=moto) as session:
+        session.create_table(app)
+    with pytest.raises(SessionClosed):
+        session.get(USER)
+    with Session(transport=moto) as another:
+        assert another.get(USER) is None
+
+
+def test_create_table_is_idempotent_and_refuses_other_keys(session: Session) -> None:
+    session.create_table(app)
+    session.save(User(user_id="1"))
+    session.create_table(app)
+    assert session.exists(USER)
+    with pytest.raises(UsageError, match=r"its keys are PK .*HASH S.*not id .*HASH S"):
+        session.create_table(Table("sync-app", pk="id", sk=None))
+    with pytest.raises(UsageError, match="has no index 'GSI2'"):
+        session.create_table(Table("sync-app", indexes=[GlobalIndex("GSI2")]))
+
+
+def test_a_table_that_expires_gets_ttl_and_its_guards_too(moto: Transport, clock: FakeClock) -> None:
+    session = Session(transport=moto, clock=clock)
+    session.create_table(fleeting)
+    session.create_table(fleeting)
+    found = moto.call(Call("DescribeTimeToLive", {"TableName": "sync-fleeting"}))["TimeToLiveDescription"]
+    assert (found["TimeToLiveStatus"], found["AttributeName"]) == ("ENABLED", "until")
+
+
+def test_guards_live_in_their_own_table_and_name_the_owners(moto: Transport, clock: FakeClock) -> None:
+    session = Session(transport=moto, clock=clock)
+    session.create_table(away)
+    member = session.save(Member(name="m", nick="n"))
+    assert items(moto, "sync-locks") == {
+        "nick#n": {
+            "lock": {"S": "nick#n"},
+            "owner": {"M": {"table": {"S": "sync-away"}, "PK": {"S": "MEMBER#m"}, "SK": {"S": "M"}}},
+        }
+    }
+    assert session.get_by(Member, nick="n") == member
+    session.delete(member)
+    assert items(moto, "sync-locks") == {} == items(moto, "sync-away")
+
+
+@pytest.mark.parametrize(
+    "names",
+    [{"sync-app": "prod.app"}, lambda name: f"prod.{name.removeprefix('sync-')}"],
+    ids=["mapping", "function"],
+)
+def test_table_names_map_declared_to_physical_names(
+    moto: Transport, names: Mapping[str, str] | Callable[[str], str]
+) -> None:
+    with Session(transport=moto, table_names=names) as session:
+        session.create_table(app)
+        user = session.save(User(user_id="1", email="a"))
+        assert session.get_by(User, email="a") == user
+        user.email = "b"
+        session.save(user)
+        assert items(moto, "prod.app").keys() == {"USER#1 U", "email#b email#b"}
+        assert session.plan(User(user_id="2")).to_request()["TableName"] == "prod.app"
+
+
+def test_a_missing_table_is_named(moto: Transport) -> None:
+    session = Session(transport=moto)
+    with pytest.raises(TableNotFound, match="sync-app"):
+        session.get(USER)
+    with pytest.raises(TableNotFound, match="sync-app"):
+        session.save(User(user_id="1", email="a"))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda session: session.create_table(User),
+            r"create_table\(\) takes a Table, not <class .*User'>; give the Table of the class",
+        ),
+        (lambda session: session.save(User), "a class was given in place of an object of it; give an object"),
+        (lambda session: session.delete(User), "a class was given in place of an object of it"),
+        (lambda session: session.save({"user_id": "1"}), "dict is no entity class; use one"),
+        (lambda session: session.save(USER), "Key is no entity class"),
+        (lambda session: session.save(None), "NoneType is no entity class"),
+        (lambda session: session.refresh(USER), r"refresh\(\) reads an object again, and got Key\(User, "),
+        (lambda session: session.get_by("User", email="a"), "'User' is no entity class"),
+        (
+            lambda session: session.get(USER, as_of="2024"),
+            "as_of='2024' is not a datetime; give one with a time zone",
+        ),
+        (lambda session: session.prune(USER, older_than=5), "older_than=5 is not a datetime"),
+        (
+            lambda session: session.prune(USER, keep="3"),
+            r"keep='3', older_than=None\) does not say what to delete",
+        ),
+        (lambda session: session.resume(None), r"resume\(\) takes a plan, and got None; give error\.plan"),
+        (
+            lambda session: session.save_many(User(user_id="1", email="a")),
+            "a single User was given where several are",
+        ),
+        (
+            lambda session: session.bulk_load(User(user_id="1", email="a")),
+            "a single User was given where",
+        ),
+        (
+            lambda session: session.delete_many(USER),
+            "a single Key was given where several are expected; give a list",
+        ),
+        (lambda session: session.delete_many("ab"), "a single str was given where several are expected"),
+        (lambda session: session.get_many(USER), "a single Key was given where several are expected"),
+    ],
+)
+def test_what_is_taken_for_something_else_is_refused_by_name(
+    session: Session, wire: FaultyTransport, call: Callable[[Session], object], message: str
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        call(session)
+    assert wire.calls == []

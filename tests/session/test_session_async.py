@@ -1,0 +1,297 @@
+"""The asynchronous session: it does what the synchronous one does, can be cancelled, and runs in a web application."""
+
+import asyncio
+import inspect
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Annotated, Any
+
+import httpx
+import pytest
+from fastapi import FastAPI, HTTPException
+
+import dynaorm
+from dynaorm import (
+    AsyncSession,
+    AsyncTransport,
+    Call,
+    Entity,
+    F,
+    GlobalIndex,
+    Index,
+    Key,
+    NoAnswer,
+    Reply,
+    Session,
+    Table,
+    Unique,
+    any_of,
+)
+from dynaorm import inspect as look
+from dynaorm.errors import BulkError, OutcomeUnknown, SessionClosed, StaleEntity, UniqueViolation, UsageError
+from dynaorm.session.settings import close_async_transport
+from dynaorm.testing.clock import FakeClock
+from dynaorm.testing.endpoint import async_transport_to
+from dynaorm.transport.direct.async_transport import AsyncDirectTransport
+
+app = Table("aio-app", indexes=[GlobalIndex("GSI1")])
+
+
+class User(Entity, table=app, pk="USER#{user_id}", sk="PROFILE"):
+    user_id: str
+    email: Annotated[str, Unique()]
+    visits: int = 0
+    team: str = "red"
+    by_team = Index("GSI1", pk="TEAM#{team}#{user_id:shard2}", sk="{user_id}")
+
+
+class Audit(Entity, table=app, pk="EQUIPMENT#{equipment}", sk="Audit", versioned=True):
+    equipment: str
+    result: str
+
+
+@pytest.fixture(params=["default", "direct"])
+def opened(
+    request: pytest.FixtureRequest, ministack_endpoint: str, unique_name: Callable[[str], str]
+) -> Callable[..., Any]:
+    """An asynchronous session on ministack over either transport, with its table.
+
+    ``opened(wrap)`` puts something around the transport.
+    """
+    open_transport = AsyncDirectTransport if request.param == "direct" else async_transport_to
+
+    @asynccontextmanager
+    async def session(
+        wrap: Callable[[AsyncTransport], AsyncTransport] = lambda it: it,
+    ) -> AsyncIterator[AsyncSession]:
+        inner = open_transport(endpoint=ministack_endpoint)
+        async with AsyncSession(transport=wrap(inner), table_names=unique_name, clock=FakeClock()) as found:
+            await found.create_table(app)
+            yield found
+        await close_async_transport(inner)
+
+    return session
+
+
+def test_names_signatures_and_docstrings_are_the_same() -> None:
+    def shape(session: type) -> dict[str, tuple[list[tuple[str, Any, Any]], str | None]]:
+        methods = inspect.getmembers(session, inspect.isfunction)
+        return {
+            name: (
+                [(one.name, one.kind, one.default) for one in inspect.signature(method).parameters.values()],
+                inspect.getdoc(method),
+            )
+            for name, method in methods
+            if not name.startswith("_")
+        }
+
+    assert shape(AsyncSession) == shape(Session)
+
+
+def test_a_whole_story_is_told_with_await(opened: Callable[..., Any]) -> None:
+    async def story() -> None:
+        async with opened() as session:
+            bobby = await session.save(User(user_id="1", email="bobby@tables.com"))
+            with pytest.raises(UniqueViolation):
+                await session.save(User(user_id="2", email="bobby@tables.com"))
+            assert await session.get_by(User, email="bobby@tables.com") == bobby
+            assert (await session.update(Key(User, user_id="1"), F.visits.add(2))).visits == 2
+            with pytest.raises(StaleEntity):
+                await session.save(bobby.model_copy(update={"team": "blue"}))
+            await session.refresh(bobby)
+            async with session.transaction() as tx:
+                tx.save(Audit(equipment="1", result="pass"))
+                tx.update(bobby, {"email": "b@tables.com"})
+                with pytest.raises(UsageError, match=r"tx\.save"):
+                    await session.save(User(user_id="9", email="9"))
+            audit = await session.get_one(Audit, equipment="1")
+            audit.result = "fail"
+            await session.save(audit)
+            assert [version.number async for version in session.history(audit)] == [2, 1]
+            await session.delete(bobby)
+            assert not await session.exists(User, user_id="1")
+
+    asyncio.run(story())
+
+
+def test_many_at_once(opened: Callable[..., Any]) -> None:
+    async def story() -> None:
+        async with opened() as session:
+            users = [
+                User(user_id=f"{number:02}", email=f"{number}@x", team="red" if number % 2 else "blue")
+                for number in range(30)
+            ]
+            await session.save_many(users)
+            with pytest.raises(BulkError):
+                await session.save_many([User(user_id="99", email="1@x"), User(user_id="98", email="98@x")])
+            found = await session.query(User.by_team, team=any_of("red", "blue")).descending().limit(7).all()
+            assert [user.user_id for user in found] == ["98", "29", "28", "27", "26", "25", "24"]
+            assert [user.user_id async for user in session.query(User.by_team, team="blue")] == [
+                f"{number:02}" for number in range(0, 30, 2)
+            ]
+            assert await session.get_many([Key(User, user_id="01"), Key(User, user_id="77")]) == [
+                users[1],
+                None,
+            ]
+            page = await session.query(User.by_team, team="blue").page(4)
+            after = await session.query(User.by_team, team="blue").page(20, after=page.cursor)
+            assert len(page) + len(after) == 15
+            assert await session.scan(User, segments=3).count() == 31
+            work = await session.run(lambda tx: _renamed(tx, session))
+            assert work == "done"
+
+    async def _renamed(tx: dynaorm.Transaction, session: AsyncSession) -> str:
+        user = await session.get_one(User, user_id="03")
+        user.team = "green"
+        tx.save(user)
+        return "done"
+
+    asyncio.run(story())
+
+
+class Stalled:
+    """A transport whose writes are carried out and never answered, until their task is cancelled."""
+
+    def __init__(self, inner: AsyncTransport, begun: asyncio.Event) -> None:
+        self._inner = inner
+        self._begun = begun
+        self.is_stalling = False
+
+    async def call(self, call: Call, /) -> Reply:
+        reply = await self._inner.call(call)
+        if self.is_stalling and call.operation not in ("GetItem", "Query"):
+            self._begun.set()
+            await asyncio.Event().wait()
+        return reply
+
+
+def test_a_cancelled_write_leaves_nothing_half_known(opened: Callable[..., Any]) -> None:
+    async def story() -> None:
+        begun = asyncio.Event()
+        stalled: list[Stalled] = []
+
+        def wrap(inner: AsyncTransport) -> AsyncTransport:
+            stalled.append(Stalled(inner, begun))
+            return stalled[0]
+
+        async with opened(wrap) as session:
+            user = User(user_id="1", email="a@x")
+            stalled[0].is_stalling = True
+            task = asyncio.ensure_future(session.save(user))
+            await begun.wait()
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            stalled[0].is_stalling = False
+            # The write happened. The next one finds that out first, and is not refused as a second insert.
+            user.visits = 5
+            await session.save(user)
+            assert look(user).loaded
+            assert (await session.get_one(User, user_id="1")).visits == 5
+
+    asyncio.run(story())
+
+
+def test_cancelling_many_cancels_each(opened: Callable[..., Any]) -> None:
+    async def story() -> None:
+        begun = asyncio.Event()
+        stalled: list[Stalled] = []
+
+        def wrap(inner: AsyncTransport) -> AsyncTransport:
+            stalled.append(Stalled(inner, begun))
+            return stalled[0]
+
+        async with opened(wrap) as session:
+            users = [User(user_id=f"{number}", email=f"{number}@x") for number in range(4)]
+            stalled[0].is_stalling = True
+            task = asyncio.ensure_future(session.save_many(users))
+            await begun.wait()
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            stalled[0].is_stalling = False
+            await session.save_many(users)
+            assert await session.scan(User).count() == 4
+
+    asyncio.run(story())
+
+
+def test_an_unanswered_write_is_settled_by_resume(opened: Callable[..., Any]) -> None:
+    class Deaf:
+        def __init__(self, inner: AsyncTransport) -> None:
+            self.inner = inner
+            self.is_deaf = False
+
+        async def call(self, call: Call, /) -> Reply:
+            reply = await self.inner.call(call)
+            if self.is_deaf:
+                raise NoAnswer("timeout")
+            return reply
+
+    async def story() -> None:
+        found: list[Deaf] = []
+
+        def wrap(inner: AsyncTransport) -> AsyncTransport:
+            found.append(Deaf(inner))
+            return found[0]
+
+        async with opened(wrap) as session:
+            found[0].is_deaf = True
+            with pytest.raises(OutcomeUnknown) as caught:
+                await session.save(User(user_id="1", email="a@x"))
+            found[0].is_deaf = False
+            assert await session.resume(caught.value.plan) is True
+
+    asyncio.run(story())
+
+
+def test_a_closed_session_does_nothing(opened: Callable[..., Any]) -> None:
+    async def story() -> None:
+        async with opened() as session:
+            pass
+        with pytest.raises(SessionClosed):
+            await session.get(User, user_id="1")
+
+    asyncio.run(story())
+
+
+def test_a_web_application_keeps_its_users(opened: Callable[..., Any]) -> None:
+    async def story() -> None:
+        async with (
+            opened() as session,
+            httpx.AsyncClient(
+                transport=httpx.ASGITransport(application(session)), base_url="http://service"
+            ) as client,
+        ):
+            made = [client.post("/users", json={"user_id": str(one), "email": "same@x"}) for one in range(5)]
+            codes = sorted(answer.status_code for answer in await asyncio.gather(*made))
+            assert codes == [200, 409, 409, 409, 409]
+            (user,) = (await client.get("/teams/red")).json()
+            changed = await client.patch(f"/users/{user['user_id']}", json={"team": "blue"})
+            assert changed.json()["team"] == "blue"
+            assert (await client.get("/teams/red")).json() == []
+
+    asyncio.run(story())
+
+
+def application(session: AsyncSession) -> FastAPI:
+    """A service as its authors would write it."""
+    service = FastAPI()
+
+    @service.post("/users")
+    async def register(user: User) -> User:
+        try:
+            return await session.save(user)
+        except UniqueViolation as taken:
+            raise HTTPException(409, str(taken.constraint)) from taken
+
+    @service.patch("/users/{user_id}")
+    async def change(user_id: str, changes: dict[str, str]) -> User:
+        user = await session.get_one(User, user_id=user_id)
+        return await session.save(user.model_copy(update=changes))
+
+    @service.get("/teams/{team}")
+    async def team(team: str) -> list[User]:
+        return await session.query(User.by_team, team=team).all()
+
+    return service

@@ -1,0 +1,349 @@
+"""Reading and writing many entities at once, on strict moto and on ministack."""
+
+import threading
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pydantic import ConfigDict, JsonValue
+
+from dynaorm import (
+    Entity,
+    ExpiresAt,
+    F,
+    GlobalIndex,
+    Index,
+    Key,
+    NumberKey,
+    Session,
+    Table,
+    Unique,
+    inspect,
+)
+from dynaorm.errors import (
+    AlreadyExists,
+    BulkError,
+    EntityNotFound,
+    SessionClosed,
+    StaleEntity,
+    TableNotFound,
+    UnexpectedRefusal,
+    UniqueViolation,
+    UsageError,
+)
+from dynaorm.flow.protocol.call import Call, Transport
+from dynaorm.item.value import Item
+from dynaorm.testing.clock import FakeClock
+from dynaorm.testing.endpoint import transport_to
+from dynaorm.testing.faults import FaultyTransport, lost_answer, lost_request, throttle
+from dynaorm.transport.direct.transport import DirectTransport
+
+app = Table("bulk-app", indexes=[GlobalIndex("GSI1")])
+log = Table("bulk-log", pk="source", sk=NumberKey("at"))
+apart = Table("bulk-apart")
+
+
+class Event(Entity, table=app, pk="EVENT#{event_id}", sk="E"):
+    event_id: str
+    kind: str | None = None
+    data: JsonValue = None
+    until: Annotated[datetime | None, ExpiresAt()] = None
+    by_kind = Index("GSI1", pk="KIND#{kind}", sk="{event_id}")
+
+
+class Mark(Entity, table=app, pk="EVENT#{event_id}", sk="MARK#{name}"):
+    model_config = ConfigDict(frozen=True)
+    event_id: str
+    name: str
+
+
+class Line(Entity, table=log, pk="{source}", sk="{at}"):
+    source: str
+    at: int
+    text: str = ""
+
+
+class User(Entity, table=app, pk="USER#{user_id}", sk="U"):
+    user_id: str
+    email: Annotated[str | None, Unique()] = None
+    name: str = ""
+
+
+class Audit(Entity, table=app, pk="AUDIT#{audit_id}", sk="A", versioned=True):
+    audit_id: str
+    result: str = ""
+
+
+class Elsewhere(Entity, table=apart, pk="E#{name}", sk="E"):
+    name: str
+
+
+@pytest.fixture(params=["moto", "ministack", "direct"])
+def engine(request: pytest.FixtureRequest) -> Iterator[Transport]:
+    """Either engine, ministack over both transports."""
+    if request.param == "moto":
+        yield request.getfixturevalue("moto")
+        return
+    endpoint = request.getfixturevalue("ministack_endpoint")
+    transport = DirectTransport(endpoint=endpoint) if request.param == "direct" else transport_to(endpoint)
+    yield transport
+    transport.close()
+
+
+@pytest.fixture
+def wire(engine: Transport) -> FaultyTransport:
+    return FaultyTransport(engine)
+
+
+@pytest.fixture
+def session(wire: FaultyTransport, clock: FakeClock, unique_name: Callable[[str], str]) -> Iterator[Session]:
+    """A session with tables of its own; ``apart`` does not exist."""
+    with Session(transport=wire, clock=clock, table_names=unique_name) as session:
+        session.create_table(app)
+        session.create_table(log)
+        wire.calls.clear()
+        yield session
+    for table in (app, log):
+        wire.call(Call("DeleteTable", {"TableName": unique_name(table.name)}))
+
+
+@pytest.fixture
+def stored(wire: FaultyTransport, unique_name: Callable[[str], str]) -> Callable[[], list[Item]]:
+    """Every item of ``app``, revisions aside, in the order of their keys."""
+
+    def scan() -> list[Item]:
+        found = wire.call(Call("Scan", {"TableName": unique_name("bulk-app"), "ConsistentRead": True}))[
+            "Items"
+        ]
+        items = [{name: value for name, value in item.items() if name != "_rev"} for item in found]
+        return sorted(items, key=lambda item: (item["PK"]["S"], item["SK"]["S"]))
+
+    return scan
+
+
+def events(count: int) -> list[Event]:
+    return [Event(event_id=f"{number:04d}", kind="k" if number % 2 else None) for number in range(count)]
+
+
+def requests(wire: FaultyTransport, operation: str) -> int:
+    return sum(call.operation == operation for call in wire.calls)
+
+
+# -- bulk_load and get_many --------------------------------------------------------------------------------------------
+
+
+def test_what_is_loaded_comes_back(session: Session, wire: FaultyTransport) -> None:
+    many = events(310)
+    lines = [Line(source="s", at=number) for number in range(-20, 20)]
+    assert session.bulk_load([*many, *lines]) == 350
+    assert requests(wire, "BatchWriteItem") == len(wire.calls) == 15
+    wire.calls.clear()
+    keys: list[Key[Any]] = [Key(Event, event_id=one.event_id) for one in many]
+    keys += [Key(Line, source="s", at=one.at) for one in lines]
+    found = session.get_many(reversed([*keys, Key(Event, event_id="none")]))
+    assert found == [None, *reversed(lines), *reversed(many)]
+    assert requests(wire, "BatchGetItem") == len(wire.calls) == 5
+    assert [inspect(one).revision for one in found[1:]] == [
+        inspect(one).revision for one in reversed([*many, *lines])
+    ]
+
+
+def test_what_is_loaded_is_what_save_would_have_stored(
+    session: Session, stored: Callable[[], list[Item]]
+) -> None:
+    until = datetime(2030, 1, 1, tzinfo=UTC)
+    one: dict[str, Any] = {"event_id": "1", "kind": "k", "data": {"a": [1, None]}, "until": until}
+    session.save(Event(**one))
+    saved = stored()
+    session.delete(Key(Event, event_id="1"))
+    session.bulk_load([Event(**one)])
+    assert stored() == saved
+    assert saved[0]["GSI1PK"] == {"S": "KIND#k"}
+
+
+def test_a_load_replaces_all_of_what_is_stored_and_its_former_holder_is_stale(
+    session: Session, stored: Callable[[], list[Item]]
+) -> None:
+    before = session.save(Event(event_id="1", kind="k", data="old"))
+    session.bulk_load([Event(event_id="1")])
+    assert stored() == [
+        {"PK": {"S": "EVENT#1"}, "SK": {"S": "E"}, "_type": {"S": "Event"}, "event_id": {"S": "1"}}
+    ]
+    before.kind = "other"
+    with pytest.raises(StaleEntity):
+        session.save(before)
+
+
+def test_a_loaded_entity_can_be_saved_updated_and_deleted(session: Session, wire: FaultyTransport) -> None:
+    one, frozen = Event(event_id="1"), Mark(event_id="1", name="m")
+    session.bulk_load([one, frozen])
+    wire.calls.clear()
+    session.save(one)
+    assert wire.calls == []
+    one.kind = "k"
+    session.save(one)
+    assert session.update(one, F.data.set("d")).data == "d"
+    session.delete(one)
+    session.delete(frozen)
+    assert session.get_many([Key(Event, event_id="1"), Key(Mark, event_id="1", name="m")]) == [None, None]
+
+
+def test_of_two_under_one_key_the_last_is_stored(session: Session) -> None:
+    session.bulk_load([Event(event_id="1", data=number) for number in range(60)])
+    assert session.get_one(Event, event_id="1").data == 59
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        lost_answer(times=2, operation="BatchWriteItem"),
+        lost_request(times=2, operation="BatchWriteItem"),
+        throttle(times=2, operation="BatchWriteItem"),
+    ],
+    ids=lambda fault: fault.name,
+)
+def test_lost_and_throttled_requests_are_survived(
+    session: Session, engine: Transport, clock: FakeClock, unique_name: Callable[[str], str], fault: Any
+) -> None:
+    shaky = Session(transport=FaultyTransport(engine, fault), clock=clock, table_names=unique_name)
+    many = events(60)
+    assert shaky.bulk_load(many) == 60
+    assert session.get_many([Key(Event, event_id=one.event_id) for one in many]) == many
+
+
+def test_an_item_that_dynamodb_refuses_fails_alone(session: Session) -> None:
+    deep: JsonValue = "x"
+    for _ in range(40):
+        deep = [deep]
+    many = [*events(30), Event(event_id="deep", data=deep)]
+    with pytest.raises(BulkError) as caught:
+        session.bulk_load(many, concurrency=1)
+    ((one, error),) = caught.value.failures
+    assert (one, type(error)) == (many[-1], UnexpectedRefusal)
+    found = session.get_many([Key(Event, event_id=one.event_id) for one in many])
+    assert found == [*many[:-1], None]
+
+
+def test_a_missing_table_is_named(session: Session) -> None:
+    with pytest.raises(TableNotFound, match="bulk-apart"):
+        session.bulk_load([Elsewhere(name="a")])
+    with pytest.raises(TableNotFound, match="bulk-apart"):
+        session.get_many([Key(Elsewhere, name="a")])
+
+
+@pytest.mark.parametrize("kind", [User(user_id="u"), Audit(audit_id="a")])
+def test_guarded_and_versioned_classes_are_refused_and_nothing_is_sent(
+    session: Session, wire: FaultyTransport, kind: Any
+) -> None:
+    with pytest.raises(UsageError, match="save_many"):
+        session.bulk_load([*events(30), kind])
+    assert wire.calls == []
+
+
+# -- save_many and delete_many -----------------------------------------------------------------------------------------
+
+
+def test_many_are_saved_with_guards_and_versions_and_deleted_with_them(
+    session: Session, stored: Callable[[], list[Item]]
+) -> None:
+    users = [User(user_id=str(number), email=f"{number}@x") for number in range(40)]
+    audits = [Audit(audit_id=str(number)) for number in range(3)]
+    given: list[Any] = [*users, *audits]
+    assert session.save_many(given) == given
+    assert len(stored()) == 40 * 2 + 3 * 2
+    assert session.get_by(User, email="7@x") == users[7]
+    for audit in audits:
+        audit.result = "passed"
+    session.save_many(given)
+    assert [version.number for version in session.history(audits[0])] == [2, 1]
+    session.delete_many([*users[:20], *[Key(User, user_id=one.user_id) for one in users[20:]]])
+    assert {item["PK"]["S"].partition("#")[0] for item in stored()} == {"AUDIT"}
+
+
+def test_the_others_are_saved_where_some_are_refused(session: Session) -> None:
+    session.save(User(user_id="0", email="a@x"))
+    taken_key, taken_value, fine = User(user_id="0"), User(user_id="1", email="a@x"), User(user_id="2")
+    with pytest.raises(BulkError) as caught:
+        session.save_many([taken_key, fine, taken_value])
+    assert [(one, type(error)) for one, error in caught.value.failures] == [
+        (taken_key, AlreadyExists),
+        (taken_value, UniqueViolation),
+    ]
+    assert session.get_many([Key(User, user_id="1"), Key(User, user_id="2")]) == [None, fine]
+
+
+def test_of_many_that_claim_one_value_exactly_one_is_saved(session: Session) -> None:
+    users = [User(user_id=str(number), email="a@x") for number in range(20)]
+    with pytest.raises(BulkError) as caught:
+        session.save_many(users)
+    losers = {id(one) for one, error in caught.value.failures if isinstance(error, UniqueViolation)}
+    (winner,) = [one for one in users if id(one) not in losers]
+    assert session.get_by(User, email="a@x") == winner
+
+
+def test_what_is_not_there_is_told_and_the_others_are_deleted(session: Session) -> None:
+    session.bulk_load(events(5))
+    absent = Key(Event, event_id="none")
+    with pytest.raises(BulkError) as caught:
+        session.delete_many([absent, *[Key(Event, event_id=one.event_id) for one in events(5)]])
+    assert [(one, type(error)) for one, error in caught.value.failures] == [(absent, EntityNotFound)]
+    assert session.get_many([Key(Event, event_id=one.event_id) for one in events(5)]) == [None] * 5
+
+
+def test_lost_answers_are_survived_by_each(
+    session: Session, engine: Transport, clock: FakeClock, unique_name: Callable[[str], str]
+) -> None:
+    shaky = Session(
+        transport=FaultyTransport(engine, *[lost_answer(at) for at in range(1, 12, 2)]),
+        clock=clock,
+        table_names=unique_name,
+    )
+    users = [User(user_id=str(number), email=f"{number}@x") for number in range(10)]
+    shaky.save_many(users)
+    assert session.get_many([Key(User, user_id=one.user_id) for one in users]) == users
+
+
+# -- the session's own rules -------------------------------------------------------------------------------------------
+
+
+def test_writing_many_inside_an_open_block_is_refused_and_reading_is_not(session: Session) -> None:
+    with session.transaction():
+        for verb in ("save_many", "delete_many", "bulk_load"):
+            with pytest.raises(UsageError, match=rf"session\.{verb}\(\)"):
+                getattr(session, verb)([Event(event_id="1")])
+        assert session.get_many([Key(Event, event_id="1")]) == [None]
+
+
+def test_a_closed_session_does_nothing(session: Session) -> None:
+    session.close()
+    with pytest.raises(SessionClosed):
+        session.bulk_load([Event(event_id="1")])
+
+
+def test_progress_is_told_where_the_method_was_called(session: Session) -> None:
+    told: list[tuple[int, int | None, str]] = []
+
+    def note(done: int, total: int | None) -> None:
+        told.append((done, total, threading.current_thread().name))
+
+    session.bulk_load(iter(events(110)), concurrency=2, progress=note)
+    here = threading.current_thread().name
+    assert told == [(100, None, here), (110, None, here)]
+
+
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.tuples(st.integers(0, 15), st.integers(0, 9)), max_size=40), st.integers(1, 3))
+def test_always_a_load_leaves_what_saving_one_after_another_would(
+    session: Session, pairs: list[tuple[int, int]], concurrency: int
+) -> None:
+    keys = [Key(Event, event_id=str(number)) for number in range(16)]
+    there = [key for key, one in zip(keys, session.get_many(keys), strict=True) if one is not None]
+    session.delete_many(there)
+    session.bulk_load(
+        [Event(event_id=str(number), data=data) for number, data in pairs], concurrency=concurrency
+    )
+    last = dict(pairs)
+    assert [one.data if one else None for one in session.get_many(keys)] == [last.get(n) for n in range(16)]

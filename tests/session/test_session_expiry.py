@@ -1,0 +1,67 @@
+"""Expired entities are absent for reads, inserts and claims, even if DynamoDB has not deleted them yet."""
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+import pytest
+
+from dynaorm import Entity, ExpiresAt, Key, Session, Table, Unique
+from dynaorm.errors import StaleEntity, UniqueViolation
+from dynaorm.flow.protocol.call import Call, Transport
+from dynaorm.testing.clock import FakeClock
+
+fleeting = Table("sync-fleeting")
+
+
+class Login(Entity, table=fleeting, pk="LOGIN#{token}", sk="L"):
+    token: str
+    alias: Annotated[str | None, Unique()] = None
+    until: Annotated[datetime | None, ExpiresAt()] = None
+
+
+def at(clock: FakeClock, seconds: float) -> datetime:
+    return datetime.fromtimestamp(clock.now() + seconds, UTC)
+
+
+def test_what_expired_is_absent_and_can_only_be_inserted_anew(moto: Transport, clock: FakeClock) -> None:
+    session = Session(transport=moto, clock=clock)
+    session.create_table(fleeting)
+    login = session.save(Login(token="t", alias="a", until=at(clock, 100)))
+    clock.advance(100)
+    assert session.get(Login, token="t") is None
+    assert session.get_by(Login, alias="a") is None
+    login.alias = "b"
+    with pytest.raises(StaleEntity) as caught:
+        session.save(login)
+    assert str(caught.value) == (
+        "Key(Login, token='t') has expired since it was loaded; insert it anew: session.save(detached(entity, ...)) "
+        "with another expiry"
+    )
+    again = session.save(Login(token="t", alias="a", until=at(clock, 100)))
+    assert session.get_by(Login, alias="a") == again
+
+
+def test_a_value_of_what_expired_is_free_a_minute_later(moto: Transport, clock: FakeClock) -> None:
+    session = Session(transport=moto, clock=clock)
+    session.create_table(fleeting)
+    session.save(Login(token="t", alias="a", until=at(clock, 100)))
+    clock.advance(159)
+    with pytest.raises(UniqueViolation):
+        session.save(Login(token="u", alias="a"))
+    clock.advance(2)
+    taker = session.save(Login(token="u", alias="a"))
+    assert session.get_by(Login, alias="a") == taker
+
+
+def test_a_changed_expiry_is_that_of_the_guards_too(moto: Transport, clock: FakeClock) -> None:
+    session = Session(transport=moto, clock=clock)
+    session.create_table(fleeting)
+    login = session.save(Login(token="t", alias="a", until=at(clock, 100)))
+    login.until = at(clock, 1000)
+    session.save(login)
+    clock.advance(500)
+    assert session.get_by(Login, alias="a") == login
+    session.update(Key(Login, token="t"), {"until": None})
+    key = {"PK": {"S": "alias#a"}, "SK": {"S": "alias#a"}}
+    guard = moto.call(Call("GetItem", {"TableName": "sync-fleeting", "Key": key}))["Item"]
+    assert "until" not in guard

@@ -1,0 +1,220 @@
+"""``session.verify``: its scope, its rate, and correct items that must not be reported."""
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from dynaorm import AsyncSession, Session
+from dynaorm.errors import UsageError
+from dynaorm.flow.integrity.finding import Kind
+from dynaorm.flow.integrity.mend import Outcome
+from dynaorm.flow.protocol.call import Call, Reply, Transport
+from dynaorm.testing.clock import FakeClock
+from dynaorm.testing.moto_engine import strict_moto
+from tests.integrity.conftest import REGION, raw_on
+from tests.integrity.zoo import (
+    TABLES,
+    Book,
+    Group,
+    Member,
+    Raw,
+    Voucher,
+    app,
+    clock,
+    epoch,
+    key_of,
+    member,
+    text,
+)
+
+
+@pytest.fixture
+def raw() -> Iterator[Raw]:
+    with strict_moto():
+        for one in raw_on(None, str):
+            one.fill()
+            yield one
+
+
+def kinds(raw: Raw, *named: Any) -> list[Kind]:
+    return [one.kind for one in raw.session.verify(*named)]
+
+
+def test_of_a_class_only_its_own_items_are_judged(raw: Raw) -> None:
+    raw.delete(app, key_of("email#ann@x"))
+    raw.delete(app, key_of("BOOK#1", "v2_TEXT"))
+    raw.put(app, key_of("JUNK", "JUNK"))
+    assert kinds(raw, Member) == [Kind.MISSING_GUARD]
+    assert kinds(raw, Book) == [Kind.VERSION_GAP]
+    assert kinds(raw, Voucher) == []
+    assert kinds(raw, Member, Book) == [Kind.VERSION_GAP, Kind.MISSING_GUARD]
+
+
+def test_a_total_is_found_by_what_has_it_and_by_what_is_counted(raw: Raw) -> None:
+    raw.change(app, key_of("GROUP#red", "INFO"), members={"N": "9"})
+    assert kinds(raw, Group) == kinds(raw, Member) == kinds(raw, app) == [Kind.TOTAL]
+    assert kinds(raw, Book) == []
+
+
+def test_no_total_is_judged_while_something_that_counts_cannot_be_read(raw: Raw) -> None:
+    raw.change(app, member("ann"), status={"N": "1"})
+    raw.change(app, key_of("GROUP#red", "INFO"), members={"N": "9"})
+    assert kinds(raw, app) == [Kind.UNREADABLE]
+
+
+def test_guards_written_by_hand_are_no_fault_unless_two_hold_their_value(raw: Raw) -> None:
+    for code in ("c1", "c2"):
+        raw.change(app, key_of(f"code#{code}"), owner=None)
+    assert kinds(raw, app) == []
+    voucher = key_of("VOUCHER#3", "VOUCHER")
+    raw.put(app, voucher, _type=text("Voucher"), voucher_id=text("3"), code=text("c2"))
+    (finding,) = raw.session.verify(app)
+    assert (finding.kind, finding.key) == (Kind.DUPLICATE, key_of("code#c2"))
+    assert sorted(owner["PK"]["S"] for owner in finding.owners) == ["VOUCHER#2", "VOUCHER#3"]
+
+
+def test_what_has_expired_is_absent(raw: Raw) -> None:
+    raw.change(app, key_of("VOUCHER#1", "VOUCHER"), ends=epoch(-1))
+    assert kinds(raw, app) == [Kind.ORPHAN_GUARD]
+    raw.change(app, key_of("code#c1"), ends=epoch(-1))
+    assert kinds(raw, app) == []
+
+
+class _Metered:
+    """A transport that counts the units consumed, and when."""
+
+    def __init__(self, inner: Transport, clock: FakeClock) -> None:
+        self._inner = inner
+        self._clock = clock
+        self.consumed = 0.0
+        self.steps: list[tuple[float, float]] = []
+
+    def call(self, call: Call, /) -> Reply:
+        if call.operation == "Scan":
+            self.steps.append((self._clock.monotonic(), self.consumed))
+        request = {**call.request, "ReturnConsumedCapacity": "TOTAL"}
+        reply = self._inner.call(Call(call.operation, request))
+        found = reply.get("ConsumedCapacity") or ()
+        for one in (found,) if isinstance(found, dict) else found:
+            self.consumed += one["CapacityUnits"]
+        return reply
+
+
+def test_a_rate_is_kept(raw: Raw) -> None:
+    now = clock()
+    meter = _Metered(raw.transport, now)
+    session = Session(transport=meter, clock=now)
+    assert list(session.verify(app, rate=5)) == []
+    assert len(meter.steps) > 4
+    assert meter.consumed > 20
+    # No step begins before what was consumed until then is paid for ...
+    assert all(consumed <= 5 * time + 1e-6 for time, consumed in meter.steps)
+    # ... nor much later.
+    assert now.monotonic() <= meter.consumed / 5
+    slow = now.monotonic()
+    assert list(session.verify(app, rate=100_000)) == []
+    assert now.monotonic() - slow < slow / 10
+
+
+def test_time_that_went_unused_is_not_made_up_for(raw: Raw) -> None:
+    now = clock()
+    meter = _Metered(raw.transport, now)
+    session = Session(transport=meter, clock=now)
+    raw.change(app, member("ann"), GSI1PK=text("old"))
+    findings = session.verify(app, rate=5)
+    assert next(findings).kind is Kind.INDEX_KEYS
+    # Whoever reads the findings takes their time.
+    now.advance(3600)
+    before, consumed = now.monotonic(), meter.consumed
+    list(findings)
+    rested = [(time - before, units - consumed) for time, units in meter.steps if time >= before]
+    assert rested[-1][1] > 5
+    assert all(units <= 5 * (time + 1) + 1e-6 for time, units in rested)
+
+
+def test_what_repairing_writes_counts_as_well(raw: Raw) -> None:
+    raw.delete(app, key_of("email#ann@x"))
+    now = clock()
+    meter = _Metered(raw.transport, now)
+    session = Session(transport=meter, clock=now)
+    assert len(list(session.repair(*TABLES, rate=10))) == 1
+    read_only = clock()
+    list(Session(transport=raw.transport, clock=read_only).verify(*TABLES, rate=10))
+    assert now.monotonic() > read_only.monotonic()
+
+
+def test_progress_is_told(raw: Raw) -> None:
+    told: list[tuple[int, int | None]] = []
+    list(raw.session.verify(app, progress=lambda done, total: told.append((done, total))))
+    assert told[-1] == (len(raw.items(app)[app.name]), None)
+
+
+def test_a_session_repairs_and_says_what_became_of_it(raw: Raw) -> None:
+    raw.delete(app, key_of("email#ann@x"))
+    raw.put(app, key_of("JUNK", "JUNK"))
+    told: list[tuple[int, int | None]] = []
+    outcomes = {
+        one.finding.kind: one.outcome
+        for one in raw.session.repair(app, progress=lambda *told_now: told.append(told_now))
+    }
+    assert outcomes == {Kind.MISSING_GUARD: Outcome.MENDED, Kind.UNKNOWN_ITEM: Outcome.LEFT}
+    assert told[-1] == (len(raw.items(app)[app.name]) - 1, None)
+    assert kinds(raw, app) == [Kind.UNKNOWN_ITEM]
+
+
+def test_a_session_backfills(raw: Raw) -> None:
+    raw.delete(app, key_of("email#ann@x"))
+    raw.change(app, member("ann"), GSI1PK=None, GSI1SK=None)
+    (one,) = raw.session.backfill(app)
+    assert (one.finding.kind, one.outcome) == (Kind.INCOMPLETE, Outcome.MENDED)
+    assert kinds(raw, app) == []
+
+
+@pytest.mark.parametrize("verb", ["repair", "backfill"])
+def test_nothing_is_repaired_inside_a_block_of_the_same_session(raw: Raw, verb: str) -> None:
+    raw.delete(app, key_of("email#ann@x"))
+    with (
+        raw.session.transaction(),
+        pytest.raises(UsageError, match=f"session.{verb}.* would not be .*call it before or after the block"),
+    ):
+        list(getattr(raw.session, verb)(app))
+    assert kinds(raw, app) == [Kind.MISSING_GUARD]
+
+
+@pytest.mark.parametrize("named", [(), ("app",), (app, 5)])
+def test_nothing_else_can_be_verified(named: Any) -> None:
+    with Session(region=REGION) as session, pytest.raises(UsageError, match="name"):
+        session.verify(*named)
+
+
+@pytest.mark.parametrize("options", [{"segments": 0}, {"rate": 0}, {"rate": -1}])
+def test_a_division_or_rate_that_makes_no_sense_is_refused(options: Any) -> None:
+    with Session(region=REGION) as session, pytest.raises(UsageError, match="give"):
+        session.verify(app, **options)
+
+
+def test_an_asynchronous_session_finds_the_same(raw: Raw) -> None:
+    raw.delete(app, key_of("email#ann@x"))
+    raw.change(app, member("bob"), GSI1PK=text("old"))
+
+    async def verified() -> list[Kind]:
+        async with AsyncSession(region=REGION, clock=clock()) as session:
+            return [one.kind async for one in session.verify(app, segments=2)]
+
+    assert asyncio.run(verified()) == kinds(raw, app) == [Kind.INDEX_KEYS, Kind.MISSING_GUARD]
+
+
+def test_an_asynchronous_session_repairs_and_backfills(raw: Raw) -> None:
+    raw.delete(app, key_of("email#ann@x"))
+    raw.change(app, member("bob"), GSI1PK=text("old"))
+
+    async def outcomes() -> list[Outcome]:
+        async with AsyncSession(region=REGION, clock=clock()) as session:
+            planned = [one.outcome async for one in session.repair(app, dry_run=True)]
+            mended = [one.outcome async for one in session.repair(app)]
+            return [*planned, *mended, *[one.outcome async for one in session.backfill(app)]]
+
+    assert asyncio.run(outcomes()) == [Outcome.PLANNED] * 2 + [Outcome.MENDED] * 2
+    assert kinds(raw, app) == []

@@ -1,0 +1,144 @@
+"""Every public name of dynaorm, with the module that defines it: what users import stays importable."""
+
+import ast
+import inspect
+import re
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import dynaorm
+import dynaorm.testing
+
+ROOT = Path(__file__).parents[1]
+
+NAMES = {
+    "LOADING": "dynaorm.entity.state",
+    "Aggregate": "dynaorm.entity.mapping.aggregate",
+    "AsyncCollection": "dynaorm.session._async.query",
+    "AsyncDirectTransport": "dynaorm.transport.direct.async_transport",
+    "AsyncQuery": "dynaorm.session._async.query",
+    "AsyncSession": "dynaorm.session._async.session",
+    "AsyncTransport": "dynaorm.flow.protocol.call",
+    "Attribute": "dynaorm.entity.marker",
+    "BinaryKey": "dynaorm.entity.table",
+    "Call": "dynaorm.flow.protocol.call",
+    "Clock": "dynaorm.flow.protocol.call",
+    "Collection": "dynaorm.session.query",
+    "DirectTransport": "dynaorm.transport.direct.transport",
+    "Entity": "dynaorm.entity.base",
+    "ExpiresAt": "dynaorm.entity.marker",
+    "F": "dynaorm.item.field",
+    "GlobalIndex": "dynaorm.entity.table",
+    "InKey": "dynaorm.entity.marker",
+    "Index": "dynaorm.entity.index",
+    "Key": "dynaorm.entity.key",
+    "Ksuid": "dynaorm.entity.text.ksuid",
+    "KsuidMs": "dynaorm.entity.text.ksuid",
+    "LocalIndex": "dynaorm.entity.table",
+    "NoAnswer": "dynaorm.flow.protocol.call",
+    "NumberKey": "dynaorm.entity.table",
+    "Page": "dynaorm.query.results",
+    "Plan": "dynaorm.plan.plan",
+    "Query": "dynaorm.session.query",
+    "Reason": "dynaorm.flow.protocol.call",
+    "Refusal": "dynaorm.flow.protocol.call",
+    "Reply": "dynaorm.flow.protocol.call",
+    "Results": "dynaorm.query.results",
+    "Retry": "dynaorm.flow.protocol.retry",
+    "Session": "dynaorm.session.session",
+    "Table": "dynaorm.entity.table",
+    "Transaction": "dynaorm.session.transaction",
+    "Transport": "dynaorm.flow.protocol.call",
+    "Unique": "dynaorm.entity.marker",
+    "Version": "dynaorm.entity.version",
+    "Versioned": "dynaorm.entity.marker",
+    "any_of": "dynaorm.query.query_spec",
+    "detached": "dynaorm.entity.base",
+    "iam_policy": "dynaorm.iam",
+    "inspect": "dynaorm.plan.inspection",
+    "ksuid_range": "dynaorm.entity.text.ksuid",
+    "new_ksuid": "dynaorm.entity.text.ksuid",
+}
+"""A name in this table is never removed. The module that defines it may change."""
+
+TESTING_NAMES = {
+    "Broken": "dynaorm.testing.census",
+    "FakeClock": "dynaorm.testing.clock",
+    "Fault": "dynaorm.testing.faults",
+    "FaultyTransport": "dynaorm.testing.faults",
+    "Inconsistency": "dynaorm.testing.census",
+    "Ministack": "dynaorm.testing.ministack",
+    "ScriptedTransport": "dynaorm.testing.scripted",
+    "Store": "dynaorm.testing.store",
+    "assert_consistent": "dynaorm.testing.consistency",
+    "assert_consistent_async": "dynaorm.testing.consistency",
+    "conflict": "dynaorm.testing.faults",
+    "crash_after": "dynaorm.testing.faults",
+    "crash_before": "dynaorm.testing.faults",
+    "in_progress": "dynaorm.testing.faults",
+    "inconsistencies": "dynaorm.testing.consistency",
+    "lost_answer": "dynaorm.testing.faults",
+    "lost_request": "dynaorm.testing.faults",
+    "snapshot": "dynaorm.testing.snapshots",
+    "strict_moto": "dynaorm.testing.moto_engine",
+    "tables_of": "dynaorm.testing.tables",
+    "throttle": "dynaorm.testing.faults",
+}
+"""The same for ``dynaorm.testing``."""
+
+PUBLIC_MODULES = {"dynaorm", "dynaorm.errors", "dynaorm.integrity.run", "dynaorm.testing"}
+"""The modules that users import from."""
+
+DOCUMENTS = [
+    ROOT / "README.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "examples").glob("*.py")),
+]
+
+
+@pytest.mark.parametrize(
+    ("package", "names"), [(dynaorm, NAMES), (dynaorm.testing, TESTING_NAMES)], ids=["dynaorm", "testing"]
+)
+def test_every_public_name_is_defined_where_the_table_says(
+    package: ModuleType, names: dict[str, str]
+) -> None:
+    values = {name: getattr(package, name) for name in package.__all__}
+    assert values.keys() == names.keys()
+    for name, value in values.items():
+        if inspect.isclass(value) or inspect.isfunction(value):
+            assert value.__module__ == names[name]
+        else:
+            assert getattr(import_module(names[name]), name) is value
+
+
+def test_documents_import_from_public_modules_only() -> None:
+    found = {
+        (document.name, module)
+        for document in DOCUMENTS
+        for code in _programs(document)
+        for module in _imported(code)
+    }
+    private = {(name, module) for name, module in found if module not in PUBLIC_MODULES}
+    assert not private
+    assert {module for _, module in found} == PUBLIC_MODULES
+
+
+def _programs(document: Path) -> list[str]:
+    text = document.read_text()
+    return (
+        [text]
+        if document.suffix == ".py"
+        else re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    )
+
+
+def _imported(code: str) -> Iterator[str]:
+    """The modules of dynaorm that a program imports from."""
+    for node in ast.walk(ast.parse(code)):
+        modules = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+        modules += [each.name for each in node.names] if isinstance(node, ast.Import) else []
+        yield from (module for module in modules if module.partition(".")[0] == "dynaorm")
