@@ -70,7 +70,6 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "testing/census_versions.py": "testing/test_consistency.py",
     "testing/request_rules.py": "testing/test_moto_engine.py",
     "testing/store.py": "testing/test_plugin.py",
-    "transport/threaded.py": "session/test_session_async.py",
 }
 """Modules without a test file of their own, and where their tests are
 

@@ -37,7 +37,9 @@ class AsyncConnection(asyncio.Protocol):
         self._timer: asyncio.TimerHandle
         self._reader = AnswerReader()
         self._waiting: asyncio.Future[HttpAnswer] | None = None
+        self._is_paused = False
         self._is_sending = False
+        self._is_secure = False
         self.closed: asyncio.Future[None] = loop.create_future()
         self.idle_since = loop.time()
 
@@ -49,6 +51,7 @@ class AsyncConnection(asyncio.Protocol):
             )
             assert secured is not None
             self.connection_made(secured)
+            self._is_secure = True
 
     async def exchange(self, message: memoryview, limits: Limits) -> HttpAnswer:
         """Send a request and receive its answer. After NoAnswer or a cancellation, abort the connection."""
@@ -65,7 +68,10 @@ class AsyncConnection(asyncio.Protocol):
         waiting: asyncio.Future[HttpAnswer] = self._loop.create_future()
         self._waiting = waiting
         try:
+            self._is_sending = True
             self._transport.write(message)
+            # Decided once: a pause that comes later concerns bytes of TLS's own.
+            self._is_sending = self._is_paused
             return await waiting
         finally:
             self._waiting = None
@@ -91,12 +97,12 @@ class AsyncConnection(asyncio.Protocol):
         self._transport.set_write_buffer_limits(high=1, low=0)
 
     def pause_writing(self) -> None:
-        """A part of the request has not left."""
-        self._is_sending = True
+        """A part of what was written has not left."""
+        self._is_paused = True
 
     def resume_writing(self) -> None:
-        """All of the request has left."""
-        self._is_sending = False
+        """All of it has left."""
+        self._is_paused = self._is_sending = False
 
     def data_received(self, data: bytes) -> None:
         """Read on in the answer. Bytes that belong to no answer end the connection."""
@@ -129,8 +135,8 @@ class AsyncConnection(asyncio.Protocol):
         """Nothing comes any more."""
         if exc is None:
             self.eof_received()
-        # A write that fails (EPIPE) has not sent its last part.
-        self._is_sending = self._is_sending or isinstance(exc, BrokenPipeError)
+        # EPIPE: the last part of what was written has not left. With TLS, that may not have been the request's.
+        self._is_sending = self._is_sending or (isinstance(exc, BrokenPipeError) and not self._is_secure)
         self._fail(sentence(exc or ConnectionAbortedError("the connection was closed")))
         if not self.closed.done():
             self.closed.set_result(None)
