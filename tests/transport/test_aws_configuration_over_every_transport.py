@@ -185,19 +185,22 @@ def shown_by(error: BaseException) -> str:
     ],
     ids=str,
 )
-@pytest.mark.parametrize("proxied", [False, True])
+@pytest.mark.parametrize("ca_bundle", ["", "/nowhere.pem"])
+@pytest.mark.parametrize("proxied", ["", "http://me:hidden-password@127.0.0.1:1", "the server"])
 def test_no_error_shows_credentials_or_signed_headers(
     options: dict[str, Any],
-    proxied: bool,
+    ca_bundle: str,
+    proxied: str,
     server: Unruly,
     open_transport: Open,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for name, value in SECRETS.items():
         monkeypatch.setenv(name, value)
-    if proxied:
-        for name in ("http_proxy", "https_proxy"):
-            monkeypatch.setenv(name, "http://me:hidden-password@127.0.0.1:1")  # pragma: allowlist secret
+    proxy = server.endpoint.replace("http://", "http://me:hidden-password@")  # pragma: allowlist secret
+    for name in ("http_proxy", "https_proxy") if proxied else ():
+        monkeypatch.setenv(name, proxy if proxied == "the server" else proxied)
+    monkeypatch.setenv("AWS_CA_BUNDLE", ca_bundle)
     server.otherwise = hang_up
     with pytest.raises((NoAnswer, UsageError)) as caught:
         open_transport(**{"endpoint": server.endpoint, **options}).call(PUT)

@@ -62,7 +62,7 @@ class AsyncConnection(asyncio.Protocol):
         finally:
             self._timer.cancel()
 
-    async def ask(self, message: bytes | memoryview, reader: AnswerReader) -> HttpAnswer:
+    async def ask(self, message: memoryview, reader: AnswerReader) -> HttpAnswer:
         """The same without a deadline, with a reader for the answer."""
         self._reader = reader
         waiting: asyncio.Future[HttpAnswer] = self._loop.create_future()

@@ -186,7 +186,7 @@ def _connected(route: Route, deadline: float) -> socket.socket:
     raise OSError("the host has no address")
 
 
-def _open_tunnel(opened: socket.socket, connect: bytes, deadline: float) -> None:
+def _open_tunnel(opened: socket.socket, connect: memoryview, deadline: float) -> None:
     opened.settimeout(_left(deadline))
     opened.sendall(connect)
     reader = AnswerReader(to_connect=True)

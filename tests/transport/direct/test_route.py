@@ -36,7 +36,7 @@ def test_where_to_connect_and_what_to_say(
     url: str, proxy: Proxy | None, first: tuple[str, int], connect: bytes, target: str, extra: str
 ) -> None:
     found = route(url, proxy)
-    assert ((found.host, found.port), found.connect, found.target, found.extra) == (
+    assert ((found.host, found.port), bytes(found.connect), found.target, found.extra) == (
         first,
         connect,
         target,
