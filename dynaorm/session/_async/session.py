@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from dynaorm.flow.bulk import read as bulk_read
     from dynaorm.flow.bulk import write as bulk_write
     from dynaorm.flow.integrity import repair, verify
-    from dynaorm.flow.integrity.finding import Finding
-    from dynaorm.flow.integrity.mend import Mended
+    from dynaorm.flow.integrity.finding import Finding, Mended
     from dynaorm.flow.integrity.verify import Verification
     from dynaorm.item.condition import Condition
     from dynaorm.item.update import Change
