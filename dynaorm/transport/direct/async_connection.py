@@ -195,8 +195,8 @@ class AsyncConnectionPool:
         self._idle.clear()
         for connection in idle:
             connection.abort()
-        for connection in idle:
-            await connection.closed
+        if idle:
+            await asyncio.wait({connection.closed for connection in idle}, timeout=1.0)
 
     async def _take_place(self) -> None:
         try:
