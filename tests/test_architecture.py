@@ -60,8 +60,6 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "query/choose_key.py": "query/test_key_query.py",
     "testing/request_rules.py": "testing/test_moto_engine.py",
     "testing/store.py": "testing/test_plugin.py",
-    "transport/direct/aiohttp.py": "transport/direct/test_async_transport.py",
-    "transport/threaded.py": "session/test_session_async.py",
 }
 """Modules without a test file of their own, and where their tests are
 

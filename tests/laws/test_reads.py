@@ -386,5 +386,11 @@ def is_rightly_refused(problem: str) -> bool:
     """Whether no key serves the fields: then nothing is sent, and the error says so."""
     return any(
         one in problem
-        for one in ("comes after", "partition keys differ", "is in no key", "and DynamoDB refuses that")
+        for one in (
+            "comes after",
+            "partition keys differ",
+            "is in no key",
+            "and DynamoDB refuses that",
+            "can only be equal",
+        )
     )

@@ -9,7 +9,6 @@ from typing import Annotated, Any
 import pytest
 
 from dynaorm import (
-    Attribute,
     Entity,
     ExpiresAt,
     F,
@@ -84,6 +83,11 @@ class Communication(Entity, table=app, pk="COMPLAINT#{complaint}", sk="COMM#{at:
 class Complaint(Entity, table=app, pk="COMPLAINT#{id}", sk="COMPLAINT#{id}"):
     id: str
     complaint: str = "what was said"
+
+
+class Tagged(Entity, table=app, pk="TAGGED#{name}", sk="TAGGED"):
+    name: str
+    tags: set[str] | None = None
 
 
 @pytest.fixture
@@ -349,5 +353,10 @@ def test_keys_name_the_class_that_is_stored(jobs: Session) -> None:
         Key(Nightly, number="n1"),
         Key(Nightly, number="n2"),
     ]
-    assert jobs.query(Event.by_time, kind="none").keys().all() == []
-    assert Attribute("x").name == "x"
+
+
+def test_a_set_can_be_compared_with_none(session: Session) -> None:
+    session.save(Tagged(name="none"))
+    session.save(Tagged(name="some", tags={"a"}))
+    assert [one.name for one in session.scan(Tagged).filter(F.tags == None)] == ["none"]  # noqa: E711 - a condition
+    assert [one.name for one in session.scan(Tagged).filter(F.tags != None)] == ["some"]  # noqa: E711 - a condition
