@@ -86,7 +86,7 @@ def _is_part_decided(mapping: EntityMapping, rules: FieldRules, change: Change) 
 
 def _is_sum_decided(mapping: EntityMapping, field: FieldMapping, rules: FieldRules, change: Change) -> bool:
     if rules.bounds is None:
-        return False
+        return "N" not in (field.codec.tags or "N")  # resolving the change says that nothing can be added
     try:
         # A field with an encoding of its own may be stored as another number.
         return not rules.bounds or (field.exact and bounds_of(mapping, (change,)) is not None)

@@ -35,6 +35,8 @@ _HARMLESS: Final = _NUMBERS | _CHOICES | {
     "nullable", "union", "list", "set", "frozenset", "dict", "model", "model-fields", "model-field", "typed-dict",
     "typed-dict-field", "dataclass", "dataclass-args", "dataclass-field", "json-or-python", "lax-or-strict",
 }  # fmt: skip
+# With pydantic 2.12, an entity with nested models is validated as loading would instead, which refuses invalid members.
+_REVALIDATES: Final = "_use_prebuilt" in str(SchemaValidator.__text_signature__)
 # Their functions give the same value again.
 _TRUSTED: Final = frozenset({"pydantic", "dynaorm"})
 
@@ -89,12 +91,12 @@ def rules_of(entity: type[BaseModel]) -> ClassRules:
     config: Any = model.get("config") or {}
     is_nested = sum(one["type"] in ("model", "dataclass") for one in nodes) > 1
     revalidating = _revalidating(schema) if is_nested else schema
-    whole = SchemaValidator(cast(CoreSchema, revalidating)) if is_nested else entity.__pydantic_validator__
+    whole = _validator(revalidating) if is_nested else entity.__pydantic_validator__
     is_limited = any(config.get(f"str_{name}") for name in (*_CHANGES_TEXT, *_LIMITS_TEXT))
     return ClassRules(
         whole=cast(SchemaValidator, whole),
         single=_single(revalidating, config),
-        is_stable=not any(_may_change(one) for one in nodes),
+        is_stable=not any(_may_change(one) for one in nodes) and (_REVALIDATES or not is_nested),
         takes_info=any(_takes_info(one) for one in nodes),
         of_class=any(_is_function(one) or _has_own_code(one) for one in path),
         fields={name: _field_rules(one["schema"], is_limited) for name, one in fields["fields"].items()},
@@ -125,7 +127,13 @@ def _single(schema: _Node, config: CoreConfig) -> SchemaValidator:
     found: Any = {**node, "fields": fields}
     if schema.get("definitions"):
         found = {"type": "definitions", "schema": found, "definitions": schema["definitions"]}
-    return SchemaValidator(cast(CoreSchema, found), config)
+    return _validator(found, config)
+
+
+def _validator(schema: Any, config: CoreConfig | None = None) -> SchemaValidator:
+    # By default pydantic-core would replace the schema of a nested class with the validator that the class has.
+    given = {"_use_prebuilt": False} if _REVALIDATES else {}
+    return SchemaValidator(cast(CoreSchema, schema), config, **given)
 
 
 def _revalidating(part: Any) -> Any:
