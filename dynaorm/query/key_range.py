@@ -60,9 +60,9 @@ class KeyRange:
 
     def contains(self, stored: AttributeValue) -> bool:
         """Whether a stored value is wanted. It need not match the condition."""
-        if self.is_empty or comparable(stored) not in self.interval:
-            return False
-        return self.admits is None or self.admits(stored)
+        if self.admits is not None:
+            return self.admits(stored)
+        return not self.is_empty and comparable(stored) in self.interval
 
 
 EVERY_KEY: Final = KeyRange(None)
