@@ -242,7 +242,7 @@ def _merged(
     """The boxes, each joined with those that it meets."""
     last: tuple[_Box, tuple[KeyCondition, ...]] | None = None
     for box, conditions in sorted(boxes, key=lambda one: _low(one[0])):
-        if last is not None and _meet(last[0], box):
+        if last is not None and _share_points(last[0], box):
             last = _hull([last[0], box]), (*last[1], *conditions)
             continue
         if last is not None:
@@ -256,7 +256,7 @@ def _low(box: _Box) -> list[tuple[Any, ...]]:
     return [(0,) if one.low is None else (1, one.low, not one.has_low) for one in box]
 
 
-def _meet(first: _Box, second: _Box) -> bool:
+def _share_points(first: _Box, second: _Box) -> bool:
     for one, other in zip(first, second, strict=False):
         if not one.meets(other):
             return False
