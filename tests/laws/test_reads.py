@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
-import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
@@ -14,7 +13,6 @@ from dynaorm import F, Session, any_of, inspect
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import UsageError
 from dynaorm.flow.protocol.call import Call, Transport
-from dynaorm.item.json_body import Body, encode_body
 from dynaorm.record import record
 from dynaorm.testing.clock import FakeClock
 from tests.laws.classes import (
@@ -298,16 +296,6 @@ EXAMPLES = settings(max_examples=int(os.environ.get("FUZZ_EXAMPLES", "25")))
 # -- the law -----------------------------------------------------------------------------------------------------------
 
 
-class AsBytes:
-    """Gives every answer as the bytes of its body, as the direct transports do."""
-
-    def __init__(self, inner: Transport) -> None:
-        self._inner = inner
-
-    def call(self, call: Call, /) -> Any:
-        return Body(encode_body(self._inner.call(call)))
-
-
 def store(session: Session, engine: Transport, declared: Declared, drawn: Sequence[Row]) -> Stored:
     session.create_table(declared.table)
     entities = {number: entity_of(declared, row, number) for number, row in enumerate(drawn)}
@@ -321,12 +309,6 @@ def store(session: Session, engine: Transport, declared: Declared, drawn: Sequen
             engine.call(Call("PutItem", {"TableName": declared.table.name, "Item": changed}))
         items[number] = changed
     return Stored(declared, entities, items, NOON.timestamp())
-
-
-@pytest.fixture(scope="module", params=[False, True], ids=["items", "bytes"])
-def transport(engine: Transport, request: pytest.FixtureRequest) -> Transport:
-    """Answers as dicts, and as bytes, which take another way through the code."""
-    return AsBytes(engine) if request.param else engine
 
 
 @EXAMPLES
