@@ -270,8 +270,10 @@ def _joined(spec: QuerySpec, form: Form, box: tuple[_Box, tuple[KeyCondition, ..
     distinct = tuple(
         {repr((one.source.mapping.name, one.ranges, one.held)): one for one in conditions}.values()
     )
-    # In a collection, the range may have items of a class whose own range is empty.
+    # The range may have items of a class that has another range in the partition, or none at all.
     is_exact = len(distinct) == len(spec.sources) == 1 and distinct[0].is_exact
+    if {id(one.source) for one in distinct} == set(map(id, spec.sources)):
+        is_exact = is_exact or not any(one.narrows for one in distinct)
     return _key_query(form, conditions[0].partition, ranges, () if is_exact else distinct)
 
 
