@@ -4,10 +4,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from dynaorm.entity.codec.of_type import Codec
+from dynaorm.entity.codec.value import merge
 from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.resolve import FieldResolver
-from dynaorm.errors import UsageError
+from dynaorm.errors import DecodeError, UsageError
+from dynaorm.item.path import Path, value_at
 from dynaorm.item.update import (
     Append,
     Change,
@@ -22,6 +24,7 @@ from dynaorm.item.update import (
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.aggregates import refuse_written_totals
 from dynaorm.plan.image import advance, under_present_names
+from dynaorm.record import replace
 
 
 def touched(mapping: EntityMapping, changes: tuple[Change, ...]) -> dict[str, Change]:
@@ -151,7 +154,7 @@ def edited_image(
         for change in changes
         if isinstance(change, SetTo) and mapping.fields[str(change.path[0])].in_key
     }
-    resolved = stored_changes(mapping, plain)
+    resolved = _over_stored(mapping, before, plain)
     names = frozenset(str(change.path[0]) for change in changes)
     try:
         outcome = apply_changes(under_present_names(mapping, before), resolved)
@@ -165,3 +168,27 @@ def edited_image(
     after = advance(mapping, before, {**changed, **dict.fromkeys(overrides)}, overrides)
     mapping.validate({name: mapping.subject(after)[name] for name in changed}, frozenset(changed))
     return after, names
+
+
+def _over_stored(mapping: EntityMapping, before: Item, changes: tuple[Change, ...]) -> tuple[Change, ...]:
+    """The changes in stored names and values. A nested value that is set preserves what the class does not know."""
+    resolved, resolver = stored_changes(mapping, changes), FieldResolver(mapping)
+    set_ones = [change.path for change in changes if isinstance(change, SetTo)]
+    codecs = {
+        resolver.attribute(path): codec for path in set_ones if (codec := resolver.codec(path)).merge_parts
+    }
+    if not codecs:
+        return resolved
+    try:
+        loaded = mapping.encode(vars(mapping.hydrate(before)))
+    except DecodeError:  # the change may repair what does not load
+        return resolved
+    stored = under_present_names(mapping, before)
+    return tuple(_merged(one, codecs, stored, loaded) for one in resolved)
+
+
+def _merged(change: Change, codecs: Mapping[Path, Codec], stored: Item, loaded: Item) -> Change:
+    one, was = value_at(stored, change.path), value_at(loaded, change.path)
+    if not isinstance(change, SetTo) or change.path not in codecs or one is None or was is None:
+        return change
+    return replace(change, value=merge(codecs[change.path], one, was, change.value))

@@ -4,7 +4,9 @@ from collections import ChainMap
 from collections.abc import Mapping
 from typing import Any
 
+from dynaorm.entity.codec.value import merge
 from dynaorm.entity.key import stored_key
+from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.state import Loaded
 from dynaorm.errors import KeyChanged, StaleEntity, UsageError
@@ -29,7 +31,8 @@ def changes_of(
     """The fields that differ from what was loaded, with their new attribute values (None for absence).
 
     A field is compared with its stored value; if a validator changed that value, or absence meant a default, with the
-    result. Fields that are stored only in keys are compared as values, and come with None.
+    result. Of a nested value only what changed is new; the rest is as stored. Fields that are stored only in keys are
+    compared as values, and come with None.
 
     Raises:
         InvalidValue: a field's value cannot be stored.
@@ -50,10 +53,21 @@ def changes_of(
         if stored is not None:
             if baseline is None:
                 baseline = vars(mapping.hydrate(state.item))
-            if same(now, field.encode(baseline[name])):
+            now = _over_stored(field, stored, baseline[name], now)
+            if now is stored:
                 continue
         found[name] = now
     return found
+
+
+def _over_stored(
+    field: FieldMapping, stored: AttributeValue, loaded: Any, now: AttributeValue | None
+) -> AttributeValue | None:
+    """What a field's attribute becomes; ``stored`` itself if the value is the one that was loaded."""
+    was = field.encode(loaded)
+    if was is None or now is None:
+        return stored if now is was else now
+    return merge(field.codec, stored, was, now)
 
 
 def advance(

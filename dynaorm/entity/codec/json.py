@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 
+from dynaorm.entity.codec.container import merge_list, merge_map
 from dynaorm.entity.codec.value import NULL, Codec, Misfit, content, inside
 from dynaorm.failure import shown
 from dynaorm.item.value import AttributeValue, number_text, set_of
@@ -107,7 +108,14 @@ def _part(convert: Callable[[Any], Any], step: str | int, value: Any) -> Any:
         raise inside(step, problem) from None
 
 
-JSON: Final = Codec(encode, decode, frozenset({"NULL", "BOOL", "N", "S", "L", "M"}), nullable=True)
+def _merge(stored: AttributeValue, loaded: AttributeValue, now: AttributeValue) -> AttributeValue:
+    merged = {"L": merge_list(PLAIN), "M": merge_map(PLAIN)}.get(next(iter(stored)))
+    return now if merged is None else merged(stored, loaded, now)
+
+
+_TYPES: Final = frozenset({"NULL", "BOOL", "N", "S", "L", "M"})
+
+JSON: Final = Codec(encode, decode, _TYPES, nullable=True, merge_parts=_merge)
 
 
 def _checked_number(value: Any) -> AttributeValue:
@@ -116,7 +124,7 @@ def _checked_number(value: Any) -> AttributeValue:
     return _number(value)
 
 
-PLAIN: Final = Codec(encode, decode, frozenset())
+PLAIN: Final = Codec(encode, decode, frozenset(), merge_parts=_merge)
 """The codec of a model's extra fields without a declared type."""
 
 NUMBER: Final = Codec(_checked_number, lambda stored: _from_number(content(stored, "N")), frozenset({"N"}))
