@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from dynaorm.entity.codec.container import merge_list, merge_map
 from dynaorm.entity.codec.value import NULL, Codec, Misfit, content, inside
+from dynaorm.entity.text.scalar import whole
 from dynaorm.failure import shown
 from dynaorm.item.value import AttributeValue, number_text, set_of
 
@@ -35,7 +36,7 @@ def _from_number(text: str) -> int | float | Decimal:
     if not exact.is_finite():
         raise Misfit(f"is stored as {shown(text)}, which is not a number")
     if exact == exact.to_integral_value():
-        return int(exact)
+        return whole(exact)
     near = float(text)
     return near if Decimal(repr(near)) == exact else exact
 
