@@ -10,26 +10,23 @@ from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.state import Loaded
 from dynaorm.entity.table import REVISION_ATTRIBUTE, Table
-from dynaorm.errors import DecodeError, KeyChanged, StaleEntity, UsageError
+from dynaorm.errors import DecodeError, InvalidValue, KeyChanged, StaleEntity, UsageError
 from dynaorm.failure import shown
 from dynaorm.item.condition import Condition, HasType, any_of_conditions, missing
 from dynaorm.item.value import AttributeValue, Item, same
 
 
 def new_image(mapping: EntityMapping, key: Item, values: Mapping[str, Any]) -> dict[str, AttributeValue]:
-    """The item of a new entity under this key: its index keys, type and fields. Raises InvalidValue."""
+    """The item of a new entity under this key: its index keys, type and fields, from validated values."""
     fields, keys = mapping.encode(values), key
     if mapping.indexes:
-        if not mapping.is_exact:
-            in_key = {name: values[name] for name, field in mapping.fields.items() if field.in_key}
-            values = values_of(mapping, {**key, **fields}, in_key)
         keys = {**key, **mapping.index_keys(values)}
     kind = mapping.table.type_attribute
     return {**keys, **fields} if kind is None else {**keys, kind: {"S": mapping.name}, **fields}
 
 
 def changes_of(
-    mapping: EntityMapping, values: Mapping[str, Any], state: Loaded
+    mapping: EntityMapping, values: Mapping[str, Any], state: Loaded, *, renew: bool = False
 ) -> dict[str, AttributeValue | None]:
     """The fields that differ from what was loaded, with their new attribute values (None for absence).
 
@@ -37,11 +34,41 @@ def changes_of(
     result. Of a nested value only what changed is new; the rest is as stored. Fields that are stored only in keys are
     compared as values, and come with None.
 
+    With ``renew`` a derived field also differs if validation made its value of the stored one: keys and guards must be
+    those of the values that load.
+
     Raises:
         InvalidValue: a field's value cannot be stored.
     """
+    return _differing(mapping, values, state, mapping.encode(values), renew=renew)
+
+
+def changed_fields(mapping: EntityMapping, values: Mapping[str, Any], state: Loaded) -> frozenset[str]:
+    """The names of the fields that differ from what was loaded. A value that cannot be stored differs."""
+    encoded: dict[str, AttributeValue] = {}
+    wrong: set[str] = set()
+    try:
+        encoded = mapping.encode(values)
+    except InvalidValue:
+        for name, field in mapping.fields.items():
+            try:
+                found = None if field.in_key else mapping.encode_field(field, values)
+            except InvalidValue:
+                wrong.add(name)
+            else:
+                _put(encoded, field.attribute, found)
+    return frozenset(wrong | _differing(mapping, values, state, encoded).keys())
+
+
+def _differing(
+    mapping: EntityMapping,
+    values: Mapping[str, Any],
+    state: Loaded,
+    encoded: Mapping[str, AttributeValue],
+    *,
+    renew: bool = False,
+) -> dict[str, AttributeValue | None]:
     found: dict[str, AttributeValue | None] = {}
-    encoded = mapping.encode(values)
     baseline: Mapping[str, Any] | None = None
     for name, field in mapping.fields.items():
         if field.in_key:
@@ -56,7 +83,7 @@ def changes_of(
         if stored is not None:
             if baseline is None:
                 baseline = vars(mapping.hydrate(state.item))
-            now = _over_stored(field, stored, baseline[name], now)
+            now = _over_stored(mapping, field, (stored, baseline[name], now), renew=renew)
             if now is stored:
                 continue
         found[name] = now
@@ -64,13 +91,22 @@ def changes_of(
 
 
 def _over_stored(
-    field: FieldMapping, stored: AttributeValue, loaded: Any, now: AttributeValue | None
+    mapping: EntityMapping,
+    field: FieldMapping,
+    value: tuple[AttributeValue, Any, AttributeValue | None],
+    *,
+    renew: bool,
 ) -> AttributeValue | None:
-    """What a field's attribute becomes; ``stored`` itself if the value is the one that was loaded."""
+    """What the attribute of a field becomes, ``value`` being the stored one, its loaded value and the one to store.
+
+    It is the stored one itself if the field did not change; otherwise, what did not change in it is as stored.
+    """
+    stored, loaded, now = value
     was = field.encode(loaded)
-    if was is None or now is None:
-        return stored if now is was else now
-    return merge(field.codec, stored, was, now)
+    if same(now, was):
+        made = renew and field.name in mapping.derived_fields
+        return now if made and not same(now, field.encode(field.codec.decode(stored))) else stored
+    return now if was is None or now is None else merge(field.codec, stored, was, now)
 
 
 def advance(
