@@ -28,10 +28,10 @@ _WRITE: Final = frozenset({"PutItem", "UpdateItem", "DeleteItem", "ConditionChec
 _CREATE: Final = frozenset({"CreateTable", "DescribeTable"})
 _TTL: Final = frozenset({"DescribeTimeToLive", "UpdateTimeToLive"})
 
-_Place: TypeAlias = tuple[Table, str | None]
+_Resource: TypeAlias = tuple[Table, str | None]
 """A table, or one of its indexes by name."""
 
-_Grants: TypeAlias = dict[_Place, set[str]]
+_Grants: TypeAlias = dict[_Resource, set[str]]
 
 
 def iam_policy(
@@ -86,7 +86,7 @@ def iam_policy(
     for purpose in ("scan", "create", "verify", "repair"):
         if purpose in purposes:
             statements += _statements(f"Dynaorm{purpose.title()}", _granted(family, [purpose]), arn, {})
-    keys = {place: _patterns(place, family) for place in keyed} if leading_keys else {}
+    keys = {resource: _patterns(resource, family) for resource in keyed} if leading_keys else {}
     return {"Version": _VERSION, "Statement": [*_statements("DynaormItems", keyed, arn, keys), *statements]}
 
 
@@ -125,12 +125,12 @@ def _granted(family: Iterable[EntityMapping], purposes: Iterable[str]) -> _Grant
     found: _Grants = {}
     for purpose in purposes:
         for mapping in family:
-            for place, allowed in _GRANTS[purpose](mapping):
-                found.setdefault(place, set()).update(allowed)
+            for resource, allowed in _GRANTS[purpose](mapping):
+                found.setdefault(resource, set()).update(allowed)
     return found
 
 
-_Grant: TypeAlias = Iterator[tuple[_Place, frozenset[str]]]
+_Grant: TypeAlias = Iterator[tuple[_Resource, frozenset[str]]]
 
 
 def _read(mapping: EntityMapping) -> _Grant:
@@ -238,9 +238,9 @@ _GRANTS: Final[Mapping[str, Callable[[EntityMapping], _Grant]]] = {
 # -- with which keys ---------------------------------------------------------------------------------------------------
 
 
-def _patterns(place: _Place, family: Iterable[EntityMapping]) -> tuple[str, ...]:
+def _patterns(resource: _Resource, family: Iterable[EntityMapping]) -> tuple[str, ...]:
     """What the partition keys used in a table or index look like. Raises UsageError where one can be anything."""
-    table, index = place
+    table, index = resource
     found: dict[str, None] = {}
     for mapping in family:
         targets = [mapping_of(one.target) for one in mapping.aggregates.values()]
@@ -282,19 +282,19 @@ def _literal(text: str) -> str:
 
 
 def _statements(
-    label: str, grants: _Grants, arn: Callable[[_Place], str], keys: Mapping[_Place, tuple[str, ...]]
+    label: str, grants: _Grants, arn: Callable[[_Resource], str], keys: Mapping[_Resource, tuple[str, ...]]
 ) -> list[dict[str, Any]]:
-    """One statement for all places in which the same is allowed."""
+    """One statement for all resources in which the same is allowed."""
     together: dict[tuple[tuple[str, ...], tuple[str, ...]], list[str]] = {}
-    for place, allowed in grants.items():
-        together.setdefault((tuple(sorted(allowed)), keys.get(place, ())), []).append(arn(place))
+    for resource, allowed in grants.items():
+        together.setdefault((tuple(sorted(allowed)), keys.get(resource, ())), []).append(arn(resource))
     found = []
-    for number, ((names, patterns), places) in enumerate(together.items(), 1):
+    for number, ((names, patterns), resources) in enumerate(together.items(), 1):
         statement: dict[str, Any] = {
             "Sid": f"{label}{number}",
             "Effect": "Allow",
             "Action": [f"dynamodb:{one}" for one in names],
-            "Resource": sorted(places),
+            "Resource": sorted(resources),
         }
         if patterns:
             statement["Condition"] = {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": list(patterns)}}
@@ -304,9 +304,9 @@ def _statements(
 
 def _arns(
     prefix: str, table_names: Mapping[str, str] | Callable[[str], str] | None
-) -> Callable[[_Place], str]:
-    def arn(place: _Place) -> str:
-        table, index = place
+) -> Callable[[_Resource], str]:
+    def arn(resource: _Resource) -> str:
+        table, index = resource
         if table_names is None:
             name = table.name
         elif isinstance(table_names, Mapping):

@@ -12,8 +12,8 @@ from hypothesis import Phase, settings
 
 from dynaorm import Call, Session, Transport
 from dynaorm.testing import FakeClock, FaultyTransport, strict_moto, tables_of
+from dynaorm.testing.endpoint import transport_to
 from dynaorm.testing.ministack import Ministack, find_ministack
-from dynaorm.testing.road import transport_to
 from dynaorm.transport.pynamodb import PynamoTransport
 from tests.raw_tables import REGION, aws_client
 

@@ -14,7 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 
 from dynaorm.flow.integrity.finding import Finding, Mended, Outcome
 from dynaorm.integrity.report import as_json
-from dynaorm.integrity.run import TablePlace
+from dynaorm.integrity.run import TableLocation
 from dynaorm.item.printable import printable
 
 
@@ -76,17 +76,17 @@ class Output:
         """Whether the run ended before a repair that it was not allowed to make."""
         return self._counted[Outcome.STOPPED.value] > 0
 
-    def announce(self, places: Sequence[TablePlace], endpoint: str | None, *, writes: bool) -> None:
+    def announce(self, locations: Sequence[TableLocation], endpoint: str | None, *, writes: bool) -> None:
         """Print the tables that the command writes, and where they are."""
-        for place in places:
+        for location in locations:
             words = [
-                f"table {place.name}"
-                if place.name == place.declared
-                else f"table {place.declared} = {place.name}",
-                f"account {place.account or 'unknown'}",
-                f"Region {place.region or 'unknown'}",
+                f"table {location.name}"
+                if location.name == location.declared
+                else f"table {location.declared} = {location.name}",
+                f"account {location.account or 'unknown'}",
+                f"Region {location.region or 'unknown'}",
                 *([] if endpoint is None else [f"endpoint {endpoint}"]),
-                *([] if place.items is None else [f"about {place.items} items"]),
+                *([] if location.items is None else [f"about {location.items} items"]),
             ]
             self._note(", ".join(words))
         self._note("writes to these tables" if writes else "shows what it would write, and writes nothing")

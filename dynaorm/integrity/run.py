@@ -17,7 +17,7 @@ from dynaorm.entity.table import Table
 from dynaorm.errors import TableNotFound
 from dynaorm.flow.bulk.limits import Progress
 from dynaorm.flow.integrity.finding import Diagnosis, Finding, FindingKind, Mended, Outcome
-from dynaorm.flow.integrity.repair import completion, dealing, unsettled
+from dynaorm.flow.integrity.repair import completion, repair_flows, unstable_totals
 from dynaorm.flow.integrity.verify import describe, verification
 from dynaorm.flow.protocol.call import Flow
 from dynaorm.integrity.checkpoint import Checkpoint
@@ -108,7 +108,7 @@ def backfill(session: Session, *named: Named, options: RunOptions = DEFAULT) -> 
 
 
 @dataclass(frozen=True)
-class TablePlace:
+class TableLocation:
     """Where a table is.
 
     Attributes:
@@ -126,7 +126,7 @@ class TablePlace:
     items: int | None
 
 
-def written_tables(session: Session, *named: Named) -> list[TablePlace]:
+def written_tables(session: Session, *named: Named) -> list[TableLocation]:
     """The tables that a repair or a backfill of some tables and classes may write, and where they are.
 
     Tables of guards and totals that do not exist are left out.
@@ -147,7 +147,7 @@ def written_tables(session: Session, *named: Named) -> list[TablePlace]:
         parts = [*described.get("TableArn", "").split(":"), *[""] * 5]
         name = session._context.table_name(table.name)
         found.append(
-            TablePlace(table.name, name, parts[4] or None, parts[3] or None, described.get("ItemCount"))
+            TableLocation(table.name, name, parts[4] or None, parts[3] or None, described.get("ItemCount"))
         )
     return found
 
@@ -158,7 +158,7 @@ def _mended(name: str, session: Session, named: Sequence[Named], options: RunOpt
         left = options.at_most
         for diagnoses in job.steps():
             allowed, refused = _within(left, diagnoses)
-            for some in dealing(allowed, job.work, dry_run=options.dry_run):
+            for some in repair_flows(allowed, job.work, dry_run=options.dry_run):
                 for one in job.run(some):
                     if one.outcome is Outcome.LEFT:
                         job.report(one.finding, as_json(one))
@@ -168,14 +168,14 @@ def _mended(name: str, session: Session, named: Sequence[Named], options: RunOpt
                 yield Mended(refused.finding, Outcome.STOPPED, f"this run may make {options.at_most} repairs")
                 return
             left = None if left is None else left - sum(bool(one.actions) for one in allowed)
-        yield from unsettled(job.work)
+        yield from unstable_totals(job.work)
 
 
 def _within(left: int | None, diagnoses: list[Diagnosis]) -> tuple[list[Diagnosis], Diagnosis | None]:
     """The diagnoses up to the last repair that is allowed, and the first one whose repair is not."""
     if left is None:
         return diagnoses, None
-    repairs = [place for place, one in enumerate(diagnoses) if one.actions]
+    repairs = [index for index, one in enumerate(diagnoses) if one.actions]
     if len(repairs) <= left:
         return diagnoses, None
     return diagnoses[: repairs[left]], diagnoses[repairs[left]]

@@ -14,6 +14,7 @@ from dynaorm.item.condition import (
 )
 from dynaorm.item.update import Change, Remove, SetTo
 from dynaorm.item.value import AttributeValue, Item, same
+from dynaorm.plan.image import own_revision, refuse_other_revision
 from dynaorm.plan.item_change import (
     ItemChange,
     ItemCheck,
@@ -29,12 +30,17 @@ from dynaorm.plan.versions import assign_version, version_item, version_key
 
 
 def build_actions(change: ItemChange, unit: UnitOfWork) -> list[Planned]:
-    """The main item's action, then the version item's."""
+    """The main item's action, then the version item's. A check that nothing asks for is no action."""
+    if isinstance(change, ItemCheck) and not change.is_sent:
+        return []
     mapping, before = change.mapping, change.before
     expected, expected_values = (None, None) if before is None else _expectation(change, before)
     condition = _required(change, expected, expected_values, unit)
     if change.condition is not None:
         condition = all_of(condition, change.condition)
+    bounds = change.bounds if isinstance(change, ItemEdit) else None
+    if bounds is not None:
+        condition = all_of(condition, bounds)
     image, number = assign_version(change, unit)
     action, purpose = _action(change, image, condition, unit)
     has_revision = mapping.table.revision_attribute is not None
@@ -55,6 +61,7 @@ def build_actions(change: ItemChange, unit: UnitOfWork) -> list[Planned]:
         change.condition is not None,
         before is None and not isinstance(change, ItemInsert),
         found_nothing if before is None else before.from_read,
+        bounds=bounds,
     )
     if image is None or number is None:
         return [main]
@@ -107,6 +114,7 @@ def _expectation(
     change: ItemChange, before: StoredItem
 ) -> tuple[str | None, dict[str, AttributeValue | None] | None]:
     """The revision that must be stored; without one, the attribute values that must be."""
+    refuse_other_revision(before.mapping, before.item)
     revision = before.mapping.revision_of(before.item)
     if revision is not None:
         return revision, None
@@ -159,6 +167,7 @@ def _required(
     return all_of(
         exists(table.pk.name),
         equals(table.type_attribute, {"S": mapping.name}) if table.type_attribute is not None else None,
+        None if isinstance(change, ItemCheck) else own_revision(table),
         missing(DELETED) if mapping.versioning is not None and table.type_attribute is None else None,
         None if expires is None else any_of_conditions(missing(expires), _is(expires, ">", unit)),
     )

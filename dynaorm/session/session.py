@@ -685,9 +685,9 @@ class Session:
     ) -> Iterator[Mended]:
         for step in work.steps(_reporting(work, progress)):
             diagnoses = self._run(step)
-            for some in repair.dealing(diagnoses, work, dry_run=dry_run):
+            for some in repair.repair_flows(diagnoses, work, dry_run=dry_run):
                 yield from self._write(verb, some)
-        yield from repair.unsettled(work)
+        yield from repair.unstable_totals(work)
 
 
 def _waiting(seconds: float) -> Flow[None]:

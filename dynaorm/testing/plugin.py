@@ -99,7 +99,7 @@ def dynaorm_transport(dynaorm_endpoint: str | None) -> "Iterator[Transport]":
         with closing(PynamoTransport(region="us-east-1")) as transport:
             yield transport
     else:
-        from dynaorm.testing.road import transport_to
+        from dynaorm.testing.endpoint import transport_to
 
         with closing(transport_to(dynaorm_endpoint)) as transport:
             yield transport

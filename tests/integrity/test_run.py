@@ -132,9 +132,9 @@ def test_its_files_can_be_read_by_their_owner_alone(moto: Raw, tmp_path: Path) -
 
 
 def test_a_run_knows_where_it_writes(moto: Raw) -> None:
-    places = {one.declared: one for one in written_tables(moto.session, Member)}
-    assert places.keys() == {app.name}
-    assert (places[app.name].account, places[app.name].region) == ("123456789012", "us-east-1")
+    locations = {one.declared: one for one in written_tables(moto.session, Member)}
+    assert locations.keys() == {app.name}
+    assert (locations[app.name].account, locations[app.name].region) == ("123456789012", "us-east-1")
 
 
 def begun(raw: Raw, work: Any, *named: Any, options: RunOptions) -> None:

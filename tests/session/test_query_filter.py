@@ -9,7 +9,6 @@ from typing import Annotated, Any
 import pytest
 
 from dynaorm import (
-    Attribute,
     Entity,
     ExpiresAt,
     F,
@@ -84,6 +83,11 @@ class Communication(Entity, table=app, pk="COMPLAINT#{complaint}", sk="COMM#{at:
 class Complaint(Entity, table=app, pk="COMPLAINT#{id}", sk="COMPLAINT#{id}"):
     id: str
     complaint: str = "what was said"
+
+
+class Tagged(Entity, table=app, pk="TAGGED#{name}", sk="TAGGED"):
+    name: str
+    tags: set[str] | None = None
 
 
 @pytest.fixture
@@ -227,7 +231,12 @@ def test_times_of_other_writers_are_compared_as_times(
         session.scan(Event).filter(F.created == T0).all() if len(texts) > 6 else texts,
     ):
         assert len(found) == len(texts)
-    for none in (query.gt(created=T0), query.lt(created=T0), query.eq(created=T0 + second)):
+    for none in (
+        query.gt(created=T0),
+        query.lt(created=T0),
+        query.eq(created=T0 + second),
+        query.eq(created=T0 + second / 4),
+    ):
         assert none.all() == []
         assert none.count() == 0
         assert none.keys().all() == []
@@ -349,5 +358,10 @@ def test_keys_name_the_class_that_is_stored(jobs: Session) -> None:
         Key(Nightly, number="n1"),
         Key(Nightly, number="n2"),
     ]
-    assert jobs.query(Event.by_time, kind="none").keys().all() == []
-    assert Attribute("x").name == "x"
+
+
+def test_a_set_can_be_compared_with_none(session: Session) -> None:
+    session.save(Tagged(name="none"))
+    session.save(Tagged(name="some", tags={"a"}))
+    assert [one.name for one in session.scan(Tagged).filter(F.tags == None)] == ["none"]  # noqa: E711 - a condition
+    assert [one.name for one in session.scan(Tagged).filter(F.tags != None)] == ["some"]  # noqa: E711 - a condition

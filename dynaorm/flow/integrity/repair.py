@@ -61,7 +61,7 @@ def completion(
     return work
 
 
-def dealing(
+def repair_flows(
     diagnoses: Sequence[Diagnosis], work: Verification, *, dry_run: bool
 ) -> Iterator[Flow[list[Mended]]]:
     """The repairs of one step, in order. Run each flow before you ask for the next."""
@@ -71,9 +71,9 @@ def dealing(
         yield _plan_all(some, work) if dry_run else _repair_all(some, work)
 
 
-def unsettled(work: Verification) -> Iterator[Mended]:
+def unstable_totals(work: Verification) -> Iterator[Mended]:
     """The totals that changed too often to be judged or repaired."""
-    for address in work.unsettled:
+    for address in work.unstable:
         detail = "it changed each time it was counted"
         finding = Finding(FindingKind.TOTAL, address.table.name, address.key, None, detail, mendable=True)
         reason = "it could not be counted while it changes; try again when fewer writers run"
@@ -94,8 +94,8 @@ def _repair_all(diagnoses: Sequence[Diagnosis], work: Verification) -> Flow[list
         if not changed:
             return results
         diagnoses, left = yield from recount(changed, work.counting)
-        work.unsettled += left
-    work.unsettled += [_target(diagnosis.finding, work) for diagnosis in diagnoses]
+        work.unstable += left
+    work.unstable += [_target(diagnosis.finding, work) for diagnosis in diagnoses]
     return results
 
 

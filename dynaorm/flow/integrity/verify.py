@@ -46,7 +46,7 @@ class Verification:
         ledger: what is remembered until every item was read.
         judge: the judgement of each item.
         examined: how many items were read so far.
-        unsettled: the targets whose totals changed each time they were counted.
+        unstable: the targets whose totals changed each time they were counted.
     """
 
     scope: Scope
@@ -56,7 +56,7 @@ class Verification:
     ledger: Ledger
     judge: Callable[[ItemAddress, Scope], StoredCheck[Judgement]] = judge
     examined: int = 0
-    unsettled: list[ItemAddress] = field(default_factory=list)
+    unstable: list[ItemAddress] = field(default_factory=list)
     _pages: list[ScannedPage] = field(default_factory=list)
     _judged: list[Judgement] = field(default_factory=list)
 
@@ -123,7 +123,7 @@ class Verification:
         if not wrong:
             return []
         diagnoses, left = yield from recount(wrong, self.counting)
-        self.unsettled += left
+        self.unstable += left
         return diagnoses
 
     def _confirmed(

@@ -58,7 +58,7 @@ def one_of(spec: QuerySpec, context: Context) -> Flow[Any]:
     if len(found) > 1:
         raise UsageError(
             problem=f"one() found several entities of {spec}",
-            remedy="use first() or all(), or ask for more fields",
+            remedy="use first() or all(), or give more fields",
         )
     return found[0]
 

@@ -688,10 +688,10 @@ class AsyncSession:
     ) -> AsyncIterator[Mended]:
         for step in work.steps(_reporting(work, progress)):
             diagnoses = await self._run(step)
-            for some in repair.dealing(diagnoses, work, dry_run=dry_run):
+            for some in repair.repair_flows(diagnoses, work, dry_run=dry_run):
                 for one in await self._write(verb, some):
                     yield one
-        for one in repair.unsettled(work):
+        for one in repair.unstable_totals(work):
             yield one
 
 
