@@ -30,8 +30,15 @@ _logger = logging.getLogger("dynaorm")
 _TOKEN_LIMIT = 36
 
 
-def unit_of_work(context: Context, token: str | None = None, *, exactly_once: bool = False) -> UnitOfWork:
-    """The circumstances of a new unit of work. Raises UsageError for a token that DynamoDB would refuse."""
+def unit_of_work(
+    context: Context, token: str | None = None, *, exactly_once: bool | None = None
+) -> UnitOfWork:
+    """The circumstances of a new unit of work. Raises UsageError for a token that DynamoDB would refuse.
+
+    ``exactly_once``: None for the setting of the session.
+    """
+    if exactly_once is None:
+        exactly_once = context.exactly_once
     if token is not None and not 1 <= len(token) <= _TOKEN_LIMIT:
         raise UsageError(
             problem=f"the token {token!r} has {len(token)} characters",
@@ -57,7 +64,7 @@ def commit(
     context: Context,
     token: str | None = None,
     *,
-    exactly_once: bool = False,
+    exactly_once: bool | None = None,
     reads: Reads = NOTHING_READ,
 ) -> Flow[tuple[Plan, Item | None]]:
     """Commit a unit of work: the plan that was committed, and the item an update asked for.
@@ -89,6 +96,8 @@ def commit(
             raise Contention(attempts=context.retry.attempts, code="ConditionalCheckFailed")
         if is_repeated:  # the first refusal (a tombstone, a guard of another entity) is no contention yet
             yield Pause(pause)
+            # After a pause, the items of the refusal would be out of date again.
+            reads = Reads({}, reads.foreign_guards)
         is_repeated = True
         unit = unit_of_work(context, token, exactly_once=exactly_once)
 
@@ -187,9 +196,19 @@ def _is_committed(unsettled: Unsettled, context: Context) -> Flow[bool]:
         return False
 
 
-def updated(edit: Edit, context: Context, *, exactly_once: bool = False) -> Flow[tuple[EntityMapping, Item]]:
-    """Make one partial update: the class and item as stored now."""
-    plan, item = yield from commit([edit], context, exactly_once=exactly_once)
+def updated(
+    edit: Edit, context: Context, *, exactly_once: bool | None = None
+) -> Flow[tuple[EntityMapping, Item]]:
+    """Make one partial update: the class and the item that it made.
+
+    A transaction does not return the item. So an update by key that is sent as one is bound to the item that was read,
+    which says what it makes.
+    """
+    if exactly_once is None:
+        exactly_once = context.exactly_once
+    plan, item = yield from commit(
+        [edit._replace(read_first=exactly_once)], context, exactly_once=exactly_once
+    )
     if not plan.actions:
         # Nothing would change: the item that was read or loaded is the stored one.
         state = None if isinstance(edit.target, Key) else state_of(edit.target)
@@ -197,30 +216,7 @@ def updated(edit: Edit, context: Context, *, exactly_once: bool = False) -> Flow
         assert item is not None
         mapping = target_of(edit.target).mapping
         return stored_class(mapping, item) or mapping, item
-    mapping = plan.actions[0].mapping
-    if item is None:
-        item = plan.actions[0].after
-    if item is None:
-        item = yield from _read_back(plan, context)
-    return stored_class(mapping, item) or mapping, item
-
-
-def _read_back(plan: Plan, context: Context) -> Flow[Item]:
-    """The item that a transaction wrote and did not return. Raises OutcomeUnknown, though the update was made."""
     first = plan.actions[0]
-    try:
-        item = yield from get_item(first.action.table, first.item_key, context, consistent=True)
-    except StoreError as trouble:
-        raise _unread(plan, trouble.problem) from trouble
-    if item is None:
-        raise _unread(plan, "it has been deleted since")
-    return item
-
-
-def _unread(plan: Plan, reason: str) -> OutcomeUnknown:
-    return OutcomeUnknown(
-        plan=plan,
-        reason=reason,
-        problem=f"the update was made, but what is stored now cannot be returned ({reason})",
-        remedy="get it to see what is stored; session.resume(error.plan) confirms the update",
-    )
+    item = first.after if item is None else item
+    assert item is not None  # an update without a known outcome is a plain one, which returns the item
+    return stored_class(first.mapping, item) or first.mapping, item

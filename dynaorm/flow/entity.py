@@ -15,6 +15,7 @@ from dynaorm.flow.read import load
 from dynaorm.flow.target import Target, target_of
 from dynaorm.item.condition import Condition
 from dynaorm.item.update import Change, SetTo
+from dynaorm.item.value import same
 from dynaorm.plan.edit import touched
 from dynaorm.plan.image import writable_state
 from dynaorm.plan.intent import Edit, Save
@@ -73,8 +74,8 @@ def edit_of(named: Any, given: Sequence[Change | Mapping[str, Any]], condition: 
     return Edit(named, tuple(changes), condition)
 
 
-def update(edit: Edit, context: Context, *, exactly_once: bool) -> Flow[Any]:
-    """Make a partial update: the entity as stored now, the caller's own object where that may change."""
+def update(edit: Edit, context: Context, *, exactly_once: bool | None = None) -> Flow[Any]:
+    """Make a partial update: the entity that it made, the caller's own object where that may change."""
     mapping, item = yield from updated(edit, context, exactly_once=exactly_once)
     entity = edit.target
     fresh = mapping.hydrate(item)
@@ -85,7 +86,7 @@ def update(edit: Edit, context: Context, *, exactly_once: bool) -> Flow[Any]:
     return entity
 
 
-def restore(named: Any, version: int, context: Context) -> Flow[Any]:
+def restore(named: Any, version: int, context: Context, *, exactly_once: bool | None = None) -> Flow[Any]:
     """Save an entity as it was at a version: of a live one the versioned fields, of a deleted one everything.
 
     Raises:
@@ -114,7 +115,7 @@ def restore(named: Any, version: int, context: Context) -> Flow[Any]:
         vars(entity).update(found.values)
     reads = Reads({ident_of(target.mapping.table, target.key): copy})
     try:
-        yield from commit([Save(entity)], context, reads=reads)
+        yield from commit([Save(entity)], context, exactly_once=exactly_once, reads=reads)
     except BaseException:  # also what stops the program in the middle: Ctrl-C, a cancelled task
         _wait_for(named, entity)
         raise
@@ -133,7 +134,7 @@ def _check_latest(target: Target, copy: Any) -> None:
     if target.state is None:
         return
     expected, found = (target.mapping.revision_of(item) for item in (target.state.item, copy))
-    if expected != found:
+    if expected != found or (expected is None and not same({"M": target.state.item}, {"M": copy})):
         raise StaleEntity(key=target.name, expected=expected, found=found)
 
 

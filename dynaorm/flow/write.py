@@ -3,7 +3,9 @@
 Rule 1. A plan is repeated with one token and the same bytes, on conflicts, throttles and unanswered attempts.
 Rule 2. After an unanswered attempt a refusal is inconclusive: the unanswered attempt may have been committed. Unless
         the stored revision is the plan's own, the outcome is unknown.
-Rule 3. An update that is not bound to a revision is never sent again after an unanswered attempt: it could count twice.
+Rule 3. A plain write of a stored item that is not bound to a revision is never sent again after an unanswered attempt:
+        it could count twice, or undo what others did since. The item is read: it shows the plan's own revision, or for
+        a delete nothing is there; otherwise the outcome is unknown. An insert is sent again, under absence.
 Rule 4. No entity changes before the plan is committed. If the outcome is unknown, the entity keeps the plan.
 """
 
@@ -21,13 +23,20 @@ from dynaorm.item.value import Item, same
 from dynaorm.plan.explain import reason
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import GUARDS, Effect, Planned, Purpose
-from dynaorm.plan.verdict import Committed, FailedAction, StaleKnowledge, verdict
+from dynaorm.plan.verdict import Committed, FailedAction, StaleKnowledge, is_as_expected, verdict
 from dynaorm.record import record, replace
 
 _WRITTEN_OVER: Final = (
     "what is stored is not what this write left, so sending it again finds out nothing; get the entity to see what is "
     "stored, and decide again"
 )
+
+_NEVER_REPEATED: Final = (
+    "it is not sent again, because that could undo what others did since; get the entity to see what is stored, and "
+    "decide again. session.resume(error.plan) only reads the item again"
+)
+_READ_AGAIN: Final = "call session.resume(error.plan), which reads what is stored"
+_DELETES: Final = (Purpose.DELETE, Purpose.PURGE)
 
 
 @record(frozen=False)
@@ -107,7 +116,7 @@ def _attempts(sending: _Sending, context: Context) -> Flow[Outcome]:
             trouble = silence
             sending.in_flight = False
             sending.unanswered |= silence.sent
-            if silence.sent and _counts_twice(sending.plan):
+            if silence.sent and _is_never_repeated(sending.plan):
                 return (yield from _own_commit_or_unknown(sending.plan, context, silence))
         except Refusal as refusal:
             sending.in_flight = False
@@ -136,18 +145,27 @@ def _given_up(sending: _Sending, trouble: Refusal | NoAnswer) -> StoreError:
     return spent(trouble, sending.call, sending.attempts)
 
 
-def _counts_twice(plan: Plan) -> bool:
-    if plan.is_transaction:
-        return False
+def _is_never_repeated(plan: Plan) -> bool:
+    """Whether the plan is a plain write of a stored item that no revision and no token binds."""
     planned = plan.actions[0]
-    return planned.purpose is Purpose.UPDATE and planned.expected is None
+    return not plan.is_transaction and (planned.blind or planned.expected_values is not None)
 
 
 def _own_commit_or_unknown(plan: Plan, context: Context, silence: NoAnswer) -> Flow[Committed]:
-    item = yield from _stored(plan, plan.actions[0], context)
-    if not _is_in_effect(plan.actions[0], item):
-        raise OutcomeUnknown(plan=plan, reason=silence.reason) from silence
-    return Committed(item)
+    planned = plan.actions[0]
+    item = yield from _stored(plan, planned, context)
+    if _is_own(planned, item) or (item is None and planned.purpose in _DELETES):
+        return Committed(item)
+    raise OutcomeUnknown(plan=plan, reason=silence.reason, remedy=_NEVER_REPEATED) from silence
+
+
+def _is_own(planned: Planned, item: Item | None) -> bool:
+    """Whether an item carries the revision that the action writes."""
+    return (
+        item is not None
+        and planned.revision is not None
+        and planned.mapping.revision_of(item) == planned.revision
+    )
 
 
 def _refused(sending: _Sending, refusal: Refusal, context: Context) -> Flow[Outcome]:
@@ -215,11 +233,11 @@ def resume(plan: object, context: Context, window: float) -> Flow[bool]:
     if not plan.actions:
         return True
     try:
-        if context.clock.now() - plan.made_at < window and not _counts_twice(plan):
+        if context.clock.now() - plan.made_at < window and not _is_never_repeated(plan):
             outcome = yield from send(plan, context, resumed=True)
             committed = isinstance(outcome, Committed)
         else:
-            committed = yield from _read_back(plan, context)
+            committed = yield from _read_back(plan, context, window)
     except OutcomeUnknown:
         raise
     except StoreError:
@@ -232,13 +250,19 @@ def resume(plan: object, context: Context, window: float) -> Flow[bool]:
     return True
 
 
-def _read_back(plan: Plan, context: Context) -> Flow[bool]:
-    committed = yield from _is_committed(plan, context)
-    if not committed and _counts_twice(plan):
-        # Another writer may have overwritten it. If this returned False, the caller might count it twice.
-        why = "the item does not show the update, or not any more"
-        raise OutcomeUnknown(plan=plan, reason=why, remedy=_WRITTEN_OVER)
-    return committed
+def _read_back(plan: Plan, context: Context, window: float) -> Flow[bool]:
+    if not _is_never_repeated(plan):
+        return (yield from _is_committed(plan, context))
+    planned = plan.actions[0]
+    item = yield from _stored(plan, planned, context)
+    if _is_in_effect(planned, item) or (item is None and planned.purpose in _DELETES):
+        return True
+    is_over = context.clock.now() - plan.made_at >= window
+    if is_over and not planned.blind and is_as_expected(planned, item):
+        return False
+    # Another writer may have overwritten it. If this returned False, the caller might count it twice.
+    why = "the item does not show the write, or not any more"
+    raise OutcomeUnknown(plan=plan, reason=why, remedy=_WRITTEN_OVER)
 
 
 def _settle_as_before(plan: Plan) -> None:
@@ -284,9 +308,9 @@ def _is_committed(plan: Plan, context: Context) -> Flow[bool]:
         if planned.purpose in GUARDS or planned.purpose in (Purpose.CHECK, Purpose.AGGREGATE):
             continue
         item = yield from _stored(plan, planned, context)
-        if planned.purpose not in (Purpose.DELETE, Purpose.PURGE) and _is_in_effect(planned, item):
+        if planned.purpose not in _DELETES and _is_in_effect(planned, item):
             return True
-        missing.append(planned.purpose in (Purpose.DELETE, Purpose.PURGE) and item is None)
+        missing.append(planned.purpose in _DELETES and item is None)
     return bool(missing) and all(missing)
 
 
@@ -294,14 +318,13 @@ def _stored(plan: Plan, planned: Planned, context: Context) -> Flow[Item | None]
     try:
         return (yield from get_item(planned.action.table, planned.item_key, context, consistent=True))
     except StoreError as trouble:
-        raise OutcomeUnknown(plan=plan, reason="the item could not be read back") from trouble
+        why = "the item could not be read back"
+        raise OutcomeUnknown(plan=plan, reason=why, remedy=_READ_AGAIN) from trouble
 
 
 def _is_in_effect(planned: Planned, item: Item | None) -> bool:
-    if item is None:
-        return False
-    if planned.revision is not None:
-        return planned.mapping.revision_of(item) == planned.revision
+    if item is None or planned.revision is not None:
+        return _is_own(planned, item)
     action = planned.action
     if isinstance(action, Put):
         return same({"M": item}, {"M": action.item})

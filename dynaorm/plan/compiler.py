@@ -68,15 +68,9 @@ def _are_counted(changes: list[ItemChange]) -> bool:
 def _token(changes: list[ItemChange], actions: list[Planned], unit: UnitOfWork) -> str | None:
     if unit.token is not None:
         return unit.token
-    if not actions:
-        return None
-    if len(actions) > 1 or unit.exactly_once or isinstance(changes[0], ItemCheck):
+    if actions and (len(actions) > 1 or unit.exactly_once or isinstance(changes[0], ItemCheck)):
         return unit.write_id
-    # Without a revision a write could not recognise its own commit after a lost answer: the token does it instead.
-    has_revision = (
-        changes[0].mapping.table.revision_attribute is not None and actions[0].expected_values is None
-    )
-    return None if has_revision else unit.write_id
+    return None
 
 
 def _effects(change: ItemChange, image: Item | None) -> list[Effect]:

@@ -66,11 +66,11 @@ def test_an_insert_asks_for_absence_or_expiry() -> None:
     assert condition_of(Save(Coupon(code="c"))) == expected
 
 
-def test_writes_by_key_ask_for_existence_type_and_life() -> None:
+def test_writes_by_key_ask_for_existence_type_and_life_and_deletes_not_for_life() -> None:
     alive = Or((missing("ttl"), Compare(Attr(("ttl",)), ">", SECOND)))
     expected = And((exists("PK"), equals("_type", {"S": "Coupon"}), alive))
+    assert condition_of(intent.Deletion(Key(Coupon, code="c"))) == And(expected.parts[:2])
     for one in (
-        intent.Deletion(Key(Coupon, code="c")),
         Edit(Key(Coupon, code="c"), (SetTo(("left",), 1),)),
         Check(Key(Coupon, code="c")),
     ):
@@ -89,14 +89,17 @@ def test_without_types_a_class_that_keeps_no_versions_is_told_by_its_key_alone()
     assert condition_of(Check(Key(Thing, name="t"))) == exists("PK")
 
 
-def test_without_revisions_a_delete_relies_on_what_keys_and_indexes_are_made_of() -> None:
+def test_without_revisions_a_delete_relies_on_everything() -> None:
     assert condition_of(intent.Deletion(saved(Thing(name="t", size=3, place="here")))) == And(
         (
             exists("PK"),
             equals("GSI1PK", {"S": "PLACE#here"}),
             equals("GSI1SK", {"S": "t"}),
+            missing("category"),
             equals("name", {"S": "t"}),
             equals("place", {"S": "here"}),
+            equals("size", {"N": "3"}),
+            missing("sort_of"),
         )
     )
 
