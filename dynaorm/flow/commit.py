@@ -2,25 +2,35 @@
 
 import logging
 from collections.abc import Sequence
+from typing import Any
 
 from dynaorm.entity.declare.catalog import stored_class
 from dynaorm.entity.key import Key
-from dynaorm.entity.mapping.mapping import EntityMapping
+from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.state import Loaded, Unsettled, state_of, unsettled_of
-from dynaorm.errors import Contention, OutcomeUnknown, StoreError, UsageError
+from dynaorm.errors import (
+    ConditionFailed,
+    Contention,
+    OutcomeUnknown,
+    StaleEntity,
+    StoreError,
+    UsageError,
+)
 from dynaorm.flow.protocol.call import Flow, Pause
 from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.protocol.retry import WINDOW_SECONDS
 from dynaorm.flow.read import get_item
 from dynaorm.flow.target import target_of
 from dynaorm.flow.write import resume, send
+from dynaorm.item.action import ConditionCheck
+from dynaorm.item.condition import all_of, exists, missing
 from dynaorm.item.value import Item
 from dynaorm.plan.changes import items_to_read
 from dynaorm.plan.compiler import compile_plan
 from dynaorm.plan.intent import Deletion, Edit, Intent, Move, Save, target_of_intent
 from dynaorm.plan.merge_intents import ItemIntents, merge_intents
 from dynaorm.plan.plan import Plan
-from dynaorm.plan.planned import Effect
+from dynaorm.plan.planned import Effect, Planned, Purpose
 from dynaorm.plan.reads import NOTHING_READ, Reads, ident_of
 from dynaorm.plan.token import revision_under_token
 from dynaorm.plan.unit_of_work import UnitOfWork
@@ -107,9 +117,40 @@ def _compiled(merged: Sequence[ItemIntents], reads: Reads, unit: UnitOfWork, con
     try:
         return compile_plan(merged, reads, unit)
     except StoreError:
-        if unit.token is None or not (yield from _is_applied(merged, reads, unit, context)):
+        if unit.token is None:
+            raise
+        if not (yield from _is_applied(merged, reads, unit, context)):
+            yield from _check_token_is_unused(merged[0], unit, context)
             raise
         return Plan((), unit.token, made_at=unit.now, caller_token=True)
+
+
+def _check_token_is_unused(one: ItemIntents, unit: UnitOfWork, context: Context) -> Flow[None]:
+    """Raises OutcomeUnknown if the token was used: perhaps for this block, which then is what stands in its own way.
+
+    Only DynamoDB knows. A check that always fails is sent under the token: it writes nothing, and uses up nothing.
+    """
+    table, pk = one.mapping.table, one.mapping.table.pk.name
+    never = all_of(exists(pk), missing(pk))
+    assert never is not None
+    check = Planned(
+        action=ConditionCheck(unit.table_name(table.name), one.key, never),
+        purpose=Purpose.CHECK,
+        mapping=one.mapping,
+        entity_key=one.key,
+        item_key=one.key,
+    )
+    plan = Plan((check,), unit.token, made_at=unit.now, caller_token=True)
+    try:
+        yield from send(plan, context)
+    except (ConditionFailed, StaleEntity):
+        return
+    except OutcomeUnknown:
+        raise
+    except StoreError as trouble:
+        raise OutcomeUnknown(
+            plan=plan, reason=f"whether the token was used is not known: {trouble}"
+        ) from trouble
 
 
 def _with_item(reads: Reads, mapping: EntityMapping, key: Item, context: Context) -> Flow[Reads]:
@@ -177,7 +218,7 @@ def _is_deleted(intent: Intent, unsettled: Unsettled, context: Context) -> Flow[
     """Settle one entity; whether the intent is its deletion, and it turned out to be deleted."""
     entity = target_of_intent(intent)
     if unsettled_of(entity) is unsettled:
-        committed = yield from _is_committed(unsettled, context)
+        committed = yield from _is_committed(unsettled, context, read_only=_is_abandoned(entity, unsettled))
         if unsettled_of(entity) is unsettled:
             # A copy, made while the outcome was not known: the plan knows only the original.
             effect = unsettled.effect.for_object(entity)
@@ -185,9 +226,19 @@ def _is_deleted(intent: Intent, unsettled: Unsettled, context: Context) -> Flow[
     return isinstance(intent, Deletion) and unsettled.effect.state is None and state_of(entity) is None
 
 
-def _is_committed(unsettled: Unsettled, context: Context) -> Flow[bool]:
+def _is_abandoned(entity: Any, unsettled: Unsettled) -> bool:
+    """Whether the entity was inserted, and has another key now: the insert must not be sent again."""
+    if unsettled.state is not None or unsettled.effect.state is None:
+        return False
+    mapping, item = mapping_of(type(entity)), unsettled.effect.state.item
+    return ident_of(mapping.table, mapping.key_of(item)) != ident_of(
+        mapping.table, mapping.primary_key(vars(entity))
+    )
+
+
+def _is_committed(unsettled: Unsettled, context: Context, *, read_only: bool) -> Flow[bool]:
     try:
-        return (yield from resume(unsettled.plan, context, WINDOW_SECONDS))
+        return (yield from resume(unsettled.plan, context, WINDOW_SECONDS, read_only=read_only))
     except OutcomeUnknown:
         raise
     except StoreError:

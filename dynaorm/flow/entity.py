@@ -5,6 +5,7 @@ from typing import Any
 
 from dynaorm.entity.key import Key
 from dynaorm.entity.state import Unsettled, set_state, state_of, unsettled_of
+from dynaorm.entity.version import Version
 from dynaorm.errors import EntityNotFound, StaleEntity, UsageError
 from dynaorm.flow import history
 from dynaorm.flow.commit import commit, settle, updated
@@ -103,15 +104,20 @@ def restore(named: Any, version: int, context: Context, *, exactly_once: bool | 
     if copy is None:
         raise EntityNotFound(key=target.name)
     _check_latest(target, copy)
-    target = target.as_stored(copy)
+    asked, target = target, target.as_stored(copy)
     found = yield from history.at_version(target, version, context)
     if found is None:
         raise no_version(target.name, version)
     if target.mapping.is_tombstone(copy):
-        entity = whole(target, found)
+        entity = whole(asked, found)
+        if entity is None:
+            raise no_version(target.name, version)
         set_state(entity, None)
+    elif not issubclass(target.mapping.entity, asked.mapping.entity):
+        raise EntityNotFound(key=asked.name)
     else:
         entity = target.mapping.hydrate(copy)
+        _check_class(target, found)
         vars(entity).update(found.values)
     reads = Reads({ident_of(target.mapping.table, target.key): copy})
     try:
@@ -120,6 +126,17 @@ def restore(named: Any, version: int, context: Context, *, exactly_once: bool | 
         _wait_for(named, entity)
         raise
     return entity if isinstance(named, Key) else take_over(named, entity)
+
+
+def _check_class(target: Target, version: Version[Any]) -> None:
+    """Raises UsageError if a version is of another class than the entity that is stored now."""
+    stored = target.mapping.entity
+    if version.entity is not None and type(version.entity) is not stored:
+        raise UsageError(
+            problem=f"version {version.number} of {target.name!r} is a {type(version.entity).__name__}, and a "
+            f"{stored.__name__} is stored now",
+            remedy="delete it first, then restore the version",
+        )
 
 
 def _wait_for(named: Any, entity: Any) -> None:

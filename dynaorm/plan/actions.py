@@ -58,7 +58,7 @@ def build_actions(change: ItemChange, unit: UnitOfWork) -> list[Planned]:
     )
     if image is None or number is None:
         return [main]
-    item = version_item(mapping, change.key, image, number)
+    item = version_item(mapping, change.key, image, number, replaced=main.before)
     version = Planned(
         action=Put(main.action.table, item, missing(mapping.table.pk.name)),
         purpose=Purpose.VERSION,

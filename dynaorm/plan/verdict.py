@@ -90,7 +90,8 @@ def verdict(failures: Sequence[FailedAction], now: float, request_id: str = "") 
         if isinstance(outcome, StaleKnowledge):
             items.update(outcome.items)
             foreign |= outcome.foreign_guards
-    if items or foreign:
+    # A stale object stays stale, whatever is learned. Its old values may belong to other entities by now.
+    if (items or foreign) and not any(isinstance(one, StaleEntity) for one in judged):
         return StaleKnowledge(items, foreign)
     return _first([outcome for outcome in judged if isinstance(outcome, (StoreError, Violation))], failures)
 

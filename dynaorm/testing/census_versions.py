@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.dispatch import NotAnEntity
-from dynaorm.entity.mapping.mapping import DELETED, VERSION, VERSION_AT, EntityMapping
+from dynaorm.entity.mapping.mapping import DELETED, VERSION, VERSION_AT, VERSION_TYPE, EntityMapping
 from dynaorm.entity.table import Table
 from dynaorm.item.value import AttributeValue, Item, same
 from dynaorm.plan.reads import Ident, ident_of
@@ -116,7 +116,7 @@ def _newest(copy: Stored, mapping: EntityMapping, version: Stored) -> Iterator[I
 
 def _tombstone(one: Stored) -> Iterator[Inconsistency]:
     table = one.table
-    allowed = {*table.key_names, VERSION, VERSION_AT, DELETED, table.revision_attribute}
+    allowed = {*table.key_names, VERSION, VERSION_AT, VERSION_TYPE, DELETED, table.revision_attribute}
     if others := sorted(one.item.keys() - allowed):
         yield one.breaks(Broken.TOMBSTONE, f"it has {', '.join(others)}")
     if missing := [name for name in (VERSION, VERSION_AT) if name not in one.item]:

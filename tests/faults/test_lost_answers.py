@@ -252,7 +252,7 @@ def test_an_update_exactly_once_is_a_transaction_that_may_be_sent_again(store: "
 
 def test_an_update_exactly_once_returns_what_it_made_though_others_went_on(store: "Store") -> None:
     store.line().session.save(Account(name="liz"))
-    session, wire = store.line(
+    session, _ = store.line(
         lost_answer(operation="TransactWriteItems"),
         store.meanwhile(
             lambda: store.line().session.update(LIZ, F.visits.add(1)), "TransactWriteItems", at=2

@@ -234,6 +234,13 @@ def test_a_release_of_somebody_elses_guard_is_learned_as_foreign() -> None:
     )
 
 
+def test_a_stale_entity_is_stale_although_its_old_value_belongs_to_another_entity() -> None:
+    plan = plan_of(Save(changed(email="b@x")))
+    now = item("User", _rev=rev("w9"), user_id={"S": "a"}, email={"S": "c@x"})
+    error = raised(judged(plan, {Purpose.UPDATE: now, Purpose.RELEASE: guard_of("9")}))
+    assert (type(error), error.found) == (StaleEntity, "w9")
+
+
 EXPIRED = item("Stock", until={"N": str(int(NOW))})
 
 
