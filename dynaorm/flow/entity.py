@@ -16,7 +16,7 @@ from dynaorm.flow.read import load
 from dynaorm.flow.target import Target, target_of
 from dynaorm.item.condition import Condition
 from dynaorm.item.update import Change, SetTo
-from dynaorm.item.value import same
+from dynaorm.item.value import Item, same
 from dynaorm.plan.edit import touched
 from dynaorm.plan.image import writable_state
 from dynaorm.plan.intent import Edit, Save
@@ -108,17 +108,7 @@ def restore(named: Any, version: int, context: Context, *, exactly_once: bool | 
     found = yield from history.at_version(target, version, context)
     if found is None:
         raise no_version(target.name, version)
-    if target.mapping.is_tombstone(copy):
-        entity = whole(asked, found)
-        if entity is None:
-            raise no_version(target.name, version)
-        set_state(entity, None)
-    elif not issubclass(target.mapping.entity, asked.mapping.entity):
-        raise EntityNotFound(key=asked.name)
-    else:
-        entity = target.mapping.hydrate(copy)
-        _check_class(target, found)
-        vars(entity).update(found.values)
+    entity = _restored(asked, target, copy, found)
     reads = Reads({ident_of(target.mapping.table, target.key): copy})
     try:
         yield from commit([Save(entity)], context, exactly_once=exactly_once, reads=reads)
@@ -126,6 +116,22 @@ def restore(named: Any, version: int, context: Context, *, exactly_once: bool | 
         _wait_for(named, entity)
         raise
     return entity if isinstance(named, Key) else take_over(named, entity)
+
+
+def _restored(asked: Target, target: Target, copy: Item, version: Version[Any]) -> Any:
+    """The entity that a restoration saves: a new one for a tombstone, otherwise the stored one with other values."""
+    if target.mapping.is_tombstone(copy):
+        entity = whole(asked, version)
+        if entity is None:
+            raise no_version(asked.name, version.number)
+        set_state(entity, None)
+        return entity
+    if not issubclass(target.mapping.entity, asked.mapping.entity):
+        raise EntityNotFound(key=asked.name)
+    entity = target.mapping.hydrate(copy)
+    _check_class(target, version)
+    vars(entity).update(version.values)
+    return entity
 
 
 def _check_class(target: Target, version: Version[Any]) -> None:

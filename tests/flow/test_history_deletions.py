@@ -1,6 +1,7 @@
 """History never changes: deletions stay in it after a re-creation, and versions keep their class."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
+from itertools import count
 from typing import Annotated
 
 import pytest
@@ -41,7 +42,7 @@ class Report(Document):
 
 
 PAGE, DOCUMENT = Key(Page, name="a"), Key(Document, name="a")
-HOUR = timedelta(hours=1)
+EXAMPLES = count()
 
 
 def now(clock: FakeClock) -> datetime:
@@ -67,7 +68,8 @@ def test_what_was_stored_at_a_time_stays_so_for_ever(steps: list[str], kind: typ
         session = Session(transport=PynamoTransport(region="us-east-1"), clock=clock)
         session.create_table(app)
         session.create_table(partial)
-        key: Key[Page | Task] = Key(kind, name="a")
+        name = f"example-{next(EXAMPLES)}"  # moto keeps its tables while the module runs
+        key: Key[Page | Task] = Key(kind, name=name)
         seen: list[tuple[datetime, object]] = []
         numbers = 0
         for step in steps:
@@ -75,7 +77,7 @@ def test_what_was_stored_at_a_time_stays_so_for_ever(steps: list[str], kind: typ
             stored = session.get(key)
             if step == "save":
                 numbers += 1
-                stored = kind(name="a") if stored is None else stored
+                stored = kind(name=name) if stored is None else stored
                 setattr(stored, "text" if isinstance(stored, Page) else "state", str(numbers))
                 session.save(stored)
             elif step == "delete" and stored is not None:
