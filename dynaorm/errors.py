@@ -51,7 +51,10 @@ class UsageError(DynaormError, RuntimeError):
 
 
 class InvalidValue(UsageError, ValueError):
-    """A value cannot be stored, or be part of a key. ``problem`` says why: ``is longer than 2048 bytes``."""
+    """A value cannot be stored, or be part of a key. ``problem`` says why: ``is longer than 2048 bytes``.
+
+    If a rule about several fields is broken, such as a model validator, ``field`` is empty.
+    """
 
     entity: str
     field: str
@@ -59,6 +62,8 @@ class InvalidValue(UsageError, ValueError):
     remedy: str = "give the field a value that its declaration allows"
 
     def __str__(self) -> str:
+        if not self.field:
+            return f"{self.entity}: {self.problem}; {self.remedy}"
         return f"{self.entity}.{self.field} = {shown(self.value)}: {self.problem}; {self.remedy}"
 
 

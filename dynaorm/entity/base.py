@@ -13,6 +13,7 @@ from typing_extensions import Unpack
 from dynaorm.entity.declare.entity import declare
 from dynaorm.entity.declare.options import OPTIONS, declared_options, options_of
 from dynaorm.entity.mapping.mapping import FAILURE, MAPPING, mapping_of
+from dynaorm.entity.mapping.validate import validated_field
 from dynaorm.entity.state import SLOT, carried_by, set_state, slot_of
 from dynaorm.entity.table import UNSET, Table, _Unset
 from dynaorm.errors import DeclarationError, UnknownField
@@ -121,5 +122,6 @@ def detached(entity: E, /, **changes: Any) -> E:
     copy: E = entity.model_copy(update=changes)
     set_state(copy, None)
     if changes:
-        mapping_of(cls).validate(vars(copy), frozenset(changes))
+        mapping, values = mapping_of(cls), vars(copy)
+        values.update({name: validated_field(mapping, name, values) for name in changes})
     return copy

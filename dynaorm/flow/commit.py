@@ -96,6 +96,8 @@ def commit(
             reads = yield from _with_item(reads, mapping, key, context)
         plan = yield from _compiled(merged, reads, unit, context)
         if not plan.actions:
+            for effect in plan.effects:
+                effect.apply()
             return plan, reads.items.get(merged[0].ident) if merged else None
         outcome = yield from send(plan, context)
         if isinstance(outcome, Committed):
@@ -177,8 +179,8 @@ def _is_applied(
             continue
         is_applied = True
         if one.write is not None and isinstance(one.write.intent, Save | Move):
-            totals = dict.fromkeys(one.mapping.maintained) or None
-            Effect(one.write.intent.entity, Loaded(item), totals).with_item(one.mapping, item).apply()
+            fresh = dict.fromkeys([*one.mapping.maintained, *one.write.valid.altered]) or None
+            Effect(one.write.intent.entity, Loaded(item), fresh).with_item(one.mapping, item).apply()
     return is_applied
 
 

@@ -17,7 +17,7 @@ from dynaorm.flow.target import Target, target_of
 from dynaorm.item.condition import Condition
 from dynaorm.item.update import Change, SetTo
 from dynaorm.item.value import Item, same
-from dynaorm.plan.edit import touched
+from dynaorm.plan.edit import touched, valid_changes
 from dynaorm.plan.image import writable_state
 from dynaorm.plan.intent import Edit, Save
 from dynaorm.plan.reads import Reads, ident_of
@@ -71,8 +71,9 @@ def edit_of(named: Any, given: Sequence[Change | Mapping[str, Any]], condition: 
             )
     if not changes:
         raise UsageError(problem="update() was given nothing to change", remedy="name at least one change")
-    touched(target_of(named).mapping, tuple(changes))
-    return Edit(named, tuple(changes), condition)
+    mapping = target_of(named).mapping
+    touched(mapping, tuple(changes))
+    return Edit(named, valid_changes(mapping, tuple(changes)), condition)
 
 
 def update(edit: Edit, context: Context, *, exactly_once: bool | None = None) -> Flow[Any]:

@@ -29,12 +29,17 @@ from dynaorm.plan.versions import assign_version, version_item, version_key
 
 
 def build_actions(change: ItemChange, unit: UnitOfWork) -> list[Planned]:
-    """The main item's action, then the version item's."""
+    """The main item's action, then the version item's. A check that nothing asks for is no action."""
+    if isinstance(change, ItemCheck) and not change.is_sent:
+        return []
     mapping, before = change.mapping, change.before
     expected, expected_values = (None, None) if before is None else _expectation(change, before)
     condition = _required(change, expected, expected_values, unit)
     if change.condition is not None:
         condition = all_of(condition, change.condition)
+    bounds = change.bounds if isinstance(change, ItemEdit) else None
+    if bounds is not None:
+        condition = all_of(condition, bounds)
     image, number = assign_version(change, unit)
     action, purpose = _action(change, image, condition, unit)
     has_revision = mapping.table.revision_attribute is not None
@@ -55,6 +60,7 @@ def build_actions(change: ItemChange, unit: UnitOfWork) -> list[Planned]:
         change.condition is not None,
         before is None and not isinstance(change, ItemInsert),
         found_nothing if before is None else before.from_read,
+        bounds=bounds,
     )
     if image is None or number is None:
         return [main]

@@ -1,17 +1,20 @@
 """Merged intents become changes: what happens to each item, given what has been read of it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from dynaorm.entity.declare.catalog import stored_class
 from dynaorm.entity.key import stored_key
 from dynaorm.entity.mapping.mapping import EntityMapping
+from dynaorm.entity.mapping.validate import Validated
 from dynaorm.entity.resolve import FieldResolver
 from dynaorm.entity.state import Loaded
-from dynaorm.errors import AlreadyExists, ConditionFailed, EntityNotFound, StaleEntity
-from dynaorm.item.condition import all_of, paths_of, resolve
+from dynaorm.errors import AlreadyExists, ConditionFailed, EntityNotFound, InvalidValue, StaleEntity
+from dynaorm.item.condition import Condition, all_of, paths_of, resolve
+from dynaorm.item.evaluate import holds
 from dynaorm.item.value import AttributeValue, Item, same
-from dynaorm.plan.edit import edited_image, needs_reading, stored_changes, touched
+from dynaorm.plan.blind import bounds_of, needs_reading
+from dynaorm.plan.edit import edited_image, stored_changes, touched
 from dynaorm.plan.image import advance, changes_of, new_image
 from dynaorm.plan.intent import Deletion, Edit, Move, Save, condition_of
 from dynaorm.plan.item_change import (
@@ -165,7 +168,7 @@ def _check(one: ItemIntents, read: Any, now: float) -> ItemCheck:
 
 
 def _delete(one: ItemIntents, removal: ResolvedIntent[Deletion | Move], read: Any) -> ItemDelete:
-    intent, mapping, state = removal
+    intent, mapping, state = removal.intent, removal.mapping, removal.state
     if state is not None:
         if isinstance(intent, Deletion):
             return ItemDelete(mapping, one.key, StoredItem(mapping, state.item), intent.target)
@@ -190,26 +193,25 @@ def _write(
     *,
     now: float,
 ) -> ItemChange | None:
-    intent, _, state = write
+    intent, state = write.intent, write.state
     if isinstance(intent, Edit):
         return _edit(one, intent, state, read, now=now)
     if isinstance(intent, Move):
-        insert = _move(one, intent.entity, state)
+        insert = _move(one, intent.entity, state, write.valid)
     elif state is not None and not intent.overwrite:
-        return _update(one, intent, state)
+        return _update(one, intent, state, write.valid)
     else:
         # A deletion of the same unit of work removes what is stored: it does not stand in the way.
-        insert = _insert(one, intent, state, read if removed is None else _UNREAD, now=now)
+        insert = _insert(one, intent, write, read if removed is None else _UNREAD, now=now)
     if removed is None:
         return insert
     return insert._replace(before=removed.before, found_nothing=False, deleted=removed.entity)
 
 
-def _insert(one: ItemIntents, save: Save, state: Loaded | None, read: Any, *, now: float) -> ItemInsert:
-    mapping, values = one.mapping, vars(save.entity)
-    mapping.validate(values)
+def _insert(one: ItemIntents, save: Save, write: ResolvedIntent[Any], read: Any, *, now: float) -> ItemInsert:
+    mapping, (values, altered) = one.mapping, write.valid
     image = new_image(mapping, one.key, values)
-    insert = ItemInsert(mapping, one.key, image, save.entity, state, values if mapping.is_exact else None)
+    insert = ItemInsert(mapping, one.key, image, save.entity, values, altered, write.state)
     if read is _UNREAD or read is None or mapping.is_expired(read, now):
         return insert._replace(found_nothing=True) if save.overwrite else insert
     stored = None
@@ -222,31 +224,33 @@ def _insert(one: ItemIntents, save: Save, state: Loaded | None, read: Any, *, no
     return insert._replace(before=StoredItem(stored, read, from_read=True))
 
 
-def _update(one: ItemIntents, save: Save, state: Loaded) -> ItemUpdate | ItemCheck | None:
-    mapping, values = one.mapping, vars(save.entity)
-    changes = changes_of(mapping, values, state)
-    if not changes and save.condition is None and not one.checks:
+def _update(one: ItemIntents, save: Save, state: Loaded, valid: Validated) -> ItemUpdate | ItemCheck | None:
+    mapping, (values, altered) = one.mapping, valid
+    # Values that were not validated did not change.
+    changes = {} if values is vars(save.entity) else changes_of(mapping, values, state, renew=True)
+    is_asked = save.condition is not None or bool(one.checks)
+    if not (changes or altered or is_asked):
         return None
     before, loaded = StoredItem(mapping, state.item), LoadedEntity(save.entity, state)
     if not changes:
-        return ItemCheck(mapping, one.key, before, loaded)
-    changed = frozenset(changes)
-    mapping.validate(values, changed)
+        return ItemCheck(mapping, one.key, before, loaded, altered=altered, is_sent=is_asked)
     image = _advanced(mapping, values, state, changes)
-    return ItemUpdate(mapping, one.key, before, image, changed, loaded)
+    return ItemUpdate(mapping, one.key, before, image, frozenset(changes), loaded, altered=altered)
 
 
-def _move(one: ItemIntents, entity: Any, state: Loaded | None) -> ItemInsert:
-    mapping, values = one.mapping, vars(entity)
+def _move(one: ItemIntents, entity: Any, state: Loaded | None, valid: Validated) -> ItemInsert:
+    mapping, (values, altered) = one.mapping, valid
     assert state is not None  # a move of a new entity has been refused
-    changes = changes_of(mapping, values, state)
-    mapping.validate(values, frozenset(changes))
+    changes = changes_of(mapping, values, state, renew=True)
     image = {**_advanced(mapping, values, state, changes), **one.key}
-    return ItemInsert(mapping, one.key, image, entity, state)
+    return ItemInsert(mapping, one.key, image, entity, values, altered, state)
 
 
 def _advanced(
-    mapping: EntityMapping, values: dict[str, Any], state: Loaded, changes: dict[str, AttributeValue | None]
+    mapping: EntityMapping,
+    values: Mapping[str, Any],
+    state: Loaded,
+    changes: dict[str, AttributeValue | None],
 ) -> dict[str, AttributeValue]:
     in_keys = {name: values[name] for name in changes if mapping.fields[name].in_key}
     return advance(mapping, state.item, changes, in_keys)
@@ -258,14 +262,26 @@ def _edit(
     mapping = one.mapping
     touched(mapping, edit.changes)
     if state is None and read is _UNREAD:
-        return ItemEdit(mapping, one.key, stored_changes(mapping, edit.changes))
+        bounds = bounds_of(mapping, edit.changes)
+        return ItemEdit(mapping, one.key, stored_changes(mapping, edit.changes), bounds)
     if state is None:
         before, loaded = _live(mapping, one.key, read, now)._replace(as_loaded=edit.read_first), None
     else:
         before, loaded = StoredItem(mapping, state.item), LoadedEntity(edit.target, state)
-    image, changed = edited_image(before.mapping, before.item, edit.changes)
+    try:
+        image, changed = edited_image(before.mapping, before.item, edit.changes)
+    except InvalidValue:
+        if before.from_read and not _holds(edit.condition, before):
+            raise ConditionFailed(key=stored_key(before.mapping, one.key)) from None
+        raise
     if not _is_same(before.item, image):
         return ItemUpdate(before.mapping, one.key, before, image, changed, loaded, is_edit=True)
     if edit.condition is None and not one.checks:
         return None
     return ItemCheck(before.mapping, one.key, before, loaded, image, changed)
+
+
+def _holds(condition: Condition | None, before: StoredItem) -> bool:
+    return condition is None or holds(
+        resolve(condition, FieldResolver(before.mapping, before.item)), before.item
+    )

@@ -7,35 +7,62 @@ from typing import Any
 from dynaorm.entity.key import stored_key
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.state import Loaded
-from dynaorm.errors import KeyChanged, StaleEntity, UsageError
+from dynaorm.errors import InvalidValue, KeyChanged, StaleEntity, UsageError
 from dynaorm.item.value import AttributeValue, Item, same
 
 
 def new_image(mapping: EntityMapping, key: Item, values: Mapping[str, Any]) -> dict[str, AttributeValue]:
-    """The item of a new entity under this key: its index keys, type and fields. Raises InvalidValue."""
+    """The item of a new entity under this key: its index keys, type and fields, from validated values."""
     fields, keys = mapping.encode(values), key
     if mapping.indexes:
-        if not mapping.is_exact:
-            in_key = {name: values[name] for name, field in mapping.fields.items() if field.in_key}
-            values = values_of(mapping, {**key, **fields}, in_key)
         keys = {**key, **mapping.index_keys(values)}
     kind = mapping.table.type_attribute
     return {**keys, **fields} if kind is None else {**keys, kind: {"S": mapping.name}, **fields}
 
 
 def changes_of(
-    mapping: EntityMapping, values: Mapping[str, Any], state: Loaded
+    mapping: EntityMapping, values: Mapping[str, Any], state: Loaded, *, renew: bool = False
 ) -> dict[str, AttributeValue | None]:
     """The fields that differ from what was loaded, with their new attribute values (None for absence).
 
     A field is compared with its stored value; if a validator changed that value, or absence meant a default, with the
     result. Fields that are stored only in keys are compared as values, and come with None.
 
+    With ``renew`` a derived field also differs if validation made its value of the stored one: keys and guards must be
+    those of the values that load.
+
     Raises:
         InvalidValue: a field's value cannot be stored.
     """
+    return _differing(mapping, values, state, mapping.encode(values), renew=renew)
+
+
+def changed_fields(mapping: EntityMapping, values: Mapping[str, Any], state: Loaded) -> frozenset[str]:
+    """The names of the fields that differ from what was loaded. A value that cannot be stored differs."""
+    encoded: dict[str, AttributeValue] = {}
+    wrong: set[str] = set()
+    try:
+        encoded = mapping.encode(values)
+    except InvalidValue:
+        for name, field in mapping.fields.items():
+            try:
+                found = None if field.in_key else mapping.encode_field(field, values)
+            except InvalidValue:
+                wrong.add(name)
+            else:
+                _put(encoded, field.attribute, found)
+    return frozenset(wrong | _differing(mapping, values, state, encoded).keys())
+
+
+def _differing(
+    mapping: EntityMapping,
+    values: Mapping[str, Any],
+    state: Loaded,
+    encoded: Mapping[str, AttributeValue],
+    *,
+    renew: bool = False,
+) -> dict[str, AttributeValue | None]:
     found: dict[str, AttributeValue | None] = {}
-    encoded = mapping.encode(values)
     baseline: Mapping[str, Any] | None = None
     for name, field in mapping.fields.items():
         if field.in_key:
@@ -50,7 +77,11 @@ def changes_of(
         if stored is not None:
             if baseline is None:
                 baseline = vars(mapping.hydrate(state.item))
-            if same(now, field.encode(baseline[name])):
+            if same(now, field.encode(baseline[name])) and not (
+                renew
+                and name in mapping.derived_fields
+                and not same(now, field.encode(field.codec.decode(stored)))
+            ):
                 continue
         found[name] = now
     return found

@@ -12,13 +12,15 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from dynaorm.entity.key import Key, stored_key
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
+from dynaorm.entity.mapping.validate import Validated, validated
 from dynaorm.entity.state import Loaded, state_of
 from dynaorm.errors import SameItemTwice, UsageError
 from dynaorm.item.condition import all_of
 from dynaorm.item.path import overlaps
 from dynaorm.item.update import Change
 from dynaorm.item.value import Item
-from dynaorm.plan.image import check_key_unchanged, writable_state
+from dynaorm.plan.edit import valid_changes
+from dynaorm.plan.image import changed_fields, check_key_unchanged, writable_state
 from dynaorm.plan.intent import Check, Deletion, Edit, Intent, Move, Save, target_of_intent
 from dynaorm.plan.reads import Ident, ident_of
 
@@ -32,11 +34,13 @@ class ResolvedIntent(NamedTuple, Generic[T_co]):
         intent: what the caller asked for.
         mapping: the class of the entity or key that the intent names.
         state: what the entity was loaded as; None for a new entity, and for a key.
+        valid: the values that are saved or moved; those of a loaded entity that did not change are not validated again.
     """
 
     intent: T_co
     mapping: EntityMapping
     state: Loaded | None
+    valid: Validated = Validated({})
 
 
 class ItemIntents(NamedTuple):
@@ -114,6 +118,7 @@ def _resolved(intent: Intent, now: float) -> list[ItemIntents]:
         return [ItemIntents(mapping, key, checks=(ResolvedIntent(intent, mapping, state),))]
     if isinstance(intent, Deletion):
         return [ItemIntents(mapping, key, removal=ResolvedIntent(intent, mapping, state))]
+    intent = intent._replace(changes=valid_changes(mapping, intent.changes))
     return [ItemIntents(mapping, key, write=ResolvedIntent(intent, mapping, state))]
 
 
@@ -121,12 +126,22 @@ def _resolved_save(intent: Save, now: float) -> ItemIntents:
     entity = intent.entity
     mapping, state = mapping_of(type(entity)), state_of(entity)
     if state is None or intent.overwrite:
-        key = mapping.primary_key(vars(entity))
+        valid = validated(mapping, vars(entity))
+        key = mapping.primary_key(valid.values)
     else:
         writable_state(mapping, state, now)
+        valid = _valid(mapping, entity, state)
         key = mapping.key_of(state.item)
-        check_key_unchanged(mapping, vars(entity), state)
-    return ItemIntents(mapping, key, None, ResolvedIntent(intent, mapping, state))
+        check_key_unchanged(mapping, valid.values, state)
+    return ItemIntents(mapping, key, None, ResolvedIntent(intent, mapping, state, valid))
+
+
+def _valid(mapping: EntityMapping, entity: Any, state: Loaded) -> Validated:
+    values = vars(entity)
+    changed = changed_fields(mapping, values, state)
+    if not changed:
+        return Validated(values)
+    return validated(mapping, values, kept=frozenset(mapping.fields) - changed)
 
 
 def _resolved_move(intent: Move, now: float) -> list[ItemIntents]:
@@ -137,12 +152,13 @@ def _resolved_move(intent: Move, now: float) -> list[ItemIntents]:
             remedy="save detached(entity) as a new one, and delete the old one",
         )
     state = writable_state(mapping, state_of(intent.entity), now)
-    old, new = mapping.key_of(state.item), mapping.primary_key(vars(intent.entity))
+    valid = _valid(mapping, intent.entity, state)
+    old, new = mapping.key_of(state.item), mapping.primary_key(valid.values)
     if ident_of(mapping.table, old) == ident_of(mapping.table, new):
-        return [ItemIntents(mapping, old, write=ResolvedIntent(Save(intent.entity), mapping, state))]
+        return [ItemIntents(mapping, old, write=ResolvedIntent(Save(intent.entity), mapping, state, valid))]
     return [
         ItemIntents(mapping, old, removal=ResolvedIntent(intent, mapping, state)),
-        ItemIntents(mapping, new, write=ResolvedIntent(intent, mapping, state)),
+        ItemIntents(mapping, new, write=ResolvedIntent(intent, mapping, state, valid)),
     ]
 
 
@@ -192,7 +208,9 @@ def _merged_write(
         return write._replace(intent=Edit(first.target, changes, condition))
     if isinstance(first, Save) and isinstance(second, Save) and first.entity is second.entity:
         condition = all_of(first.condition, second.condition)
-        return write._replace(intent=Save(second.entity, condition, first.overwrite or second.overwrite))
+        save = Save(second.entity, condition, first.overwrite or second.overwrite)
+        # Only an overwrite has validated an entity that did not change.
+        return write._replace(intent=save, valid=one.write.valid if first.overwrite else write.valid)
     if isinstance(first, Move) and isinstance(second, Move) and first.entity is second.entity:
         return write
     raise one.refuse("is written twice, and the outcome would depend on the order")

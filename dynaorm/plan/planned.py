@@ -10,6 +10,7 @@ from dynaorm.entity.state import Loaded, Unsettled, set_state, state_of, unsettl
 from dynaorm.entity.table import Table
 from dynaorm.errors import Violation
 from dynaorm.item.action import Action
+from dynaorm.item.condition import Condition
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.reads import Ident, ident_of
 
@@ -54,6 +55,7 @@ class Planned(NamedTuple):
         blind: it was compiled without knowing what is stored.
         from_read: what it expects came from a read of ours, not from the caller's entity.
         number: for a version item, its number.
+        bounds: for an action that is ``blind``, the part of its condition that holds it to the rules of its fields.
     """
 
     action: Action
@@ -72,6 +74,7 @@ class Planned(NamedTuple):
     blind: bool = False
     from_read: bool = False
     number: int | None = None
+    bounds: Condition | None = None
 
     @property
     def subject(self) -> Key[Any]:
@@ -103,18 +106,20 @@ class Effect(NamedTuple):
     Attributes:
         entity: the caller's object.
         state: its next snapshot; None: it is new again.
-        values: for a partial update, the new values of its fields. A frozen object gets neither these nor the
-            snapshot: the caller gets another object.
+        values: the fields that differ from the object's: those of a partial update, and those that validation changed.
+        spares_frozen: a frozen object gets neither values nor snapshot: an update returns another object, and totals
+            must be read again. It gets values that validation changed, because the caller asked to save them.
     """
 
     entity: Any
     state: Loaded | None
     values: Mapping[str, Any] | None = None
+    spares_frozen: bool = False
 
     def apply(self) -> None:
         if self.values is None:
             set_state(self.entity, self.state)
-        elif type(self.entity).model_config.get("frozen"):
+        elif self.spares_frozen and type(self.entity).model_config.get("frozen"):
             self.settle_as_before()
         else:
             vars(self.entity).update(self.values)
@@ -135,7 +140,9 @@ class Effect(NamedTuple):
 
     def for_object(self, entity: Any, values: Mapping[str, Any] | None = None) -> "Effect":
         """The same for another object, with other values if given."""
-        return self._replace(entity=entity, values=self.values if values is None else values)
+        if values is None:
+            return self._replace(entity=entity)
+        return self._replace(entity=entity, values={**values, **(self.values or {})}, spares_frozen=True)
 
     def unsettle(self, plan: object) -> None:
         """Remember that the outcome of a plan is not known."""

@@ -68,14 +68,14 @@ def _given(one: ItemIntents, unit: UnitOfWork) -> list[Any]:
 
 def _content_of(one: ItemIntents, resolved: ResolvedIntent[Intent]) -> list[Any]:
     """What the caller gave in an intent about an item that is yet to be read."""
-    intent, mapping, _ = resolved
+    intent, mapping = resolved.intent, resolved.mapping
     content: list[Any] = [_INTENTS[type(intent)]]
     if isinstance(intent, Move):
         return content
     if intent.condition is not None:
         content.append(repr(resolve(intent.condition, FieldResolver(mapping))))
     if isinstance(intent, Save):
-        content.append(new_image(mapping, one.key, vars(intent.entity)))
+        content.append(new_image(mapping, one.key, resolved.valid.values))
     elif isinstance(intent, Edit):
         content += [repr(stored_changes(mapping, intent.changes)), _of_keys(mapping, intent.changes)]
     return content

@@ -25,6 +25,7 @@ from dynaorm.errors import (
     UniqueViolation,
     Violation,
 )
+from dynaorm.item.evaluate import holds
 from dynaorm.item.value import Item, same
 from dynaorm.plan.aggregate_action import is_target
 from dynaorm.plan.explain import reason
@@ -169,6 +170,9 @@ def _judge_blind(failed: FailedAction, now: float) -> StoreError | StaleKnowledg
         return EntityNotFound(key=key)
     attribute = mapping.table.type_attribute
     if stored is not mapping or (attribute is not None and attribute not in item):
+        return StaleKnowledge({planned.ident: item})
+    if planned.bounds is not None and not holds(planned.bounds, item):
+        # With the item, the rule itself can be checked, and the caller's condition as well.
         return StaleKnowledge({planned.ident: item})
     return ConditionFailed(key=key)
 

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from dynaorm import Entity, F, Key, Retry, Session, Table
 from dynaorm.testing.clock import FakeClock
+from dynaorm.testing.endpoint import transport_to
 from dynaorm.testing.faults import FaultyTransport, lost_answer
 from dynaorm.testing.moto_engine import strict_moto
-from dynaorm.testing.road import transport_to
 from dynaorm.transport.pynamodb import PynamoTransport
 
 app = Table("Sequences")

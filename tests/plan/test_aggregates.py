@@ -253,9 +253,8 @@ def test_without_a_revision_the_counted_values_are_the_condition() -> None:
     book = loaded(Book(isbn="1", title="t"))
     plan = plan_of(intent.Deletion(book))
     assert isinstance(plan.actions[0].action.condition, And)
-    condition = And(
-        (exists("PK"), *(equals(name, plan.actions[0].before[name]) for name in ("isbn", "shelf", "title")))
-    )
+    stored = plan.actions[0].before or {}
+    condition = And((exists("PK"), *(equals(name, stored[name]) for name in ("isbn", "shelf", "title"))))
     assert plan.actions[0].action == Delete("bare", {"PK": {"S": "BOOK#1"}, "SK": {"S": "BOOK"}}, condition)
     assert plan.actions[1].action == Update(
         "bare",

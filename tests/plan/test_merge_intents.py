@@ -301,7 +301,7 @@ def test_what_has_expired_since_it_was_loaded_is_stale_whatever_is_to_become_of_
     login = saved(Login(token="t", until=datetime.fromtimestamp(NOW + 5, UTC)))
     other = Save(Stock(sku="a"))
     blocks: list[list[Intent]] = [[Save(login), other], [Move(login)], [Move(login), other]]
-    blocks += [[Check(login)], [Edit(login, (SetTo(("until",), None),))]]
+    blocks += [[Check(login)], [Edit(login, (SetTo(("until",), datetime.now(UTC)),))]]
     for intents in blocks:
         assert merge_intents(intents, NOW + 4)
         with pytest.raises(StaleEntity):

@@ -16,7 +16,6 @@ from dynaorm.entity.declare.aggregates import aggregate_conflicts, aggregates_of
 from dynaorm.entity.declare.keys import KeysOf, keys_of
 from dynaorm.entity.declare.options import ClassOptions
 from dynaorm.entity.declare.registry import conflicts, register
-from dynaorm.entity.declare.validator import fields_validator
 from dynaorm.entity.encoded import encoded_scalar
 from dynaorm.entity.index import Index
 from dynaorm.entity.mapping.aggregate import Aggregate, AggregateMapping
@@ -160,7 +159,6 @@ class _Draft:
             constraints=constraints,
             versioning=versioning,
             expires=expires,
-            validator=fields_validator(self.entity),
             aggregates=self.aggregates,
         )
 

@@ -10,13 +10,13 @@ from functools import cached_property
 from typing import Any, Final, TypeAlias, cast
 
 from pydantic import BaseModel, ValidationError
-from pydantic_core import SchemaValidator
 
 from dynaorm.entity.codec.expiry import seconds_of
 from dynaorm.entity.mapping.aggregate import AggregateMapping
 from dynaorm.entity.mapping.constraint import Constraint
 from dynaorm.entity.mapping.encoder import Encoder, encoder_of
 from dynaorm.entity.mapping.field import FieldMapping
+from dynaorm.entity.mapping.rules import ClassRules, rules_of
 from dynaorm.entity.mapping.secret import is_secret, masked, problems_of, unsaid
 from dynaorm.entity.mapping.stored import StoredValues
 from dynaorm.entity.state import LOADING, Defaults, Loaded, set_state
@@ -61,7 +61,6 @@ class EntityMapping:
         constraints: its unique constraints, by name.
         versioning: its version keys and versioned fields, if it keeps versions.
         expires: the field with its expiry time, if there is one.
-        validator: validates the fields, without model validators.
         aggregates: the totals over this class, by the attribute name of the class.
     """
 
@@ -76,12 +75,21 @@ class EntityMapping:
     constraints: Mapping[str, Constraint]
     versioning: Versioning | None
     expires: FieldMapping | None
-    validator: SchemaValidator
     aggregates: Mapping[str, AggregateMapping]
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Another process that has the same class may resume a plan of unknown outcome.
         return mapping_of, (self.entity,)
+
+    @cached_property
+    def rules(self) -> ClassRules:
+        """What a write must consider when it validates."""
+        return rules_of(self.entity)
+
+    @cached_property
+    def has_fields_in_keys(self) -> bool:
+        """Whether any field is stored in a key alone."""
+        return any(field.in_key for field in self.fields.values())
 
     @cached_property
     def is_exact(self) -> bool:
@@ -210,24 +218,6 @@ class EntityMapping:
             fields, value = ", ".join(constraint.fields), constraint.value_of(values)
             raise self.invalid(fields, value, str(problem)) from self.cause_of(fields, problem)
 
-    def validate(self, values: Mapping[str, Any], changed: frozenset[str] | None = None) -> None:
-        """Run the validators of the given fields (all by default). Raises InvalidValue. Nothing is changed."""
-        # Besides fields, an entity's values may include others, such as cached properties.
-        present = values
-        if len(values) != len(self.fields):
-            present = {name: values[name] for name in self.fields if name in values}
-        try:
-            if changed is None:
-                self.validator.validate_python(present, by_alias=False, by_name=True)
-                return
-            for name in changed:
-                data, value = dict(present), values[name]
-                self.validator.validate_assignment(data, name, value, by_alias=False, by_name=True)
-        except ValidationError as problem:
-            first = problem.errors(include_url=False)[0]
-            field = str(first["loc"][0]) if first["loc"] else ", ".join(changed or self.fields)
-            raise self.invalid(field, values.get(field), first["msg"]) from self.cause_of(field, problem)
-
     def invalid(self, field: str, value: object, problem: str, remedy: str = "") -> InvalidValue:
         """The error for a value. A secret is masked; ``error.value.get_secret_value()`` returns it."""
         given = {"remedy": remedy} if remedy else {}
@@ -253,10 +243,7 @@ class EntityMapping:
         if self.versioning is not None:
             self.version_of(item)
         try:
-            # Codecs give nested dataclasses as dicts, which a strict model would refuse.
-            entity = self.entity.__pydantic_validator__.validate_python(
-                values, strict=False, context=LOADING, by_alias=False, by_name=True
-            )
+            entity = self.validate_loaded(values)
         except ValidationError as problem:
             problems, cause = problems_of(self.entity, problem, values)
             raise self.unreadable(item, problems) from cause
@@ -266,6 +253,13 @@ class EntityMapping:
         ]
         set_state(entity, Loaded(item, self.defaults_of(absent, item, entity.__dict__), read_only))
         return entity
+
+    def validate_loaded(self, values: Mapping[str, Any]) -> Any:
+        """The entity of decoded field values. Raises ValidationError."""
+        # Codecs give nested dataclasses as dicts, which a strict model would refuse.
+        return self.entity.__pydantic_validator__.validate_python(
+            values, strict=False, context=LOADING, by_alias=False, by_name=True
+        )
 
     def decode(self, item: Item) -> dict[str, Any]:
         """The field values of an item, without those that take their default. Raises DecodeError."""
