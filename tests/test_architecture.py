@@ -44,19 +44,13 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "cli/output.py": "cli/test_commands.py",
     "cli/status.py": "cli/test_commands.py",
     "flow/integrity/backfill.py": "integrity/test_run_backfill.py",
-    "flow/integrity/finding.py": "integrity/test_run_damage.py",
     "flow/get.py": "flow/test_entity.py",
     "flow/integrity/stored_check.py": "integrity/test_run_writers.py",
-    "flow/integrity/mend.py": "integrity/test_run_damage.py",
     "flow/integrity/verify.py": "session/test_session_verify.py",
-    "flow/integrity/repairs.py": "integrity/test_run_damage.py",
-    "flow/integrity/judge_guard.py": "integrity/test_run_damage.py",
-    "flow/integrity/judge_item.py": "integrity/test_run_damage.py",
+    "flow/integrity/repair_actions.py": "integrity/test_run_damage.py",
     "flow/integrity/ledger.py": "integrity/test_checkpoint.py",
     "flow/integrity/scan.py": "session/test_session_verify.py",
     "flow/integrity/scope.py": "session/test_session_verify.py",
-    "flow/integrity/judge_totals.py": "session/test_session_verify.py",
-    "flow/integrity/judge_version.py": "integrity/test_run_damage.py",
     "flow/query/query.py": "session/test_query.py",
     "flow/integrity/repair.py": "integrity/test_run_damage.py",
     "flow/write.py": "faults/test_lost_answers.py",
@@ -64,25 +58,13 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "plan/item_change.py": "plan/test_changes.py",
     "plan/unit_of_work.py": "plan/test_compiler.py",
     "query/choose_key.py": "query/test_key_query.py",
-    "testing/census.py": "testing/test_consistency.py",
-    "testing/census_guards.py": "testing/test_consistency.py",
-    "testing/census_totals.py": "testing/test_consistency.py",
-    "testing/census_versions.py": "testing/test_consistency.py",
     "testing/request_rules.py": "testing/test_moto_engine.py",
     "testing/store.py": "testing/test_plugin.py",
-    "transport/direct/aiohttp.py": "transport/direct/test_async_transport.py",
-    "transport/threaded.py": "session/test_session_async.py",
 }
 """Modules without a test file of their own, and where their tests are
 
 For example, "plan/intent.py": "plan/test_merge_intents.py".
 """
-
-PENDING_CLASS_NAMES = {"_Road"}
-"""Class names that still mean two things."""
-
-PENDING_WORDS = {"Census", "census", "road", "_Road", "hoard", "Setting", "_meet"}
-"""Words on the left of the glossary that are still in use."""
 
 NAMES_THAT_SAY_NOTHING = {"common", "constants", "helpers", "misc", "models", "types", "util", "utils"}
 
@@ -214,7 +196,7 @@ def test_a_class_name_means_one_thing() -> None:
     homes: dict[str, list[str]] = defaultdict(list)
     for path in MODULES:
         for node in ast.walk(_tree(path)):
-            if isinstance(node, ast.ClassDef) and node.name not in PENDING_CLASS_NAMES:
+            if isinstance(node, ast.ClassDef):
                 homes[node.name].append(_name(path))
     _report([f"{name} is a class of {', '.join(paths)}" for name, paths in homes.items() if len(paths) > 1])
 
@@ -228,7 +210,7 @@ def test_names_use_the_words_of_the_glossary() -> None:
         [
             f"{_name(path)} defines {name}; say {plain[name]}"
             for path in (*MODULES, *TEST_MODULES)
-            for name in sorted(_defined(path) & plain.keys() - PENDING_WORDS)
+            for name in sorted(_defined(path) & plain.keys())
         ]
     )
 

@@ -47,7 +47,7 @@ class FieldResolver:
                 "is asked of a map, which contains keys, not members",
                 f"ask F.{name}[key].exists()",
             )
-        one_member = codec.is_set and not isinstance(value, set | frozenset)
+        one_member = codec.is_set and value is not None and not isinstance(value, set | frozenset)
         wanted = codec.element if codec.element is not None and (role == "element" or one_member) else codec
         if value is None and not wanted.nullable:
             raise self._mapping.invalid(

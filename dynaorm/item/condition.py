@@ -232,6 +232,23 @@ class Missing(Condition):
 
 
 @record
+class HasType(Condition):
+    """The attribute at the path has this type, such as S."""
+
+    path: Path
+    tag: str
+
+    def _resolved(self, resolver: Resolver) -> Condition:
+        return HasType(resolver.attribute(self.path), self.tag)
+
+    def _rendered(self, placeholders: Placeholders) -> str:
+        return f"attribute_type({placeholders.path(self.path)}, {placeholders.value({'S': self.tag})})"
+
+    def _paths(self) -> Iterable[Path]:
+        return (self.path,)
+
+
+@record
 class And(Condition):
     """All of the parts hold."""
 

@@ -14,6 +14,7 @@ from dynaorm.item.condition import (
 )
 from dynaorm.item.update import Change, Remove, SetTo
 from dynaorm.item.value import AttributeValue, Item, same
+from dynaorm.plan.image import own_revision, refuse_other_revision
 from dynaorm.plan.item_change import (
     ItemChange,
     ItemCheck,
@@ -113,6 +114,7 @@ def _expectation(
     change: ItemChange, before: StoredItem
 ) -> tuple[str | None, dict[str, AttributeValue | None] | None]:
     """The revision that must be stored; without one, the attribute values that must be."""
+    refuse_other_revision(before.mapping, before.item)
     revision = before.mapping.revision_of(before.item)
     if revision is not None:
         return revision, None
@@ -165,6 +167,7 @@ def _required(
     return all_of(
         exists(table.pk.name),
         equals(table.type_attribute, {"S": mapping.name}) if table.type_attribute is not None else None,
+        None if isinstance(change, ItemCheck) else own_revision(table),
         missing(DELETED) if mapping.versioning is not None and table.type_attribute is None else None,
         None if expires is None else any_of_conditions(missing(expires), _is(expires, ">", unit)),
     )

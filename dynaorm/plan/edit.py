@@ -4,11 +4,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from dynaorm.entity.codec.of_type import Codec
+from dynaorm.entity.codec.value import merge
 from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.mapping.validate import is_equal, validated, validated_field
 from dynaorm.entity.resolve import FieldResolver
-from dynaorm.errors import UsageError
+from dynaorm.errors import DecodeError, UsageError
+from dynaorm.item.path import Path, value_at
 from dynaorm.item.update import (
     Append,
     Change,
@@ -161,7 +163,7 @@ def edited_image(
         for change in changes
         if isinstance(change, SetTo) and mapping.fields[str(change.path[0])].in_key
     }
-    resolved = stored_changes(mapping, plain)
+    resolved = _over_stored(mapping, before, plain)
     names = frozenset(str(change.path[0]) for change in changes)
     try:
         outcome = apply_changes(under_present_names(mapping, before), resolved)
@@ -217,9 +219,11 @@ def _is_corrected(
 
 
 def _covers(stored: AttributeValue, now: AttributeValue) -> bool:
-    """Whether a stored value has everything of another one; it may have more members of maps."""
+    """Whether a stored value says nothing else than another one. It may lack members of maps, and have others."""
     if "M" in stored and "M" in now:
-        return all(name in stored["M"] and _covers(stored["M"][name], one) for name, one in now["M"].items())
+        return all(
+            name not in stored["M"] or _covers(stored["M"][name], one) for name, one in now["M"].items()
+        )
     if "L" in stored and "L" in now:
         return len(stored["L"]) == len(now["L"]) and all(map(_covers, stored["L"], now["L"]))
     return same(stored, now)
@@ -248,3 +252,27 @@ def _with_other_fields(
     given = {str(change.path[0]): change.value for change in changes if isinstance(change, SetTo)}
     others = {**vars(mapping.hydrate(before)), **given}
     return tuple(_valid(mapping, one, others) if one in looking else one for one in changes)
+
+
+def _over_stored(mapping: EntityMapping, before: Item, changes: tuple[Change, ...]) -> tuple[Change, ...]:
+    """The changes in stored names and values. A nested value that is set preserves what the class does not know."""
+    resolved, resolver = stored_changes(mapping, changes), FieldResolver(mapping)
+    set_ones = [change.path for change in changes if isinstance(change, SetTo)]
+    codecs = {
+        resolver.attribute(path): codec for path in set_ones if (codec := resolver.codec(path)).merge_parts
+    }
+    if not codecs:
+        return resolved
+    try:
+        loaded = mapping.encode(vars(mapping.hydrate(before)))
+    except DecodeError:  # the change may repair what does not load
+        return resolved
+    stored = under_present_names(mapping, before)
+    return tuple(_merged(one, codecs, stored, loaded) for one in resolved)
+
+
+def _merged(change: Change, codecs: Mapping[Path, Codec], stored: Item, loaded: Item) -> Change:
+    one, was = value_at(stored, change.path), value_at(loaded, change.path)
+    if not isinstance(change, SetTo) or change.path not in codecs or one is None or was is None:
+        return change
+    return replace(change, value=merge(codecs[change.path], one, was, change.value))

@@ -2,12 +2,17 @@
 
 from collections import ChainMap
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
+from dynaorm.entity.codec.value import merge
 from dynaorm.entity.key import stored_key
+from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.state import Loaded
-from dynaorm.errors import InvalidValue, KeyChanged, StaleEntity, UsageError
+from dynaorm.entity.table import REVISION_ATTRIBUTE, Table
+from dynaorm.errors import DecodeError, InvalidValue, KeyChanged, StaleEntity, UsageError
+from dynaorm.failure import shown
+from dynaorm.item.condition import Condition, HasType, any_of_conditions, missing
 from dynaorm.item.value import AttributeValue, Item, same
 
 
@@ -26,7 +31,8 @@ def changes_of(
     """The fields that differ from what was loaded, with their new attribute values (None for absence).
 
     A field is compared with its stored value; if a validator changed that value, or absence meant a default, with the
-    result. Fields that are stored only in keys are compared as values, and come with None.
+    result. Of a nested value only what changed is new; the rest is as stored. Fields that are stored only in keys are
+    compared as values, and come with None.
 
     With ``renew`` a derived field also differs if validation made its value of the stored one: keys and guards must be
     those of the values that load.
@@ -79,14 +85,30 @@ def _differing(
         if stored is not None:
             if baseline is None:
                 baseline = vars(mapping.hydrate(state.item))
-            if same(now, field.encode(baseline[name])) and not (
-                renew
-                and name in mapping.derived_fields
-                and not same(now, field.encode(field.codec.decode(stored)))
-            ):
+            now = _over_stored(mapping, field, (stored, baseline[name], now), renew=renew)
+            if now is stored:
                 continue
         found[name] = now
     return found
+
+
+def _over_stored(
+    mapping: EntityMapping,
+    field: FieldMapping,
+    value: tuple[AttributeValue, Any, AttributeValue | None],
+    *,
+    renew: bool,
+) -> AttributeValue | None:
+    """What the attribute of a field becomes, ``value`` being the stored one, its loaded value and the one to store.
+
+    It is the stored one itself if the field did not change; otherwise, what did not change in it is as stored.
+    """
+    stored, loaded, now = value
+    was = field.encode(loaded)
+    if same(now, was):
+        made = renew and field.name in mapping.derived_fields
+        return now if made and not same(now, field.encode(field.codec.decode(stored))) else stored
+    return now if was is None or now is None else merge(field.codec, stored, was, now)
 
 
 def advance(
@@ -178,6 +200,35 @@ def writable_state(mapping: EntityMapping, state: Loaded | None, now: float) -> 
             remedy="insert it anew: session.save(detached(entity, ...)) with another expiry",
         )
     return state
+
+
+def refuse_other_revision(mapping: EntityMapping, item: Item) -> None:
+    """Raises DecodeError if the revision of a stored item is no text, so that dynaorm cannot have written it."""
+    attribute = mapping.table.revision_attribute
+    found = item.get(attribute, _TEXT) if attribute is not None else _TEXT
+    if "S" not in found:
+        ((tag, content),) = found.items()
+        raise DecodeError(
+            entity=mapping.entity.__name__,
+            key=mapping.key_of(item),
+            problems=(f"{attribute}: is stored as {tag} {shown(content)}, and dynaorm's revisions are text",),
+            problem="Cannot write {entity}",
+            remedy="If another library keeps it, give the table another one: Table(..., revision_attribute=...)",
+        )
+
+
+_TEXT: Final[AttributeValue] = {"S": ""}
+
+
+def own_revision(table: Table) -> Condition | None:
+    """The condition that the revision of an item is text or absent; None if no other library can have written it.
+
+    The default name belongs to dynaorm. A name that the table chose may be the name of another library.
+    """
+    attribute = table.revision_attribute
+    if attribute is None or attribute == REVISION_ATTRIBUTE:
+        return None
+    return any_of_conditions(missing(attribute), HasType((attribute,), "S"))
 
 
 def check_key_unchanged(mapping: EntityMapping, values: Mapping[str, Any], state: Loaded) -> None:

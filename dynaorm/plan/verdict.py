@@ -166,7 +166,9 @@ def _judge_blind(failed: FailedAction, now: float) -> StoreError | StaleKnowledg
     if stored is None or not issubclass(stored.entity, mapping.entity):
         return EntityNotFound(key=key)
     attribute = mapping.table.type_attribute
-    if stored is not mapping or (attribute is not None and attribute not in item):
+    revision = mapping.table.revision_attribute
+    is_foreign = revision is not None and "S" not in item.get(revision, {"S": ""})
+    if stored is not mapping or is_foreign or (attribute is not None and attribute not in item):
         return StaleKnowledge({planned.ident: item})
     if planned.bounds is not None and not holds(planned.bounds, item):
         # With the item, the rule itself can be checked, and the caller's condition as well.

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from dynaorm import Attribute, Entity, ExpiresAt, GlobalIndex, Index, Key, Table
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.item.action import Action, Put
-from dynaorm.item.condition import And, Attr, Compare, Condition, Or, equals, exists, missing
+from dynaorm.item.condition import And, Attr, Compare, Condition, HasType, Or, equals, exists, missing
 from dynaorm.item.update import Remove, SetTo, apply_changes
 from dynaorm.item.value import AttributeValue, Item, same
 from dynaorm.plan import intent
@@ -68,13 +68,13 @@ def test_an_insert_asks_for_absence_or_expiry() -> None:
 
 def test_writes_by_key_ask_for_existence_type_and_life() -> None:
     alive = Or((missing("ttl"), Compare(Attr(("ttl",)), ">", SECOND)))
-    expected = And((exists("PK"), equals("_type", {"S": "Coupon"}), alive))
+    typed, own = equals("_type", {"S": "Coupon"}), Or((missing("etag"), HasType(("etag",), "S")))
     for one in (
         intent.Deletion(Key(Coupon, code="c")),
         Edit(Key(Coupon, code="c"), (SetTo(("left",), 1),)),
-        Check(Key(Coupon, code="c")),
     ):
-        assert condition_of(one) == expected
+        assert condition_of(one) == And((exists("PK"), typed, own, alive))
+    assert condition_of(Check(Key(Coupon, code="c"))) == And((exists("PK"), typed, alive))
 
 
 def test_the_condition_of_a_loaded_entity_is_its_revision_under_the_tables_own_name() -> None:

@@ -28,9 +28,10 @@ class Request:
         return json.loads(self.body)
 
     @property
-    def access_key(self) -> str:
-        """The key it is signed with."""
-        return self.headers["authorization"].partition("Credential=")[2].partition("/")[0]
+    def scope(self) -> tuple[str, str]:
+        """The access key and the Region it is signed with."""
+        key, _, region, *_ = self.headers["authorization"].partition("Credential=")[2].split("/")
+        return key, region
 
     @property
     def signed_at(self) -> float:
@@ -68,6 +69,8 @@ class Unruly:
         return False
 
     def serve(self, peer: socket.socket) -> None:
+        # Without delay, what was sent has arrived: Nagle's algorithm would hold back all but the first packet.
+        peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         while (request := _read(peer)) is not None:
             self.requests.append(request)
             behave = self.script.popleft() if self.script else self.otherwise

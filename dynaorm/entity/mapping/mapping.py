@@ -342,12 +342,20 @@ class EntityMapping:
             raise self.unreadable(item, (f"{VERSION}: {problem}",)) from problem
 
     def expiry_of(self, item: Item) -> int | None:
-        """When an item expires, in epoch seconds; None for never."""
+        """When an item expires, in epoch seconds; None for never. Raises DecodeError."""
         found = item.get(self.expires.attribute) if self.expires is not None else None
-        return seconds_of(found) if found is not None and "N" in found else None
+        try:
+            return seconds_of(found) if found is not None and "N" in found else None
+        except ValueError as problem:
+            assert self.expires is not None
+            raise self.unreadable(item, (f"{self.expires.name}: {problem}",)) from problem
 
     def is_expired(self, item: Item, now: float) -> bool:
-        expiry = self.expiry_of(item)
+        """Whether an item has expired. One whose expiry cannot be read has not: loading it raises DecodeError."""
+        try:
+            expiry = self.expiry_of(item)
+        except DecodeError:
+            return False
         return expiry is not None and expiry <= now
 
     def is_tombstone(self, item: Item) -> bool:
