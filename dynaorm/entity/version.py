@@ -29,13 +29,13 @@ class Version(Generic[E]):
     entity: E | None
 
 
-def time_of(mapping: EntityMapping, item: Item) -> datetime:
+def time_of(mapping: EntityMapping, item: Item, attribute: str = VERSION_AT) -> datetime:
     """When a version was saved or an entity was deleted, by its item. Raises DecodeError."""
-    stored = item.get(VERSION_AT, {})
+    stored = item.get(attribute, {})
     try:
         return parse_datetime(stored["S"])
     except (KeyError, ValueError):
-        problem = f"{VERSION_AT}: is stored as {dict(stored)}, not as the time of a version"
+        problem = f"{attribute}: is stored as {dict(stored)}, not as the time of a version"
         raise mapping.unreadable(item, (problem,)) from None
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from dynaorm.entity.key import Key, stored_key
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.state import state_of
-from dynaorm.plan.image import changed_fields
+from dynaorm.plan.image import unvalidated_changes
 from dynaorm.record import record
 
 
@@ -43,7 +43,7 @@ def inspect(entity: Any) -> Inspection:
     if state is None:
         return Inspection(False, None, None, None, {})
     before, now = vars(mapping.hydrate(state.item)), vars(entity)
-    changed = changed_fields(mapping, now, state)
+    changed = unvalidated_changes(mapping, now, state)
     return Inspection(
         loaded=True,
         key=stored_key(mapping, mapping.key_of(state.item)),

@@ -21,7 +21,14 @@ from dynaorm.entity.index import Index
 from dynaorm.entity.mapping.aggregate import Aggregate, AggregateMapping
 from dynaorm.entity.mapping.constraint import Constraint
 from dynaorm.entity.mapping.field import FieldMapping
-from dynaorm.entity.mapping.mapping import DELETED, VERSION, VERSION_AT, EntityMapping
+from dynaorm.entity.mapping.mapping import (
+    DELETED,
+    PREVIOUS_DELETION,
+    VERSION,
+    VERSION_AT,
+    VERSION_TYPE,
+    EntityMapping,
+)
 from dynaorm.entity.mapping.secret import secret_fields
 from dynaorm.entity.marker import MARKERS, Attribute, ExpiresAt, InKey, Unique, Versioned
 from dynaorm.entity.table import Table
@@ -36,6 +43,8 @@ _VERSIONED: Final = {
     VERSION: "the version's number",
     VERSION_AT: "the version's time",
     DELETED: "the mark of a deletion",
+    VERSION_TYPE: "the class of a version",
+    PREVIOUS_DELETION: "the time of the deletion before a version",
 }
 
 
