@@ -63,19 +63,21 @@ def build_actions(change: ItemChange, unit: UnitOfWork) -> list[Planned]:
         found_nothing if before is None else before.from_read,
         bounds=bounds,
     )
-    if image is None or number is None:
-        return [main]
-    item = version_item(mapping, change.key, image, number, replaced=main.before)
-    version = Planned(
+    return [main] if image is None or number is None else [main, _version_action(main, image, number)]
+
+
+def _version_action(main: Planned, image: Item, number: int) -> Planned:
+    mapping, key = main.mapping, main.entity_key
+    item = version_item(mapping, key, image, number, replaced=main.before)
+    return Planned(
         action=Put(main.action.table, item, missing(mapping.table.pk.name)),
         purpose=Purpose.VERSION,
         mapping=mapping,
-        entity_key=change.key,
-        item_key=version_key(mapping, change.key, number),
+        entity_key=key,
+        item_key=version_key(mapping, key, number),
         after=item,
         number=number,
     )
-    return [main, version]
 
 
 def _action(
