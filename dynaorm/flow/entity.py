@@ -6,7 +6,7 @@ from typing import Any
 from dynaorm.entity.key import Key
 from dynaorm.entity.state import Unsettled, set_state, state_of, unsettled_of
 from dynaorm.entity.version import Version
-from dynaorm.errors import EntityNotFound, StaleEntity, UsageError
+from dynaorm.errors import DecodeError, EntityNotFound, StaleEntity, UsageError
 from dynaorm.flow import history
 from dynaorm.flow.commit import commit, settle, updated
 from dynaorm.flow.get import no_version, whole
@@ -80,7 +80,11 @@ def update(edit: Edit, context: Context, *, exactly_once: bool | None = None) ->
     """Make a partial update: the entity that it made, the caller's own object where that may change."""
     mapping, item = yield from updated(edit, context, exactly_once=exactly_once)
     entity = edit.target
-    fresh = mapping.hydrate(item)
+    try:
+        fresh = mapping.hydrate(item)
+    except DecodeError as problem:
+        problem.problem = f"The item was updated, but it does not load: {problem.problem}"
+        raise
     if isinstance(entity, Key) or type(entity).model_config.get("frozen"):
         return fresh
     # A field may hold something unsaved, and the update name the value that is stored already.

@@ -6,7 +6,6 @@ from typing import Any
 from dynaorm.entity.declare.catalog import stored_class
 from dynaorm.entity.key import stored_key
 from dynaorm.entity.mapping.mapping import EntityMapping
-from dynaorm.entity.mapping.validate import Validated
 from dynaorm.entity.resolve import FieldResolver
 from dynaorm.entity.state import Loaded
 from dynaorm.errors import AlreadyExists, ConditionFailed, EntityNotFound, InvalidValue, StaleEntity
@@ -197,9 +196,9 @@ def _write(
     if isinstance(intent, Edit):
         return _edit(one, intent, state, read, now=now)
     if isinstance(intent, Move):
-        insert = _move(one, intent.entity, state, write.valid)
+        insert = _move(one, intent.entity, write)
     elif state is not None and not intent.overwrite:
-        return _update(one, intent, state, write.valid)
+        return _update(one, intent, write)
     else:
         # A deletion of the same unit of work removes what is stored: it does not stand in the way.
         insert = _insert(one, intent, write, read if removed is None else _UNREAD, now=now)
@@ -224,10 +223,10 @@ def _insert(one: ItemIntents, save: Save, write: ResolvedIntent[Any], read: Any,
     return insert._replace(before=StoredItem(stored, read, from_read=True))
 
 
-def _update(one: ItemIntents, save: Save, state: Loaded, valid: Validated) -> ItemUpdate | ItemCheck | None:
-    mapping, (values, altered) = one.mapping, valid
-    # Values that were not validated did not change.
-    changes = {} if values is vars(save.entity) else changes_of(mapping, values, state, renew=True)
+def _update(one: ItemIntents, save: Save, write: ResolvedIntent[Any]) -> ItemUpdate | ItemCheck | None:
+    mapping, (values, altered), state = one.mapping, write.valid, write.state
+    assert state is not None  # a new entity is inserted
+    changes = _changes(write, state)
     is_asked = save.condition is not None or bool(one.checks)
     if not (changes or altered or is_asked):
         return None
@@ -238,19 +237,24 @@ def _update(one: ItemIntents, save: Save, state: Loaded, valid: Validated) -> It
     return ItemUpdate(mapping, one.key, before, image, frozenset(changes), loaded, altered=altered)
 
 
-def _move(one: ItemIntents, entity: Any, state: Loaded | None, valid: Validated) -> ItemInsert:
-    mapping, (values, altered) = one.mapping, valid
+def _move(one: ItemIntents, entity: Any, write: ResolvedIntent[Any]) -> ItemInsert:
+    mapping, (values, altered), state = one.mapping, write.valid, write.state
     assert state is not None  # a move of a new entity has been refused
-    changes = changes_of(mapping, values, state, renew=True)
-    image = {**_advanced(mapping, values, state, changes), **one.key}
+    image = {**_advanced(mapping, values, state, _changes(write, state)), **one.key}
     return ItemInsert(mapping, one.key, image, entity, values, altered, state)
+
+
+def _changes(write: ResolvedIntent[Any], state: Loaded) -> Mapping[str, AttributeValue | None]:
+    if write.changes is not None:
+        return write.changes
+    return changes_of(write.mapping, write.valid.values, state, renew=True)
 
 
 def _advanced(
     mapping: EntityMapping,
     values: Mapping[str, Any],
     state: Loaded,
-    changes: dict[str, AttributeValue | None],
+    changes: Mapping[str, AttributeValue | None],
 ) -> dict[str, AttributeValue]:
     in_keys = {name: values[name] for name in changes if mapping.fields[name].in_key}
     return advance(mapping, state.item, changes, in_keys)

@@ -76,6 +76,10 @@ class Planned(NamedTuple):
     number: int | None = None
     bounds: Condition | None = None
 
+    def __repr__(self) -> str:
+        # The action has every value.
+        return f"<{self.purpose.value} of {self.subject!r}>"
+
     @property
     def subject(self) -> Key[Any]:
         """The entity it is about."""
@@ -115,6 +119,9 @@ class Effect(NamedTuple):
     state: Loaded | None
     values: Mapping[str, Any] | None = None
     spares_frozen: bool = False
+
+    def __repr__(self) -> str:
+        return f"<Effect on {self.entity!r}>"
 
     def apply(self) -> None:
         if self.values is None:

@@ -90,7 +90,8 @@ class Session:
         on_decode_error: called with the ``DecodeError`` of each item in a list that does not fit its class, or whose
             class is unknown; the list then leaves the item out. Without this handler, an item that does not fit its
             class raises its error, and an item of an unknown class is left out.
-        cursor_secret: signs the cursors of pages, so that a client cannot forge one: at least 16 random bytes.
+        cursor_secret: signs and encrypts the cursors of pages, so that a client can neither forge nor read one: at
+            least 16 random bytes.
         log_values: the logger ``dynaorm`` writes one line per attempt at level DEBUG; True adds the request and the
             answer, with all their values.
         clock: the source of time, randomness and waiting, for tests.

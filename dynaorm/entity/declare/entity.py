@@ -29,6 +29,7 @@ from dynaorm.entity.mapping.mapping import (
     VERSION_TYPE,
     EntityMapping,
 )
+from dynaorm.entity.mapping.secret import secret_fields
 from dynaorm.entity.marker import MARKERS, Attribute, ExpiresAt, InKey, Unique, Versioned
 from dynaorm.entity.table import Table
 from dynaorm.entity.template.version import Versioning
@@ -323,7 +324,10 @@ class _Draft:
             self.problems += problems
             if not problems:
                 types = tuple(self.keys.scalars[member] for member in members)
-                found[name] = Constraint(name, members, types, unique.normalize, unique.when, unique.shared)
+                secret = secret_fields(self.entity) & frozenset(members)
+                found[name] = Constraint(
+                    name, members, types, unique.normalize, unique.when, unique.shared, secret
+                )
         return found
 
     def _constraint_problems(self, name: str, members: tuple[str, ...]) -> Iterator[str]:

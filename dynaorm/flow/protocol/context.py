@@ -19,7 +19,7 @@ class Context:
         consistent: whether plain reads are strongly consistent; reads that a plan is computed from always are.
         on_decode_error: called with the error of each item in a list that does not fit its class; without a handler
             the list raises it.
-        cursor_secret: signs cursors, so that a client cannot make one up.
+        cursor_secret: signs and encrypts cursors.
         exactly_once: send every write as a transaction with a token, unless the call says otherwise.
     """
 
