@@ -42,8 +42,8 @@ _MAY_ARRIVE: Final = (
 )
 _OTHER_BYTES: Final = "the token was used in the last ten minutes, for this block or for another"
 _PERHAPS_APPLIED: Final = (
-    "get the entities to see whether the block was applied; transaction(token=..., remember=...) makes sure that it is "
-    "recognised, and another block needs another token"
+    "get the entities to see whether the block was applied, and decide again; "
+    "give every other block its own token"
 )
 _READ_AGAIN: Final = "call session.resume(error.plan), which reads what is stored"
 _DELETES: Final = (Purpose.DELETE, Purpose.PURGE)

@@ -5,7 +5,7 @@ Versions are pruned from the oldest on, so each version item that exists needs e
 
 from dynaorm.entity.declare.catalog import catalog_of, type_in, version_class
 from dynaorm.entity.dispatch import classify
-from dynaorm.entity.mapping.mapping import DELETED, VERSION, VERSION_AT, EntityMapping
+from dynaorm.entity.mapping.mapping import DELETED, VERSION, VERSION_AT, VERSION_TYPE, EntityMapping
 from dynaorm.entity.text.scalar import datetime_text
 from dynaorm.entity.version import version_of
 from dynaorm.errors import DecodeError
@@ -107,7 +107,8 @@ def judge_tombstone(address: ItemAddress, item: Item, scope: Scope) -> StoredChe
         return [_diagnosis(FindingKind.UNREADABLE, mapping, item, detail)]
     found = []
     table = mapping.table
-    allowed = {*table.key_names, VERSION, VERSION_AT, DELETED, table.revision_attribute, table.type_attribute}
+    allowed = {*table.key_names, VERSION, VERSION_AT, VERSION_TYPE, DELETED}
+    allowed |= {str(table.revision_attribute), str(table.type_attribute)}
     if extra := sorted(item.keys() - allowed):
         detail = f"a tombstone has no {', '.join(extra)}"
         found.append(_diagnosis(FindingKind.EXTRA_ATTRIBUTES, mapping, item, detail))

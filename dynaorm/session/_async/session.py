@@ -496,13 +496,14 @@ class AsyncSession:
 
         If the block raises, nothing is sent. With a ``token`` of your own (1 to 36 characters), an equal block is
         applied only once within ten minutes, even if another process runs it again. Blocks are equal if you give the
-        same changes; stored values do not matter. A repeated block that only deletes may raise EntityNotFound,
-        because nothing stored shows that it was applied.
+        same changes; stored values do not matter. If the token was used and nothing stored shows whether it was for
+        this block, the error is OutcomeUnknown.
 
         Raises:
             PlanTooLarge: the block needs more than 100 actions or 4 MB; nothing was sent.
             SameItemTwice, UniqueViolation, StaleEntity, ...: as for the single writes.
             TokenReused: the token was used with other changes.
+            OutcomeUnknown: no answer came; or the token was used, perhaps for this block.
         """
         tx = block.Transaction()
         async with self._block(tx, token):
@@ -554,12 +555,12 @@ class AsyncSession:
         """Find out whether the ``plan`` of an OutcomeUnknown was applied. Returns True if it is in effect.
 
         Within nine minutes of its creation, the plan is sent again with the same token and bytes. After that, the
-        outcome is found out by reading.
+        outcome is found out by reading. A plain update or delete that is bound to no revision is never sent again.
 
         Raises:
-            UsageError: ``plan`` is not a plan.
-            StoreError: DynamoDB refuses the plan now; nothing was written.
-            OutcomeUnknown: there is still no answer.
+            UsageError: ``plan`` is not a plan, or its tables are not those of this session.
+            StoreError: DynamoDB refuses the plan, and it can never be applied; nothing was written.
+            OutcomeUnknown: there is still no answer, the first request may still arrive, or the item was written over.
         """
         return await self._write("resume", write.resume(plan, self._context, WINDOW_SECONDS))
 
