@@ -10,7 +10,8 @@ from typing import Any
 
 from dynaorm.entity.declare.catalog import version_class
 from dynaorm.entity.key import identity
-from dynaorm.entity.mapping.mapping import DELETED, PREVIOUS_DELETION, VERSION, VERSION_AT, EntityMapping
+from dynaorm.entity.mapping.mapping import DELETED, VERSION, VERSION_AT, EntityMapping
+from dynaorm.entity.template.version import PREVIOUS_DELETION
 from dynaorm.entity.version import Version, time_of, version_of
 from dynaorm.errors import EntityNotFound, NotVersioned, UsageError
 from dynaorm.flow.commit import unit_of_work

@@ -36,11 +36,9 @@ def build_actions(change: ItemChange, unit: UnitOfWork) -> list[Planned]:
     mapping, before = change.mapping, change.before
     expected, expected_values = (None, None) if before is None else _expectation(change, before)
     condition = _required(change, expected, expected_values, unit)
-    if change.condition is not None:
-        condition = all_of(condition, change.condition)
     bounds = change.bounds if isinstance(change, ItemEdit) else None
-    if bounds is not None:
-        condition = all_of(condition, bounds)
+    if change.condition is not None or bounds is not None:
+        condition = all_of(condition, change.condition, bounds)
     image, number = assign_version(change, unit)
     action, purpose = _action(change, image, condition, unit)
     has_revision = mapping.table.revision_attribute is not None
@@ -63,18 +61,18 @@ def build_actions(change: ItemChange, unit: UnitOfWork) -> list[Planned]:
         found_nothing if before is None else before.from_read,
         bounds=bounds,
     )
-    return [main] if image is None or number is None else [main, _version_action(main, image, number)]
+    return [main] if image is None or number is None else [main, _version(change, image, number, main)]
 
 
-def _version_action(main: Planned, image: Item, number: int) -> Planned:
-    mapping, key = main.mapping, main.entity_key
-    item = version_item(mapping, key, image, number, replaced=main.before)
+def _version(change: ItemChange, image: Item, number: int, main: Planned) -> Planned:
+    mapping = change.mapping
+    item = version_item(mapping, change.key, image, number, replaced=main.before)
     return Planned(
         action=Put(main.action.table, item, missing(mapping.table.pk.name)),
         purpose=Purpose.VERSION,
         mapping=mapping,
-        entity_key=key,
-        item_key=version_key(mapping, key, number),
+        entity_key=change.key,
+        item_key=version_key(mapping, change.key, number),
         after=item,
         number=number,
     )

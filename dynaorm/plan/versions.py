@@ -1,15 +1,8 @@
 """The bookkeeping attributes of a new image: its revision, its version number and time, and the version item."""
 
 from dynaorm.entity.declare.catalog import are_several
-from dynaorm.entity.mapping.mapping import (
-    DELETED,
-    PREVIOUS_DELETION,
-    VERSION,
-    VERSION_AT,
-    VERSION_TYPE,
-    EntityMapping,
-)
-from dynaorm.entity.template.version import Versioning
+from dynaorm.entity.mapping.mapping import DELETED, VERSION, VERSION_AT, EntityMapping
+from dynaorm.entity.template.version import PREVIOUS_DELETION, VERSION_TYPE, Versioning
 from dynaorm.entity.text.scalar import datetime_text
 from dynaorm.item.value import AttributeValue, Item, same
 from dynaorm.plan.item_change import ItemChange, ItemDelete, ItemInsert, ItemUpdate, StoredItem

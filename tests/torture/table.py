@@ -11,7 +11,21 @@ from tests.torture.entities import KEYS, UNIQUE, VERSIONED, name_of
 Item: TypeAlias = Mapping[str, Mapping[str, Any]]
 
 CONSTRAINTS = frozenset(name for unique in UNIQUE.values() for name in unique)
-HIDDEN = frozenset({"PK", "SK", "GSI1PK", "GSI1SK", "_type", "_rev", "version", "version_at", "deleted"})
+HIDDEN = frozenset(
+    {
+        "PK",
+        "SK",
+        "GSI1PK",
+        "GSI1SK",
+        "_type",
+        "_rev",
+        "version",
+        "version_at",
+        "deleted",
+        "previous_deletion",
+        "version_type",
+    }
+)
 
 DEFAULTS = {"name": "", "members": 0, "hours": 0}
 

@@ -4,8 +4,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import Any, TypeAlias, TypeVar
 
-from dynaorm.entity.mapping.mapping import VERSION_TYPE, EntityMapping
+from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table, TableRules
+from dynaorm.entity.template.version import VERSION_TYPE
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.record import record
 

@@ -21,18 +21,11 @@ from dynaorm.entity.index import Index
 from dynaorm.entity.mapping.aggregate import Aggregate, AggregateMapping
 from dynaorm.entity.mapping.constraint import Constraint
 from dynaorm.entity.mapping.field import FieldMapping
-from dynaorm.entity.mapping.mapping import (
-    DELETED,
-    PREVIOUS_DELETION,
-    VERSION,
-    VERSION_AT,
-    VERSION_TYPE,
-    EntityMapping,
-)
+from dynaorm.entity.mapping.mapping import DELETED, VERSION, VERSION_AT, EntityMapping
 from dynaorm.entity.mapping.secret import secret_fields
 from dynaorm.entity.marker import MARKERS, Attribute, ExpiresAt, InKey, Unique, Versioned
 from dynaorm.entity.table import Table
-from dynaorm.entity.template.version import Versioning
+from dynaorm.entity.template.version import PREVIOUS_DELETION, VERSION_TYPE, Versioning
 from dynaorm.entity.text.of_type import scalar_of
 from dynaorm.entity.text.scalar import Scalar
 from dynaorm.errors import DeclarationError

@@ -36,8 +36,6 @@ FAILURE: Final = "__dynaorm_failure__"
 VERSION = "version"
 VERSION_AT = "version_at"
 DELETED = "deleted"
-VERSION_TYPE = "version_type"
-PREVIOUS_DELETION = "previous_deletion"
 
 _NOTHING: Final[Mapping[str, str]] = {}
 

@@ -62,7 +62,9 @@ def validated(
     # An entity's values may include others, such as cached properties, and validators may change a dict.
     if not rules.is_separate or len(given) != len(mapping.fields):
         present = {name: given[name] for name in mapping.fields if name in given}
-    if kept and rules.is_separate and mapping.is_exact:
+    # A changed field that is absent gets its default, from the validator of the class.
+    are_present = mapping.fields.keys() - kept <= present.keys()
+    if kept and are_present and rules.is_separate and mapping.is_exact:
         return _with_changed(mapping, present, kept)
     try:
         entity = rules.whole.validate_python(present, strict=strict, by_alias=False, by_name=True)

@@ -16,6 +16,12 @@ from dynaorm.entity.text.shape import Shape, digits
 from dynaorm.item.value import AttributeValue
 from dynaorm.record import record
 
+VERSION_TYPE: Final = "version_type"
+"""The attribute of a version or tombstone that names its class."""
+
+PREVIOUS_DELETION: Final = "previous_deletion"
+"""The attribute of a version that holds the time of the deletion before it."""
+
 _VERSION: Final = "{version}"
 _SORT: Final = "{sk}"
 _LATEST: Final = "0"

@@ -5,7 +5,8 @@ Versions are pruned from the oldest on, so each version item that exists needs e
 
 from dynaorm.entity.declare.catalog import catalog_of, type_in, version_class
 from dynaorm.entity.dispatch import classify
-from dynaorm.entity.mapping.mapping import DELETED, VERSION, VERSION_AT, VERSION_TYPE, EntityMapping
+from dynaorm.entity.mapping.mapping import DELETED, VERSION, VERSION_AT, EntityMapping
+from dynaorm.entity.template.version import VERSION_TYPE
 from dynaorm.entity.text.scalar import datetime_text
 from dynaorm.entity.version import version_of
 from dynaorm.errors import DecodeError
