@@ -84,6 +84,8 @@ def commit(
         if isinstance(outcome, Committed):
             return plan, outcome.item
         reads = _with_refusal(reads, outcome)
+        for unread in outcome.unread:
+            reads = yield from _with_item(reads, unread.mapping, unread.item_key, context)
         pause = next(pauses, None)
         if pause is None:
             raise Contention(attempts=context.retry.attempts, code="ConditionalCheckFailed")

@@ -13,10 +13,9 @@ from decimal import Decimal
 from functools import cache
 from typing import Any, ClassVar, Final, NoReturn, TypeAlias
 
-from dynaorm.errors import UsageError
-from dynaorm.item.path import Path, Resolver, Role, dotted
+from dynaorm.item.path import Path
 from dynaorm.item.placeholder import Placeholders
-from dynaorm.item.value import AttributeValue, number_text
+from dynaorm.item.value import AttributeValue
 from dynaorm.record import record
 
 _IN_LIMIT: Final = 100  # operands of IN: DynamoDB Developer Guide, "Condition expressions"
@@ -64,23 +63,10 @@ class Condition(ABC):
         )
 
     @abstractmethod
-    def _resolved(self, resolver: Resolver) -> Condition: ...
-
-    @abstractmethod
     def _rendered(self, placeholders: Placeholders) -> str: ...
 
     @abstractmethod
     def _paths(self) -> Iterable[Path]: ...
-
-
-def resolve(condition: Condition, resolver: Resolver) -> Condition:
-    """The same condition on attribute names and attribute values.
-
-    Raises:
-        UsageError: a size is compared with something that is not a number, or a value is compared by order although its
-            type has no order in DynamoDB. Errors of the resolver are passed on.
-    """
-    return condition._resolved(resolver)
 
 
 def render(condition: Condition, placeholders: Placeholders) -> str:
@@ -101,12 +87,6 @@ class Compare(Condition):
     operator: str
     right: Any
 
-    def _resolved(self, resolver: Resolver) -> Condition:
-        right = _resolved_value(self.right, self.left, resolver)
-        if self.operator not in {"=", "<>"}:
-            _check_ordered(right, self.left)
-        return Compare(_resolved_operand(self.left, resolver), self.operator, right)
-
     def _rendered(self, placeholders: Placeholders) -> str:
         left = _operand_text(self.left, placeholders)
         return f"{left} {self.operator} {_operand_text(self.right, placeholders)}"
@@ -122,12 +102,6 @@ class Between(Condition):
     operand: Operand
     low: Any
     high: Any
-
-    def _resolved(self, resolver: Resolver) -> Condition:
-        low, high = (_resolved_value(bound, self.operand, resolver) for bound in (self.low, self.high))
-        _check_ordered(low, self.operand)
-        _check_ordered(high, self.operand)
-        return Between(_resolved_operand(self.operand, resolver), low, high)
 
     def _rendered(self, placeholders: Placeholders) -> str:
         if _is_reversed(self.low, self.high):
@@ -145,10 +119,6 @@ class IsIn(Condition):
 
     operand: Operand
     values: tuple[Any, ...]
-
-    def _resolved(self, resolver: Resolver) -> Condition:
-        values = tuple(_resolved_value(value, self.operand, resolver) for value in self.values)
-        return IsIn(_resolved_operand(self.operand, resolver), values)
 
     def _rendered(self, placeholders: Placeholders) -> str:
         if not self.values:
@@ -170,10 +140,6 @@ class BeginsWith(Condition):
     path: Path
     prefix: Any
 
-    def _resolved(self, resolver: Resolver) -> Condition:
-        prefix = _resolved_value(self.prefix, Attr(self.path), resolver, "text")
-        return BeginsWith(resolver.attribute(self.path), prefix)
-
     def _rendered(self, placeholders: Placeholders) -> str:
         return f"begins_with({placeholders.path(self.path)}, {_operand_text(self.prefix, placeholders)})"
 
@@ -188,10 +154,6 @@ class Contains(Condition):
     path: Path
     value: Any
 
-    def _resolved(self, resolver: Resolver) -> Condition:
-        value = _resolved_value(self.value, Attr(self.path), resolver, "element")
-        return Contains(resolver.attribute(self.path), value)
-
     def _rendered(self, placeholders: Placeholders) -> str:
         return f"contains({placeholders.path(self.path)}, {_operand_text(self.value, placeholders)})"
 
@@ -205,9 +167,6 @@ class Exists(Condition):
 
     path: Path
 
-    def _resolved(self, resolver: Resolver) -> Condition:
-        return Exists(resolver.attribute(self.path))
-
     def _rendered(self, placeholders: Placeholders) -> str:
         return f"attribute_exists({placeholders.path(self.path)})"
 
@@ -220,9 +179,6 @@ class Missing(Condition):
     """There is no attribute at the path."""
 
     path: Path
-
-    def _resolved(self, resolver: Resolver) -> Condition:
-        return Missing(resolver.attribute(self.path))
 
     def _rendered(self, placeholders: Placeholders) -> str:
         return f"attribute_not_exists({placeholders.path(self.path)})"
@@ -239,9 +195,6 @@ class And(Condition):
 
     parts: tuple[Condition, ...]
 
-    def _resolved(self, resolver: Resolver) -> Condition:
-        return And(tuple(part._resolved(resolver) for part in self.parts))
-
     def _rendered(self, placeholders: Placeholders) -> str:
         return " AND ".join(_part_text(part, _AND, placeholders) for part in self.parts)
 
@@ -257,9 +210,6 @@ class Or(Condition):
 
     parts: tuple[Condition, ...]
 
-    def _resolved(self, resolver: Resolver) -> Condition:
-        return Or(tuple(part._resolved(resolver) for part in self.parts))
-
     def _rendered(self, placeholders: Placeholders) -> str:
         return " OR ".join(_part_text(part, _OR, placeholders) for part in self.parts)
 
@@ -274,9 +224,6 @@ class Not(Condition):
     _rank: ClassVar[int] = _NOT
 
     part: Condition
-
-    def _resolved(self, resolver: Resolver) -> Condition:
-        return Not(self.part._resolved(resolver))
 
     def _rendered(self, placeholders: Placeholders) -> str:
         return f"NOT {_part_text(self.part, _ATOM, placeholders)}"
@@ -326,36 +273,6 @@ def _joined(kind: type[And | Or], conditions: Iterable[object]) -> tuple[Conditi
 def _part_text(part: Condition, rank: int, placeholders: Placeholders) -> str:
     text = part._rendered(placeholders)
     return text if part._rank >= rank else f"({text})"
-
-
-def _resolved_operand(operand: Operand, resolver: Resolver) -> Operand:
-    return type(operand)(resolver.attribute(operand.path))
-
-
-def _resolved_value(value: Any, subject: Operand, resolver: Resolver, role: Role = "value") -> Any:
-    if isinstance(value, (Attr, SizeOf)):
-        return _resolved_operand(value, resolver)
-    if isinstance(subject, Attr):
-        return resolver.encode(subject.path, value, role=role)
-    try:
-        return {"N": number_text(value)}
-    except ValueError as problem:
-        raise UsageError(
-            problem=f"the size of {dotted(subject.path)} is a number, but {problem}",
-            remedy="compare .size() with an int",
-        ) from problem
-
-
-def _check_ordered(value: Any, subject: Operand) -> None:
-    if not isinstance(value, (Attr, SizeOf)) and value.keys().isdisjoint(_ORDERED):
-        path, tag = dotted(subject.path), next(iter(value))
-        raise UsageError(
-            problem=f"{path} is compared by order with {tag}, which has no order in DynamoDB",
-            remedy="use == or !=; only text, numbers and binary have an order",
-        )
-
-
-_ORDERED: Final = frozenset({"S", "N", "B"})
 
 
 def _is_reversed(low: Any, high: Any) -> bool:

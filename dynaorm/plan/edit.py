@@ -9,6 +9,7 @@ from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.resolve import FieldResolver
 from dynaorm.errors import UsageError
 from dynaorm.item.update import (
+    AddTo,
     Append,
     Change,
     Discard,
@@ -91,6 +92,9 @@ def needs_reading(mapping: EntityMapping, changes: tuple[Change, ...]) -> bool:
             return True
     if any(one.depends_on(frozenset(fields)) for one in mapping.aggregates.values()):
         return True
+    # DynamoDB adds to and discards from what is stored, and a set with a default may be absent.
+    if any(isinstance(change, AddTo | Discard) and _starts_from_a_set(mapping, change) for change in changes):
+        return True
     # The value may be stored under a former name; an index key is made of what is stored, not of what was given.
     if any(mapping.fields[name].formerly for name in fields):
         return True
@@ -105,6 +109,11 @@ def needs_reading(mapping: EntityMapping, changes: tuple[Change, ...]) -> bool:
         and not (index.fields <= fixed and all(mapping.fields[name].exact for name in index.fields))
         for index in mapping.indexes.values()
     )
+
+
+def _starts_from_a_set(mapping: EntityMapping, change: Change) -> bool:
+    start = FieldResolver(mapping).start(change.path)
+    return start is not None and "N" not in start
 
 
 def stored_changes(mapping: EntityMapping, changes: tuple[Change, ...]) -> tuple[Change, ...]:
@@ -153,8 +162,11 @@ def edited_image(
     }
     resolved = stored_changes(mapping, plain)
     names = frozenset(str(change.path[0]) for change in changes)
+    start: Item = under_present_names(mapping, before)
+    for change in plain:
+        start = FieldResolver(mapping).with_parents(start, change.path)
     try:
-        outcome = apply_changes(under_present_names(mapping, before), resolved)
+        outcome = apply_changes(start, resolved)
     except ValueError as problem:
         raise UsageError(
             problem=f"{mapping.entity.__name__} cannot be changed so: {problem}", remedy="set the whole field"

@@ -50,10 +50,14 @@ class Committed:
 
 @record
 class StaleKnowledge:
-    """The plan was compiled from knowledge that is out of date: compile it again with these items and guards."""
+    """The plan was compiled from knowledge that is out of date: compile it again with these items and guards.
+
+    ``unread``: updates without a read whose items have to be read first.
+    """
 
     items: dict[Ident, Item | None] = field(default_factory=dict)
     foreign_guards: frozenset[Ident] = frozenset()
+    unread: tuple[Planned, ...] = ()
 
 
 @record
@@ -75,6 +79,8 @@ def verdict(failures: Sequence[FailedAction], now: float, request_id: str = "") 
         if _is_own(one):
             return Committed(one.item)
     invalid = next((one for one in failures if one.code != _FAILED), None)
+    if unread := tuple(one.planned for one in failures if _leads_nowhere(one)):
+        return StaleKnowledge(unread=unread)
     if invalid is not None:
         return UnexpectedRefusal(
             code=_SAME.get(invalid.code, invalid.code),
@@ -93,6 +99,12 @@ def verdict(failures: Sequence[FailedAction], now: float, request_id: str = "") 
     if items or foreign:
         return StaleKnowledge(items, foreign)
     return _first([outcome for outcome in judged if isinstance(outcome, (StoreError, Violation))], failures)
+
+
+def _leads_nowhere(failed: FailedAction) -> bool:
+    """Whether an update was refused because a map or list that leads to one of its paths is not stored."""
+    is_invalid = _SAME.get(failed.code, failed.code) == "ValidationException"
+    return is_invalid and failed.planned.blind and "document path" in failed.message
 
 
 def _is_own(failed: FailedAction) -> bool:

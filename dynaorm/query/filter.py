@@ -1,26 +1,10 @@
 """Filters: what else has to hold of the items of a query, in the names they are stored under."""
 
-from itertools import product
-
 from dynaorm.entity.declare.catalog import catalog_of
-from dynaorm.entity.mapping.field import FieldMapping
-from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.resolve import FieldResolver
 from dynaorm.errors import UsageError
-from dynaorm.item.condition import (
-    And,
-    Attr,
-    Condition,
-    Exists,
-    IsIn,
-    Missing,
-    Not,
-    Or,
-    all_of,
-    paths_of,
-    resolve,
-)
-from dynaorm.item.value import Item
+from dynaorm.item.condition import Attr, Condition, IsIn, Missing, Or, all_of, paths_of
+from dynaorm.item.resolve import resolve
 from dynaorm.query.query_spec import QuerySpec
 
 
@@ -34,7 +18,8 @@ def resolved_filter(spec: QuerySpec) -> Condition | None:
     if not spec.filters:
         return None
     found = [
-        all_of(*(_wherever_stored(one, source.mapping) for one in spec.filters)) for source in spec.sources
+        all_of(*(resolve(one, FieldResolver(source.mapping)) for one in spec.filters))
+        for source in spec.sources
     ]
     if any(other != found[0] for other in found):
         raise UsageError(
@@ -62,26 +47,3 @@ def of_classes(spec: QuerySpec) -> Condition | None:
         name for name, one in catalog_of(spec.source.table).mappings.items() if issubclass(one.entity, wanted)
     ]
     return Or((IsIn(Attr((attribute,)), tuple({"S": name} for name in names)), Missing((attribute,))))
-
-
-def _wherever_stored(condition: Condition, mapping: EntityMapping) -> Condition:
-    """The condition in stored names. A field that has former names is asked for where the item has it."""
-    names = sorted({str(path[0]) for path in paths_of(condition)} & mapping.fields.keys())
-    renamed = [mapping.fields[name] for name in names if mapping.fields[name].formerly]
-    if not renamed:
-        return resolve(condition, FieldResolver(mapping))
-    cases: list[Condition] = []
-    for stored in product(*((field.attribute, *field.formerly) for field in renamed)):
-        item: Item = {name: {} for name in stored}
-        there = [_is_stored_as(field, name) for field, name in zip(renamed, stored, strict=True)]
-        cases.append(And((*there, resolve(condition, FieldResolver(mapping, item)))))
-    return Or(tuple(cases))
-
-
-def _is_stored_as(field: FieldMapping, name: str) -> Condition:
-    """That reads find a field under this name; nowhere at all counts as its present one."""
-    if name == field.attribute:
-        elsewhere = Or(tuple(Exists((former,)) for former in field.formerly))
-        return Or((Exists((name,)), Not(elsewhere)))
-    earlier = field.formerly[: field.formerly.index(name)]
-    return And((*(Missing((one,)) for one in (field.attribute, *earlier)), Exists((name,))))

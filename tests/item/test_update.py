@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from dynaorm.errors import UsageError
 from dynaorm.item.field import F
-from dynaorm.item.path import Path, Role, overlaps
+from dynaorm.item.path import Path, Role, Source, overlaps
 from dynaorm.item.placeholder import Placeholders
 from dynaorm.item.update import (
     AddTo,
@@ -35,6 +35,13 @@ class Plain:
 
     def attribute(self, path: Path) -> Path:
         return path
+
+    def sources(self, path: Path) -> tuple[Source, ...]:
+        return (Source(stored=path),)
+
+    def start(self, path: Path) -> AttributeValue | None:
+        starts: dict[str, AttributeValue] = {"counted": {"N": "50"}, "listed": {"L": [{"N": "7"}]}}
+        return starts.get(str(path[0]))
 
     def encode(self, path: Path, value: object, *, role: Role) -> AttributeValue:
         assert path

@@ -15,6 +15,8 @@ import pydantic
 from pydantic import ValidationError
 
 from dynaorm.entity.codec.value import (
+    NULL,
+    Absent,
     Codec,
     Misfit,
     Unstorable,
@@ -42,6 +44,7 @@ class Member:
         required: it has no default.
         defaults_to_none: its default is None.
         is_key: it is a key of a TypedDict, which may be absent and has no default.
+        default: returns the static default; None if there is none.
     """
 
     name: str
@@ -51,6 +54,7 @@ class Member:
     required: bool = True
     defaults_to_none: bool = False
     is_key: bool = False
+    default: Callable[[], Any] | None = None
 
     @property
     def encoder(self) -> Callable[[Any], AttributeValue | None]:
@@ -69,6 +73,20 @@ class Member:
             if name in found:
                 return found[name]
         return None
+
+    def absent_value(self) -> AttributeValue | None:
+        """The value that absence stands for (rule 3); None where that is no fixed value."""
+        if self.is_key and not self.required:
+            return None
+        if self.defaults_to_none or (self.required and self.codec.nullable):
+            return NULL
+        if self.codec.is_set:
+            return _EMPTY
+        default = self.default() if self.default is not None else None
+        try:
+            return None if default is None else self.codec.encode(default)
+        except ValueError:
+            return None
 
     def decode_into(self, values: dict[str, Any], found: Mapping[str, AttributeValue]) -> None:
         """Add the value to the decoded fields, if the map has one or rule 3 provides one."""
@@ -135,7 +153,8 @@ class _Plan:
 
     def codec(self, encode: Callable[[Any], AttributeValue]) -> Codec:
         members = {member.name: (member.attribute, member.codec) for member in self.members}
-        return Codec(encode, self.decode, frozenset({"M"}), members=members)
+        absent = {member.name: Absent(member.formerly, member.absent_value) for member in self.members}
+        return Codec(encode, self.decode, frozenset({"M"}), members=members, absent=absent.__getitem__)
 
 
 def class_codec(kind: type, members: Sequence[Member], *, extra: Codec | None = None) -> Codec:
@@ -213,7 +232,9 @@ def root_codec(kind: type, inner: Codec) -> Codec:
             _refuse_other_class(value, kind)
         return inner.encode(value.root)
 
-    return Codec(encode, inner.decode, inner.tags, element=inner.element, members=inner.members)
+    return Codec(
+        encode, inner.decode, inner.tags, element=inner.element, members=inner.members, absent=inner.absent
+    )
 
 
 def instance_codec(annotation: Any, codec: Codec) -> Codec:
