@@ -1,11 +1,11 @@
-"""The IAM policy that some entity classes need: no action and no resource that no flow of theirs would ask for.
+"""The smallest IAM policy for some entity classes: only the actions and resources that their requests need.
 
-Rule 1. A transaction needs no permission of its own, but those of its actions: PutItem, UpdateItem, DeleteItem,
-        ConditionCheckItem (Amazon DynamoDB Developer Guide, "IAM for transactions").
-Rule 2. Writing includes the reads that writes are computed from and settled by. Only a class that can be loaded in bulk
-        needs BatchWriteItem; only one in an index, the index.
-Rule 3. ``dynamodb:LeadingKeys`` is a promise about partition keys. It is given only where every key that the classes
-        use begins with a text of its own; a Scan names no key, so no statement with that condition allows one.
+Rule 1. A transaction needs the permissions of its actions: GetItem, PutItem, UpdateItem, DeleteItem, ConditionCheckItem
+        (Amazon DynamoDB Developer Guide, "IAM for transactions").
+Rule 2. A purpose includes the reads that its writes depend on. Only a class that can be loaded in bulk needs
+        BatchWriteItem; only a class with an index needs the index.
+Rule 3. ``dynamodb:LeadingKeys`` restricts partition keys. It is possible only if every key of the classes begins with a
+        literal text. A Scan names no key, so no statement with that condition allows one.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -17,8 +17,10 @@ from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.table import Table
 from dynaorm.entity.template.key_part import KeyPart
 from dynaorm.errors import UsageError
+from dynaorm.flow.integrity.scope import Scope, constrained_by, sources_of
+from dynaorm.plan.unit_of_work import UnitOfWork
 
-Purpose: TypeAlias = Literal["read", "scan", "write", "create"]
+Purpose: TypeAlias = Literal["read", "scan", "write", "create", "verify", "repair"]
 
 _VERSION: Final = "2012-10-17"
 _READ: Final = frozenset({"GetItem", "BatchGetItem", "Query"})
@@ -26,10 +28,10 @@ _WRITE: Final = frozenset({"PutItem", "UpdateItem", "DeleteItem", "ConditionChec
 _CREATE: Final = frozenset({"CreateTable", "DescribeTable"})
 _TTL: Final = frozenset({"DescribeTimeToLive", "UpdateTimeToLive"})
 
-_Place: TypeAlias = tuple[Table, str | None]
+_Resource: TypeAlias = tuple[Table, str | None]
 """A table, or one of its indexes by name."""
 
-_Grants: TypeAlias = dict[_Place, set[str]]
+_Grants: TypeAlias = dict[_Resource, set[str]]
 
 
 def iam_policy(
@@ -43,24 +45,31 @@ def iam_policy(
 ) -> dict[str, Any]:
     """The policy document that allows what sessions do with these classes, and nothing else.
 
-    ``"read"``: ``get``, ``get_by``, ``get_many``, ``exists``, ``refresh``, ``query``, ``collection``, ``history``,
-    ``diff``. ``"scan"``: ``scan``. ``"write"``: everything that saves, updates, moves or deletes, with the reads that
-    belong to it. ``"create"``: ``create_table``. Subclasses known by now are included, and so are the
-    tables of guards and of totals.
+    The purposes:
+
+    - ``"read"``: ``get``, ``get_by``, ``get_many``, ``exists``, ``refresh``, ``query``, ``collection``, ``history``,
+      ``diff``
+    - ``"scan"``: ``scan``
+    - ``"write"``: everything that saves, updates, moves or deletes, with the reads that belong to it
+    - ``"create"``: ``create_table``
+    - ``"verify"``: ``verify``, also from the command line
+    - ``"repair"``: ``repair`` and ``backfill``
+
+    Subclasses that are loaded are included, and so are the tables of guards and of totals.
 
     Args:
         entities: the classes.
-        account: the AWS account's number.
-        region: the AWS region.
-        actions: what for.
+        account: the number of the AWS account.
+        region: the AWS Region.
+        actions: the purposes.
         table_names: physical table names, as for ``Session``.
         partition: ``"aws"``, ``"aws-cn"``, ``"aws-us-gov"``.
-        leading_keys: also hold requests to the partition keys of these classes (``dynamodb:LeadingKeys``). Not for
-            ``"scan"`` and ``"create"``, which name no keys.
+        leading_keys: restrict ``"read"`` and ``"write"`` to the partition keys of these classes
+            (``dynamodb:LeadingKeys``). The other purposes scan tables or name no keys.
 
     Raises:
-        UsageError: a class is not mapped; a purpose is unknown; or ``leading_keys`` cannot be right, because a key
-            begins with a value.
+        UsageError: a class is not mapped; a purpose is unknown; or ``leading_keys`` is impossible, because a key begins
+            with a value.
 
     Example:
         >>> from dynaorm import Entity, Table
@@ -74,10 +83,10 @@ def iam_policy(
     family = _families(entities)
     arn = _arns(f"arn:{partition}:dynamodb:{region}:{account}:table/", table_names)
     keyed, statements = _granted(family, [one for one in purposes if one in ("read", "write")]), []
-    for purpose in ("scan", "create"):
+    for purpose in ("scan", "create", "verify", "repair"):
         if purpose in purposes:
             statements += _statements(f"Dynaorm{purpose.title()}", _granted(family, [purpose]), arn, {})
-    keys = {place: _patterns(place, family) for place in keyed} if leading_keys else {}
+    keys = {resource: _patterns(resource, family) for resource in keyed} if leading_keys else {}
     return {"Version": _VERSION, "Statement": [*_statements("DynaormItems", keyed, arn, keys), *statements]}
 
 
@@ -116,12 +125,12 @@ def _granted(family: Iterable[EntityMapping], purposes: Iterable[str]) -> _Grant
     found: _Grants = {}
     for purpose in purposes:
         for mapping in family:
-            for place, allowed in _GRANTS[purpose](mapping):
-                found.setdefault(place, set()).update(allowed)
+            for resource, allowed in _GRANTS[purpose](mapping):
+                found.setdefault(resource, set()).update(allowed)
     return found
 
 
-_Grant: TypeAlias = Iterator[tuple[_Place, frozenset[str]]]
+_Grant: TypeAlias = Iterator[tuple[_Resource, frozenset[str]]]
 
 
 def _read(mapping: EntityMapping) -> _Grant:
@@ -160,20 +169,78 @@ def _create(mapping: EntityMapping) -> _Grant:
         table = table.guard_table
 
 
+def _verify(mapping: EntityMapping) -> _Grant:
+    for table in _scope(mapping).tables:
+        yield (table, None), frozenset({"Scan", "DescribeTable"})
+    # What looks wrong is confirmed by TransactGetItems, whose action is GetItem.
+    yield (mapping.table, None), frozenset({"GetItem"})
+    if mapping.versioning is not None:
+        yield (mapping.table, None), frozenset({"BatchGetItem"})
+    for table in _guards_and_owners(mapping):
+        yield (table, None), frozenset({"GetItem", "BatchGetItem"})
+    for target in _targets(mapping):
+        yield (target.table, None), frozenset({"BatchGetItem"})
+        if all(_follows(source, target) for source in sources_of(target)):
+            for source in sources_of(target):
+                yield (source.table, None), frozenset({"Query"})
+
+
+def _repair(mapping: EntityMapping) -> _Grant:
+    yield from _verify(mapping)
+    for table in _scope(mapping).known_tables:
+        yield (table, None), frozenset({"DescribeTable"})
+    if any(index.made_up for index in mapping.indexes.values()):
+        yield (mapping.table, None), frozenset({"UpdateItem"})
+    if mapping.versioning is not None:
+        yield (mapping.table, None), _WRITE
+    for table in _guards_and_owners(mapping):
+        if table is mapping.table.guards:
+            yield (table, None), frozenset({"PutItem", "DeleteItem"})
+        yield from [((table, None), frozenset({"ConditionCheckItem"}))] if catalog_of(table).mappings else []
+    for target in _targets(mapping):
+        # Without an answer, the item is read to find out whether the update was made.
+        yield (target.table, None), frozenset({"UpdateItem", "GetItem"})
+
+
+def _scope(mapping: EntityMapping) -> Scope:
+    return Scope((), (mapping.entity,), lambda: UnitOfWork(0.0, "", str))
+
+
+def _guards_and_owners(mapping: EntityMapping) -> list[Table]:
+    """The tables of a class's guard items, and of every entity that can own one of them."""
+    home = mapping.table.guards
+    owners = [one.table for name in mapping.constraints for one in constrained_by(name, home)]
+    return list(dict.fromkeys([home, mapping.table, *owners])) if mapping.constraints else []
+
+
+def _targets(mapping: EntityMapping) -> list[EntityMapping]:
+    """The classes whose totals are verified with a class."""
+    own = [mapping] if mapping.maintained else []
+    return own + [mapping_of(one.target) for one in mapping.aggregates.values()]
+
+
+def _follows(source: EntityMapping, target: EntityMapping) -> bool:
+    """Whether the partition key of the entities that name a target follows from the target's key."""
+    named = [set(one.key.values()) for one in source.aggregates.values() if mapping_of(one.target) is target]
+    return all(source.partition.fields and names.issuperset(source.partition.fields) for names in named)
+
+
 _GRANTS: Final[Mapping[str, Callable[[EntityMapping], _Grant]]] = {
     "read": _read,
     "scan": _scan,
     "write": _write,
     "create": _create,
+    "verify": _verify,
+    "repair": _repair,
 }
 
 
 # -- with which keys ---------------------------------------------------------------------------------------------------
 
 
-def _patterns(place: _Place, family: Iterable[EntityMapping]) -> tuple[str, ...]:
+def _patterns(resource: _Resource, family: Iterable[EntityMapping]) -> tuple[str, ...]:
     """What the partition keys used in a table or index look like. Raises UsageError where one can be anything."""
-    table, index = place
+    table, index = resource
     found: dict[str, None] = {}
     for mapping in family:
         targets = [mapping_of(one.target) for one in mapping.aggregates.values()]
@@ -215,19 +282,19 @@ def _literal(text: str) -> str:
 
 
 def _statements(
-    label: str, grants: _Grants, arn: Callable[[_Place], str], keys: Mapping[_Place, tuple[str, ...]]
+    label: str, grants: _Grants, arn: Callable[[_Resource], str], keys: Mapping[_Resource, tuple[str, ...]]
 ) -> list[dict[str, Any]]:
-    """One statement for all places in which the same is allowed."""
+    """One statement for all resources in which the same is allowed."""
     together: dict[tuple[tuple[str, ...], tuple[str, ...]], list[str]] = {}
-    for place, allowed in grants.items():
-        together.setdefault((tuple(sorted(allowed)), keys.get(place, ())), []).append(arn(place))
+    for resource, allowed in grants.items():
+        together.setdefault((tuple(sorted(allowed)), keys.get(resource, ())), []).append(arn(resource))
     found = []
-    for number, ((names, patterns), places) in enumerate(together.items(), 1):
+    for number, ((names, patterns), resources) in enumerate(together.items(), 1):
         statement: dict[str, Any] = {
             "Sid": f"{label}{number}",
             "Effect": "Allow",
             "Action": [f"dynamodb:{one}" for one in names],
-            "Resource": sorted(places),
+            "Resource": sorted(resources),
         }
         if patterns:
             statement["Condition"] = {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": list(patterns)}}
@@ -237,9 +304,9 @@ def _statements(
 
 def _arns(
     prefix: str, table_names: Mapping[str, str] | Callable[[str], str] | None
-) -> Callable[[_Place], str]:
-    def arn(place: _Place) -> str:
-        table, index = place
+) -> Callable[[_Resource], str]:
+    def arn(resource: _Resource) -> str:
+        table, index = resource
         if table_names is None:
             name = table.name
         elif isinstance(table_names, Mapping):

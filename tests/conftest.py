@@ -1,17 +1,21 @@
-"""What every test has: hypothesis profiles, credentials that open nothing, and engines to run against."""
+"""Fixtures for every test: hypothesis profiles, credentials that open nothing, and engines to run against."""
 
 import os
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import Phase, settings
 
 from dynaorm import Call, Session, Transport
 from dynaorm.testing import FakeClock, FaultyTransport, strict_moto, tables_of
+from dynaorm.testing.endpoint import transport_to
 from dynaorm.testing.ministack import Ministack, find_ministack
 from dynaorm.transport.pynamodb import PynamoTransport
+from tests.raw_tables import REGION, aws_client
 
 ROOT = Path(__file__).parents[1]
 
@@ -66,24 +70,25 @@ def unique_name() -> Callable[[str], str]:
     return lambda name: f"{name}-{mark}"
 
 
+# -- strict moto, one for each module and emptied for each test --------------------------------------------------------
+
+
 @pytest.fixture
 def clock() -> FakeClock:
-    """The time of a test's sessions."""
+    """The clock of a test's sessions."""
     return FakeClock()
 
 
 @pytest.fixture(scope="module")
 def engine(credentials: None) -> Iterator[Transport]:
-    """A transport to a strict moto, one for each module."""
-    with strict_moto():
-        transport = PynamoTransport(region="eu-west-1")
+    """A transport to a DynamoDB in this process."""
+    with strict_moto(), closing(PynamoTransport(region="eu-west-1")) as transport:
         yield transport
-        transport.close()
 
 
 @pytest.fixture
 def moto(engine: Transport) -> Iterator[Transport]:
-    """The same, without tables."""
+    """The same DynamoDB, empty."""
     yield engine
     for name in engine.call(Call("ListTables", {}))["TableNames"]:
         engine.call(Call("DeleteTable", {"TableName": name}))
@@ -91,7 +96,7 @@ def moto(engine: Transport) -> Iterator[Transport]:
 
 @pytest.fixture
 def wire(moto: Transport) -> FaultyTransport:
-    """The same, recording every call."""
+    """The same DynamoDB behind a transport that records every call, without faults."""
     return FaultyTransport(moto)
 
 
@@ -103,3 +108,21 @@ def session(request: pytest.FixtureRequest, wire: FaultyTransport, clock: FakeCl
             session.create_table(table)
         wire.calls.clear()
         yield session
+
+
+# -- both engines, each with a transport and AWS's own client, made once -----------------------------------------------
+
+
+@pytest.fixture(scope="session")
+def moto_line(credentials: None) -> Iterator[tuple[Transport, Any]]:
+    """They reach whatever moto answers at the time."""
+    with closing(PynamoTransport(region=REGION)) as transport, closing(aws_client(None)) as client:
+        yield transport, client
+
+
+@pytest.fixture(scope="session")
+def ministack_line(ministack_endpoint: str) -> Iterator[tuple[Transport, Any]]:
+    """They reach the server of this test run."""
+    transport = transport_to(ministack_endpoint)
+    with closing(transport), closing(aws_client(ministack_endpoint)) as client:
+        yield transport, client

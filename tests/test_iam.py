@@ -23,8 +23,10 @@ from dynaorm import (
     iam_policy,
 )
 from dynaorm.errors import UsageError
+from dynaorm.flow.integrity.finding import FindingKind, Outcome
 from dynaorm.flow.protocol.call import Call
-from dynaorm.testing import FaultyTransport, strict_moto
+from dynaorm.integrity.run import RunOptions, backfill, repair, verify, written_tables
+from dynaorm.testing import FakeClock, FaultyTransport, lost_answer, strict_moto
 from dynaorm.transport.pynamodb import PynamoTransport
 
 plain = Table(
@@ -32,6 +34,7 @@ plain = Table(
 )
 keys = Table("keys", sk=None)
 guarded, totals, kept = Table("guarded", guard_table=keys), Table("totals"), Table("kept")
+teams = Table("teams")
 
 
 class Note(Entity, table=plain, pk="NOTE#{topic}", sk="N#{number:03d}"):
@@ -83,7 +86,7 @@ def allowed(policy: dict[str, Any]) -> Allowed:
 def asked(call: Call) -> Iterator[tuple[str, str, str | None]]:
     """What a request needs: action, resource, and the partition key it names."""
     request = call.request
-    if call.operation == "TransactWriteItems":
+    if "TransactItems" in request:
         for action in request["TransactItems"]:
             ((kind, body),) = action.items()
             yield f"{kind}Item", body["TableName"], leading(body)
@@ -180,13 +183,77 @@ def scanned(session: Session) -> None:
 ENTITIES = (Note, User, Page, Group, Member)
 
 
+class Team(Entity, table=teams, pk="TEAM#{team}", sk="T"):
+    team: str
+    badges: int = 0
+
+
+class Badge(Entity, table=teams, pk="TEAM#{team}", sk="B#{number}"):
+    """Stored in the item collection of its team, so that one Query counts all of them."""
+
+    team: str
+    number: str
+    in_team = Aggregate(Team, count="badges")
+
+
+def damaged(session: Session, transport: PynamoTransport) -> None:
+    """Something for every repair and every completion to do."""
+
+    def change(operation: str, table: str, **request: Any) -> None:
+        transport.call(Call(operation, {"TableName": table, **request}))
+
+    def key(partition: str, sort: str) -> dict[str, Any]:
+        return {"PK": {"S": partition}, "SK": {"S": sort}}
+
+    def put(table: str, partition: str, sort: str, **attributes: Any) -> None:
+        change("PutItem", table, Item={**key(partition, sort), **attributes})
+
+    until = datetime(2100, 1, 1, tzinfo=UTC)
+    note = session.save(Note(topic="d", number=1, until=until))
+    assert note.number == 1
+    put(
+        "plain", "NOTE#e", "N#001", _type={"S": "Note"}, topic={"S": "e"}, number={"N": "1"}, owner={"S": "o"}
+    )
+    session.save(User(name="d", email="d@x"))
+    change("DeleteItem", "keys", Key={"PK": {"S": "email#d@x"}})
+    owner = {"M": {"table": {"S": "guarded"}, **key("USER#gone", "U")}}
+    change("PutItem", "keys", Item={"PK": {"S": "email#gone@x"}, "owner": owner})
+    put("kept", "PAGE#old", "P", _type={"S": "Page"}, slug={"S": "old"}, text={"S": "t"})
+    put("kept", "PAGE#bare", "v0_P", _type={"S": "Page"}, slug={"S": "bare"}, text={"S": "t"})
+    session.save(Page(slug="d"))
+    change("DeleteItem", "kept", Key=key("PAGE#d", "v1_P"))
+    session.save(Member(name="d", group="d"))
+    session.create_table(teams)
+    session.save(Badge(team="d", number="1"))
+    change("PutItem", "teams", Item={**key("TEAM#d", "T"), "_type": {"S": "Team"}, "team": {"S": "d"}})
+    # Unreadable items, to be read again.
+    put("totals", "GROUP#e", "G", _type={"S": "Group"}, group={"N": "1"})
+    put("teams", "TEAM#e", "T", _type={"S": "Team"}, team={"N": "1"})
+    count = {"UpdateExpression": "SET members = :n", "ExpressionAttributeValues": {":n": {"N": "7"}}}
+    change("UpdateItem", "totals", Key=key("GROUP#d", "G"), **count)
+
+
+def verified(session: Session) -> None:
+    for one in (*ENTITIES, Team, Badge):
+        assert list(verify(session, one, options=RunOptions(progress=lambda *_: None))) is not None
+
+
+def repaired(session: Session) -> None:
+    for one in (*ENTITIES, Team, Badge):
+        options = RunOptions(progress=lambda *_: None)
+        written_tables(session, one)
+        for work in (backfill, repair):
+            left = [each for each in work(session, one, options=options) if each.outcome is Outcome.LEFT]
+            assert {each.finding.kind for each in left} <= {FindingKind.UNREADABLE}, str(left)
+
+
 @pytest.fixture(scope="module")
 def sent(credentials: None) -> dict[str, list[Call]]:
     """What sessions send, by purpose."""
     found: dict[str, list[Call]] = {}
     with strict_moto():
         wire = FaultyTransport(PynamoTransport(region="eu-west-1"))
-        session = Session(transport=wire)
+        session = Session(transport=wire, clock=FakeClock())
 
         def created(session: Session) -> None:
             for table in (plain, guarded, totals, kept):
@@ -196,17 +263,25 @@ def sent(credentials: None) -> dict[str, list[Call]]:
             work(session)
             found[purpose] = list(wire.calls)
             wire.calls.clear()
+        damaged(session, PynamoTransport(region="eu-west-1"))
+        wire.inject()
+        verified(session)
+        found["verify"] = list(wire.calls)
+        wire.inject(lost_answer(times=100, operation="UpdateItem"))
+        repaired(session)
+        found["repair"] = list(wire.calls)
     return found
 
 
-@pytest.mark.parametrize("purpose", ["read", "scan", "write", "create"])
+@pytest.mark.parametrize("purpose", ["read", "scan", "write", "create", "verify", "repair"])
 def test_a_policy_allows_exactly_what_is_sent(sent: dict[str, list[Call]], purpose: Any) -> None:
     needed = {(action, resource) for call in sent[purpose] for action, resource, _ in asked(call)}
-    assert allowed(iam_policy(*ENTITIES, **WHERE, actions=purpose)) == needed
+    entities = (*ENTITIES, Team, Badge) if purpose in ("verify", "repair") else ENTITIES
+    assert allowed(iam_policy(*entities, **WHERE, actions=purpose)) == needed
 
 
 def test_several_purposes_are_one_policy(sent: dict[str, list[Call]]) -> None:
-    every = allowed(iam_policy(*ENTITIES, **WHERE, actions=["read", "write", "scan", "create"]))
+    every = allowed(iam_policy(*ENTITIES, **WHERE, actions=list(sent)))  # type: ignore[arg-type]  # the names of purposes
     assert every == {pair for one in sent for pair in allowed(iam_policy(*ENTITIES, **WHERE, actions=one))}  # type: ignore[arg-type]  # the names of purposes
     assert allowed(iam_policy(Note, **WHERE)) == allowed(iam_policy(Note, **WHERE, actions=["write", "read"]))
 
@@ -296,7 +371,11 @@ def test_names_of_tables_and_of_the_partition_are_the_physical_ones() -> None:
     ("entities", "actions", "message"),
     [
         ((), "read", "name entity classes"),
-        ((Note,), "reed", "'reed' is no purpose; give some of 'read', 'scan', 'write', 'create'"),
+        (
+            (Note,),
+            "reed",
+            "'reed' is no purpose; give some of 'read', 'scan', 'write', 'create', 'verify', 'repair'",
+        ),
         ((Note,), [], "names no purpose"),
         ((Entity,), "read", "not mapped"),
         ((Table("songs"),), "read", r"Table\('songs'\) is no entity class; use one"),

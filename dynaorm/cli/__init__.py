@@ -1,4 +1,5 @@
 """The command line: ``dynaorm verify``, ``dynaorm repair``, ``dynaorm backfill``.
 
-It needs the extra ``dynaorm[cli]``; nothing else in the library does.
+Options, output and exit statuses belong here; the work itself is in ``dynaorm.integrity``. Only this package needs the
+extra ``dynaorm[cli]``.
 """

@@ -1,4 +1,4 @@
-"""The commands and their options."""
+"""The commands ``verify``, ``repair`` and ``backfill``, and their options."""
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -7,13 +7,12 @@ from typing import Any, Final
 import click
 from botocore.exceptions import BotoCoreError
 
-from dynaorm.cli.output import Output
-from dynaorm.cli.status import CLEAN, FAILED, FOUND
+from dynaorm.cli.output import Output, printable_lines
+from dynaorm.cli.status import CLEAN, FAILED, FOUND, STOPPED
 from dynaorm.cli.target import importable, keep_totals, load_target, table_names, tables_in
 from dynaorm.errors import DynaormError
-from dynaorm.flow.integrity.finding import Finding
-from dynaorm.flow.integrity.mend import Mended
-from dynaorm.integrity.run import RunOptions, backfill, repair, verify
+from dynaorm.flow.integrity.finding import Finding, Mended
+from dynaorm.integrity.run import RunOptions, backfill, repair, verify, written_tables
 from dynaorm.session.session import Session
 
 Work = Callable[..., Iterable[Finding | Mended]]
@@ -31,59 +30,92 @@ _OPTIONS: Final[Sequence[Callable[[Any], Any]]] = (
         "--table-name", "tables", multiple=True, metavar="DECLARED=PHYSICAL", help="A table's physical name."
     ),
     click.option(
-        "--segments", type=int, default=1, show_default=True, help="Into how many parts tables are divided."
+        "--segments",
+        type=int,
+        default=1,
+        show_default=True,
+        help="Into how many segments each table is divided.",
     ),
     click.option(
-        "--segment", type=int, help="The one part to read here (from 0); the others are for other machines."
+        "--segment", type=int, help="Read only this segment (from 0); other machines read the others."
     ),
-    click.option("--rate", type=float, help="Capacity units per second to keep to."),
+    click.option("--rate", type=float, help="The most capacity units per second, reads and writes together."),
     click.option(
-        "--checkpoint", type=_FILE, help="A file that remembers how far it came; an interrupted run goes on."
+        "--checkpoint", type=_FILE, help="A file that holds the position; an interrupted run resumes from it."
     ),
     click.option(
-        "--duplicates", type=_FILE, help="A file for values that several entities hold, as JSON lines."
+        "--duplicates", type=_FILE, help="A file for the values that several entities hold, as JSON lines."
+    ),
+    click.option(
+        "--foreign-attribute",
+        "foreign_attributes",
+        multiple=True,
+        metavar="NAME",
+        help="An attribute that other programs write. Entities with other unknown attributes are not repaired.",
     ),
     click.option("--json", "as_lines", is_flag=True, help="One JSON object per line."),
 )
-_DRY_RUN: Final = click.option("--dry-run", is_flag=True, help="Write nothing, and show the plans.")
+_WRITING: Final[Sequence[Callable[[Any], Any]]] = (
+    click.option(
+        "--yes", is_flag=True, help="Write. Without it, the plans are shown and nothing is written."
+    ),
+    click.option("--dry-run", is_flag=True, help="Write nothing and show the plans, which is the default."),
+    click.option(
+        "--at-most",
+        type=click.IntRange(min=0),
+        metavar="N",
+        help="The most repairs. A run that wants more ends with status 3.",
+    ),
+)
 
 
-def _with_options(command: Callable[..., None]) -> Callable[..., None]:
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
+def _with(*options: Callable[[Any], Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    def decorated(command: Callable[..., None]) -> Callable[..., None]:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorated
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(package_name="dynaorm")
 def _commands() -> None:
-    """Look after what dynaorm stores. Exit status: 0 all is well, 1 something was found, 2 it could not be done."""
+    """Verify and repair what dynaorm stores.
+
+    Exit status: 0 nothing is wrong, or everything was repaired; 1 something is wrong, or a repair was only shown; 2 the
+    command failed; 3 the run wanted more repairs than --at-most allows.
+    """
 
 
-@_commands.command("verify", short_help="Find what does not fit together.")
-@_with_options
+@_commands.command("verify", short_help="Find items that do not fit together.")
+@_with(*_OPTIONS)
 def _verify(**given: Any) -> None:
-    """Find what does not fit together: guards, versions, index keys, totals, unknown and unreadable items."""
+    """Find guards, versions, index keys and totals that do not fit, and unknown or unreadable items."""
     _work("verify", verify, given)
 
 
-@_commands.command("repair", short_help="Mend what verify finds.")
-@_with_options
-@_DRY_RUN
+@_commands.command("repair", short_help="Repair what verify finds.")
+@_with(*_OPTIONS, *_WRITING)
 def _repair(**given: Any) -> None:
-    """Mend what verify finds, as far as that needs no choice. Writers may go on meanwhile."""
+    """Repair what verify finds, as far as that needs no choice. Writers may run meanwhile."""
     _work("repair", repair, given)
 
 
-@_commands.command("backfill", short_help="Complete what is older than its declaration.")
-@_with_options
-@_DRY_RUN
+@_commands.command("backfill", short_help="Complete entities that are older than a declaration.")
+@_with(*_OPTIONS, *_WRITING)
 def _backfill(**given: Any) -> None:
-    """Complete items from before a constraint, an index, versions or totals were declared. Deploy the class first."""
+    """Complete entities that were stored before their class declared a constraint, an index, versions or totals.
+
+    Deploy the new class to every writer first.
+    """
     _work("backfill", backfill, given)
 
 
 def _work(verb: str, work: Work, given: dict[str, Any]) -> None:
+    writes = bool(given.get("yes"))
+    if writes and given["dry_run"]:
+        raise click.UsageError("--yes and --dry-run contradict each other; give one of them")
     importable()
     targets = [load_target(text) for text in given["targets"]]
     declared = tables_in([*given["modules"], *(text.partition(":")[0] for text in given["targets"])])
@@ -95,7 +127,9 @@ def _work(verb: str, work: Work, given: dict[str, Any]) -> None:
         progress=output.progress,
         checkpoint=given["checkpoint"],
         duplicates=given["duplicates"],
-        dry_run=given.get("dry_run", False),
+        dry_run=verb != "verify" and not writes,
+        at_most=given.get("at_most"),
+        foreign_attributes=given["foreign_attributes"],
     )
     if options.segment is not None and keep_totals(targets):
         click.echo(f"{verb}: totals need all segments, and are left out of one", err=True)
@@ -106,13 +140,16 @@ def _work(verb: str, work: Work, given: dict[str, Any]) -> None:
         ) as session,
         output,
     ):
+        if verb != "verify":
+            output.announce(written_tables(session, *targets), given["endpoint"], writes=writes)
         for found in work(session, *targets, options=options):
-            output.tell(found)
-    click.get_current_context().exit(CLEAN if output.is_clean else FOUND)
+            output.report(found)
+    status = STOPPED if output.is_stopped else CLEAN if output.is_clean else FOUND
+    click.get_current_context().exit(status)
 
 
 def run(arguments: list[str]) -> int:
-    """Run a command; its exit status."""
+    """Run a command, and return its exit status."""
     try:
         status: object = _commands.main(arguments, prog_name="dynaorm", standalone_mode=False)
     except click.ClickException as mistake:
@@ -122,6 +159,6 @@ def run(arguments: list[str]) -> int:
         click.echo("dynaorm: interrupted", err=True)
         return FAILED
     except (DynaormError, BotoCoreError, OSError) as failure:
-        click.echo(f"dynaorm: {failure}", err=True)
+        click.echo(f"dynaorm: {printable_lines(str(failure))}", err=True)
         return FAILED
     return status if isinstance(status, int) else CLEAN

@@ -1,4 +1,4 @@
-"""The entry point: it runs the commands, or says what they need."""
+"""The entry point: run a command, or explain how to install what it needs."""
 
 import sys
 import traceback
@@ -8,7 +8,7 @@ from dynaorm.cli.status import FAILED
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command and return its exit status: 0 all is well, 1 something was found, 2 it could not be done."""
+    """Run a command and return its exit status, one of those in ``dynaorm.cli.status``."""
     try:
         # The commands need libraries that the rest of dynaorm does without.
         from dynaorm.cli.commands import run  # noqa: PLC0415 - see above
@@ -22,6 +22,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return FAILED
     try:
         return run(sys.argv[1:] if arguments is None else list(arguments))
-    except Exception:  # noqa: BLE001 - Python's own status of a failure would say that something was found
+    except Exception:  # noqa: BLE001 - Python's own exit status of a failure is 1, which means a finding
         traceback.print_exc()
         return FAILED

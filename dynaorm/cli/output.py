@@ -1,24 +1,34 @@
-"""What a command says: findings as sentences or JSON lines on standard output, progress and sums beside it."""
+"""The output of a command: findings on standard output, as sentences or JSON lines; the rest on standard error.
+
+Stored text is escaped, because it may hold control characters.
+"""
 
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Self
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from dynaorm.flow.integrity.finding import Finding
-from dynaorm.flow.integrity.mend import Mended, Outcome
+from dynaorm.flow.integrity.finding import Finding, Mended, Outcome
 from dynaorm.integrity.report import as_json
+from dynaorm.integrity.run import TableLocation
+from dynaorm.item.printable import printable
+
+
+def printable_lines(text: str) -> str:
+    """A text of several lines, each escaped."""
+    return "\n".join(map(printable, text.split("\n")))
 
 
 class Output:
-    """Tells of findings as they come, and counts them.
+    """Prints findings as they come, and counts them.
 
     Args:
         verb: the command.
-        as_lines: JSON lines instead of sentences.
+        as_lines: print JSON lines instead of sentences.
     """
 
     def __init__(self, verb: str, *, as_lines: bool) -> None:
@@ -47,25 +57,49 @@ class Output:
         self, kind: type[BaseException] | None, raised: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._bar.stop()
-        if kind is None and not self._as_lines:
+        if kind is not None:
+            return
+        if not self._as_lines:
             sums = ", ".join(f"{count} {name}" for name, count in sorted(self._counted.items()))
-            sys.stderr.write(f"{self._verb}: {self._examined} items, {sums or 'nothing found'}\n")
+            self._note(f"{self._examined} items, {sums or 'nothing found'}")
+        if self._counted[Outcome.PLANNED.value]:
+            self._note("nothing was written; give --yes to write")
 
     @property
     def is_clean(self) -> bool:
-        """Whether nothing was found that is still there."""
+        """Whether no finding is left."""
         mended = self._counted[Outcome.MENDED.value] + self._counted[Outcome.GONE.value]
         return self._counted.total() == mended
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether the run ended before a repair that it was not allowed to make."""
+        return self._counted[Outcome.STOPPED.value] > 0
+
+    def announce(self, locations: Sequence[TableLocation], endpoint: str | None, *, writes: bool) -> None:
+        """Print the tables that the command writes, and where they are."""
+        for location in locations:
+            words = [
+                f"table {location.name}"
+                if location.name == location.declared
+                else f"table {location.declared} = {location.name}",
+                f"account {location.account or 'unknown'}",
+                f"Region {location.region or 'unknown'}",
+                *([] if endpoint is None else [f"endpoint {endpoint}"]),
+                *([] if location.items is None else [f"about {location.items} items"]),
+            ]
+            self._note(", ".join(words))
+        self._note("writes to these tables" if writes else "shows what it would write, and writes nothing")
 
     def progress(self, done: int, total: int | None) -> None:
         self._examined = done
         assert self._task is not None
         self._bar.update(self._task, completed=done, total=None if total is None else max(done, total))
 
-    def tell(self, found: Finding | Mended) -> None:
+    def report(self, found: Finding | Mended) -> None:
         self._counted[found.outcome.value if isinstance(found, Mended) else found.kind.value] += 1
         text = as_json(found) if self._as_lines else _sentence(found)
-        # Above the bar, where there is one; and at once, because the process may be killed before the next.
+        # Print above the bar, if there is one, and at once: the process may be killed before the next finding.
         if not self._bar.disable:
             self._bar.stop()
         sys.stdout.write(f"{text}\n")
@@ -73,12 +107,13 @@ class Output:
         if not self._bar.disable:
             self._bar.start()
 
+    def _note(self, text: str) -> None:
+        sys.stderr.write(f"{self._verb}: {printable(text)}\n")
+
 
 def _sentence(found: Finding | Mended) -> str:
     if isinstance(found, Finding):
         return str(found)
-    reason = f" ({found.reason})" if found.reason else ""
-    plan = (
-        "" if found.plan is None else "\n" + "\n".join(f"    {one}" for one in str(found.plan).splitlines())
-    )
-    return f"{found.outcome.value}: {found.finding}{reason}{plan}"
+    reason = f" ({printable(found.reason)})" if found.reason else ""
+    plan = "" if found.plan is None else printable_lines(str(found.plan)).replace("\n", "\n    ")
+    return f"{found.outcome.value}: {found.finding}{reason}" + (f"\n    {plan}" if plan else "")

@@ -1,4 +1,4 @@
-"""``module:Name`` on the command line becomes a table or an entity class."""
+"""Find the tables and entity classes that ``module:Name`` names on the command line."""
 
 import sys
 from collections.abc import Iterable
@@ -13,14 +13,14 @@ from dynaorm.errors import UsageError
 
 
 def importable() -> None:
-    """Let modules of the working directory be imported, as ``python -m`` does."""
+    """Make the modules of the working directory importable, as ``python -m`` does."""
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.insert(0, here)
 
 
 def load_module(name: str) -> Any:
-    """Raises UsageError for a module that is not there; what it raises itself is let through."""
+    """Import a module. Raises UsageError if it does not exist; errors of the module itself are not caught."""
     try:
         return import_module(name)
     except ModuleNotFoundError as missing:
@@ -33,7 +33,7 @@ def load_module(name: str) -> Any:
 
 
 def load_target(text: str) -> Table | type[Any]:
-    """The table or class that a ``module:Name`` means. Raises UsageError, DeclarationError."""
+    """The table or class that ``module:Name`` names. Raises UsageError, DeclarationError."""
     module, _, path = text.partition(":")
     if not module or not path:
         raise UsageError(problem=f"{text!r} names nothing", remedy="write module:Table or module:Class")
@@ -57,12 +57,12 @@ def load_target(text: str) -> Table | type[Any]:
 
 
 def tables_in(modules: Iterable[str]) -> list[Table]:
-    """The tables that modules have names for."""
+    """The tables among the names of some modules."""
     return [one for module in modules for one in vars(load_module(module)).values() if isinstance(one, Table)]
 
 
 def keep_totals(targets: Iterable[Table | type[Any]]) -> bool:
-    """Whether totals are kept in what is named, or of it."""
+    """Whether some tables or classes have totals, or are counted in totals."""
     tables = map(_table_of, targets)
     return any(
         one.aggregates or one.maintained for table in tables for one in catalog_of(table).mappings.values()
@@ -70,7 +70,7 @@ def keep_totals(targets: Iterable[Table | type[Any]]) -> bool:
 
 
 def table_names(pairs: Iterable[str], targets: Iterable[Table | type[Any]]) -> dict[str, str]:
-    """``declared=physical`` pairs as a mapping.
+    """The mapping of some ``declared=physical`` pairs.
 
     Raises:
         UsageError: one is no pair, or names a table that has nothing to do with these targets: by a slip of the pen
@@ -92,7 +92,7 @@ def table_names(pairs: Iterable[str], targets: Iterable[Table | type[Any]]) -> d
 
 
 def _reached(targets: Iterable[Table | type[Any]]) -> set[str]:
-    """The declared names of the tables of some targets, and of those whose guards or totals depend on them."""
+    """The declared names of the tables of some targets, and of the tables of their guards and totals."""
     found: dict[Table, None] = {}
     left = [_table_of(one) for one in targets]
     while left:

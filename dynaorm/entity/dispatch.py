@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from enum import Enum
 from typing import TypeAlias
 
-from dynaorm.entity.declare.catalog import catalog_of, derived, type_in
+from dynaorm.entity.declare.catalog import catalog_of, derived, stored_class, type_in
 from dynaorm.entity.mapping.constraint import OWNER
 from dynaorm.entity.mapping.mapping import EntityMapping, part_matches
 from dynaorm.entity.table import Table
@@ -39,6 +39,19 @@ def classify(table: Table, item: Item) -> EntityMapping | NotAnEntity:
     if found is None:
         return NotAnEntity.UNKNOWN
     return NotAnEntity.TOMBSTONE if found.is_tombstone(item) else found
+
+
+def live_class(mapping: EntityMapping, item: Item | None, now: float) -> EntityMapping | None:
+    """The class of an item under a key of ``mapping``, or None where reads find nothing.
+
+    Reads find nothing where there is no item, or it has expired, is a tombstone, or belongs to another class.
+    """
+    if item is None or mapping.is_tombstone(item):
+        return None
+    stored = stored_class(mapping, item)
+    if stored is None or not issubclass(stored.entity, mapping.entity) or stored.is_expired(item, now):
+        return None
+    return stored
 
 
 def _by_shape(table: Table, item: Item) -> EntityMapping | NotAnEntity:

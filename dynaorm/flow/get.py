@@ -21,7 +21,7 @@ _OPTIONS = ("version", "as_of", "consistent")
 
 
 def get(named: Any, keywords: Mapping[str, Any], context: Context) -> Flow[Any | None]:
-    """The entity under a key, or as it was at a version or time; None where there is none."""
+    """The entity under a key, now or at a version or time; None if there is none."""
     key, options = key_and_options(named, keywords)
     if unknown := [name for name in options if name not in _OPTIONS]:
         raise UsageError(
@@ -41,17 +41,17 @@ def get(named: Any, keywords: Mapping[str, Any], context: Context) -> Flow[Any |
 
 
 def whole(target: Target, version: "Version[Any] | None") -> Any | None:
-    """The entity of a version, None for none. Raises UsageError where versions hold some fields only."""
+    """The entity of a version; None for None. Raises UsageError if versions have only some of the fields."""
     if version is not None and version.entity is None:
         raise UsageError(
-            problem=f"{target.mapping.entity.__name__} keeps versions of some fields only, which make no whole entity",
+            problem=f"versions of {target.mapping.entity.__name__} have some fields only, so there is no whole entity",
             remedy="read the values from session.history(...)",
         )
     return version.entity if version is not None else None
 
 
 def get_one(named: Any, keywords: Mapping[str, Any], context: Context) -> Flow[Any]:
-    """The same, raising EntityNotFound where there is none."""
+    """The entity under a key, as ``get`` does. Raises EntityNotFound if there is none."""
     found = yield from get(named, keywords, context)
     if found is None:
         key, options = key_and_options(named, keywords)
@@ -60,7 +60,7 @@ def get_one(named: Any, keywords: Mapping[str, Any], context: Context) -> Flow[A
 
 
 def no_version(key: Key[Any], number: int) -> EntityNotFound:
-    """What says that an entity has no version of this number."""
+    """The error for a version number that an entity does not have."""
     return EntityNotFound(
         key=key,
         problem=f"{key!r} has no version {number}",

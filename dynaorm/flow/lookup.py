@@ -4,27 +4,28 @@ from collections.abc import Mapping
 from typing import Any
 
 from dynaorm.entity.codec.expiry import seconds_of
+from dynaorm.entity.dispatch import live_class
 from dynaorm.entity.mapping.constraint import OWNER, TABLE, Constraint
 from dynaorm.entity.mapping.mapping import Claim, EntityMapping
 from dynaorm.errors import InvalidValue, OwnerUnknown, UnknownField, UsageError
 from dynaorm.flow.protocol.call import Flow
 from dynaorm.flow.protocol.context import Context
-from dynaorm.flow.read import get_item, visible
+from dynaorm.flow.read import get_item
 from dynaorm.item.value import Item
 
 
 def get_by(mapping: EntityMapping, fields: Mapping[str, Any], context: Context) -> Flow[Any | None]:
-    """The live entity that holds a unique value; None where nobody does.
+    """The live entity that has a unique value; None if there is none.
 
-    Two strongly consistent reads: the guard, then its owner. The owner may change its value between them, so the loaded
-    one is compared with the guard, and the guard read once more.
+    Two strongly consistent reads: the guard, then its owner. The owner may change between them, so its values are
+    compared with the guard; if they differ, both are read once more.
 
     Raises:
         UnknownField: a keyword is no field.
         UsageError: no unique constraint is made of exactly these fields.
         InvalidValue: the constraint cannot normalise the value.
-        OwnerUnknown: the guard was written by hand and names no owner.
-        DecodeError: the owner's item does not fit its class, or its constraints.
+        OwnerUnknown: the guard has no owner, as guards written by hand may.
+        DecodeError: the owner's item does not fit its class or its constraints.
     """
     constraint = constraint_of(mapping, fields)
     _check_types(mapping, fields)
@@ -41,7 +42,7 @@ def get_by(mapping: EntityMapping, fields: Mapping[str, Any], context: Context) 
         if owner is None:
             return None
         item = yield from get_item(context.table_name(mapping.table.name), owner, context, consistent=True)
-        stored = visible(mapping, item, context.clock.now())
+        stored = live_class(mapping, item, context.clock.now())
         if stored is not None and item is not None:
             entity = stored.hydrate(item)
             claims = _claims(stored, item, entity)
@@ -51,14 +52,14 @@ def get_by(mapping: EntityMapping, fields: Mapping[str, Any], context: Context) 
 
 
 def _check_types(mapping: EntityMapping, fields: Mapping[str, Any]) -> None:
-    """Before ``normalize``, which may take no other type. Raises InvalidValue."""
+    """Check the types before ``normalize``, which may not accept others. Raises InvalidValue."""
     for name, value in fields.items():
         if value is not None:
             mapping.encode_field(mapping.fields[name], {name: value})
 
 
 def _claims(mapping: EntityMapping, item: Item, entity: Any) -> list[Claim]:
-    """The unique values a stored entity claims. Raises DecodeError where a constraint cannot take its value."""
+    """The unique values of a stored entity. Raises DecodeError if a constraint refuses a value."""
     try:
         return mapping.claims(mapping.subject(item), lambda: entity)
     except InvalidValue as problem:
@@ -75,13 +76,13 @@ def _guard(mapping: EntityMapping, text: str, context: Context) -> Flow[Item | N
 
 
 def _names_an_owner(mapping: EntityMapping, guard: Item) -> bool:
-    """Whether a guard's ``owner`` is a primary key: guards written by hand may hold anything there, or nothing."""
+    """Whether a guard's ``owner`` is a primary key. A guard written by hand may have anything there, or nothing."""
     owner = guard.get(OWNER, {}).get("M", {})
     return all(owner.get(key.name, {}).get(key.kind) for key in mapping.table.keys)
 
 
 def _owner(mapping: EntityMapping, guard: Item) -> Item | None:
-    """The primary key a guard names; None where it is that of an entity in another table."""
+    """The primary key a guard names; None if the owner is in another table."""
     owner = guard[OWNER]["M"]
     table = owner.get(TABLE) if mapping.table.guard_table is not None else None
     return mapping.key_of(owner) if table is None or table == {"S": mapping.table.name} else None

@@ -1,9 +1,9 @@
-"""Reading items by key, and repeating a read until it is answered."""
+"""Reading items by key, with retries."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from dynaorm.entity.declare.catalog import stored_class
+from dynaorm.entity.dispatch import live_class
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.page import is_entity
 from dynaorm.entity.reader import reader_of
@@ -34,7 +34,7 @@ def repeat(call: Call, context: Context) -> Flow[Reply]:
 
 
 def answered(call: Call, context: Context) -> Flow[Reply]:
-    """The same, with refusals that repeating cannot help let through as they are. Raises Refusal."""
+    """The reply to a call, as ``repeat`` does, but without translating refusals. Raises Refusal."""
     pauses = context.retry.pauses(context.clock)
     attempts = 0
     while True:
@@ -57,7 +57,7 @@ def answered(call: Call, context: Context) -> Flow[Reply]:
 
 
 def spent(trouble: Refusal | NoAnswer, call: Call, attempts: int) -> StoreError:
-    """The error of a call whose repetitions are spent, where nothing of it can have happened."""
+    """The error of a read whose retries are spent."""
     if isinstance(trouble, NoAnswer):
         return Unreachable(operation=call.operation, attempts=attempts, reason=trouble.reason)
     if (code := throttle_in(trouble)) is not None:
@@ -68,7 +68,7 @@ def spent(trouble: Refusal | NoAnswer, call: Call, attempts: int) -> StoreError:
 
 
 def refused(refusal: Refusal, call: Call, action: str = "") -> StoreError:
-    """The error of a refusal that no plan explains."""
+    """The error of a refusal that is not part of a plan."""
     if refusal.code == "ResourceNotFoundException":
         return TableNotFound(table=", ".join(tables_in(call.request)))
     return UnexpectedRefusal(
@@ -91,7 +91,7 @@ def tables_in(request: Mapping[str, Any]) -> list[str]:
 
 
 def get_item(table: str, key: Item, context: Context, *, consistent: bool) -> Flow[Item | None]:
-    """The item under a key, as stored; None for none."""
+    """The stored item under a key; None if there is none."""
     reply = yield from _get(table, key, context, consistent=consistent)
     return reply.get("Item")
 
@@ -104,9 +104,9 @@ def _get(table: str, key: Item, context: Context, *, consistent: bool) -> Flow[R
 def get_items(
     table: str, keys: Sequence[Item], context: Context, *, consistent: bool, cost: ReadCost | None = None
 ) -> Flow[list[Item]]:
-    """Up to 100 items of one table by key, in no order, absent ones missing; unprocessed keys are asked for again.
+    """Up to 100 items of one table by key, in no order. Unprocessed keys are requested again.
 
-    ``cost``: counts what it costs, if given.
+    ``cost``: counts the requests and capacity, if given.
     """
 
     def items(reply: Reply) -> tuple[list[Item], Reply]:
@@ -124,7 +124,7 @@ def batch_get(
     consistent: bool,
     cost: ReadCost | None = None,
 ) -> Flow[list[T]]:
-    """The same, as something else: ``taken`` makes of a reply what is returned, and gives what else it says."""
+    """``get_items`` with a reader: ``taken`` turns a reply into results and the rest of the reply."""
     found: list[T] = []
     waiting: list[Item] = list(keys)
     pauses = context.retry.pauses(context.clock)
@@ -148,21 +148,8 @@ def batch_get(
     return found
 
 
-def visible(mapping: EntityMapping, item: Item | None, now: float) -> EntityMapping | None:
-    """The class of a stored item as reads see it; None where it is absent to them.
-
-    Absent is what is not there, has expired, is a tombstone, or is of a class that was not asked for.
-    """
-    if item is None or mapping.is_tombstone(item):
-        return None
-    stored = stored_class(mapping, item)
-    if stored is None or not issubclass(stored.entity, mapping.entity) or stored.is_expired(item, now):
-        return None
-    return stored
-
-
 def load(mapping: EntityMapping, key: Item, context: Context, *, consistent: bool) -> Flow[Any | None]:
-    """The entity under a key; None where none is visible. Raises DecodeError."""
+    """The live entity under a key; None if there is none. Raises DecodeError."""
     reply = yield from _get(context.table_name(mapping.table.name), key, context, consistent=consistent)
     now = context.clock.now()
     reader = reader_of(mapping.table, (mapping.entity,), "GetItem")
@@ -175,5 +162,5 @@ def load(mapping: EntityMapping, key: Item, context: Context, *, consistent: boo
         if found is None or is_entity(found):
             return found
         item = found
-    stored = visible(mapping, item, now)
+    stored = live_class(mapping, item, now)
     return stored.hydrate(item) if stored is not None and item is not None else None

@@ -1,4 +1,4 @@
-"""Verifying, repairing and completing what is stored: tables are read from one end to the other, while writers run.
+"""Long runs of verify, repair and backfill: they can be interrupted, and shared by several machines.
 
-What is judged and how it is mended is decided by flows below; here is what runs them, and remembers how far they came.
+Checkpoint files, reports and limits of a run belong here. The judgements themselves are in ``dynaorm.flow.integrity``.
 """

@@ -1,13 +1,14 @@
-"""A checkpoint file: how far a piece of work came, and what it has to remember until its end.
+"""A checkpoint file: the position of a run, and everything that it must remember until its end.
 
-The file is an SQLite database. Where the reading stands and what was learned from the pages behind it change in one
-transaction of its own, so that a process that is killed anywhere goes on with exactly what belongs together.
+The file is an SQLite database. One SQLite transaction saves the position of the scan together with what was learned up
+to there, so a run that was killed at any moment resumes from a consistent state.
 """
 
 import json
+import os
 import sqlite3
 from base64 import b64decode, b64encode
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
 from types import TracebackType
@@ -16,43 +17,52 @@ from typing import Any, Final, Self
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table
 from dynaorm.errors import UsageError
-from dynaorm.flow.integrity.finding import SuspectGuard
+from dynaorm.flow.integrity.finding import Doubt, SuspectGuard
 from dynaorm.flow.integrity.ledger import MOST_CLAIMANTS, Totals, add_up
 from dynaorm.flow.integrity.scan import ScanSegment
 from dynaorm.flow.integrity.stored_check import ItemAddress
 from dynaorm.flow.integrity.verify import Verification
+from dynaorm.integrity.report import private
 from dynaorm.item.value import Item
 from dynaorm.plan.aggregates import TotalDelta
 
 _SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS work (name TEXT PRIMARY KEY, value TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS strips (place TEXT PRIMARY KEY, after TEXT, is_over INTEGER NOT NULL);
-CREATE TABLE IF NOT EXISTS guards (place TEXT PRIMARY KEY, is_wrong INTEGER NOT NULL);
-CREATE TABLE IF NOT EXISTS claimants (guard TEXT, place TEXT, PRIMARY KEY (guard, place));
-CREATE TABLE IF NOT EXISTS targets (place TEXT PRIMARY KEY, totals TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS doubtful (source TEXT PRIMARY KEY);
-CREATE TABLE IF NOT EXISTS told (number INTEGER PRIMARY KEY, line TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS segments (name TEXT PRIMARY KEY, after TEXT, is_over INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS guards (address TEXT PRIMARY KEY, is_wrong INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS claimants (guard TEXT, address TEXT, PRIMARY KEY (guard, address));
+CREATE TABLE IF NOT EXISTS targets (address TEXT PRIMARY KEY, totals TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS unsound (source TEXT PRIMARY KEY);
+CREATE TABLE IF NOT EXISTS doubts (source TEXT PRIMARY KEY, reason TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS reported (number INTEGER PRIMARY KEY, line TEXT NOT NULL);
 """
 _WINDOW: Final = 100
 
 
 class Checkpoint:
-    """A ledger in a file, which also knows how far a verification came.
+    """A ledger in a file that also holds the position of a verification.
 
     Args:
-        path: the file; None for a temporary one, which spares memory and is gone afterwards.
-        work: what is being done, and to what: another piece of work may not go on with this file.
+        path: the file; None for a temporary file, which saves memory and is deleted at the end.
+        work: what identifies the run; only the same run can resume from the file.
+
+    Attributes:
+        is_finished: whether the file is deleted when the block ends without an error.
 
     Raises:
-        UsageError: the file belongs to other work, or is no checkpoint.
+        UsageError: the file belongs to another run, or is no checkpoint.
     """
 
     def __init__(self, path: Path | None, work: Mapping[str, Any]) -> None:
+        self.is_finished = True
         self._path = path
         self._work = json.dumps(work, sort_keys=True)
         self._tables: dict[str, Table] = {}
         try:
-            # An empty name is SQLite's for a temporary file.
+            if path is not None:
+                # It holds keys and values of users, so only the owner may read it. SQLite's journal files follow.
+                os.close(private(str(path), os.O_RDWR | os.O_CREAT))
+            # SQLite makes a temporary file for an empty name.
             self._file = sqlite3.connect("" if path is None else path, isolation_level=None)
             self._file.executescript(_SCHEMA)
             self._check()
@@ -68,8 +78,8 @@ class Checkpoint:
             self._file.execute("INSERT INTO work VALUES ('work', ?)", (self._work,))
         elif found[0] != self._work:
             raise UsageError(
-                problem=f"{self._path} is the checkpoint of other work: {found[0]}, not {self._work}",
-                remedy="go on with the same tables and segments, or name another file",
+                problem=f"{self._path} is the checkpoint of another run: {found[0]}, not {self._work}",
+                remedy="give the command, tables and segments of that run, or name another file",
             )
 
     def __enter__(self) -> Self:
@@ -78,32 +88,32 @@ class Checkpoint:
     def __exit__(
         self, kind: type[BaseException] | None, raised: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """What was not kept is forgotten; a file whose work is done goes."""
+        """Discard what was not saved. Delete the file if the run is finished."""
         self._file.close()
-        if kind is None and self._path is not None:
+        if kind is None and self.is_finished and self._path is not None:
             self._path.unlink(missing_ok=True)
 
-    # -- how far ---------------------------------------------------------------------------------------------------
+    # -- the position ----------------------------------------------------------------------------------------------
 
     def resume(self, work: Verification) -> None:
-        """Let a verification go on where it was when it was last kept."""
+        """Set a verification to the position that was last saved."""
         self._tables = {table.name: table for table in work.scope.known_tables}
-        rows = self._file.execute("SELECT place, after, is_over FROM strips").fetchall()
-        stood = {address: (after, is_over) for address, after, is_over in rows}
-        for strip in work.strips:
-            after, is_over = stood.get(_strip(strip), (None, 0))
-            strip.after = _item(after) if after is not None else None
-            strip.is_over = bool(is_over)
+        rows = self._file.execute("SELECT name, after, is_over FROM segments").fetchall()
+        positions = {name: (after, is_over) for name, after, is_over in rows}
+        for segment in work.scan_segments:
+            after, is_over = positions.get(_segment_name(segment), (None, 0))
+            segment.after = _item(after) if after is not None else None
+            segment.is_over = bool(is_over)
         found = self._file.execute("SELECT value FROM work WHERE name = 'examined'").fetchone()
         work.examined = int(found[0]) if found is not None else 0
 
-    def keep(self, work: Verification) -> None:
-        """Write down how far a verification is, with all it has learned."""
+    def save(self, work: Verification) -> None:
+        """Save the position of a verification, with everything that it has learned."""
         self._file.executemany(
-            "INSERT OR REPLACE INTO strips VALUES (?, ?, ?)",
+            "INSERT OR REPLACE INTO segments VALUES (?, ?, ?)",
             [
-                (_strip(one), _text(one.after) if one.after is not None else None, int(one.is_over))
-                for one in work.strips
+                (_segment_name(one), _text(one.after) if one.after is not None else None, int(one.is_over))
+                for one in work.scan_segments
                 if one.after is not None or one.is_over
             ],
         )
@@ -111,70 +121,79 @@ class Checkpoint:
         self._file.execute("COMMIT")
         self._file.execute("BEGIN")
 
-    def tell(self, line: str) -> None:
-        """Remember what was told and is wrong still, so that whoever goes on can tell it again."""
-        # A temporary file is not gone on with.
+    def report(self, line: str) -> None:
+        """Remember a finding that still exists, so that a resumed run can report it again."""
+        # No run resumes from a temporary file.
         if self._path is not None:
-            self._file.execute("INSERT INTO told (line) VALUES (?)", (line,))
+            self._file.execute("INSERT INTO reported (line) VALUES (?)", (line,))
 
-    def told(self) -> Iterator[str]:
-        """What was told of all that is behind us, in order."""
+    def reported(self) -> Iterator[str]:
+        """The lines that were reported up to the saved position, in order."""
         last = 0
-        query = "SELECT number, line FROM told WHERE number > ? ORDER BY number LIMIT ?"
+        query = "SELECT number, line FROM reported WHERE number > ? ORDER BY number LIMIT ?"
         while rows := self._file.execute(query, (last, _WINDOW)).fetchall():
-            for last, line in rows:  # noqa: B007 - the last number is where the next portion begins
+            for last, line in rows:  # noqa: B007 - the next query begins after the last number
                 yield line
 
     # -- the ledger ------------------------------------------------------------------------------------------------
 
     def suspect(self, suspect: SuspectGuard, /) -> None:
-        guard = _place(suspect.guard)
+        guard = _address(suspect.guard)
         self._file.execute(
-            "INSERT INTO guards VALUES (?, ?) ON CONFLICT (place) DO UPDATE SET is_wrong = is_wrong OR ?",
+            "INSERT INTO guards VALUES (?, ?) ON CONFLICT (address) DO UPDATE SET is_wrong = is_wrong OR ?",
             (guard, int(not suspect.unsigned), int(not suspect.unsigned)),
         )
         if suspect.claimant is not None:
             self._file.execute(
-                "INSERT OR IGNORE INTO claimants VALUES (?, ?)", (guard, _place(suspect.claimant))
+                "INSERT OR IGNORE INTO claimants VALUES (?, ?)", (guard, _address(suspect.claimant))
             )
 
     def suspects(self) -> Iterator[tuple[ItemAddress, tuple[ItemAddress, ...]]]:
         for (guard,) in self._rows(
-            "SELECT place FROM guards WHERE place > ? AND "
-            "(is_wrong OR (SELECT count(*) FROM claimants WHERE guard = guards.place) > 1)"
+            "SELECT address FROM guards WHERE address > ? AND "
+            "(is_wrong OR (SELECT count(*) FROM claimants WHERE guard = guards.address) <> 1)"
         ):
             rows = self._file.execute(
-                "SELECT place FROM claimants WHERE guard = ? ORDER BY place LIMIT ?", (guard, MOST_CLAIMANTS)
+                "SELECT address FROM claimants WHERE guard = ? ORDER BY address LIMIT ?",
+                (guard, MOST_CLAIMANTS),
             )
             yield self._read(guard), tuple(self._read(address) for (address,) in rows)
 
-    def add(self, dues: Iterable[TotalDelta], /) -> None:
-        for due in dues:
-            address = _place(ItemAddress(due.mapping.table, due.key))
-            row = self._file.execute("SELECT totals FROM targets WHERE place = ?", (address,)).fetchone()
+    def add(self, deltas: Iterable[TotalDelta], /) -> None:
+        for delta in deltas:
+            address = _address(ItemAddress(delta.mapping.table, delta.key))
+            row = self._file.execute("SELECT totals FROM targets WHERE address = ?", (address,)).fetchone()
             totals = _totals(row[0]) if row is not None else {}
-            add_up(totals, due.totals)
+            add_up(totals, delta.totals)
             text = json.dumps({name: str(number) for name, number in totals.items()})
             self._file.execute("INSERT OR REPLACE INTO targets VALUES (?, ?)", (address, text))
 
     def target(self, address: ItemAddress, /) -> None:
-        self._file.execute("INSERT OR IGNORE INTO targets VALUES (?, '{}')", (_place(address),))
+        self._file.execute("INSERT OR IGNORE INTO targets VALUES (?, '{}')", (_address(address),))
 
     def targets(self) -> Iterator[tuple[ItemAddress, Totals]]:
-        for address, totals in self._rows("SELECT place, totals FROM targets WHERE place > ?"):
+        for address, totals in self._rows("SELECT address, totals FROM targets WHERE address > ?"):
             yield self._read(address), _totals(totals)
 
-    def doubt(self, source: EntityMapping, /) -> None:
-        self._file.execute("INSERT OR IGNORE INTO doubtful VALUES (?)", (source.name,))
+    def unsound(self, source: EntityMapping, /) -> None:
+        self._file.execute("INSERT OR IGNORE INTO unsound VALUES (?)", (source.name,))
 
-    def is_doubtful(self, source: EntityMapping, /) -> bool:
-        query = "SELECT 1 FROM doubtful WHERE source = ?"
+    def is_unsound(self, source: EntityMapping, /) -> bool:
+        query = "SELECT 1 FROM unsound WHERE source = ?"
         return self._file.execute(query, (source.name,)).fetchone() is not None
 
+    def doubt(self, doubt: Doubt, /) -> None:
+        row = (doubt.source or "", doubt.reason)
+        self._file.execute("INSERT OR IGNORE INTO doubts VALUES (?, ?)", row)
+
+    def doubts(self) -> Sequence[Doubt]:
+        rows = self._file.execute("SELECT source, reason FROM doubts ORDER BY source")
+        return [Doubt(source or None, reason) for source, reason in rows]
+
     def _rows(self, query: str) -> Iterator[Any]:
-        """The rows of a query in the order of their places, some at a time: the file changes meanwhile."""
+        """The rows of a query in the order of their addresses, some at a time, because the file changes meanwhile."""
         after = ""
-        while rows := self._file.execute(f"{query} ORDER BY place LIMIT {_WINDOW}", (after,)).fetchall():
+        while rows := self._file.execute(f"{query} ORDER BY address LIMIT {_WINDOW}", (after,)).fetchall():
             yield from rows
             after = rows[-1][0]
 
@@ -183,11 +202,11 @@ class Checkpoint:
         return ItemAddress(self._tables[name], _item(json.dumps(key)))
 
 
-def _strip(strip: ScanSegment) -> str:
-    return json.dumps([strip.table.name, strip.segment, strip.segments])
+def _segment_name(segment: ScanSegment) -> str:
+    return json.dumps([segment.table.name, segment.segment, segment.segments])
 
 
-def _place(address: ItemAddress) -> str:
+def _address(address: ItemAddress) -> str:
     return json.dumps([address.table.name, json.loads(_text(address.key))], sort_keys=True)
 
 

@@ -1,19 +1,19 @@
-"""Findings as JSON lines, and back: one object each, keys in a fixed order, binary values in base64."""
+"""Write findings as JSON lines, one object per line with binary values in base64, and read them back."""
 
 import json
+import os
 from base64 import b64decode, b64encode
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
 
-from dynaorm.flow.integrity.finding import Finding, Kind
-from dynaorm.flow.integrity.mend import Mended, Outcome
+from dynaorm.flow.integrity.finding import Finding, FindingKind, Mended, Outcome
 from dynaorm.item.value import Item
 
 
 def as_json(found: Finding | Mended) -> str:
-    """One line for a finding, or for what became of one."""
+    """A finding, or what became of one, as one line."""
     finding = found.finding if isinstance(found, Mended) else found
     line: dict[str, Any] = {
         "kind": finding.kind.value,
@@ -24,9 +24,11 @@ def as_json(found: Finding | Mended) -> str:
         "mendable": finding.mendable,
         "owners": list(finding.owners),
     }
+    if finding.doubt:
+        line["doubt"] = finding.doubt
     if isinstance(found, Mended):
         line["outcome"] = found.outcome.value
-        if found.outcome is Outcome.LEFT:
+        if found.outcome in (Outcome.LEFT, Outcome.STOPPED):
             line["reason"] = found.reason
         if found.plan is not None:
             line["plan"] = found.plan.explain()
@@ -34,21 +36,22 @@ def as_json(found: Finding | Mended) -> str:
 
 
 def finding_in(line: str) -> Finding:
-    """The finding that a line tells of."""
+    """The finding in a line."""
     found = json.loads(line)
     return Finding(
-        kind=Kind(found["kind"]),
+        kind=FindingKind(found["kind"]),
         table=found["table"],
         key=_key(found["key"]),
         entity=found["entity"],
         detail=found["detail"],
         mendable=found["mendable"],
         owners=tuple(map(_key, found["owners"])),
+        doubt=found.get("doubt", ""),
     )
 
 
 def mended_in(line: str) -> Mended:
-    """What became of a finding, as a line tells it."""
+    """What became of the finding in a line."""
     found = json.loads(line)
     return Mended(finding_in(line), Outcome(found["outcome"]), found.get("reason", ""))
 
@@ -66,10 +69,10 @@ def _text(value: object) -> str:
 
 
 class DuplicatesFile:
-    """The values that several entities hold, appended to a file as JSON lines, each once, also after a crash.
+    """A file of the values that several entities hold, as JSON lines; each is written once, also after a crash.
 
     Args:
-        path: the file; it is made if it is not there. A line that a crash cut off is taken away.
+        path: the file; it is created if it does not exist. A line that a crash cut off is removed.
     """
 
     def __init__(self, path: Path) -> None:
@@ -82,7 +85,8 @@ class DuplicatesFile:
         self._written = {_identity(line) for line in kept}
         if self._path.exists():
             self._path.write_text("".join(kept))
-        self._file = self._path.open("a")
+        # It holds values of users, so only the owner may read it.
+        self._file = open(self._path, "a", opener=private)
         return self
 
     def __exit__(
@@ -92,13 +96,18 @@ class DuplicatesFile:
         self._file.close()
 
     def add(self, finding: Finding) -> None:
-        """Write a finding down, if it is not there yet."""
+        """Write a finding, unless the file has it already."""
         assert self._file is not None
         line = f"{as_json(finding)}\n"
         if (identity := _identity(line)) not in self._written:
             self._written.add(identity)
             self._file.write(line)
             self._file.flush()
+
+
+def private(path: str, flags: int) -> int:
+    """An opener for files that only their owner may read, if they do not exist yet."""
+    return os.open(path, flags, 0o600)
 
 
 def _whole_lines(path: Path) -> Iterator[str]:

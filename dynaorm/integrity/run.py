@@ -1,8 +1,8 @@
-"""``verify``, ``repair`` and ``backfill``: reading tables step by step, mending what is found, and remembering how far.
+"""``verify``, ``repair`` and ``backfill`` for large tables: with a checkpoint, limits and files.
 
-Rule 1. A page is behind us when everything found on it was dealt with: whoever is killed does it again, which changes
-        nothing that is mended already.
-Rule 2. Whatever may be decided in two ways is left to people, and reported.
+Rule 1. The position moves behind a page when every finding on it was dealt with. A run that was killed does the last
+        page again, which changes nothing that is already repaired.
+Rule 2. If a finding can be corrected in more than one way, it is reported and left to people.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,14 +14,15 @@ from typing import Any, Final
 from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table
+from dynaorm.errors import TableNotFound
 from dynaorm.flow.bulk.limits import Progress
-from dynaorm.flow.integrity.finding import Diagnosis, Finding, Kind
-from dynaorm.flow.integrity.mend import Mended, Outcome
-from dynaorm.flow.integrity.repair import completion, dealing, unsettled
+from dynaorm.flow.integrity.finding import Diagnosis, Finding, FindingKind, Mended, Outcome
+from dynaorm.flow.integrity.repair import completion, repair_flows, unstable_totals
 from dynaorm.flow.integrity.verify import describe, verification
 from dynaorm.flow.protocol.call import Flow
 from dynaorm.integrity.checkpoint import Checkpoint
 from dynaorm.integrity.report import DuplicatesFile, as_json, finding_in, mended_in
+from dynaorm.record import replace
 from dynaorm.session.session import Session
 
 Named = Table | type[Any]
@@ -29,17 +30,23 @@ Named = Table | type[Any]
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:
-    """How the work is done.
+    """The options of a run.
 
     Attributes:
-        segments: into how many parts each table is divided, for machines or requests side by side.
-        segment: the one part that is read here; None for all of them. Totals need all of them, and are left out.
-        rate: capacity units per second, read and written, to keep to.
-        progress: called after each step of the reading with how many items were examined, and about how many there are.
-        checkpoint: a file that remembers how far the work came, so that it goes on there when it is begun again; it is
-            gone when all is done. Each process needs its own.
+        segments: into how many segments each table is divided, to be read in parallel.
+        segment: the one segment that this run reads; None for all. Totals need all segments, so a run of one segment
+            leaves them out.
+        rate: the most capacity units per second, reads and writes together.
+        progress: called after each step of the scan with the number of items examined, and the approximate number of
+            all items.
+        checkpoint: a file that holds the position of the run; the same run resumes from it. It is deleted when the run
+            is finished. Each process needs its own.
         duplicates: a file for the values that several entities hold, as JSON lines. Each process needs its own.
-        dry_run: write nothing; the outcomes are plans. A dry run begins anew each time, whatever the checkpoint.
+        dry_run: write nothing; the outcomes are plans. A dry run ignores the checkpoint.
+        at_most: the most repairs of this run. A run that wants more ends before the next one, with the outcome
+            ``STOPPED``; its checkpoint stays.
+        foreign_attributes: attributes that other programs write. An entity with any other attribute that its class does
+            not declare may have been written by a newer declaration, and is not repaired.
     """
 
     segments: int = 1
@@ -49,38 +56,40 @@ class RunOptions:
     checkpoint: Path | None = None
     duplicates: Path | None = None
     dry_run: bool = False
+    at_most: int | None = None
+    foreign_attributes: Sequence[str] = ()
 
 
 DEFAULT: Final = RunOptions()
 
 
 def verify(session: Session, *named: Named, options: RunOptions = DEFAULT) -> Iterator[Finding]:
-    """What is wrong with the items of some tables or classes, as ``session.verify``; resumable, and flat in memory.
+    """The findings in some tables or classes, as ``session.verify``; it can be resumed, and needs little memory.
 
-    Going on with a checkpoint, it first gives again what was found before.
+    A resumed run first yields again what was found before.
 
     Raises:
-        UsageError: nothing was named; there is no such segment; the checkpoint is that of other work.
+        UsageError: the list is empty; the segment does not exist; the checkpoint belongs to another run.
         Throttled, Unreachable, TableNotFound: as any read.
     """
     with _Job("verify", session, named, options) as job:
-        yield from map(finding_in, job.told())
+        yield from map(finding_in, job.reported())
         for diagnoses in job.steps():
             for diagnosis in diagnoses:
-                job.tell(diagnosis.finding, as_json(diagnosis.finding))
+                job.report(diagnosis.finding, as_json(diagnosis.finding))
                 yield diagnosis.finding
 
 
 def repair(session: Session, *named: Named, options: RunOptions = DEFAULT) -> Iterator[Mended]:
-    """Mend what ``verify`` finds, as far as that needs no choice, and give what became of each finding.
+    """Repair what ``verify`` finds, as far as that needs no choice, and yield what became of each finding.
 
-    Each is mended by one transaction that is refused if anything it relies on was written since it was read; it is
-    judged anew then. So a table may be repaired while writers run, and repaired twice. Going on with a checkpoint, it
-    first gives again what was left before.
+    Each repair is one transaction, which is refused if another writer changed an item that it relies on; then the item
+    is judged again. So you can repair a table while writers run, and repeat a repair. A resumed run first yields again
+    what was left before.
 
     Raises:
-        UsageError, Throttled, Unreachable, TableNotFound: as ``verify``; what was mended stays.
-        UnexpectedRefusal: DynamoDB does not let these credentials write.
+        UsageError, Throttled, Unreachable, TableNotFound: as ``verify``; finished repairs stay.
+        UnexpectedRefusal: these credentials may not write.
     """
     yield from _mended("repair", session, named, options)
 
@@ -88,30 +97,92 @@ def repair(session: Session, *named: Named, options: RunOptions = DEFAULT) -> It
 def backfill(session: Session, *named: Named, options: RunOptions = DEFAULT) -> Iterator[Mended]:
     """Complete the entities that were stored before their class declared a constraint, an index, versions or totals.
 
-    Writers must run the new class already: what they write is complete. Every entity that is not is completed by one
-    transaction, refused if anybody wrote it since; values that two entities hold are reported, and never decided.
-    Going on with a checkpoint, it first gives again what was left before.
+    Deploy the new class to every writer first; what they write is complete. Each older entity is completed by one
+    transaction, which is refused if another writer changed the entity. A value that two entities hold is reported. A
+    resumed run first yields again what was left before.
 
     Raises:
-        UsageError, Throttled, Unreachable, TableNotFound, UnexpectedRefusal: as ``repair``; what was completed stays.
+        UsageError, Throttled, Unreachable, TableNotFound, UnexpectedRefusal: as ``repair``; finished repairs stay.
     """
     yield from _mended("backfill", session, named, options)
 
 
+@dataclass(frozen=True)
+class TableLocation:
+    """Where a table is.
+
+    Attributes:
+        declared: its declared name.
+        name: its physical name.
+        account: the AWS account; None if its ARN does not tell.
+        region: the AWS Region; None if its ARN does not tell.
+        items: the approximate number of its items, which DynamoDB updates every six hours.
+    """
+
+    declared: str
+    name: str
+    account: str | None
+    region: str | None
+    items: int | None
+
+
+def written_tables(session: Session, *named: Named) -> list[TableLocation]:
+    """The tables that a repair or a backfill of some tables and classes may write, and where they are.
+
+    Tables of guards and totals that do not exist are left out.
+
+    Raises:
+        UsageError, Throttled, Unreachable, TableNotFound: as ``verify``.
+    """
+    work = verification(named, session._context)
+    found = []
+    for table in work.scope.known_tables:
+        try:
+            (described,) = session._run(describe([table], session._context))
+        except TableNotFound:
+            if table in work.scope.tables:
+                raise
+            continue
+        # arn:aws:dynamodb:REGION:ACCOUNT:table/NAME
+        parts = [*described.get("TableArn", "").split(":"), *[""] * 5]
+        name = session._context.table_name(table.name)
+        found.append(
+            TableLocation(table.name, name, parts[4] or None, parts[3] or None, described.get("ItemCount"))
+        )
+    return found
+
+
 def _mended(name: str, session: Session, named: Sequence[Named], options: RunOptions) -> Iterator[Mended]:
     with _Job(name, session, named, options) as job:
-        yield from map(mended_in, job.told())
+        yield from map(mended_in, job.reported())
+        left = options.at_most
         for diagnoses in job.steps():
-            for some in dealing(diagnoses, job.work, dry_run=options.dry_run):
+            allowed, refused = _within(left, diagnoses)
+            for some in repair_flows(allowed, job.work, dry_run=options.dry_run):
                 for one in job.run(some):
                     if one.outcome is Outcome.LEFT:
-                        job.tell(one.finding, as_json(one))
+                        job.report(one.finding, as_json(one))
                     yield one
-        yield from unsettled(job.work)
+            if refused is not None:
+                job.keep_checkpoint()
+                yield Mended(refused.finding, Outcome.STOPPED, f"this run may make {options.at_most} repairs")
+                return
+            left = None if left is None else left - sum(bool(one.actions) for one in allowed)
+        yield from unstable_totals(job.work)
+
+
+def _within(left: int | None, diagnoses: list[Diagnosis]) -> tuple[list[Diagnosis], Diagnosis | None]:
+    """The diagnoses up to the last repair that is allowed, and the first one whose repair is not."""
+    if left is None:
+        return diagnoses, None
+    repairs = [index for index, one in enumerate(diagnoses) if one.actions]
+    if len(repairs) <= left:
+        return diagnoses, None
+    return diagnoses[: repairs[left]], diagnoses[repairs[left]]
 
 
 class _Job(ExitStack):
-    """A piece of work and its files."""
+    """A run and its files."""
 
     def __init__(self, name: str, session: Session, named: Sequence[Named], options: RunOptions) -> None:
         super().__init__()
@@ -124,6 +195,7 @@ class _Job(ExitStack):
             segment=options.segment,
             rate=options.rate,
         )
+        self.work.scope = replace(self.work.scope, foreign_attributes=frozenset(options.foreign_attributes))
         self._session = session
         path = None if options.dry_run else options.checkpoint
         described = self._described() if path is not None or options.progress is not None else []
@@ -136,6 +208,7 @@ class _Job(ExitStack):
                 _shape(one) for table in self.work.scope.tables for one in catalog_of(table).mappings.values()
             ],
             "segments": [options.segments, options.segment],
+            "foreign": sorted(options.foreign_attributes),
         }
         self._checkpoint = self.enter_context(Checkpoint(path, identity))
         self._checkpoint.resume(self.work)
@@ -151,26 +224,30 @@ class _Job(ExitStack):
     def run(self, flow: Flow[Any]) -> Any:
         return self._session._run(flow)
 
-    def told(self) -> Iterator[str]:
-        """What an interrupted run has told of the pages behind it."""
-        return self._checkpoint.told()
+    def keep_checkpoint(self) -> None:
+        """Keep the checkpoint file at the end, because the run is not finished."""
+        self._checkpoint.is_finished = False
 
-    def tell(self, finding: Finding, line: str) -> None:
-        """Write down what is wrong still."""
-        self._checkpoint.tell(line)
-        if self._duplicates is not None and finding.kind is Kind.DUPLICATE:
+    def reported(self) -> Iterator[str]:
+        """What an interrupted run has reported up to its saved position."""
+        return self._checkpoint.reported()
+
+    def report(self, finding: Finding, line: str) -> None:
+        """Write a finding that still exists to the files."""
+        self._checkpoint.report(line)
+        if self._duplicates is not None and finding.kind is FindingKind.DUPLICATE:
             self._duplicates.add(finding)
 
     def steps(self) -> Iterator[list[Diagnosis]]:
-        """The faults of each step, which is behind us when the next is asked for."""
-        self._tell()
-        yield from map(self.run, self.work.steps(self._keep))
+        """The diagnoses of each step. Deal with them before you ask for the next step, which saves the position."""
+        self._show_progress()
+        yield from map(self.run, self.work.steps(self._save))
 
-    def _keep(self) -> None:
-        self._checkpoint.keep(self.work)
-        self._tell()
+    def _save(self) -> None:
+        self._checkpoint.save(self.work)
+        self._show_progress()
 
-    def _tell(self) -> None:
+    def _show_progress(self) -> None:
         if self.options.progress is not None:
             share = 1 if self.options.segment is None else self.options.segments
             total = None if self._total is None else self._total // share
@@ -178,12 +255,12 @@ class _Job(ExitStack):
 
 
 def _item_count(described: Sequence[dict[str, Any]]) -> int | None:
-    """About how many items there are: DynamoDB counts them every six hours. None where it does not say."""
+    """The approximate number of items, which DynamoDB updates every six hours; None if a table has none."""
     counts = [one["ItemCount"] for one in described if one.get("ItemCount") is not None]
     return sum(counts) if len(counts) == len(described) else None
 
 
 def _shape(mapping: EntityMapping) -> list[Any]:
-    """What a class declares: work that was begun with another declaration is other work."""
+    """What a class declares: a run with other declarations cannot resume from a checkpoint."""
     declared = (mapping.constraints, mapping.indexes, mapping.aggregates)
     return [mapping.name, mapping.versioning is not None, *(sorted(names) for names in declared)]

@@ -8,11 +8,10 @@ Rule 2. A path belongs to no class. Names, values and types are checked when the
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterator, Mapping
 from keyword import iskeyword
 from typing import ClassVar, Final, NoReturn
 
-from dynaorm.errors import UsageError
 from dynaorm.item.condition import (
     Attr,
     BeginsWith,
@@ -68,16 +67,21 @@ class Comparable:
         """At least ``low`` and at most ``high``."""
         return Between(self._operand, _side(low), _side(high))
 
-    def is_in(self, values: Iterable[object]) -> Condition:
-        """One of these values. An empty list matches nothing."""
-        if isinstance(values, (str, bytes)):
-            raise UsageError(
-                problem=f"{self!r}.is_in({values!r}) would compare with each character",
-                remedy=f"write {self!r} == {values!r}, or give a list: is_in([{values!r}])",
-            )
-        given = [*values]
-        present = IsIn(self._operand, tuple(_side(value) for value in given if value is not None))
-        return present if len(present.values) == len(given) else (self == None) | present  # noqa: E711
+    def is_in(self, *values: object) -> Condition:
+        """One of these values, given one by one or as one collection: ``is_in(1, 2)``, ``is_in([1, 2])``.
+
+        Without values it matches nothing.
+        """
+        wanted = listed(values)
+        present = IsIn(self._operand, tuple(_side(value) for value in wanted if value is not None))
+        return present if len(present.values) == len(wanted) else (self == None) | present  # noqa: E711
+
+
+def listed(values: tuple[object, ...]) -> tuple[object, ...]:
+    """Values that were given one by one, or as one collection or iterator. A str, bytes or dict is one value."""
+    if len(values) != 1 or isinstance(values[0], (str, bytes, bytearray, Mapping)):
+        return values
+    return tuple(values[0]) if isinstance(values[0], (Collection, Iterator)) else values
 
 
 class FieldSize(Comparable):

@@ -5,6 +5,7 @@ from typing import Any
 
 from dynaorm.entity.key import Key
 from dynaorm.item.action import ConditionCheck, Delete, Put, Update
+from dynaorm.item.printable import printable
 from dynaorm.item.update import AddTo
 from dynaorm.item.value import Item
 from dynaorm.plan.planned import Planned, Purpose
@@ -12,7 +13,8 @@ from dynaorm.plan.planned import Planned, Purpose
 
 def sentences(actions: Sequence[Planned]) -> list[str]:
     """One sentence per action: what is sent, to which item, and why."""
-    return [f"{_verb(planned)} {_where(planned)}: {reason(planned)}" for planned in actions]
+    # Stored text is part of it, and it is printed on terminals.
+    return [printable(f"{_verb(planned)} {_where(planned)}: {reason(planned)}") for planned in actions]
 
 
 def reason(planned: Planned) -> str:

@@ -1,34 +1,42 @@
-"""Which key serves a question: field values become partition keys and ranges of the sort key.
+"""Choosing the key of a query: field values become partition keys and ranges of the sort key.
 
-Rule 1. Every field that is given has to be part of the key that is asked; none is left out silently.
-Rule 2. The partition key is given whole, but for a field that only chooses a shard: then all shards are asked.
+Rule 1. Every given field must be part of a key; none is ignored. In a collection, a field binds the classes that have
+        it in their key.
+Rule 2. The partition key must be given whole, except for a field that only chooses a shard: without it, all shards are
+        read. In a collection the fields of one class are enough; the others are read from the same partition.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from itertools import product
-from typing import Any
+from typing import Any, TypeAlias
 
+from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.template.key_part import KeyPart
 from dynaorm.entity.template.template import KeyValueError
-from dynaorm.errors import UsageError
-from dynaorm.item.value import AttributeValue
+from dynaorm.errors import DecodeError, InvalidValue, UsageError
+from dynaorm.item.value import AttributeValue, Item
 from dynaorm.query.key_range import EVERY_KEY, Bound, KeyRange, key_range
 from dynaorm.query.query_spec import AnyOf, QuerySpec
 from dynaorm.query.source import Source
 from dynaorm.record import record
 
+Partition: TypeAlias = tuple[AttributeValue, ...]
+
 
 @record
 class KeyCondition:
-    """One partition of a table or index, and what is wanted of it.
+    """One partition of a table or index, and the part of it that holds the wanted items of one class.
 
     Attributes:
+        source: the class, and the table or index.
         partition: the values of the partition key's attributes, in their order.
-        ranges: what is asked of the sort key's attributes, in their order, as far as anything is.
-        held: fields that only chose the shard, and the values the entities found there must have.
+        ranges: the ranges of the leading sort key attributes.
+        held: the fields that only chose the shard, and the values that entities must have in them.
     """
 
-    partition: tuple[AttributeValue, ...]
+    source: Source
+    partition: Partition
     ranges: tuple[KeyRange, ...]
     held: tuple[tuple[str, Any], ...] = ()
 
@@ -36,31 +44,126 @@ class KeyCondition:
     def is_empty(self) -> bool:
         return any(one.is_empty for one in self.ranges)
 
+    @property
+    def is_exact(self) -> bool:
+        """Whether DynamoDB returns only wanted items of the class."""
+        return not self.held and all(one.is_exact for one in self.ranges)
 
-def key_conditions_of(spec: QuerySpec, source: Source) -> Iterator[KeyCondition]:
-    """What one source is asked, any of several values one by one.
+    def may_match(self, entry: Item) -> bool | None:
+        """Whether an item is wanted, by its keys alone; None where its values must be compared."""
+        verdict: bool | None = None if self.held else True
+        for part, one in zip(self.source.sort, self.ranges, strict=False):
+            stored = entry[part.attribute.name]
+            if one.contains(stored):
+                continue
+            if part.match(stored[part.attribute.kind]) is not None:
+                return False
+            verdict = None
+        return verdict
+
+    def matches(self, mapping: EntityMapping, item: Item) -> bool:
+        """Whether an item is wanted. One whose values cannot be read is, so that it is reported."""
+        if (known := self.may_match(item)) is not None:
+            return known
+        values = mapping.subject(item)
+        try:
+            if any(values[name] != value for name, value in self.held):
+                return False
+            pairs = zip(self.source.sort, self.ranges, strict=False)
+            return all(_contains_value(part, one, item, values) for part, one in pairs)
+        except (DecodeError, KeyValueError):
+            return True
+
+
+def _contains_value(part: KeyPart, wanted: KeyRange, item: Item, values: Mapping[str, Any]) -> bool:
+    if wanted.contains(item[part.attribute.name]):
+        return True
+    rendered = part.value(values)
+    return rendered is None or wanted.contains(rendered)
+
+
+def key_conditions_of(spec: QuerySpec) -> list[tuple[KeyCondition, ...]]:
+    """The key conditions of all classes; those of one combination of values together.
 
     Raises:
-        UsageError: the key of the source does not serve the fields that are given.
+        UsageError: the key of a class does not serve the given fields.
         InvalidValue: a value cannot be part of the key.
     """
-    given = {name: value for name, value in spec.equal.items() if name in source.mapping.fields}
-    _check_served(source, given, spec.bounds)
-    for equal in _combinations(given):
-        try:
-            ranges = _ranges(source, equal, spec.bounds)
-            held = tuple((name, equal[name]) for name in shard_fields(source) if name in equal)
-            for partition in product(*(_partition_values(part, equal) for part in source.partition)):
-                yield KeyCondition(partition, ranges, held)
-        except KeyValueError as problem:
-            invalid = source.mapping.invalid(problem.field, problem.value, problem.problem)
-            raise invalid from source.mapping.cause_of(problem.field, problem)
+    _check_given(spec)
+    found = [_of_combination(spec, equal) for equal in _combinations(spec.equal)]
+    if found:
+        _check_together(spec, [condition for conditions in found for condition in conditions])
+    return found
 
 
 def _combinations(given: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    choices = [value.values if isinstance(value, AnyOf) else (value,) for value in given.values()]
+    choices = [value.distinct if isinstance(value, AnyOf) else (value,) for value in given.values()]
     for chosen in product(*choices):
         yield dict(zip(given, chosen, strict=True))
+
+
+def _of_combination(spec: QuerySpec, equal: Mapping[str, Any]) -> tuple[KeyCondition, ...]:
+    named = [source for source in spec.sources if not _missing(source, equal)]
+    own = [one for source in named for one in _conditions(source, equal, spec.bounds)]
+    partitions = {repr(one.partition): one.partition for one in own}.values()
+    others = [source for source in spec.sources if source not in named]
+    return (
+        *own,
+        *(one for source in others for one in _in_partitions(source, partitions, equal, spec.bounds)),
+    )
+
+
+def _conditions(source: Source, equal: Mapping[str, Any], bounds: Sequence[Bound]) -> Iterator[KeyCondition]:
+    """The conditions of a class whose own fields name the partition."""
+    values = _on_key(source, equal)
+    try:
+        ranges, held = _ranges(source, values, bounds), _held(source, values)
+        for partition in product(*(_partition_values(part, values) for part in source.partition)):
+            yield KeyCondition(source, partition, ranges, held)
+    except KeyValueError as problem:
+        raise _invalid(source, problem) from source.mapping.cause_of(problem.field, problem)
+
+
+def _in_partitions(
+    source: Source, partitions: Iterable[Partition], equal: Mapping[str, Any], bounds: Sequence[Bound]
+) -> Iterator[KeyCondition]:
+    """The conditions of a class in partitions that the fields of other classes name."""
+    own = _on_key(source, equal)
+    for partition in partitions:
+        values = _matched(source, partition, own)
+        if values is None:
+            continue
+        try:
+            yield KeyCondition(source, partition, _ranges(source, values, bounds), _held(source, own))
+        except KeyValueError as problem:
+            raise _invalid(source, problem) from source.mapping.cause_of(problem.field, problem)
+
+
+def _matched(source: Source, partition: Partition, own: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The given fields with those that a partition key holds; None where the class cannot have the key."""
+    values = dict(own)
+    for part, stored in zip(source.partition, partition, strict=True):
+        content = stored[part.attribute.kind]
+        if (found := part.match(content)) is None:
+            return None
+        values = {**found, **values}
+        rendered = part.template.renders(values) if part.template is not None and part.version is None else ()
+        if rendered and content not in rendered:
+            return None
+    return values
+
+
+def _on_key(source: Source, equal: Mapping[str, Any]) -> dict[str, Any]:
+    fields = _fields(source.partition) | _fields(source.sort)
+    return {name: value for name, value in equal.items() if name in fields}
+
+
+def _held(source: Source, values: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
+    return tuple((name, values[name]) for name in sorted(shard_fields(source)) if name in values)
+
+
+def _invalid(source: Source, problem: KeyValueError) -> InvalidValue:
+    return source.mapping.invalid(problem.field, problem.value, problem.problem)
 
 
 def _partition_values(part: KeyPart, equal: Mapping[str, Any]) -> list[AttributeValue]:
@@ -74,21 +177,33 @@ def _partition_values(part: KeyPart, equal: Mapping[str, Any]) -> list[Attribute
 
 
 def _ranges(source: Source, equal: Mapping[str, Any], bounds: Sequence[Bound]) -> tuple[KeyRange, ...]:
-    """What is asked of each attribute of the sort key: left to right, and after the first open one of none."""
+    """The ranges of the sort key attributes, from left to right up to the first that is not equal to one value."""
     found: list[KeyRange] = []
     for number, part in enumerate(source.sort):
         own = [bound for bound in bounds if bound.field in part.fields]
-        asked = key_range(part, _from_the_left(source, part, equal), own)
-        if asked != EVERY_KEY:
-            found.append(asked)
-        if not asked.is_equal:
+        values = _from_the_left(source, part, equal)
+        found_range = key_range(part, values, own, zones=_spellings(source, part))
+        if found_range != EVERY_KEY:
+            found.append(found_range)
+        if not found_range.is_equal:
             _refuse_gap(source, source.sort[number + 1 :], equal, bounds)
             break
     return tuple(found)
 
 
+def _spellings(source: Source, part: KeyPart) -> bool | None:
+    """Which spellings of times a key may have: dynaorm's own (None), any in UTC (False), any at all (True).
+
+    An entity loads only under the primary key that dynaorm renders. An index key may be of another writer; and one
+    that is a field's own attribute may be in any time zone.
+    """
+    if source.index is None or len(source.sort) > 1 or part.attribute.name in source.table.key_names:
+        return None
+    return not part.made_up
+
+
 def _from_the_left(source: Source, part: KeyPart, equal: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Without fields that are given for the partition key and occur in the sort key after one that is not given."""
+    """The given fields, except those of the partition key that come after a missing field of the sort key."""
     missing = next((place for place, name in enumerate(part.fields) if name not in equal), len(part.fields))
     later = set(part.fields[missing:]) & _fields(source.partition)
     return {name: value for name, value in equal.items() if name not in later} if later else equal
@@ -98,43 +213,57 @@ def _refuse_gap(
     source: Source, later: Sequence[KeyPart], equal: Mapping[str, Any], bounds: Sequence[Bound]
 ) -> None:
     partition = {name for part in source.partition for name in part.fields}
-    asked = {name for name in equal if name not in partition} | {bound.field for bound in bounds}
+    given = {name for name in equal if name not in partition} | {bound.field for bound in bounds}
     for part in later:
-        if name := next((name for name in part.fields if name in asked), None):
+        if name := next((name for name in part.fields if name in given), None):
             before = [name for part in source.sort for name in part.fields]
             missing = next(name for name in before if name not in equal)
             raise UsageError(
                 problem=f"{name} comes after {missing} in the sort key of {source}, and {missing} is not one value",
-                remedy=f"give {missing}= too, or ask for {name} in .filter(F.{name} ...)",
+                remedy=f"give {missing}= too, or use .filter(F.{name} ...)",
             )
 
 
-# -- what the key does not serve ---------------------------------------------------------------------------------------
+# -- fields that the key does not serve --------------------------------------------------------------------------------
 
 
-def _check_served(source: Source, given: Mapping[str, Any], bounds: Sequence[Bound]) -> None:
-    names = [*given, *(bound.field for bound in bounds)]
+def _check_given(spec: QuerySpec) -> None:
+    first, given = spec.source, spec.equal
+    names = [*given, *(bound.field for bound in spec.bounds)]
     for name, value in given.items():
         if value is None or (isinstance(value, AnyOf) and None in value.values):
-            raise source.mapping.invalid(
+            raise first.mapping.invalid(
                 name, None, "is None, and None is in no key", f"scan with .filter(F.{name}.missing())"
             )
-    partition, sort = _fields(source.partition), _fields(source.sort)
-    if missing := [name for name in _needed(source) if name not in given]:
-        texts = ", ".join(repr(part.text) for part in source.partition)
+    if all(_missing(source, given) for source in spec.sources):
+        missing = _missing(first, given)
+        texts = ", ".join(repr(part.text) for part in first.partition)
         remedy = f"give {', '.join(f'{name}=...' for name in missing)}, or scan the table"
-        problem = f"the partition key of {source} is {texts}, and {', '.join(missing)} is not given"
-        raise UsageError(problem=problem, remedy=_other_key(source, names, given) or remedy)
-    if extra := [name for name in names if name not in partition | sort]:
-        remedy = f"ask for it in .filter(F.{extra[0]} ...), or declare an Index whose key has it"
+        problem = f"the partition key of {first} is {texts}, and {', '.join(missing)} is not given"
+        raise UsageError(problem=problem, remedy=_other_key(first, names, given) or remedy)
+    keys = [_fields(source.partition) | _fields(source.sort) for source in spec.sources]
+    if extra := [name for name in names if not any(name in fields for fields in keys)]:
+        remedy = f"use .filter(F.{extra[0]} ...), or declare an Index whose key has it"
         raise UsageError(
-            problem=f"{', '.join(extra)} is in no key of {source}",
-            remedy=_other_key(source, names, given) or remedy,
+            problem=f"{', '.join(extra)} is in no key of {spec}",
+            remedy=_other_key(first, names, given) or remedy,
         )
-    if bound := next((bound for bound in bounds if bound.field in partition - sort), None):
+    for bound in spec.bounds:
+        for source in spec.sources:
+            if bound.field in _fields(source.partition) - _fields(source.sort):
+                raise UsageError(
+                    problem=f"{bound.field} is in the partition key of {source}, which can only be equal to a value",
+                    remedy=f"give {bound.field}= a value or any_of(...), or scan the table",
+                )
+
+
+def _check_together(spec: QuerySpec, conditions: Sequence[KeyCondition]) -> None:
+    """Raise UsageError where two classes share no partition."""
+    each = [{repr(one.partition) for one in conditions if one.source == source} for source in spec.sources]
+    if any(partitions.isdisjoint(each[0]) for partitions in each[1:]):
         raise UsageError(
-            problem=f"{bound.field} is in the partition key of {source}, which can only be equal to a value",
-            remedy=f"give {bound.field}= a value or any_of(...), or scan the table",
+            problem=f"{spec} are not in one item collection: their partition keys differ",
+            remedy="collect classes whose partition key renders alike for these fields, or query them one by one",
         )
 
 
@@ -142,11 +271,11 @@ def _fields(parts: Sequence[KeyPart]) -> set[str]:
     return {name for part in parts for name in part.fields}
 
 
-def _needed(source: Source) -> list[str]:
-    """The fields without which the partition is not known: all but those that only choose a shard."""
+def _missing(source: Source, given: Mapping[str, Any]) -> list[str]:
+    """The fields that name the partition and are not given. Fields that only choose a shard may be missing."""
     names = dict.fromkeys(name for part in source.partition for name in part.fields)
-    shards = shard_fields(source)
-    return [name for name in names if name not in shards]
+    optional = shard_fields(source)
+    return [name for name in names if name not in optional and name not in given]
 
 
 def shard_fields(source: Source) -> set[str]:
@@ -159,14 +288,21 @@ def shard_fields(source: Source) -> set[str]:
     return chosen - told
 
 
+def compared_fields(source: Source, given: AbstractSet[str]) -> set[str]:
+    """The stored fields that are compared where a key does not decide whether an item is wanted."""
+    sort = _fields(source.sort)
+    names = (shard_fields(source) & given) | (sort if sort & given else set())
+    return {name for name in names if not source.mapping.fields[name].in_key}
+
+
 def _other_key(source: Source, names: Sequence[str], given: Mapping[str, Any]) -> str | None:
-    """The remedy that names a key which does serve these fields; None where there is none."""
+    """A remedy naming a key that serves these fields; None if there is none."""
     mapping = source.mapping
     if not given:
         return None
     for index in (None, *mapping.indexes.values()):
         other = Source(mapping, index)
         fields = _fields(other.partition) | _fields(other.sort)
-        if set(names) <= fields and set(_needed(other)) <= set(given):
-            return f"ask {other}: session.query({other}, {', '.join(f'{name}=...' for name in given)})"
+        if set(names) <= fields and not _missing(other, given):
+            return f"use {other}: session.query({other}, {', '.join(f'{name}=...' for name in given)})"
     return None

@@ -1,8 +1,8 @@
-"""Cursors: where a walk stands, as text that fits into a URL and works for one query alone.
+"""Cursors: the position of a walk as URL-safe text that works for one query only.
 
-Rule 1. A cursor is data from outside: whatever is not a cursor of this very query is refused, and never used. There is
-        one text for each position, so what this module would not have written is damaged.
-Rule 2. With a secret it is signed, so that a client can neither make one up nor change one.
+Rule 1. A cursor comes from outside: anything but a cursor of the same query is refused. Each position has exactly one
+        text, so any other text is damaged.
+Rule 2. With a secret a cursor is signed, so that a client can neither make one up nor change one.
 """
 
 import hashlib
@@ -10,16 +10,13 @@ import hmac
 import json
 from base64 import b64decode, b64encode, urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from decimal import Decimal, InvalidOperation
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final
 
 from dynaorm.entity.table import KeyAttribute
 from dynaorm.errors import InvalidCursor
 from dynaorm.item.value import Item, number_text
 from dynaorm.record import record
-
-Start: TypeAlias = Item | Literal[True] | None
 
 _SIGNATURE_BYTES: Final = 16
 _FINGERPRINT: Final = 22  # characters: 128 bits
@@ -27,31 +24,23 @@ _FINGERPRINT: Final = 22  # characters: 128 bits
 
 @record
 class Position:
-    """Where a walk stands.
+    """The position of a walk.
 
     Attributes:
-        strands: for each strand the key after which to go on; None: from its beginning; True: it is finished.
-        returned: how many entities were returned so far, which counts for a limit.
+        number: the number of the key query that continues after ``key``.
+        key: the key of the last item; None for the beginning of the key query.
+        returned: the number of entities returned so far, which counts for a limit.
     """
 
-    key_queries: tuple[Start, ...]
+    number: int
+    key: Item | None
     returned: int = 0
 
 
-def fingerprint_of(requests: Sequence[Mapping[str, Any]], extra: Sequence[object] = ()) -> str:
-    """What tells one query from another; the same in every process."""
-    text = json.dumps([list(requests), list(extra)], sort_keys=True, default=_spelled)
-    digest = hashlib.sha256(text.encode()).digest()
+def fingerprint_of(parts: Sequence[object]) -> str:
+    """A fingerprint of what makes up a query, the same in every process."""
+    digest = hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).digest()
     return urlsafe_b64encode(digest).decode()[:_FINGERPRINT]
-
-
-def _spelled(value: object) -> object:
-    """What JSON has no form for. A set's own order is another in every process."""
-    if isinstance(value, bytes):
-        return {"bytes": value.hex()}
-    if isinstance(value, AbstractSet):
-        return {"set": sorted(json.dumps(one, sort_keys=True, default=_spelled) for one in value)}
-    return dict(value) if isinstance(value, Mapping) else repr(value)
 
 
 def encode_cursor(position: Position, fingerprint: str, secret: bytes | None = None) -> str:
@@ -61,18 +50,17 @@ def encode_cursor(position: Position, fingerprint: str, secret: bytes | None = N
 
 
 def _content(position: Position, fingerprint: str) -> bytes:
-    key_queries = [
-        one if one is None or one is True else {name: _written(value) for name, value in one.items()}
-        for one in position.key_queries
-    ]
-    return json.dumps([fingerprint, position.returned, key_queries], separators=(",", ":")).encode()
+    key = None
+    if position.key is not None:
+        key = [_written(value) for _, value in sorted(position.key.items())]
+    return json.dumps([fingerprint, position.number, key, position.returned], separators=(",", ":")).encode()
 
 
-def _written(value: Mapping[str, Any]) -> list[str]:
+def _written(value: Mapping[str, Any]) -> str:
     ((kind, content),) = value.items()
     if kind == "B":
-        return [kind, b64encode(content).decode()]
-    return [kind, number_text(Decimal(content)) if kind == "N" else content]
+        return b64encode(content).decode()
+    return number_text(Decimal(content)) if kind == "N" else str(content)
 
 
 def _base64(content: bytes) -> str:
@@ -86,24 +74,24 @@ def _signature(text: bytes, secret: bytes) -> bytes:
 def decode_cursor(
     text: object, fingerprint: str, keys: Sequence[KeyAttribute], secret: bytes | None = None
 ) -> Position:
-    """The position a cursor tells of; ``keys`` are the attributes each of its keys has to have.
+    """The position of a cursor; ``keys`` are the attributes of its key.
 
     Raises:
-        InvalidCursor: it is damaged, not signed by us, or another query's.
+        InvalidCursor: it is damaged, not signed with the secret, or belongs to another query.
     """
     if not isinstance(text, str):
-        raise InvalidCursor(problem=f"a cursor is a text, and {type(text).__name__} is none")
+        raise InvalidCursor(problem=f"a cursor is a str, and got {type(text).__name__}")
     content = _unpacked(text, secret)
-    kinds = {key.name: key.kind for key in keys}
     try:
-        found, returned, key_queries = json.loads(content)
+        found, number, key, returned = json.loads(content)
         is_ours = found == fingerprint
-        position = Position(tuple(_start(one, kinds) for one in key_queries), returned) if is_ours else None
+        position = Position(number, _key(key, keys), returned) if is_ours else None
     except (ValueError, TypeError, RecursionError) as problem:
         raise _damaged() from problem
     if position is None:
-        raise InvalidCursor(problem="the cursor is that of another query")
-    if type(returned) is not int or returned < 0 or _content(position, fingerprint) != content:
+        raise InvalidCursor(problem="the cursor belongs to another query")
+    are_counts = all(type(one) is int and one >= 0 for one in (number, returned))
+    if not are_counts or _content(position, fingerprint) != content:
         raise _damaged()
     return position
 
@@ -117,7 +105,7 @@ def _unpacked(text: str, secret: bytes | None) -> bytes:
         content = urlsafe_b64decode(text.encode("ascii") + b"=" * (-len(text) % 4))
     except ValueError as problem:
         raise _damaged() from problem
-    # One text for one cursor: base64 would let others pass.
+    # Base64 has several texts for the same bytes; accept one.
     if _base64(content) != text:
         raise _damaged()
     if secret is None:
@@ -128,24 +116,22 @@ def _unpacked(text: str, secret: bytes | None) -> bytes:
     return rest
 
 
-def _start(written: Any, kinds: Mapping[str, str]) -> Start:
-    if written is None or written is True:
-        return True if written else None
-    if not isinstance(written, dict) or written.keys() != kinds.keys():
-        raise ValueError(written)
-    return {name: _value(one, kinds[name]) for name, one in written.items()}
+def _key(written: Any, keys: Sequence[KeyAttribute]) -> Item | None:
+    if written is None:
+        return None
+    ordered = sorted(keys, key=lambda one: one.name)
+    return {key.name: _value(one, key.kind) for key, one in zip(ordered, written, strict=True)}
 
 
-def _value(written: Any, expected: str) -> Mapping[str, Any]:
-    kind, content = written
-    if kind != expected or not isinstance(content, str) or not content:
-        raise ValueError(written)
+def _value(content: Any, kind: str) -> Mapping[str, Any]:
+    if not isinstance(content, str) or not content:
+        raise ValueError(content)
     if kind == "B":
         return {kind: b64decode(content, validate=True)}
     if kind == "N":
         try:
             return {kind: number_text(Decimal(content))}
         except InvalidOperation as problem:
-            raise ValueError(written) from problem
+            raise ValueError(content) from problem
     content.encode()
     return {kind: content}

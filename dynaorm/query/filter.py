@@ -1,49 +1,231 @@
-"""Filters: what else has to hold of the items of a query, in the names they are stored under."""
+"""Filters of a query, in the attribute names of the stored items."""
 
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+from datetime import UTC, datetime
+from typing import Final
+
+from dynaorm.entity.codec.of_type import Codec
 from dynaorm.entity.declare.catalog import catalog_of
+from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.resolve import FieldResolver
+from dynaorm.entity.text.scalar import parse_datetime
 from dynaorm.errors import UsageError
-from dynaorm.item.condition import Attr, Condition, IsIn, Missing, Or, all_of, paths_of
+from dynaorm.item.condition import (
+    And,
+    Attr,
+    Between,
+    Compare,
+    Condition,
+    Exists,
+    IsIn,
+    Missing,
+    Not,
+    Or,
+    all_of,
+    paths_of,
+)
+from dynaorm.item.evaluate import holds
 from dynaorm.item.resolve import resolve
+from dynaorm.item.value import AttributeValue, Item
 from dynaorm.query.query_spec import QuerySpec
+from dynaorm.query.spelling import spellings_from, spellings_of, spellings_to
+from dynaorm.record import record
 
 
-def resolved_filter(spec: QuerySpec) -> Condition | None:
-    """The filter in stored names, the same for all classes.
+@record
+class Filter:
+    """The filter of a query.
+
+    Attributes:
+        condition: the whole filter in attribute names; one that any class may have, if they differ.
+        by_class: the filter of each class, by the class's name. They differ where defaults do.
+        server: the part that DynamoDB evaluates; it may match more. None for nothing.
+        is_local: ``holds`` must be called for each item.
+        is_never: no item can match.
+        times: the fields whose stored text may be another spelling of the value.
+    """
+
+    condition: Condition
+    by_class: Mapping[str, Condition]
+    server: Condition | None
+    is_local: bool
+    is_never: bool
+    times: tuple[str, ...]
+
+    @property
+    def attributes(self) -> frozenset[str]:
+        """The attributes that it reads."""
+        return frozenset(str(path[0]) for path in paths_of(self.condition))
+
+    def holds(self, mapping: EntityMapping, item: Item) -> bool:
+        """Whether an item matches. One whose values cannot be read does, so that it is reported."""
+        changed: dict[str, AttributeValue] = {}
+        for name in self.times:
+            field = mapping.fields[name]
+            for attribute in (field.attribute, *field.formerly):
+                if attribute in item:
+                    try:
+                        changed[attribute] = field.codec.encode(field.codec.decode(item[attribute]))
+                    except ValueError:
+                        return True
+        return holds(self.by_class[mapping.name], {**item, **changed} if changed else item)
+
+
+def filter_of(spec: QuerySpec) -> Filter | None:
+    """The filter, which must mean the same for all classes; None for none.
 
     Raises:
-        UnknownField, InvalidValue: a field or value is not a class's.
-        UsageError: a field is a key of what is asked, or stored differently by two of the classes.
+        UnknownField, InvalidValue: a class has no such field, or the field no such value.
+        UsageError: a field is a key of the table or index, or two classes store it differently.
     """
     if not spec.filters:
         return None
-    found = [
-        all_of(*(resolve(one, FieldResolver(source.mapping)) for one in spec.filters))
-        for source in spec.sources
-    ]
-    if any(other != found[0] for other in found):
+    by_class: dict[str, Condition] = {}
+    for mapping in _mappings_of(spec):
+        condition = all_of(*(resolve(one, FieldResolver(mapping)) for one in spec.filters))
+        assert condition is not None
+        by_class[mapping.name] = condition
+    distinct: list[Condition] = []
+    for one in by_class.values():
+        if one not in distinct:
+            distinct.append(one)
+    if len(set(map(paths_of, distinct))) > 1:
         raise UsageError(
-            problem=f"the filter means something else in each of {spec}: they store its fields differently",
+            problem=f"{spec} store the fields of the filter differently",
             remedy="query the classes one by one",
         )
-    keys = {key.name for key in spec.source.keys} if spec.segments is None else set[str]()
-    if found[0] is not None and spec.source.is_whole:
-        for path in sorted(paths_of(found[0]), key=str):
-            if path[0] in keys:
-                raise UsageError(
-                    problem=f"the filter names {path[0]!r}, a key of what is asked, and DynamoDB refuses that",
-                    remedy="ask for it in the call, or with .ge(...), .between(...), .begins_with(...)",
-                )
-    return found[0]
+    condition = distinct[0] if len(distinct) == 1 else Or(tuple(distinct))
+    is_whole, times = spec.source.is_whole, _times(spec)
+    if is_whole and spec.segments is None:
+        _refuse_keys(spec, condition)
+    attributes = {spec.source.mapping.fields[name].attribute for name in times} | {
+        former for name in times for former in spec.source.mapping.fields[name].formerly
+    }
+    return Filter(
+        condition=condition,
+        by_class=by_class,
+        server=_relaxed(condition, attributes) if is_whole else None,
+        is_local=bool(times) or not is_whole or len(distinct) > 1,
+        is_never=_truth(condition) is False,
+        times=times,
+    )
+
+
+def _refuse_keys(spec: QuerySpec, condition: Condition) -> None:
+    keys = {key.name for key in spec.source.keys}
+    for path in sorted(paths_of(condition), key=str):
+        if path[0] in keys:
+            raise UsageError(
+                problem=f"the filter names {path[0]!r}, a key of {spec}, and DynamoDB refuses that",
+                remedy="give it in the call, or use .ge(...), .between(...), .begins_with(...)",
+            )
+
+
+def _times(spec: QuerySpec) -> tuple[str, ...]:
+    """The fields of the filter that are compared as times."""
+    resolver = FieldResolver(spec.source.mapping)
+    paths = {path for one in spec.filters for path in paths_of(one)}
+    return tuple(sorted({str(path[0]) for path in paths if _is_time(resolver.codec(path))}))
+
+
+def _is_time(codec: Codec) -> bool:
+    """Whether a codec stores datetimes as text."""
+    if "S" not in codec.tags or codec.is_text:
+        return False
+    try:
+        return "S" in codec.encode(_SOME_TIME)
+    except ValueError:
+        return False
+
+
+_SOME_TIME: Final = datetime(2000, 1, 1, tzinfo=UTC)
+
+
+def _relaxed(condition: Condition, times: AbstractSet[str]) -> Condition | None:
+    """A condition that matches what the given one does, in any spelling of the times; None for everything."""
+    is_about_times = any(str(path[0]) in times for path in paths_of(condition))
+    if not is_about_times or isinstance(condition, Exists | Missing):
+        return condition
+    if isinstance(condition, And):
+        return all_of(*(_relaxed(part, times) for part in condition.parts))
+    if isinstance(condition, Or):
+        parts = [_relaxed(part, times) for part in condition.parts]
+        found = [part for part in parts if part is not None]
+        return Or(tuple(found)) if len(found) == len(parts) else None
+    if (
+        isinstance(condition, Compare)
+        and isinstance(condition.left, Attr)
+        and isinstance(condition.right, dict)
+    ):
+        return _around(condition.left, condition.operator, condition.right)
+    return None
+
+
+def _around(operand: Attr, operator: str, value: AttributeValue) -> Condition | None:
+    """The comparison with all spellings of a time."""
+    try:
+        time = parse_datetime(value.get("S", ""))
+    except ValueError:
+        return None
+    if operator in (">", ">="):
+        return Compare(operand, ">=", {"S": spellings_from(time, zones=True).low})
+    if operator in ("<", "<="):
+        return Compare(operand, "<", {"S": spellings_to(time, zones=True).high})
+    if operator == "=":
+        found = spellings_of(time, zones=True)
+        return Between(operand, {"S": found.low}, {"S": found.high})
+    return None
+
+
+def _truth(condition: Condition) -> bool | None:
+    """Whether a condition always (True) or never (False) matches; None where that depends on the item."""
+    if isinstance(condition, IsIn):
+        return None if condition.values else False
+    if isinstance(condition, And | Or):
+        each = [_truth(part) for part in condition.parts]
+        decisive = isinstance(condition, Or)
+        return decisive if decisive in each else None if None in each else not decisive
+    if isinstance(condition, Not):
+        found = _truth(condition.part)
+        return None if found is None else not found
+    return None
+
+
+def canonical(condition: object) -> object:
+    """A form of a condition that does not depend on the order of its parts and values."""
+    if isinstance(condition, And | Or):
+        return [type(condition).__name__, sorted(map(_text, condition.parts))]
+    if isinstance(condition, Not):
+        return ["Not", canonical(condition.part)]
+    if isinstance(condition, IsIn):
+        return ["IsIn", repr(condition.operand), sorted(set(map(_text, condition.values)))]
+    if isinstance(condition, Mapping):
+        return {
+            tag: sorted(map(repr, content)) if tag in _SETS else repr(content)
+            for tag, content in condition.items()
+        }
+    return repr(condition)
+
+
+_SETS: Final = frozenset({"SS", "NS", "BS"})
+
+
+def _text(condition: object) -> str:
+    return repr(canonical(condition))
 
 
 def of_classes(spec: QuerySpec) -> Condition | None:
-    """What tells the items of the classes from others, as far as the table has a type attribute."""
+    """The condition that an item is of one of the classes; None where the table has no type attribute."""
     attribute = spec.source.table.type_attribute
     if attribute is None or not spec.source.is_whole:
         return None
+    names = tuple({"S": mapping.name} for mapping in _mappings_of(spec))
+    return Or((IsIn(Attr((attribute,)), names), Missing((attribute,))))
+
+
+def _mappings_of(spec: QuerySpec) -> list[EntityMapping]:
+    """The classes of a query and their subclasses, in the order of declaration."""
     wanted = tuple(source.mapping.entity for source in spec.sources)
-    names = [
-        name for name, one in catalog_of(spec.source.table).mappings.items() if issubclass(one.entity, wanted)
-    ]
-    return Or((IsIn(Attr((attribute,)), tuple({"S": name} for name in names)), Missing((attribute,))))
+    mappings = catalog_of(spec.source.table).mappings.values()
+    return [mapping for mapping in mappings if issubclass(mapping.entity, wanted)]

@@ -1,4 +1,4 @@
-"""Ranges of keys, in the order of their texts, bytes or numbers."""
+"""Intervals of keys, in the order of their texts, bytes or numbers."""
 
 from typing import Any, Final
 
@@ -9,7 +9,7 @@ _SURROGATES: Final = range(0xD800, 0xE000)
 
 
 def successor(text: str) -> str:
-    """The first text after all that begin with this one; the empty text where there is none.
+    """The first text after all texts that begin with this one; the empty text if there is none.
 
     DynamoDB sorts texts by their UTF-8 bytes, which is the order of code points.
     """
@@ -22,13 +22,13 @@ def successor(text: str) -> str:
 
 @record
 class Interval:
-    """Everything from one key to another.
+    """All keys from one to another.
 
     Attributes:
-        low: where it begins; None for no beginning.
-        high: where it ends; None for no end.
-        has_low: it includes its beginning.
-        has_high: it includes its end.
+        low: the lower bound; None for none.
+        high: the upper bound; None for none.
+        has_low: the lower bound is included.
+        has_high: the upper bound is included.
     """
 
     low: Any = None
@@ -37,7 +37,7 @@ class Interval:
     has_high: bool = True
 
     def cut(self, sign: str, bound: Any) -> "Interval":
-        """What of it is ``<``, ``<=``, ``>`` or ``>=`` a bound."""
+        """The part that is ``<``, ``<=``, ``>`` or ``>=`` a bound."""
         if sign in (">", ">="):
             has_low = sign == ">="
             if self.low is None or bound > self.low or (bound == self.low and not has_low):
@@ -50,7 +50,7 @@ class Interval:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing can be in it."""
+        """Whether it contains no key."""
         if self.low is None or self.high is None:
             return False
         return bool(self.low > self.high) or (self.low == self.high and not (self.has_low and self.has_high))
@@ -60,8 +60,31 @@ class Interval:
             return False
         return self.high is None or bool(key < self.high) or (self.has_high and key == self.high)
 
+    @property
+    def is_point(self) -> bool:
+        """Whether it contains exactly one key."""
+        return self.low is not None and bool(self.low == self.high) and self.has_low and self.has_high
+
+    def hull(self, other: "Interval") -> "Interval":
+        """The smallest interval that contains both."""
+        lows, highs = (self.low, other.low), (self.high, other.high)
+        low = None if None in lows else min(lows)
+        high = None if None in highs else max(highs)
+        has_low = any(one.has_low for one in (self, other) if one.low == low)
+        has_high = any(one.has_high for one in (self, other) if one.high == high)
+        return Interval(low, high, has_low, has_high)
+
+    def meets(self, other: "Interval") -> bool:
+        """Whether a key is in both."""
+        found = self
+        if other.low is not None:
+            found = found.cut(">=" if other.has_low else ">", other.low)
+        if other.high is not None:
+            found = found.cut("<=" if other.has_high else "<", other.high)
+        return not found.is_empty
+
     def shifted(self, head: str) -> "Interval":
-        """The same with a text before every key."""
+        """The interval with a text before every key."""
         if not head:
             return self
         low = head if self.low is None else head + self.low

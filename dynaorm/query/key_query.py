@@ -1,88 +1,137 @@
-"""A question becomes strands: the requests that answer it, each the walk of one partition (or segment).
+"""The key queries of a query: the requests that answer it, each for one partition or segment.
 
-Rule 1. One request is one partition key value. Several (shards, ``any_of``) are walked together and merged.
-Rule 2. What a condition of DynamoDB's cannot say exactly is read, and left out by ``admits``.
-Rule 3. A filter on an index that carries only some attributes is judged on the whole items, which are fetched by key.
+Rule 1. A request has one partition key value and one range. Several (shards, ``any_of``) are read together and merged.
+Rule 2. DynamoDB's condition may match more than the query wants; ``accepts`` compares what was read, class by class.
+Rule 3. The key queries of a query do not overlap, and their order depends on its meaning alone.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
-from dynaorm.entity.mapping.mapping import DELETED
-from dynaorm.errors import UsageError
-from dynaorm.item.condition import (
-    And,
-    BeginsWith,
-    Condition,
-    all_of,
-    equals,
-    render,
-)
+from dynaorm.entity.mapping.mapping import DELETED, EntityMapping
+from dynaorm.entity.table import KeyAttribute
+from dynaorm.item.condition import And, Condition, all_of, equals, render
 from dynaorm.item.evaluate import holds
 from dynaorm.item.placeholder import Placeholders
-from dynaorm.item.value import AttributeValue, Item
-from dynaorm.query.choose_key import KeyCondition, key_conditions_of, shard_fields
-from dynaorm.query.filter import of_classes, resolved_filter
-from dynaorm.query.key_range import KeyRange
+from dynaorm.item.value import Item
+from dynaorm.query.choose_key import KeyCondition, Partition, compared_fields, key_conditions_of
+from dynaorm.query.filter import Filter, filter_of, of_classes
+from dynaorm.query.interval import EVERYTHING, Interval
+from dynaorm.query.key_range import comparable, range_condition
 from dynaorm.query.query_spec import QuerySpec
 from dynaorm.record import record, replace
 
-Admits: TypeAlias = Callable[[AttributeValue], bool]
+
+@record
+class Form:
+    """What the requests of a query have in common.
+
+    Attributes:
+        request: the request without expressions.
+        partition: the attributes of the partition key.
+        sort: the attributes of the sort key.
+        server_filter: the condition that DynamoDB evaluates on what it has read.
+        projection: the attributes to return; empty for all.
+    """
+
+    request: Mapping[str, Any]
+    partition: tuple[KeyAttribute, ...]
+    sort: tuple[KeyAttribute, ...]
+    server_filter: Condition | None
+    projection: tuple[str, ...]
+
+    def requesting(self, within: Condition | None) -> dict[str, Any]:
+        """The request with a key condition; None for a scan."""
+        names, found = Placeholders(), dict(self.request)
+        if within is not None:
+            found["KeyConditionExpression"] = render(within, names)
+        if self.server_filter is not None:
+            found["FilterExpression"] = render(self.server_filter, names)
+        if self.projection:
+            found["ProjectionExpression"] = ", ".join(map(names.name, self.projection))
+        if names.names:
+            found["ExpressionAttributeNames"] = names.names
+        if names.values:
+            found["ExpressionAttributeValues"] = names.values
+        return found
 
 
 @record
 class KeyQuery:
-    """One partition or segment to walk.
+    """One partition or segment to read.
 
     Attributes:
         operation: ``Query`` or ``Scan``.
-        request: its request, but for where to start and how many items to read.
-        checks: key attributes whose values have to pass a check besides.
-        held: fields, and the values that the entities must have in them besides.
-        within: the condition that all of its keys fulfil; none for a scan.
+        form: what its request has in common with the others.
+        request: the request, without start key and limit.
+        partition: the values of the partition key; empty for a scan.
+        ranges: the intervals of the leading sort key attributes.
+        within: the condition of its keys; None for a scan.
+        wanted: the conditions, one of which every wanted item matches; empty where DynamoDB returns only wanted items.
     """
 
     operation: str
+    form: Form
     request: Mapping[str, Any]
-    checks: tuple[tuple[str, Admits], ...] = ()
-    held: tuple[tuple[str, Any], ...] = ()
+    partition: Partition = ()
+    ranges: tuple[Interval, ...] = ()
     within: Condition | None = None
+    wanted: tuple[KeyCondition, ...] = ()
 
-    def passes(self, start: Item) -> bool:
-        """Whether a walk of it can come by a key. DynamoDB refuses to begin after any other."""
-        return self.within is None or holds(self.within, start)
+    def can_start_at(self, key: Item) -> bool:
+        """Whether a key can be a start key. DynamoDB refuses one outside the key condition."""
+        return self.within is None or holds(self.within, key)
 
-    def admits(self, item: Item) -> bool:
-        """Whether an item that was read is what was asked for."""
-        for name, admits in self.checks:  # noqa: SIM110 - once per item, and a generator costs more than the check
-            if not admits(item[name]):
-                return False
-        return True
+    def accepts(self, mapping: EntityMapping, item: Item) -> bool:
+        """Whether an item of a class is wanted."""
+        return not self.wanted or any(
+            issubclass(mapping.entity, one.source.mapping.entity) and one.matches(mapping, item)
+            for one in self.wanted
+        )
+
+    def may_match(self, entry: Item) -> bool | None:
+        """Whether the item of an index entry is wanted, by its keys; None where its values must be compared."""
+        if not self.wanted:
+            return True
+        verdicts = [one.may_match(entry) for one in self.wanted]
+        return True if True in verdicts else None if None in verdicts else False
+
+    def cut(self, sign: str, item: Item) -> "KeyQuery | None":
+        """The part before or after the sort position of an item, as far as one condition can say; None for nothing."""
+        attribute = self.form.sort[0]
+        sign = sign if len(self.form.sort) == 1 else f"{sign[0]}="
+        first = self.ranges[0] if self.ranges else EVERYTHING
+        left = first.cut(sign, comparable(item[attribute.name]))
+        if left == first:
+            return self
+        return (
+            None
+            if left.is_empty
+            else _key_query(self.form, self.partition, (left, *self.ranges[1:]), self.wanted)
+        )
 
 
 @record
 class KeyQueries:
-    """All that answers a question.
+    """The key queries of a query.
 
     Attributes:
-        strands: what to walk; none where nothing can be found.
-        local_filter: what has to hold of a whole item, where the index could not judge it.
+        key_queries: the partitions or segments to read; empty where nothing can be found.
+        local_filter: the filter to evaluate on items that were read; None where DynamoDB evaluates all of it.
     """
 
     key_queries: tuple[KeyQuery, ...]
-    local_filter: Condition | None = None
+    local_filter: Filter | None = None
 
 
 def key_queries_of(spec: QuerySpec, table_name: Callable[[str], str], *, consistent: bool) -> KeyQueries:
-    """The requests that answer a question. ``consistent``: what to do where the question does not say.
+    """The requests that answer a query. ``consistent``: the default, if the query does not set it.
 
     Raises:
         UsageError: no key serves the fields, or a filter names a key.
         InvalidValue: a value cannot be part of the key.
     """
-    source = spec.source
-    condition = resolved_filter(spec)
-    local = None if source.is_whole else condition
+    source, filtered = spec.source, filter_of(spec)
     request: dict[str, Any] = {"TableName": table_name(source.table.name)}
     if source.index is not None:
         request["IndexName"] = source.index.name
@@ -91,130 +140,141 @@ def key_queries_of(spec: QuerySpec, table_name: Callable[[str], str], *, consist
     if spec.descending:
         request["ScanIndexForward"] = False
     request["ReturnConsumedCapacity"] = "TOTAL"
-    server = condition if source.is_whole else None
-    if spec.segments is not None:
-        return KeyQueries(_segments(spec, request, all_of(of_classes(spec), server)), local)
-    asked = [key_condition for key_condition in _key_conditions(spec) if not key_condition.is_empty]
-    found = [_key_query(spec, request, key_condition, server) for key_condition in asked]
-    return KeyQueries(tuple({repr(one.request): one for one in found}.values()), local)
+    server = filtered.server if filtered is not None else None
+    conditions = key_conditions_of(spec) if spec.segments is None else []
+    form = Form(
+        request=request,
+        partition=tuple(part.attribute for part in source.partition),
+        sort=tuple(part.attribute for part in source.sort),
+        server_filter=server if spec.segments is None else all_of(of_classes(spec), server),
+        projection=tuple(_needed_for_keys(spec, filtered)) if spec.keys_only and source.is_whole else (),
+    )
+    if filtered is not None and filtered.is_never:
+        return KeyQueries(())
+    local = filtered if filtered is not None and filtered.is_local else None
+    found = _segments(form, spec.segments) if spec.segments is not None else _queries(spec, form, conditions)
+    return KeyQueries(tuple(found), local)
+
+
+def _segments(form: Form, total: int) -> Iterator[KeyQuery]:
+    whole = form.requesting(None)
+    for one in range(total):
+        own = {"Segment": one, "TotalSegments": total} if total > 1 else {}
+        yield KeyQuery("Scan", form, {**whole, **own})
 
 
 def _key_query(
-    spec: QuerySpec, request: Mapping[str, Any], key_condition: KeyCondition, server: Condition | None
+    form: Form, partition: Partition, ranges: tuple[Interval, ...], wanted: tuple[KeyCondition, ...]
 ) -> KeyQuery:
-    source, names = spec.source, Placeholders()
-    attributes = [part.attribute.name for part in source.sort]
-    conditions = [
-        *(
-            equals(part.attribute.name, value)
-            for part, value in zip(source.partition, key_condition.partition, strict=True)
-        ),
-        *(one.condition for one in key_condition.ranges if one.condition is not None),
+    parts = [
+        equals(attribute.name, value) for attribute, value in zip(form.partition, partition, strict=True)
     ]
-    within = And(tuple(conditions)) if len(conditions) > 1 else conditions[0]
-    key = render(within, names)
-    checks = tuple(
-        (name, one.admits)
-        for name, one in zip(attributes, key_condition.ranges, strict=False)
-        if one.admits is not None
-    )
-    whole = {**request, "KeyConditionExpression": key, **_expressions(spec, names, server)}
-    return KeyQuery("Query", whole, checks, key_condition.held, within)
+    for attribute, interval in zip(form.sort, ranges, strict=False):
+        if (condition := range_condition(attribute, interval)) is not None:
+            parts.append(condition)
+    within = And(tuple(parts)) if len(parts) > 1 else parts[0]
+    return KeyQuery("Query", form, form.requesting(within), partition, ranges, within, wanted)
 
 
-def _segments(spec: QuerySpec, request: Mapping[str, Any], server: Condition | None) -> tuple[KeyQuery, ...]:
-    total = spec.segments or 1
-    whole = {**request, **_expressions(spec, Placeholders(), server)}
-    if total == 1:
-        return (KeyQuery("Scan", whole),)
-    return tuple(KeyQuery("Scan", {**whole, "Segment": one, "TotalSegments": total}) for one in range(total))
-
-
-def _expressions(spec: QuerySpec, names: Placeholders, server: Condition | None) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    if server is not None:
-        found["FilterExpression"] = render(server, names)
-    if spec.keys_only and spec.source.is_whole:
-        found["ProjectionExpression"] = ", ".join(names.name(name) for name in _needed_for_keys(spec))
-    if names.names:
-        found["ExpressionAttributeNames"] = names.names
-    if names.values:
-        found["ExpressionAttributeValues"] = names.values
-    return found
-
-
-def _needed_for_keys(spec: QuerySpec) -> list[str]:
-    """The attributes that tell whose key it is, and whether reads see it."""
+def _needed_for_keys(spec: QuerySpec, filtered: Filter | None) -> list[str]:
+    """The attributes that tell the class of an item, whether it is live, and whether it is wanted."""
     table = spec.source.table
     extra = [table.type_attribute, table.ttl_attribute]
     if any(source.mapping.versioning is not None for source in spec.sources):
         extra.append(DELETED)
+    if filtered is not None and filtered.is_local:
+        extra += sorted(filtered.attributes)
     keys = [*table.key_names, *(key.name for key in spec.source.keys)]
-    for source in spec.sources:
-        extra += [
-            source.mapping.fields[name].attribute for name in sorted(shard_fields(source) & set(spec.equal))
-        ]
-    return list(dict.fromkeys([*keys, *(name for name in extra if name is not None)]))
-
-
-# -- several classes in one collection ---------------------------------------------------------------------------------
-
-
-def _key_conditions(spec: QuerySpec) -> list[KeyCondition]:
-    """What is asked of each partition. Several classes have to be asked the same."""
-    each = [list(key_conditions_of(spec, source)) for source in spec.sources]
-    if len(each) == 1:
-        return each[0]
-    first = each[0]
-    if any(
-        [key_condition.partition for key_condition in key_conditions]
-        != [key_condition.partition for key_condition in first]
-        for key_conditions in each
-    ):
-        raise UsageError(
-            problem=f"{spec} are not in one item collection: their partition keys differ",
-            remedy="collect classes whose partition key renders alike for these fields, or query them one by one",
-        )
-    together = zip(*each, strict=True)
-    return [
-        KeyCondition(first[number].partition, _shared(spec, key_conditions))
-        for number, key_conditions in enumerate(together)
+    given = {*spec.equal, *(bound.field for bound in spec.bounds)}
+    compared = [
+        source.mapping.fields[name].attribute
+        for source in spec.sources
+        for name in compared_fields(source, given)
     ]
+    return list(dict.fromkeys([*keys, *(name for name in extra if name is not None), *compared]))
 
 
-def _shared(spec: QuerySpec, key_conditions: Sequence[KeyCondition]) -> tuple[KeyRange, ...]:
-    ranges = [key_condition.ranges for key_condition in key_conditions]
-    if all([one.condition for one in other] == [one.condition for one in ranges[0]] for other in ranges):
-        return ranges[0]
-    if spec.bounds:
-        raise UsageError(
-            problem=f"{spec.bounds[0].field} is not the same part of the sort key in {spec}",
-            remedy="query the classes one by one, or bound a field that their sort keys begin with alike",
-        )
-    # What all of their sort keys begin with is read; the items say whose they are.
-    texts = [_beginning(one[0]) if one else "" for one in ranges]
-    shared = _common(min(texts), max(texts))
-    if not shared:
-        return ()
-    name = spec.source.sort[0].attribute.name
-    return (KeyRange(BeginsWith((name,), {"S": shared}), lambda value: str(value["S"]).startswith(shared)),)
+# -- partitions and ranges that do not overlap -------------------------------------------------------------------------
 
 
-def _common(first: str, second: str) -> str:
-    """What two texts begin with alike."""
-    pairs = enumerate(zip(first, second, strict=False))
-    return first[
-        : next((number for number, (one, other) in pairs if one != other), min(len(first), len(second)))
-    ]
+def _queries(
+    spec: QuerySpec, form: Form, combinations: Sequence[tuple[KeyCondition, ...]]
+) -> Iterator[KeyQuery]:
+    """One key query for each partition and range: ranges of the same combination, and those that meet, are joined."""
+    partitions: dict[str, list[tuple[KeyCondition, ...]]] = {}
+    for conditions in combinations:
+        for partition in {repr(one.partition): None for one in conditions}:
+            together = tuple(
+                one for one in conditions if repr(one.partition) == partition and not one.is_empty
+            )
+            if together:
+                partitions.setdefault(partition, []).append(together)
+    for _, found in sorted(partitions.items()):
+        boxes = [(_hull([_box(one) for one in together]), together) for together in found]
+        yield from (_joined(spec, form, one) for one in _merged(boxes))
 
 
-def _beginning(asked: KeyRange) -> str:
-    """The text that all keys of a range begin with; nothing where it is no range of texts."""
-    found = asked.condition
-    value = found.prefix if isinstance(found, BeginsWith) else getattr(found, "right", {})
-    return str(value.get("S", ""))
+_Box = tuple[Interval, ...]
+
+
+def _box(condition: KeyCondition) -> _Box:
+    return tuple(one.interval for one in condition.ranges)
+
+
+def _hull(boxes: Sequence[_Box]) -> _Box:
+    """The smallest box around some: intervals of the leading sort key attributes, all but the last one points."""
+    found: list[Interval] = []
+    for first, *others in zip(*boxes, strict=False):
+        interval = first
+        for other in others:
+            interval = interval.hull(other)
+        if interval == EVERYTHING:
+            break
+        found.append(interval)
+        if not interval.is_point:
+            break
+    return tuple(found)
+
+
+def _merged(
+    boxes: Sequence[tuple[_Box, tuple[KeyCondition, ...]]],
+) -> Iterator[tuple[_Box, tuple[KeyCondition, ...]]]:
+    """The boxes, each joined with those that it meets."""
+    last: tuple[_Box, tuple[KeyCondition, ...]] | None = None
+    for box, conditions in sorted(boxes, key=lambda one: _low(one[0])):
+        if last is not None and _meet(last[0], box):
+            last = _hull([last[0], box]), (*last[1], *conditions)
+            continue
+        if last is not None:
+            yield last
+        last = box, conditions
+    if last is not None:
+        yield last
+
+
+def _low(box: _Box) -> list[tuple[Any, ...]]:
+    return [(0,) if one.low is None else (1, one.low, not one.has_low) for one in box]
+
+
+def _meet(first: _Box, second: _Box) -> bool:
+    for one, other in zip(first, second, strict=False):
+        if not one.meets(other):
+            return False
+        if not (one.is_point and other.is_point):
+            break
+    return True
+
+
+def _joined(spec: QuerySpec, form: Form, box: tuple[_Box, tuple[KeyCondition, ...]]) -> KeyQuery:
+    ranges, conditions = box
+    distinct = tuple(
+        {repr((one.source.mapping.name, one.ranges, one.held)): one for one in conditions}.values()
+    )
+    # In a collection, the range may have items of a class whose own range is empty.
+    is_exact = len(distinct) == len(spec.sources) == 1 and distinct[0].is_exact
+    return _key_query(form, conditions[0].partition, ranges, () if is_exact else distinct)
 
 
 def keys_alone(spec: QuerySpec) -> QuerySpec:
-    """The same question, asking for keys alone."""
+    """The same query, returning keys."""
     return replace(spec, keys_only=True)

@@ -1,16 +1,18 @@
-"""What a query asks of one key attribute: a condition DynamoDB can judge, and a check of what it cannot say exactly.
+"""The range of one key attribute that a query reads: a condition for DynamoDB, and an exact check of the rest.
 
-Rule 1. A condition on a field compares what the template renders for it, within the fields given before it: ``{country}
-        #{state}`` with the country US never meets USA. A field written backwards (``desc``) is compared as a value.
-Rule 2. DynamoDB takes one condition on a sort key, and BETWEEN includes both ends. The condition may let more through
-        than was asked for, never less; ``admits`` takes the key apart again and is exact.
+Rule 1. A condition on a field compares the texts that the template renders, within the fields given before it: with
+        ``{country}#{state}``, the country US never matches USA. A field written with ``desc`` is compared by value.
+Rule 2. DynamoDB takes one condition on a sort key, and BETWEEN includes both ends. The condition may match more keys
+        than the query wants, never fewer; ``admits`` parses the key and is exact.
 """
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
 from decimal import Decimal
 from typing import Any, Final, Literal, TypeAlias
 
+from dynaorm.entity.table import KeyAttribute, KeyKind
 from dynaorm.entity.template.key_part import KeyPart
 from dynaorm.entity.template.template import KeyTemplate, KeyValueError, Piece
 from dynaorm.entity.text.ksuid import Ksuid, KsuidMs
@@ -18,6 +20,7 @@ from dynaorm.entity.text.scalar import ANY_TEXT, STR
 from dynaorm.item.condition import Attr, BeginsWith, Between, Compare, Condition, equals
 from dynaorm.item.value import AttributeValue, number_text
 from dynaorm.query.interval import EVERYTHING, Interval, successor
+from dynaorm.query.spelling import spellings_from, spellings_of, spellings_to
 from dynaorm.record import record, replace
 
 Operator: TypeAlias = Literal["<", "<=", ">", ">=", "between", "begins_with"]
@@ -34,48 +37,146 @@ class Bound:
 
 @record
 class KeyRange:
-    """What is asked of a key attribute.
+    """The values of a key attribute that a query reads.
 
     Attributes:
-        condition: in stored names; None for every key.
-        admits: whether a stored value of the attribute is what was asked for; None where the condition is exact.
-        is_empty: no key can be.
-        is_equal: the key is given whole.
+        condition: the condition in stored names; None for every key.
+        admits: whether a stored value is wanted; None where the condition is exact.
+        is_empty: no key can match.
+        is_equal: the whole key is given.
+        interval: the interval of the condition, with contents as ``comparable`` gives them.
     """
 
     condition: Condition | None
     admits: Callable[[AttributeValue], bool] | None = None
     is_empty: bool = False
     is_equal: bool = False
+    interval: Interval = EVERYTHING
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether every key that the condition matches is wanted."""
+        return self.admits is None or isinstance(self.condition, BeginsWith)
+
+    def contains(self, stored: AttributeValue) -> bool:
+        """Whether a stored value is wanted. It need not match the condition."""
+        if self.is_empty or comparable(stored) not in self.interval:
+            return False
+        return self.admits is None or self.admits(stored)
 
 
 EVERY_KEY: Final = KeyRange(None)
+_BYTEWISE: Final = "latin-1"  # one character for each byte, in the same order
+_MINUTES: Final = 16  # characters of a time up to its minute
 _NOTHING: Final = KeyRange(None, is_empty=True)
 _REVERSED: Final[Mapping[str, str]] = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
-def key_range(part: KeyPart, equal: Mapping[str, Any], bounds: Sequence[Bound]) -> KeyRange:
-    """What is asked of a key whose leading fields are equal to values and whose next one is bounded.
+def comparable(value: AttributeValue) -> Any:
+    """The content of a key, in the order of keys: a str, one character for each byte of a binary, or a Decimal."""
+    ((kind, content),) = value.items()
+    return Decimal(content) if kind == "N" else content.decode(_BYTEWISE) if kind == "B" else content
+
+
+def key_in(kind: KeyKind, content: Any) -> AttributeValue:
+    """The reverse of ``comparable``."""
+    if kind == "N":
+        return {"N": number_text(content)}
+    return {"B": content.encode(_BYTEWISE)} if kind == "B" else {"S": content}
+
+
+def range_condition(attribute: KeyAttribute, interval: Interval) -> Condition | None:
+    """The narrowest condition that DynamoDB has for an interval; None for all keys."""
+    low, high, operand = interval.low, interval.high, Attr((attribute.name,))
+    if interval.is_point:
+        return equals(attribute.name, key_in(attribute.kind, low))
+    is_half_open = interval.has_low and not interval.has_high
+    if is_half_open and low and high is not None and attribute.kind != "N" and successor(low) == high:
+        return BeginsWith((attribute.name,), key_in(attribute.kind, low))
+    if low is not None and high is not None:
+        return Between(operand, key_in(attribute.kind, low), key_in(attribute.kind, high))
+    if low is not None:
+        return Compare(operand, ">=" if interval.has_low else ">", key_in(attribute.kind, low))
+    if high is not None:
+        return Compare(operand, "<=" if interval.has_high else "<", key_in(attribute.kind, high))
+    return None
+
+
+def key_range(
+    part: KeyPart, equal: Mapping[str, Any], bounds: Sequence[Bound], *, zones: bool | None = None
+) -> KeyRange:
+    """The range of a key whose leading fields have values and whose next field has bounds.
 
     Args:
         part: the key attribute.
-        equal: field values; those of other keys do not matter.
+        equal: field values; fields that the key does not have are ignored.
         bounds: conditions on one field of the key that is not among ``equal``.
+        zones: include times in the spellings of other writers, in UTC (False) or in any time zone (True).
 
     Raises:
         KeyValueError: a value cannot be part of the key, or is not given in order.
     """
+    exact = _exact(part, equal, bounds)
+    if zones is None or exact.is_empty or (wide := _widened(part, equal, bounds, zones=zones)) is None:
+        return exact
+    return KeyRange(range_condition(part.attribute, wide), exact.contains, interval=wide)
+
+
+def _exact(part: KeyPart, equal: Mapping[str, Any], bounds: Sequence[Bound]) -> KeyRange:
     if all(equal.get(name) is not None for name in part.fields):
         value = part.value(equal)
         assert value is not None
-        return KeyRange(equals(part.attribute.name, value), is_equal=True)
-    return (
-        _of_numbers(part, bounds) if part.attribute.kind == "N" else _Asked(part, equal, bounds).key_range()
-    )
+        content = comparable(value)
+        return KeyRange(
+            equals(part.attribute.name, value), is_equal=True, interval=Interval(content, content)
+        )
+    if part.attribute.kind == "N":
+        return _of_numbers(part, bounds)
+    return _TextRange(part, equal, bounds).key_range()
+
+
+def _widened(
+    part: KeyPart, equal: Mapping[str, Any], bounds: Sequence[Bound], *, zones: bool
+) -> Interval | None:
+    """The interval with all spellings of the times of a key; None where no time is given."""
+    if part.template is None or part.version is not None or part.attribute.kind != "S":
+        return None
+    before = ""
+    for piece in part.template.pieces:
+        before += piece.before
+        value = equal.get(piece.placeholder.field)
+        if _is_time(piece):
+            found = _spelled(bounds, zones=zones) if value is None else spellings_of(value, zones=zones)
+            return found.shifted(before) if found != EVERYTHING else None
+        if value is None:
+            return None
+        before += piece.write(value)
+    return None
+
+
+def _is_time(piece: Piece) -> bool:
+    scalar = piece.placeholder.scalar
+    return piece.placeholder.plain and scalar.python is datetime and scalar.name == "datetime"
+
+
+def _spelled(bounds: Sequence[Bound], *, zones: bool) -> Interval:
+    found = EVERYTHING
+    for bound in bounds:
+        low, high = bound.values[0], bound.values[-1]
+        if bound.operator == "begins_with":
+            prefix = low[:_MINUTES]
+            found = found.cut(">=", prefix)
+            found = found.cut("<", end) if (end := successor(prefix)) else found
+            continue
+        if bound.operator in (">", ">=", "between"):
+            found = found.cut(">=", spellings_from(low, zones=zones).low)
+        if bound.operator in ("<", "<=", "between"):
+            found = found.cut("<", spellings_to(high, zones=zones).high)
+    return found
 
 
 def _comparisons(piece: Piece, bounds: Sequence[Bound]) -> list[tuple[str, str]]:
-    """Every bound as a comparison with one text, in the order of the keys."""
+    """Each bound as comparisons with texts, in the order of the keys."""
     found: list[tuple[str, Any]] = []
     for bound in bounds:
         if bound.operator == "between":
@@ -96,18 +197,6 @@ def _written(piece: Piece, value: Any) -> str:
         raise KeyValueError(placeholder.field, value, str(problem)) from problem
 
 
-def _ranged(name: str, interval: Interval, content: Callable[[Any], AttributeValue]) -> Condition | None:
-    """The closest condition there is."""
-    low, high, operand = interval.low, interval.high, Attr((name,))
-    if low is not None and high is not None:
-        return Between(operand, content(low), content(high))
-    if low is not None:
-        return Compare(operand, ">=" if interval.has_low else ">", content(low))
-    if high is not None:
-        return Compare(operand, "<=" if interval.has_high else "<", content(high))
-    return None
-
-
 def _of_numbers(part: KeyPart, bounds: Sequence[Bound]) -> KeyRange:
     assert part.template is not None
     if prefix := next((bound for bound in bounds if bound.operator == "begins_with"), None):
@@ -117,26 +206,26 @@ def _of_numbers(part: KeyPart, bounds: Sequence[Bound]) -> KeyRange:
         interval = interval.cut(sign, Decimal(text))
     if interval.is_empty:
         return _NOTHING
-    condition = _ranged(part.attribute.name, interval, lambda number: {"N": number_text(number)})
+    condition = range_condition(part.attribute, interval)
     is_exact = not isinstance(condition, Between) or (interval.has_low and interval.has_high)
-    return KeyRange(condition, None if is_exact else lambda stored: Decimal(stored["N"]) in interval)
+    admits = None if is_exact else lambda stored: Decimal(stored["N"]) in interval
+    return KeyRange(condition, admits, interval=interval)
 
 
 def _no_beginning(part: KeyPart, prefix: Bound) -> KeyValueError:
     value = prefix.values[0]
-    return KeyValueError(prefix.field, value, f"is no beginning of a key {part.text!r}; ask with ge= and lt=")
+    return KeyValueError(
+        prefix.field, value, f"is no beginning of a key {part.text!r}; use .ge(...) and .lt(...)"
+    )
 
 
-_BYTEWISE: Final = "latin-1"  # one character for each byte, in the same order
-
-
-class _Asked:
-    """What is asked of a key that is a text, or of a binary one, taken for a text bytewise.
+class _TextRange:
+    """The range of a string key, or of a binary key read as a text of one character per byte.
 
     Attributes:
-        beginnings: what every key in question begins with, without a version's head: the level, and each prefix.
-        comparisons: what is asked of the bounded field's text.
-        texts: the texts it may have.
+        beginnings: the texts that every wanted key begins with, without the head of a version.
+        comparisons: the comparisons with the text of the bounded field.
+        texts: the interval of texts that the bounded field may have.
     """
 
     def __init__(self, part: KeyPart, equal: Mapping[str, Any], bounds: Sequence[Bound]) -> None:
@@ -163,20 +252,21 @@ class _Asked:
         self._following = re.compile(following)
 
     def key_range(self) -> KeyRange:
-        name, head = self._part.attribute.name, self._head
+        attribute, head = self._part.attribute, self._head
         keys = self._interval().shifted(head)
-        # No key is empty, and DynamoDB refuses to compare one with nothing.
+        # No key is empty, and DynamoDB refuses to compare a key with an empty text.
         if keys.is_empty or keys.high == "" or self.texts.is_empty:
             return _NOTHING
         if self.comparisons:
             keys = keys if keys.low else replace(keys, low=None)
-            return KeyRange(_ranged(name, keys, self._content), self.admits)
+            return KeyRange(range_condition(attribute, keys), self.admits, interval=keys)
         if beginning := head + max(self.beginnings, key=len):
-            return KeyRange(BeginsWith((name,), self._content(beginning)), self.admits)
+            condition = BeginsWith((attribute.name,), key_in(attribute.kind, beginning))
+            return KeyRange(condition, self.admits, interval=keys)
         return EVERY_KEY
 
     def admits(self, stored: AttributeValue) -> bool:
-        """Whether a stored key is what is asked."""
+        """Whether a stored key is wanted."""
         key: str | bytes | None = stored[self._part.attribute.kind]
         if self._version is not None and key is not None:
             key = self._version.inside(key)
@@ -185,7 +275,7 @@ class _Asked:
             return False
         return not self.comparisons or any(text in self.texts for text in self._texts_of(own))
 
-    # -- what is asked, as texts
+    # -- the wanted texts
 
     def _refuse_later(self, bounds: Sequence[Bound]) -> None:
         missing = self._piece.placeholder.field
@@ -210,14 +300,11 @@ class _Asked:
         return text if packing is None else packing.pack(text).decode(_BYTEWISE)
 
     def _check_lengths(self) -> None:
-        """No key is as long as what would be asked: DynamoDB refuses the request."""
+        """Refuse a text longer than any key, for which DynamoDB would refuse the request."""
         shortest = [*self.beginnings, *(self._level + text + self._after for _, text in self.comparisons)]
         for one in shortest:
             if key := self._head + one:
                 self._part.checked(key.encode(_BYTEWISE) if self._is_binary else key)
-
-    def _content(self, text: str) -> AttributeValue:
-        return {"B": text.encode(_BYTEWISE)} if self._is_binary else {"S": text}
 
     # -- the interval of keys
 
@@ -238,7 +325,7 @@ class _Asked:
         return literal.encode().decode(_BYTEWISE) if self._is_binary else literal
 
     def _interval(self) -> Interval:
-        """Keys that may be what is asked, without the head: no fewer than are, and as few as can be said."""
+        """The smallest interval that has all wanted keys, without the head."""
         found = EVERYTHING
         for beginning in self.beginnings:
             found = found.cut(">=", beginning)
@@ -263,18 +350,18 @@ class _Asked:
         high = self._level + text
         if not self._after:
             return sign, high
-        # A text that is a beginning of this one comes before it, but its key goes on with the literal.
+        # A prefix of this text comes before it, but is followed by the literal in its key.
         shorter = [text[:length] for length in range(len(text))] if self._grows else []
         if sign == "<=":
             shorter.append(text)
         ends = [successor(self._level + one + self._after) for one in shorter]
-        # Only the last character there is leaves no end, and then none is added to that of the level.
+        # Nothing follows the last code point, so there is no end besides that of the level.
         return ("<", max([high, *ends])) if all(ends) else (">=", self._level)
 
-    # -- a key taken apart
+    # -- parsing a key
 
     def _texts_of(self, own: str) -> Iterator[str]:
-        """The texts that the bounded field may have in a key: several only where raw text hides its own end."""
+        """The texts that the bounded field may have in a key; several only where the end of a raw text is ambiguous."""
         rest = own[len(self._level) :]
         if not self._piece.placeholder.raw or self._place == len(self._template.pieces) - 1:
             found = self._whole.fullmatch(rest)
@@ -284,7 +371,7 @@ class _Asked:
 
 
 def _patterns(template: KeyTemplate, place: int) -> tuple[str, str]:
-    """Regular expressions of a field's text in the key, and of all that follows it."""
+    """Regular expressions of a field's text in the key, and of everything after it."""
     if template.kind == "B":
         return ANY_TEXT, ""
     own, *later = template.pieces[place:]

@@ -1,4 +1,4 @@
-"""The order of items in an index: DynamoDB's own, attribute by attribute of the sort key."""
+"""The order of items in a table or index: by the attributes of the sort key, as DynamoDB sorts them."""
 
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
@@ -9,7 +9,7 @@ from dynaorm.item.value import Item
 
 
 def place(item: Item, keys: Sequence[KeyAttribute]) -> tuple[Any, ...]:
-    """Where an item stands by these attributes: strings by code point, numbers by value, binary by byte.
+    """The sort position of an item by these attributes: strings by code point, numbers by value, binary by byte.
 
     Code points sort as their UTF-8 bytes do (Amazon DynamoDB Developer Guide, "Query: sort order").
     """

@@ -1,7 +1,7 @@
-"""What a query asks, built up by its chain of methods: a value, and each method makes a new one.
+"""What a query looks for: an immutable value, of which every method of the chain makes a new one.
 
-Rule 1. Names are checked when they are given, values when it is clear which key they go into; nothing is sent before.
-Rule 2. Fields a query is called with are equal to a value, or to any of several: ``any_of``.
+Rule 1. Field names are checked when they are given. Values are checked when the key is chosen, before anything is sent.
+Rule 2. A keyword means that the field equals the value, or one of several: ``any_of``.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from dynaorm.errors import UnknownField, UsageError
 from dynaorm.item.condition import Condition
+from dynaorm.item.field import listed
 from dynaorm.query.key_range import Bound, Operator
 from dynaorm.query.source import Source, source_of
 from dynaorm.record import record, replace
@@ -20,9 +21,14 @@ _NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 
 @record
 class AnyOf:
-    """Several values a field may have."""
+    """Several values, one of which a field must have."""
 
     values: tuple[Any, ...]
+
+    @property
+    def distinct(self) -> tuple[Any, ...]:
+        """The values, each once."""
+        return tuple({(type(one), repr(one)): one for one in self.values}.values())
 
     def __repr__(self) -> str:
         return f"any_of({', '.join(map(repr, self.values))})"
@@ -31,27 +37,28 @@ class AnyOf:
 def any_of(*values: Any) -> Any:
     """One of several values of a key's field: ``query(Ticket.by_status, status=any_of("open", "working"))``.
 
-    Each is a request of its own, sent together with the others and merged in key order. Of nothing, nothing is found
-    and nothing is sent.
+    ``any_of("open", "working")`` and ``any_of(["open", "working"])`` are the same.
+    Each value is a request of its own. The requests are sent together and their results merged in key order. With no
+    values, nothing is sent and nothing is found.
     """
-    return AnyOf(values)
+    return AnyOf(listed(values))
 
 
 @record
 class QuerySpec:
-    """A query as asked for.
+    """A query as the user wrote it.
 
     Attributes:
-        sources: where to look; more than one for an item collection.
-        equal: fields and the value each has to have, or ``AnyOf``.
-        bounds: the conditions on the next field of the sort key.
-        filters: what has to hold of an item besides its keys, in field names.
-        descending: from the end of the sort key.
-        limit: how many entities to return at most.
-        consistent: read strongly consistent; None for as the session does.
-        expired: with items that have expired.
+        sources: the classes or indexes to read; several for an item collection.
+        equal: for each given field its value, or ``AnyOf``.
+        bounds: the conditions on one field of the sort key.
+        filters: the conditions on other fields, in field names.
+        descending: read the sort key backwards.
+        limit: the most entities to return; None for all.
+        consistent: read strongly consistent; None for the session's default.
+        expired: include expired items.
         keys_only: return keys instead of entities.
-        segments: read the whole table in so many parts at once; None for a query by key.
+        segments: the number of segments of a scan; None for a query.
     """
 
     sources: tuple[Source, ...]
@@ -67,24 +74,24 @@ class QuerySpec:
 
     @property
     def source(self) -> Source:
-        """The first of its sources, all of which are the same table or index."""
+        """The first source. All sources are in the same table or index."""
         return self.sources[0]
 
     def __str__(self) -> str:
         return ", ".join(map(str, self.sources))
 
     def where(self, fields: Mapping[str, Any]) -> "QuerySpec":
-        """With these fields equal to these values. Raises UnknownField, UsageError."""
+        """The query with these fields equal to these values. Raises UnknownField, UsageError."""
         if fields:
             self._refuse_scan("condition on its key")
         for name in fields:
             self._check_name(name)
             if name in self.equal or any(bound.field == name for bound in self.bounds):
-                raise _asked_twice(name)
+                raise _given_twice(name)
         return replace(self, equal=MappingProxyType({**self.equal, **fields}))
 
     def bounded(self, operator: Operator, fields: Mapping[str, Any]) -> "QuerySpec":
-        """With a condition on one field of the sort key. Raises UnknownField, UsageError."""
+        """The query with a condition on one field of the sort key. Raises UnknownField, UsageError."""
         if len(fields) != 1:
             raise UsageError(
                 problem=f"{operator} takes one field, and got {', '.join(fields) or 'none'}",
@@ -94,24 +101,26 @@ class QuerySpec:
         self._check_name(name)
         self._refuse_scan(operator)
         if name in self.equal:
-            raise _asked_twice(name)
+            raise _given_twice(name)
         if other := next((bound.field for bound in self.bounds if bound.field != name), None):
             raise UsageError(
                 problem=f"{other} and {name} are both bounded, and a sort key can be bounded in one field",
-                remedy=f"give {other}= a single value, or ask for {name} in .filter(F.{name} ...)",
+                remedy=f"give {other}= a single value, or use .filter(F.{name} ...)",
             )
         bound = Bound(name, operator, _values(operator, name, value))
         return replace(self, bounds=(*self.bounds, bound))
 
     def filtered(self, conditions: Iterable[Condition]) -> "QuerySpec":
-        """With conditions on fields outside the key; they are judged after reading, and save no capacity."""
+        """The query with filters. DynamoDB applies them after reading, so they save no capacity."""
         return replace(self, filters=(*self.filters, *conditions))
 
     def backwards(self) -> "QuerySpec":
+        """The query in descending order. Raises UsageError for a scan."""
         self._refuse_scan("descending()")
         return replace(self, descending=True)
 
     def limited(self, limit: int) -> "QuerySpec":
+        """The query with at most ``limit`` entities. Raises UsageError."""
         if type(limit) is not int or limit < 0:
             raise UsageError(
                 problem=f"limit({limit!r}) is no number of entities", remedy="give 0 or more, or leave it out"
@@ -119,13 +128,15 @@ class QuerySpec:
         return replace(self, limit=limit if self.limit is None else min(limit, self.limit))
 
     def with_expired(self) -> "QuerySpec":
+        """The query with expired items included."""
         return replace(self, expired=True)
 
     def read_consistently(self) -> "QuerySpec":
+        """The query with strongly consistent reads. Raises UsageError for a global index, which has none."""
         if self.source.is_global:
             raise UsageError(
-                problem=f"{self} asks a global index, which DynamoDB reads eventually consistent alone",
-                remedy="leave .consistent() out; to be sure of one entity, session.refresh it",
+                problem=f"{self} reads a global index, which DynamoDB only reads eventually consistent",
+                remedy="leave .consistent() out; to read one entity consistently, call session.refresh(entity)",
             )
         return replace(self, consistent=True)
 
@@ -133,7 +144,7 @@ class QuerySpec:
         if self.segments is not None:
             raise UsageError(
                 problem=f"a scan reads every item in no order, so it has no {what}",
-                remedy="ask by key with session.query(...), or narrow the scan with .filter(...)",
+                remedy="read by key with session.query(...), or narrow the scan with .filter(...)",
             )
 
     def _check_name(self, name: str) -> None:
@@ -154,8 +165,8 @@ def collected(named: Sequence[Any], fields: Mapping[str, Any]) -> QuerySpec:
         raise UsageError(
             problem="collection() names no class", remedy="write collection(Device, Reading, ...)"
         )
-    places = {(id(one.table), one.index.name if one.index is not None else None) for one in sources}
-    if len(places) > 1:
+    locations = {(id(one.table), one.index.name if one.index is not None else None) for one in sources}
+    if len(locations) > 1:
         raise UsageError(
             problem=f"{', '.join(map(str, sources))} are not all in one table or index",
             remedy="collect classes of one table, or indexes that are one GlobalIndex; query the others by themselves",
@@ -171,10 +182,8 @@ def scanned(named: Any, segments: int) -> QuerySpec:
     return QuerySpec((source_of(named),), segments=segments)
 
 
-def _asked_twice(name: str) -> UsageError:
-    return UsageError(
-        problem=f"{name} is asked for twice", remedy=f"give {name}= one value, or one condition"
-    )
+def _given_twice(name: str) -> UsageError:
+    return UsageError(problem=f"{name} is given twice", remedy=f"give {name}= one value, or one condition")
 
 
 def _values(operator: Operator, name: str, value: Any) -> tuple[Any, ...]:

@@ -1,4 +1,4 @@
-"""What a query gives: a list, or a page with a cursor; both say what they cost."""
+"""The results of a query: a list, or a page with a cursor. Both report the requests and capacity they used."""
 
 from collections.abc import Iterable, Iterator
 from typing import Generic, TypeVar
@@ -12,8 +12,8 @@ class Results(list[E]):
     """The entities a query found, in key order.
 
     Attributes:
-        requests: how many requests were answered.
-        read_units: the read capacity units they consumed, as DynamoDB reports them.
+        requests: the number of requests that were answered.
+        read_units: the read capacity units that DynamoDB reported.
     """
 
     def __init__(self, entities: Iterable[E], requests: int, read_units: float) -> None:
@@ -27,11 +27,11 @@ class Page(Generic[E]):
     """One page of a query.
 
     Attributes:
-        entities: what was found, in key order.
-        cursor: where the next page begins, URL-safe; None where nothing is left. It works for an equal query only,
-            in any process.
-        requests: how many requests were answered.
-        read_units: the read capacity units they consumed, as DynamoDB reports them.
+        entities: the entities of the page, in key order.
+        cursor: continues with the next page; URL-safe, and None after the last page. It works in any process, but
+            only for an equal query.
+        requests: the number of requests that were answered.
+        read_units: the read capacity units that DynamoDB reported.
     """
 
     entities: list[E]

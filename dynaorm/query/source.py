@@ -1,4 +1,4 @@
-"""Where a query looks: one class, under its primary key or in an index of its table."""
+"""What a query reads: a class by its primary key, or by the key of one of its indexes."""
 
 from typing import Any
 
@@ -12,11 +12,11 @@ from dynaorm.record import record
 
 @record
 class Source:
-    """A class, and the key it is looked for by.
+    """A class and the key it is read by.
 
     Attributes:
         mapping: the class.
-        index: its place in the index that is asked; None for the table itself.
+        index: the index that is read; None for the table itself.
     """
 
     mapping: EntityMapping
@@ -42,18 +42,18 @@ class Source:
 
     @property
     def keys(self) -> tuple[KeyAttribute, ...]:
-        """The key attributes of what is asked, the partition key's first."""
+        """The key attributes of the table or index, the partition key's first."""
         return tuple(part.attribute for part in (*self.partition, *self.sort))
 
     @property
     def is_whole(self) -> bool:
-        """Whether what is asked holds whole items; a projection gives only the keys to fetch them by."""
+        """Whether the table or index holds whole items. From any other projection, items are fetched by key."""
         declared = self.declared_index
         return declared is None or declared.projection == "ALL"
 
     @property
     def is_global(self) -> bool:
-        """Whether a global index is asked, which no read of is consistent."""
+        """Whether a global index is read, which has no consistent reads."""
         return isinstance(self.declared_index, GlobalIndex)
 
     def __str__(self) -> str:

@@ -6,7 +6,7 @@ from typing import Any, Generic, NoReturn, Self, TypeVar
 from dynaorm.errors import UsageError
 from dynaorm.flow.protocol.context import Context
 from dynaorm.item.condition import Condition
-from dynaorm.query.filter import resolved_filter
+from dynaorm.query.filter import filter_of
 from dynaorm.query.query_spec import QuerySpec
 
 E = TypeVar("E")
@@ -70,7 +70,7 @@ class Chain(Generic[E]):
                     remedy='write one with F, such as F.status == "open"',
                 )
         spec = self._spec.filtered(conditions)
-        resolved_filter(spec)
+        filter_of(spec)
         return self._with(spec)
 
     def consistent(self) -> Self:

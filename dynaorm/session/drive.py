@@ -4,8 +4,10 @@ from contextvars import copy_context
 from threading import Event
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from dynaorm.errors import DynaormError
 from dynaorm.flow.protocol.call import Call, Clock, Flow, Pause, Reply, Together, Transport
 from dynaorm.late import late
+from dynaorm.transport.answer import check_reply
 
 if TYPE_CHECKING:
     from concurrent import futures
@@ -31,12 +33,23 @@ def drive(flow: Flow[T], transport: Transport, clock: Clock) -> T:
             except BaseException as raised:  # noqa: BLE001 - Ctrl-C too: the flow must know that no answer came
                 step = flow.throw(raised)
             else:
-                step = flow.send(reply)
+                step = after(flow, reply)
     except StopIteration as stop:
         result: T = stop.value
         return result
     finally:
         flow.close()
+
+
+def after(flow: Flow[Any], reply: Any) -> Any:
+    """The step after a reply. Raises Unreachable if the flow could not read the reply because it is invalid."""
+    try:
+        return flow.send(reply)
+    except (StopIteration, DynaormError):
+        raise
+    except Exception:
+        check_reply(reply)
+        raise
 
 
 def _together(step: Together, transport: Transport, clock: Clock) -> list[Any]:

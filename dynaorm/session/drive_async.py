@@ -7,6 +7,7 @@ import asyncio
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from dynaorm.flow.protocol.call import AsyncTransport, Call, Clock, Flow, Pause, Together
+from dynaorm.session.drive import after
 
 T = TypeVar("T")
 
@@ -34,7 +35,7 @@ async def drive_async(flow: Flow[T], transport: AsyncTransport, clock: Clock) ->
             except BaseException as raised:  # noqa: BLE001 - a cancelled flow must know that no answer came
                 step = flow.throw(raised)
             else:
-                step = flow.send(reply)
+                step = after(flow, reply)
     except StopIteration as stop:
         result: T = stop.value
         return result

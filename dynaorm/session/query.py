@@ -70,16 +70,21 @@ class Query(Chain[E]):
         """Return the number of entities. Consumes the read capacity of all of them, but transfers no content."""
         return self._run(endings.count_of(self._spec, self._context))
 
-    def page(self, size: int, /, *, after: str | None = None) -> Page[E]:
+    def page(self, size: int, /, *, after: str | None = None, read_at_most: int | None = None) -> Page[E]:
         """Return the next ``size`` entities after a cursor, with the cursor for the following page.
+
+        ``read_at_most``: the most items that DynamoDB reads for the page. A page with a rare filter may then be short
+        or empty and still have a cursor. With several partitions, at least one item of each is read.
 
         Raises:
             InvalidCursor: the cursor is damaged or belongs to another query; nothing was sent.
         """
-        return self._run(endings.page_of(self._spec, self._context, size, after))
+        return self._run(
+            endings.page_of(self._spec, self._context, size, after=after, read_at_most=read_at_most)
+        )
 
     def keys(self) -> Query[Key[E]]:
-        """Return the same query for keys instead of entities. For an index, whole items are not fetched."""
+        """Return the same query for keys instead of entities. Whole items are fetched only if needed."""
         return Query(keys_alone(self._spec), self._context, self._run)
 
 

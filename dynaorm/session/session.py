@@ -33,8 +33,7 @@ if TYPE_CHECKING:
     from dynaorm.flow.bulk import read as bulk_read
     from dynaorm.flow.bulk import write as bulk_write
     from dynaorm.flow.integrity import repair, verify
-    from dynaorm.flow.integrity.finding import Finding
-    from dynaorm.flow.integrity.mend import Mended
+    from dynaorm.flow.integrity.finding import Finding, Mended
     from dynaorm.flow.integrity.verify import Verification
     from dynaorm.item.condition import Condition
     from dynaorm.item.update import Change
@@ -686,9 +685,9 @@ class Session:
     ) -> Iterator[Mended]:
         for step in work.steps(_reporting(work, progress)):
             diagnoses = self._run(step)
-            for some in repair.dealing(diagnoses, work, dry_run=dry_run):
+            for some in repair.repair_flows(diagnoses, work, dry_run=dry_run):
                 yield from self._write(verb, some)
-        yield from repair.unsettled(work)
+        yield from repair.unstable_totals(work)
 
 
 def _waiting(seconds: float) -> Flow[None]:

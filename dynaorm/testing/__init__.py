@@ -1,16 +1,21 @@
-"""For the tests of those who use dynaorm: engines, faults, a check of what is stored, snapshots, a clock to decide.
+"""Tools for the tests of projects that use dynaorm: engines, faults, consistency checks, plan snapshots, a clock.
 
-Nothing here is imported by the rest of the library. No DynamoDB is written anew: engines are other people's.
-As at the root, a name is imported when it is first asked for: who injects a fault does not wait for moto.
+Nothing in the library imports this package. It contains no DynamoDB of its own; moto and ministack are used.
+A name is imported when it is first used, so a test that only injects a fault does not load moto.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from dynaorm.testing.census import Broken, Inconsistency
     from dynaorm.testing.clock import FakeClock
-    from dynaorm.testing.consistency import assert_consistent, assert_consistent_async, inconsistencies
+    from dynaorm.testing.consistency import (
+        Broken,
+        Inconsistency,
+        assert_consistent,
+        assert_consistent_async,
+        inconsistencies,
+    )
     from dynaorm.testing.faults import (
         Fault,
         FaultyTransport,
@@ -65,9 +70,14 @@ _FAULTS: Final = (
     "throttle",
 )
 _HOMES: Final = {
-    "census": ("Broken", "Inconsistency"),
     "clock": ("FakeClock",),
-    "consistency": ("assert_consistent", "assert_consistent_async", "inconsistencies"),
+    "consistency": (
+        "Broken",
+        "Inconsistency",
+        "assert_consistent",
+        "assert_consistent_async",
+        "inconsistencies",
+    ),
     "faults": _FAULTS,
     "ministack": ("Ministack",),
     "scripted": ("ScriptedTransport",),

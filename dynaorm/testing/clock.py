@@ -1,22 +1,21 @@
-"""A clock that a test decides: pauses take no time, and are remembered."""
+"""A clock for tests: pauses take no time, and are recorded."""
 
 import itertools
 import threading
 import uuid
 
 NEW_YEAR_2024 = 1_704_067_200.0
-"""2024-01-01T00:00:00Z in seconds since the Unix epoch: where a ``FakeClock`` starts by itself."""
+"""2024-01-01T00:00:00Z in seconds since the Unix epoch: the default start of a ``FakeClock``."""
 
 
 class FakeClock:
-    """Time that passes only by ``advance`` and by the pauses a flow asks for (the ``Clock`` protocol).
+    """A ``Clock`` whose time passes only by ``advance`` and by the pauses of a flow.
 
     Args:
         start: the first ``now()``, in seconds since the Unix epoch.
-        jitter: what ``jitter()`` answers always, in [0, 1); 0.5 makes every pause half of its longest.
-        ids: a prefix that makes identifiers ``<prefix>1``, ``<prefix>2``…; without it they are random. Clocks
-            of sessions that write the same items need different prefixes, or their revisions cannot be told
-            apart.
+        jitter: the constant result of ``jitter()``, in [0, 1); 0.5 makes every pause half of its maximum.
+        ids: a prefix for the identifiers ``<prefix>1``, ``<prefix>2``…; by default they are random. Sessions that
+            write the same items need clocks with different prefixes, or their revisions would be equal.
 
     Example:
         >>> clock = FakeClock(ids="id-")
@@ -40,28 +39,28 @@ class FakeClock:
         return f"FakeClock({self.start!r}, elapsed={self._elapsed!r})"
 
     def now(self) -> float:
-        """Seconds since the Unix epoch: ``start`` and what has passed."""
+        """Seconds since the Unix epoch."""
         return self.start + self._elapsed
 
     def monotonic(self) -> float:
-        """Seconds passed since this clock was made."""
+        """Seconds since this clock was created."""
         return self._elapsed
 
     def jitter(self) -> float:
-        """The number given."""
+        """The constant given as ``jitter``."""
         return self._jitter
 
     def new_id(self) -> str:
-        """The next identifier: counted with ``ids``, else 32 random hexadecimal digits."""
+        """The next identifier: numbered with ``ids``, otherwise 32 random hexadecimal digits."""
         return uuid.uuid4().hex if self._prefix is None else f"{self._prefix}{next(self._numbers)}"
 
     def pause(self, seconds: float) -> None:
-        """Let the seconds pass at once, and remember them in ``pauses``."""
+        """Advance the clock without waiting, and record the pause in ``pauses``."""
         self.advance(seconds)
         self.pauses.append(seconds)
 
     def advance(self, seconds: float) -> None:
-        """Let seconds pass that nobody paused for."""
+        """Advance the clock."""
         if seconds < 0:
             raise ValueError(f"time does not go back by {-seconds} s: make a new FakeClock for that")
         with self._moving:

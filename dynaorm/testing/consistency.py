@@ -1,62 +1,52 @@
-"""Whether the raw items of tables agree with each other: every rule that a save keeps, checked from what is stored.
+"""Assert that the raw items of tables agree with each other: the judgement of ``verify``, for tests.
 
-Rule 1. The check itself is pure: items go in, everything that is wrong comes out.
-Rule 2. What has expired is absent to everybody, so it owes nothing; DynamoDB deletes it when it likes.
+What has expired is absent: it needs no guard, and DynamoDB deletes it at some later time.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
 
 from dynaorm.entity.table import Table
 from dynaorm.errors import TableNotFound
+from dynaorm.flow.integrity.finding import Finding, FindingKind
+from dynaorm.flow.integrity.judge_items import judge_items
 from dynaorm.flow.protocol.call import Call, Flow
 from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.read import repeat
 from dynaorm.item.value import Item
 from dynaorm.session._async.session import AsyncSession
 from dynaorm.session.session import Session
-from dynaorm.testing.census import Broken, Census, Inconsistency
-from dynaorm.testing.census_guards import broken_guards, broken_index_keys
-from dynaorm.testing.census_totals import broken_totals
-from dynaorm.testing.census_versions import broken_versions
 from dynaorm.testing.tables import Source, related, tables_of
 
-CHECKS: Final = (broken_index_keys, broken_guards, broken_versions, broken_totals)
+Inconsistency = Finding
+Broken = FindingKind
 
 
 def inconsistencies(items: Mapping[Table, Iterable[Item]], now: float) -> list[Inconsistency]:
-    """Everything that is wrong with these items, which are all of their tables.
+    """Everything that is wrong with these items, which are all the items of their tables.
 
-    Tables that have to agree (of guards, of totals, of what is counted) have to be given together.
+    The findings are those of ``verify``. Give tables that depend on each other together: of guards, of totals, of the
+    entities that are counted in them.
 
     Args:
         items: every raw item of each table.
         now: seconds since the Unix epoch; what has expired by then is absent.
     """
-    census = Census(items, now)
-    strangers = (
-        one.breaks(Broken.UNKNOWN_ITEM, f"it has {', '.join(sorted(one.item))}") for one in census.unknown
-    )
-    return [
-        *strangers,
-        *census.unreadable.values(),
-        *(one for check in CHECKS for one in check(census)),
-    ]
+    return judge_items(items, now)
 
 
 def assert_consistent(session: Session, *tables: Source) -> None:
-    """Read whole tables, and raise where what is stored breaks a rule that every save keeps.
+    """Read whole tables, and raise if a stored item breaks a rule that every save keeps.
 
-    One live owner for each guard, and one guard for each live value; the latest copy equals the newest version, and
-    versions are dense; index keys are as their templates render them; totals add up; every item is of a class.
+    Each guard has one live owner, and each live unique value its guard; the latest copy equals the newest version, and
+    versions have no gaps; index keys are those that their templates render; totals add up; every item is of a class.
 
     Args:
-        session: where to read.
-        tables: tables, entity classes, or modules of them, by name, too. Tables that have to agree with them are read
-            with them, if they exist.
+        session: the session to read with.
+        tables: tables, entity classes, modules of these, or the names of any of them. Tables that depend on them are
+            read, too, if they exist.
 
     Raises:
-        AssertionError: with every inconsistency.
+        AssertionError: with every finding.
         TableNotFound: one of the tables does not exist.
 
     Example:
@@ -68,25 +58,25 @@ def assert_consistent(session: Session, *tables: Source) -> None:
         ...     session.create_table(Song.__dynaorm_mapping__.table)
         ...     assert_consistent(session, Song)
     """
-    _raise(session._run(_found(session._context, tables_of(*tables))))
+    _raise(session._run(_findings(session._context, tables_of(*tables))))
 
 
 async def assert_consistent_async(session: AsyncSession, *tables: Source) -> None:
-    """The same for an asynchronous session."""
-    _raise(await session._run(_found(session._context, tables_of(*tables))))
+    """``assert_consistent`` for an asynchronous session."""
+    _raise(await session._run(_findings(session._context, tables_of(*tables))))
 
 
-def _raise(found: Sequence[Inconsistency]) -> None:
+def _raise(found: Sequence[Finding]) -> None:
     if found:
         lines = "\n  - ".join(map(str, found))
         raise AssertionError(
             f"{len(found)} inconsistencies in what is stored:\n  - {lines}\n"
-            "Items written by hand have to keep these rules, too; a test that breaks them on purpose is marked "
+            "Items written by hand must keep these rules, too; mark a test that breaks them on purpose "
             "@pytest.mark.dynaorm_unchecked"
         )
 
 
-def _found(context: Context, tables: Sequence[Table]) -> Flow[list[Inconsistency]]:
+def _findings(context: Context, tables: Sequence[Table]) -> Flow[list[Finding]]:
     items: dict[Table, list[Item]] = {}
     for table in related(tables):
         try:
@@ -95,7 +85,7 @@ def _found(context: Context, tables: Sequence[Table]) -> Flow[list[Inconsistency
             if table in tables:
                 raise
             items[table] = []
-    return inconsistencies(items, context.clock.now())
+    return judge_items(items, context.clock.now())
 
 
 def _items(name: str, context: Context) -> Flow[list[Item]]:

@@ -1,8 +1,8 @@
-"""Failures on purpose, at the point where a call is sent: what no emulator does by itself.
+"""Inject failures at the point where a call is sent, which no emulator does by itself.
 
-Every fault strikes the calls it counts from number ``at`` on, ``times`` times, counting from 1. It counts all
-calls, or those of one ``operation``; a conflict counts only calls that can meet one (DynamoDB never refuses
-GetItem, Query or Scan with it), and ``in_progress`` only TransactWriteItems.
+A fault strikes ``times`` calls from call number ``at`` on, counted from 1. It counts all calls, or those of one
+``operation``; a conflict counts only operations that can meet one (DynamoDB never refuses GetItem, Query or Scan with
+it), and ``in_progress`` only TransactWriteItems.
 """
 
 import os
@@ -14,19 +14,19 @@ from dynaorm.flow.protocol.call import Call, NoAnswer, Reason, Refusal, Reply, T
 from dynaorm.record import record
 
 Strike: TypeAlias = Callable[[Call, Transport], Reply]
-"""What a fault does instead of passing the call on; it is given the transport behind."""
+"""Handles a call in place of the transport behind, which is the second argument."""
 
 TRANSACTIONS = frozenset({"TransactWriteItems", "TransactGetItems"})
 CAN_CONFLICT = TRANSACTIONS | {"PutItem", "UpdateItem", "DeleteItem"}
 EXIT_STATUS = 70
-"""The status ``crash_before`` and ``crash_after`` exit with, to be told from other deaths."""
+"""The exit status of ``crash_before`` and ``crash_after``."""
 
 
 @record
 class Fault:
-    """One failure: its name, which calls it strikes, and what it does then.
+    """One failure: its name, the calls that it strikes, and what it does to them.
 
-    ``operations`` None means that it counts every call. ``at`` counts from 1.
+    With ``operations=None`` it counts every call. ``at`` counts from 1.
     """
 
     name: str
@@ -45,16 +45,16 @@ class Fault:
         return f"{self.name}(at={self.at}, times={self.times})"
 
     def counts(self, call: Call) -> bool:
-        """Whether this fault counts the call at all."""
+        """Whether this fault counts the call."""
         return self.operations is None or call.operation in self.operations
 
     def strikes(self, number: int) -> bool:
-        """Whether it strikes the call of this number, among those it counts."""
+        """Whether it strikes the call with this number among those that it counts."""
         return self.at <= number < self.at + self.times
 
 
 def lost_answer(at: int = 1, times: int = 1, *, operation: str | None = None) -> Fault:
-    """The call is made, and its answer, whatever it was, never arrives: the lost response after a commit."""
+    """The call is made, and its response is lost, as after a commit whose answer never arrives."""
 
     def strike(call: Call, inner: Transport) -> Reply:
         try:
@@ -67,7 +67,7 @@ def lost_answer(at: int = 1, times: int = 1, *, operation: str | None = None) ->
 
 
 def lost_request(at: int = 1, times: int = 1, *, operation: str | None = None, sent: bool = True) -> Fault:
-    """The request never arrives. The caller knows that only if ``sent`` is False (connection refused)."""
+    """The request never arrives. With ``sent=False`` the caller knows that (connection refused)."""
 
     def strike(call: Call, inner: Transport) -> Reply:
         raise NoAnswer("the request was lost", sent=sent)
@@ -76,7 +76,7 @@ def lost_request(at: int = 1, times: int = 1, *, operation: str | None = None, s
 
 
 def conflict(at: int = 1, times: int = 1, *, operation: str | None = None, action: int = 0) -> Fault:
-    """Another transaction is under way on the item of the action with this index, counted from 0.
+    """Another transaction is in progress on the item of the action with this index, counted from 0.
 
     A transaction is cancelled with the reason TransactionConflict; a plain write gets a
     TransactionConflictException.
@@ -110,7 +110,7 @@ def throttle(at: int = 1, times: int = 1, *, operation: str | None = None, actio
 
 
 def in_progress(at: int = 1, times: int = 1) -> Fault:
-    """A transaction with the same token is still being worked on: TransactionInProgressException."""
+    """A transaction with the same token is still in progress: TransactionInProgressException."""
 
     def strike(call: Call, inner: Transport) -> Reply:
         raise Refusal(
@@ -122,7 +122,7 @@ def in_progress(at: int = 1, times: int = 1) -> Fault:
 
 
 def crash_before(at: int = 1, *, operation: str | None = None) -> Fault:
-    """The process ends at once, with nothing sent; no cleanup runs. For a test's child process."""
+    """The process ends before the call is sent, without cleanup. Use it in a child process."""
 
     def strike(call: Call, inner: Transport) -> Reply:
         os._exit(EXIT_STATUS)
@@ -131,7 +131,7 @@ def crash_before(at: int = 1, *, operation: str | None = None) -> Fault:
 
 
 def crash_after(at: int = 1, *, operation: str | None = None) -> Fault:
-    """The process ends at once after the call was made, its answer unseen. For a test's child process."""
+    """The process ends after the call was made, without cleanup. Use it in a child process."""
 
     def strike(call: Call, inner: Transport) -> Reply:
         try:
@@ -143,10 +143,10 @@ def crash_after(at: int = 1, *, operation: str | None = None) -> Fault:
 
 
 class FaultyTransport:
-    """Passes calls on to another transport, except where a fault strikes (the ``Transport`` protocol).
+    """A ``Transport`` that passes calls on to another one, unless a fault strikes.
 
-    Each fault counts on its own, also calls that another one struck; where several would strike, the first
-    given does. ``calls`` holds every call made since the last ``inject``. It may be shared by threads.
+    Each fault counts by itself, including calls that another fault struck; if several would strike, the first one
+    does. ``calls`` holds every call since the last ``inject``. Threads may share it.
 
     Example:
         >>> from dynaorm.testing.scripted import ScriptedTransport
@@ -164,24 +164,24 @@ class FaultyTransport:
         self._counting = threading.Lock()
 
     def inject(self, *faults: Fault) -> None:
-        """Let these faults strike from now on, in place of those before: the next call is number 1."""
+        """Replace the faults. The next call is number 1."""
         with self._counting:
             self.calls.clear()
             self._faults, self._counts = faults, [0] * len(faults)
 
     @property
     def pending(self) -> tuple[Fault, ...]:
-        """The faults that have not struck yet, because too few calls were made."""
+        """The faults that have not struck yet."""
         with self._counting:
             counted = zip(self._faults, self._counts, strict=True)
             return tuple(fault for fault, count in counted if count < fault.at)
 
     def call(self, call: Call, /) -> Reply:
-        """Make the call, or fail as the first fault that strikes says.
+        """Make the call, unless a fault strikes.
 
         Raises:
-            Refusal: DynamoDB, or a fault, said no.
-            NoAnswer: the transport, or a fault, had no answer.
+            Refusal: DynamoDB or a fault refused the call.
+            NoAnswer: the call or its response was lost.
         """
         fault = self._fault_of(call)
         return self._inner.call(call) if fault is None else fault.strike(call, self._inner)
@@ -190,10 +190,10 @@ class FaultyTransport:
         striking: Fault | None = None
         with self._counting:
             self.calls.append(call)
-            for place, fault in enumerate(self._faults):
+            for index, fault in enumerate(self._faults):
                 if fault.counts(call):
-                    self._counts[place] += 1
-                    if striking is None and fault.strikes(self._counts[place]):
+                    self._counts[index] += 1
+                    if striking is None and fault.strikes(self._counts[index]):
                         striking = fault
         return striking
 
@@ -203,14 +203,14 @@ def _only(operation: str | None) -> frozenset[str] | None:
 
 
 def _cancelled(call: Call, action: int, reason: Reason) -> Refusal:
-    """A cancelled transaction in which this one action is to blame."""
+    """A transaction that was cancelled because of this action."""
     actions = len(call.request["TransactItems"])
     if not 0 <= action < actions:
         raise AssertionError(
-            f"the transaction has {actions} actions, and the fault is to blame number {action} (from 0): "
-            "give an action= that is among them"
+            f"the transaction has {actions} actions, and the fault names action {action} (counted from 0): "
+            "give the index of one of them as action="
         )
-    reasons = tuple(reason if place == action else None for place in range(actions))
+    reasons = tuple(reason if index == action else None for index in range(actions))
     codes = ", ".join("None" if each is None else each.code for each in reasons)
     return Refusal(
         "TransactionCanceledException",

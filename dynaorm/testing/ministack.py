@@ -1,7 +1,7 @@
-"""A ministack server of one's own: a second DynamoDB engine, in another process, for tests.
+"""Start a ministack server for tests: a second DynamoDB engine, in another process.
 
-ministack (on PyPI, MIT) has real transactions over HTTP. It pins botocore, so it lives in a virtual
-environment of its own, and only its executable is needed here.
+ministack has real transactions over HTTP. It pins botocore, so it is installed in a separate virtual environment, and
+only its executable is needed here.
 """
 
 import os
@@ -20,18 +20,18 @@ from dynaorm.errors import UsageError
 
 EXECUTABLE_VARIABLE = "DYNAORM_MINISTACK"
 ATTEMPTS = 3
-"""How often a port is tried: between finding a free one and listening, somebody else may take it."""
+"""How many ports are tried: another process may take a free port before the server listens on it."""
 
 
-def find_ministack(places: Iterable[Path] = ()) -> Path:
-    """The ministack executable: ``DYNAORM_MINISTACK``, the first of ``places`` that exists, or on PATH.
+def find_ministack(paths: Iterable[Path] = ()) -> Path:
+    """The ministack executable: ``DYNAORM_MINISTACK``, the first of ``paths`` that exists, or on PATH.
 
     Raises:
-        UsageError: there is none; the message says how to get it.
+        UsageError: there is none; the message explains how to install it.
     """
     named = os.environ.get(EXECUTABLE_VARIABLE)
     on_path = shutil.which("ministack")
-    candidates = [Path(named)] if named else [*places, *([Path(on_path)] if on_path else [])]
+    candidates = [Path(named)] if named else [*paths, *([Path(on_path)] if on_path else [])]
     for candidate in candidates:
         if candidate.is_file():
             return candidate
@@ -70,7 +70,7 @@ class Ministack:
         """The server's URL. Only inside the block.
 
         Raises:
-            UsageError: the server does not run.
+            UsageError: the server is not running.
         """
         if self.port is None:
             raise UsageError(
@@ -101,7 +101,7 @@ class Ministack:
         self._stop()
 
     def reset(self) -> None:
-        """Empty the server: no table is left."""
+        """Delete every table of the server."""
         request = urllib.request.Request(f"{self.endpoint}/_ministack/reset", method="POST")
         with urllib.request.urlopen(request, timeout=self.patience):
             pass
@@ -125,7 +125,7 @@ class Ministack:
         )
 
     def _answers(self) -> bool:
-        """Ask until it answers; False when it ended instead, or patience is over."""
+        """Ask until it answers; False if it ended, or did not answer in time."""
         assert self._process is not None
         pause = 0.05
         for _ in range(max(1, round(self.patience / pause))):
@@ -133,7 +133,7 @@ class Ministack:
                 with urllib.request.urlopen(f"{self.endpoint}/_ministack/health", timeout=self.patience):
                     return True
             except (urllib.error.URLError, ConnectionError):
-                # Waiting for its end is how we wait: a server that cannot start is noticed at once.
+                # Wait on the process, so that a server that cannot start is noticed at once.
                 try:
                     self._process.wait(pause)
                 except subprocess.TimeoutExpired:
@@ -142,7 +142,7 @@ class Ministack:
         return False
 
     def _stop(self) -> str:
-        """End the process, and give what it printed."""
+        """End the process, and return its output."""
         process, output = self._process, self._output
         self._process = self._output = self.port = None
         if process is None or output is None:

@@ -1,14 +1,13 @@
 """moto with the parts of DynamoDB that transactions depend on: one request at a time, tokens, and limits.
 
 moto 5.2.5 applies a transaction action by action and puts copies of the tables back when one fails, without a
-lock: under threads, acknowledged writes vanish. It ignores ClientRequestToken, and most limits.
-``strict_moto`` mends that around moto's own request handler; what an item is, and what an expression means,
-stays moto's.
+lock: under threads, acknowledged writes are lost. It ignores ClientRequestToken, and most limits.
+``strict_moto`` adds these around moto's own request handler; items and expressions stay moto's.
 
-Still moto's, unlike DynamoDB: an Update is measured by moto's rule and refused as a whole, an Update may give
-an index key a wrong type, a sum of numbers is Python's (``3.0``, 28 digits), no LastEvaluatedKey comes when
-Limit ends exactly at the last item, ConsumedCapacity is fiction. And no emulator answers TransactionConflict
-or throttles: see ``dynaorm.testing.faults``.
+Remaining differences from DynamoDB: moto measures an Update by its own rule and refuses it as a whole; an Update may
+give an index key a wrong type; numbers are added as Python does (``3.0``, 28 digits); there is no LastEvaluatedKey if
+Limit ends exactly at the last item; ConsumedCapacity is not meaningful. No emulator answers TransactionConflict or
+throttles: use ``dynaorm.testing.faults``.
 """
 
 import json
@@ -33,7 +32,7 @@ from dynaorm.testing.request_rules import Unacceptable, UnacceptableAction
 from dynaorm.transport.clock import SystemClock
 
 Answer: TypeAlias = tuple[int, Mapping[str, str], str | bytes]
-"""How moto answers a request: HTTP status, headers, body."""
+"""A response of moto: HTTP status, headers, body."""
 
 TOKEN_WINDOW = 600.0
 """Seconds for which a token is remembered after its request completed (TransactWriteItems API reference)."""
@@ -41,16 +40,15 @@ TOKEN_WINDOW = 600.0
 
 @contextmanager
 def strict_moto(*, clock: Clock | None = None) -> Iterator[None]:
-    """Answer every request of this process for DynamoDB by moto, in memory, as strictly as DynamoDB would.
+    """Answer every DynamoDB request of this process with moto, in memory, as strictly as DynamoDB would.
 
-    Inside, ``Session(region=...)`` needs no endpoint and no credentials. Requests are answered one at a time,
-    also those of several threads, so that a transaction is one. A ClientRequestToken is remembered for ten
-    minutes of the clock once its request succeeded: the same bytes again change nothing and succeed, other
-    bytes are an IdempotentParameterMismatchException (as in DynamoDB Local, another order of a map's keys
-    counts as other).
+    Inside the block, ``Session(region=...)`` needs no endpoint and no credentials. Requests of several threads are
+    answered one at a time, so that transactions are atomic. A ClientRequestToken is remembered for ten minutes after
+    its request succeeded: the same bytes again succeed and change nothing, other bytes are an
+    IdempotentParameterMismatchException (as in DynamoDB Local, maps with another order of keys are other bytes).
 
     Args:
-        clock: what tells when ten minutes are over; the system's unless given.
+        clock: the clock that measures the ten minutes; the system's by default.
 
     Example:
         >>> from dynaorm.flow.protocol.call import Call
@@ -66,7 +64,7 @@ def strict_moto(*, clock: Clock | None = None) -> Iterator[None]:
         return engine.answer(handler)
 
     def set_sized(attributes: LimitedSizeDict, name: str, value: Any) -> None:
-        # moto refuses items from 405,000 bytes on, by a rougher count; asked first, because it is faster.
+        # moto refuses items from 405,000 bytes on, by a rougher count. It is asked first, because it is faster.
         try:
             original_set(attributes, name, value)
         except ItemSizeTooLarge:
@@ -74,7 +72,7 @@ def strict_moto(*, clock: Clock | None = None) -> Iterator[None]:
                 raise
             dict.__setitem__(attributes, name, value)
 
-    # Through setattr, because no type checker allows to replace a method, and moto has no hook for it.
+    # moto has no hook for this, and type checkers do not allow to assign a method, hence setattr.
     setattr(DynamoHandler, "call_action", call_action)  # noqa: B010 - mypy refuses to assign a method
     setattr(LimitedSizeDict, "__setitem__", set_sized)  # noqa: B010 - mypy refuses to assign a method
     try:
@@ -95,7 +93,7 @@ class _Completed:
 
 
 class _Engine:
-    """moto's handler behind a lock, a memory of tokens, and the checks of ``request_rules``."""
+    """moto's handler with a lock, remembered tokens, and the checks of ``request_rules``."""
 
     def __init__(self, moto: Callable[[DynamoHandler], Any], clock: Clock) -> None:
         self._moto = moto
@@ -141,10 +139,10 @@ class _Engine:
 def _check_transaction(request: Mapping[str, Any], table_of: Callable[[str], Table]) -> None:
     request_rules.check_transaction(request)
     request_rules.check_values_used(request)
-    for place, action in enumerate(request_rules.actions_of(request)):
+    for index, action in enumerate(request_rules.actions_of(request)):
         problem = _wrong_type(table_of(action["TableName"]), action.get("Item") or action["Key"])
         if problem is not None:
-            raise UnacceptableAction(place, problem)
+            raise UnacceptableAction(index, problem)
 
 
 def _check(operation: str | None, handler: DynamoHandler) -> None:
@@ -173,7 +171,7 @@ def _key(table: Table, attributes: Item) -> object:
 
 
 def _wrong_type(table: Table, attributes: Item) -> str | None:
-    """What is wrong with the first attribute that has another type than its table or index declares."""
+    """The problem of the first key attribute whose type differs from the declared one, as DynamoDB words it."""
     for declared in table.attr:
         name, expected = declared["AttributeName"], declared["AttributeType"]
         value = attributes.get(name)
@@ -196,7 +194,7 @@ def _error(code: str, content: Mapping[str, Any]) -> Answer:
 
 def _cancelled(actions: int, problem: UnacceptableAction) -> Answer:
     reasons = [{"Code": "None"} for _ in range(actions)]
-    reasons[problem.place] = {"Code": "ValidationError", "Message": problem.message}
+    reasons[problem.index] = {"Code": "ValidationError", "Message": problem.message}
     codes = ", ".join(reason["Code"] for reason in reasons)
     message = f"Transaction cancelled, please refer cancellation reasons for specific reasons [{codes}]"
     return _error("TransactionCanceledException", {"Message": message, "CancellationReasons": reasons})

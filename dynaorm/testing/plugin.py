@@ -1,8 +1,7 @@
-"""pytest fixtures for projects that use dynaorm: sessions with the project's tables, on the engine that is named.
+"""pytest fixtures for projects that use dynaorm: sessions with the project's tables, on a chosen engine.
 
-pytest loads this module in every run of every project where dynaorm is installed, also in those that never
-ask for a fixture. Hence moto and the session are imported inside the fixtures: together they take most of a
-second.
+pytest loads this module in every project where dynaorm is installed, even if no fixture is used. So moto and the
+session, which take most of a second to import, are imported inside the fixtures.
 """
 
 import os
@@ -27,7 +26,7 @@ UNCHECKED = "dynaorm_unchecked"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """The options, in the command line and in the configuration file."""
+    """Add the options of the command line and of the configuration file."""
     engines = "moto (in this process), ministack (a server of this run), or the URL of a DynamoDB"
     group = parser.getgroup("dynaorm", "dynaorm: a DynamoDB for tests")
     group.addoption("--dynaorm-endpoint", metavar="ENGINE", help=engines)
@@ -35,14 +34,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addini(
         "dynaorm_tables", "modules, or module:name, whose tables dynaorm_session has", type="args", default=[]
     )
-    parser.addini("dynaorm_check", "look for inconsistent items after each test", type="bool", default=True)
+    parser.addini(
+        "dynaorm_check", "check that stored items are consistent after each test", type="bool", default=True
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """The markers, so that a strict project knows them."""
+    """Register the markers, for projects with strict markers."""
     for marker in (
-        "dynaorm_tables(*tables): more tables for dynaorm_session: tables, entity classes, modules, names of these",
-        f"{UNCHECKED}: the test leaves items behind that no session would: do not look for inconsistent ones",
+        "dynaorm_tables(*tables): more tables for dynaorm_session: tables, entity classes, modules, or their names",
+        f"{UNCHECKED}: do not check the items that the test leaves: it breaks the rules on purpose",
     ):
         config.addinivalue_line("markers", marker)
 
@@ -79,7 +80,7 @@ def dynaorm_endpoint(pytestconfig: pytest.Config) -> Iterator[str | None]:
 
 @pytest.fixture
 def dynaorm_moto() -> Iterator[None]:
-    """DynamoDB in this process's memory for the time of one test: ``dynaorm.testing.moto_engine``."""
+    """DynamoDB in the memory of this process for one test: ``dynaorm.testing.moto_engine``."""
     from dynaorm.testing.moto_engine import strict_moto
 
     with strict_moto():
@@ -88,7 +89,7 @@ def dynaorm_moto() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def dynaorm_transport(dynaorm_endpoint: str | None) -> "Iterator[Transport]":
-    """The way to the engine, for calls in DynamoDB's own words; one for all tests.
+    """The transport to the engine, for raw DynamoDB calls; one for all tests.
 
     ``DYNAORM_TRANSPORT=direct`` goes to a URL over ``DirectTransport``.
     """
@@ -98,20 +99,20 @@ def dynaorm_transport(dynaorm_endpoint: str | None) -> "Iterator[Transport]":
         with closing(PynamoTransport(region="us-east-1")) as transport:
             yield transport
     else:
-        from dynaorm.testing.road import transport_to
+        from dynaorm.testing.endpoint import transport_to
 
         with closing(transport_to(dynaorm_endpoint)) as transport:
             yield transport
 
 
-# -- what a test has in it ---------------------------------------------------------------------------------------------
+# -- the tables and sessions of a test --------------------------------------------------------------------------------
 
 
 @pytest.fixture
 def dynaorm_tables(pytestconfig: pytest.Config) -> "tuple[Table, ...]":
-    """The tables ``dynaorm_session`` has: those of ``dynaorm_tables`` in pytest's configuration.
+    """The tables of ``dynaorm_session``: those of ``dynaorm_tables`` in pytest's configuration.
 
-    Override it in your conftest.py to return others.
+    Override this fixture in your conftest.py to return others.
     """
     from dynaorm.testing.tables import tables_of
 
@@ -120,7 +121,7 @@ def dynaorm_tables(pytestconfig: pytest.Config) -> "tuple[Table, ...]":
 
 @pytest.fixture
 def dynaorm_clock() -> "Clock | None":
-    """The clock of the sessions; None is the system's. With a ``FakeClock`` in its place no pause takes time."""
+    """The clock of the sessions; None is the system's. Override it with a ``FakeClock``, and no pause takes time."""
     return None
 
 
@@ -131,10 +132,10 @@ def dynaorm_store(
     dynaorm_tables: "tuple[Table, ...]",
     dynaorm_clock: "Clock | None",
 ) -> "Iterator[Store]":
-    """An empty DynamoDB in which the tables exist, for as many sessions as a test needs.
+    """An empty DynamoDB with the tables, for any number of sessions.
 
-    At a URL the tables have names of this test's own, and are deleted after it. What the test leaves is looked
-    through with ``assert_consistent``, unless it is marked ``dynaorm_unchecked`` or ``dynaorm_check = false``.
+    At a URL the tables have unique names and are deleted after the test. Afterwards ``assert_consistent`` checks the
+    items, unless the test is marked ``dynaorm_unchecked`` or the configuration has ``dynaorm_check = false``.
     """
     from dynaorm.testing.store import Store
     from dynaorm.testing.tables import tables_of
@@ -168,15 +169,15 @@ def dynaorm_session(dynaorm_store: "Store") -> "Iterator[Session]":
 
 @pytest.fixture
 def dynaorm_async_session(dynaorm_store: "Store") -> "AsyncSession":
-    """An asynchronous session on the same; it works with whatever plugin runs asynchronous tests."""
+    """An asynchronous session on the same tables; it works with any plugin that runs asynchronous tests."""
     return dynaorm_store.async_session()
 
 
 @pytest.fixture
 def dynaorm_faults(dynaorm_store: "Store") -> "Iterator[FaultyTransport]":
-    """What every session of the test sends through: ``dynaorm_faults.inject(lost_answer(at=2))``.
+    """The transport of every session of the test: ``dynaorm_faults.inject(lost_answer(at=2))``.
 
-    A fault that never struck fails the test: what it was to show was not shown.
+    A fault that never struck fails the test, because the test did not show what it claims.
     """
     yield dynaorm_store.wire
     if left := dynaorm_store.wire.pending:
@@ -195,7 +196,7 @@ def _check(store: "Store") -> None:
 
 
 def _give_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Something to sign with, where there is nothing: an emulator takes anything, botocore insists."""
+    """Set credentials if there are none: an emulator accepts any, but botocore requires some."""
     if not {"AWS_ACCESS_KEY_ID", "AWS_PROFILE"} & set(os.environ):
         monkeypatch.setenv("AWS_ACCESS_KEY_ID", "testing")
         monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "testing")

@@ -1,6 +1,6 @@
-"""What DynamoDB refuses in a request and moto lets through, as functions of the request alone.
+"""Rules for requests that DynamoDB enforces and moto does not, as functions of the request alone.
 
-Each check raises ``Unacceptable`` with DynamoDB's sentence. The numbers are those of "Service, account, and
+Each check raises ``Unacceptable`` with DynamoDB's message. The numbers are those of "Service, account, and
 table quotas" and "Constraints" in the DynamoDB developer guide. Requests are in the low-level form, binary
 values as bytes.
 """
@@ -18,21 +18,21 @@ BATCH_WRITE_LIMIT = 25
 NESTING_LIMIT = 32
 
 ITEM_MAPS = frozenset({"Item", "Key", "ExpressionAttributeValues", "ExclusiveStartKey"})
-"""The parameters that are maps from a name to an attribute value, wherever in a request they stand."""
+"""The parameters that map names to attribute values, wherever they occur in a request."""
 
 VALUE_PLACEHOLDER = re.compile(r":[A-Za-z0-9_]+")
 
 
 class Unacceptable(Exception):
-    """The request is refused as a whole with a ValidationException, of which this is the message."""
+    """The request is refused with a ValidationException; this is its message."""
 
 
 class UnacceptableAction(Exception):
-    """A transaction is cancelled because of one of its actions, with the reason ValidationError."""
+    """A transaction is cancelled because of one action, with the reason ValidationError."""
 
-    def __init__(self, place: int, message: str) -> None:
-        super().__init__(place, message)
-        self.place = place
+    def __init__(self, index: int, message: str) -> None:
+        super().__init__(index, message)
+        self.index = index
         self.message = message
 
 
@@ -42,9 +42,9 @@ def actions_of(request: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def check_transaction(request: Mapping[str, Any]) -> None:
-    """Count actions, token and bytes of a TransactWriteItems request.
+    """Check the number of actions, the token and the size of a TransactWriteItems request.
 
-    The 4 MB are those of the request (50 Deletes of 100 KB items are accepted): items, keys and values.
+    The limit of 4 MB is for the items, keys and values in the request; 50 Deletes of 100 KB items are accepted.
     """
     actions = actions_of(request)
     if not 1 <= len(actions) <= ACTION_LIMIT:
@@ -63,7 +63,10 @@ def check_transaction(request: Mapping[str, Any]) -> None:
 
 
 def check_batch_write(request: Mapping[str, Any], key_of: Callable[[str, Item], object]) -> None:
-    """Count the requests of a BatchWriteItem, and look for two of one item; ``key_of`` a table and item."""
+    """Check the number of requests of a BatchWriteItem, and that no two are for one item.
+
+    ``key_of`` returns the key of an item in a table.
+    """
     requests = [
         (table, each.get("PutRequest", {}).get("Item") or each.get("DeleteRequest", {}).get("Key") or {})
         for table, requests in request["RequestItems"].items()
@@ -80,14 +83,14 @@ def check_batch_write(request: Mapping[str, Any], key_of: Callable[[str, Item], 
 
 
 def check_item_sizes(request: object) -> None:
-    """Measure every whole item a request would store."""
+    """Check the size of every item that a request would store."""
     for name, attributes in _item_maps(request):
         if name == "Item" and item_size(attributes) > ITEM_LIMIT:
             raise Unacceptable("Item size has exceeded the maximum allowed size")
 
 
 def check_values_used(request: Mapping[str, Any]) -> None:
-    """Look for value placeholders that no expression of the same action names."""
+    """Check that every value placeholder is used by an expression of the same action."""
     for action in actions_of(request) if "TransactItems" in request else [request]:
         expressions = " ".join(
             text for name, text in action.items() if name.endswith("Expression") and isinstance(text, str)
@@ -102,7 +105,7 @@ def check_values_used(request: Mapping[str, Any]) -> None:
 
 
 def canonical(request: Any) -> Any:
-    """The request, every value checked, with each number as DynamoDB stores it (``1.50`` as ``1.5``)."""
+    """The request with each number as DynamoDB stores it (``1.50`` as ``1.5``), after checking every value."""
     if isinstance(request, Mapping):
         return {
             name: _canonical_map(part, 0) if _is_item_map(name, part) else canonical(part)

@@ -1,4 +1,4 @@
-"""A transport that answers from a script and remembers what it heard."""
+"""A transport that answers from a script and records the calls."""
 
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -7,13 +7,13 @@ from typing import Any, TypeAlias
 from dynaorm.flow.protocol.call import Call, NoAnswer, Refusal, Reply
 
 Answer: TypeAlias = Mapping[str, Any] | Refusal | NoAnswer | Callable[[Call], Reply]
-"""A reply, a failure to raise, or a function of the call that gives or raises one."""
+"""A reply, a failure to raise, or a function of the call that returns or raises one."""
 
 
 class ScriptedTransport:
-    """Gives one answer per call, in order (the ``Transport`` protocol).
+    """A ``Transport`` that gives one answer per call, in order.
 
-    ``calls`` holds every call made, also those that were refused or went unanswered.
+    ``calls`` holds every call, including those that were refused or not answered.
 
     Example:
         >>> transport = ScriptedTransport({"Item": {"PK": {"S": "USER#1"}}}, NoAnswer("timeout"))
@@ -29,16 +29,15 @@ class ScriptedTransport:
 
     @property
     def remaining(self) -> int:
-        """How many answers nobody has asked for."""
+        """The number of answers that are left."""
         return len(self._answers)
 
     def call(self, call: Call, /) -> Reply:
-        """Give the next answer.
+        """Return or raise the next answer.
 
         Raises:
-            Refusal: the script says so.
-            NoAnswer: the script says so.
-            AssertionError: the script has no answer left; the message lists the calls made.
+            Refusal, NoAnswer: the next answer is one.
+            AssertionError: the script has no answer left; the message lists the calls.
         """
         self.calls.append(call)
         if not self._answers:
@@ -49,8 +48,8 @@ class ScriptedTransport:
         return answer(call) if callable(answer) else answer
 
     def _exhausted(self) -> str:
-        heard = ", ".join(call.operation for call in self.calls)
+        operations = ", ".join(call.operation for call in self.calls)
         return (
-            f"The script has {len(self.calls) - 1} answers, and call {len(self.calls)} was made: {heard}. "
-            f"Its request: {self.calls[-1].request!r}. Add an answer, or find out why the call was made"
+            f"The script has {len(self.calls) - 1} answers, and call {len(self.calls)} was made: {operations}. "
+            f"Its request: {self.calls[-1].request!r}. Add an answer, or remove the call"
         )

@@ -1,4 +1,4 @@
-"""A plan as text that is the same in every run, to be compared with one that somebody has looked at."""
+"""A plan as text that is the same in every run, for comparison with a reviewed one."""
 
 import json
 import re
@@ -20,11 +20,12 @@ BEFORE: Final = "<time of the version before>"
 
 
 def snapshot(plan: Plan) -> str:
-    """What a plan says and what it sends, with what differs from run to run named instead of shown.
+    """The explanation and the request of a plan, with names in place of the values that differ from run to run.
 
-    First ``plan.explain()``, then ``plan.to_request()`` as JSON. Revisions, the token and the times that come from the
-    clock are ``<new revision>``, ``<expected revision>``, ``<token>``, ``<now>``; bytes are ``{"base64": "..."}``.
-    Everything else is as it is sent: what is random in an entity (a ``new_ksuid()`` key) has to be given by the test.
+    First ``plan.explain()``, then ``plan.to_request()`` as JSON. Revisions, the token and the times of the clock become
+    ``<new revision>``, ``<expected revision>``, ``<token>`` and ``<now>``; bytes become ``{"base64": "..."}``.
+    Everything else is shown as it is sent, so the test must fix random values of an entity, such as a ``new_ksuid()``
+    key.
 
     Example:
         >>> from dynaorm import Entity, Session, Table
@@ -67,7 +68,7 @@ def snapshot(plan: Plan) -> str:
 
 
 def _volatile(plan: Plan) -> Iterator[tuple[str, str]]:
-    """The texts that differ from run to run, and the words for them."""
+    """The texts that differ from run to run, and the names for them."""
     for planned in plan.actions:
         before = (planned.before or {}).get(VERSION_AT, {}).get("S")
         if before is not None:

@@ -1,4 +1,4 @@
-"""What the plugin's fixtures share in one test: an engine, the test's tables in it, and sessions on both."""
+"""The DynamoDB of one test: an engine, the tables of the test, and sessions on them."""
 
 from typing import Any
 
@@ -15,13 +15,13 @@ class Store:
     """One DynamoDB, as a test sees it.
 
     Attributes:
-        tables: the tables that ``create`` made.
-        wire: what every session sends goes through it; its ``calls`` are all that was sent, its faults strike there.
+        tables: the tables that ``create`` created.
+        wire: the transport of every session: its ``calls`` are all that was sent, and its faults strike there.
 
     Args:
-        engine: the way to the DynamoDB.
-        mark: what physical table names end with, where others use the same DynamoDB; None where nobody does.
-        clock: the time of the sessions; the system's by default.
+        engine: the transport to the DynamoDB.
+        mark: a suffix for physical table names, if others use the same DynamoDB.
+        clock: the clock of the sessions; the system's by default.
     """
 
     def __init__(self, engine: Transport, *, mark: str | None = None, clock: Clock | None = None) -> None:
@@ -33,34 +33,34 @@ class Store:
         self._named: dict[str, str] = {}
 
     def name(self, declared: str) -> str:
-        """The physical name of a declared table: of this test's own where the DynamoDB is shared."""
+        """The physical name of a declared table; if the DynamoDB is shared, only this test uses it."""
         physical = declared if self._mark is None else f"{declared}-{self._mark}"
         return self._named.setdefault(declared, physical)
 
     def session(self, **settings: Any) -> Session:
-        """Another session on the same tables, as another process would have; ``settings`` are those of ``Session``."""
+        """Another session on the same tables, as in another process; ``settings`` are those of ``Session``."""
         return Session(**{"transport": self.wire, "table_names": self.name, "clock": self._clock, **settings})
 
     def async_session(self, **settings: Any) -> AsyncSession:
-        """The same, asynchronous."""
+        """Another asynchronous session on the same tables."""
         wire = ThreadedTransport(self.wire)
         return AsyncSession(**{"transport": wire, "table_names": self.name, "clock": self._clock, **settings})
 
     def create(self, *tables: Table) -> None:
-        """Create tables; no fault strikes, and nothing of it is among the calls."""
+        """Create tables. No fault strikes, and the calls are not recorded."""
         with self.session(transport=self._engine) as session:
             for table in tables:
                 session.create_table(table)
         self.tables += tables
 
     def check(self) -> None:
-        """``assert_consistent`` of every table that still exists; no fault strikes. Raises AssertionError."""
+        """Call ``assert_consistent`` on every table that still exists. No fault strikes. Raises AssertionError."""
         left = [table for table in self.tables if self._exists(table)]
         with self.session(transport=self._engine) as session:
             assert_consistent(session, *left)
 
     def drop(self) -> None:
-        """Delete every table that a session here had a name for."""
+        """Delete every table that a session used."""
         for name in self._named.values():
             self._ask("DeleteTable", name)
 
@@ -68,7 +68,7 @@ class Store:
         return self._ask("DescribeTable", self.name(table.name))
 
     def _ask(self, operation: str, name: str) -> bool:
-        """Whether there is a table to ask it of."""
+        """Whether the table exists."""
         try:
             self._engine.call(Call(operation, {"TableName": name}))
         except Refusal as refusal:

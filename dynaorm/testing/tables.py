@@ -1,4 +1,4 @@
-"""Which tables a test needs: those of the modules, entity classes and tables that it names."""
+"""Find the tables that a test needs: those of the modules, entity classes and tables that it names."""
 
 from collections.abc import Iterable, Iterator
 from importlib import import_module
@@ -17,12 +17,12 @@ Source: TypeAlias = Table | type | ModuleType | str
 
 
 def tables_of(*sources: Source) -> tuple[Table, ...]:
-    """The tables that these name, each once, in order; of a module those of its entity classes, too.
+    """The tables that these name, each once, in order. A module names its tables and those of its entity classes.
 
-    Tables in which their classes keep totals are among them. Guard tables are not: ``create_table`` makes those.
+    Tables in which their classes keep totals are included. Guard tables are not, because ``create_table`` creates them.
 
     Raises:
-        UsageError: something names no table.
+        UsageError: a source names no table.
         ImportError: a module cannot be imported.
     """
     found = dict.fromkeys(table for source in sources for table in _tables_in(source))
@@ -36,7 +36,7 @@ def tables_of(*sources: Source) -> tuple[Table, ...]:
 
 
 def related(tables: Iterable[Table]) -> tuple[Table, ...]:
-    """These tables, and every table that has to agree with one of them: of guards, of totals, of what is counted."""
+    """These tables, and every table that depends on one of them: of guards, of totals, of counted entities."""
     found = dict.fromkeys(tables)
     waiting = list(found)
     while waiting:
@@ -80,7 +80,7 @@ def _tables_of_module(module: ModuleType) -> Iterator[Table]:
             problem=f"the module {module.__name__!r} has no table and no entity class",
             remedy="name the module that declares them",
         )
-    # A table that only holds guards comes with the tables whose guards they are.
+    # A guard table comes with the tables whose guards it holds.
     homes = {one.guard_table for one in found}
     yield from (one for one in found if one not in homes)
 
@@ -90,7 +90,7 @@ def _is_mapped(one: object) -> bool:
         return False
     try:
         mapping_of(one)
-    except UsageError:  # a base that lends fields, or a plain model
+    except UsageError:  # a base class without a table, or a plain model
         return False
     return True
 

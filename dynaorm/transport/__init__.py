@@ -1,5 +1,5 @@
-"""One attempt at a time over somebody's library or connections of our own, and the real clock.
+"""What carries one call to DynamoDB and returns its reply: over botocore here, over our own connections in ``direct``.
 
-A transport carries a ``Call`` to DynamoDB and brings back the reply, a ``Refusal`` or ``NoAnswer``.
-Nothing here repeats, waits, or knows what an entity is.
+Every transport makes one attempt and ends in a reply, a ``Refusal`` or ``NoAnswer``. The real clock is here, too.
+What repeats calls, pauses, or knows entities does not belong here.
 """

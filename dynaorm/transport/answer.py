@@ -1,74 +1,204 @@
-"""What an answer over HTTP means, in the words of a conversation: a reply, a Refusal, or NoAnswer.
+"""What an answer over HTTP means: a reply, a Refusal, or NoAnswer.
 
-Rule 1. Only HTTP 4xx with an error of DynamoDB's own is a Refusal: only then it is sure that nothing was written.
-        "If a request returns an HTTP 500 status code, it may have succeeded or failed" (DynamoDB developer
-        guide, Error handling).
-Rule 2. An answer that was damaged, or is somebody else's, is no answer. DynamoDB sends the CRC-32 of each body as
-        ``x-amz-crc32``; an answer without it, as some emulators give, is taken apart at once to see that it is JSON.
-Rule 3. A reply that is whole is given as it came: who knows what is in it reads it faster than a parser of all JSON.
+Rule 1. Only HTTP 4xx with an error of DynamoDB's own is a Refusal: only then is it certain that nothing was written.
+        "If a request returns an HTTP 500 status code, it may have succeeded or failed" (DynamoDB developer guide,
+        Error handling).
+Rule 2. A damaged answer is no answer. DynamoDB sends the CRC-32 of each body as ``x-amz-crc32``. An answer without it,
+        as from some emulators, is parsed at once to see that it is valid.
+Rule 3. The same holds for members of the wrong type: what is not an item is neither taken for one nor for absence.
+Rule 4. A reply to a read whose checksum matches is returned as bytes, which the JSON reader parses fastest. If it then
+        cannot be read, ``check_reply`` says whether it is invalid, which is ``Unreachable``. Replies to writes are
+        small, and are checked here: a write whose reply is invalid may have been carried out.
 """
 
 from binascii import crc32
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from types import UnionType
+from typing import Any, TypeAlias
 
+from dynaorm.errors import Unreachable
 from dynaorm.flow.protocol.call import NoAnswer, Reason, Refusal, Reply
 from dynaorm.item.json_body import Body
 
+READS = frozenset({"GetItem", "BatchGetItem", "TransactGetItems", "Query", "Scan"})
 SERVER_FAULTS = frozenset({"InternalServerError", "InternalFailure", "ServiceUnavailable"})
 DAMAGED = "the reply does not match its checksum (x-amz-crc32)"
 
 
-def reply_of(status: int, headers: Mapping[str, str], body: bytes) -> Reply:
-    """The reply in an answer. ``headers`` are asked for by names in lower case.
+def reply_of(operation: str, status: int, headers: Mapping[str, str], body: bytes) -> Reply:
+    """The reply in an answer. ``headers`` are looked up by names in lower case.
 
     Raises:
         Refusal: DynamoDB said no.
-        NoAnswer: the answer does not tell what became of the request.
+        NoAnswer: the answer does not say what became of the request.
     """
     checksum = headers.get("x-amz-crc32")
     if checksum is not None and checksum != str(crc32(body)):
         raise NoAnswer(DAMAGED)
-    if status == 200 and checksum is not None and body.lstrip().startswith(b"{"):
-        return Body(body)
+    if status == 200 and checksum is not None and operation in READS and body.lstrip().startswith(b"{"):
+        return _UnreadBody(body, operation)
     reply = Body(body)
     try:
-        content: object = reply.content
+        content = reply.content
     except ValueError:
-        content = None
-    if not isinstance(content, dict):
-        raise NoAnswer(without_json(status))
+        raise NoAnswer(f"HTTP {status} without JSON: is the endpoint a DynamoDB?") from None
     if status == 200:
+        if name := _invalid_member(content, operation):
+            raise NoAnswer(f"HTTP 200 with a member {name} of the wrong type")
         return reply
-    code = str(content.get("__type", "")).rpartition("#")[2].partition(":")[0]
-    message = content.get("message") or content.get("Message") or ""
-    if status < 400 or (status < 500 and not code):
-        raise NoAnswer(f"HTTP {status} without an error of DynamoDB's own: is the endpoint a DynamoDB?")
-    raise failure(status, code, str(message), content, request_id=headers.get("x-amzn-requestid", ""))
+    raise failure_of(status, content, headers.get("x-amzn-requestid", ""))
 
 
-def without_json(status: int) -> str:
-    """The reason of a NoAnswer for a web page, or half of an answer."""
-    return f"HTTP {status} without JSON: is the endpoint a DynamoDB?"
-
-
-def failure(
-    status: int, code: str, message: str, content: Mapping[str, Any], *, request_id: str
-) -> Refusal | NoAnswer:
-    """What an error of DynamoDB's own means; reasons and item are those of ``content``, binary values as bytes."""
+def failure_of(status: int, content: Mapping[str, Any], request_id: str) -> Refusal | NoAnswer:
+    """What an error means."""
+    kind, said = content.get("__type"), content.get("message") or content.get("Message")
+    code = kind.rpartition("#")[2].partition(":")[0] if isinstance(kind, str) else ""
+    message = said if isinstance(said, str) else ""
     if status >= 500 or code in SERVER_FAULTS:
         return NoAnswer(f"HTTP {status} {code}: {message}")
-    return Refusal(
-        code,
-        message,
-        reasons=tuple(_reason(reason) for reason in content.get("CancellationReasons") or ()),
-        item=content.get("Item"),
-        request_id=request_id,
-    )
+    if status < 400 or not code:
+        return NoAnswer(f"HTTP {status} without an error of DynamoDB's own: is the endpoint a DynamoDB?")
+    reasons, item = content.get("CancellationReasons"), content.get("Item")
+    if not (item is None or _is_item(item)) or not (reasons is None or _are_reasons(reasons)):
+        return NoAnswer(f"HTTP {status} {code} with reasons of the wrong type")
+    found = tuple(_reason(reason) for reason in reasons or ())
+    return Refusal(code, message, reasons=found, item=item, request_id=request_id)
 
 
 def _reason(reason: Mapping[str, Any]) -> Reason | None:
-    code = reason.get("Code", "None")
-    if code == "None":
-        return None
-    return Reason(code, reason.get("Message") or "", reason.get("Item"))
+    code = reason.get("Code") or "None"
+    return None if code == "None" else Reason(code, reason.get("Message") or "", reason.get("Item"))
+
+
+class _UnreadBody(Body):
+    """A reply to a read, parsed when it is first looked into."""
+
+    __slots__ = ("_operation",)
+
+    def __init__(self, raw: bytes, operation: str) -> None:
+        super().__init__(raw)
+        self._operation = operation
+
+    @property
+    def content(self) -> dict[str, Any]:
+        """What it says. Raises Unreachable if it is not JSON, or a member of it is not the list or map it must be."""
+        if self._content is None:
+            try:
+                name = _invalid_member(super().content, self._operation, deeply=False)
+            except ValueError as error:
+                raise self._unreachable(f"no JSON: {error}") from None
+            if name:
+                self._content = None
+                raise self._unreachable(f"a member {name} of the wrong type")
+        return super().content
+
+    def check(self) -> None:
+        """Raise Unreachable if anything in it, at any depth, is of the wrong type."""
+        if name := _invalid_member(self.content, self._operation):
+            raise self._unreachable(f"a member {name} of the wrong type")
+
+    def _unreachable(self, reason: str) -> Unreachable:
+        return Unreachable(operation=self._operation, attempts=1, reason=reason)
+
+
+def check_reply(reply: object) -> None:
+    """Raise Unreachable if a reply is invalid: for whoever failed to read it, because checking all would cost much."""
+    if isinstance(reply, _UnreadBody):
+        reply.check()
+
+
+# -- the types of members ----------------------------------------------------------------------------------------------
+
+
+def _invalid_member(content: dict[str, Any], operation: str, *, deeply: bool = True) -> str:
+    """The name of a member of the wrong type; "" if there is none."""
+    for name, value in content.items():
+        kind, is_valid = _MEMBERS.get(f"{operation}.{name}") or _MEMBERS.get(name) or (object, None)
+        if not isinstance(value, kind) or (deeply and is_valid is not None and not is_valid(value)):
+            return name
+    return ""
+
+
+def _is_item(value: object) -> bool:
+    return isinstance(value, dict) and all(map(_is_value, value.values()))
+
+
+def _is_value(value: object) -> bool:
+    """Whether it is an attribute value."""
+    if not isinstance(value, dict) or len(value) != 1:
+        return False
+    ((kind, inner),) = value.items()
+    if kind not in _VALUES:
+        return False
+    of, is_valid = _VALUES[kind]
+    return isinstance(inner, of) and (is_valid is None or is_valid(inner))
+
+
+def _is_list_of(is_valid: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, list) and all(map(is_valid, value))
+
+
+def _is_map_of(is_valid: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, dict) and all(map(is_valid, value.values()))
+
+
+def _is_reason(value: object) -> bool:
+    return (
+        isinstance(value, dict)
+        and isinstance(value.get("Code"), str | None)
+        and isinstance(value.get("Message"), str | None)
+        and _may_have_item(value)
+    )
+
+
+def _may_have_item(value: object) -> bool:
+    return isinstance(value, dict) and (value.get("Item") is None or _is_item(value["Item"]))
+
+
+def _is_capacity(value: object) -> bool:
+    return isinstance(value, dict) and isinstance(value.get("CapacityUnits", 0), int | float)
+
+
+def _are_keys(value: object) -> bool:
+    return isinstance(value, dict) and _are_items(value.get("Keys"))
+
+
+_Check: TypeAlias = tuple[type | UnionType, Callable[[Any], bool] | None]
+
+_are_items = _is_list_of(lambda value: _is_item(value) and value != {})
+_are_reasons = _is_list_of(_is_reason)
+_are_texts: _Check = (list, _is_list_of(lambda one: isinstance(one, str)))
+
+_VALUES: Mapping[object, _Check] = {
+    "S": (str, None),
+    "N": (str, None),
+    "B": (bytes, None),
+    "SS": _are_texts,
+    "NS": _are_texts,
+    "BS": (list, _is_list_of(lambda one: isinstance(one, bytes))),
+    "M": (dict, _is_item),
+    "L": (list, _is_list_of(_is_value)),
+    "BOOL": (bool, None),
+    "NULL": (bool, None),
+}
+
+_MEMBERS: Mapping[str, _Check] = {
+    "Attributes": (dict, _is_item),
+    "BatchGetItem.Responses": (dict, _is_map_of(_are_items)),
+    "ConsumedCapacity": (
+        dict | list,
+        lambda value: all(map(_is_capacity, value if isinstance(value, list) else [value])),
+    ),
+    "Count": (int, None),
+    "Item": (dict, _is_item),
+    "Items": (list, _are_items),
+    "LastEvaluatedKey": (dict, _is_item),
+    "ScannedCount": (int, None),
+    "Table": (dict, None),
+    "TableDescription": (dict, None),
+    "TableNames": (list, None),
+    "TimeToLiveDescription": (dict, None),
+    "TransactGetItems.Responses": (list, _is_list_of(_may_have_item)),
+    "UnprocessedItems": (dict, _is_map_of(lambda value: isinstance(value, list))),
+    "UnprocessedKeys": (dict, _is_map_of(_are_keys)),
+}

@@ -1,8 +1,8 @@
-"""Attempts in the log: one line each at DEBUG, with what was sent where and how it ended; values only when asked for.
+"""Writes one log line for each attempt, at DEBUG.
 
-Rule 1. A line names the operation, the tables, how many actions, units, the outcome's codes and the time: never a key,
-        a value, an expression or a message of DynamoDB's, all of which may hold somebody's data.
-Rule 2. While DEBUG is off nothing is between a session and its transport.
+Rule 1. A line has the operation, the tables, the number of actions, the units, the outcome's codes and the time. It
+        never has a key, a value, an expression or a message of DynamoDB's, unless ``log_values`` asks for them.
+Rule 2. While DEBUG is off, sessions call their transport directly.
 """
 
 import logging
@@ -60,7 +60,7 @@ class _AsyncLogged:
 
 
 class _Line:
-    """What is written of one attempt."""
+    """The log line of one attempt."""
 
     def __init__(self, call: Call, log_values: bool) -> None:
         self._call = call
@@ -82,20 +82,20 @@ class _Line:
         else:
             self._write(f"ended by {type(raised).__name__}", {}, raised)
 
-    def _write(self, outcome: str, reply: Reply, told: object) -> None:
+    def _write(self, outcome: str, reply: Reply, values: object) -> None:
         call, took = self._call, (time.perf_counter() - self._began) * 1000
         line = (
             f"{call.operation} {', '.join(tables_in(call.request)) or '-'}: {_actions(call.request)} actions, "
             f"{_units(call, reply)} units, {outcome} in {took:.1f} ms"
         )
         if self._log_values:
-            _logger.debug("%s; request %r; told %r", line, call.request, told)
+            _logger.debug("%s; request %r; outcome %r", line, call.request, values)
         else:
             _logger.debug("%s", line)
 
 
 def _actions(request: Mapping[str, Any]) -> int:
-    """How many items an attempt is about, as far as the request says."""
+    """The number of items that the request names, at least one."""
     return max(1, len(_writes(request)) or sum(len(one.get("Keys", ())) for one in _gets(request)))
 
 
@@ -104,7 +104,7 @@ def _gets(request: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _writes(request: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """What a transaction or a batch writes, action by action."""
+    """The actions of a transaction or a batch."""
     batches = (one for one in request.get("RequestItems", {}).values() if not isinstance(one, Mapping))
     wrapped = [*request.get("TransactItems", ()), *(each for batch in batches for each in batch)]
     return [next(iter(one.values())) for one in wrapped]
@@ -114,7 +114,7 @@ _WRITES = frozenset({"PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "T
 
 
 def _units(call: Call, reply: Reply) -> str:
-    """What DynamoDB says it consumed; of a write, which does not ask for that, the least that it can be."""
+    """The units that DynamoDB reports; for a write, which does not ask for that, the least it can cost."""
     cost = ReadCost()
     cost.add(reply)
     if cost.read_units:

@@ -1,13 +1,11 @@
 """The default transport: one attempt per call through pynamodb's ``Connection.dispatch``.
 
-Rule 1. ``dispatch`` is the only doorway. pynamodb's named methods re-order the actions of a transaction and
-        wrap errors in exceptions whose ``cause_response_code`` fails for exactly the lost answers we need to
-        tell apart.
-Rule 2. The SDK's own retries are off: they would hide that an earlier attempt went unanswered.
-Rule 3. A client is created under a lock: botocore's session is not thread safe while it does that.
+Rule 1. Only ``dispatch`` is used. pynamodb's named methods re-order the actions of a transaction, and wrap errors in
+        exceptions whose ``cause_response_code`` fails for lost answers.
+Rule 2. The SDK's own retries are off: they would hide that an earlier attempt was not answered.
+Rule 3. A client is created under a lock: botocore's session is not thread-safe while it does that.
 """
 
-import os
 import threading
 from typing import Any
 
@@ -18,17 +16,17 @@ from pynamodb.connection import Connection
 
 from dynaorm.errors import UsageError
 from dynaorm.flow.protocol.call import Call, Reply
-from dynaorm.transport.botocore import (
+from dynaorm.transport.aws_configuration import failure_of
+from dynaorm.transport.botocore_outcome import (
     CONNECTION_ERRORS,
-    check_reply,
-    failure_of,
-    keep_body,
+    judge_answer,
     no_answer_of,
-    reply_of,
+    refusal_in,
+    reply_in,
 )
-
-EMULATOR_REGION = "us-east-1"
-"""The region where only an endpoint is given: an emulator does not care, botocore insists."""
+from dynaorm.transport.endpoint import not_an_endpoint
+from dynaorm.transport.proxy import proxy_for
+from dynaorm.transport.region import region_of
 
 
 class PynamoTransport:
@@ -78,37 +76,41 @@ class PynamoTransport:
         Raises:
             Refusal: DynamoDB answered with an error of its own (HTTP 4xx).
             NoAnswer: a timeout, a dropped connection, a damaged reply, or HTTP 5xx.
-            UsageError: no AWS region is known, or the endpoint is no URL.
+            UsageError: the AWS configuration is incomplete or wrong; nothing was sent.
         """
-        connection = self._connection or self._open()
         try:
+            connection = self._connection or self._open()
             # A copy, because pynamodb and botocore may add to what they are given, and a call is repeated.
             parsed = connection.dispatch(call.operation, dict(call.request))
-        except ClientError as error:
-            # pynamodb's VerboseClientError keeps only code and message; the item is in botocore's own error.
-            original = error.__cause__ if isinstance(error.__cause__, ClientError) else error
-            raise failure_of(original) from error
         except CONNECTION_ERRORS as error:
             raise no_answer_of(error) from error
-        return reply_of(parsed)
+        except UsageError:
+            raise
+        except (BotoCoreError, ClientError, OSError, RuntimeError) as error:
+            # pynamodb's VerboseClientError keeps only code and message; the refusal is in botocore's own error.
+            raise refusal_in(error.__cause__) or refusal_in(error) or failure_of(error) from error
+        return reply_in(parsed)
 
     def close(self) -> None:
         """Close the pooled connections. A later call opens new ones."""
         with self._opening:
             connection, self._connection = self._connection, None
         if connection is not None:
-            connection.client.close()
+            connection.close()
 
     def _open(self) -> "_OneClient":
         with self._opening:
             if self._connection is None:
+                # botocore would take one that is no URL for an unanswered request, and show its password.
+                proxy_for("http" if (self.endpoint or "").startswith("http:") else "https")
                 session = BotocoreSession(profile=self.profile)
-                session.register("before-parse.dynamodb", check_reply)
-                session.register("before-parse.dynamodb", keep_body)
+                session.register("before-parse.dynamodb", judge_answer)
                 session.set_default_client_config(Config(user_agent=_user_agent(session)))
                 self._connection = _OneClient(
                     session,
-                    region=self._region(session),
+                    region=region_of(
+                        self.region, self.endpoint, lambda: session.get_config_variable("region")
+                    ),
                     host=self.endpoint,
                     connect_timeout_seconds=self.connect_timeout,
                     read_timeout_seconds=self.read_timeout,
@@ -118,16 +120,6 @@ class PynamoTransport:
                     max_pool_connections=self.max_pool_connections,
                 )
             return self._connection
-
-    def _region(self, session: BotocoreSession) -> str:
-        # botocore itself does not read AWS_REGION, which Lambda and the other SDKs set.
-        found = self.region or os.environ.get("AWS_REGION") or session.get_config_variable("region")
-        if found is None and self.endpoint is None:
-            raise UsageError(
-                problem="No AWS region is known",
-                remedy="give region=, set AWS_REGION, or set a region in the AWS profile",
-            )
-        return found or EMULATOR_REGION
 
 
 def _user_agent(session: BotocoreSession) -> str:
@@ -144,6 +136,10 @@ class _OneClient(Connection):
         self._creating = threading.Lock()
         super().__init__(**settings)
 
+    def __repr__(self) -> str:
+        # pynamodb's own makes a client, which with wrong settings fails again.
+        return f"<a connection of pynamodb in {self.region}>"
+
     @property
     def session(self) -> BotocoreSession:
         return self._botocore_session
@@ -156,12 +152,12 @@ class _OneClient(Connection):
             except BotoCoreError:
                 raise
             except ValueError as refused:  # all that botocore says of an endpoint
-                # What precedes an @ may be a password.
-                named = str(self.host or refused).rpartition("@")[2]
-                raise UsageError(
-                    problem=f"{named!r} is no endpoint of DynamoDB",
-                    remedy="give a URL like https://dynamodb.eu-west-1.amazonaws.com or http://127.0.0.1:8000",
-                ) from None
+                raise not_an_endpoint(str(self.host or refused)) from None
+
+    def close(self) -> None:
+        """Close the client, if there is one: with wrong settings it could not be made."""
+        if self._client is not None:
+            self._client.close()
 
     def get_consumed_capacity_map(self, return_consumed_capacity: str) -> dict[str, str]:  # noqa: ARG002 - pynamodb's signature
         """Nothing: a request says itself what it wants, and DescribeTimeToLive has no such parameter."""

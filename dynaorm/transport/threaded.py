@@ -1,25 +1,34 @@
 """A synchronous transport for asynchronous sessions: each call in a worker thread."""
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 
 from dynaorm.flow.protocol.call import Call, Reply, Transport
 
+WORKERS = 50
+"""As many threads as the default transport keeps connections. asyncio's own executor has six on a small machine."""
+
 
 class ThreadedTransport:
-    """Carries calls over another transport, which may block, in asyncio's worker threads.
+    """Carries calls over another transport, which may block, in threads of its own.
 
-    A cancelled call goes on in its thread: whether it was carried out is not known.
+    A cancelled call continues in its thread: whether it was carried out is not known.
     """
 
     def __init__(self, inner: Transport) -> None:
         self._inner = inner
+        self._threads = ThreadPoolExecutor(WORKERS, "dynaorm")
 
     async def call(self, call: Call, /) -> Reply:
         """Carry one call. Raises what the other transport raises."""
-        return await asyncio.to_thread(self._inner.call, call)
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._threads, copy_context().run, self._inner.call, call)
 
     def close(self) -> None:
-        """Close the other transport, if it can be closed."""
+        """Close the other transport, if it can be closed. A later call opens it again."""
+        threads, self._threads = self._threads, ThreadPoolExecutor(WORKERS, "dynaorm")
+        threads.shutdown(wait=False)
         close = getattr(self._inner, "close", None)
         if close is not None:
             close()

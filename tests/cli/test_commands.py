@@ -77,7 +77,7 @@ def test_findings_are_told_repaired_and_gone(
     run = dynaorm("verify", TARGETS[0], *where)
     assert run.returncode == 1
     assert (
-        "missing guard of Member in zoo, PK=email#ann@x SK=email#ann@x: nothing guards the value"
+        "missing guard of Member in zoo, PK=email#ann@x SK=email#ann@x: no guard item protects the value"
         in run.stdout
     )
     assert "1 index keys, 1 missing guard" in run.stderr
@@ -85,12 +85,17 @@ def test_findings_are_told_repaired_and_gone(
     run = dynaorm("verify", "tests.integrity.zoo:Member", *where, "--json")
     assert [json.loads(line)["kind"] for line in run.stdout.splitlines()] == ["index keys", "missing guard"]
 
-    run = dynaorm("repair", TARGETS[0], *where, "--dry-run")
-    assert run.returncode == 1
-    assert "claim email = 'Ann@x' for Member(group_id='red', name='ann')" in run.stdout
+    stored = zoo.items(*TABLES)
+    for options in ([], ["--dry-run"]):
+        run = dynaorm("repair", TARGETS[0], *where, *options)
+        assert run.returncode == 1
+        assert "claim email = 'Ann@x' for Member(group_id='red', name='ann')" in run.stdout
+        assert run.stderr.endswith("repair: nothing was written; give --yes to write\n")
+        assert zoo.items(*TABLES) == stored
 
     checkpoint = tmp_path / "checkpoint"
-    run = dynaorm("repair", TARGETS[0], *where, "--json", "--checkpoint", str(checkpoint), "--rate", "10000")
+    options = ["--yes", "--json", "--checkpoint", str(checkpoint), "--rate", "10000"]
+    run = dynaorm("repair", TARGETS[0], *where, *options)
     assert run.returncode == 0, run.stderr
     assert [json.loads(line)["outcome"] for line in run.stdout.splitlines()] == ["mended", "mended"]
     assert not checkpoint.exists()
@@ -104,11 +109,63 @@ def test_what_needs_a_choice_is_left_and_written_down(
     zoo.put(app, voucher, _type=text("Voucher"), voucher_id=text("3"), code=text("c2"))
     duplicates = tmp_path / "duplicates"
     for command in ("repair", "backfill"):
-        run = dynaorm(command, TARGETS[0], *where, "--duplicates", str(duplicates))
+        run = dynaorm(command, TARGETS[0], *where, "--yes", "--duplicates", str(duplicates))
         assert run.returncode == 1
         assert run.stdout.startswith("left: duplicate value of Voucher in zoo, PK=code#c2")
     lines = [json.loads(line) for line in duplicates.read_text().splitlines()]
     assert {line["key"]["PK"]["S"] for line in lines} == {"code#c2"}
+
+
+@pytest.mark.parametrize("command", ["repair", "backfill"])
+def test_it_says_where_it_would_write(
+    dynaorm: Command, zoo: Raw, where: list[str], ministack_endpoint: str, command: str
+) -> None:
+    run = dynaorm(command, TARGETS[0], *where)
+    said = run.stderr.splitlines()
+    place = f"account 000000000000, Region us-east-1, endpoint {ministack_endpoint}, about "
+    assert said[0].startswith(f"{command}: table zoo = {zoo.name('zoo')}, {place}")
+    assert f"{command}: shows what it would write, and writes nothing" in said
+    assert f"{command}: writes to these tables" in dynaorm(command, TARGETS[0], *where, "--yes").stderr
+
+
+def test_a_run_that_wants_more_than_it_may_ends_with_a_status_of_its_own(
+    dynaorm: Command, zoo: Raw, where: list[str], tmp_path: Path
+) -> None:
+    for name in ("ann", "bob", "cyd"):
+        zoo.change(app, member(name), GSI1SK=text("old"))
+    options = ["--at-most", "2", "--checkpoint", str(tmp_path / "checkpoint"), "--json"]
+    for more in ([], ["--yes"]):
+        run = dynaorm("repair", TARGETS[0], *where, *options, *more)
+        outcomes = [json.loads(line)["outcome"] for line in run.stdout.splitlines()]
+        assert (run.returncode, outcomes) == (3, ["mended" if more else "planned"] * 2 + ["stopped"])
+    run = dynaorm("repair", TARGETS[0], *where, *options, "--yes")
+    assert (run.returncode, [json.loads(line)["outcome"] for line in run.stdout.splitlines()]) == (
+        0,
+        ["mended"],
+    )
+    assert list(zoo.session.verify(app)) == []
+
+
+def test_stored_text_does_not_reach_the_terminal_as_it_is(
+    dynaorm: Command, zoo: Raw, where: list[str]
+) -> None:
+    zoo.put(app, key_of("a\nverify: 0 items, nothing found", "\x1b[2J\x1b]0;title\x07"))
+    zoo.change(app, member("ann"), GSI1PK=text("\x9b2J\u202e"), GSI1SK=text("x\ny"))
+    orphan = key_of("email#\x1b[31m\nrepair: all is well")
+    zoo.put(app, orphan, owner={"M": key_of("GROUP#red", "MEMBER#zoe")})
+    for command in ("verify", "repair"):
+        run = dynaorm(command, TARGETS[0], *where)
+        assert run.returncode == 1
+        assert "\\x1b[2J" in run.stdout
+        assert "\\x1b[31m\\nrepair: all is well" in run.stdout
+        assert all(line.isprintable() for line in run.stdout.split("\n"))
+        assert not any(line.strip().startswith("repair: all is well") for line in run.stdout.split("\n"))
+
+
+def test_a_command_that_shall_write_and_not_write_does_nothing(dynaorm: Command) -> None:
+    run = dynaorm("repair", TARGETS[0], "--yes", "--dry-run")
+    assert run.returncode == 2
+    assert "--yes and --dry-run contradict each other" in run.stderr
 
 
 def test_several_machines_share_a_table(zoo: Raw, where: list[str], tmp_path: Path) -> None:
@@ -117,7 +174,7 @@ def test_several_machines_share_a_table(zoo: Raw, where: list[str], tmp_path: Pa
         zoo.delete(app, key_of(f"email#{name}@x"))
     machines = [
         begun(
-            *("repair", TARGETS[0], *where, "--json", "--segments", "3", "--segment", str(segment)),
+            *("repair", TARGETS[0], *where, "--yes", "--json", "--segments", "3", "--segment", str(segment)),
             *("--checkpoint", str(tmp_path / f"checkpoint{segment}")),
         )
         for segment in range(3)

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-import botocore.session
 import pytest
 
 from dynaorm import Plan, Retry, Session, Table
@@ -12,10 +11,7 @@ from dynaorm.flow.protocol.call import Call, Reply, Transport
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.faults import Fault, FaultyTransport
 from dynaorm.testing.moto_engine import strict_moto
-from dynaorm.testing.road import transport_to
-from dynaorm.transport.pynamodb import PynamoTransport
-
-REGION = "us-east-1"
+from tests.raw_tables import RawTables
 
 
 class Line(NamedTuple):
@@ -25,22 +21,21 @@ class Line(NamedTuple):
     wire: FaultyTransport
 
 
-class Store:
-    """One DynamoDB, and the clock of everybody who talks to it."""
+class Store(RawTables):
+    """One DynamoDB, and the clock of every session on it."""
+
+    items = RawTables.raw
 
     def __init__(
         self, transport: Transport, client: Any, clock: FakeClock, name: Callable[[str], str]
     ) -> None:
+        super().__init__(client, clock, name)
         self.transport = transport
-        self.client = client
-        self.clock = clock
-        self.name = name
-        self._created: list[str] = []
 
     def create(self, *tables: Table) -> None:
         for table in tables:
             self.line().session.create_table(table)
-            self._created.append(self.name(table.name))
+            self.created(table)
 
     def line(
         self,
@@ -72,53 +67,9 @@ class Store:
         assert isinstance(caught.value.plan, Plan)
         return caught.value.plan
 
-    def items(self, table: Table) -> list[dict[str, Any]]:
-        """Every item as stored, in the order of their keys."""
-        found = self.client.scan(TableName=self.name(table.name), ConsistentRead=True)["Items"]
-        return sorted(found, key=lambda item: [str(item[name]) for name in table.key_names])
-
     def keys(self, table: Table) -> list[str]:
         """The partition and sort key of every item, as ``"USER#1 PROFILE"``."""
-        return [" ".join(item[name]["S"] for name in table.key_names) for item in self.items(table)]
-
-    def put(self, table: Table, **item: Any) -> None:
-        """Store an item by hand."""
-        self.client.put_item(TableName=self.name(table.name), Item=item)
-
-    def remove(self, table: Table, partition: str, sort: str) -> None:
-        """Delete an item by hand, as TTL or a console does."""
-        key = dict(zip(table.key_names, ({"S": partition}, {"S": sort}), strict=True))
-        self.client.delete_item(TableName=self.name(table.name), Key=key)
-
-    def close(self) -> None:
-        for name in self._created:
-            self.client.delete_table(TableName=name)
-
-
-def aws_client(endpoint: str | None) -> Any:
-    return botocore.session.get_session().create_client("dynamodb", region_name=REGION, endpoint_url=endpoint)
-
-
-@pytest.fixture(scope="session")
-def moto_line(credentials: None) -> Iterator[tuple[Transport, Any]]:
-    """A transport and AWS's client, made once: they reach whatever moto answers at the time."""
-    transport, client = PynamoTransport(region=REGION), aws_client(None)
-    yield transport, client
-    transport.close()
-    client.close()
-
-
-@pytest.fixture(scope="session")
-def ministack_line(ministack_endpoint: str) -> Iterator[tuple[Transport, Any]]:
-    transport, client = transport_to(ministack_endpoint), aws_client(ministack_endpoint)
-    yield transport, client
-    transport.close()
-    client.close()
-
-
-@pytest.fixture
-def clock() -> FakeClock:
-    return FakeClock()
+        return [" ".join(item[name]["S"] for name in table.key_names) for item in self.raw(table)]
 
 
 @pytest.fixture
@@ -133,7 +84,7 @@ def ministack_store(
 ) -> Iterator[Store]:
     store = Store(*ministack_line, clock, unique_name)
     yield store
-    store.close()
+    store.drop()
 
 
 @pytest.fixture(params=["moto_store", "ministack_store"])

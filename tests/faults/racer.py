@@ -14,8 +14,8 @@ from typing import Annotated, Any
 from dynaorm import Entity, F, Key, Retry, Session, Table, Transaction, Unique, inspect
 from dynaorm.errors import ConditionFailed, OutcomeUnknown, StaleEntity, UniqueViolation
 from dynaorm.testing import faults
+from dynaorm.testing.endpoint import transport_to
 from dynaorm.testing.faults import Fault, FaultyTransport
-from dynaorm.testing.road import transport_to
 
 app = Table("app")
 

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import pytest
 
 from dynaorm import Entity, ExpiresAt, Retry, Session, Table
+from dynaorm.entity.dispatch import live_class
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import (
     Contention,
@@ -17,7 +18,7 @@ from dynaorm.errors import (
 )
 from dynaorm.flow.protocol.call import Call, NoAnswer, Reason, Refusal
 from dynaorm.flow.protocol.context import Context
-from dynaorm.flow.read import get_items, tables_in, visible
+from dynaorm.flow.read import get_items, tables_in
 from dynaorm.item.value import Item
 from dynaorm.session.drive import drive
 from dynaorm.testing.clock import FakeClock
@@ -155,17 +156,17 @@ def test_any_other_refusal_is_passed_on_at_once_with_everything_it_said() -> Non
     ],
 )
 def test_what_reads_see_of_a_stored_item(item: Item | None, expected: type[Entity] | None) -> None:
-    found = visible(mapping_of(Stock), item, NOW)
+    found = live_class(mapping_of(Stock), item, NOW)
     assert (found.entity if found is not None else None) is expected
 
 
 def test_a_subclass_does_not_see_an_item_of_its_base() -> None:
-    assert visible(mapping_of(Fragile), stock_item(), NOW) is None
+    assert live_class(mapping_of(Fragile), stock_item(), NOW) is None
 
 
 def test_a_tombstone_is_absent() -> None:
     item: Item = {"PK": {"S": "DOC#d"}, "SK": {"S": "v0_D"}, "deleted": {"BOOL": True}}
-    assert visible(mapping_of(Document), item, NOW) is None
+    assert live_class(mapping_of(Document), item, NOW) is None
 
 
 def test_an_expired_entity_is_absent_to_get() -> None:

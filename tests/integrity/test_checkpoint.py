@@ -10,7 +10,7 @@ import pytest
 from dynaorm import Aggregate, BinaryKey, Entity, Table
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import UsageError
-from dynaorm.flow.integrity.finding import SuspectGuard
+from dynaorm.flow.integrity.finding import Doubt, SuspectGuard
 from dynaorm.flow.integrity.ledger import Ledger, MemoryLedger
 from dynaorm.flow.integrity.stored_check import ItemAddress
 from dynaorm.flow.integrity.verify import Verification, verification
@@ -94,22 +94,26 @@ def test_every_ledger_remembers_the_same(ledger_in: Callable[[Path], Ledger], tm
         (place("x"), {"hours": Decimal("0.3")}),
         (place("y"), {"hours": Decimal("1000000000000000000000000000000.000000001")}),
     ]
-    ledger.doubt(mapping_of(Member))
-    assert ledger.is_doubtful(mapping_of(Member))
-    assert not ledger.is_doubtful(mapping_of(Group))
+    ledger.unsound(mapping_of(Member))
+    assert ledger.is_unsound(mapping_of(Member))
+    assert not ledger.is_unsound(mapping_of(Group))
+    for reason in ("a reason", "another"):
+        ledger.doubt(Doubt(None, reason))
+    ledger.doubt(Doubt("Member", "a third"))
+    assert ledger.doubts() == [Doubt(None, "a reason"), Doubt("Member", "a third")]
 
 
 def test_what_was_kept_is_there_again_and_nothing_else(tmp_path: Path) -> None:
     path = tmp_path / "checkpoint"
     first, verifying = resumed(path)
-    verifying.strips[0].after = key("a")
+    verifying.scan_segments[0].after = key("a")
     verifying.examined = 5
     first.add([due("x", "1")])
-    first.keep(verifying)
-    verifying.strips[1].is_over = True
+    first.save(verifying)
+    verifying.scan_segments[1].is_over = True
     first.add([due("x", "10")])
     second, again = resumed(path)
-    assert [(one.after, one.is_over) for one in again.strips] == [(key("a"), False), (None, False)]
+    assert [(one.after, one.is_over) for one in again.scan_segments] == [(key("a"), False), (None, False)]
     assert again.examined == 5
     assert list(second.targets()) == [(place("x"), {"hours": Decimal(1)})]
 
@@ -118,11 +122,11 @@ def test_what_was_told_of_pages_behind_is_told_again(tmp_path: Path) -> None:
     path = tmp_path / "checkpoint"
     first, verifying = resumed(path)
     for number in range(250):
-        first.tell(str(number))
-    first.keep(verifying)
-    first.tell("of the page that was not finished")
+        first.report(str(number))
+    first.save(verifying)
+    first.report("of the page that was not finished")
     second, _ = resumed(path)
-    assert list(second.told()) == [str(number) for number in range(250)]
+    assert list(second.reported()) == [str(number) for number in range(250)]
 
 
 def test_many_are_read_in_portions(tmp_path: Path) -> None:
@@ -135,8 +139,8 @@ def test_many_are_read_in_portions(tmp_path: Path) -> None:
 def test_the_checkpoint_of_other_work_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "checkpoint"
     first, verifying = resumed(path)
-    first.keep(verifying)
-    with pytest.raises(UsageError, match="is the checkpoint of other work"):
+    first.save(verifying)
+    with pytest.raises(UsageError, match="is the checkpoint of another run"):
         Checkpoint(path, {"work": "another"})
 
 

@@ -5,13 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from dynaorm.flow.integrity.finding import Finding, Kind
-from dynaorm.flow.integrity.mend import Mended, Outcome
+from dynaorm.flow.integrity.finding import Finding, FindingKind, Mended, Outcome
 from dynaorm.integrity.report import DuplicatesFile, as_json, finding_in, mended_in
 from dynaorm.item.value import Item
 
 KEY: Item = {"PK": {"S": "email#a"}, "SK": {"B": b"\x00\x01"}}
-FINDING = Finding(Kind.DUPLICATE, "app", KEY, "User", "two hold it", mendable=False, owners=(KEY,))
+FINDING = Finding(FindingKind.DUPLICATE, "app", KEY, "User", "two hold it", mendable=False, owners=(KEY,))
 
 
 def test_a_finding_is_one_line() -> None:
@@ -35,7 +34,7 @@ def test_what_was_left_says_why() -> None:
 
 @pytest.mark.parametrize("owners", [(), (KEY, KEY)])
 def test_a_line_can_be_read_back(owners: tuple[Item, ...]) -> None:
-    finding = Finding(Kind.DUPLICATE, "app", KEY, None, "é", mendable=True, owners=owners)
+    finding = Finding(FindingKind.DUPLICATE, "app", KEY, None, "é", mendable=True, owners=owners)
     assert finding_in(as_json(finding)) == finding
     for mended in (Mended(finding, Outcome.MENDED), Mended(finding, Outcome.LEFT, "why")):
         assert mended_in(as_json(mended)) == mended

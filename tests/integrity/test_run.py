@@ -1,6 +1,7 @@
 """Files of a piece of work: interrupted work goes on where it was, tells all that is wrong, and is not mistaken."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,11 +9,11 @@ import pytest
 
 from dynaorm import Session
 from dynaorm.errors import UsageError
-from dynaorm.flow.integrity.mend import Outcome
+from dynaorm.flow.integrity.finding import Outcome
 from dynaorm.flow.protocol.call import Call, Reply, Transport
-from dynaorm.integrity.run import RunOptions, backfill, repair, verify
+from dynaorm.integrity.run import RunOptions, backfill, repair, verify, written_tables
 from tests.integrity.shop import User, now, store
-from tests.integrity.zoo import Raw, app, clock, key_of, member, text
+from tests.integrity.zoo import Member, Raw, app, clock, key_of, member, text
 
 
 class Interrupted(Exception):
@@ -95,6 +96,47 @@ def test_a_dry_run_does_not_spare_anything_to_the_run_after_it(moto: Raw, small:
     assert list(moto.session.verify(app)) == []
 
 
+def test_a_run_makes_no_more_repairs_than_it_may(moto: Raw, small: RunOptions) -> None:
+    moto.fill()
+    for name in ("ann", "bob", "dan"):
+        moto.change(app, member(name), GSI1SK=text("old"))
+    limited = replace(small, at_most=2)
+    outcomes = [one.outcome for one in repair(moto.session, app, options=limited)]
+    assert outcomes == [Outcome.MENDED, Outcome.MENDED, Outcome.STOPPED]
+    assert len(list(moto.session.verify(app))) == 1
+    assert small.checkpoint is not None
+    assert small.checkpoint.exists(), "the run is not finished, and can be resumed"
+    assert [one.outcome for one in repair(moto.session, app, options=limited)] == [Outcome.MENDED]
+    assert not small.checkpoint.exists()
+
+
+@pytest.mark.parametrize("rate", [None, 5])
+def test_what_is_only_reported_counts_as_no_repair(moto: Raw, rate: float | None) -> None:
+    moto.fill()
+    moto.put(app, key_of("AAA", "AAA"))
+    moto.delete(app, key_of("email#dan@x"))
+    options = RunOptions(rate=rate, at_most=0)
+    outcomes = [one.outcome for one in repair(moto.session, app, options=options)]
+    assert outcomes == [Outcome.LEFT, Outcome.STOPPED]
+
+
+def test_its_files_can_be_read_by_their_owner_alone(moto: Raw, tmp_path: Path) -> None:
+    store(moto.session)
+    files = RunOptions(duplicates=tmp_path / "duplicates", checkpoint=tmp_path / "checkpoint", dry_run=False)
+    running: Any = backfill(moto.session, User, options=files)
+    next(running)
+    assert [oct(path.stat().st_mode & 0o777) for path in sorted(tmp_path.iterdir())][:2] == ["0o600"] * 2
+    assert {path.stat().st_mode & 0o077 for path in tmp_path.iterdir()} == {0}
+    running.close()
+    moto.client.delete_table(TableName=moto.name(now.name))
+
+
+def test_a_run_knows_where_it_writes(moto: Raw) -> None:
+    locations = {one.declared: one for one in written_tables(moto.session, Member)}
+    assert locations.keys() == {app.name}
+    assert (locations[app.name].account, locations[app.name].region) == ("123456789012", "us-east-1")
+
+
 def begun(raw: Raw, work: Any, *named: Any, options: RunOptions) -> None:
     """Begin, and stop in the middle."""
     running = work(raw.session, *named, options=options)
@@ -115,7 +157,7 @@ def test_a_checkpoint_is_of_one_piece_of_work(moto: Raw, tmp_path: Path) -> None
         (verify, RunOptions(checkpoint=path, segments=2)),
     ]
     for work, options in others:
-        with pytest.raises(UsageError, match="is the checkpoint of other work"):
+        with pytest.raises(UsageError, match="is the checkpoint of another run"):
             list(work(moto.session, app, options=options))
     assert len(list(verify(moto.session, app, options=RunOptions(checkpoint=path)))) == 1
 
@@ -127,7 +169,7 @@ def test_a_checkpoint_is_of_one_table_whatever_its_name(ministack: Raw, tmp_path
     begun(ministack, verify, app, options=RunOptions(checkpoint=path))
     ministack.client.delete_table(TableName=ministack.name(app.name))
     ministack.create(app)
-    with pytest.raises(UsageError, match="is the checkpoint of other work"):
+    with pytest.raises(UsageError, match="is the checkpoint of another run"):
         list(verify(ministack.session, app, options=RunOptions(checkpoint=path)))
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from dynaorm import Key, Session
-from dynaorm.flow.integrity.mend import Outcome
+from dynaorm.flow.integrity.finding import Outcome
 from dynaorm.integrity.run import RunOptions, backfill
 from tests.integrity.shop import Note, OldNote, Page, Team, User, now, store, untyped, untyped_before
 from tests.integrity.zoo import Raw, key_of

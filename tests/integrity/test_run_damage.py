@@ -7,8 +7,7 @@ import pytest
 
 from dynaorm import Session
 from dynaorm.errors import UnexpectedRefusal
-from dynaorm.flow.integrity.finding import Finding, Kind
-from dynaorm.flow.integrity.mend import Outcome
+from dynaorm.flow.integrity.finding import Finding, FindingKind, Outcome
 from dynaorm.flow.protocol.call import Call, Refusal, Reply, Transport
 from dynaorm.integrity.run import RunOptions, backfill, repair, verify
 from tests.integrity.damages import DAMAGES, portions
@@ -40,7 +39,9 @@ def test_what_is_saved_is_clean(raw: Raw) -> None:
 
 def test_every_kind_of_finding_has_its_damage() -> None:
     kinds = {kind for damage in DAMAGES for kind, _, _ in damage.found}
-    assert kinds == set(Kind) - {Kind.INCOMPLETE}, "only a backfill finds that an entity is incomplete"
+    assert kinds == set(FindingKind) - {FindingKind.INCOMPLETE}, (
+        "only a backfill finds that an entity is incomplete"
+    )
 
 
 def damaged(raw: Raw, damages: list[Damage]) -> dict[str, list[dict[str, Any]]]:
@@ -141,7 +142,9 @@ def test_a_value_changed_behind_every_revision_is_not_claimed(moto: Raw) -> None
     moto.delete(app, key_of("email#ann@x"))
     outcomes = repaired_after(moto, lambda: moto.change(app, member("ann"), email=text("eve@x")))
     assert outcomes == [Outcome.GONE]
-    assert found(moto.session.verify(app)) == [(Kind.MISSING_GUARD, app.name, "email#eve@x email#eve@x")]
+    assert found(moto.session.verify(app)) == [
+        (FindingKind.MISSING_GUARD, app.name, "email#eve@x email#eve@x")
+    ]
 
 
 def test_a_copy_changed_behind_every_revision_is_kept_as_it_is_then(moto: Raw) -> None:

@@ -7,8 +7,7 @@ from typing import Any
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from dynaorm.flow.integrity.finding import Kind
-from dynaorm.flow.integrity.mend import Outcome
+from dynaorm.flow.integrity.finding import FindingKind, Outcome
 from dynaorm.integrity.run import RunOptions, repair, verify
 from dynaorm.testing.moto_engine import strict_moto
 from tests.integrity.conftest import raw_on
@@ -36,7 +35,7 @@ class Herd:
         event(kind)
         return True
 
-    def expect(self, kind: Kind, item: AppItem) -> None:
+    def expect(self, kind: FindingKind, item: AppItem) -> None:
         self.expected.add((kind, app.name, f"{item['PK']['S']} {item['SK']['S']}"))
 
     def guards(self) -> Iterator[AppItem]:
@@ -61,27 +60,27 @@ def owner(guard: AppItem) -> AppItem:
 def delete_guard(herd: Herd, guard: AppItem) -> None:
     if herd.free("guard deleted", guard, owner(guard)):
         herd.raw.delete(app, key(guard))
-        herd.expect(Kind.MISSING_GUARD, guard)
+        herd.expect(FindingKind.MISSING_GUARD, guard)
 
 
 def misdirect_guard(herd: Herd, guard: AppItem) -> None:
     if herd.free("guard misdirected", guard, owner(guard)):
         herd.raw.change(app, key(guard), owner={"M": key_of("VOUCHER#nobody", "VOUCHER")})
-        herd.expect(Kind.WRONG_OWNER, guard)
+        herd.expect(FindingKind.WRONG_OWNER, guard)
 
 
 def leave_guard(herd: Herd, guard: AppItem) -> None:
     left = key_of(f"{guard['PK']['S']}+left")
     if herd.free("guard left", guard, left, owner(guard)):
         herd.raw.put(app, left, owner=guard["owner"])
-        herd.expect(Kind.ORPHAN_GUARD, left)
+        herd.expect(FindingKind.ORPHAN_GUARD, left)
 
 
 def delete_owner(herd: Herd, voucher: AppItem) -> None:
     guard = key_of(f"code#{voucher['code']['S']}")
     if herd.free("owner deleted", voucher, guard):
         herd.raw.delete(app, key(voucher))
-        herd.expect(Kind.ORPHAN_GUARD, guard)
+        herd.expect(FindingKind.ORPHAN_GUARD, guard)
 
 
 def repeat_value(herd: Herd, voucher: AppItem) -> None:
@@ -90,20 +89,20 @@ def repeat_value(herd: Herd, voucher: AppItem) -> None:
         copy = key_of(f"{voucher['PK']['S']}+copy", "VOUCHER")
         attributes = {name: value for name, value in voucher.items() if name not in copy}
         herd.raw.put(app, copy, **{**attributes, "voucher_id": text(f"{voucher['voucher_id']['S']}+copy")})
-        herd.expect(Kind.DUPLICATE, guard)
+        herd.expect(FindingKind.DUPLICATE, guard)
 
 
 def delete_newest(herd: Herd, book: AppItem) -> None:
     if herd.free("newest deleted", book):
         herd.raw.delete(app, {**key(book), "SK": text(f"v{book['version']['N']}_TEXT")})
-        herd.expect(Kind.VERSION_MISSING, book)
+        herd.expect(FindingKind.VERSION_MISSING, book)
 
 
 def delete_between(herd: Herd, book: AppItem) -> None:
     number = int(book["version"]["N"])
     if number > 2 and herd.free("version between deleted", book):
         herd.raw.delete(app, {**key(book), "SK": text(f"v{number - 1}_TEXT")})
-        herd.expect(Kind.VERSION_GAP, {**key(book), "SK": text(f"v{number - 2}_TEXT")})
+        herd.expect(FindingKind.VERSION_GAP, {**key(book), "SK": text(f"v{number - 2}_TEXT")})
 
 
 def prune(herd: Herd, book: AppItem) -> None:
@@ -115,26 +114,26 @@ def prune(herd: Herd, book: AppItem) -> None:
 def change_latest(herd: Herd, book: AppItem) -> None:
     if herd.free("latest changed", book):
         herd.raw.change(app, key(book), text=text("something else"))
-        herd.expect(Kind.VERSION_DIFFERS, book)
+        herd.expect(FindingKind.VERSION_DIFFERS, book)
 
 
 def change_index(herd: Herd, member: AppItem) -> None:
     if herd.free("index key changed", member):
         herd.raw.change(app, key(member), GSI1SK=text("something else"))
-        herd.expect(Kind.INDEX_KEYS, member)
+        herd.expect(FindingKind.INDEX_KEYS, member)
 
 
 def change_total(herd: Herd, group: AppItem) -> None:
     if herd.free("total changed", group):
         herd.raw.change(app, key(group), members={"N": str(int(group["members"]["N"]) + 1)})
-        herd.expect(Kind.TOTAL, group)
+        herd.expect(FindingKind.TOTAL, group)
 
 
 def add_junk(herd: Herd, group: AppItem) -> None:
     junk = key_of(f"JUNK#{len(herd.expected)}", "JUNK")
     if herd.free("junk", junk):
         herd.raw.put(app, junk)
-        herd.expect(Kind.UNKNOWN_ITEM, junk)
+        herd.expect(FindingKind.UNKNOWN_ITEM, junk)
 
 
 DAMAGES: list[tuple[Callable[[Herd, AppItem], None], Callable[[Herd], Iterator[AppItem]]]] = [

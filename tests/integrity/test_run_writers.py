@@ -8,7 +8,7 @@ from random import Random
 
 from dynaorm import Key, Retry, Session
 from dynaorm.errors import DynaormError
-from dynaorm.flow.integrity.mend import Outcome
+from dynaorm.flow.integrity.finding import Outcome
 from dynaorm.flow.protocol.call import Call, Reply, Transport
 from dynaorm.integrity.run import RunOptions, repair
 from dynaorm.transport.clock import SystemClock

@@ -12,8 +12,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from dynaorm import Session, Table
-from dynaorm.flow.integrity.finding import Finding
-from dynaorm.flow.integrity.mend import Mended
+from dynaorm.flow.integrity.finding import Finding, Mended
 from dynaorm.flow.protocol.call import Call, Reply
 from dynaorm.integrity.report import as_json
 from dynaorm.integrity.run import RunOptions, backfill, repair, verify

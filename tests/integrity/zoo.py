@@ -21,7 +21,7 @@ from dynaorm import (
     Versioned,
 )
 from dynaorm.flow.bulk.limits import windows
-from dynaorm.flow.integrity.finding import Kind
+from dynaorm.flow.integrity.finding import FindingKind
 from dynaorm.flow.protocol.call import Call, Reply, Transport
 from dynaorm.item.value import Item
 from dynaorm.testing.clock import FakeClock
@@ -220,7 +220,7 @@ def member(name: str) -> dict[str, Any]:
     return key_of("GROUP#blue" if name == "dan" else "GROUP#red", f"MEMBER#{name}")
 
 
-Found = tuple[Kind, str, str]
+Found = tuple[FindingKind, str, str]
 """A finding as a test names it: its kind, table, and the contents of its key."""
 
 
@@ -243,7 +243,11 @@ class Damage:
 
 
 def damage(
-    name: str, do: Callable[[Raw], object], *found: tuple[Kind, Table, str], mends: bool = True, on: str = ""
+    name: str,
+    do: Callable[[Raw], object],
+    *found: tuple[FindingKind, Table, str],
+    mends: bool = True,
+    on: str = "",
 ) -> Damage:
     """``on``: the items it concerns, by a word: two damages that concern one are not done together."""
     wanted = frozenset((kind, table.name, key) for kind, table, key in found)

@@ -34,8 +34,8 @@ from dynaorm.item.evaluate import holds
 from dynaorm.item.path import Path
 from dynaorm.item.placeholder import Placeholders
 from dynaorm.item.value import AttributeValue, Item
+from dynaorm.testing.endpoint import transport_to
 from dynaorm.testing.moto_engine import strict_moto
-from dynaorm.testing.road import transport_to
 from dynaorm.transport.pynamodb import PynamoTransport
 
 VALUES: list[dict[str, Any]] = [

@@ -3,7 +3,6 @@
 import copy
 import inspect
 import pickle
-from collections.abc import Iterable
 from datetime import date
 from decimal import Decimal
 from typing import Any
@@ -12,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynaorm.errors import UsageError
 from dynaorm.item.condition import (
     Attr,
     BeginsWith,
@@ -110,10 +108,15 @@ def test_none_is_compared_like_any_value() -> None:
     assert F.a.is_in([None, 1]) == Or((Compare(Attr(("a",)), "=", None), IsIn(Attr(("a",)), (1,))))
 
 
-@pytest.mark.parametrize("text", ["open", b"open"], ids=repr)
-def test_one_text_is_not_taken_for_many_characters(text: Iterable[object]) -> None:
-    with pytest.raises(UsageError, match=r"F\.status\.is_in\(.*each character; write F\.status == "):
-        F.status.is_in(text)
+@pytest.mark.parametrize("value", ["open", b"open", {"a": 1}, 5], ids=repr)
+def test_one_value_is_not_taken_for_several(value: object) -> None:
+    assert F.status.is_in(value) == IsIn(Attr(("status",)), (value,))
+
+
+def test_values_are_given_one_by_one_or_as_one_collection() -> None:
+    assert F.a.is_in(1, 2) == F.a.is_in([1, 2]) == F.a.is_in((1, 2)) == F.a.is_in(iter([1, 2]))
+    assert F.a.is_in([1], [2]) == IsIn(Attr(("a",)), ([1], [2]))
+    assert F.a.is_in() == F.a.is_in([]) == IsIn(Attr(("a",)), ())
 
 
 def test_a_path_has_no_truth_value() -> None:

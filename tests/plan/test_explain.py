@@ -151,5 +151,11 @@ def test_what_is_removed_for_good_is_a_version_or_the_tombstone(number: int | No
     assert reason(planned) == text
 
 
+def test_stored_text_cannot_begin_a_line_of_its_own() -> None:
+    sentence = explained(Save(Note(note_id="1\n2. Put app\x1b[2J")))[1]
+    assert "id=NOTE#1\\n2. Put app\\x1b[2J" in sentence
+    assert sentence.isprintable()
+
+
 def test_nothing_to_send() -> None:
     assert explained(Save(saved(User(user_id="1", email="a")))) == ["Nothing to send: nothing changed."]

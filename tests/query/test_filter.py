@@ -2,6 +2,7 @@
 
 from typing import Annotated, Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -10,7 +11,7 @@ from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.item.condition import Condition, render
 from dynaorm.item.evaluate import holds
 from dynaorm.item.placeholder import Placeholders
-from dynaorm.query.filter import resolved_filter
+from dynaorm.query.filter import canonical, filter_of
 from dynaorm.query.query_spec import queried
 
 app = Table("app", indexes=[GlobalIndex("GSI1")])
@@ -27,9 +28,10 @@ class Page(Entity, table=app, pk="SITE#{site}", sk="PAGE#{name}"):
 
 def filtered(*conditions: Condition) -> Condition:
     spec = queried(Page, {"site": "s"})
-    found = resolved_filter(spec.filtered(conditions))
+    found = filter_of(spec.filtered(conditions))
     assert found is not None
-    return found
+    assert found.server == found.condition
+    return found.condition
 
 
 numbers = st.integers(-2, 2)
@@ -59,3 +61,28 @@ def test_a_filter_judges_the_value_that_a_read_gives(item: dict[str, Any], numbe
 
 def test_a_field_without_former_names_is_asked_for_as_it_is() -> None:
     assert render(filtered(F.title == "x"), Placeholders()) == "#n0 = :v0"
+
+
+def test_a_condition_has_one_form_whatever_the_order_of_its_parts_and_values() -> None:
+    first = filtered((F.title.is_in(["a", "b", "a"]) & (F.visits > 1)) | (F.author == "x"))
+    second = filtered((F.author == "x") | ((F.visits > 1) & F.title.is_in(["b", "a"])))
+    assert canonical(first) == canonical(second)
+    assert canonical(first) != canonical(filtered((F.author == "x") & (F.visits > 1)))
+    assert canonical(~first) != canonical(first)
+
+
+@pytest.mark.parametrize(
+    ("condition", "is_never"),
+    [
+        (F.title.is_in([]), True),
+        (F.title.is_in([]) & (F.visits > 1), True),
+        (F.title.is_in([]) | (F.visits > 1), False),
+        (~F.title.is_in([]) & (F.visits > 1), False),
+        (~(F.title.is_in([]) | F.author.is_in([])), False),
+        (~~F.title.is_in([]), True),
+    ],
+)
+def test_a_filter_that_nothing_matches_is_known(condition: Condition, is_never: bool) -> None:
+    found = filter_of(queried(Page, {"site": "s"}).filtered([condition]))
+    assert found is not None
+    assert found.is_never is is_never

@@ -19,8 +19,8 @@ from dynaorm.item.condition import And, equals, render
 from dynaorm.item.placeholder import Placeholders
 from dynaorm.item.value import AttributeValue
 from dynaorm.query.key_range import Bound, KeyRange, Operator, key_range
+from dynaorm.testing.endpoint import transport_to
 from dynaorm.testing.moto_engine import strict_moto
-from dynaorm.testing.road import transport_to
 from dynaorm.transport.pynamodb import PynamoTransport
 
 LETTERS = "abAB_%#'\"!$~ é\uffff\U0001f600"

@@ -42,13 +42,13 @@ def test_a_name_that_is_no_field_is_refused_with_the_nearest_one() -> None:
         queried(Ticket, {"project": "p"}).bounded("<", {"numbr": 1})
 
 
-def test_a_field_is_asked_for_once() -> None:
+def test_a_field_is_given_once() -> None:
     spec = queried(Ticket, {"project": "p"})
-    with pytest.raises(UsageError, match="project is asked for twice"):
+    with pytest.raises(UsageError, match="project is given twice"):
         spec.where({"project": "q"})
-    with pytest.raises(UsageError, match="project is asked for twice"):
+    with pytest.raises(UsageError, match="project is given twice"):
         spec.bounded("<", {"project": "q"})
-    with pytest.raises(UsageError, match="number is asked for twice"):
+    with pytest.raises(UsageError, match="number is given twice"):
         spec.bounded("<", {"number": 3}).where({"number": 4})
 
 

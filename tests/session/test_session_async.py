@@ -31,7 +31,7 @@ from dynaorm import inspect as look
 from dynaorm.errors import BulkError, OutcomeUnknown, SessionClosed, StaleEntity, UniqueViolation, UsageError
 from dynaorm.session.settings import close_async_transport
 from dynaorm.testing.clock import FakeClock
-from dynaorm.testing.road import async_transport_to
+from dynaorm.testing.endpoint import async_transport_to
 from dynaorm.transport.direct.async_transport import AsyncDirectTransport
 
 app = Table("aio-app", indexes=[GlobalIndex("GSI1")])

@@ -37,8 +37,8 @@ from dynaorm.errors import (
 from dynaorm.flow.protocol.call import Call, Transport
 from dynaorm.item.value import Item
 from dynaorm.testing.clock import FakeClock
+from dynaorm.testing.endpoint import transport_to
 from dynaorm.testing.faults import FaultyTransport, lost_answer, lost_request, throttle
-from dynaorm.testing.road import transport_to
 from dynaorm.transport.direct.transport import DirectTransport
 
 app = Table("bulk-app", indexes=[GlobalIndex("GSI1")])

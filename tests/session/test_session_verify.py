@@ -8,12 +8,11 @@ import pytest
 
 from dynaorm import AsyncSession, Session
 from dynaorm.errors import UsageError
-from dynaorm.flow.integrity.finding import Kind
-from dynaorm.flow.integrity.mend import Outcome
+from dynaorm.flow.integrity.finding import FindingKind, Outcome
 from dynaorm.flow.protocol.call import Call, Reply, Transport
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.moto_engine import strict_moto
-from tests.integrity.conftest import REGION, raw_on
+from tests.integrity.conftest import raw_on
 from tests.integrity.zoo import (
     TABLES,
     Book,
@@ -28,6 +27,7 @@ from tests.integrity.zoo import (
     member,
     text,
 )
+from tests.raw_tables import REGION
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def raw() -> Iterator[Raw]:
             yield one
 
 
-def kinds(raw: Raw, *named: Any) -> list[Kind]:
+def kinds(raw: Raw, *named: Any) -> list[FindingKind]:
     return [one.kind for one in raw.session.verify(*named)]
 
 
@@ -46,22 +46,22 @@ def test_of_a_class_only_its_own_items_are_judged(raw: Raw) -> None:
     raw.delete(app, key_of("email#ann@x"))
     raw.delete(app, key_of("BOOK#1", "v2_TEXT"))
     raw.put(app, key_of("JUNK", "JUNK"))
-    assert kinds(raw, Member) == [Kind.MISSING_GUARD]
-    assert kinds(raw, Book) == [Kind.VERSION_GAP]
+    assert kinds(raw, Member) == [FindingKind.MISSING_GUARD]
+    assert kinds(raw, Book) == [FindingKind.VERSION_GAP]
     assert kinds(raw, Voucher) == []
-    assert kinds(raw, Member, Book) == [Kind.VERSION_GAP, Kind.MISSING_GUARD]
+    assert kinds(raw, Member, Book) == [FindingKind.VERSION_GAP, FindingKind.MISSING_GUARD]
 
 
 def test_a_total_is_found_by_what_has_it_and_by_what_is_counted(raw: Raw) -> None:
     raw.change(app, key_of("GROUP#red", "INFO"), members={"N": "9"})
-    assert kinds(raw, Group) == kinds(raw, Member) == kinds(raw, app) == [Kind.TOTAL]
+    assert kinds(raw, Group) == kinds(raw, Member) == kinds(raw, app) == [FindingKind.TOTAL]
     assert kinds(raw, Book) == []
 
 
 def test_no_total_is_judged_while_something_that_counts_cannot_be_read(raw: Raw) -> None:
     raw.change(app, member("ann"), status={"N": "1"})
     raw.change(app, key_of("GROUP#red", "INFO"), members={"N": "9"})
-    assert kinds(raw, app) == [Kind.UNREADABLE]
+    assert kinds(raw, app) == [FindingKind.UNREADABLE]
 
 
 def test_guards_written_by_hand_are_no_fault_unless_two_hold_their_value(raw: Raw) -> None:
@@ -71,13 +71,13 @@ def test_guards_written_by_hand_are_no_fault_unless_two_hold_their_value(raw: Ra
     voucher = key_of("VOUCHER#3", "VOUCHER")
     raw.put(app, voucher, _type=text("Voucher"), voucher_id=text("3"), code=text("c2"))
     (finding,) = raw.session.verify(app)
-    assert (finding.kind, finding.key) == (Kind.DUPLICATE, key_of("code#c2"))
+    assert (finding.kind, finding.key) == (FindingKind.DUPLICATE, key_of("code#c2"))
     assert sorted(owner["PK"]["S"] for owner in finding.owners) == ["VOUCHER#2", "VOUCHER#3"]
 
 
 def test_what_has_expired_is_absent(raw: Raw) -> None:
     raw.change(app, key_of("VOUCHER#1", "VOUCHER"), ends=epoch(-1))
-    assert kinds(raw, app) == [Kind.ORPHAN_GUARD]
+    assert kinds(raw, app) == [FindingKind.ORPHAN_GUARD]
     raw.change(app, key_of("code#c1"), ends=epoch(-1))
     assert kinds(raw, app) == []
 
@@ -124,7 +124,7 @@ def test_time_that_went_unused_is_not_made_up_for(raw: Raw) -> None:
     session = Session(transport=meter, clock=now)
     raw.change(app, member("ann"), GSI1PK=text("old"))
     findings = session.verify(app, rate=5)
-    assert next(findings).kind is Kind.INDEX_KEYS
+    assert next(findings).kind is FindingKind.INDEX_KEYS
     # Whoever reads the findings takes their time.
     now.advance(3600)
     before, consumed = now.monotonic(), meter.consumed
@@ -159,16 +159,16 @@ def test_a_session_repairs_and_says_what_became_of_it(raw: Raw) -> None:
         one.finding.kind: one.outcome
         for one in raw.session.repair(app, progress=lambda *told_now: told.append(told_now))
     }
-    assert outcomes == {Kind.MISSING_GUARD: Outcome.MENDED, Kind.UNKNOWN_ITEM: Outcome.LEFT}
+    assert outcomes == {FindingKind.MISSING_GUARD: Outcome.MENDED, FindingKind.UNKNOWN_ITEM: Outcome.LEFT}
     assert told[-1] == (len(raw.items(app)[app.name]) - 1, None)
-    assert kinds(raw, app) == [Kind.UNKNOWN_ITEM]
+    assert kinds(raw, app) == [FindingKind.UNKNOWN_ITEM]
 
 
 def test_a_session_backfills(raw: Raw) -> None:
     raw.delete(app, key_of("email#ann@x"))
     raw.change(app, member("ann"), GSI1PK=None, GSI1SK=None)
     (one,) = raw.session.backfill(app)
-    assert (one.finding.kind, one.outcome) == (Kind.INCOMPLETE, Outcome.MENDED)
+    assert (one.finding.kind, one.outcome) == (FindingKind.INCOMPLETE, Outcome.MENDED)
     assert kinds(raw, app) == []
 
 
@@ -180,7 +180,7 @@ def test_nothing_is_repaired_inside_a_block_of_the_same_session(raw: Raw, verb: 
         pytest.raises(UsageError, match=f"session.{verb}.* would not be .*call it before or after the block"),
     ):
         list(getattr(raw.session, verb)(app))
-    assert kinds(raw, app) == [Kind.MISSING_GUARD]
+    assert kinds(raw, app) == [FindingKind.MISSING_GUARD]
 
 
 @pytest.mark.parametrize("named", [(), ("app",), (app, 5)])
@@ -199,11 +199,11 @@ def test_an_asynchronous_session_finds_the_same(raw: Raw) -> None:
     raw.delete(app, key_of("email#ann@x"))
     raw.change(app, member("bob"), GSI1PK=text("old"))
 
-    async def verified() -> list[Kind]:
+    async def verified() -> list[FindingKind]:
         async with AsyncSession(region=REGION, clock=clock()) as session:
             return [one.kind async for one in session.verify(app, segments=2)]
 
-    assert asyncio.run(verified()) == kinds(raw, app) == [Kind.INDEX_KEYS, Kind.MISSING_GUARD]
+    assert asyncio.run(verified()) == kinds(raw, app) == [FindingKind.INDEX_KEYS, FindingKind.MISSING_GUARD]
 
 
 def test_an_asynchronous_session_repairs_and_backfills(raw: Raw) -> None:

@@ -8,8 +8,8 @@ from random import Random
 
 from dynaorm import Aggregate, Entity, F, Key, Retry, Session, Table
 from dynaorm.errors import Contention
+from dynaorm.testing.endpoint import transport_to
 from dynaorm.testing.faults import FaultyTransport, lost_answer
-from dynaorm.testing.road import transport_to
 
 app = Table("contended")
 

@@ -4,9 +4,9 @@ The engines are strict moto, in this process, and ministack, in another. Session
 """
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from typing import Any
 
-import botocore.session
 import pytest
 
 from dynaorm import Session, Table
@@ -14,40 +14,32 @@ from dynaorm.flow.protocol.call import Call, Refusal, Reply, Transport
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.faults import Fault, FaultyTransport
 from dynaorm.testing.moto_engine import strict_moto
-from dynaorm.testing.road import transport_to
 from dynaorm.transport.direct.transport import DirectTransport
-from dynaorm.transport.pynamodb import PynamoTransport
-
-REGION = "us-east-1"
+from tests.raw_tables import RawTables
 
 
-class Engine:
+class Engine(RawTables):
     """One DynamoDB, and what a story needs of it.
 
     Attributes:
-        client: AWS's own low-level client, which knows nothing of dynaorm.
-        clock: the time of every session.
         calls: the calls of all sessions, in order.
-        refusals: what DynamoDB refused of them.
+        refusals: the calls that DynamoDB refused.
     """
 
     def __init__(
         self, transport: Transport, client: Any, clock: FakeClock, name: Callable[[str], str]
     ) -> None:
-        self.client = client
-        self.clock = clock
+        super().__init__(client, clock, name)
         self.calls: list[Call] = []
         self.refusals: list[Refusal] = []
-        self.name = name
         self._transport = transport
-        self._tables: list[str] = []
 
     def create(self, *tables: Table) -> None:
         """Create tables; nothing of it is heard."""
         with self.session() as session:
             for table in tables:
                 session.create_table(table)
-                self._tables += dict.fromkeys([self.name(table.name), self.name(table.guards.name)])
+                self.created(table)
         self.forget()
 
     def session(self, *faults: Fault, before: tuple[str, Callable[[], object]] | None = None) -> Session:
@@ -81,11 +73,6 @@ class Engine:
             found.append((kind, str(key[table.pk.name]["S"])))
         return found
 
-    def raw(self, table: Table) -> list[dict[str, Any]]:
-        """Every item of a table exactly as stored, in the order of their keys."""
-        found = self.client.scan(TableName=self.name(table.name), ConsistentRead=True)["Items"]
-        return sorted(found, key=lambda item: [str(item[key.name]) for key in table.keys])
-
     def items(self, table: Table) -> list[dict[str, Any]]:
         """The same, with the revision of each item that has one masked as ``{"S": "*"}``: it is random."""
         items = self.raw(table)
@@ -105,16 +92,6 @@ class Engine:
                 assert item["owner"]["M"].keys() == {"PK", "SK"}
                 found[str(item["PK"]["S"])] = str(item["owner"]["M"]["PK"]["S"])
         return found
-
-    def put(self, table: Table, **item: Any) -> None:
-        """Store an item by hand."""
-        self.client.put_item(TableName=self.name(table.name), Item=item)
-
-    def drop(self) -> None:
-        """Delete the tables created here."""
-        for name in dict.fromkeys(self._tables):
-            self.client.delete_table(TableName=name)
-        self.client.close()
 
 
 class _Heard:
@@ -139,55 +116,40 @@ class _Heard:
             raise
 
 
-# Made once, because it reads the service's description; moto was imported before it and answers its clients.
-_AWS = botocore.session.get_session()
-
-
-def _client(endpoint: str | None) -> Any:
-    return _AWS.create_client("dynamodb", region_name=REGION, endpoint_url=endpoint)
-
-
 @pytest.fixture
 def clock() -> FakeClock:
     return FakeClock(jitter=0.0)
 
 
 @pytest.fixture
-def moto(clock: FakeClock) -> Iterator[Engine]:
+def moto(clock: FakeClock, moto_line: tuple[Transport, Any]) -> Iterator[Engine]:
     """Strict moto in this process: tables and tokens have the very names of the documents."""
     with strict_moto(clock=clock):
-        transport = PynamoTransport(region=REGION)
-        engine = Engine(transport, _client(None), clock, str)
-        yield engine
-        engine.drop()
-        transport.close()
+        yield Engine(*moto_line, clock, str)
 
 
 @pytest.fixture
 def ministack(
-    ministack_endpoint: str, clock: FakeClock, unique_name: Callable[[str], str]
+    ministack_line: tuple[Transport, Any], clock: FakeClock, unique_name: Callable[[str], str]
 ) -> Iterator[Engine]:
     """Ministack in another process, shared with other tests: tables and tokens have names of this test's own."""
-    yield from _on_ministack(transport_to(ministack_endpoint), ministack_endpoint, clock, unique_name)
+    engine = Engine(*ministack_line, clock, unique_name)
+    yield engine
+    engine.drop()
 
 
 @pytest.fixture
-def direct(ministack_endpoint: str, clock: FakeClock, unique_name: Callable[[str], str]) -> Iterator[Engine]:
-    """The same over the direct transport."""
-    transport = DirectTransport(endpoint=ministack_endpoint)
-    yield from _on_ministack(transport, ministack_endpoint, clock, unique_name)
-
-
-def _on_ministack(
-    transport: DirectTransport | PynamoTransport,
-    endpoint: str,
+def direct(
+    ministack_endpoint: str,
+    ministack_line: tuple[Transport, Any],
     clock: FakeClock,
-    name: Callable[[str], str],
+    unique_name: Callable[[str], str],
 ) -> Iterator[Engine]:
-    engine = Engine(transport, _client(endpoint), clock, name)
-    yield engine
-    engine.drop()
-    transport.close()
+    """The same over the direct transport."""
+    with closing(DirectTransport(endpoint=ministack_endpoint)) as transport:
+        engine = Engine(transport, ministack_line[1], clock, unique_name)
+        yield engine
+        engine.drop()
 
 
 # What is told over both transports in every run; with DYNAORM_TRANSPORT=direct, everything on ministack is.

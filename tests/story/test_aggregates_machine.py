@@ -17,7 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_sta
 from dynaorm import Aggregate, Entity, F, Key, Session, Table, Transaction, inspect
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import DynaormError, OutcomeUnknown
-from dynaorm.flow.integrity.finding import Kind
+from dynaorm.flow.integrity.finding import FindingKind
 from dynaorm.flow.protocol.call import Call, Transport
 from dynaorm.item.value import Item
 from dynaorm.testing.clock import FakeClock
@@ -337,7 +337,7 @@ class Machine(RuleBasedStateMachine):
             target for (target, name), number in totals(items).items() if number != due.get((target, name), 0)
         }
         findings = list(self.calm.verify(app, tallies))
-        assert {one.key["PK"]["S"] for one in findings if one.kind is Kind.TOTAL} == wrong
+        assert {one.key["PK"]["S"] for one in findings if one.kind is FindingKind.TOTAL} == wrong
         assert len(findings) == len(wrong)
         self.held.clear()
 

@@ -14,8 +14,8 @@ from moto.dynamodb.responses import DynamoHandler
 
 from dynaorm.flow.protocol.call import Call, NoAnswer, Refusal, Reply, Transport
 from dynaorm.testing.clock import FakeClock
+from dynaorm.testing.endpoint import transport_to
 from dynaorm.testing.moto_engine import strict_moto
-from dynaorm.testing.road import transport_to
 from dynaorm.transport.pynamodb import PynamoTransport
 
 ABSENT = {"ConditionExpression": "attribute_not_exists(PK)"}

@@ -251,7 +251,7 @@ def test_what_no_session_would_leave_behind_fails_the_test_unless_it_is_marked(
     result = ran(pytester, "--dynaorm-endpoint", engine)
     result.assert_outcomes(passed=2, errors=1)
     result.stdout.fnmatch_lines(
-        ["*USER#u SK=PROFILE: a live value has no guard: email: there is no item 'email#a@x'*"]
+        ["*missing guard of User in *, PK=email#a@x*: no guard item protects the value*"]
     )
     ran(pytester, "--dynaorm-endpoint", engine, "-o", "dynaorm_check=false").assert_outcomes(passed=2)
 

@@ -1,12 +1,14 @@
-"""An unruly server, in the clear and behind TLS, and an environment without proxies."""
+"""Servers that misbehave, without and with TLS; transports to them; an environment without proxies."""
 
 import ipaddress
 import os
 import ssl
 import sys
 from collections.abc import Iterator
+from contextlib import ExitStack, closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cryptography import x509
@@ -14,15 +16,27 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from tests.transport.each_transport import TRANSPORTS, Closable, Open
 from tests.transport.unruly import Unruly, unruly_server
 
 
 @pytest.fixture(autouse=True)
 def no_proxy_and_no_bundle(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the machine has of these is not a test's own."""
+    """A test sets those that it needs."""
     for name in list(os.environ):
         if name.lower().endswith(("_proxy", "_ca_bundle")):
             monkeypatch.delenv(name)
+
+
+@pytest.fixture(params=TRANSPORTS)
+def open_transport(request: pytest.FixtureRequest) -> Iterator[Open]:
+    """Opens a transport of each kind. What a test opens is closed after it."""
+    with ExitStack() as opened:
+
+        def open_one(**options: Any) -> Closable:
+            return opened.enter_context(closing(TRANSPORTS[request.param](**options)))
+
+        yield open_one
 
 
 @pytest.fixture

@@ -28,9 +28,10 @@ class Request:
         return json.loads(self.body)
 
     @property
-    def access_key(self) -> str:
-        """The key it is signed with."""
-        return self.headers["authorization"].partition("Credential=")[2].partition("/")[0]
+    def scope(self) -> tuple[str, str]:
+        """The access key and the Region it is signed with."""
+        key, _, region, *_ = self.headers["authorization"].partition("Credential=")[2].split("/")
+        return key, region
 
     @property
     def signed_at(self) -> float:

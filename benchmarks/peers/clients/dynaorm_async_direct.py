@@ -8,7 +8,7 @@ from dynaorm import AsyncDirectTransport, AsyncSession
 class DynaormAsyncDirect(DynaormAsync):
     name = "dynaorm-async-direct"
     imports = "from dynaorm import AsyncDirectTransport"
-    distributions = ("dynaorm", "pydantic", "aiohttp")
+    distributions = ("dynaorm", "pydantic")
 
     async def setup(self, endpoint: str) -> None:
         self.transport = AsyncDirectTransport(region=order.REGION, endpoint=endpoint)

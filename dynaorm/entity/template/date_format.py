@@ -21,11 +21,13 @@ class DateFormat:
         write: value to text; raises ValueError for a value of another type.
         read: the reverse; None where the format omits a part of the value.
         shape: the texts as a shape.
+        letters: the letters of its directives, in order.
     """
 
     write: Callable[[Any], str]
     read: Callable[[str], Any] | None
     shape: Shape
+    letters: str
 
 
 _OF_DAYS: Final[Mapping[str, tuple[int, Callable[[Any], int]]]] = {
@@ -91,9 +93,25 @@ def date_format(python: type, text: str, to_text: Callable[[Any], str]) -> DateF
         raise ValueError(f"{text!r} has no directive; write one, such as %Y-%m-%d")
     shape = tuple(parts)
     write = _writer(python, shape, [known[letter][1] for letter in letters], to_text)
-    return DateFormat(
-        write, _reader(python, shape, letters) if _WHOLE[python] <= set(letters) else None, shape
-    )
+    read = _reader(python, shape, letters) if _WHOLE[python] <= set(letters) else None
+    return DateFormat(write, read, shape, "".join(letters))
+
+
+_DAYS: Final = ("Ymd", "Yj", "GVu", "YWu", "YUw")  # each names a day, from the year on
+_TIMES: Final = "HMSf"
+
+
+def sorts(python: type, letters: str) -> bool:
+    """Whether texts with these directives sort as the dates or times do: larger units first, and none left out."""
+    distinct = "".join(dict.fromkeys(letters))
+    if python is time:
+        return _TIMES.startswith(distinct)
+    for day in _DAYS:
+        if distinct.startswith(day):
+            # Once the day is written, its other parts add nothing.
+            rest = "".join(letter for letter in distinct[len(day) :] if letter not in _OF_DAYS)
+            return _TIMES.startswith(rest)
+    return any(day.startswith(distinct) for day in _DAYS)
 
 
 def _unknown(python: type, letter: str, known: Mapping[str, object]) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from datetime import date, datetime
 
 from dynaorm.entity.table import KeyKind
+from dynaorm.entity.template.date_format import sorts
 from dynaorm.entity.template.packing import PACKINGS
 from dynaorm.entity.template.spec import Placeholder
 
@@ -40,9 +41,12 @@ def not_one_field(
 
 
 def unordered(placeholders: Sequence[Placeholder]) -> Iterator[str]:
-    """The problems of a string sort key: numbers whose texts do not sort as they do."""
+    """The problems of a string sort key: numbers and dates whose texts do not sort as they do."""
+    written: dict[str, str] = {}
     for placeholder in placeholders:
-        if placeholder.ordered:
+        # {at:%Y}#{at:%m} sorts, as {at:%Y-%m} does.
+        letters = written[placeholder.field] = written.get(placeholder.field, "") + placeholder.directives
+        if placeholder.ordered or (placeholder.directives and sorts(placeholder.scalar.python, letters)):
             continue
         sorted_ones = {
             "int": f"{{{placeholder.field}:06d}}",
@@ -51,6 +55,13 @@ def unordered(placeholders: Sequence[Placeholder]) -> Iterator[str]:
         }
         better = sorted_ones.get(placeholder.scalar.python.__name__)
         loose = placeholder.source.replace(placeholder.field, f"{placeholder.field}!s", 1)
+        if placeholder.directives:
+            kind = placeholder.scalar.python.__name__
+            yield (
+                f"{placeholder.source} does not sort as the {kind} does; begin with the largest unit (%Y-%m-%d, %H:%M)"
+                f", or write {loose} if the order does not matter"
+            )
+            continue
         yield (
             f"{placeholder.source} sorts as text in a string key, 10 before 9; "
             f"write {f'{better}, or ' if better else ''}{loose} if the order does not matter"

@@ -12,7 +12,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final
 from zlib import crc32
 
-from dynaorm.entity.template.date_format import date_format
+from dynaorm.entity.template.date_format import date_format, sorts
 from dynaorm.entity.text.scalar import Scalar, in_utc
 from dynaorm.entity.text.shape import ANYTHING, DIGITS, CharacterRun, Shape, digits, may_meet, pattern_of
 from dynaorm.failure import nearest, with_article
@@ -44,6 +44,7 @@ class Placeholder:
         shards: the number of different texts if the field only chooses a shard; 0 otherwise.
         change: the function that changes the case of an open text.
         desc: the texts sort in the reverse order of the values.
+        directives: the letters of a date format.
     """
 
     field: str
@@ -62,6 +63,7 @@ class Placeholder:
     shards: int = 0
     change: Callable[[str], str] | None = None
     desc: bool = False
+    directives: str = ""
 
 
 _CASES: Final[Mapping[str, Callable[[str], str]]] = {
@@ -161,11 +163,13 @@ def _formatted(placeholder: Placeholder, spec: str) -> Placeholder:
         raise SpecError(
             f"{placeholder.source}: a date format cannot be reversed; write {{{placeholder.field}:desc}}"
         )
+    python = _kind(placeholder) or placeholder.scalar.python
     try:
-        found = date_format(_kind(placeholder) or placeholder.scalar.python, spec, placeholder.scalar.to_text)
+        found = date_format(python, spec, placeholder.scalar.to_text)
     except ValueError as problem:
         raise SpecError(f"{placeholder.source}: {problem}") from problem
-    return _closed(placeholder, found.write, found.read, shape=found.shape)
+    closed = _closed(placeholder, found.write, found.read, shape=found.shape)
+    return replace(closed, directives=found.letters, ordered=sorts(python, found.letters))
 
 
 def _closed(

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from dynaorm.entity.dispatch import live_class
 from dynaorm.entity.key import Key
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.page import is_entity
@@ -13,7 +14,7 @@ from dynaorm.flow.bulk.limits import CONCURRENCY, check_many, windows
 from dynaorm.flow.protocol.call import Flow, Reply
 from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.protocol.together import gather
-from dynaorm.flow.read import BATCH_GET_LIMIT, batch_get, visible
+from dynaorm.flow.read import BATCH_GET_LIMIT, batch_get
 from dynaorm.flow.target import Target, target_of
 from dynaorm.item.value import Item
 from dynaorm.plan.reads import Ident, contents_of
@@ -106,7 +107,7 @@ def _entities(
         if found is not None and is_entity(found):
             entities.append(found if isinstance(found, target.mapping.entity) else None)
             continue
-        mapping = visible(target.mapping, found, now)
+        mapping = live_class(target.mapping, found, now)
         if mapping is None or found is None:
             entities.append(None)
             continue

@@ -1,4 +1,5 @@
-"""Every judgement of stored items, and every repair of them.
+"""Judge stored items and repair them: guards, versions, index keys, totals.
 
-Long runs with checkpoints and reports belong in ``dynaorm.integrity``.
+Each judgement and each repair action is written here once. Long runs with checkpoints and reports belong in
+``dynaorm.integrity``; the fixtures that judge what a test leaves behind belong in ``dynaorm.testing``.
 """

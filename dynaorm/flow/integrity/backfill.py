@@ -1,9 +1,9 @@
-"""What a declaration added later asks of the entities that are stored already: guards, index keys, versions, totals.
+"""Complete entities that were stored before their class declared a constraint, an index, versions or totals.
 
-Rule 1. Writers that run the new class come first: they keep for what they write all that is declared. What is stored
-        from before is completed entity by entity, each by one transaction that is refused if anybody wrote it since.
-Rule 2. A value that somebody else holds is reported, and everything else of the entity completed.
-Rule 3. An entity of a class that became versioned moves under its new key, as version 1.
+Rule 1. Deploy the new class to every writer first; what they write is complete. Each older entity is then completed by
+        one transaction, which is refused if another writer changed the entity since it was read.
+Rule 2. A unique value that another entity holds is reported; everything else of the entity is completed.
+Rule 3. An entity whose class became versioned moves to its new key, as version 1.
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,10 +16,17 @@ from dynaorm.entity.mapping.mapping import VERSION, VERSION_AT, EntityMapping
 from dynaorm.entity.table import Table
 from dynaorm.entity.text.scalar import datetime_text
 from dynaorm.errors import DynaormError
-from dynaorm.flow.integrity.finding import Diagnosis, Finding, Judgement, Kind
-from dynaorm.flow.integrity.judge_guard import expiry_in, guard_expired, holds, owner_check, owner_place
+from dynaorm.flow.integrity.finding import Diagnosis, Doubt, Finding, FindingKind, Judgement
+from dynaorm.flow.integrity.judge_guard import (
+    expiry_in,
+    guard_expired,
+    holds,
+    owner_address,
+    owner_check,
+    owner_doubt,
+)
 from dynaorm.flow.integrity.judge_item import Subject, derived, index_changes, unreadable
-from dynaorm.flow.integrity.repairs import (
+from dynaorm.flow.integrity.repair_actions import (
     as_deleted,
     as_inserted,
     check,
@@ -30,6 +37,7 @@ from dynaorm.flow.integrity.repairs import (
 )
 from dynaorm.flow.integrity.scope import Scope
 from dynaorm.flow.integrity.stored_check import ItemAddress, StoredCheck
+from dynaorm.flow.integrity.unexplained import doubt_about, doubtful, newer_at, newer_than, not_a_guard
 from dynaorm.item.update import Change, SetTo
 from dynaorm.item.value import AttributeValue, Item, same
 from dynaorm.plan.aggregates import contributions
@@ -40,16 +48,28 @@ from dynaorm.record import record
 
 
 def complete(address: ItemAddress, scope: Scope) -> StoredCheck[Judgement]:
-    """What the entity in a place lacks: one fault for all of it, and one for each value that is somebody else's."""
+    """What the entity at an address lacks: one diagnosis for all of it, and one for each value that is taken."""
     (item,) = yield [address]
     judgement = Judgement()
     subject = _subject_at(address.table, item, scope) if item is not None else None
-    if subject is None or subject.mapping.is_expired(subject.item, subject.setting.now):
-        return judgement
+    if subject is not None:
+        if not subject.mapping.is_expired(subject.item, subject.unit.now):
+            yield from _judge_stored(subject, address, scope, judgement)
+    elif item is not None and scope.reads_everything:
+        judgement.doubt = doubt_about(address.table, item, scope)
+    return judgement
+
+
+def _judge_stored(
+    subject: "_Stored", address: ItemAddress, scope: Scope, judgement: Judgement
+) -> StoredCheck[None]:
     mapping = subject.mapping
     if scope.covers_totals(mapping):
         judgement.target = address
-    counted = scope.with_totals and bool(mapping.aggregates)
+    newer = newer_than(mapping, subject.item, scope)
+    counted = scope.reads_everything and bool(mapping.aggregates)
+    if counted and newer:
+        judgement.doubt = Doubt(mapping.name, newer)
     try:
         wanted = derived(subject.now)
         if counted:
@@ -58,15 +78,16 @@ def complete(address: ItemAddress, scope: Scope) -> StoredCheck[Judgement]:
         judgement.unsound = mapping if counted else None
         if scope.covers(mapping):
             judgement.diagnoses.append(unreadable(subject.now, problem))
-        return judgement
+        return
     if scope.covers(mapping):
         lacking = _Lacking(subject, wanted.index_keys)
-        yield from _find_guards(lacking, wanted.guards)
+        yield from _find_guards(lacking, wanted.guards, scope)
         yield from _find_versions(lacking)
+        doubt = lacking.doubt or newer
         judgement.diagnoses = [
-            Diagnosis(one.finding, _again(address, scope), one.actions) for one in lacking.diagnoses()
+            doubtful(Diagnosis(one.finding, _again(address, scope), one.actions), doubt)
+            for one in lacking.diagnoses()
         ]
-    return judgement
 
 
 def _again(address: ItemAddress, scope: Scope) -> Any:
@@ -81,11 +102,11 @@ def _again(address: ItemAddress, scope: Scope) -> Any:
 
 @record
 class _Stored:
-    """An entity as it is stored, and as it is under the key that its class has now.
+    """An entity as it is stored, and as it is under the key that its class declares now.
 
     Attributes:
-        item: as it is stored.
-        now: the same entity under its present key.
+        item: the stored item.
+        now: the same entity under its new key.
     """
 
     item: Item
@@ -96,8 +117,8 @@ class _Stored:
         return self.now.mapping
 
     @property
-    def setting(self) -> Any:
-        return self.now.setting
+    def unit(self) -> Any:
+        return self.now.unit
 
     @property
     def is_moved(self) -> bool:
@@ -105,21 +126,21 @@ class _Stored:
 
 
 def _subject_at(table: Table, item: Item, scope: Scope) -> _Stored | None:
-    setting = scope.new_setting()
+    unit = scope.new_unit()
     found = classify(table, item)
     if isinstance(found, EntityMapping):
-        moved = _under_present_key(found, item)
-        return _Stored(item, Subject(found, item if moved is None else moved, setting))
+        moved = _under_new_key(found, item)
+        return _Stored(item, Subject(found, item if moved is None else moved, unit))
     if found is NotAnEntity.UNKNOWN and (table.type_attribute is None or table.type_attribute not in item):
         for mapping in scope.mappings:
-            moved = _under_present_key(mapping, item) if mapping.table is table else None
+            moved = _under_new_key(mapping, item) if mapping.table is table else None
             if moved is not None:
-                return _Stored(item, Subject(mapping, moved, setting))
+                return _Stored(item, Subject(mapping, moved, unit))
     return None
 
 
-def _under_present_key(mapping: EntityMapping, item: Item) -> dict[str, AttributeValue] | None:
-    """The item of a class that became versioned under its new key; None where its key is no former one."""
+def _under_new_key(mapping: EntityMapping, item: Item) -> dict[str, AttributeValue] | None:
+    """The item of a class that became versioned, under its new key; None if it is not stored under its former key."""
     if mapping.versioning is None or mapping.sort is None:
         return None
     sort, first = mapping.sort.attribute, mapping.partition
@@ -133,23 +154,24 @@ def _under_present_key(mapping: EntityMapping, item: Item) -> dict[str, Attribut
     return None if latest is None else {**item, sort.name: {sort.kind: latest}}
 
 
-# -- what is lacking ---------------------------------------------------------------------------------------------------
+# -- what an entity lacks ----------------------------------------------------------------------------------------------
 
 
 @record(frozen=False)
 class _Lacking:
-    """What an entity lacks, being worked out.
+    """What an entity lacks; filled step by step.
 
     Attributes:
         subject: the entity.
-        index_keys: those it must have.
+        index_keys: the index keys that it must have.
         words: what it lacks, in words.
         guards: the actions that claim its values.
-        checks: those that bind the owners whose values are taken over.
-        taken: the values that are somebody else's.
-        numbers: its first version number and time, where it has none.
-        version: the version item that is missing.
-        is_stuck: nothing can be done for it.
+        checks: the checks on former owners of these values.
+        taken: a diagnosis for each value that another entity holds.
+        numbers: its first version number and time, if it has none.
+        version: the number of the missing version item.
+        is_stuck: it cannot be completed.
+        doubt: why it must not be completed.
     """
 
     subject: _Stored
@@ -161,6 +183,7 @@ class _Lacking:
     numbers: dict[str, AttributeValue] = field(default_factory=dict)
     version: int | None = None
     is_stuck: bool = False
+    doubt: str = ""
 
     def diagnoses(self) -> Iterable[Diagnosis]:
         yield from self.taken
@@ -174,57 +197,69 @@ class _Lacking:
             return
         detail = f"it lacks {', '.join(self.words)}"
         key = mapping.key_of(subject.item)
-        finding = Finding(Kind.INCOMPLETE, mapping.table.name, key, mapping.name, detail, mendable=True)
+        finding = Finding(
+            FindingKind.INCOMPLETE, mapping.table.name, key, mapping.name, detail, mendable=True
+        )
         yield Diagnosis(finding, actions=(*self._own(changes), *self.guards, *self.checks.values()))
 
     def _own(self, changes: tuple[Change, ...]) -> Iterable[Planned]:
-        subject, mapping, setting = self.subject, self.subject.mapping, self.subject.setting
+        subject, mapping, unit = self.subject, self.subject.mapping, self.subject.unit
         item = {**subject.now.item, **self.numbers}
         revision = mapping.table.revision_attribute
         if revision is not None and (subject.is_moved or changes or self.numbers):
-            item[revision] = {"S": setting.write_id}
+            item[revision] = {"S": unit.write_id}
         names = [str(change.path[0]) for change in changes]
-        # What a version item repeats has to be as it was read.
+        # The version item repeats the whole item, so all of it must be as it was read.
         also = names if self.version is None else [*names, *subject.item]
         if subject.is_moved:
             image = {name: value for name, value in item.items() if name not in names} | dict(self.index_keys)
-            yield as_deleted(mapping, subject.item, setting)
-            yield as_inserted(mapping, image, setting)
+            yield as_deleted(mapping, subject.item, unit)
+            yield as_inserted(mapping, image, unit)
         elif changes or self.numbers:
             numbered = tuple(SetTo((name,), value) for name, value in self.numbers.items())
-            yield update(mapping, subject.item, (*changes, *numbered), setting=setting, also=also)
+            yield update(mapping, subject.item, (*changes, *numbered), unit=unit, also=also)
         else:
-            yield check(mapping, subject.item, subject.item, setting, also=also)
+            yield check(mapping, subject.item, subject.item, unit, also=also)
         if self.version is not None:
-            yield put_version(mapping, item, self.version, setting)
+            yield put_version(mapping, item, self.version, unit)
 
 
-def _find_guards(lacking: _Lacking, guards: Mapping[str, ItemAddress]) -> StoredCheck[None]:
+def _find_guards(lacking: _Lacking, guards: Mapping[str, ItemAddress], scope: Scope) -> StoredCheck[None]:
     stored = yield list(guards.values())
     for (constraint, guard), found in zip(guards.items(), stored, strict=True):
-        yield from _find_guard(lacking, constraint, guard, found)
+        is_missing = yield from _is_missing(lacking, guard, found, scope)
+        if is_missing:
+            _put_guard(lacking, constraint, guard, found)
 
 
-def _find_guard(
-    lacking: _Lacking, constraint: str, guard: ItemAddress, found: Item | None
-) -> StoredCheck[None]:
-    subject, mapping, setting = lacking.subject, lacking.subject.mapping, lacking.subject.setting
+def _is_missing(lacking: _Lacking, guard: ItemAddress, found: Item | None, scope: Scope) -> StoredCheck[bool]:
+    """Whether the guard item is missing or must be replaced."""
+    subject, mapping, unit = lacking.subject, lacking.subject.mapping, lacking.subject.unit
     mine = [owner_of(mapping, item) for item in (subject.now.item, subject.item)]
     if found is not None and any(same(found.get(OWNER), one) for one in mine):
         is_right = mapping.expiry_of(subject.item) == expiry_in(guard.table, found)
         if is_right and same(found.get(OWNER), mine[0]):
-            return
-    elif found is not None and OWNER in found and not guard_expired(guard.table, found, setting.now):
-        owner = owner_place(guard.table, found)
+            return False
+    elif found is not None and OWNER in found and not guard_expired(guard.table, found, unit.now):
+        owner = owner_address(guard, found)
         (item,) = (yield [owner]) if owner is not None else (None,)
-        if owner is not None and holds(owner, item, guard, setting.now) is not False:
+        if owner is not None and holds(owner, item, guard, unit.now) is not False:
             lacking.taken.append(_taken(subject, guard, owner))
-            return
+            return False
         if owner is not None:
-            lacking.checks.update((one.ident, one) for one in owner_check(owner, item, setting))
+            lacking.checks.update((one.ident, one) for one in owner_check(owner, item, unit))
+            lacking.doubt = lacking.doubt or newer_at(owner, item, scope)
+        lacking.doubt = lacking.doubt or owner_doubt(guard, found)
+    if found is not None:
+        lacking.doubt = lacking.doubt or not_a_guard(guard.table, found)
+    return True
+
+
+def _put_guard(lacking: _Lacking, constraint: str, guard: ItemAddress, found: Item | None) -> None:
+    subject, mapping, unit = lacking.subject, lacking.subject.mapping, lacking.subject.unit
     lacking.words.append(f"the guard of {constraint}")
     lacking.guards.append(
-        put_guard(mapping, subject.now.item, guard, found, constraint=constraint, setting=setting)
+        put_guard(mapping, subject.now.item, guard, found, constraint=constraint, unit=unit)
     )
 
 
@@ -234,7 +269,13 @@ def _taken(subject: _Stored, guard: ItemAddress, owner: ItemAddress) -> Diagnosi
     detail = "another live entity holds it; change it in one of them"
     return Diagnosis(
         Finding(
-            Kind.DUPLICATE, guard.table.name, guard.key, mapping.name, detail, mendable=False, owners=owners
+            FindingKind.DUPLICATE,
+            guard.table.name,
+            guard.key,
+            mapping.name,
+            detail,
+            mendable=False,
+            owners=owners,
         )
     )
 
@@ -254,7 +295,7 @@ def _find_versions(lacking: _Lacking) -> StoredCheck[None]:
         lacking.is_stuck = True
         return
     if number is None and version is None:
-        at = datetime_text(subject.setting.now)
+        at = datetime_text(subject.unit.now)
         lacking.numbers = {VERSION: {"N": "1"}, VERSION_AT: {"S": at}}
     if version is None:
         lacking.words.append(f"version {number or 1}")
@@ -263,8 +304,16 @@ def _find_versions(lacking: _Lacking) -> StoredCheck[None]:
 
 def _key_taken(subject: _Stored, key: Item) -> Diagnosis:
     mapping = subject.mapping
-    detail = "it is stored under its former key and under its present one; delete one of them"
+    detail = "it is stored under its former key and under its new one; delete one of them"
     owners = key, mapping.key_of(subject.item)
     return Diagnosis(
-        Finding(Kind.DUPLICATE, mapping.table.name, key, mapping.name, detail, mendable=False, owners=owners)
+        Finding(
+            FindingKind.DUPLICATE,
+            mapping.table.name,
+            key,
+            mapping.name,
+            detail,
+            mendable=False,
+            owners=owners,
+        )
     )

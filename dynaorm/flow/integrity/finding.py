@@ -1,7 +1,7 @@
-"""What a verification finds: a finding for the reader, and with it what would mend it.
+"""What a verification finds, what would repair it, and what became of it.
 
-A ``Finding`` is plain data. A ``Diagnosis`` is a finding with the actions of one transaction that repairs it. They are
-conditional on exactly what was read. Where they are refused, the diagnosis says how to check again.
+A ``Finding`` is plain data for the reader. A ``Diagnosis`` is a finding with the actions of the one transaction that
+repairs it; they are conditional on exactly what was read.
 """
 
 from collections.abc import Callable
@@ -11,23 +11,25 @@ from typing import Any
 
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.flow.integrity.stored_check import ItemAddress, StoredCheck
+from dynaorm.item.printable import printable
 from dynaorm.item.value import Item
+from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import Planned
 from dynaorm.plan.reads import Ident
 from dynaorm.record import record
 
 
-class Kind(Enum):
+class FindingKind(Enum):
     """What is wrong."""
 
     MISSING_GUARD = "missing guard"
-    """An entity holds a unique value, and no guard item says so."""
+    """An entity holds a unique value, and no guard item protects it."""
 
     ORPHAN_GUARD = "orphan guard"
-    """A guard item whose owner is gone, or holds the value no longer."""
+    """A guard item whose owner does not exist, or no longer holds the value."""
 
     WRONG_OWNER = "wrong owner"
-    """A guard item that names somebody else than the one entity that holds the value."""
+    """A guard item that names another owner than the one entity that holds the value."""
 
     DUPLICATE = "duplicate value"
     """Several live entities hold one unique value."""
@@ -36,28 +38,31 @@ class Kind(Enum):
     """A guard item that does not expire when its owner does."""
 
     VERSION_MISSING = "missing version"
-    """The latest copy says a number, and no version item has it."""
+    """The version item that the latest copy repeats does not exist."""
 
     VERSION_DIFFERS = "version differs"
-    """The latest copy is not what its newest version says."""
+    """The latest copy differs from the newest version item."""
 
     VERSION_GAP = "version gap"
-    """A version below the newest is missing, and an older one is there."""
+    """A version below the newest is missing, and an older one exists."""
 
     NO_LATEST = "no latest copy"
-    """Versions without a latest copy, not even a tombstone."""
+    """Version items without a latest copy or a tombstone."""
 
     INDEX_KEYS = "index keys"
-    """Index keys that are missing, left over, or of other values than the entity's."""
+    """Index keys that are missing, left over, or differ from those that the entity's fields give."""
+
+    EXTRA_ATTRIBUTES = "extra attributes"
+    """A guard item, version item or tombstone with attributes that such an item does not have."""
 
     TOTAL = "total"
-    """A total that is not what the entities it counts add up to."""
+    """A total that differs from the sum over the entities it counts."""
 
     INCOMPLETE = "incomplete"
-    """An entity that lacks what a declaration added later asks for: guards, index keys, versions."""
+    """An entity that lacks what was declared after it was stored: guards, index keys, versions."""
 
     UNKNOWN_ITEM = "unknown item"
-    """An item that no class of its table understands."""
+    """An item that belongs to no class of its table."""
 
     UNREADABLE = "unreadable item"
     """An item that does not fit its class."""
@@ -68,37 +73,77 @@ class Finding:
     """One thing that is wrong.
 
     Attributes:
-        kind: what.
+        kind: what is wrong.
         table: the declared name of the table.
-        key: the primary key of the item that is wrong, or that is missing.
-        entity: the name of the class concerned; None where no class is.
-        detail: what exactly, in a sentence.
-        mendable: whether ``repair`` can mend it without a choice.
-        owners: for guard items, the primary keys of the entities that hold the value.
+        key: the primary key of the item that is wrong or missing.
+        entity: the name of the class, or None if no class is concerned.
+        detail: the details, in a sentence.
+        mendable: whether ``repair`` can correct it without a choice.
+        owners: for a guard item, the primary keys of the entities that hold its value.
+        doubt: why it may be no fault, and is not repaired: it depends on something that the loaded declarations do not
+            explain. Empty if nothing is doubtful.
     """
 
-    kind: Kind
+    kind: FindingKind
     table: str
     key: Item
     entity: str | None
     detail: str
     mendable: bool
     owners: tuple[Item, ...] = ()
+    doubt: str = ""
 
     def __str__(self) -> str:
         key = " ".join(f"{name}={next(iter(value.values()))}" for name, value in self.key.items())
         of = f" of {self.entity}" if self.entity is not None else ""
-        return f"{self.kind.value}{of} in {self.table}, {key}: {self.detail}"
+        doubt = f" (doubtful: {self.doubt})" if self.doubt else ""
+        return printable(f"{self.kind.value}{of} in {self.table}, {key}: {self.detail}{doubt}")
+
+
+class Outcome(Enum):
+    """What became of a finding."""
+
+    MENDED = "mended"
+    """This run repaired it."""
+
+    GONE = "gone"
+    """It no longer exists: another writer corrected it, or an unanswered attempt had succeeded."""
+
+    PLANNED = "planned"
+    """A dry run: the plan shows what would be written."""
+
+    STOPPED = "stopped"
+    """The run ended here: this repair would have been one more than it may make."""
+
+    LEFT = "left"
+    """It still exists: the repair needs a choice, it is doubtful, or the items change all the time."""
+
+
+@record
+class Mended:
+    """A finding, and what became of it.
+
+    Attributes:
+        finding: what was found.
+        outcome: what became of it.
+        reason: why it was left.
+        plan: in a dry run, the transaction that would repair it.
+    """
+
+    finding: Finding
+    outcome: Outcome
+    reason: str = ""
+    plan: Plan | None = None
 
 
 @record
 class Diagnosis:
-    """A finding, the one transaction that mends it, and how to look again.
+    """A finding, the transaction that repairs it, and how to judge the item again.
 
     Attributes:
         finding: what is wrong.
-        again: asks anew, and gives every fault of the same item.
-        actions: what mends it; none where that needs a choice.
+        again: judges the same item again; it returns every diagnosis of the item.
+        actions: the actions of the repair; none if the repair needs a choice.
     """
 
     finding: Finding
@@ -106,18 +151,19 @@ class Diagnosis:
     actions: tuple[Planned, ...] = ()
 
     @property
-    def identity(self) -> tuple[Kind, Ident]:
+    def identity(self) -> tuple[FindingKind, Ident]:
+        """Equal for two diagnoses of the same problem at the same key."""
         return self.finding.kind, (self.finding.table, *map(repr, self.finding.key.values()))
 
 
 @record
 class SuspectGuard:
-    """A guard item that is not as it should be, to be judged once everybody who holds its value is known.
+    """A guard item to be judged at the end, when every entity that holds its value is known.
 
     Attributes:
-        guard: the guard item, stored or not.
-        claimant: an entity that holds the value; None where the owner it names does not.
-        unsigned: the guard is there, and names no owner: that alone is no fault.
+        guard: the address of the guard item; it need not exist.
+        claimant: an entity that holds the value; None if the scan met the guard item itself.
+        unsigned: the guard item exists and names no owner, which alone is no fault.
     """
 
     guard: ItemAddress
@@ -125,16 +171,30 @@ class SuspectGuard:
     unsigned: bool = False
 
 
-@record(frozen=False)
-class Judgement:
-    """What is known of one item by now.
+@record
+class Doubt:
+    """A reason why totals cannot be judged from the loaded declarations.
 
     Attributes:
-        faults: what is wrong with it alone.
-        troubles: guard items to be judged later.
+        source: the name of the counted class that is concerned; None if it can be any class.
+        reason: the reason, in words.
+    """
+
+    source: str | None
+    reason: str
+
+
+@record(frozen=False)
+class Judgement:
+    """What is known about one item after it was judged together with the items that belong to it.
+
+    Attributes:
+        diagnoses: what is wrong with it.
+        suspects: guard items to be judged at the end.
         contributions: what it adds to totals: the target, and a number for each of its fields.
-        target: the item has totals of its own.
-        unsound: its class keeps totals, and what it adds cannot be read.
+        target: the address of the item, if it has totals of its own.
+        unsound: its class, if the item cannot be read and its class is counted in totals.
+        doubt: why the item makes totals doubtful.
     """
 
     diagnoses: list[Diagnosis] = field(default_factory=list)
@@ -142,3 +202,4 @@ class Judgement:
     contributions: list[Any] = field(default_factory=list)
     target: ItemAddress | None = None
     unsound: EntityMapping | None = None
+    doubt: Doubt | None = None

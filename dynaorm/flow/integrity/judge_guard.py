@@ -1,21 +1,23 @@
-"""A guard item judged in the end, when every entity that holds its value is known.
+"""Judge a guard item, given the entities that hold its value.
 
-Nobody holds it: it is an orphan. One does: it must be that one's. Several do: that is for people to decide.
+If nobody holds the value, the guard is an orphan. If one entity does, the guard must name it. If several do, people
+have to decide.
 """
 
 from collections.abc import Sequence
 
 from dynaorm.entity.declare.catalog import catalog_of
-from dynaorm.entity.dispatch import classify
+from dynaorm.entity.dispatch import NotAnEntity, classify
 from dynaorm.entity.key import found_key
 from dynaorm.entity.mapping.constraint import OWNER, TABLE
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.table import Table
 from dynaorm.errors import DynaormError
-from dynaorm.flow.integrity.finding import Diagnosis, Finding, Kind
-from dynaorm.flow.integrity.repairs import check, delete_guard, owner_of, put_guard
-from dynaorm.flow.integrity.scope import Scope
+from dynaorm.flow.integrity.finding import Diagnosis, Finding, FindingKind
+from dynaorm.flow.integrity.repair_actions import check, delete_guard, owner_of, put_guard
+from dynaorm.flow.integrity.scope import Scope, constrained_by
 from dynaorm.flow.integrity.stored_check import ItemAddress, StoredCheck
+from dynaorm.flow.integrity.unexplained import doubtful, newer_at, newer_than, not_a_guard
 from dynaorm.item.value import Item, same
 from dynaorm.plan.image import subject_of
 from dynaorm.plan.planned import Planned
@@ -25,12 +27,8 @@ from dynaorm.record import record
 
 
 def constraint_in(guard: ItemAddress) -> str:
-    """The constraint's name, from the key of a guard item."""
-    return constraint_of(guard.table, guard.key)
-
-
-def constraint_of(home: Table, key: Item) -> str:
-    return str(key[home.pk.name]["S"]).partition("#")[0]
+    """The name of the constraint, from the key of a guard item."""
+    return str(guard.key[guard.table.pk.name]["S"]).partition("#")[0]
 
 
 def expiry_in(table: Table, guard: Item) -> int | None:
@@ -44,32 +42,48 @@ def guard_expired(table: Table, guard: Item, now: float) -> bool:
     return expiry is not None and expiry <= now
 
 
-def owner_place(home: Table, guard: Item) -> ItemAddress | None:
-    """Where the owner is that a guard item names; None where it names no key of any table."""
-    owner = dict(guard[OWNER].get("M", {}))
-    homes = [
-        one.table
-        for one in catalog_of(home).guarded.values()
-        if constraint_of(home, guard) in one.constraints
-    ]
-    # Where guards have a table of their own, their owners say which table is theirs.
-    named = owner.pop(TABLE, None) if home not in homes else None
-    tables = homes if named is None else [one for one in homes if named == {"S": one.name}]
-    table = next(iter(tables), None)
-    if table is None or owner.keys() != set(table.key_names):
+def owner_address(guard: ItemAddress, item: Item) -> ItemAddress | None:
+    """The address of the owner that a guard item names; None if it names no key of a loaded table."""
+    owner = dict(item[OWNER].get("M", {}))
+    table = _owner_table(guard, owner)
+    if table is None:
         return None
-    if any(key.kind not in owner[key.name] for key in table.keys):
+    if table is not guard.table:
+        del owner[TABLE]
+    if owner.keys() != set(table.key_names) or any(key.kind not in owner[key.name] for key in table.keys):
         return None
     return ItemAddress(table, owner)
 
 
+def _owner_table(guard: ItemAddress, owner: Item) -> Table | None:
+    """The table of an owner; None if no loaded class there has the constraint."""
+    tables = {one.table.name: one.table for one in constrained_by(constraint_in(guard), guard.table)}
+    home = tables.get(guard.table.name)
+    if home is not None and (TABLE not in owner or owner.keys() == set(home.key_names)):
+        return home
+    # In another table's guard table, each owner includes the name of its table.
+    table = tables.get(owner.get(TABLE, {}).get("S", ""))
+    return None if table is home else table
+
+
+def owner_doubt(guard: ItemAddress, item: Item) -> str:
+    """Why a guard item may belong to an entity that no loaded class explains; empty if it does not."""
+    owner = item.get(OWNER, {}).get("M", {})
+    if OWNER not in item or _owner_table(guard, owner) is not None:
+        return ""
+    named = (
+        f"in the table {owner[TABLE].get('S')!r}" if TABLE in owner else "in a table that it does not name"
+    )
+    return f"its owner is {named}, where no loaded class has {constraint_in(guard)!r}; load that class"
+
+
 def holds(address: ItemAddress, item: Item | None, guard: ItemAddress, now: float) -> bool | None:
-    """Whether an item is a live entity that holds the value of a guard item; None where nobody can tell."""
+    """Whether an item is a live entity that holds the value of a guard item; None if that cannot be known."""
     if item is None:
         return False
     found = classify(address.table, item)
     if not isinstance(found, EntityMapping):
-        return None if found.value == "unknown" else False
+        return None if found is NotAnEntity.UNKNOWN else False
     if found.is_expired(item, now) or found.table.guards is not guard.table:
         return False
     try:
@@ -83,15 +97,16 @@ def holds(address: ItemAddress, item: Item | None, guard: ItemAddress, now: floa
 
 @record(frozen=False)
 class _Case:
-    """A guard item, who holds its value, and who is said to own it.
+    """A guard item, the entities that hold its value, and the owner that it names.
 
     Attributes:
-        guard: where it is.
-        stored: what is stored there.
+        guard: the address of the guard item.
+        stored: the guard item, if it exists.
         holders: the live entities that hold its value, each with its class and item.
-        owner: where the owner it names is.
-        owner_item: what is stored there.
-        is_uncertain: whether somebody concerned holds the value cannot be told.
+        owner: the address of the owner that it names.
+        owner_item: the item at that address.
+        is_uncertain: one of these items cannot be read, so it may hold the value.
+        doubt: why the guard item must not be written.
     """
 
     guard: ItemAddress
@@ -100,31 +115,33 @@ class _Case:
     owner: ItemAddress | None = None
     owner_item: Item | None = None
     is_uncertain: bool = False
+    doubt: str = ""
 
 
 def judge_guard(
     guard: ItemAddress, claimants: Sequence[ItemAddress], scope: Scope
 ) -> StoredCheck[list[Diagnosis]]:
     """What is wrong with a guard item, given the entities that may hold its value."""
-    setting = scope.new_setting()
+    unit = scope.new_unit()
     stored, *items = yield [guard, *claimants]
     case = _Case(guard, stored, [])
     for address, item in zip(claimants, items, strict=True):
-        _count(case, address, item, setting.now)
-    if stored is not None and OWNER in stored and not guard_expired(guard.table, stored, setting.now):
-        case.owner = owner_place(guard.table, stored)
+        _add_holder(case, address, item, unit.now)
+    if stored is not None and OWNER in stored and not guard_expired(guard.table, stored, unit.now):
+        case.owner = owner_address(guard, stored)
         if case.owner is not None:
             (case.owner_item,) = yield [case.owner]
             if case.owner.ident not in {address.ident for address in claimants}:
-                _count(case, case.owner, case.owner_item, setting.now)
+                _add_holder(case, case.owner, case.owner_item, unit.now)
+    case.doubt = _doubt(case, scope)
 
     def again() -> StoredCheck[list[Diagnosis]]:
         return judge_guard(guard, claimants, scope)
 
-    return [Diagnosis(one.finding, again, one.actions) for one in _judged(case, setting)]
+    return [Diagnosis(one.finding, again, one.actions) for one in _judged(case, unit, scope)]
 
 
-def _count(case: _Case, address: ItemAddress, item: Item | None, now: float) -> None:
+def _add_holder(case: _Case, address: ItemAddress, item: Item | None, now: float) -> None:
     found = holds(address, item, case.guard, now)
     if found is None:
         case.is_uncertain = True
@@ -134,78 +151,90 @@ def _count(case: _Case, address: ItemAddress, item: Item | None, now: float) -> 
         case.holders.append((mapping, item))
 
 
-def _judged(case: _Case, setting: UnitOfWork) -> list[Diagnosis]:
-    stored, table = case.stored, case.guard.table
-    is_there = stored is not None and not guard_expired(table, stored, setting.now)
+def _doubt(case: _Case, scope: Scope) -> str:
+    reasons = [newer_than(mapping, item, scope) for mapping, item in case.holders]
+    if case.stored is not None:
+        reasons += [not_a_guard(case.guard.table, case.stored), owner_doubt(case.guard, case.stored)]
+    if case.owner is not None:
+        reasons.append(newer_at(case.owner, case.owner_item, scope))
+    return next(filter(None, reasons), "")
+
+
+def _judged(case: _Case, unit: UnitOfWork, scope: Scope) -> list[Diagnosis]:
+    stored = case.stored
+    if stored is not None and guard_expired(case.guard.table, stored, unit.now):
+        stored = None
     if len(case.holders) > 1:
         detail = f"{len(case.holders)} live entities hold it; change it in all of them but one"
-        return [_fault(case, Kind.DUPLICATE, detail)]
+        return [_diagnosis(case, FindingKind.DUPLICATE, detail)]
     if not case.holders:
-        if stored is None or not is_there or OWNER not in stored or case.is_uncertain:
-            return []
-        return [_fault(case, Kind.ORPHAN_GUARD, _why_orphan(case), _release(case, stored, setting))]
+        return [] if stored is None or case.is_uncertain else _orphan(case, stored, unit, scope)
     ((mapping, item),) = case.holders
-    if stored is None or not is_there:
-        return [_fault(case, Kind.MISSING_GUARD, "nothing guards the value", _claim(case, setting))]
+    if stored is None:
+        detail = "no guard item protects the value"
+        return [_diagnosis(case, FindingKind.MISSING_GUARD, detail, _claim(case, unit))]
     if OWNER not in stored or same(stored[OWNER], owner_of(mapping, item)):
         return []
     if case.is_uncertain:
-        return [_fault(case, Kind.WRONG_OWNER, "the owner it names is an item that nobody can read")]
-    return [_fault(case, Kind.WRONG_OWNER, _why_orphan(case), _claim(case, setting))]
+        return [_diagnosis(case, FindingKind.WRONG_OWNER, "the owner it names cannot be read")]
+    return [_diagnosis(case, FindingKind.WRONG_OWNER, _why_wrong(case), _claim(case, unit))]
 
 
-def _why_orphan(case: _Case) -> str:
+def _orphan(case: _Case, stored: Item, unit: UnitOfWork, scope: Scope) -> list[Diagnosis]:
+    if OWNER in stored:
+        actions = _release(case, stored, unit)
+        diagnosis = _diagnosis(case, FindingKind.ORPHAN_GUARD, _why_wrong(case), actions)
+        unclear = "the owner it names is no key; delete the item yourself if nothing needs it"
+        return [doubtful(diagnosis, "" if case.owner is not None else unclear)]
+    if not scope.sees_holders(case.guard.table, constraint_in(case.guard)):
+        return []
+    detail = "it names no owner, and no entity holds the value; delete it if nobody reserved the value"
+    return [_diagnosis(case, FindingKind.ORPHAN_GUARD, detail)]
+
+
+def _why_wrong(case: _Case) -> str:
     if case.owner is None:
-        return "the owner it names is no key of a table"
-    return (
-        "the owner it names is gone"
-        if case.owner_item is None
-        else "the owner it names does not hold the value"
-    )
+        return "the owner it names is no key of a loaded table"
+    if case.owner_item is None:
+        return "the owner it names does not exist"
+    return "the owner it names does not hold the value"
 
 
-def _fault(case: _Case, kind: Kind, detail: str, actions: tuple[Planned, ...] = ()) -> Diagnosis:
+def _diagnosis(case: _Case, kind: FindingKind, detail: str, actions: tuple[Planned, ...] = ()) -> Diagnosis:
     home = case.guard.table
-    constraint = constraint_in(case.guard)
-    named = [mapping.name for mapping, _ in case.holders] or [
-        one.name for one in catalog_of(home).guarded.values() if constraint in one.constraints
-    ]
+    classes = [mapping for mapping, _ in case.holders] or constrained_by(constraint_in(case.guard), home)
     owners = tuple(mapping.key_of(item) for mapping, item in case.holders)
-    finding = Finding(kind, home.name, case.guard.key, named[0], detail, bool(actions), owners)
-    return Diagnosis(finding, actions=actions)
+    finding = Finding(kind, home.name, case.guard.key, classes[0].name, detail, bool(actions), owners)
+    return doubtful(Diagnosis(finding, actions=actions), case.doubt)
 
 
-def _claim(case: _Case, setting: UnitOfWork) -> tuple[Planned, ...]:
+def _claim(case: _Case, unit: UnitOfWork) -> tuple[Planned, ...]:
     ((mapping, item),) = case.holders
-    guard = put_guard(
-        mapping, item, case.guard, case.stored, constraint=constraint_in(case.guard), setting=setting
-    )
-    return (check(mapping, item, item, setting), guard, *_owner_as_read(case, setting))
+    guard = put_guard(mapping, item, case.guard, case.stored, constraint=constraint_in(case.guard), unit=unit)
+    return (check(mapping, item, item, unit), guard, *_owner_as_read(case, unit))
 
 
-def _release(case: _Case, stored: Item, setting: UnitOfWork) -> tuple[Planned, ...]:
+def _release(case: _Case, stored: Item, unit: UnitOfWork) -> tuple[Planned, ...]:
     constraint = constraint_in(case.guard)
-    mapping = next(
-        one for one in catalog_of(case.guard.table).guarded.values() if constraint in one.constraints
-    )
+    mapping = constrained_by(constraint, case.guard.table)[0]
     owner = case.owner.key if case.owner is not None else case.guard.key
     return (
-        delete_guard(mapping, owner, case.guard, stored, constraint=constraint, setting=setting),
-        *_owner_as_read(case, setting),
+        delete_guard(mapping, owner, case.guard, stored, constraint=constraint, unit=unit),
+        *_owner_as_read(case, unit),
     )
 
 
-def _owner_as_read(case: _Case, setting: UnitOfWork) -> tuple[Planned, ...]:
-    """That the owner a guard item names still does not hold the value."""
+def _owner_as_read(case: _Case, unit: UnitOfWork) -> tuple[Planned, ...]:
+    """The check that the owner named by a guard item still does not hold the value."""
     if case.owner is None or case.owner.ident in {ident_of(one.table, item) for one, item in case.holders}:
         return ()
-    return owner_check(case.owner, case.owner_item, setting)
+    return owner_check(case.owner, case.owner_item, unit)
 
 
-def owner_check(owner: ItemAddress, item: Item | None, setting: UnitOfWork) -> tuple[Planned, ...]:
-    """That what is stored where a guard item's owner should be is as it was read."""
+def owner_check(owner: ItemAddress, item: Item | None, unit: UnitOfWork) -> tuple[Planned, ...]:
+    """The check that the item at the address of an owner is as it was read."""
     mapping = _mapping_at(owner, item)
-    return () if mapping is None else (check(mapping, owner.key, item, setting),)
+    return () if mapping is None else (check(mapping, owner.key, item, unit),)
 
 
 def _mapping_at(owner: ItemAddress, item: Item | None) -> EntityMapping | None:

@@ -1,9 +1,9 @@
-"""One stored item judged: what must be stored beside it, and whether it is.
+"""Judge one stored item: what must be stored beside it, and whether it is.
 
-Rule 1. What must be stored follows from the stored image, exactly as a save derives it.
-Rule 2. One thing that is wrong is found once, at one of the items concerned: a guard item that is missing or names
-        somebody else is judged later, by ``verify_guard``, when everybody who holds its value is known.
-Rule 3. An expired entity, and an expired guard item, are absent, as they are to every read.
+Rule 1. What must be stored follows from the stored item, as a save would derive it.
+Rule 2. Each problem is found once, at one of the items concerned. A guard item that is missing or names another owner
+        is judged later, by ``judge_guard``, when every entity that holds its value is known.
+Rule 3. Expired entities and expired guard items are absent, as they are to every read.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,14 +12,21 @@ from typing import Any
 from dynaorm.entity.dispatch import NotAnEntity, classify
 from dynaorm.entity.mapping.constraint import OWNER
 from dynaorm.entity.mapping.mapping import EntityMapping
-from dynaorm.entity.table import Table
+from dynaorm.entity.table import GlobalIndex, Table
 from dynaorm.errors import DecodeError, DynaormError
-from dynaorm.flow.integrity.finding import Diagnosis, Finding, Judgement, Kind, SuspectGuard
-from dynaorm.flow.integrity.judge_guard import constraint_in, expiry_in, guard_expired, holds, owner_place
-from dynaorm.flow.integrity.judge_version import judge_latest, judge_tombstone, judge_version, latest_place
-from dynaorm.flow.integrity.repairs import check, owner_of, put_guard, update
+from dynaorm.flow.integrity.finding import Diagnosis, Finding, FindingKind, Judgement, SuspectGuard
+from dynaorm.flow.integrity.judge_guard import constraint_in, expiry_in, guard_expired, holds, owner_address
+from dynaorm.flow.integrity.judge_version import judge_latest, judge_tombstone, judge_version, latest_address
+from dynaorm.flow.integrity.repair_actions import check, owner_of, put_guard, update
 from dynaorm.flow.integrity.scope import Scope
 from dynaorm.flow.integrity.stored_check import ItemAddress, StoredCheck
+from dynaorm.flow.integrity.unexplained import (
+    doubt_about,
+    doubtful,
+    more_than_a_guard,
+    newer_than,
+    not_a_guard,
+)
 from dynaorm.item.update import Change, Remove, SetTo
 from dynaorm.item.value import AttributeValue, Item, same
 from dynaorm.plan.aggregates import contributions
@@ -29,29 +36,41 @@ from dynaorm.record import record
 
 
 def judge(address: ItemAddress, scope: Scope) -> StoredCheck[Judgement]:
-    """What is wrong with the item in a place, alone and together with those that belong to it."""
+    """What is wrong with the item at an address, by itself and together with the items that belong to it."""
     (item,) = yield [address]
     judgement = Judgement()
     if item is None:
         return judgement
-    setting = scope.new_setting()
-    found = classify(address.table, item)
+    yield from _judge_as(classify(address.table, item), address, item, judgement, scope=scope)
+    if scope.reads_everything:
+        judgement.doubt = doubt_about(address.table, item, scope)
+    again = _again(address, scope)
+    judgement.diagnoses = [Diagnosis(one.finding, again, one.actions) for one in judgement.diagnoses]
+    return judgement
+
+
+def _judge_as(
+    found: EntityMapping | NotAnEntity,
+    address: ItemAddress,
+    item: Item,
+    judgement: Judgement,
+    *,
+    scope: Scope,
+) -> StoredCheck[None]:
+    unit = scope.new_unit()
     if isinstance(found, EntityMapping):
-        if not found.is_expired(item, setting.now):
-            yield from _entity(Subject(found, item, setting), scope, judgement)
+        if not found.is_expired(item, unit.now):
+            yield from _judge_entity(Subject(found, item, unit), scope, judgement)
     elif found is NotAnEntity.GUARD:
-        yield from _guard(address, item, scope, judgement)
+        yield from _judge_guard_item(address, item, scope, judgement)
     elif found is NotAnEntity.UNKNOWN:
         if address.table in scope.whole:
             judgement.diagnoses.append(_unknown(address, item))
     else:
-        diagnoses = yield from _versions(found, address, item, scope)
+        diagnoses = yield from _judge_version_item(found, address, item, scope)
         if diagnoses is None and address.table in scope.whole:
             diagnoses = [_unknown(address, item)]
         judgement.diagnoses += diagnoses or []
-    again = _again(address, scope)
-    judgement.diagnoses = [Diagnosis(one.finding, again, one.actions) for one in judgement.diagnoses]
-    return judgement
 
 
 def _again(address: ItemAddress, scope: Scope) -> Any:
@@ -65,10 +84,10 @@ def _again(address: ItemAddress, scope: Scope) -> Any:
 def _unknown(address: ItemAddress, item: Item) -> Diagnosis:
     attribute = address.table.type_attribute
     tag = item.get(attribute) if attribute is not None else None
-    named = f", which says it is a {next(iter(tag.values()))!r}" if tag is not None else ""
-    detail = f"no class of the table understands this item{named}"
+    named = "" if tag is None else f"; its {attribute} is {next(iter(tag.values()))!r}"
+    detail = f"it belongs to no class of the table{named}"
     key = {name: item[name] for name in address.table.key_names}
-    return Diagnosis(Finding(Kind.UNKNOWN_ITEM, address.table.name, key, None, detail, mendable=False))
+    return Diagnosis(Finding(FindingKind.UNKNOWN_ITEM, address.table.name, key, None, detail, mendable=False))
 
 
 # -- entities ----------------------------------------------------------------------------------------------------------
@@ -80,18 +99,22 @@ class Subject:
 
     mapping: EntityMapping
     item: Item
-    setting: UnitOfWork
+    unit: UnitOfWork
 
     @property
     def key(self) -> Item:
         return self.mapping.key_of(self.item)
 
+    def finding(self, kind: FindingKind, detail: str, *, mendable: bool) -> Finding:
+        """A finding at the entity's own item."""
+        return Finding(kind, self.mapping.table.name, self.key, self.mapping.name, detail, mendable)
 
-def _entity(subject: Subject, scope: Scope, judgement: Judgement) -> StoredCheck[None]:
+
+def _judge_entity(subject: Subject, scope: Scope, judgement: Judgement) -> StoredCheck[None]:
     mapping, item = subject.mapping, subject.item
     if scope.covers_totals(mapping):
         judgement.target = ItemAddress(mapping.table, subject.key)
-    covered, counted = scope.covers(mapping), scope.with_totals and bool(mapping.aggregates)
+    covered, counted = scope.covers(mapping), scope.reads_everything and bool(mapping.aggregates)
     if not covered and not counted:
         return
     try:
@@ -104,65 +127,67 @@ def _entity(subject: Subject, scope: Scope, judgement: Judgement) -> StoredCheck
             judgement.diagnoses.append(unreadable(subject, problem))
         return
     if covered:
-        yield from _belongings(subject, wanted, judgement)
+        yield from _judge_belongings(subject, wanted, judgement)
+        newer = newer_than(mapping, item, scope)
+        judgement.diagnoses = [doubtful(one, newer) for one in judgement.diagnoses]
 
 
 @record
 class Derived:
-    """What follows from an entity: its index keys, and the guard of each of its unique values."""
+    """What a save derives from an entity: its index keys, and the guard of each of its unique values."""
 
     index_keys: dict[str, AttributeValue]
     guards: dict[str, ItemAddress]
 
 
 def derived(subject: Subject) -> Derived:
-    """Raises DecodeError, InvalidValue for an entity that does not fit its class."""
+    """Raises DecodeError, InvalidValue if the entity does not fit its class."""
     mapping, item = subject.mapping, subject.item
     mapping.hydrate(item)
     guards: dict[str, ItemAddress] = {}
     if mapping.constraints:
         home = mapping.table.guards
         claims = mapping.claims(mapping.subject(item), lambda: subject_of(mapping, item))
-        guards = {name: guard_place(home, key) for name, key, _ in claims}
+        guards = {name: guard_address(home, key) for name, key, _ in claims}
     return Derived(mapping.index_keys(mapping.subject(item)), guards)
 
 
 def unreadable(subject: Subject, problem: Exception) -> Diagnosis:
-    mapping = subject.mapping
     problems = "; ".join(problem.problems) if isinstance(problem, DecodeError) else str(problem)
-    return Diagnosis(
-        Finding(Kind.UNREADABLE, mapping.table.name, subject.key, mapping.name, problems, mendable=False)
-    )
+    return Diagnosis(subject.finding(FindingKind.UNREADABLE, problems, mendable=False))
 
 
-def guard_place(home: Table, text: str) -> ItemAddress:
-    """Where the guard item with this key is."""
+def guard_address(home: Table, text: str) -> ItemAddress:
+    """The address of the guard item with this key."""
     return ItemAddress(home, {key.name: {"S": text} for key in home.keys})
 
 
-def _belongings(subject: Subject, wanted: Derived, judgement: Judgement) -> StoredCheck[None]:
+def _judge_belongings(subject: Subject, wanted: Derived, judgement: Judgement) -> StoredCheck[None]:
     mapping, item = subject.mapping, subject.item
     if changes := index_changes(mapping, item, wanted.index_keys):
-        judgement.diagnoses.append(_index_fault(subject, changes))
+        judgement.diagnoses.append(_wrong_index_keys(subject, changes))
+    if foreign := sorted(_foreign_index_keys(mapping) & item.keys()):
+        detail = f"it has {', '.join(foreign)}, but {mapping.name} declares no such index"
+        judgement.diagnoses.append(Diagnosis(subject.finding(FindingKind.INDEX_KEYS, detail, mendable=False)))
     stored = yield list(wanted.guards.values())
     for (constraint, guard), found in zip(wanted.guards.items(), stored, strict=True):
         if found is not None and same(found.get(OWNER), owner_of(mapping, item)):
             if mapping.expiry_of(item) != expiry_in(guard.table, found):
-                judgement.diagnoses.append(_expiry_fault(subject, constraint, guard, found))
+                judgement.diagnoses.append(_wrong_expiry(subject, constraint, guard, found))
             continue
-        is_there = found is not None and not guard_expired(guard.table, found, subject.setting.now)
-        unsigned = is_there and found is not None and OWNER not in found
+        is_live = found is not None and not guard_expired(guard.table, found, subject.unit.now)
+        unsigned = is_live and found is not None and OWNER not in found
         judgement.suspects.append(SuspectGuard(guard, ItemAddress(mapping.table, subject.key), unsigned))
     if mapping.versioning is not None:
-        judgement.diagnoses += yield from judge_latest(mapping, item, subject.setting)
+        judgement.diagnoses += yield from judge_latest(mapping, item, subject.unit)
 
 
-def _expiry_fault(subject: Subject, constraint: str, guard: ItemAddress, stored: Item) -> Diagnosis:
-    mapping, item, setting = subject.mapping, subject.item, subject.setting
+def _wrong_expiry(subject: Subject, constraint: str, guard: ItemAddress, stored: Item) -> Diagnosis:
+    mapping, item, unit = subject.mapping, subject.item, subject.unit
     wanted, found = mapping.expiry_of(item), expiry_in(guard.table, stored)
     detail = f"it expires at {found or 'no time'}, and its owner at {wanted or 'no time'}"
     finding = Finding(
-        Kind.GUARD_EXPIRY,
+        FindingKind.GUARD_EXPIRY,
         guard.table.name,
         guard.key,
         mapping.name,
@@ -171,16 +196,16 @@ def _expiry_fault(subject: Subject, constraint: str, guard: ItemAddress, stored:
         owners=(subject.key,),
     )
     actions = (
-        check(mapping, item, item, setting),
-        put_guard(mapping, item, guard, stored, constraint=constraint, setting=setting),
+        check(mapping, item, item, unit),
+        put_guard(mapping, item, guard, stored, constraint=constraint, unit=unit),
     )
-    return Diagnosis(finding, actions=actions)
+    return doubtful(Diagnosis(finding, actions=actions), not_a_guard(guard.table, stored))
 
 
 def index_changes(
     mapping: EntityMapping, item: Item, wanted: Mapping[str, AttributeValue]
 ) -> tuple[Change, ...]:
-    """The changes that give an item its index keys; attributes that are no index key of its class stay."""
+    """The changes that give an item its index keys. Index keys that its class does not declare are not touched."""
     names = dict.fromkeys(name for index in mapping.indexes.values() for name in index.made_up)
     return tuple(
         SetTo((name,), wanted[name]) if name in wanted else Remove((name,))
@@ -189,17 +214,27 @@ def index_changes(
     )
 
 
-def _index_fault(subject: Subject, changes: Sequence[Change]) -> Diagnosis:
+def _foreign_index_keys(mapping: EntityMapping) -> set[str]:
+    """The key attributes of indexes that a class does not declare, as far as they are none of its attributes."""
+    table, known = mapping.table, {field.attribute for field in mapping.fields.values()}
+    known |= {name for index in mapping.indexes.values() for name in index.made_up}
+    keys = {
+        key.name
+        for index in table.indexes.values()
+        for key in (*(index.pk if isinstance(index, GlobalIndex) else ()), *index.sk)
+    }
+    return keys - known - set(table.key_names)
+
+
+def _wrong_index_keys(subject: Subject, changes: Sequence[Change]) -> Diagnosis:
     mapping, item = subject.mapping, subject.item
     names = [str(change.path[0]) for change in changes]
     words = [
         f"{name} is {_shown(item.get(name))} and should be {_shown(getattr(change, 'value', None))}"
         for name, change in zip(names, changes, strict=True)
     ]
-    finding = Finding(
-        Kind.INDEX_KEYS, mapping.table.name, subject.key, mapping.name, "; ".join(words), mendable=True
-    )
-    return Diagnosis(finding, actions=(update(mapping, item, changes, setting=subject.setting, also=names),))
+    finding = subject.finding(FindingKind.INDEX_KEYS, "; ".join(words), mendable=True)
+    return Diagnosis(finding, actions=(update(mapping, item, changes, unit=subject.unit, also=names),))
 
 
 def _shown(value: AttributeValue | None) -> str:
@@ -209,29 +244,36 @@ def _shown(value: AttributeValue | None) -> str:
 # -- items that belong to entities -------------------------------------------------------------------------------------
 
 
-def _guard(address: ItemAddress, item: Item, scope: Scope, judgement: Judgement) -> StoredCheck[None]:
-    """A guard item, seen from its own side: does its owner hold the value?"""
-    constraint = constraint_in(address)
-    now = scope.new_setting().now
-    if not scope.covers_guards(address.table, constraint):
+def _judge_guard_item(
+    address: ItemAddress, item: Item, scope: Scope, judgement: Judgement
+) -> StoredCheck[None]:
+    """A guard item that the scan met: does its owner hold the value?"""
+    if not scope.covers_guards(address.table, constraint_in(address)):
         return
-    if OWNER not in item or guard_expired(address.table, item, now):
+    if extra := more_than_a_guard(address.table, item):
+        detail = f"a guard item has no {', '.join(extra)}"
+        finding = Finding(
+            FindingKind.EXTRA_ATTRIBUTES, address.table.name, address.key, None, detail, mendable=False
+        )
+        judgement.diagnoses.append(Diagnosis(finding))
+    now = scope.new_unit().now
+    if guard_expired(address.table, item, now):
         return
-    owner = owner_place(address.table, item)
+    owner = owner_address(address, item) if OWNER in item else None
     if owner is not None:
         (stored,) = yield [owner]
         if holds(owner, stored, address, now) is not False:
             return
-    judgement.suspects.append(SuspectGuard(address))
+    judgement.suspects.append(SuspectGuard(address, unsigned=OWNER not in item))
 
 
-def _versions(
+def _judge_version_item(
     found: NotAnEntity, address: ItemAddress, item: Item, scope: Scope
 ) -> StoredCheck[list[Diagnosis] | None]:
-    """A version item or a tombstone. None where it turns out to be neither."""
+    """A version item or a tombstone. None if it turns out to be neither."""
     if found is NotAnEntity.TOMBSTONE:
         return (yield from judge_tombstone(address, item, scope))
-    latest = latest_place(address)
+    latest = latest_address(address)
     if latest is None:
         return None
     mapping, key = latest

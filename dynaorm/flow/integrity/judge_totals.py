@@ -1,13 +1,12 @@
-"""Totals judged: what a target holds against what the entities that name it add up to.
+"""Judge totals: what a target holds against the sum over the entities that name it.
 
-Rule 1. While writers run, no reading of many items is one moment. A total is found wrong only if two countings in a row
-        found the very same entities, and the target had the same revision before the first and after the second: every
-        write that changes a total changes that.
-Rule 2. Where the entities that name a target share a partition key that follows from it, only these are read;
-        otherwise all of the tables are, once for all targets that look wrong.
+Rule 1. While writers run, no scan shows one moment. A total is reported only if two counts in a row found the same
+        entities, and the target was the same before the first and after the second.
+Rule 2. If the partition keys of the entities that name a target follow from its key, only those item collections are
+        read. Otherwise the tables are scanned, once for all targets that look wrong.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from decimal import Decimal
 from typing import Any, Final
@@ -17,15 +16,17 @@ from dynaorm.entity.declare.registry import is_of
 from dynaorm.entity.dispatch import classify
 from dynaorm.entity.key import found_key, stored_key
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
+from dynaorm.entity.table import Table
 from dynaorm.entity.template.template import KeyValueError
 from dynaorm.errors import DynaormError
 from dynaorm.flow.bulk.limits import CONCURRENCY
-from dynaorm.flow.integrity.finding import Diagnosis, Finding, Kind
+from dynaorm.flow.integrity.finding import Diagnosis, Doubt, Finding, FindingKind
 from dynaorm.flow.integrity.ledger import Ledger, Totals, add_up
-from dynaorm.flow.integrity.repairs import update
+from dynaorm.flow.integrity.repair_actions import update
 from dynaorm.flow.integrity.scan import RateLimiter, ScanSegment, read_pages, scan_segments_of
 from dynaorm.flow.integrity.scope import Scope, sources_of
 from dynaorm.flow.integrity.stored_check import ItemAddress, read_addresses
+from dynaorm.flow.integrity.unexplained import doubt_about, doubtful, newer_than
 from dynaorm.flow.protocol.call import Flow
 from dynaorm.flow.protocol.together import gather
 from dynaorm.item.condition import missing
@@ -37,40 +38,65 @@ from dynaorm.plan.reads import NOTHING_READ, Ident
 from dynaorm.plan.unit_of_work import UnitOfWork
 from dynaorm.record import record
 
-# How often a target is counted again that changes meanwhile.
+# How often a target that changes meanwhile is counted again.
 _ATTEMPTS: Final = 4
 
 
 @record(frozen=False)
 class _Count:
-    """What entities add up to, and a number that says which entities these were."""
+    """The sums over some entities, and a number that stands for the set of these entities."""
 
     totals: dict[str, Decimal] = field(default_factory=dict)
     mark: int = 0
 
-    def add(self, source: Ident, due: TotalDelta) -> None:
-        add_up(self.totals, due.totals)
-        self.mark ^= hash((source, *sorted(due.totals.items())))
+    def add(self, source: Ident, delta: TotalDelta) -> None:
+        add_up(self.totals, delta.totals)
+        self.mark ^= hash((source, *sorted(delta.totals.items())))
 
 
-def look_wrong(
-    counted: Sequence[tuple[ItemAddress, Totals]], scope: Scope, limiter: RateLimiter, ledger: Ledger
+@record
+class Counting:
+    """How totals are counted again.
+
+    Attributes:
+        scope: what is verified.
+        limiter: the rate, and the consumption so far.
+        ledger: what is known of all items.
+        segments: into how many segments each table is divided.
+        doubts: why totals are doubtful. The counts run in parallel and must not use the ledger.
+    """
+
+    scope: Scope
+    limiter: RateLimiter
+    ledger: Ledger
+    segments: int
+    doubts: list[Doubt]
+
+    def read(self, addresses: Iterable[ItemAddress]) -> Flow[dict[Ident, Item]]:
+        """The items at some addresses."""
+        return (yield from read_addresses(addresses, self.limiter.context, self.limiter.cost))
+
+
+def suspect_totals(
+    counted: Sequence[tuple[ItemAddress, Totals]], counting: Counting
 ) -> Flow[list[ItemAddress]]:
-    """Of some targets those that do not hold what was counted."""
-    items = yield from read_addresses([address for address, _ in counted], limiter.context, limiter.cost)
-    found = []
-    for address, totals in counted:
-        item = items.get(address.ident)
-        mapping = _target(address, item, scope)
-        if mapping is None or any(map(ledger.is_doubtful, sources_of(mapping))):
-            continue
-        if item is None or _differing(mapping, item, totals):
-            found.append(address)
-    return found
+    """The targets that do not hold what was counted."""
+    scope, ledger = counting.scope, counting.ledger
+    items = yield from counting.read([address for address, _ in counted])
+    return [one[0] for one in counted if looks_wrong(one, items.get(one[0].ident), scope, ledger)]
+
+
+def looks_wrong(counted: tuple[ItemAddress, Totals], item: Item | None, scope: Scope, ledger: Ledger) -> bool:
+    """Whether a target does not hold what was counted. It is not judged if an item to be counted is unreadable."""
+    address, totals = counted
+    mapping = _target(address, item, scope)
+    if mapping is None or any(map(ledger.is_unsound, sources_of(mapping))):
+        return False
+    return item is None or bool(_differing(mapping, item, totals))
 
 
 def _target(address: ItemAddress, item: Item | None, scope: Scope) -> EntityMapping | None:
-    """The class of a target, or of one that is to be made; None where no totals are kept, or verified."""
+    """The class of a target that exists or can be created; None if no totals are kept in it, or verified."""
     if item is None:
         entity = (
             found_key(catalog_of(address.table).mappings, address.key).entity
@@ -82,13 +108,13 @@ def _target(address: ItemAddress, item: Item | None, scope: Scope) -> EntityMapp
             mapping if mapping is not None and scope.covers_totals(mapping) and can_be_made(mapping) else None
         )
     found = classify(address.table, item)
-    if not isinstance(found, EntityMapping) or found.is_expired(item, scope.new_setting().now):
+    if not isinstance(found, EntityMapping) or found.is_expired(item, scope.new_unit().now):
         return None
     return found if scope.covers_totals(found) else None
 
 
 def _differing(mapping: EntityMapping, item: Item, totals: Totals) -> dict[str, tuple[Decimal, Decimal]]:
-    """The totals that are wrong: what is stored, and what it should be."""
+    """The totals that are wrong: the stored number, and the correct one."""
     found = {}
     for name in mapping.maintained:
         stored = item.get(mapping.fields[name].attribute, {}).get("N", "0")
@@ -98,34 +124,39 @@ def _differing(mapping: EntityMapping, item: Item, totals: Totals) -> dict[str, 
     return found
 
 
+# -- counting again ----------------------------------------------------------------------------------------------------
+
+
 def recount(
-    addresses: Sequence[ItemAddress], scope: Scope, limiter: RateLimiter, segments: int
+    addresses: Sequence[ItemAddress], counting: Counting
 ) -> Flow[tuple[list[Diagnosis], list[ItemAddress]]]:
-    """The faults of some targets, and those that changed too often to tell."""
-    items = yield from read_addresses(addresses, limiter.context, limiter.cost)
+    """The diagnoses of some targets, and the targets that changed each time they were counted."""
+    scope = counting.scope
+    items = yield from counting.read(addresses)
     narrow: list[tuple[ItemAddress, list[ScanSegment]]] = []
     wide: list[ItemAddress] = []
     for address in addresses:
-        strips = _own_strips(address, items.get(address.ident), scope)
-        if strips is None:
+        collections = _collections(address, items.get(address.ident), scope)
+        if collections is None:
             wide.append(address)
         else:
-            narrow.append((address, strips))
-    flows = [_settled([address], _renewed(strips), scope, limiter) for address, strips in narrow]
+            narrow.append((address, collections))
+    flows = [_count_twice([address], _again(found), counting) for address, found in narrow]
     if wide:
-        flows.append(_settled(wide, lambda: scan_segments_of(scope.tables, segments, None), scope, limiter))
+        everything = lambda: scan_segments_of(scope.tables, counting.segments, None)  # noqa: E731
+        flows.append(_count_twice(wide, everything, counting))
     ended = yield from gather(flows, CONCURRENCY)
     return [diagnosis for diagnoses, _ in ended for diagnosis in diagnoses], [
         one for _, left in ended for one in left
     ]
 
 
-def _renewed(strips: Sequence[ScanSegment]) -> Callable[[], list[ScanSegment]]:
-    return lambda: [ScanSegment(one.table, partition=one.partition) for one in strips]
+def _again(collections: Sequence[ScanSegment]) -> Callable[[], list[ScanSegment]]:
+    return lambda: [ScanSegment(one.table, partition=one.partition) for one in collections]
 
 
-def _own_strips(address: ItemAddress, item: Item | None, scope: Scope) -> list[ScanSegment] | None:
-    """The item collections of everything that can name a target; None where they do not follow from its key."""
+def _collections(address: ItemAddress, item: Item | None, scope: Scope) -> list[ScanSegment] | None:
+    """The item collections of every entity that can name a target; None if they do not follow from its key."""
     target = _target(address, item, scope)
     if target is None:
         return []
@@ -152,28 +183,27 @@ def _partition(source: EntityMapping, values: Mapping[str, Any]) -> AttributeVal
         return None
 
 
-def _settled(
-    addresses: Sequence[ItemAddress],
-    strips: Callable[[], list[ScanSegment]],
-    scope: Scope,
-    limiter: RateLimiter,
+def _count_twice(
+    addresses: Sequence[ItemAddress], segments: Callable[[], list[ScanSegment]], counting: Counting
 ) -> Flow[tuple[list[Diagnosis], list[ItemAddress]]]:
     diagnoses: list[Diagnosis] = []
     left = list(addresses)
     for _ in range(_ATTEMPTS):
-        before = yield from read_addresses(left, limiter.context, limiter.cost)
-        first = yield from _count(left, strips(), limiter)
-        second = yield from _count(left, strips(), limiter)
-        after = yield from read_addresses(left, limiter.context, limiter.cost)
-        moving = []
+        before = yield from counting.read(left)
+        first = yield from _count(left, segments(), counting)
+        second = yield from _count(left, segments(), counting)
+        after = yield from counting.read(left)
+        changing = []
         for address in left:
             then, now = before.get(address.ident), after.get(address.ident)
             one, other = first[address.ident], second[address.ident]
             if not _is_same(then, now) or one.mark != other.mark or one.totals != other.totals:
-                moving.append(address)
-            elif (diagnosis := _fault(address, now, one.totals, scope)) is not None:
+                changing.append(address)
+                continue
+            diagnosis = judge_total((address, one.totals), now, counting.scope, counting.doubts)
+            if diagnosis is not None:
                 diagnoses.append(diagnosis)
-        left = moving
+        left = changing
         if not left:
             break
     return diagnoses, left
@@ -186,68 +216,94 @@ def _is_same(one: Item | None, other: Item | None) -> bool:
 
 
 def _count(
-    addresses: Sequence[ItemAddress], strips: list[ScanSegment], limiter: RateLimiter
+    addresses: Sequence[ItemAddress], segments: list[ScanSegment], counting: Counting
 ) -> Flow[dict[Ident, _Count]]:
     counts = {address.ident: _Count() for address in addresses}
-    while any(not strip.is_over for strip in strips):
-        for page in (yield from read_pages(strips, limiter)):
+    while any(not segment.is_over for segment in segments):
+        for page in (yield from read_pages(segments, counting.limiter)):
             for item in page.items:
-                _count_one(page.strip, item, counts, limiter)
-            page.turn()
+                _count_one(page.segment.table, item, counts, counting)
+            page.finish()
     return counts
 
 
-def _count_one(strip: ScanSegment, item: Item, counts: dict[Ident, _Count], limiter: RateLimiter) -> None:
-    mapping = classify(strip.table, item)
+def _count_one(table: Table, item: Item, counts: dict[Ident, _Count], counting: Counting) -> None:
+    # It may have been written since the items were judged.
+    doubt = doubt_about(table, item, counting.scope)
+    if doubt is not None and doubt not in counting.doubts:
+        counting.doubts.append(doubt)
+    mapping = classify(table, item)
     if not isinstance(mapping, EntityMapping) or not mapping.aggregates:
         return
-    if mapping.is_expired(item, limiter.context.clock.now()):
+    if mapping.is_expired(item, counting.limiter.context.clock.now()):
         return
-    source = ItemAddress(strip.table, mapping.key_of(item)).ident
+    source = ItemAddress(table, mapping.key_of(item)).ident
     try:
-        dues = list(contributions(mapping, item))
+        deltas = list(contributions(mapping, item))
     except DynaormError:
-        # It makes every total it may belong to doubtful, and was reported before.
+        # Totals of a class with an unreadable item are not judged, so this item was reported instead.
         return
-    for due in dues:
-        count = counts.get(ItemAddress(due.mapping.table, due.key).ident)
+    for delta in deltas:
+        count = counts.get(ItemAddress(delta.mapping.table, delta.key).ident)
         if count is not None:
-            count.add(source, due)
+            count.add(source, delta)
 
 
-def _fault(address: ItemAddress, item: Item | None, totals: Totals, scope: Scope) -> Diagnosis | None:
-    mapping = _target(address, item, scope)
+# -- what is wrong -----------------------------------------------------------------------------------------------------
+
+
+def judge_total(
+    counted: tuple[ItemAddress, Totals], item: Item | None, scope: Scope, doubts: Iterable[Doubt]
+) -> Diagnosis | None:
+    """What is wrong with the totals of a target, given the sums that were counted."""
+    mapping = _target(counted[0], item, scope)
     if mapping is None:
         return None
-    setting = scope.new_setting()
-    if item is None:
-        return _made(address, mapping, totals, setting)
+    unit = scope.new_unit()
+    diagnosis = (
+        _new_target(counted, mapping, unit) if item is None else _wrong_totals(counted, mapping, item, unit)
+    )
+    if diagnosis is None:
+        return None
+    sources = {None, *(source.name for source in sources_of(mapping))}
+    reasons = [doubt.reason for doubt in doubts if doubt.source in sources]
+    if item is not None:
+        reasons.append(newer_than(mapping, item, scope))
+    return doubtful(diagnosis, next(filter(None, reasons), ""))
+
+
+def _wrong_totals(
+    counted: tuple[ItemAddress, Totals], mapping: EntityMapping, item: Item, unit: UnitOfWork
+) -> Diagnosis | None:
+    address, totals = counted
     wrong = _differing(mapping, item, totals)
     if not wrong:
         return None
     words = [f"{name} is {stored}, and should be {wanted}" for name, (stored, wanted) in wrong.items()]
     attributes = {mapping.fields[name].attribute: wanted for name, (_, wanted) in wrong.items()}
     changes = [SetTo((name,), {"N": number_text(wanted)}) for name, wanted in attributes.items()]
-    kept = [mapping.fields[name].attribute for name in mapping.maintained]
-    action = update(mapping, item, changes, setting=setting, also=kept)
+    maintained = [mapping.fields[name].attribute for name in mapping.maintained]
+    action = update(mapping, item, changes, unit=unit, also=maintained)
     return Diagnosis(_finding(mapping, address, "; ".join(words)), actions=(action,))
 
 
 def _finding(mapping: EntityMapping, address: ItemAddress, detail: str) -> Finding:
-    return Finding(Kind.TOTAL, address.table.name, address.key, mapping.name, detail, mendable=True)
+    return Finding(FindingKind.TOTAL, address.table.name, address.key, mapping.name, detail, mendable=True)
 
 
-def _made(
-    address: ItemAddress, mapping: EntityMapping, totals: Totals, setting: UnitOfWork
+def _new_target(
+    counted: tuple[ItemAddress, Totals], mapping: EntityMapping, unit: UnitOfWork
 ) -> Diagnosis | None:
-    """The fault of a target that is not there, and can be made of its key."""
+    """The diagnosis of a target that does not exist and can be created from its key."""
+    address, totals = counted
     values = stored_key(mapping, address.key).fields
     if not any(totals.values()) or not set(mapping.key_fields) <= values.keys():
         return None
-    due = TotalDelta(mapping, address.key, values, dict(totals), joined=True)
+    delta = TotalDelta(mapping, address.key, values, dict(totals), joined=True)
     actions = []
-    for planned in total_actions([due], NOTHING_READ, setting):
+    for planned in total_actions([delta], NOTHING_READ, unit):
         action: Any = planned.action
         bound = type(action)(action.table, action.key, action.changes, missing(address.table.pk.name))
         actions.append(planned._replace(action=bound))
-    return Diagnosis(_finding(mapping, address, "it is named, and not there"), actions=tuple(actions))
+    detail = "entities name it, and it does not exist"
+    return Diagnosis(_finding(mapping, address, detail), actions=tuple(actions))

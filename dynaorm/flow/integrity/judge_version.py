@@ -1,16 +1,16 @@
-"""Versions judged: the latest copy against the newest version, and every version against its successor.
+"""Judge versions: the latest copy against the newest version item, and every version item against its successor.
 
-Versions are pruned from the oldest up, so a version that is there needs every later one to be there, too.
+Versions are pruned from the oldest on, so each version item that exists needs every later one.
 """
 
 from dynaorm.entity.declare.catalog import catalog_of, type_in
 from dynaorm.entity.dispatch import classify
-from dynaorm.entity.mapping.mapping import VERSION, VERSION_AT, EntityMapping
+from dynaorm.entity.mapping.mapping import DELETED, VERSION, VERSION_AT, EntityMapping
 from dynaorm.entity.text.scalar import datetime_text
 from dynaorm.entity.version import version_of
 from dynaorm.errors import DecodeError
-from dynaorm.flow.integrity.finding import Diagnosis, Finding, Kind
-from dynaorm.flow.integrity.repairs import check, put_version, update
+from dynaorm.flow.integrity.finding import Diagnosis, Finding, FindingKind
+from dynaorm.flow.integrity.repair_actions import check, put_version, update
 from dynaorm.flow.integrity.scope import Scope
 from dynaorm.flow.integrity.stored_check import ItemAddress, StoredCheck
 from dynaorm.item.update import SetTo
@@ -20,8 +20,8 @@ from dynaorm.plan.unit_of_work import UnitOfWork
 from dynaorm.plan.versions import version_key
 
 
-def latest_place(version: ItemAddress) -> tuple[EntityMapping, Item] | None:
-    """The class and the latest copy's key of a version item; None for what is none."""
+def latest_address(version: ItemAddress) -> tuple[EntityMapping, Item] | None:
+    """The class and the latest copy's key of a version item; None if the key is not that of a version."""
     for mapping in catalog_of(version.table).mappings.values():
         if mapping.versioning is None or mapping.sort is None:
             continue
@@ -40,7 +40,9 @@ def _number(item: Item) -> int | None:
     return int(found) if found is not None else None
 
 
-def _fault(kind: Kind, mapping: EntityMapping, key: Item, detail: str, *actions: Planned) -> Diagnosis:
+def _diagnosis(
+    kind: FindingKind, mapping: EntityMapping, key: Item, detail: str, *actions: Planned
+) -> Diagnosis:
     finding = Finding(kind, mapping.table.name, mapping.key_of(key), mapping.name, detail, bool(actions))
     return Diagnosis(finding, actions=actions)
 
@@ -48,36 +50,36 @@ def _fault(kind: Kind, mapping: EntityMapping, key: Item, detail: str, *actions:
 # -- the latest copy ---------------------------------------------------------------------------------------------------
 
 
-def judge_latest(mapping: EntityMapping, item: Item, setting: UnitOfWork) -> StoredCheck[list[Diagnosis]]:
-    """The latest copy, and the version it is the copy of."""
+def judge_latest(mapping: EntityMapping, item: Item, unit: UnitOfWork) -> StoredCheck[list[Diagnosis]]:
+    """The latest copy, and the version item that it repeats."""
     key, number = mapping.key_of(item), _number(item)
     address = ItemAddress(mapping.table, version_key(mapping, key, number or 1))
     (version,) = yield [address]
     if number is None:
         detail = "the latest copy has no version number"
-        actions = _first_version(mapping, item, setting) if version is None else ()
-        return [_fault(Kind.VERSION_MISSING, mapping, key, detail, *actions)]
+        actions = _first_version(mapping, item, unit) if version is None else ()
+        return [_diagnosis(FindingKind.VERSION_MISSING, mapping, key, detail, *actions)]
     if version is None:
-        detail = f"the latest copy is version {number}, and no item keeps that"
-        actions = (check(mapping, key, item, setting, also=item), put_version(mapping, item, number, setting))
-        return [_fault(Kind.VERSION_MISSING, mapping, key, detail, *actions)]
+        detail = f"the latest copy is version {number}, and that version item does not exist"
+        actions = (check(mapping, key, item, unit, also=item), put_version(mapping, item, number, unit))
+        return [_diagnosis(FindingKind.VERSION_MISSING, mapping, key, detail, *actions)]
     if names := differences(mapping, item, version):
         detail = f"the latest copy and version {number} differ in {', '.join(names)}"
-        return [_fault(Kind.VERSION_DIFFERS, mapping, key, detail)]
+        return [_diagnosis(FindingKind.VERSION_DIFFERS, mapping, key, detail)]
     return []
 
 
-def _first_version(mapping: EntityMapping, item: Item, setting: UnitOfWork) -> tuple[Planned, ...]:
-    numbered = {**item, VERSION: {"N": "1"}, VERSION_AT: {"S": datetime_text(setting.now)}}
+def _first_version(mapping: EntityMapping, item: Item, unit: UnitOfWork) -> tuple[Planned, ...]:
+    numbered = {**item, VERSION: {"N": "1"}, VERSION_AT: {"S": datetime_text(unit.now)}}
     changes = [SetTo((name,), numbered[name]) for name in (VERSION, VERSION_AT)]
     return (
-        update(mapping, item, changes, setting=setting, also=item),
-        put_version(mapping, numbered, 1, setting),
+        update(mapping, item, changes, unit=unit, also=item),
+        put_version(mapping, numbered, 1, unit),
     )
 
 
 def differences(mapping: EntityMapping, item: Item, version: Item) -> list[str]:
-    """The versioned fields in which a latest copy and a version differ."""
+    """The versioned fields in which a latest copy and a version item differ."""
     assert mapping.versioning is not None
     names = mapping.versioning.fields or mapping.fields
     found = [
@@ -93,7 +95,7 @@ def differences(mapping: EntityMapping, item: Item, version: Item) -> list[str]:
 
 
 def judge_tombstone(address: ItemAddress, item: Item, scope: Scope) -> StoredCheck[list[Diagnosis] | None]:
-    """A tombstone keeps the number of the newest version, which has to be there. None where it is no tombstone."""
+    """A tombstone holds the number of the newest version, whose item must exist. None if it is no tombstone."""
     mapping = _class_of(address, item)
     if mapping is None:
         return None
@@ -102,15 +104,19 @@ def judge_tombstone(address: ItemAddress, item: Item, scope: Scope) -> StoredChe
     number = _number(item)
     if number is None or VERSION_AT not in item:
         detail = "the tombstone has no version number, or no time"
-        return [_fault(Kind.UNREADABLE, mapping, item, detail)]
-    if number == 0:
-        return []
+        return [_diagnosis(FindingKind.UNREADABLE, mapping, item, detail)]
+    found = []
+    table = mapping.table
+    allowed = {*table.key_names, VERSION, VERSION_AT, DELETED, table.revision_attribute, table.type_attribute}
+    if extra := sorted(item.keys() - allowed):
+        detail = f"a tombstone has no {', '.join(extra)}"
+        found.append(_diagnosis(FindingKind.EXTRA_ATTRIBUTES, mapping, item, detail))
     newest = version_key(mapping, mapping.key_of(item), number)
     (version,) = yield [ItemAddress(mapping.table, newest)]
-    if version is not None:
-        return []
-    detail = f"the entity was deleted as version {number}, and no item keeps that"
-    return [_fault(Kind.VERSION_MISSING, mapping, item, detail)]
+    if version is None and number > 0:
+        detail = f"the entity was deleted as version {number}, and that version item does not exist"
+        found.append(_diagnosis(FindingKind.VERSION_MISSING, mapping, item, detail))
+    return found
 
 
 def _class_of(address: ItemAddress, item: Item) -> EntityMapping | None:
@@ -129,37 +135,43 @@ def judge_version(mapping: EntityMapping, item: Item, latest: Item) -> StoredChe
     number = _number_in_key(mapping, item)
     successor = ItemAddress(mapping.table, version_key(mapping, latest, number + 1))
     copy, following = yield [ItemAddress(mapping.table, latest), successor]
-    found = classify(mapping.table, copy) if copy is not None else None
-    if isinstance(found, EntityMapping):
-        mapping = found
-        if copy is not None and number == _number(copy) and differences(mapping, copy, item):
-            return []  # found at the latest copy
+    stored = classify(mapping.table, copy) if copy is not None else None
+    if isinstance(stored, EntityMapping):
+        mapping = stored
+    made_up = {name for index in mapping.indexes.values() for name in index.made_up}
+    found = []
+    if extra := sorted(made_up & item.keys()):
+        detail = f"a version item has no {', '.join(extra)}"
+        found.append(_diagnosis(FindingKind.EXTRA_ATTRIBUTES, mapping, item, detail))
+    is_newest = copy is not None and isinstance(stored, EntityMapping) and number == _number(copy)
+    if copy is not None and is_newest and differences(mapping, copy, item):
+        return found  # reported at the latest copy
     if problem := _unreadable(mapping, item, latest, number):
-        return [_fault(Kind.UNREADABLE, mapping, item, problem)]
+        return [*found, _diagnosis(FindingKind.UNREADABLE, mapping, item, problem)]
     if following is not None:
-        return []
+        return found
     if copy is None:
-        detail = f"version {number} is there, and no latest copy"
-        return [_fault(Kind.NO_LATEST, mapping, item, detail)]
-    return (yield from _judge_number(mapping, item, copy, number))
+        detail = f"version {number} exists, and no latest copy"
+        return [*found, _diagnosis(FindingKind.NO_LATEST, mapping, item, detail)]
+    return found + (yield from _judge_number(mapping, item, copy, number))
 
 
 def _judge_number(
     mapping: EntityMapping, item: Item, copy: Item, number: int
 ) -> StoredCheck[list[Diagnosis]]:
-    """A version without a successor, against the number of the latest copy."""
+    """A version item without a successor, against the number of the latest copy."""
     newest = _number(copy)
     if newest is None or newest - number in (0, 1):
-        return []  # as it should be, or found at the latest copy
+        return []  # correct, or reported at the latest copy
     if number < newest:
         detail = f"version {number + 1} is missing, and the newest is {newest}"
-        return [_fault(Kind.VERSION_GAP, mapping, item, detail)]
+        return [_diagnosis(FindingKind.VERSION_GAP, mapping, item, detail)]
     latest = mapping.key_of(copy)
     (own,) = yield [ItemAddress(mapping.table, version_key(mapping, latest, newest))]
     if own is None or (not mapping.is_tombstone(copy) and differences(mapping, copy, own)):
-        return []  # found at the latest copy
-    detail = f"the latest copy is version {newest}, and version {number} is there"
-    return [_fault(Kind.VERSION_DIFFERS, mapping, latest, detail)]
+        return []  # reported at the latest copy
+    detail = f"the latest copy is version {newest}, and version {number} exists"
+    return [_diagnosis(FindingKind.VERSION_DIFFERS, mapping, latest, detail)]
 
 
 def _number_in_key(mapping: EntityMapping, item: Item) -> int:

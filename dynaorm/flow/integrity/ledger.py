@@ -1,53 +1,78 @@
-"""What a verification has to remember until the end: guard items that are suspect, and one number for each total."""
+"""What a verification remembers until every item was read: suspect guard items, and sums for the totals."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from decimal import Decimal
 from typing import Final, Protocol
 
 from dynaorm.entity.mapping.mapping import EntityMapping
-from dynaorm.flow.integrity.finding import SuspectGuard
+from dynaorm.flow.integrity.finding import Doubt, Judgement, SuspectGuard
 from dynaorm.flow.integrity.stored_check import ItemAddress
 from dynaorm.plan.aggregates import EXACT, TotalDelta
 from dynaorm.plan.reads import Ident
 from dynaorm.record import record
 
 MOST_CLAIMANTS: Final = 40
-"""How many entities that hold one value are told apart: they are read by one transaction, of 100 items at most."""
+"""The most entities with one value that are remembered: one TransactGetItems of at most 100 items reads them."""
 
 Totals = Mapping[str, Decimal]
 
 
 class Ledger(Protocol):
-    """Remembers; in memory, or in a file."""
+    """The memory of a verification, kept in memory or in a file."""
 
     def suspect(self, suspect: SuspectGuard, /) -> None:
-        """A guard item, to be judged at the end."""
+        """Remember a guard item to be judged at the end."""
         ...
 
     def suspects(self) -> Iterator[tuple[ItemAddress, tuple[ItemAddress, ...]]]:
-        """The guard items to be judged, each with the entities that hold its value."""
+        """The guard items to be judged, each with the entities that hold its value.
+
+        A guard item without an owner is left out if exactly one entity holds its value.
+        """
         ...
 
-    def add(self, dues: Iterable[TotalDelta], /) -> None:
-        """What entities add to totals."""
+    def add(self, deltas: Iterable[TotalDelta], /) -> None:
+        """Add what an entity contributes to totals."""
         ...
 
     def target(self, address: ItemAddress, /) -> None:
-        """An entity that has totals."""
+        """Remember an entity that has totals."""
         ...
 
     def targets(self) -> Iterator[tuple[ItemAddress, Totals]]:
-        """Every entity that has totals, or that is named by those that are counted, with what they add up to."""
+        """Every entity that has totals or is named by a counted entity, with the sums."""
         ...
 
-    def doubt(self, source: EntityMapping, /) -> None:
-        """A class that is counted has an item that cannot be read."""
+    def unsound(self, source: EntityMapping, /) -> None:
+        """Remember that an item of a counted class cannot be read."""
         ...
 
-    def is_doubtful(self, source: EntityMapping, /) -> bool:
-        """Whether one has."""
+    def is_unsound(self, source: EntityMapping, /) -> bool:
+        """Whether an item of a counted class cannot be read."""
         ...
+
+    def doubt(self, doubt: Doubt, /) -> None:
+        """Remember why totals are doubtful; one reason for each class is enough."""
+        ...
+
+    def doubts(self) -> Sequence[Doubt]:
+        """Why totals are doubtful."""
+        ...
+
+
+def remember(judgement: Judgement, ledger: Ledger) -> None:
+    """Enter in a ledger what a judgement leaves for the end."""
+    for suspect in judgement.suspects:
+        ledger.suspect(suspect)
+    if judgement.contributions:
+        ledger.add(judgement.contributions)
+    if judgement.target is not None:
+        ledger.target(judgement.target)
+    if judgement.unsound is not None:
+        ledger.unsound(judgement.unsound)
+    if judgement.doubt is not None:
+        ledger.doubt(judgement.doubt)
 
 
 @record(frozen=False)
@@ -58,12 +83,13 @@ class _Guard:
 
 
 class MemoryLedger:
-    """Remembers in memory."""
+    """A ledger kept in memory."""
 
     def __init__(self) -> None:
         self._guards: dict[Ident, _Guard] = {}
         self._targets: dict[Ident, tuple[ItemAddress, dict[str, Decimal]]] = {}
-        self._doubtful: set[str] = set()
+        self._unsound: set[str] = set()
+        self._doubts: dict[str | None, Doubt] = {}
 
     def suspect(self, suspect: SuspectGuard, /) -> None:
         guard = self._guards.setdefault(suspect.guard.ident, _Guard(suspect.guard))
@@ -73,14 +99,14 @@ class MemoryLedger:
 
     def suspects(self) -> Iterator[tuple[ItemAddress, tuple[ItemAddress, ...]]]:
         for guard in self._guards.values():
-            if guard.is_wrong or len(guard.claimants) > 1:
+            if guard.is_wrong or len(guard.claimants) != 1:
                 yield guard.address, tuple(guard.claimants.values())
 
-    def add(self, dues: Iterable[TotalDelta], /) -> None:
-        for due in dues:
-            address = ItemAddress(due.mapping.table, due.key)
+    def add(self, deltas: Iterable[TotalDelta], /) -> None:
+        for delta in deltas:
+            address = ItemAddress(delta.mapping.table, delta.key)
             _, totals = self._targets.setdefault(address.ident, (address, {}))
-            add_up(totals, due.totals)
+            add_up(totals, delta.totals)
 
     def target(self, address: ItemAddress, /) -> None:
         self._targets.setdefault(address.ident, (address, {}))
@@ -88,11 +114,17 @@ class MemoryLedger:
     def targets(self) -> Iterator[tuple[ItemAddress, Totals]]:
         yield from self._targets.values()
 
-    def doubt(self, source: EntityMapping, /) -> None:
-        self._doubtful.add(source.name)
+    def unsound(self, source: EntityMapping, /) -> None:
+        self._unsound.add(source.name)
 
-    def is_doubtful(self, source: EntityMapping, /) -> bool:
-        return source.name in self._doubtful
+    def is_unsound(self, source: EntityMapping, /) -> bool:
+        return source.name in self._unsound
+
+    def doubt(self, doubt: Doubt, /) -> None:
+        self._doubts.setdefault(doubt.source, doubt)
+
+    def doubts(self) -> Sequence[Doubt]:
+        return list(self._doubts.values())
 
 
 def add_up(totals: dict[str, Decimal], more: Totals) -> None:

@@ -1,30 +1,49 @@
-"""Dealing with the faults of a verification: what can be mended is, and everything is told.
+"""Repair what a verification finds: each finding by one transaction that is conditional on exactly what was read.
 
-Rule 1. Faults are dealt with some at a time, so that what was done is told soon after; totals all at once.
-Rule 2. A total that was written since it was counted is counted again; one that changes all the time is left.
+Rule 1. If another writer changed an item meanwhile, the transaction is refused and the item is judged again. So an
+        unanswered attempt is safe, too: what it repaired is not repaired twice.
+Rule 2. Some findings are repaired at a time, so that results are reported early; totals all at once.
+Rule 3. A total that changed since it was counted is counted again; one that changes all the time is left.
 """
 
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from dynaorm.entity.table import Table
-from dynaorm.errors import DynaormError
+from dynaorm.errors import (
+    Contention,
+    DynaormError,
+    StoreError,
+    TableNotFound,
+    Throttled,
+    UnexpectedRefusal,
+    Unreachable,
+    UsageError,
+)
 from dynaorm.flow.bulk.limits import CONCURRENCY, windows
+from dynaorm.flow.commit import unit_of_work
 from dynaorm.flow.integrity.backfill import complete
-from dynaorm.flow.integrity.finding import Diagnosis, Finding, Kind
+from dynaorm.flow.integrity.finding import Diagnosis, Finding, FindingKind, Mended, Outcome
 from dynaorm.flow.integrity.judge_totals import recount
-from dynaorm.flow.integrity.mend import Mended, Outcome, mend, plan_of
-from dynaorm.flow.integrity.stored_check import ItemAddress
+from dynaorm.flow.integrity.scan import RateLimiter
+from dynaorm.flow.integrity.stored_check import ItemAddress, answer_at_once
 from dynaorm.flow.integrity.verify import Verification, verification
-from dynaorm.flow.protocol.call import Flow
+from dynaorm.flow.protocol.call import Flow, Pause
 from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.protocol.together import gather
+from dynaorm.flow.write import send
+from dynaorm.plan.plan import Plan, check_limits
+from dynaorm.plan.verdict import Committed
 from dynaorm.record import replace
 
-# How many faults are dealt with before they are told.
+# How many findings are repaired before the results are reported.
 _WINDOW: Final = 100
-# How often a total is counted again that changed before it was mended.
-_ATTEMPTS: Final = 5
+# How often one repair is attempted.
+_ATTEMPTS: Final = 8
+# How often a total is counted again that changed before it was repaired.
+_RECOUNTS: Final = 5
+_HOPELESS: Final = (TableNotFound, Throttled, Unreachable)
+_OF_THIS_PLAN: Final = ("TransactionCanceledException", "ValidationException")
 
 
 def completion(
@@ -35,52 +54,49 @@ def completion(
     segment: int | None = None,
     rate: float | None = None,
 ) -> Verification:
-    """A verification that asks of every entity what it lacks, not begun yet. Raises UsageError as ``verification``."""
+    """A verification that asks what each entity lacks; it has not begun. Raises UsageError as ``verification``."""
     work = verification(named, context, segments=segments, segment=segment, rate=rate)
     work.judge = complete
     work.scope = replace(work.scope, with_new_targets=True)
     return work
 
 
-def dealing(
+def repair_flows(
     diagnoses: Sequence[Diagnosis], work: Verification, *, dry_run: bool
 ) -> Iterator[Flow[list[Mended]]]:
-    """What there is to do about the faults of a step, in order: each is run before the next is asked for."""
-    # Totals are counted again together, because that may read whole tables.
-    together = any(diagnosis.finding.kind is Kind.TOTAL for diagnosis in diagnoses)
+    """The repairs of one step, in order. Run each flow before you ask for the next."""
+    # Totals are counted again together, because that may scan whole tables.
+    together = any(one.finding.kind is FindingKind.TOTAL for one in diagnoses)
     for some in windows(diagnoses, len(diagnoses) if together else _WINDOW):
-        yield _planned(some, work) if dry_run else _dealt_with(some, work)
+        yield _plan_all(some, work) if dry_run else _repair_all(some, work)
 
 
-def unsettled(work: Verification) -> Iterator[Mended]:
-    """The totals that changed too often to be judged, or mended."""
-    for address in work.unsettled:
+def unstable_totals(work: Verification) -> Iterator[Mended]:
+    """The totals that changed too often to be judged or repaired."""
+    for address in work.unstable:
         detail = "it changed each time it was counted"
-        finding = Finding(Kind.TOTAL, address.table.name, address.key, None, detail, mendable=True)
-        reason = "it could not be counted while it changes; try again in a quieter hour"
+        finding = Finding(FindingKind.TOTAL, address.table.name, address.key, None, detail, mendable=True)
+        reason = "it could not be counted while it changes; try again when fewer writers run"
         yield Mended(finding, Outcome.LEFT, reason)
 
 
-def _dealt_with(diagnoses: Sequence[Diagnosis], work: Verification) -> Flow[list[Mended]]:
-    told: list[Mended] = []
-    for _ in range(_ATTEMPTS):
+def _repair_all(diagnoses: Sequence[Diagnosis], work: Verification) -> Flow[list[Mended]]:
+    results: list[Mended] = []
+    for _ in range(_RECOUNTS):
         ended = yield from gather([mend(diagnosis, work.limiter) for diagnosis in diagnoses], CONCURRENCY)
-        moved: list[ItemAddress] = []
+        changed: list[ItemAddress] = []
         for diagnosis, mended in zip(diagnoses, ended, strict=True):
-            if (
-                diagnosis.finding.kind is Kind.TOTAL
-                and mended[0].outcome is Outcome.LEFT
-                and mended[0].reason
-            ):
-                moved.append(_target(diagnosis.finding, work))
+            is_refused = mended[0].outcome is Outcome.LEFT and mended[0].reason
+            if diagnosis.finding.kind is FindingKind.TOTAL and is_refused:
+                changed.append(_target(diagnosis.finding, work))
             else:
-                told += mended
-        if not moved:
-            return told
-        diagnoses, left = yield from recount(moved, work.scope, work.limiter, work.segments)
-        work.unsettled += left
-    work.unsettled += [_target(diagnosis.finding, work) for diagnosis in diagnoses]
-    return told
+                results += mended
+        if not changed:
+            return results
+        diagnoses, left = yield from recount(changed, work.counting)
+        work.unstable += left
+    work.unstable += [_target(diagnosis.finding, work) for diagnosis in diagnoses]
+    return results
 
 
 def _target(finding: Finding, work: Verification) -> ItemAddress:
@@ -88,16 +104,86 @@ def _target(finding: Finding, work: Verification) -> ItemAddress:
     return ItemAddress(table, finding.key)
 
 
-def _planned(diagnoses: Sequence[Diagnosis], work: Verification) -> Flow[list[Mended]]:
+def _plan_all(diagnoses: Sequence[Diagnosis], work: Verification) -> Flow[list[Mended]]:
     """Sends nothing."""
     yield from ()
-    return [_planned_one(diagnosis, work) for diagnosis in diagnoses]
+    return [_plan_one(diagnosis, work) for diagnosis in diagnoses]
 
 
-def _planned_one(diagnosis: Diagnosis, work: Verification) -> Mended:
+def _plan_one(diagnosis: Diagnosis, work: Verification) -> Mended:
     if not diagnosis.actions:
         return Mended(diagnosis.finding, Outcome.LEFT)
     try:
-        return Mended(diagnosis.finding, Outcome.PLANNED, plan=plan_of(diagnosis, work.limiter))
+        return Mended(diagnosis.finding, Outcome.PLANNED, plan=_plan_of(diagnosis, work.limiter))
     except DynaormError as problem:
         return Mended(diagnosis.finding, Outcome.LEFT, str(problem))
+
+
+# -- one repair --------------------------------------------------------------------------------------------------------
+
+
+def _plan_of(diagnosis: Diagnosis, limiter: RateLimiter) -> Plan:
+    """The transaction of a repair. Raises PlanTooLarge, ItemTooLarge."""
+    unit = unit_of_work(limiter.context)
+    return check_limits(Plan(diagnosis.actions, unit.write_id, made_at=unit.now))
+
+
+def mend(diagnosis: Diagnosis, limiter: RateLimiter) -> Flow[list[Mended]]:
+    """Repair one finding, if it still exists and needs no choice.
+
+    Returns what became of it. If another writer was faster, duplicate values that were found while judging the item
+    again are included.
+
+    Raises:
+        Throttled, Unreachable, TableNotFound, UnexpectedRefusal: DynamoDB does not accept the writes of this run.
+    """
+    pauses = limiter.context.retry.pauses(limiter.context.clock)
+    reason = ""
+    others: list[Mended] = []
+    for _ in range(_ATTEMPTS):
+        if not diagnosis.actions:
+            break
+        refusal = yield from _attempt(diagnosis, limiter)
+        if refusal is None:
+            return [Mended(diagnosis.finding, Outcome.MENDED), *others]
+        reason = str(refusal)
+        found = yield from _judge_again(diagnosis, limiter)
+        if found is None or isinstance(refusal, UsageError):
+            break
+        duplicates = [one.finding for one in found if one.finding.kind is FindingKind.DUPLICATE]
+        others = [Mended(one, Outcome.LEFT) for one in duplicates]
+        again = next((one for one in found if one.identity == diagnosis.identity), None)
+        if again is None:
+            return [Mended(diagnosis.finding, Outcome.GONE), *others]
+        diagnosis = again
+        yield Pause(next(pauses, 0.0))
+    return [Mended(diagnosis.finding, Outcome.LEFT, reason), *others]
+
+
+def _attempt(diagnosis: Diagnosis, limiter: RateLimiter) -> Flow[DynaormError | None]:
+    """None if the repair was written, otherwise why it was not, or may not have been."""
+    try:
+        plan = _plan_of(diagnosis, limiter)
+        yield from limiter.wait()
+        # DynamoDB charges for a refused transaction, too.
+        limiter.written += plan.write_units
+        outcome = yield from send(plan, limiter.context)
+    except _HOPELESS:
+        raise
+    except UnexpectedRefusal as refused:
+        # Only these concern this plan. Any other, such as a missing permission, concerns every plan.
+        if refused.code not in _OF_THIS_PLAN:
+            raise
+        return refused
+    except (StoreError, UsageError) as refused:
+        return refused
+    if isinstance(outcome, Committed):
+        return None
+    return Contention(attempts=1, code="ConditionalCheckFailed")
+
+
+def _judge_again(diagnosis: Diagnosis, limiter: RateLimiter) -> Flow[list[Diagnosis] | None]:
+    """Every diagnosis of the same item as it is now; None if that cannot be known."""
+    if diagnosis.again is None:
+        return None
+    return (yield from answer_at_once(diagnosis.again, limiter.context, limiter.cost))

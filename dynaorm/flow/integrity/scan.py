@@ -1,6 +1,6 @@
-"""Reading tables from one end to the other: strips, each with where it stands, a page at a time.
+"""Read tables page by page in segments, each of which remembers its position, at a limited rate.
 
-A strip is a segment of a Scan, or the item collection of one partition key.
+A segment is one segment of a Scan, or the item collection of one partition key.
 """
 
 from collections.abc import Sequence
@@ -19,9 +19,9 @@ from dynaorm.item.placeholder import Placeholders
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.record import record
 
-# How many seconds' worth of units that were not used may be used afterwards.
+# Unused capacity may be used later, but no more than this many seconds' worth.
 _CREDIT: Final = 1.0
-# How many items are read in one step at most, where the rate allows for it.
+# The most items read in one step.
 _STEP: Final = 2000
 
 
@@ -31,11 +31,11 @@ class ScanSegment:
 
     Attributes:
         table: the table.
-        segment: which segment of how many; of one partition key, the first of one.
-        segments: how many there are.
-        partition: the partition key, where only its items are read.
+        segment: the number of this segment, from 0.
+        segments: the number of segments of the table.
+        partition: a partition key value; then only its item collection is read, with Query.
         after: the key of the last item read; None at the beginning.
-        is_over: everything was read.
+        is_over: the last page was read.
     """
 
     table: Table
@@ -46,7 +46,7 @@ class ScanSegment:
     is_over: bool = False
 
     def request(self, name: str, limit: int) -> Call:
-        """The call for its next page."""
+        """The call for the next page."""
         request: dict[str, Any] = {
             "TableName": name,
             "ConsistentRead": True,
@@ -69,69 +69,68 @@ class ScanSegment:
 
 @record(frozen=False)
 class ScannedPage:
-    """One page of a strip."""
+    """One page of a segment."""
 
-    strip: ScanSegment
+    segment: ScanSegment
     items: Sequence[Item]
     after: Item | None
 
-    def turn(self) -> None:
-        """Let the strip go on behind this page."""
-        self.strip.after, self.strip.is_over = self.after, self.after is None
+    def finish(self) -> None:
+        """Move the segment behind this page."""
+        self.segment.after, self.segment.is_over = self.after, self.after is None
 
 
 def scan_segments_of(tables: Sequence[Table], segments: int, segment: int | None) -> list[ScanSegment]:
-    """The strips of whole tables, or of one segment of each."""
+    """All segments of some tables, or one segment of each."""
     wanted = range(segments) if segment is None else (segment,)
     return [ScanSegment(table, one, segments) for table in tables for one in wanted]
 
 
 @record(frozen=False)
 class RateLimiter:
-    """How much is read and written, and how fast.
+    """Counts the capacity that a run consumes, and keeps it to a rate.
 
     Attributes:
         context: the session's settings.
         rate: capacity units per second; None for no limit.
-        cost: what was read so far.
-        written: write capacity units consumed so far.
+        cost: the reads so far.
+        written: the write capacity units consumed so far.
     """
 
     context: Context
     rate: float | None = None
     cost: ReadCost = field(default_factory=ReadCost)
     written: float = 0.0
-    _paid: float = 0.0
-    _due: float | None = None
+    _counted: float = 0.0
+    _free_at: float | None = None
 
-    def limit(self, strips: int) -> int:
-        """How many items a page of one of so many strips may have: what a step reads is held and paid for at once."""
+    def limit(self, segments: int) -> int:
+        """The ``Limit`` of a page when this many segments are read together."""
         most = _STEP if self.rate is None else min(_STEP, self.rate)
-        return max(5, int(most / strips))
+        return max(5, int(most / segments))
 
-    def keep(self) -> Flow[None]:
-        """Wait until what was consumed is no more than the rate allows. Time that went unused is not made up for."""
+    def wait(self) -> Flow[None]:
+        """Pause until the consumption so far is within the rate. Only a second of unused time is credited."""
         if self.rate is None:
             return
         now = self.context.clock.monotonic()
         consumed = self.cost.read_units + self.written
-        self._due = (
-            max(now if self._due is None else self._due, now - _CREDIT) + (consumed - self._paid) / self.rate
-        )
-        self._paid = consumed
-        if self._due > now:
-            yield Pause(self._due - now)
+        free_at = max(now if self._free_at is None else self._free_at, now - _CREDIT)
+        self._free_at = free_at + (consumed - self._counted) / self.rate
+        self._counted = consumed
+        if self._free_at > now:
+            yield Pause(self._free_at - now)
 
 
-def read_pages(strips: Sequence[ScanSegment], limiter: RateLimiter) -> Flow[list[ScannedPage]]:
-    """The next page of each of the first strips that are not over, read together. None is turned yet."""
-    waiting = [strip for strip in strips if not strip.is_over][:CONCURRENCY]
-    yield from limiter.keep()
+def read_pages(segments: Sequence[ScanSegment], limiter: RateLimiter) -> Flow[list[ScannedPage]]:
+    """The next pages of the first segments that are not over, read together. ``finish`` moves on behind them."""
+    waiting = [one for one in segments if not one.is_over][:CONCURRENCY]
+    yield from limiter.wait()
     costs = [ReadCost() for _ in waiting]
     pages = yield from gather(
         [
-            _page(strip, limiter, cost, limiter.limit(len(waiting)))
-            for strip, cost in zip(waiting, costs, strict=True)
+            _page(segment, limiter, cost, limiter.limit(len(waiting)))
+            for segment, cost in zip(waiting, costs, strict=True)
         ],
         CONCURRENCY,
     )
@@ -139,8 +138,8 @@ def read_pages(strips: Sequence[ScanSegment], limiter: RateLimiter) -> Flow[list
     return pages
 
 
-def _page(strip: ScanSegment, limiter: RateLimiter, cost: ReadCost, limit: int) -> Flow[ScannedPage]:
-    call = strip.request(limiter.context.table_name(strip.table.name), limit)
+def _page(segment: ScanSegment, limiter: RateLimiter, cost: ReadCost, limit: int) -> Flow[ScannedPage]:
+    call = segment.request(limiter.context.table_name(segment.table.name), limit)
     reply = yield from repeat(call, limiter.context)
     cost.add(reply)
-    return ScannedPage(strip, reply.get("Items", ()), reply.get("LastEvaluatedKey"))
+    return ScannedPage(segment, reply.get("Items", ()), reply.get("LastEvaluatedKey"))

@@ -1,4 +1,4 @@
-"""What a verification is about: whole tables, or classes; and which tables have to be read for that."""
+"""The scope of a verification: whole tables or classes, and the tables that have to be read for them."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -17,32 +17,36 @@ class Scope:
     """What is verified.
 
     Attributes:
-        whole: tables of which every item is.
-        classes: classes of which every item is, wherever they are stored.
-        new_setting: the circumstances of the next judgement.
-        with_totals: totals are verified, too; not where only some segments are read.
-        with_new_targets: what totals could be kept in, and is not there, is missing.
+        whole: the tables of which every item is verified.
+        classes: the classes of which every item is verified, in whatever table.
+        new_unit: makes the time and the new revision for the next judgement.
+        reads_everything: every item of the tables is read. If only some segments are read, totals are not verified.
+        with_new_targets: a missing target of a total is a finding.
+        foreign_attributes: attributes that other programs write; no declaration of dynaorm does.
     """
 
     whole: tuple[Table, ...]
     classes: tuple[type[Any], ...]
-    new_setting: Callable[[], UnitOfWork]
-    with_totals: bool = True
+    new_unit: Callable[[], UnitOfWork]
+    reads_everything: bool = True
     with_new_targets: bool = False
+    foreign_attributes: frozenset[str] = frozenset()
 
     def covers(self, mapping: EntityMapping) -> bool:
         """Whether the items of a class are verified."""
         return mapping.table in self.whole or issubclass(mapping.entity, self.classes)
 
     def covers_guards(self, table: Table, constraint: str) -> bool:
-        """Whether the guard items of a constraint in a table are."""
-        return any(
-            constraint in one.constraints and self.covers(one) for one in catalog_of(table).guarded.values()
-        )
+        """Whether the guard items of a constraint in a table are verified."""
+        return any(map(self.covers, constrained_by(constraint, table)))
+
+    def sees_holders(self, table: Table, constraint: str) -> bool:
+        """Whether a run meets every entity that can hold a value of a constraint."""
+        return self.reads_everything and all(map(self.covers, constrained_by(constraint, table)))
 
     def covers_totals(self, mapping: EntityMapping) -> bool:
-        """Whether the totals that are kept in a class are: it is verified, or one that is counted in it."""
-        if not self.with_totals or not mapping.maintained:
+        """Whether the totals kept in a class are verified: the class is, or one that is counted in it."""
+        if not self.reads_everything or not mapping.maintained:
             return False
         return self.covers(mapping) or any(self.covers(source) for source in sources_of(mapping))
 
@@ -59,20 +63,20 @@ class Scope:
 
     @property
     def tables(self) -> tuple[Table, ...]:
-        """The tables to be read: where the items are, their guards, and all that is counted in the same totals."""
+        """The tables to scan: those of the items, of their guards, of their totals, and of what these count."""
         found = list(self.whole)
         for mapping in self.mappings:
             found.append(mapping.table)
             if mapping.constraints:
                 found.append(mapping.table.guards)
-            if self.with_totals:
+            if self.reads_everything:
                 targets = [mapping, *(mapping_of(one.target) for one in mapping.aggregates.values())]
-                found += [source.table for target in targets for source in sources_of(target)]
+                found += [one.table for target in targets for one in (*sources_of(target), target)]
         return tuple(dict.fromkeys(found))
 
     @property
     def known_tables(self) -> tuple[Table, ...]:
-        """The tables that are read, and those whose items are read by key."""
+        """The tables to scan, and those whose items are read by key or written."""
         targets = (
             mapping_of(one.target).table
             for table in self.tables
@@ -84,6 +88,11 @@ class Scope:
         return tuple(dict.fromkeys((*self.tables, *guards, *homes, *targets)))
 
 
+def constrained_by(constraint: str, home: Table) -> list[EntityMapping]:
+    """The classes with a constraint whose guard items are in a table."""
+    return [one for one in catalog_of(home).guarded.values() if constraint in one.constraints]
+
+
 def sources_of(target: EntityMapping) -> Iterable[EntityMapping]:
     """The classes that are counted in the totals of a class."""
     for source in catalog_of(target.table).counted.values():
@@ -92,9 +101,9 @@ def sources_of(target: EntityMapping) -> Iterable[EntityMapping]:
 
 
 def scope_of(
-    named: Sequence[Table | type[Any]], new_setting: Callable[[], UnitOfWork], *, with_totals: bool = True
+    named: Sequence[Table | type[Any]], new_unit: Callable[[], UnitOfWork], *, reads_everything: bool = True
 ) -> Scope:
-    """The scope of some tables and classes. Raises UsageError for none, or for anything else."""
+    """The scope of some tables and classes. Raises UsageError for an empty list, or for anything else."""
     if not named:
         raise UsageError(
             problem="nothing was named to be verified", remedy="name tables, entity classes, or both"
@@ -108,4 +117,4 @@ def scope_of(
     classes = tuple(one for one in named if isinstance(one, type))
     for entity in classes:
         mapping_of(entity)
-    return Scope(tables, classes, new_setting, with_totals)
+    return Scope(tables, classes, new_unit, reads_everything)

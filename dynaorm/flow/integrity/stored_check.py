@@ -1,7 +1,8 @@
-"""Inquiries: judgements that ask for items as they need them, and do not care how these are read.
+"""A stored check: a generator that asks for items by key, and does not depend on how they are read.
 
-One inquiry serves twice. Many are answered together, by batches of 100 keys, to find what looks wrong. One is answered
-at once, by a transaction that reads everything it asks for at one moment, to be sure of it: no write can come between.
+One check serves twice. To find what looks wrong, many checks are answered together with BatchGetItem. To confirm a
+finding, one check is answered with a TransactGetItems that reads everything it asks for at one moment, so that no write
+can come between.
 """
 
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
@@ -24,13 +25,13 @@ T = TypeVar("T")
 TRANSACT_GET_LIMIT: Final = 100
 """TransactGetItems takes at most 100 items (Amazon DynamoDB API Reference)."""
 
-# How often an inquiry is begun again because what it needs changed meanwhile.
+# How often a check starts again because the items it needs changed while it was read.
 _ROUNDS: Final = 12
 
 
 @record
 class ItemAddress:
-    """Where an item is, or would be."""
+    """A table and a primary key. The item need not exist."""
 
     table: Table
     key: Item
@@ -41,7 +42,7 @@ class ItemAddress:
 
 
 StoredCheck: TypeAlias = Generator[Sequence[ItemAddress], Sequence[Item | None], T]
-"""Asks for items by their places, is sent them in order (None for none), and ends with what it found out."""
+"""Yields the addresses of items, is sent the items in that order (None if absent), and returns its result."""
 
 
 @record(frozen=False)
@@ -51,36 +52,53 @@ class _RunningCheck:
     result: Any = None
     is_over: bool = False
 
-    def go_on(self, items: Sequence[Item | None] | None) -> None:
+    def resume(self, items: Sequence[Item | None] | None) -> None:
         try:
             self.wanted = next(self.check) if items is None else self.check.send(items)
         except StopIteration as stop:
             self.result, self.is_over = stop.value, True
 
 
+def answer_from(check: StoredCheck[T], items: Mapping[Ident, Item]) -> T:
+    """The result of a check, if these are all the items that exist."""
+    running = _RunningCheck(check)
+    running.resume(None)
+    while not running.is_over:
+        running.resume([items.get(address.ident) for address in running.wanted])
+    result: T = running.result
+    return result
+
+
 def answer_all(
     checks: Iterable[StoredCheck[T]], seen: Mapping[Ident, Item], context: Context, cost: ReadCost
 ) -> Flow[list[T]]:
-    """The results of many inquiries, answered together, strongly consistent; ``seen`` need not be read again."""
-    asking = [_RunningCheck(one) for one in checks]
+    """The results of many checks, answered together by strongly consistent reads.
+
+    Args:
+        checks: the checks.
+        seen: items that were just read and need not be read again.
+        context: the session's settings.
+        cost: what the reads consume is added to it.
+    """
+    running = [_RunningCheck(one) for one in checks]
     known: dict[Ident, Item | None] = dict(seen)
-    for one in asking:
-        one.go_on(None)
-    while waiting := [one for one in asking if not one.is_over]:
+    for one in running:
+        one.resume(None)
+    while waiting := [one for one in running if not one.is_over]:
         addresses = {
             address.ident: address for one in waiting for address in one.wanted if address.ident not in known
         }
         known.update(dict.fromkeys(addresses))
         known.update((yield from read_addresses(addresses.values(), context, cost)))
         for one in waiting:
-            one.go_on([known[address.ident] for address in one.wanted])
-    return [one.result for one in asking]
+            one.resume([known[address.ident] for address in one.wanted])
+    return [one.result for one in running]
 
 
 def read_addresses(
     addresses: Iterable[ItemAddress], context: Context, cost: ReadCost
 ) -> Flow[dict[Ident, Item]]:
-    """The items that are stored in some places, strongly consistent, several batches at a time."""
+    """The items that exist at some addresses, by strongly consistent BatchGetItem calls, several at a time."""
     of_table: dict[str, tuple[Table, list[Item]]] = {}
     for address in addresses:
         of_table.setdefault(address.table.name, (address.table, []))[1].append(address.key)
@@ -106,13 +124,13 @@ def read_addresses(
 
 @record(frozen=False)
 class _Snapshot:
-    """What an inquiry may know, and what it asked for."""
+    """The items read at one moment, and the addresses that a check asked for."""
 
     items: Mapping[Ident, Item | None]
     asked: dict[Ident, ItemAddress] = field(default_factory=dict)
 
     def answers(self, wanted: Sequence[ItemAddress]) -> list[Item | None] | None:
-        """The items asked for; None where one of them was not read."""
+        """The items asked for; None if one of them was not read."""
         self.asked.update((address.ident, address) for address in wanted)
         if any(address.ident not in self.items for address in wanted):
             return None
@@ -120,21 +138,21 @@ class _Snapshot:
 
 
 def answer_at_once(begin: Callable[[], StoredCheck[T]], context: Context, cost: ReadCost) -> Flow[T | None]:
-    """The result of an inquiry to which all answers are of one moment; None where it changes all the time.
+    """The result of a check whose items were all read at one moment; None if they change all the time.
 
-    Everything it asked for is read by one transaction. Where that makes it ask for more, it begins anew.
+    One TransactGetItems reads everything that the check asked for. If the check then asks for more, it starts again.
     """
     items: Mapping[Ident, Item | None] = {}
     for _ in range(_ROUNDS):
         snapshot = _Snapshot(items)
-        asking = _RunningCheck(begin())
-        asking.go_on(None)
-        while not asking.is_over and (answers := snapshot.answers(asking.wanted)) is not None:
-            asking.go_on(answers)
-        if asking.is_over:
-            result: T = asking.result
+        running = _RunningCheck(begin())
+        running.resume(None)
+        while not running.is_over and (answers := snapshot.answers(running.wanted)) is not None:
+            running.resume(answers)
+        if running.is_over:
+            result: T = running.result
             return result
-        asking.check.close()
+        running.check.close()
         if len(snapshot.asked) > TRANSACT_GET_LIMIT:
             return None
         items = yield from _read_at_once(snapshot.asked, context, cost)

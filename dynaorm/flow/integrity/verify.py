@@ -1,7 +1,7 @@
-"""Verification: tables are read from one end to the other, and every item is held against those that belong to it.
+"""Verify tables: read every item, and judge it together with the items that belong to it.
 
-Rule 1. No more than some pages are held at a time: what is needed of other items is read by key.
-Rule 2. What looks wrong is read again, everything concerned at one moment, before it is found: writers may be at work.
+Rule 1. Only a few pages are held at a time; other items are read by key.
+Rule 2. Writers may run. What looks wrong is confirmed by one TransactGetItems of everything concerned.
 Rule 3. Nothing is written.
 """
 
@@ -17,8 +17,8 @@ from dynaorm.flow.commit import unit_of_work
 from dynaorm.flow.integrity.finding import Diagnosis, Judgement
 from dynaorm.flow.integrity.judge_guard import judge_guard
 from dynaorm.flow.integrity.judge_item import judge
-from dynaorm.flow.integrity.judge_totals import look_wrong, recount
-from dynaorm.flow.integrity.ledger import Ledger, MemoryLedger
+from dynaorm.flow.integrity.judge_totals import Counting, recount, suspect_totals
+from dynaorm.flow.integrity.ledger import Ledger, MemoryLedger, remember
 from dynaorm.flow.integrity.scan import RateLimiter, ScannedPage, ScanSegment, read_pages, scan_segments_of
 from dynaorm.flow.integrity.scope import Scope, scope_of
 from dynaorm.flow.integrity.stored_check import ItemAddress, StoredCheck, answer_all, answer_at_once
@@ -30,124 +30,117 @@ from dynaorm.record import record
 
 # How many guard items, or targets, are judged together at the end.
 _WINDOW: Final = 100
-# Targets that look wrong, and are counted again by one more reading of the tables.
+# How many targets one more scan of the tables may count.
 _TARGETS: Final = 10_000
 
 
 @record(frozen=False)
 class Verification:
-    """One reading of some tables, step by step.
+    """One verification of some tables, step by step.
 
     Attributes:
         scope: what is verified.
-        pace: how fast, and what it has cost.
-        segments: into how many parts each table is divided.
-        strips: what is read, and how far.
-        ledger: what has to be remembered until the end.
-        judge: what is asked of every item.
+        limiter: the rate, and the consumption so far.
+        segments: into how many segments each table is divided.
+        scan_segments: the segments to read, each with its position.
+        ledger: what is remembered until every item was read.
+        judge: the judgement of each item.
         examined: how many items were read so far.
-        unsettled: totals that changed too often to be judged.
+        unstable: the targets whose totals changed each time they were counted.
     """
 
     scope: Scope
     limiter: RateLimiter
     segments: int
-    strips: list[ScanSegment]
+    scan_segments: list[ScanSegment]
     ledger: Ledger
     judge: Callable[[ItemAddress, Scope], StoredCheck[Judgement]] = judge
     examined: int = 0
-    unsettled: list[ItemAddress] = field(default_factory=list)
+    unstable: list[ItemAddress] = field(default_factory=list)
     _pages: list[ScannedPage] = field(default_factory=list)
     _judged: list[Judgement] = field(default_factory=list)
 
     @property
     def is_read(self) -> bool:
-        """Whether every item was read; what was put off is judged after that."""
-        return all(strip.is_over for strip in self.strips)
+        """Whether every item was read; suspect guard items and totals are judged after that."""
+        return all(one.is_over for one in self.scan_segments)
 
-    def steps(self, keep: Callable[[], object] = bool) -> Iterator[Flow[list[Diagnosis]]]:
-        """All there is to do, in order: each step is run before the next is asked for.
+    @property
+    def counting(self) -> Counting:
+        """How totals are counted again."""
+        return Counting(self.scope, self.limiter, self.ledger, self.segments, list(self.ledger.doubts()))
 
-        ``keep``: called where all that was read is behind us.
+    def steps(self, after_pages: Callable[[], object] = bool) -> Iterator[Flow[list[Diagnosis]]]:
+        """The steps of the work, in order. Run each step before you ask for the next.
+
+        ``after_pages`` is called when the diagnoses of some pages were dealt with, and the segments have moved on.
         """
         while not self.is_read:
-            yield self.read_on()
-            self.turn()
-            keep()
-        yield from self.guards()
-        yield from self.totals()
+            yield self._judge_pages()
+            self._finish_pages()
+            after_pages()
+        yield from self._judge_guards()
+        yield from self._judge_totals()
 
-    def read_on(self) -> Flow[list[Diagnosis]]:
-        """Judge the next pages. They are not behind us before ``turn`` says so."""
-        pages = yield from read_pages(self.strips, self.limiter)
+    def _judge_pages(self) -> Flow[list[Diagnosis]]:
+        pages = yield from read_pages(self.scan_segments, self.limiter)
         self._pages = pages
-        addresses = [ItemAddress(page.strip.table, _key(page, item)) for page in pages for item in page.items]
-        seen = {
-            address.ident: item
-            for address, item in zip(addresses, (item for page in pages for item in page.items), strict=True)
-        }
+        found = [(_address(page, item), item) for page in pages for item in page.items]
         judged = yield from answer_all(
-            [self.judge(address, self.scope) for address in addresses],
-            seen,
+            [self.judge(address, self.scope) for address, _ in found],
+            {address.ident: item for address, item in found},
             self.limiter.context,
             self.limiter.cost,
         )
-        suspects = [address for address, one in zip(addresses, judged, strict=True) if one.diagnoses]
         self._judged = judged
-        return (yield from self._sure([_faults_of(self.judge, address, self.scope) for address in suspects]))
+        suspects = [address for (address, _), one in zip(found, judged, strict=True) if one.diagnoses]
+        return (yield from self._confirmed([_diagnoses_at(self.judge, one, self.scope) for one in suspects]))
 
-    def turn(self) -> None:
-        """Remember what has to be, and go on behind the pages just judged."""
+    def _finish_pages(self) -> None:
         for one in self._judged:
-            for suspect in one.suspects:
-                self.ledger.suspect(suspect)
-            if one.contributions:
-                self.ledger.add(one.contributions)
-            if one.target is not None:
-                self.ledger.target(one.target)
-            if one.unsound is not None:
-                self.ledger.doubt(one.unsound)
+            remember(one, self.ledger)
         self.examined += len(self._judged)
         for page in self._pages:
-            page.turn()
+            page.finish()
         self._judged, self._pages = [], []
 
-    def guards(self) -> Iterator[Flow[list[Diagnosis]]]:
-        """What was put off: the guard items that are suspect, some at a time."""
+    def _judge_guards(self) -> Iterator[Flow[list[Diagnosis]]]:
         left = self.ledger.suspects()
         while window := list(islice(left, _WINDOW)):
-            yield self._sure([_guard_faults(guard, claimants, self.scope) for guard, claimants in window])
+            yield self._confirmed([_guard_diagnoses(guard, some, self.scope) for guard, some in window])
 
-    def totals(self) -> Iterator[Flow[list[Diagnosis]]]:
-        """What was put off: the totals, as many at a time as one more reading is worth."""
-        left = self.ledger.targets() if self.scope.with_totals else iter(())
+    def _judge_totals(self) -> Iterator[Flow[list[Diagnosis]]]:
+        left = self.ledger.targets() if self.scope.reads_everything else iter(())
         while window := list(islice(left, _TARGETS)):
-            yield self._totals(window)
+            yield self._recounted(window)
 
-    def _totals(self, window: Sequence[Any]) -> Flow[list[Diagnosis]]:
+    def _recounted(self, window: Sequence[Any]) -> Flow[list[Diagnosis]]:
         wrong: list[ItemAddress] = []
         for start in range(0, len(window), _WINDOW * CONCURRENCY):
             portion = window[start : start + _WINDOW * CONCURRENCY]
-            wrong += yield from look_wrong(portion, self.scope, self.limiter, self.ledger)
-            yield from self.limiter.keep()
+            wrong += yield from suspect_totals(portion, self.counting)
+            yield from self.limiter.wait()
         if not wrong:
             return []
-        diagnoses, left = yield from recount(wrong, self.scope, self.limiter, self.segments)
-        self.unsettled += left
+        diagnoses, left = yield from recount(wrong, self.counting)
+        self.unstable += left
         return diagnoses
 
-    def _sure(self, begins: Iterable[Callable[[], StoredCheck[list[Diagnosis]]]]) -> Flow[list[Diagnosis]]:
-        """The faults that are there when everything concerned is read at one moment."""
+    def _confirmed(
+        self, checks: Iterable[Callable[[], StoredCheck[list[Diagnosis]]]]
+    ) -> Flow[list[Diagnosis]]:
+        """The diagnoses that remain when everything concerned is read at one moment."""
         context, cost = self.limiter.context, self.limiter.cost
-        found = yield from gather([answer_at_once(one, context, cost) for one in begins], CONCURRENCY)
+        found = yield from gather([answer_at_once(one, context, cost) for one in checks], CONCURRENCY)
         return [diagnosis for diagnoses in found for diagnosis in diagnoses or ()]
 
 
-def _key(page: ScannedPage, item: Any) -> Any:
-    return {name: item[name] for name in page.strip.table.key_names}
+def _address(page: ScannedPage, item: Any) -> ItemAddress:
+    table = page.segment.table
+    return ItemAddress(table, {name: item[name] for name in table.key_names})
 
 
-def _faults_of(
+def _diagnoses_at(
     judge: Callable[[ItemAddress, Scope], StoredCheck[Judgement]], address: ItemAddress, scope: Scope
 ) -> Callable[[], StoredCheck[list[Diagnosis]]]:
     def begin() -> StoredCheck[list[Diagnosis]]:
@@ -156,7 +149,7 @@ def _faults_of(
     return begin
 
 
-def _guard_faults(
+def _guard_diagnoses(
     guard: ItemAddress, claimants: tuple[ItemAddress, ...], scope: Scope
 ) -> Callable[[], StoredCheck[list[Diagnosis]]]:
     return lambda: judge_guard(guard, claimants, scope)
@@ -169,24 +162,23 @@ def verification(
     segments: int = 1,
     segment: int | None = None,
     rate: float | None = None,
-    ledger: Ledger | None = None,
 ) -> Verification:
-    """A verification of some tables and classes, not begun yet.
+    """A verification of some tables and classes that has not begun.
 
     Raises:
-        UsageError: nothing, or something else was named; there is no such segment; the rate is no number of units.
+        UsageError: the list is empty or names something else; the segment does not exist; the rate is not positive.
     """
     check_segments(segments, segment)
     if rate is not None and not rate > 0:
         raise UsageError(problem=f"rate={rate} lets nothing happen", remedy="give capacity units per second")
-    whole = segment is None or segments == 1
-    scope = scope_of(named, lambda: unit_of_work(context), with_totals=whole)
-    strips = scan_segments_of(scope.tables, segments, segment)
-    return Verification(scope, RateLimiter(context, rate), segments, strips, ledger or MemoryLedger())
+    everything = segment is None or segments == 1
+    scope = scope_of(named, lambda: unit_of_work(context), reads_everything=everything)
+    parts = scan_segments_of(scope.tables, segments, segment)
+    return Verification(scope, RateLimiter(context, rate), segments, parts, MemoryLedger())
 
 
 def check_segments(segments: int, segment: int | None) -> None:
-    """Raises UsageError for a division that DynamoDB does not know, and a segment that it does not have."""
+    """Raises UsageError for a number of segments that DynamoDB refuses, and for a segment that does not exist."""
     # TotalSegments: 1 to 1,000,000 (Amazon DynamoDB API Reference, "Scan").
     if not 1 <= segments <= 1_000_000 or (segment is not None and not 0 <= segment < segments):
         which = "" if segment is None else f"segment {segment} of "
@@ -197,7 +189,7 @@ def check_segments(segments: int, segment: int | None) -> None:
 
 
 def describe(tables: Sequence[Table], context: Context) -> Flow[list[dict[str, Any]]]:
-    """What DynamoDB says of some tables: which they are, and about how many items they have."""
+    """The table descriptions that DescribeTable returns."""
     found = []
     for table in tables:
         call = Call("DescribeTable", {"TableName": context.table_name(table.name)})

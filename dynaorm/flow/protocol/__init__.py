@@ -1,4 +1,4 @@
-"""What every conversation with DynamoDB is made of: calls, replies, refusals, retries, pauses.
+"""The parts of every flow: calls, replies, refusals, retries, pauses.
 
-A conversation itself belongs in ``flow``.
+Flows themselves belong in ``flow``.
 """

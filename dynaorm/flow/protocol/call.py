@@ -1,8 +1,8 @@
-"""The words of a conversation: what a flow asks for, and what can come back.
+"""What a flow yields (calls, pauses, other flows), and what it gets back.
 
-Rule 1. A transport makes exactly one attempt per call. The repeating is done by flows, where it can be tested.
-Rule 2. DynamoDB saying no is a ``Refusal``. DynamoDB saying nothing (timeout, dropped connection, HTTP 5xx) is
-        ``NoAnswer``: the write may have happened.
+Rule 1. A transport makes exactly one attempt per call. Flows repeat calls.
+Rule 2. An error of DynamoDB's own is a ``Refusal``. A timeout, dropped connection or HTTP 5xx is ``NoAnswer``: the
+        write may have happened.
 Rule 3. Time, randomness and new identifiers come from a ``Clock``, so that a test can decide them.
 """
 
@@ -34,10 +34,10 @@ class Pause:
 
 @record
 class Together:
-    """Run several flows at once, at most ``limit`` at a time.
+    """Run several flows concurrently, at most ``limit`` at a time.
 
-    The reply is a list of their outcomes in order: what a flow returned, or the ``Exception`` it ended with, in its
-    place. No flow returns an exception, so that the two cannot be confused.
+    The reply is the list of their outcomes in order: the result of a flow, or the ``Exception`` it raised. No flow
+    returns an exception, so that the two cannot be confused.
     """
 
     flows: tuple["Flow[Any]", ...]
@@ -45,7 +45,7 @@ class Together:
 
 
 Step: TypeAlias = Call | Pause | Together
-"""What a flow asks for. It is sent a ``Reply``, nothing that matters, or a list of outcomes."""
+"""What a flow yields. It receives a ``Reply``, None, or a list of outcomes."""
 
 Flow: TypeAlias = Generator[Step, Any, T]
 
@@ -60,10 +60,10 @@ class Reason:
 
 
 class Refusal(Exception):
-    """DynamoDB said no: nothing was written.
+    """DynamoDB refused the request: nothing was written.
 
-    ``reasons`` has one entry per action of a cancelled transaction, in the order sent, None for an action that
-    was fine; ``item`` is what a single conditional write found.
+    ``reasons`` has one entry for each action of a cancelled transaction, in the order sent, and None for an action
+    that did not fail. ``item`` is the stored item that a single conditional write found.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class Refusal(Exception):
 
 
 class NoAnswer(Exception):
-    """No answer came. ``sent`` is False only where the request certainly never left (connection refused)."""
+    """No answer came. ``sent`` is False only if the request certainly never left (connection refused)."""
 
     def __init__(self, reason: str, *, sent: bool = True) -> None:
         super().__init__(reason)
@@ -114,7 +114,7 @@ class AsyncTransport(Protocol):
 
 
 class Clock(Protocol):
-    """Everything a session takes from the world besides DynamoDB."""
+    """Time, randomness and new identifiers."""
 
     def now(self) -> float:
         """Seconds since the Unix epoch."""

@@ -1,4 +1,4 @@
-"""What every flow of a session shares."""
+"""The settings that all flows of a session share."""
 
 from collections.abc import Callable
 
@@ -14,12 +14,12 @@ class Context:
 
     Attributes:
         table_name: the physical name of a declared table.
-        retry: how often and how long to repeat.
+        retry: how often and how long to repeat a call.
         clock: time, randomness and identifiers.
         consistent: whether plain reads are strongly consistent; reads that a plan is computed from always are.
-        on_decode_error: called with the error of an item in a list that does not fit its class; without it the list
-            fails.
-        cursor_secret: signs cursors, so that nobody can make one up.
+        on_decode_error: called with the error of each item in a list that does not fit its class; without a handler
+            the list raises it.
+        cursor_secret: signs cursors, so that a client cannot make one up.
     """
 
     table_name: Callable[[str], str]

@@ -1,4 +1,4 @@
-"""What reading has cost, so that a query can show it."""
+"""The requests and capacity that a query has used."""
 
 from collections.abc import Iterable
 from typing import Self
@@ -9,7 +9,7 @@ from dynaorm.record import record
 
 @record(frozen=False)
 class ReadCost:
-    """Requests that were answered, and the read capacity units DynamoDB says they consumed."""
+    """Answered requests, and the read capacity units that DynamoDB reported for them."""
 
     requests: int = 0
     read_units: float = 0.0
@@ -22,15 +22,15 @@ class ReadCost:
         return found
 
     def take(self, costs: Iterable["ReadCost"]) -> None:
-        """Count what others have cost."""
+        """Add the costs of others."""
         for one in costs:
             self.requests += one.requests
             self.read_units += one.read_units
 
     def add(self, reply: Reply) -> None:
-        """Count one answer, to a request that asked for ``ReturnConsumedCapacity``."""
+        """Count one answer to a request with ``ReturnConsumedCapacity``."""
         self.requests += 1
         consumed = reply.get("ConsumedCapacity") or ()
-        # A batch names each table it read.
+        # BatchGetItem reports each table.
         for one in (consumed,) if isinstance(consumed, dict) else consumed:
             self.read_units += float(one.get("CapacityUnits", 0))

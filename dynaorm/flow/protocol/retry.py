@@ -1,4 +1,4 @@
-"""Which answers are worth repeating a call for, and how long to wait between.
+"""Which calls are repeated, and how long to wait before each attempt.
 
 Full jitter: the pause before the n-th repetition is uniform between nothing and a ceiling that doubles each time.
 Source: AWS Builders' Library, "Timeouts, retries, and backoff with jitter".
@@ -11,8 +11,8 @@ from dynaorm.errors import UsageError
 from dynaorm.flow.protocol.call import Clock, Refusal
 from dynaorm.record import record
 
-# DynamoDB remembers a client request token for ten minutes after the request completed; past that a repetition would be
-# a new request. One minute is left for the last attempt itself.
+# DynamoDB remembers a client request token for ten minutes after the request completed; after that a repetition would
+# be a new request. One minute is left for the last attempt itself.
 WINDOW_SECONDS: Final = 540.0
 
 _CONFLICTS: Final = frozenset(
@@ -33,7 +33,7 @@ _THROTTLES: Final = frozenset(
     }
 )
 
-# What a transport makes of a signature refused for its time, once it knows DynamoDB's: signed anew, it will do.
+# A transport raises this code once it has corrected its clock: the repeated call is signed with the right time.
 WRONG_CLOCK: Final = "RequestTimeTooSkewed"
 
 
@@ -42,13 +42,13 @@ class Retry:
     """How a session repeats calls that conflicted, were throttled or got no answer.
 
     Attributes:
-        attempts: how often a call is sent at most, the first time included.
-        seconds: how long after the first attempt a call may still be repeated; at most 540.
+        attempts: the most times a call is sent, the first included.
+        seconds: how long after the first attempt a call may be repeated; at most 540.
         base: the ceiling of the first pause, in seconds; it doubles with each repetition.
         cap: the highest ceiling, in seconds.
 
     Raises:
-        UsageError: a number that makes no sense.
+        UsageError: a number is out of range.
     """
 
     attempts: int = 10
@@ -59,16 +59,16 @@ class Retry:
     def __post_init__(self) -> None:
         if self.attempts < 1 or not 0 <= self.seconds <= WINDOW_SECONDS or self.base < 0 or self.cap < 0:
             raise UsageError(
-                problem=f"{self} cannot be kept",
+                problem=f"{self} is out of range",
                 remedy=f"use attempts >= 1, 0 <= seconds <= {WINDOW_SECONDS:g}, base and cap >= 0",
             )
 
     def pauses(self, clock: Clock, *, age: float = 0.0) -> Iterator[float]:
         """The pause in seconds before each repetition; it ends when attempts or time are spent.
 
-        ``age``: how many seconds ago a plan was made that is sent again now. Its token does not live longer for that.
+        ``age``: the age in seconds of a plan that is sent again. Its token does not live longer.
         """
-        # Here, not when the first pause is asked for: the first attempt counts, too.
+        # Computed here, not at the first pause, because the first attempt takes time, too.
         return self._pauses(clock, clock.monotonic() + min(self.seconds, WINDOW_SECONDS - age))
 
     def _pauses(self, clock: Clock, end: float) -> Iterator[float]:
@@ -85,7 +85,7 @@ DEFAULT_RETRY: Final = Retry()
 
 
 def codes_of(refusal: Refusal) -> list[str]:
-    """The codes that say why: those of the failed actions of a transaction, or the error's own."""
+    """The codes of the failed actions of a transaction, or else the error's own code."""
     reasons = [reason.code for reason in refusal.reasons if reason is not None and reason.code != "None"]
     return reasons or [refusal.code]
 
@@ -101,5 +101,5 @@ def throttle_in(refusal: Refusal) -> str | None:
 
 
 def is_retryable(refusal: Refusal) -> bool:
-    """Whether nothing but time stands against the call: a conflict or throttle anywhere among its reasons."""
+    """Whether repeating may help: there is a conflict or throttle among the reasons."""
     return conflict_in(refusal) is not None or throttle_in(refusal) is not None or refusal.code == WRONG_CLOCK

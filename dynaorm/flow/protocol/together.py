@@ -1,6 +1,6 @@
-"""Running several flows at once, and what becomes of all when one of them fails.
+"""Running several flows concurrently.
 
-Every flow is run to its end, whatever the others come to: a write that was begun is never left without an outcome.
+Every flow runs to its end, even if another one fails, so that no write is left without an outcome.
 """
 
 from collections.abc import Sequence
@@ -12,9 +12,9 @@ T = TypeVar("T")
 
 
 def gather(flows: Sequence[Flow[T]], limit: int) -> Flow[list[T]]:
-    """The results of several flows, in order; the first failure is raised once all have ended.
+    """The results of several flows, in order. The first failure is raised after all have ended.
 
-    ``limit``: how many run at a time at most.
+    ``limit``: the most flows to run at a time.
     """
     if len(flows) == 1:
         return [(yield from flows[0])]
@@ -27,7 +27,7 @@ def gather(flows: Sequence[Flow[T]], limit: int) -> Flow[list[T]]:
 
 
 def outcomes(flows: Sequence[Flow[T]], limit: int) -> Flow[list[T | Exception]]:
-    """The same with failures in the place of results. What stops the program (Ctrl-C) is no outcome, and is raised."""
+    """The results of several flows, with exceptions in place of results. Ctrl-C is raised at once."""
     if limit > 1 and len(flows) > 1:
         replies: list[T | Exception] = yield Together(tuple(flows), limit)
         return replies
@@ -35,6 +35,6 @@ def outcomes(flows: Sequence[Flow[T]], limit: int) -> Flow[list[T | Exception]]:
     for flow in flows:
         try:
             ended.append((yield from flow))
-        except Exception as failure:  # noqa: BLE001 - an outcome like any other, which the caller will judge
+        except Exception as failure:  # noqa: BLE001 - the caller decides about every failure
             ended.append(failure)
     return ended

@@ -1,61 +1,81 @@
-"""What a walk has in hand: items yet to become entities, and entities that came out of an answer as such.
+"""The buffer of a walk: live items to be decoded, and entities that the reply reader has made.
 
-Rule 1. An answer is read straight into entities where no more of an item than its keys has to be looked into before.
-    So it is not where strands are merged, or fields have to hold.
-Rule 2. Whoever was returned last says where the walk stands, whatever has become of it since.
+Rule 1. Replies are read directly into entities if no items must be compared with each other or fetched.
+Rule 2. The cursor is the key of the last entity returned, even if it changes later.
 """
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple, TypeAlias
 
-from dynaorm.entity.mapping.mapping import EntityMapping
-from dynaorm.entity.page import ParsedReply
+from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
+from dynaorm.entity.page import ParsedReply, is_entity
 from dynaorm.entity.reader import ReplyReader, reader_of
 from dynaorm.entity.state import LazyItem, place_of
 from dynaorm.item.value import AttributeValue, Item
+from dynaorm.query.choose_key import compared_fields
 from dynaorm.query.key_query import KeyQueries, KeyQuery
 from dynaorm.query.query_spec import QuerySpec
 
 
 class FoundItem(NamedTuple):
-    """A visible item, with its class."""
+    """A live item with its class."""
 
     mapping: EntityMapping
     item: Item
 
 
+class FoundEntry(NamedTuple):
+    """An index entry whose item must be fetched."""
+
+    item: Item
+
+
 ItemSource: TypeAlias = Item | LazyItem
-"""Where something was found: the item, or what will give it."""
+"""A stored item, or the reply to take it from."""
 
 
-def source_of(sighted: Any) -> ItemSource:
-    """The place of something in hand."""
-    return sighted.item if isinstance(sighted, FoundItem) else place_of(sighted)
+def source_of(found: Any) -> ItemSource:
+    """The item of something buffered."""
+    return found.item if isinstance(found, FoundItem | FoundEntry) else place_of(found)
 
 
-def key_at(place: ItemSource | None, names: tuple[str, ...]) -> dict[str, AttributeValue] | None:
-    """The key attributes at a place."""
-    if place is None:
-        return None
-    item = place if isinstance(place, Mapping) else place.item
+def key_in(source: ItemSource, names: tuple[str, ...]) -> dict[str, AttributeValue]:
+    """The key attributes of an item."""
+    item = source if isinstance(source, Mapping) else source.item
     return {name: item[name] for name in names}
 
 
-def json_reader_for(spec: QuerySpec, key_queries: KeyQueries, wanted: tuple[type, ...]) -> ReplyReader | None:
-    """What reads the answers to a question into entities; None where items have to be looked into."""
+def reply_reader_for(
+    spec: QuerySpec, key_queries: KeyQueries, wanted: tuple[type, ...]
+) -> ReplyReader | None:
+    """The reader of the replies to a query; None if items are needed."""
     several = len(key_queries.key_queries) > 1 and spec.segments is None
     if spec.keys_only or several or not spec.source.is_whole or not key_queries.key_queries:
         return None
-    first = key_queries.key_queries[0]
-    if first.held:
-        return None
-    names = tuple(name for name, _ in first.checks)
-    return reader_of(spec.source.table, wanted, first.operation, names or None)
+    first, names = key_queries.key_queries[0], set[str]()
+    if first.wanted:
+        given = {*spec.equal, *(bound.field for bound in spec.bounds)}
+        names |= {key.name for key in spec.source.keys}
+        for source in spec.sources:
+            names |= {source.mapping.fields[name].attribute for name in compared_fields(source, given)}
+    if key_queries.local_filter is not None:
+        names |= key_queries.local_filter.attributes
+    return reader_of(spec.source.table, wanted, first.operation, tuple(sorted(names)) or None)
 
 
-def admitted(reading: ParsedReply, key_query: KeyQuery) -> list[Any]:
-    """Of what was read, what was asked for."""
-    if not key_query.checks:
+def accepted(reading: ParsedReply, key_query: KeyQuery, key_queries: KeyQueries) -> list[Any]:
+    """The results of a page: the wanted entities, and the items that are not entities yet."""
+    if not key_query.wanted and key_queries.local_filter is None:
         return reading.found
     pairs = zip(reading.found, reading.heads, strict=True)
-    return [found for found, head in pairs if key_query.admits(head)]
+    return [
+        found
+        for found, head in pairs
+        if not is_entity(found) or is_accepted(mapping_of(type(found)), head, key_query, key_queries)
+    ]
+
+
+def is_accepted(mapping: EntityMapping, item: Item, key_query: KeyQuery, key_queries: KeyQueries) -> bool:
+    """Whether a live item is wanted."""
+    local = key_queries.local_filter
+    return key_query.accepts(mapping, item) and (local is None or local.holds(mapping, item))

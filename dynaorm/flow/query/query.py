@@ -1,5 +1,6 @@
-"""The endings of a query, as flows."""
+"""The methods that end a query, as flows."""
 
+from collections.abc import Callable
 from typing import Any, Final
 
 from dynaorm.entity.key import sought_key
@@ -8,29 +9,30 @@ from dynaorm.flow.protocol.call import Flow
 from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.query.walk import Walk
 from dynaorm.query.cursor import Position, decode_cursor, encode_cursor, fingerprint_of
+from dynaorm.query.filter import canonical, filter_of
 from dynaorm.query.key_query import KeyQueries, key_queries_of, keys_alone
-from dynaorm.query.query_spec import QuerySpec
+from dynaorm.query.query_spec import AnyOf, QuerySpec
 from dynaorm.query.results import Page, Results
 
-_ONE: Final = 2  # entities that have to be read to know that there is only one
+_ONE: Final = 2  # entities to read to know that there is only one
 
 
 def walk_of(spec: QuerySpec, context: Context) -> Walk:
     """A walk from the beginning.
 
     Raises:
-        UsageError: no key serves the question; nothing was sent.
+        UsageError: no key serves the query; nothing was sent.
         InvalidValue: a value cannot be part of the key.
     """
-    return Walk(spec, _strands(spec, context), context)
+    return Walk(spec, _key_queries(spec, context), context)
 
 
-def _strands(spec: QuerySpec, context: Context) -> KeyQueries:
+def _key_queries(spec: QuerySpec, context: Context) -> KeyQueries:
     return key_queries_of(spec, context.table_name, consistent=context.consistent)
 
 
 def all_of(spec: QuerySpec, context: Context) -> Flow[Results[Any]]:
-    """Everything that is found."""
+    """All entities that are found."""
     walk = walk_of(spec, context)
     found = yield from walk.page(None)
     cost = walk.cost
@@ -38,13 +40,13 @@ def all_of(spec: QuerySpec, context: Context) -> Flow[Results[Any]]:
 
 
 def first_of(spec: QuerySpec, context: Context) -> Flow[Any | None]:
-    """The first; None for none."""
+    """The first entity; None if there is none."""
     found = yield from walk_of(spec.limited(1), context).page(None)
     return found[0] if found else None
 
 
 def one_of(spec: QuerySpec, context: Context) -> Flow[Any]:
-    """The only one.
+    """The only entity.
 
     Raises:
         EntityNotFound: there is none.
@@ -62,32 +64,39 @@ def one_of(spec: QuerySpec, context: Context) -> Flow[Any]:
 
 
 def count_of(spec: QuerySpec, context: Context) -> Flow[int]:
-    """How many there are; reads keys alone, which costs the same capacity and less time."""
-    walk = walk_of(keys_alone(spec), context)
-    count = 0
-    while not walk.is_over:
-        count += len((yield from walk.more()))
-    return count
+    """The number of entities. Reads only keys, which costs the same capacity and less time."""
+    found = yield from walk_of(keys_alone(spec), context).page(None)
+    return len(found)
 
 
-def page_of(spec: QuerySpec, context: Context, size: int, after: str | None) -> Flow[Page[Any]]:
-    """The page after a cursor; the first one for None.
+def page_of(
+    spec: QuerySpec,
+    context: Context,
+    size: int,
+    *,
+    after: str | None = None,
+    read_at_most: int | None = None,
+) -> Flow[Page[Any]]:
+    """The page after a cursor; the first page for None.
+
+    ``read_at_most``: how many items DynamoDB may read for the page, which is then shorter; None for any number.
 
     Raises:
-        InvalidCursor: it is damaged, or another query's; nothing was sent.
+        InvalidCursor: it is damaged, or belongs to another query; nothing was sent.
     """
-    if type(size) is not int or size < 1:
-        raise UsageError(
-            problem=f"page({size!r}) has no size", remedy="give the number of entities, 1 or more"
-        )
-    key_queries = _strands(spec, context)
-    own = _fingerprint(spec, key_queries)
+    for name, number in (("", size), ("read_at_most=", read_at_most)):
+        if number is not None and (type(number) is not int or number < 1):
+            raise UsageError(
+                problem=f"page({name}{number!r}) has no size", remedy="give the number of entities, 1 or more"
+            )
+    key_queries = _key_queries(spec, context)
+    own = fingerprint(spec, context.table_name)
     secret = context.cursor_secret
     keys = {key.name: key for key in (*spec.source.table.keys, *spec.source.keys)}
     start = decode_cursor(after, own, tuple(keys.values()), secret) if after is not None else None
     if start is not None and not _can_start(key_queries, start):
         raise InvalidCursor(problem="the cursor is damaged")
-    walk = Walk(spec, key_queries, context, start)
+    walk = Walk(spec, key_queries, context, start, read_at_most=read_at_most)
     found = yield from walk.page(size)
     cursor = None if walk.is_over else encode_cursor(walk.position, own, secret)
     cost = walk.cost
@@ -95,27 +104,53 @@ def page_of(spec: QuerySpec, context: Context, size: int, after: str | None) -> 
 
 
 def _can_start(key_queries: KeyQueries, start: Position) -> bool:
-    """Whether a position can be one of these strands' walk: what is not signed may have been made up."""
-    if len(start.key_queries) != len(key_queries.key_queries):
+    """Whether a position is possible for these key queries: an unsigned cursor may have been made up."""
+    if start.number >= len(key_queries.key_queries):
         return False
-    each = zip(key_queries.key_queries, start.key_queries, strict=True)
-    return all(after is None or after is True or key_query.passes(after) for key_query, after in each)
+    return start.key is None or key_queries.key_queries[start.number].can_start_at(start.key)
 
 
-def _fingerprint(spec: QuerySpec, key_queries: KeyQueries) -> str:
-    """What makes two queries one: a cursor of another would skip or repeat entities."""
-    extra = (str(spec), spec.limit, spec.expired, spec.keys_only, repr(key_queries.local_filter))
-    return fingerprint_of([key_query.request for key_query in key_queries.key_queries], extra)
+def fingerprint(spec: QuerySpec, table_name: Callable[[str], str]) -> str:
+    """The fingerprint of a query: the cursor of another query would skip or repeat entities.
+
+    It depends on the meaning of the query alone, not on the order of values and conditions.
+    """
+    source = spec.source
+    condition = filter_of(spec)
+    return fingerprint_of(
+        [
+            table_name(source.table.name),
+            source.index.name if source.index is not None else None,
+            sorted(map(str, spec.sources)),
+            sorted((name, sorted(_texts(spec, name, value))) for name, value in spec.equal.items()),
+            sorted((one.field, one.operator, _texts(spec, one.field, one.values)) for one in spec.bounds),
+            canonical(condition.condition) if condition is not None else None,
+            [spec.descending, spec.limit, spec.expired, spec.keys_only, spec.segments],
+        ]
+    )
+
+
+def _texts(spec: QuerySpec, name: str, value: Any) -> list[str]:
+    """Values of a field as they are stored, where they can be."""
+    codec = next(one.mapping.fields[name] for one in spec.sources if name in one.mapping.fields).codec
+    values = value.distinct if isinstance(value, AnyOf) else value if isinstance(value, tuple) else (value,)
+    found = []
+    for one in values:
+        try:
+            found.append(repr(codec.encode(one)))
+        except ValueError:
+            found.append(repr(one))
+    return found
 
 
 def split(spec: QuerySpec, entities: list[Any]) -> tuple[list[Any], ...]:
-    """One list for each class that was asked for, in that order."""
+    """One list for each class of the query, in that order."""
     found: tuple[list[Any], ...] = tuple([] for _ in spec.sources)
-    kinds = [source.mapping.entity for source in spec.sources]
+    classes = [source.mapping.entity for source in spec.sources]
     for entity in entities:
-        # The class itself before a base class that was named, too.
-        place = kinds.index(type(entity)) if type(entity) in kinds else None
+        # Prefer the class itself to a base class that is also in the query.
+        place = classes.index(type(entity)) if type(entity) in classes else None
         if place is None:
-            place = next(number for number, kind in enumerate(kinds) if isinstance(entity, kind))
+            place = next(number for number, one in enumerate(classes) if isinstance(entity, one))
         found[place].append(entity)
     return found

@@ -1,207 +1,245 @@
-"""Walking the strands of a query together: pages are read as they are needed, and merged in key order.
+"""Walking the key queries of a query: pages are read as they are needed, and merged in key order.
 
-Rule 1. A page may be empty and not the last: only a missing LastEvaluatedKey ends a strand.
-Rule 2. KeyQueries that have nothing in hand are read together. None is read further than what is wanted can need.
-Rule 3. Where the walk stands is the key of the last entity returned from each strand, so a cursor stays true while
-        others write.
-Rule 4. Items of other classes, guard items, versions, tombstones and expired items are passed over; one that no class
-        understands is passed over too, and reported.
+Rule 1. A page may be empty and not the last: only a missing LastEvaluatedKey ends a key query.
+Rule 2. Never read more than the result requires: each of several partitions is asked for its share, and read on when
+        its share is used up. The segments of a scan are read one after another where a number of entities is wanted.
+Rule 3. Index entries are merged first. Whole items are fetched for those alone that are returned.
+Rule 4. The position is one key: that of the last entity returned, or of the last item read if all before it were
+        skipped. It stays valid while others write.
 """
 
-import logging
-from collections import deque
-from collections.abc import Iterator, Sequence
-from dataclasses import field
-from typing import Any, Final, Literal, TypeGuard
+import heapq
+from collections.abc import Sequence
+from typing import Any, Final
 
-from dynaorm.entity.dispatch import NotAnEntity, classify
 from dynaorm.entity.key import stored_key
-from dynaorm.entity.mapping.mapping import EntityMapping
-from dynaorm.entity.page import is_entity
 from dynaorm.errors import DecodeError
-from dynaorm.flow.protocol.call import Call, Flow, Reply
+from dynaorm.flow.protocol.call import Call, Flow
 from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.protocol.cost import ReadCost
 from dynaorm.flow.protocol.together import gather
-from dynaorm.flow.query.buffer import FoundItem, ItemSource, admitted, json_reader_for, key_at, source_of
-from dynaorm.flow.read import BATCH_GET_LIMIT, get_items, repeat
-from dynaorm.item.evaluate import holds
-from dynaorm.item.value import Item
-from dynaorm.plan.reads import Ident, ident_of
+from dynaorm.flow.query.buffer import FoundEntry, FoundItem, accepted, key_in, reply_reader_for, source_of
+from dynaorm.flow.query.progress import Progress, rank
+from dynaorm.flow.query.sorting import Sorting
+from dynaorm.flow.read import BATCH_GET_LIMIT, repeat
 from dynaorm.query.cursor import Position
-from dynaorm.query.key_query import KeyQueries, KeyQuery
-from dynaorm.query.order import place
+from dynaorm.query.key_query import KeyQueries
 from dynaorm.query.query_spec import QuerySpec
-from dynaorm.record import record
-
-_logger = logging.getLogger("dynaorm")
 
 CONCURRENCY: Final = 16
-"""How many strands are read at once."""
+"""The most key queries to read at a time."""
 
-# A filter, or items passed over, make a page yield less than was asked for: the next one asks for so much more.
+# Filtered and skipped items make pages too small: each page requests so many times more than the one before.
 _GROWTH: Final = 4
+_GROWTH_MERGED: Final = 2
 _LARGEST: Final = 10_000
 
 
-@record(frozen=False)
-class _Reading:
-    """How the walk of one strand stands.
+class Walk:
+    """One walk through the results of a query, from the beginning or from a cursor's position.
 
-    Attributes:
-        strand: what is walked.
-        after: where the last of it was that was returned; None at its beginning.
-        read_to: the key its next page begins after.
-        is_read: its last page has been read.
-        pages: how many pages were read.
-        buffered: what was read and not returned yet: entities, and visible items (``FoundItem``).
-        unknown: items that no class understands, to be reported.
-        cost: what reading it has cost.
+    ``read_at_most`` bounds the number of items that DynamoDB reads.
     """
 
-    key_query: KeyQuery
-    after: ItemSource | None = None
-    read_to: Item | None = None
-    is_read: bool = False
-    pages: int = 0
-    buffered: deque[Any] = field(default_factory=deque)
-    unknown: list[Item] = field(default_factory=list)
-    cost: ReadCost = field(default_factory=ReadCost)
-
-    @property
-    def is_over(self) -> bool:
-        return self.is_read and not self.buffered
-
-    @property
-    def is_waiting(self) -> bool:
-        return not self.is_read and not self.buffered
-
-    def advance(self, reply: Reply) -> None:
-        """A page was read."""
-        self.cost.add(reply)
-        self.pages += 1
-        self.read_to = reply.get("LastEvaluatedKey")
-        self.is_read = self.read_to is None
-
-    def all_entities(self, most: int | None) -> list[Any]:
-        """All that is in hand, and out of it, if that is entities, and ``most`` at most; else nothing."""
-        if (most is not None and len(self.buffered) > most) or FoundItem in map(type, self.buffered):
-            return []
-        found = list(self.buffered)
-        if found:
-            self.after = source_of(found[-1])
-            self.buffered.clear()
-        return found
-
-    def position(self, names: tuple[str, ...]) -> Item | Literal[True] | None:
-        if self.is_over:
-            return True
-        return key_at(self.after, names) if self.buffered else self.read_to
-
-
-class Walk:
-    """One walk through the answer to a question, from its beginning or from a cursor's position."""
-
     def __init__(
-        self, spec: QuerySpec, key_queries: KeyQueries, context: Context, start: Position | None = None
+        self,
+        spec: QuerySpec,
+        key_queries: KeyQueries,
+        context: Context,
+        start: Position | None = None,
+        *,
+        read_at_most: int | None = None,
     ) -> None:
         self.spec = spec
         self._context = context
-        self._filter = key_queries.local_filter
-        self._has_told = False
-        # A partial entity never exists: an index that carries only some attributes gives keys to fetch whole items by.
-        is_part = not spec.source.is_whole
-        is_judged = key_queries.local_filter is not None or any(one.held for one in key_queries.key_queries)
-        self._is_fetching = is_part and (not spec.keys_only or is_judged)
+        self._key_queries = key_queries
+        self._budget = read_at_most
+        self._start = start
         self._returned = start.returned if start is not None else 0
-        self._readings = [_Reading(key_query) for key_query in key_queries.key_queries]
-        for reading, after in zip(
-            self._readings, start.key_queries if start is not None else (), strict=False
-        ):
-            if after is True:
-                reading.is_read = True
-            else:
-                reading.after = reading.read_to = after
         table, source = spec.source.table, spec.source
-        self._table = table
-        self._wanted = tuple(one.mapping.entity for one in spec.sources)
-        self._wire = json_reader_for(spec, key_queries, self._wanted)
         self._key_names = tuple(dict.fromkeys([*table.key_names, *(key.name for key in source.keys)]))
-        self._sort = tuple(part.attribute for part in source.sort) if spec.segments is None else ()
+        self._sort = key_queries.key_queries[0].form.sort if key_queries.key_queries else ()
+        self._is_merged = spec.segments is None and len(key_queries.key_queries) > 1
+        self._progress = [self._beginning(number, start) for number in range(len(key_queries.key_queries))]
+        self._last: tuple[int, Any] | None = None
+        self._heap: list[tuple[Any, ...]] = []
+        self._sorting = Sorting(spec, key_queries, context)
+        self._reader = reply_reader_for(spec, key_queries, self._sorting.wanted)
+
+    def _beginning(self, number: int, start: Position | None) -> Progress:
+        found = Progress(number, self._key_queries.key_queries[number])
+        if start is None or (self._is_merged and start.key is None):
+            return found
+        if number == start.number:
+            found.read_to = start.key
+        elif not self._is_merged or not self._sort:
+            found.is_read = number < start.number
+        elif start.key is not None:
+            self._skip(found, start.key, is_before=number < start.number)
+        return found
+
+    def _skip(self, progress: Progress, key: Any, *, is_before: bool) -> None:
+        """Leave out what comes before a position in another key query. Of equal keys, the first query's is first."""
+        sign = "<" if self.spec.descending else ">"
+        cut = progress.key_query.cut(sign if is_before else f"{sign}=", key)
+        if cut is None:
+            progress.is_read = True
+            return
+        progress.key_query = cut
+        progress.skip_to = rank(key, self._sort, descending=self.spec.descending)
+        progress.skips_equal = is_before
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing is left to return."""
-        return self._left == 0 or all(reading.is_over for reading in self._readings)
-
-    @property
-    def position(self) -> Position:
-        stand = tuple(reading.position(self._key_names) for reading in self._readings)
-        return Position(stand, self._returned)
+        """Whether all entities were returned."""
+        return self._left == 0 or all(one.is_over for one in self._progress)
 
     @property
     def cost(self) -> ReadCost:
-        """What the walk has cost so far."""
-        return ReadCost.of(reading.cost for reading in self._readings)
+        """The requests and capacity used so far."""
+        return ReadCost.of([self._sorting.cost, *(one.cost for one in self._progress)])
 
     @property
     def _left(self) -> int | None:
         limit = self.spec.limit
         return None if limit is None else max(limit - self._returned, 0)
 
-    def more(self, most: int | None = None) -> Flow[list[Any]]:
-        """The next entities (or keys) in order, ``most`` at most; none only when the walk is over.
+    @property
+    def _is_spent(self) -> bool:
+        return self._budget is not None and sum(one.scanned for one in self._progress) >= self._budget
+
+    @property
+    def position(self) -> Position:
+        """Where to continue: everything before it was returned or skipped."""
+        waiting = self._next_waiting()
+        if waiting is not None and waiting.read_to is not None:
+            key = {name: waiting.read_to[name] for name in self._key_names}
+            return Position(waiting.number, key, self._returned)
+        if self._last is not None:
+            number, source = self._last
+            return Position(number, key_in(source, self._key_names), self._returned)
+        if waiting is not None and not self._is_merged:
+            return Position(waiting.number, None, self._returned)
+        return self._start if self._start is not None else Position(0, None, self._returned)
+
+    def _next_waiting(self) -> Progress | None:
+        """The key query that holds the next result, if a page of it must be read first."""
+        left = [one for one in self._progress if not one.is_over]
+        if not left:
+            return None
+        first = left[0]
+        if self._is_merged:
+            first = min(left, key=lambda one: one.next_rank(self._sort, descending=self.spec.descending))
+        return first if first.is_waiting else None
+
+    def more(self, most: int | None = None, *, window: int = BATCH_GET_LIMIT) -> Flow[list[Any]]:
+        """The next entities (or keys) in order, at most ``most``; empty only at the end, or where the budget is spent.
+
+        ``window``: how many whole items of index entries to fetch at a time.
 
         Raises:
             DecodeError: an item does not fit its class, and the session has no ``on_decode_error``.
             Throttled, Unreachable, TableNotFound, UnexpectedRefusal: as any read.
         """
         found: list[Any] = []
+        rounds = 0
         while not found and not self.is_over:
-            most = _least(most, self._left)
-            yield from self._refill(most)
-            if len(self._readings) == 1 and (found := self._readings[0].all_entities(most)):
+            wanted = _least(most, self._left)
+            if found := self._entities(wanted):
                 break
-            for reading, sighted in self._merged():
-                if most is not None and len(found) >= most:
-                    reading.buffered.appendleft(sighted)
+            size = wanted
+            if self._sorting.is_fetching:
+                size = window if wanted is None else min(wanted * _GROWTH**rounds, window * CONCURRENCY)
+            if not (taken := self._taken(size)):
+                if self._is_spent:
                     break
-                reading.after = source_of(sighted)
-                if (entity := self._taken(sighted)) is not None:
-                    found.append(entity)
+                yield from self._refill(wanted)
+                continue
+            rounds += 1
+            found = yield from self._resolved(taken, wanted)
         self._returned += len(found)
         return found
 
     def page(self, size: int | None) -> Flow[list[Any]]:
-        """The next ``size`` entities, fewer only where the walk ends; all that are left for None."""
+        """The next ``size`` entities, fewer only at the end or where the budget is spent; None for all."""
         found: list[Any] = []
         while not self.is_over and (size is None or len(found) < size):
-            found += yield from self.more(None if size is None else size - len(found))
+            if size is None:
+                more = yield from self.more(window=BATCH_GET_LIMIT * CONCURRENCY)
+            else:
+                more = yield from self.more(size - len(found))
+            if not more:
+                break
+            found += more
         return found
 
     # -- merging ---------------------------------------------------------------------------------------------------
 
-    def _merged(self) -> Iterator[tuple[_Reading, Any]]:
-        """What is in hand, in order, until a strand that has more to read has nothing in hand."""
-        if not self._sort or len(self._readings) == 1:
-            for reading in self._readings:
-                while reading.buffered:
-                    yield reading, reading.buffered.popleft()
-            return
-        while not any(reading.is_waiting for reading in self._readings):
-            ready = [reading for reading in self._readings if reading.buffered]
-            if not ready:
-                return
-            # Of equals the strand declared first comes first, whichever way the keys run.
-            chosen = (max if self.spec.descending else min)(
-                ready, key=lambda reading: place(reading.buffered[0].item, self._sort)
-            )
-            yield chosen, chosen.buffered.popleft()
+    def _taken(self, most: int | None) -> list[tuple[Progress, Any]]:
+        """Buffered results in order, at most ``most``, up to the first that must be read."""
+        taken: list[tuple[Progress, Any]] = []
+        if self._is_merged:
+            while self._heap and (most is None or len(taken) < most):
+                progress = self._progress[self._heap[0][-1]]
+                if not progress.buffered:
+                    break
+                taken.append((progress, progress.buffered.popleft()))
+                if progress.is_over:
+                    heapq.heappop(self._heap)
+                else:
+                    heapq.heapreplace(self._heap, self._heap_entry(progress))
+            return taken
+        for progress in self._progress:
+            while progress.buffered and (most is None or len(taken) < most):
+                taken.append((progress, progress.buffered.popleft()))
+            if not progress.is_read and most is not None:
+                break
+        return taken
 
-    def _taken(self, sighted: Any) -> Any | None:
-        if not isinstance(sighted, FoundItem):
-            return sighted
-        mapping, item = sighted
+    def _entities(self, most: int | None) -> list[Any]:
+        """The whole buffer of one key query, if it has only entities and at most ``most``; else nothing."""
+        progress = next((one for one in self._progress if not one.is_over), None)
+        if self._is_merged or progress is None or not progress.buffered:
+            return []
+        found = list(progress.buffered)
+        if (most is not None and len(found) > most) or not {FoundItem, FoundEntry}.isdisjoint(
+            map(type, found)
+        ):
+            return []
+        progress.buffered.clear()
+        self._last = progress.number, source_of(found[-1])
+        return found
+
+    def _put_back(self, found: Sequence[tuple[Progress, Any]]) -> None:
+        for progress, one in reversed(found):
+            progress.buffered.appendleft(one)
+        self._order()
+
+    def _order(self) -> None:
+        if self._is_merged:
+            self._heap = [self._heap_entry(one) for one in self._progress if not one.is_over]
+            heapq.heapify(self._heap)
+
+    def _heap_entry(self, progress: Progress) -> tuple[Any, ...]:
+        return progress.next_rank(self._sort, descending=self.spec.descending)
+
+    def _resolved(self, taken: Sequence[tuple[Progress, Any]], most: int | None) -> Flow[list[Any]]:
+        """The entities of what was taken, at most ``most``; the rest is put back."""
+        whole = yield from self._sorting.whole(taken)
+        found: list[Any] = []
+        for place, (progress, one) in enumerate(whole):
+            if most is not None and len(found) == most:
+                self._put_back(whole[place:])
+                break
+            self._last = progress.number, source_of(one)
+            if (entity := self._entity(one)) is not None:
+                found.append(entity)
+        return found
+
+    def _entity(self, found: Any) -> Any | None:
+        if not isinstance(found, FoundItem):
+            return found
+        mapping, item = found
         if self.spec.keys_only:
             return stored_key(mapping, mapping.key_of(item))
         try:
@@ -215,117 +253,59 @@ class Walk:
     # -- reading ---------------------------------------------------------------------------------------------------
 
     def _refill(self, most: int | None) -> Flow[None]:
-        waiting = [reading for reading in self._readings if reading.is_waiting]
-        if not self._sort and any(reading.buffered for reading in self._readings):
-            return
-        yield from gather([self._read(reading, most) for reading in waiting], CONCURRENCY)
-        for reading in waiting:
-            while reading.unknown:
-                self._report(reading.unknown.pop())
-
-    def _read(self, reading: _Reading, most: int | None) -> Flow[None]:
-        """Read pages of one strand until something is in hand, or it is over."""
-        while reading.is_waiting:
-            request = dict(reading.key_query.request)
-            if reading.read_to is not None:
-                request["ExclusiveStartKey"] = reading.read_to
-            if (size := self._page_size(reading, most)) is not None:
-                request["Limit"] = size
-            reply = yield from repeat(Call(reading.key_query.operation, request), self._context)
-            now = self._context.clock.now()
-            page = self._wire and self._wire.read(reply, None if self.spec.expired else now)
-            reading.advance(page.rest if page else reply)
-            key_query = reading.key_query
-            seen = (
-                admitted(page, key_query) if page else list(filter(key_query.admits, reply.get("Items", ())))
-            )
-            if self._is_fetching:
-                seen = yield from self._whole(seen, reading)
-                now = self._context.clock.now()
-            if page and page.is_of_entities:
-                reading.buffered.extend(seen)
-                continue
-            for one in seen:
-                if page and is_entity(one):
-                    reading.buffered.append(one)
-                else:
-                    self._sort_out(reading, one, now)
-
-    def _sort_out(self, reading: _Reading, item: Item, now: float) -> None:
-        """Keep an item that is wanted in hand, and one that no class understands to be reported."""
-        mapping = classify(self._table, item)
-        if mapping is NotAnEntity.UNKNOWN:
-            reading.unknown.append(item)
-        elif self._is_wanted(mapping, item, now) and _holds_fields(reading.key_query, mapping, item):
-            reading.buffered.append(FoundItem(mapping, item))
-
-    def _page_size(self, reading: _Reading, most: int | None) -> int | None:
-        if most is None:
-            return None
-        rounds = reading.pages + (1 if self.spec.filters else 0)
-        size = most * _GROWTH ** min(rounds, 10)
-        return size if size <= _LARGEST else None
-
-    def _is_wanted(
-        self, found: EntityMapping | NotAnEntity, item: Item, now: float
-    ) -> TypeGuard[EntityMapping]:
-        if isinstance(found, NotAnEntity) or not issubclass(found.entity, self._wanted):
-            return False
-        return self.spec.expired or not found.is_expired(item, now)
-
-    def _report(self, item: Item) -> None:
-        key = {name: item[name] for name in self._table.key_names}
-        problem = DecodeError(
-            entity=str(self._table),
-            key=key,
-            problems=(
-                "no class of the table understands this item; declare one, or import the module that does",
-            ),
+        """Read the next page of each key query that has nothing buffered."""
+        waiting = [one for one in self._progress if one.is_waiting]
+        if not self._is_merged and most is not None:
+            waiting = waiting[:1]
+        elif self._budget is not None:
+            waiting = self._affordable(waiting, self._budget)
+        sizes = [self._page_size(one, most, len(waiting)) for one in waiting]
+        yield from gather(
+            [self._read(one, size) for one, size in zip(waiting, sizes, strict=True)], CONCURRENCY
         )
-        if self._context.on_decode_error is not None:
-            self._context.on_decode_error(problem)
-            return
-        # The key may be personal data: without a handler only the fact is told, and once.
-        if not self._has_told:
-            _logger.warning("items in %r are of no declared class, and are passed over", self._table)
-        self._has_told = True
+        self._order()
+        for progress in waiting:
+            while progress.unknown:
+                self._sorting.report(progress.unknown.pop(0))
 
-    def _whole(self, entries: Sequence[Item], reading: _Reading) -> Flow[list[Item]]:
-        """The items behind entries of an index, in their order: those that still stand where the entry says."""
-        keys = [{name: entry[name] for name in self._table.key_names} for entry in entries]
-        name = self._context.table_name(self._table.name)
-        consistent = bool(self.spec.consistent) or self._context.consistent
-        portions = [keys[start : start + BATCH_GET_LIMIT] for start in range(0, len(keys), BATCH_GET_LIMIT)]
-        costs = [ReadCost() for _ in portions]
-        read = yield from gather(
-            [
-                get_items(name, one, self._context, consistent=consistent, cost=cost)
-                for one, cost in zip(portions, costs, strict=True)
-            ],
-            CONCURRENCY,
-        )
-        reading.cost = ReadCost.of([reading.cost, *costs])
-        stored: dict[Ident, Item] = {
-            ident_of(self._table, item): item for portion in read for item in portion
-        }
-        found: list[Item] = []
-        for entry, key in zip(entries, keys, strict=True):
-            item = stored.get(ident_of(self._table, key))
-            if item is None or any(item.get(one) != entry[one] for one in self._key_names):
-                continue
-            if self._filter is None or holds(self._filter, item):
-                found.append(item)
-        return found
+    def _affordable(self, waiting: list[Progress], budget: int) -> list[Progress]:
+        """Those that the budget allows. All that were never read are read, because nothing is merged before."""
+        left = max(budget - sum(one.scanned for one in self._progress), 1)
+        waiting.sort(key=self._heap_entry)
+        return waiting[: max(left, sum(not one.pages for one in waiting))]
 
+    def _read(self, progress: Progress, size: int | None) -> Flow[None]:
+        key_query = progress.key_query
+        request = dict(key_query.request)
+        if progress.read_to is not None:
+            request["ExclusiveStartKey"] = progress.read_to
+        if size is not None:
+            request["Limit"] = size
+        reply = yield from repeat(Call(key_query.operation, request), self._context)
+        now = self._context.clock.now()
+        page = self._reader and self._reader.read(reply, None if self.spec.expired else now)
+        items = page.found if page else reply.get("Items", ())
+        progress.advance(page.rest if page else reply, len(items))
+        found = accepted(page, key_query, self._key_queries) if page else items
+        if page and page.is_of_entities:
+            progress.buffered.extend(found)
+        else:
+            self._sorting.sort_out(progress, found, now)
 
-def _holds_fields(key_query: KeyQuery, mapping: EntityMapping, item: Item) -> bool:
-    if not key_query.held:
-        return True
-    values = mapping.subject(item)
-    try:
-        return all(values[name] == value for name, value in key_query.held)
-    except DecodeError:
-        return True  # it is told when the item is taken
+    def _page_size(self, progress: Progress, most: int | None, reading: int) -> int | None:
+        size: int | None = None
+        if most is not None:
+            merged = sum(not one.is_read for one in self._progress) if self._is_merged else 1
+            # A share and a half, so that most partitions need one page.
+            share = min(most, 1 + -(-most * 3 // (merged * 2))) if merged > 1 else most
+            growth = _GROWTH if merged == 1 else _GROWTH_MERGED
+            size = share * growth ** min(progress.pages, 10)
+            size = size if size <= _LARGEST else None
+        if self._budget is not None:
+            left = self._budget - sum(one.scanned for one in self._progress)
+            share = max(1, left // reading)
+            size = share if size is None else min(size, share)
+        return size
 
 
 def _least(first: int | None, second: int | None) -> int | None:

@@ -69,16 +69,23 @@ class AsyncQuery(Chain[E]):
         """Return the number of entities. Consumes the read capacity of all of them, but transfers no content."""
         return await self._run(endings.count_of(self._spec, self._context))
 
-    async def page(self, size: int, /, *, after: str | None = None) -> Page[E]:
+    async def page(
+        self, size: int, /, *, after: str | None = None, read_at_most: int | None = None
+    ) -> Page[E]:
         """Return the next ``size`` entities after a cursor, with the cursor for the following page.
+
+        ``read_at_most``: the most items that DynamoDB reads for the page. A page with a rare filter may then be short
+        or empty and still have a cursor. With several partitions, at least one item of each is read.
 
         Raises:
             InvalidCursor: the cursor is damaged or belongs to another query; nothing was sent.
         """
-        return await self._run(endings.page_of(self._spec, self._context, size, after))
+        return await self._run(
+            endings.page_of(self._spec, self._context, size, after=after, read_at_most=read_at_most)
+        )
 
     def keys(self) -> AsyncQuery[Key[E]]:
-        """Return the same query for keys instead of entities. For an index, whole items are not fetched."""
+        """Return the same query for keys instead of entities. Whole items are fetched only if needed."""
         return AsyncQuery(keys_alone(self._spec), self._context, self._run)
 
 

@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from dynaorm.flow.bulk import read as bulk_read
     from dynaorm.flow.bulk import write as bulk_write
     from dynaorm.flow.integrity import repair, verify
-    from dynaorm.flow.integrity.finding import Finding
-    from dynaorm.flow.integrity.mend import Mended
+    from dynaorm.flow.integrity.finding import Finding, Mended
     from dynaorm.flow.integrity.verify import Verification
     from dynaorm.item.condition import Condition
     from dynaorm.item.update import Change
@@ -689,10 +688,10 @@ class AsyncSession:
     ) -> AsyncIterator[Mended]:
         for step in work.steps(_reporting(work, progress)):
             diagnoses = await self._run(step)
-            for some in repair.dealing(diagnoses, work, dry_run=dry_run):
+            for some in repair.repair_flows(diagnoses, work, dry_run=dry_run):
                 for one in await self._write(verb, some):
                     yield one
-        for one in repair.unsettled(work):
+        for one in repair.unstable_totals(work):
             yield one
 
 

@@ -1,4 +1,4 @@
-"""Connections of our own: signing, sending and reading HTTP without botocore's client.
+"""Connections of our own: finding the server, signing, sending and reading HTTP without botocore's client.
 
-Transports over another library stand beside this folder.
+Transports over another library, and what all transports share, do not belong here.
 """

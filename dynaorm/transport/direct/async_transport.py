@@ -1,45 +1,40 @@
-"""The direct transport for asyncio: one attempt per call over aiohttp, which ``pip install 'dynaorm[async]'`` brings.
+"""The direct transport for asyncio: one attempt per call over connections of our own.
 
 What may block (configuration files, an instance's role, the refreshing of credentials) runs in a thread.
 """
 
 import asyncio
-import threading
-from collections.abc import Callable
 from inspect import isawaitable
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import Protocol, Self
 
-from dynaorm.errors import UsageError
 from dynaorm.flow.protocol.call import Call, Reply
-from dynaorm.late import late
-from dynaorm.transport.direct.destination import find_destination
-from dynaorm.transport.direct.transport import can_go_through, check_limits
+from dynaorm.transport.direct.async_connection import AsyncConnectionPool
+from dynaorm.transport.direct.destination import Destination
+from dynaorm.transport.direct.exchange import Exchange
+from dynaorm.transport.direct.limits import Limits
+from dynaorm.transport.direct.route import route_to
+from dynaorm.transport.direct.settings import DirectSettings
 from dynaorm.transport.threaded import ThreadedTransport
 
-if TYPE_CHECKING:
-    from dynaorm.transport import pynamodb
-else:
-    late(globals(), pynamodb="dynaorm.transport.pynamodb")
 
-
-class AsyncDirectTransport:
+class AsyncDirectTransport(DirectSettings):
     """Carries calls of asynchronous sessions to DynamoDB, over connections that tasks share.
 
-    Nothing is opened or read from the environment before the first call. Credentials, region, endpoint, proxy and CA
-    bundle are found as botocore finds them; credentials that expire are refreshed by it.
+    Nothing is opened or read from the environment before the first call. Credentials, Region, endpoint, proxy and CA
+    bundle are found as botocore finds them; botocore refreshes credentials that expire.
 
     Args:
-        region: the AWS region; without it ``AWS_REGION``, ``AWS_DEFAULT_REGION``, then the profile's own;
+        region: the AWS Region; without it ``AWS_REGION``, ``AWS_DEFAULT_REGION``, then the profile's own;
             beside an endpoint, ``us-east-1``.
-        endpoint: the URL of a DynamoDB that is not AWS's own for the region, such as an emulator.
-        profile: the profile of the AWS configuration files to take credentials and region from.
-        timeout: seconds in which more of the answer must come. AWS asks for at least one second with
-            TransactWriteItems.
-        connect_timeout: seconds to wait for a connection.
-        pool_size: how many connections to have at most; further calls wait for one.
+        endpoint: the URL of a DynamoDB that is not AWS's own for the Region, such as an emulator.
+        profile: the profile of the AWS configuration files to take credentials and Region from.
+        timeout: seconds for sending a request and receiving all of its answer; each megabyte has one second more. A
+            call waits as long for a free connection. AWS asks for at least one second with TransactWriteItems.
+        connect_timeout: seconds until a connection is open, proxy and TLS included.
+        pool_size: how many connections to have at most; further calls wait for one, in the order they came.
 
     Raises:
-        UsageError: a number that makes no sense; or aiohttp is not installed.
+        UsageError: a limit is not positive, or not finite.
 
     Example::
 
@@ -49,32 +44,7 @@ class AsyncDirectTransport:
         ): ...
     """
 
-    def __init__(
-        self,
-        region: str | None = None,
-        endpoint: str | None = None,
-        profile: str | None = None,
-        *,
-        timeout: float = 10.0,
-        connect_timeout: float = 5.0,
-        pool_size: int = 50,
-    ) -> None:
-        check_limits(timeout, connect_timeout, pool_size)
-        self._over_aiohttp = _over_aiohttp()
-        self.region = region
-        self.endpoint = endpoint
-        self.profile = profile
-        self.timeout = timeout
-        self.connect_timeout = connect_timeout
-        self.pool_size = pool_size
-        self._opening = threading.Lock()
-        self._road: _Road | None = None
-
-    def __repr__(self) -> str:
-        return (
-            f"AsyncDirectTransport(region={self.region!r}, endpoint={self.endpoint!r}, "
-            f"profile={self.profile!r})"
-        )
+    _opened: "_AsyncOpened | None" = None
 
     async def __aenter__(self) -> Self:
         return self
@@ -83,63 +53,67 @@ class AsyncDirectTransport:
         await self.close()
 
     async def call(self, call: Call, /) -> Reply:
-        """Make one attempt, and give DynamoDB's reply in its low-level form, binary values as bytes.
+        """Make one attempt, and return DynamoDB's reply in its low-level form, binary values as bytes.
 
         Raises:
             Refusal: DynamoDB answered with an error of its own (HTTP 4xx).
             NoAnswer: a timeout, a dropped connection, a damaged reply, or HTTP 5xx.
-            UsageError: no AWS region is known.
+            UsageError: the AWS configuration is incomplete or wrong; nothing was sent.
         """
-        road = self._road
-        if road is None:
-            road = await asyncio.to_thread(self._open)
-        return await road.call(call)
+        opened = self._opened
+        if opened is None:
+            opened = await asyncio.to_thread(self._open)
+        return await opened.call(call)
 
     async def close(self) -> None:
         """Close this event loop's connections. A later call opens new ones."""
-        closing = self._road.close() if self._road is not None else None
+        closing = self._opened.close() if self._opened is not None else None
         if isawaitable(closing):
             await closing
 
-    def _open(self) -> "_Road":
+    def _open(self) -> "_AsyncOpened":
         with self._opening:
-            if self._road is None:
-                destination = find_destination(self.region, self.endpoint, self.profile)
-                if can_go_through(destination.proxy):
-                    self._road = self._over_aiohttp(
-                        destination,
-                        timeout=self.timeout,
-                        connect_timeout=self.connect_timeout,
-                        size=self.pool_size,
-                    )
+            if self._opened is None:
+                found = self._find_destination()
+                if isinstance(found, Destination):
+                    self._opened = _AsyncDirect(found, self._limits)
                 else:
-                    inner = pynamodb.PynamoTransport(
-                        region=self.region,
-                        endpoint=self.endpoint,
-                        profile=self.profile,
-                        connect_timeout=self.connect_timeout,
-                        read_timeout=self.timeout,
-                        max_pool_connections=self.pool_size,
-                    )
-                    self._road = ThreadedTransport(inner)
-            return self._road
+                    self._opened = ThreadedTransport(found)
+            return self._opened
 
 
-class _Road(Protocol):
+class _AsyncOpened(Protocol):
     async def call(self, call: Call, /) -> Reply: ...
 
     def close(self) -> object: ...
 
 
-def _over_aiohttp() -> "Callable[..., _Road]":
-    try:
-        # Imported here because aiohttp is an extra.
-        from dynaorm.transport.direct.aiohttp import AiohttpRoad  # noqa: PLC0415
-    except ModuleNotFoundError as error:
-        if error.name != "aiohttp":
-            raise
-        raise UsageError(
-            problem="aiohttp, over which AsyncDirectTransport sends, is not installed",
-            remedy="pip install 'dynaorm[async]', or leave out transport=",
-        ) from error
-    return AiohttpRoad
+class _AsyncDirect:
+    """One pool of connections for each event loop, because a connection belongs to its loop."""
+
+    def __init__(self, destination: Destination, limits: Limits) -> None:
+        self._exchange = Exchange(destination)
+        self._route = route_to(destination)
+        self._limits = limits
+        self._pools: dict[asyncio.AbstractEventLoop, AsyncConnectionPool] = {}
+
+    async def call(self, call: Call, /) -> Reply:
+        if self._exchange.may_block:
+            request = self._exchange.request(call, await asyncio.to_thread(self._exchange.credentials))
+        else:
+            request = self._exchange.request(call, self._exchange.credentials())
+        return self._exchange.reply(call, request, await self._pool().send(request))
+
+    async def close(self) -> None:
+        pool = self._pools.pop(asyncio.get_running_loop(), None)
+        if pool is not None:
+            await pool.close()
+
+    def _pool(self) -> AsyncConnectionPool:
+        loop = asyncio.get_running_loop()
+        pool = self._pools.get(loop)
+        if pool is None:
+            for other in [other for other in self._pools.copy() if other.is_closed()]:
+                self._pools.pop(other, None)
+            pool = self._pools[loop] = AsyncConnectionPool(self._route, self._limits)
+        return pool

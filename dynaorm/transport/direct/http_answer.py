@@ -1,25 +1,34 @@
-"""Reading one HTTP/1.1 answer out of bytes as they arrive; no socket, so that every way it can be cut is tested.
+"""Reads one HTTP/1.1 answer from bytes as they arrive. It has no socket, so that tests can cut the bytes anywhere.
 
-Rule 1. Whatever is not plainly an answer is ``Malformed``: half a reply must never pass for a whole one.
-Rule 2. A connection is used again only where the end of the answer is certain and nothing came after it.
+Rule 1. Bytes that are not a valid answer are ``Malformed``: half a reply must never pass for a whole one.
+Rule 2. A connection is used again only if the end of the answer is certain and no byte follows it.
+Rule 3. Every answer has an end: head, interim answers, chunks and trailers count towards one limit.
 
 Source: RFC 9112 (HTTP/1.1), sections 4 to 7.
 """
 
 from collections.abc import Mapping
+from dataclasses import field
 from typing import Protocol
 
 from dynaorm.record import record
 
 HEAD_LIMIT = 65_536
-"""The most bytes a status line and its headers may have together; DynamoDB's have some 400."""
+"""The most bytes of a head, interim answers (1xx) before it included. DynamoDB's heads have about 400."""
+
+ANSWER_LIMIT = 134_217_728
+"""The most bytes of an answer (128 MiB).
+
+A BatchGetItem returns at most 16 MB, which as JSON can take seven times as many bytes: two bytes of an item become
+``{"NULL":true},``, and one control character becomes ``\\u0001``.
+"""
 
 _FRAMING = frozenset({"content-length", "transfer-encoding"})
 _HEX = frozenset(b"0123456789abcdefABCDEF")
 
 
 class Malformed(ValueError):
-    """What came is no HTTP answer, or not a whole one."""
+    """The bytes are not a whole HTTP answer."""
 
 
 @record
@@ -27,19 +36,25 @@ class HttpAnswer:
     """One answer. The names of its headers are in lower case; ``is_reusable``: whether its connection is."""
 
     status: int
-    headers: Mapping[str, str]
-    body: bytes
+    headers: Mapping[str, str] = field(repr=False)
+    body: bytes = field(repr=False)
     is_reusable: bool
 
 
 class AnswerReader:
     """Takes bytes until an answer is complete; one reader per answer.
 
-    ``to_connect``: the answer is a proxy's to CONNECT, which has no body if the tunnel stands.
+    Args:
+        to_connect: the answer is a proxy's to CONNECT. It ends with its head: a tunnel follows, or nothing of use.
+
+    Attributes:
+        received: the bytes taken so far.
     """
 
     def __init__(self, *, to_connect: bool = False) -> None:
+        self.received = 0
         self._to_connect = to_connect
+        self._interim = 0
         self._head = b""
         self._status = 0
         self._headers: Mapping[str, str] = {}
@@ -47,7 +62,10 @@ class AnswerReader:
         self._body: _Body | None = None
 
     def feed(self, data: bytes) -> HttpAnswer | None:
-        """Take what arrived: the answer once it is complete. Raises Malformed."""
+        """Take some bytes; the answer once it is complete. Raises Malformed."""
+        self.received += len(data)
+        if self.received > ANSWER_LIMIT:
+            raise Malformed(f"the answer has more than {ANSWER_LIMIT} bytes")
         if self._body is None:
             self._head += data
             if not self._begin():
@@ -55,10 +73,12 @@ class AnswerReader:
             data, self._head = self._head, b""
         assert self._body is not None
         rest = self._body.feed(data)
+        if rest and self._to_connect and self._status < 300:
+            raise Malformed("bytes came through the tunnel before the TLS handshake")
         return None if rest is None else self._answer(self._body, is_reusable=not rest)
 
     def end(self) -> HttpAnswer:
-        """The answer that the end of the connection completes. Raises Malformed where it cuts one short."""
+        """The answer that the end of the connection completes. Raises Malformed if the answer is cut short."""
         if isinstance(self._body, _Endless):
             return self._answer(self._body, is_reusable=False)
         raise Malformed("the connection was closed before the whole answer came")
@@ -67,15 +87,16 @@ class AnswerReader:
         return HttpAnswer(self._status, self._headers, body.content(), is_reusable and self._keeps_alive)
 
     def _begin(self) -> bool:
-        """Read the head if it is there; what follows it stays."""
+        """Read the head if it is complete; the bytes after it stay."""
         while True:
             end = self._head.find(b"\r\n\r\n")
-            if end > HEAD_LIMIT or (end < 0 and len(self._head) > HEAD_LIMIT):
+            if self._interim + (len(self._head) if end < 0 else end) > HEAD_LIMIT:
                 raise Malformed(f"the head of the answer has more than {HEAD_LIMIT} bytes")
             if end < 0:
                 return False
             first, *lines = self._head[:end].decode("latin-1").split("\r\n")
             self._head = self._head[end + 4 :]
+            self._interim += end + 4
             version, self._status = _status_of(first)
             if self._status >= 200:
                 break
@@ -88,7 +109,7 @@ class AnswerReader:
         return True
 
     def _body_of(self, headers: Mapping[str, str]) -> "_Body":
-        if self._status in (204, 304) or (self._to_connect and self._status < 300):
+        if self._status in (204, 304) or self._to_connect:
             return _Sized(0)
         coding, length = headers.get("transfer-encoding"), headers.get("content-length")
         if coding is not None:
@@ -97,8 +118,8 @@ class AnswerReader:
             return _Chunked()
         if length is None:
             return _Endless()
-        if not length.isdecimal() or len(length) > 15:
-            raise Malformed(f"the answer's length is {length!r}")
+        if not length.isdecimal() or len(length) > 15 or int(length) > ANSWER_LIMIT:
+            raise Malformed(f"the answer's length is {length[:20]!r}")
         return _Sized(int(length))
 
 
@@ -109,7 +130,7 @@ def _status_of(line: str) -> tuple[str, int]:
         raise Malformed(f"an answer cannot begin with {line[:100]!r}")
     status = int(code)
     if status < 100 or status == 101:
-        raise Malformed(f"nobody asked for HTTP {status}")
+        raise Malformed(f"HTTP {status} is not an answer to this request")
     return version, status
 
 
@@ -130,14 +151,14 @@ def _headers_of(lines: list[str]) -> dict[str, str]:
 
 class _Body(Protocol):
     def feed(self, data: bytes) -> bytes | None:
-        """Take what arrived; once the body is complete, what came after it."""
+        """Take some bytes; once the body is complete, those after it."""
         ...
 
     def content(self) -> bytes: ...
 
 
 class _Sized:
-    """A body of so many bytes."""
+    """A body whose length is known."""
 
     def __init__(self, length: int) -> None:
         self._missing = length
@@ -172,7 +193,7 @@ class _Endless:
 
 
 class _Chunked:
-    """A body of chunks, each led by its length and followed by a line end; after the last come trailers."""
+    """A body of chunks. Each begins with its length and ends with a line end; trailers follow the last one."""
 
     def __init__(self) -> None:
         self._waiting = bytearray()
@@ -206,7 +227,7 @@ class _Chunked:
         return bytes(self._content)
 
     def _take(self, part: bytearray) -> bool:
-        """Take a part of a chunk, whose line end counts as its last two bytes: whether it is complete."""
+        """Take a part of a chunk, its line end included; whether the chunk is complete."""
         self._content += part
         self._missing -= len(part)
         if self._missing:

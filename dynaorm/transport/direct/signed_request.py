@@ -1,20 +1,23 @@
-"""A request to DynamoDB, built and signed with AWS Signature Version 4, as a function of its arguments alone.
+"""A request to DynamoDB, signed with AWS Signature Version 4: a pure function of its arguments.
 
-Rule 1. The body is hashed into the signature and its length is in the head: a request that was not sent whole is
-        never carried out.
-Rule 2. The signing key is a day's, and made once for it; a changed credential makes a new one.
+Rule 1. The signature covers the body's hash, and the head has its length: a request that was not sent whole is never
+        carried out.
+Rule 2. A signing key holds for one day and one credential, and is derived once for them.
+Rule 3. No ``repr`` shows signed headers, bodies or credentials.
 
 Source: "Create a signed AWS API request" (AWS Identity and Access Management user guide).
 """
 
 import hmac
+from dataclasses import field
 from hashlib import sha256
 from time import gmtime, strftime
-from typing import NamedTuple, Protocol
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 from dynaorm.errors import UsageError
 from dynaorm.record import record
+from dynaorm.transport.direct.credentials import Credentials
+from dynaorm.transport.endpoint import Endpoint
 
 SERVICE = "dynamodb"
 CONTENT_TYPE = "application/x-amz-json-1.0"
@@ -22,99 +25,13 @@ TARGET_PREFIX = "DynamoDB_20120810."
 USER_AGENT = "dynaorm"
 ALGORITHM = "AWS4-HMAC-SHA256"
 
-_DEFAULT_PORTS = {"http": 80, "https": 443}
-
-
-class Credentials(Protocol):
-    """Who signs. botocore's frozen credentials are of this shape."""
-
-    @property
-    def access_key(self) -> str: ...
-
-    @property
-    def secret_key(self) -> str: ...
-
-    @property
-    def token(self) -> str | None: ...
-
-
-class FixedCredentials(NamedTuple):
-    """Credentials that never change, which are therefore their own frozen state."""
-
-    access_key: str
-    secret_key: str
-    token: str | None = None
-
-    def get_frozen_credentials(self) -> "FixedCredentials":
-        """Themselves; what botocore's refreshable credentials are asked for before each request."""
-        return self
-
-
-@record
-class Endpoint:
-    """Where requests go.
-
-    Attributes:
-        url: as it was given, with a path.
-        is_secure: whether TLS is spoken.
-        host: a name or an address, IPv6 without brackets.
-        port: always a number.
-        authority: host and port as the ``Host`` header has them: without a port that goes without saying.
-        path: with its leading slash.
-    """
-
-    url: str
-    is_secure: bool
-    host: str
-    port: int
-    authority: str
-    path: str
-
-
-def endpoint_of(url: str) -> Endpoint:
-    """The parts of an endpoint's URL.
-
-    Raises:
-        UsageError: it is no URL of a server that speaks HTTP.
-    """
-    problem = UsageError(
-        # What precedes an @ may be a password.
-        problem=f"{url.rpartition('@')[2]!r} is no endpoint of DynamoDB",
-        remedy="give a URL like https://dynamodb.eu-west-1.amazonaws.com or http://127.0.0.1:8000",
-    )
-    try:
-        parts = urlsplit(url)
-        host, port = parts.hostname, parts.port
-    except ValueError:
-        raise problem from None
-    if parts.scheme not in _DEFAULT_PORTS or not host or "@" in parts.netloc or parts.query or parts.fragment:
-        raise problem
-    if not url.isascii() or any(character <= " " for character in url):
-        raise problem
-    authority = f"[{host}]" if ":" in host else host
-    default = _DEFAULT_PORTS[parts.scheme]
-    if port is not None and port != default:
-        authority = f"{authority}:{port}"
-    path = parts.path or "/"
-    return Endpoint(
-        f"{parts.scheme}://{authority}{path}",
-        parts.scheme == "https",
-        host,
-        default if port is None else port,
-        authority,
-        path,
-    )
-
 
 @record
 class SignedRequest:
-    """One POST, ready to be sent by anybody who adds its length.
+    """One POST without its length. ``signed_at``: when it was signed, in seconds since the Unix epoch."""
 
-    ``signed_at``: the seconds since the Unix epoch that it was signed with.
-    """
-
-    headers: dict[str, str]
-    body: bytes
+    headers: dict[str, str] = field(repr=False)
+    body: bytes = field(repr=False)
     signed_at: float
 
     def message(self, target: str, extra: str = "") -> bytes:
@@ -126,19 +43,19 @@ class SignedRequest:
 
 @record
 class _Scope:
-    """What stays the same from one request to the next of a day, under the same credentials."""
+    """What all requests of a day with the same credentials share."""
 
-    credentials: Credentials
+    credentials: Credentials = field(repr=False)
     day: str
-    key: bytes
+    key: bytes = field(repr=False)
     scope: str
-    authorization: str
-    between: str
+    authorization: str = field(repr=False)
+    between: str = field(repr=False)
     after: str
 
 
 class Signer:
-    """Signs requests to one endpoint. It may be shared by threads: what it remembers is replaced as a whole."""
+    """Signs requests to one endpoint. It may be shared by threads: its caches are replaced as a whole."""
 
     def __init__(self, endpoint: Endpoint, region: str) -> None:
         self._authority = endpoint.authority
@@ -188,12 +105,12 @@ class Signer:
 
 
 def _scope_of(credentials: Credentials, day: str, region: str) -> _Scope:
-    access_key, token = credentials.access_key, credentials.token
-    if any(not "!" <= character <= "~" for character in access_key + (token or "")):
+    if not _is_visible(credentials.access_key) or not _is_visible(credentials.token or ""):
         raise UsageError(
             problem="The AWS access key or session token has a character that cannot stand in a header",
             remedy="look for a line break or a blank at its end, where it is set",
         )
+    access_key, token = credentials.access_key, credentials.token
     scope = f"{day}/{region}/{SERVICE}/aws4_request"
     key = f"AWS4{credentials.secret_key}".encode()
     for part in scope.split("/"):
@@ -213,3 +130,7 @@ def _scope_of(credentials: Credentials, day: str, region: str) -> _Scope:
         f"{between}x-amz-target:",
         f"\n\n{signed}\n",
     )
+
+
+def _is_visible(text: str) -> bool:
+    return all("!" <= character <= "~" for character in text)

@@ -1,74 +1,45 @@
-"""The direct transport: one attempt per call over connections of our own, without botocore on the way.
+"""The direct transport: one attempt per call over connections of our own, without botocore's client.
 
-It costs a fraction of the default transport's CPU time. What it does not have are botocore's hooks: no event
-handlers, and moto's in-process mock does not see its calls.
+It costs a fraction of the default transport's CPU time. It does not have botocore's hooks: event handlers and moto's
+in-process mock do not see its calls.
 """
 
-import threading
-import warnings
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import Protocol, Self
 
-from dynaorm.errors import UsageError
 from dynaorm.flow.protocol.call import Call, Reply
-from dynaorm.late import late
 from dynaorm.transport.direct.connection import ConnectionPool
-from dynaorm.transport.direct.destination import Destination, Proxy, find_destination
+from dynaorm.transport.direct.destination import Destination
 from dynaorm.transport.direct.exchange import Exchange
-
-if TYPE_CHECKING:
-    from dynaorm.transport import pynamodb
-else:
-    late(globals(), pynamodb="dynaorm.transport.pynamodb")
+from dynaorm.transport.direct.limits import Limits
+from dynaorm.transport.direct.route import route_to
+from dynaorm.transport.direct.settings import DirectSettings
 
 
-class DirectTransport:
+class DirectTransport(DirectSettings):
     """Carries calls to DynamoDB over a pool of connections that threads may share.
 
-    Nothing is opened or read from the environment before the first call. Credentials, region, endpoint, proxy and CA
-    bundle are found as botocore finds them; credentials that expire are refreshed by it.
+    Nothing is opened or read from the environment before the first call. Credentials, Region, endpoint, proxy and CA
+    bundle are found as botocore finds them; botocore refreshes credentials that expire.
 
     Args:
-        region: the AWS region; without it ``AWS_REGION``, ``AWS_DEFAULT_REGION``, then the profile's own;
+        region: the AWS Region; without it ``AWS_REGION``, ``AWS_DEFAULT_REGION``, then the profile's own;
             beside an endpoint, ``us-east-1``.
-        endpoint: the URL of a DynamoDB that is not AWS's own for the region, such as an emulator.
-        profile: the profile of the AWS configuration files to take credentials and region from.
-        timeout: seconds in which the answer, or the next 64 KB of it, must come. AWS asks for at least one second
-            with TransactWriteItems.
-        connect_timeout: seconds to wait for a connection.
+        endpoint: the URL of a DynamoDB that is not AWS's own for the Region, such as an emulator.
+        profile: the profile of the AWS configuration files to take credentials and Region from.
+        timeout: seconds for sending a request and receiving all of its answer; each megabyte has one second more.
+            AWS asks for at least one second with TransactWriteItems.
+        connect_timeout: seconds until a connection is open, proxy and TLS included.
         pool_size: how many connections to keep open; more threads than this open short-lived ones.
 
     Raises:
-        UsageError: a number that makes no sense.
+        UsageError: a limit is not positive, or not finite.
 
     Example::
 
         with DirectTransport(region="eu-west-1") as transport, Session(transport=transport) as session: ...
     """
 
-    def __init__(
-        self,
-        region: str | None = None,
-        endpoint: str | None = None,
-        profile: str | None = None,
-        *,
-        timeout: float = 10.0,
-        connect_timeout: float = 5.0,
-        pool_size: int = 50,
-    ) -> None:
-        check_limits(timeout, connect_timeout, pool_size)
-        self.region = region
-        self.endpoint = endpoint
-        self.profile = profile
-        self.timeout = timeout
-        self.connect_timeout = connect_timeout
-        self.pool_size = pool_size
-        self._opening = threading.Lock()
-        self._road: _Road | None = None
-
-    def __repr__(self) -> str:
-        return (
-            f"DirectTransport(region={self.region!r}, endpoint={self.endpoint!r}, profile={self.profile!r})"
-        )
+    _opened: "_Opened | None" = None
 
     def __enter__(self) -> Self:
         return self
@@ -77,82 +48,44 @@ class DirectTransport:
         self.close()
 
     def call(self, call: Call, /) -> Reply:
-        """Make one attempt, and give DynamoDB's reply in its low-level form, binary values as bytes.
+        """Make one attempt, and return DynamoDB's reply in its low-level form, binary values as bytes.
 
         Raises:
             Refusal: DynamoDB answered with an error of its own (HTTP 4xx).
             NoAnswer: a timeout, a dropped connection, a damaged reply, or HTTP 5xx.
-            UsageError: no AWS region is known.
+            UsageError: the AWS configuration is incomplete or wrong; nothing was sent.
         """
-        return (self._road or self._open()).call(call)
+        return (self._opened or self._open()).call(call)
 
     def close(self) -> None:
         """Close the pooled connections. A later call opens new ones."""
         with self._opening:
-            road, self._road = self._road, None
-        if road is not None:
-            road.close()
+            opened, self._opened = self._opened, None
+        if opened is not None:
+            opened.close()
 
-    def _open(self) -> "_Road":
+    def _open(self) -> "_Opened":
         with self._opening:
-            if self._road is None:
-                destination = find_destination(self.region, self.endpoint, self.profile)
-                if can_go_through(destination.proxy):
-                    self._road = _Direct(destination, self)
-                else:
-                    self._road = pynamodb.PynamoTransport(
-                        region=self.region,
-                        endpoint=self.endpoint,
-                        profile=self.profile,
-                        connect_timeout=self.connect_timeout,
-                        read_timeout=self.timeout,
-                        max_pool_connections=self.pool_size,
-                    )
-            return self._road
+            if self._opened is None:
+                found = self._find_destination()
+                self._opened = _Direct(found, self._limits) if isinstance(found, Destination) else found
+            return self._opened
 
 
-def check_limits(timeout: float, connect_timeout: float, pool_size: int) -> None:
-    """Raise UsageError for numbers that make no sense."""
-    if timeout <= 0 or connect_timeout <= 0 or pool_size < 1:
-        raise UsageError(
-            problem=f"{timeout=}, {connect_timeout=}, {pool_size=} cannot be kept",
-            remedy="use timeouts above 0 and a pool_size of at least 1",
-        )
-
-
-def can_go_through(proxy: Proxy | None) -> bool:
-    """Whether there is no proxy, or one that is spoken to in plain HTTP. Warns where there is another."""
-    if proxy is None or proxy.scheme == "http":
-        return True
-    warnings.warn(
-        f"the proxy {proxy.url} is not one of plain HTTP: calls go over the default transport, which is slower; "
-        "set HTTPS_PROXY to an http:// URL (what goes through it is encrypted all the same), or NO_PROXY",
-        stacklevel=4,
-    )
-    return False
-
-
-class _Road(Protocol):
+class _Opened(Protocol):
     def call(self, call: Call, /) -> Reply: ...
 
     def close(self) -> None: ...
 
 
 class _Direct:
-    def __init__(self, destination: Destination, limits: DirectTransport) -> None:
-        self._credentials = destination.credentials
+    def __init__(self, destination: Destination, limits: Limits) -> None:
         self._exchange = Exchange(destination)
-        self._pool = ConnectionPool(
-            destination,
-            timeout=limits.timeout,
-            connect_timeout=limits.connect_timeout,
-            size=limits.pool_size,
-        )
+        self._pool = ConnectionPool(route_to(destination), limits)
 
     def call(self, call: Call, /) -> Reply:
-        request = self._exchange.request(call, self._credentials.get_frozen_credentials())
-        answer = self._pool.send(request)
-        return self._exchange.reply(request, answer.status, answer.headers, answer.body)
+        request = self._exchange.request(call, self._exchange.credentials())
+        return self._exchange.reply(call, request, self._pool.send(request))
 
     def close(self) -> None:
         self._pool.close()

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynaorm.entity.template.date_format import DateFormat, date_format
+from dynaorm.entity.template.date_format import DateFormat, date_format, sorts
 from dynaorm.entity.text.shape import may_meet, pattern_of
 from tests.entity.scalars import scalar
 
@@ -92,3 +92,37 @@ def test_a_value_of_another_type_is_refused() -> None:
 def test_a_format_that_would_not_sort_is_refused(kind: type, text: str, problem: str) -> None:
     with pytest.raises(ValueError, match=re.escape(problem)):
         compiled(kind, text)
+
+
+@pytest.mark.parametrize(
+    ("letters", "expected"),
+    [
+        *(
+            (letters, True)
+            for letters in ("Y", "Ym", "YmdHM", "Yj", "YjHMSf", "GVu", "YWu", "YUw", "YmYd", "YmdjH")
+        ),
+        *(
+            (letters, False)
+            for letters in ("dmY", "m", "Yd", "ymd", "YmdI", "YmH", "H", "GVw", "YWw", "YmdHS", "jY")
+        ),
+    ],
+)
+def test_a_format_sorts_if_larger_units_come_first_and_none_is_left_out(letters: str, expected: bool) -> None:
+    assert sorts(datetime, letters) is expected
+
+
+@pytest.mark.parametrize(("letters", "expected"), [("H", True), ("HMSf", True), ("M", False), ("IM", False)])
+def test_a_format_of_times_begins_with_the_hour(letters: str, expected: bool) -> None:
+    assert sorts(time, letters) is expected
+
+
+@pytest.mark.parametrize(
+    "format_", ["%Y-%m-%d %H:%M", "%Y-%j", "%G-%V-%u", "%Y %W %u", "%Y %U %w", "%Y%m%d %H%M%S%f"]
+)
+@given(one=st.datetimes(timezones=st.just(UTC)), other=st.datetimes(timezones=st.just(UTC)))
+def test_texts_of_a_format_that_sorts_are_in_the_order_of_the_times(
+    format_: str, one: datetime, other: datetime
+) -> None:
+    write = compiled(datetime, format_).write
+    assert sorts(datetime, compiled(datetime, format_).letters)
+    assert (write(one) <= write(other)) or one > other

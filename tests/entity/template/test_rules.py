@@ -40,6 +40,24 @@ def test_a_number_in_a_string_sort_key_is_padded_or_told_not_to_matter(text: str
 
 
 @pytest.mark.parametrize(
+    "text", ["{at:%d-%m-%Y}", "{at:%y%m%d}", "{at:%Y-%m-%d %I}", "{day:%m-%d}", "{at:%H}"]
+)
+def test_a_date_format_that_does_not_sort_is_refused_in_a_sort_key(text: str) -> None:
+    (found,) = problems_of(text)
+    assert "does not sort as the date" in found
+    assert problems_of(text, sort=False) == ()
+    (remedy,) = re.findall(r"\{\w+!s[^}]*\}", found)
+    assert problems_of(remedy) == ()
+
+
+@pytest.mark.parametrize(
+    "text", ["{at:%Y-%m-%d}", "{at:%Y}#{at:%m}#{at:%d}", "{day:%G-%V-%u}", "{at:%Y-%m-%d:%H}"]
+)
+def test_a_date_format_that_sorts_may_be_part_of_a_sort_key(text: str) -> None:
+    assert problems_of(text) == ()
+
+
+@pytest.mark.parametrize(
     ("text", "remedy"),
     [
         ("{name}{city}", "write {name}#{city}"),

@@ -10,7 +10,7 @@ from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.state import LazyItem, carried_by, state_of
 from dynaorm.errors import DecodeError
 from dynaorm.flow.protocol.call import Call
-from dynaorm.flow.query.buffer import FoundItem, key_at, source_of
+from dynaorm.flow.query.buffer import FoundItem, key_in, source_of
 from dynaorm.item.json_body import Body, encode_body
 from dynaorm.item.value import Item
 from dynaorm.testing.scripted import Answer, ScriptedTransport
@@ -86,7 +86,7 @@ def test_where_an_entity_was_is_known_whatever_has_become_of_it_since() -> None:
     place = source_of(task)
     session.delete(task)
     assert state_of(task) is None
-    assert key_at(place, ("SK",)) == {"SK": {"S": "TASK#0001"}}
+    assert key_in(place, ("SK",)) == {"SK": {"S": "TASK#0001"}}
 
 
 def test_what_is_left_to_the_codecs_is_found_in_its_place_or_told() -> None:
@@ -163,5 +163,4 @@ def test_a_place_is_an_item_or_what_will_give_it() -> None:
     (task,) = session.query(Task, project="p").all()
     names = ("PK", "SK")
     places = [source_of(FoundItem(mapping_of(Task), item(1))), source_of(task)]
-    assert [key_at(place, names) for place in places] == [{name: item(1)[name] for name in names}] * 2
-    assert key_at(None, names) is None
+    assert [key_in(place, names) for place in places] == [{name: item(1)[name] for name in names}] * 2

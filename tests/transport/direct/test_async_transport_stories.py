@@ -25,7 +25,7 @@ class Person(Entity, table=people, pk="PERSON#{person_id}", sk="PROFILE", versio
     photo: bytes = b""
 
 
-def test_a_session_tells_its_story_over_the_direct_road(
+def test_a_session_tells_its_story_over_the_direct_transport(
     ministack_endpoint: str, unique_name: Callable[[str], str]
 ) -> None:
     async def story() -> None:

@@ -1,21 +1,19 @@
-"""Connections are kept open, used by one request at a time, checked before they are used again, and never replaced."""
+"""Connections for threads and for an event loop: kept open, checked before each use, never replaced."""
 
 import os
 import signal
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from dynaorm.flow.protocol.call import NoAnswer
-from dynaorm.transport.direct import connection
-from dynaorm.transport.direct.connection import Connection, ConnectionPool
-from dynaorm.transport.direct.destination import Destination, proxy_of
-from dynaorm.transport.direct.http_answer import AnswerReader, HttpAnswer
-from dynaorm.transport.direct.signed_request import FixedCredentials, SignedRequest, Signer, endpoint_of
+from dynaorm.transport.direct import async_connection, connection
+from dynaorm.transport.direct.connection import ConnectionPool
+from tests.transport.direct.pools import ANOTHERS, BODY, CONTENT, OpenPool, Pool, route_of, send, silence
+from tests.transport.direct.pools import limits as limits_of
 from tests.transport.unruly import (
     Behaviour,
     Request,
@@ -26,226 +24,183 @@ from tests.transport.unruly import (
     reset,
     response,
     sending,
-    tunnel,
-    unruly_server,
 )
 
-KEYS = FixedCredentials("KEY", "secret")
-CONTENT = {"Item": {"PK": {"S": "a" * 100}}}
+# -- answers -----------------------------------------------------------------------------------------------------------
 
 
-def pool_to(
-    url: str, *, ca_bundle: Path | None = None, timeout: float = 5.0, size: int = 10
-) -> ConnectionPool:
-    endpoint = endpoint_of(url)
-    bundle = None if ca_bundle is None else str(ca_bundle)
-    destination = Destination(endpoint, "us-east-1", KEYS, bundle, proxy_of(endpoint))
-    return ConnectionPool(destination, timeout=timeout, connect_timeout=5.0, size=size)
-
-
-def request_to(server: Unruly, body: bytes = b"{}") -> SignedRequest:
-    return Signer(endpoint_of(server.endpoint), "us-east-1").sign("GetItem", body, KEYS, 1.7e9)
-
-
-def send(pool: ConnectionPool, server: Unruly, body: bytes = b"{}") -> HttpAnswer:
-    return pool.send(request_to(server, body))
-
-
-def silence(pool: ConnectionPool, server: Unruly, body: bytes = b"{}") -> NoAnswer:
-    with pytest.raises(NoAnswer) as caught:
-        send(pool, server, body)
-    return caught.value
-
-
-@pytest.fixture
-def pool(server: Unruly) -> Iterator[ConnectionPool]:
-    with closing(pool_to(server.endpoint)) as pool:
-        yield pool
-
-
-def test_requests_follow_each_other_on_one_connection(server: Unruly, pool: ConnectionPool) -> None:
+def test_requests_follow_each_other_on_one_connection(server: Unruly, pool: Pool) -> None:
     for _ in range(5):
-        assert send(pool, server).status == 200
+        assert send(pool).status == 200
     assert (server.connections, len(server.requests)) == (1, 5)
 
 
+@pytest.mark.parametrize("size", [1, 7, 1000])
 def test_a_chunked_answer_is_whole_and_leaves_its_connection_open(
-    server: Unruly, pool: ConnectionPool
+    size: int, server: Unruly, pool: Pool
 ) -> None:
-    expected = response(CONTENT).partition(b"\r\n\r\n")[2]
-    for size in (1, 7, 1000):
-        server.will(chunked(CONTENT, size))
-        assert send(pool, server).body == expected
+    server.will(chunked(CONTENT, size))
+    assert send(pool).body == BODY
+    send(pool)
     assert server.connections == 1
 
 
-def test_an_answer_that_ends_with_its_connection_is_whole(server: Unruly, pool: ConnectionPool) -> None:
+def test_an_answer_that_ends_with_its_connection_is_whole(server: Unruly, pool: Pool) -> None:
     server.will(sending(response(CONTENT, framing=""), then_close=True))
-    assert send(pool, server).body == response(CONTENT).partition(b"\r\n\r\n")[2]
-    send(pool, server)
+    assert send(pool).body == BODY
+    send(pool)
     assert server.connections == 2
 
 
-def test_an_answer_of_many_pieces_and_megabytes_is_whole(server: Unruly, pool: ConnectionPool) -> None:
+def test_requests_and_answers_of_megabytes_are_whole(server: Unruly, pool: Pool) -> None:
     body = os.urandom(3_000_000)
     whole = response(None, raw=body)
     server.will(sending(*(whole[at : at + 100_001] for at in range(0, len(whole), 100_001))))
-    assert send(pool, server).body == body
-    send(pool, server)
-    assert server.connections == 1
-
-
-def test_a_request_of_megabytes_arrives_whole(server: Unruly, pool: ConnectionPool) -> None:
-    body = os.urandom(5_000_000)
-    send(pool, server, body)
+    assert send(pool, body).body == body
+    send(pool)
     assert server.requests[0].body == body
+    assert server.connections == 1
 
 
 @pytest.mark.parametrize("behaviour", [hang_up, reset])
 def test_a_connection_dropped_before_its_answer_is_no_answer_to_something_sent(
-    behaviour: Behaviour, server: Unruly, pool: ConnectionPool
+    behaviour: Behaviour, server: Unruly, pool: Pool
 ) -> None:
     server.will(behaviour)
-    assert silence(pool, server).sent
+    assert silence(pool).sent
     assert len(server.requests) == 1
-    assert send(pool, server).status == 200
+    assert send(pool).status == 200
     assert server.connections == 2
 
 
 @pytest.mark.parametrize("kept", [1, 20, 90, 240])
 def test_a_connection_dropped_in_the_middle_of_its_answer_is_no_answer(
-    kept: int, server: Unruly, pool: ConnectionPool
+    kept: int, server: Unruly, pool: Pool
 ) -> None:
     server.will(sending(response(CONTENT)[:kept], then_close=True))
-    failure = silence(pool, server)
+    failure = silence(pool)
     assert failure.sent
     assert "closed before the whole answer came" in failure.reason
     assert len(server.requests) == 1
 
 
-def test_a_connection_closed_while_idle_is_not_used_again(server: Unruly, pool: ConnectionPool) -> None:
-    server.will(sending(response(CONTENT), then_close=True))
-    send(pool, server)
-    assert server.closed.wait(10)
-    assert send(pool, server).status == 200
-    assert (server.connections, len(server.requests)) == (2, 2)
-
-
-def test_a_connection_on_which_somebody_speaks_unasked_is_not_used_again(
-    server: Unruly, pool: ConnectionPool
-) -> None:
-    server.will(sending(response(CONTENT) + response({"Item": {"PK": {"S": "another's"}}})))
-    assert b"another's" not in send(pool, server).body
-    assert b"another's" not in send(pool, server).body
-    assert server.connections == 2
-
-
-def test_a_connection_that_was_idle_for_long_is_not_used_again(
-    server: Unruly, pool: ConnectionPool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    send(pool, server)
-    monkeypatch.setattr(connection, "IDLE_SECONDS", -1.0)
-    send(pool, server)
-    assert server.connections == 2
-
-
-def test_no_answer_in_time_is_no_answer_to_something_sent(server: Unruly) -> None:
-    server.will(server.stay_silent)
-    with closing(pool_to(server.endpoint, timeout=0.05)) as pool:
-        failure = silence(pool, server)
-    assert failure.sent
-    assert failure.reason == "no answer within 0.05 s"
-
-
-def test_half_an_answer_in_time_is_no_answer_either(server: Unruly) -> None:
-    def half(peer: socket.socket, request: Request) -> bool:
-        peer.sendall(response(CONTENT)[:50])
-        return server.released.wait(30) and False
-
-    server.will(half)
-    with closing(pool_to(server.endpoint, timeout=0.05)) as pool:
-        assert silence(pool, server).reason == "no answer within 0.05 s"
-
-
-def test_an_answer_that_trickles_in_does_not_take_for_ever(server: Unruly) -> None:
-    def trickle(peer: socket.socket, request: Request) -> bool:
-        peer.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")
-        while not server.released.wait(0.01):
-            peer.sendall(b" ")
-        return False
-
-    server.will(trickle)
-    with closing(pool_to(server.endpoint, timeout=0.2)) as pool:
-        assert silence(pool, server).reason == "no answer within 0.2 s"
-
-
-def test_after_a_long_answer_the_next_one_has_all_its_time_again() -> None:
-    ours, theirs = socket.socketpair()
-    whole = response(CONTENT)
-
-    class Prompting(AnswerReader):
-        def feed(self, data: bytes) -> HttpAnswer | None:
-            found = super().feed(data)
-            if found is None:
-                theirs.sendall(whole[50:])
-            return found
-
-    with ours, theirs:
-        theirs.sendall(whole[:50])
-        assert Connection(ours, 5.0).exchange(b"POST", Prompting()).status == 200
-        assert ours.gettimeout() == 5.0
-
-
-def test_garbage_is_no_answer(server: Unruly, pool: ConnectionPool) -> None:
+def test_garbage_is_no_answer(server: Unruly, pool: Pool) -> None:
     server.will(sending(b"220 mail.example.com ESMTP\r\n\r\n"))
-    failure = silence(pool, server)
+    failure = silence(pool)
     assert failure.sent
     assert "an answer cannot begin with '220 mail" in failure.reason
 
 
-def test_a_refused_connection_is_no_answer_to_something_never_sent() -> None:
-    with unruly_server() as gone:
-        pass
-    failure = silence(pool_to(gone.endpoint), gone)
-    assert not failure.sent
-    assert "ConnectionRefusedError" in failure.reason
+# -- an answer reaches no other request --------------------------------------------------------------------------------
 
 
-def test_a_host_that_cannot_be_is_no_answer_to_something_never_sent(server: Unruly) -> None:
-    for host in ("nowhere.invalid", "a" * 64 + ".invalid"):
-        assert not silence(pool_to(f"http://{host}"), server).sent
+@pytest.mark.parametrize(
+    "unasked",
+    [ANOTHERS, ANOTHERS * 2, ANOTHERS[:30], b"x", response({}, 408, framing="Connection: close"), b""],
+    ids=["answer", "two answers", "half an answer", "byte", "408", "end"],
+)
+def test_what_arrives_on_an_idle_connection_is_never_the_answer_to_the_next_request(
+    unasked: bytes, server: Unruly, pool: Pool
+) -> None:
+    asked, spoke = threading.Event(), threading.Event()
+
+    def speak_late(peer: socket.socket, _: Request) -> bool:
+        peer.sendall(response(CONTENT))
+        asked.wait(10)
+        peer.sendall(unasked)
+        if not unasked:
+            peer.shutdown(socket.SHUT_RDWR)
+        spoke.set()
+        return bool(unasked)
+
+    server.will(speak_late)
+    assert send(pool).body == BODY
+    asked.set()
+    assert spoke.wait(10)
+    assert send(pool).body == b"{}"
+    assert server.connections == 2
 
 
-def test_a_request_that_did_not_leave_whole_was_not_sent() -> None:
-    ours, theirs = socket.socketpair()
-    with ours:
-        theirs.close()
-        with pytest.raises(NoAnswer, match="could not be sent whole: BrokenPipeError") as caught:
-            Connection(ours, 5.0).exchange(b"POST", AnswerReader())
-    assert not caught.value.sent
+def test_what_arrives_together_with_an_answer_is_never_the_answer_to_the_next_request(
+    server: Unruly, pool: Pool
+) -> None:
+    server.will(sending(response(CONTENT) + ANOTHERS))
+    assert send(pool).body == BODY
+    assert send(pool).body == b"{}"
+    assert server.connections == 2
+
+
+def test_a_connection_closed_while_idle_is_not_used_again(server: Unruly, pool: Pool) -> None:
+    server.will(sending(response(CONTENT), then_close=True))
+    send(pool)
+    assert server.closed.wait(10)
+    assert send(pool).status == 200
+    assert (server.connections, len(server.requests)) == (2, 2)
+
+
+def test_a_connection_that_was_idle_for_long_is_not_used_again(
+    server: Unruly, pool: Pool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    send(pool)
+    for module in (connection, async_connection):
+        monkeypatch.setattr(module, "IDLE_SECONDS", -1.0)
+    send(pool)
+    assert server.connections == 2
+
+
+# -- TLS ---------------------------------------------------------------------------------------------------------------
+
+
+def test_tls_connections_are_kept_open_too(
+    secure_server: Unruly, certificate: Path, open_pool: OpenPool
+) -> None:
+    pool = open_pool(secure_server.endpoint, ca_bundle=certificate)
+    for _ in range(3):
+        assert send(pool).status == 200
+    secure_server.will(sending(response(CONTENT), then_close=True))
+    send(pool)
+    assert secure_server.closed.wait(10)
+    send(pool)
+    assert (secure_server.connections, len(secure_server.requests)) == (2, 5)
+
+
+def test_requests_and_answers_of_megabytes_over_tls_are_whole(
+    secure_server: Unruly, certificate: Path, open_pool: OpenPool
+) -> None:
+    body = os.urandom(1_000_000)
+    secure_server.will(sending(response(None, raw=body)))
+    pool = open_pool(secure_server.endpoint, ca_bundle=certificate)
+    assert send(pool, body).body == body
+    send(pool)
+    assert secure_server.requests[0].body == body
+    assert secure_server.connections == 1
+
+
+# -- threads and processes ---------------------------------------------------------------------------------------------
 
 
 def test_threads_share_the_connections_and_never_each_others_answers(server: Unruly) -> None:
-    def echo(peer: socket.socket, request: Request) -> bool:
-        return answer({"echo": request.content})(peer, request)
-
-    server.otherwise = echo
+    server.otherwise = lambda peer, request: answer({"echo": request.content})(peer, request)
     wrong: list[bytes] = []
-    with closing(pool_to(server.endpoint, size=3)) as pool:
+    with closing(ConnectionPool(route_of(server.endpoint), limits_of(pool_size=3))) as pool:
 
         def work(name: str) -> None:
             for number in range(30):
                 body = f'"{name}-{number}"'.encode()
-                if send(pool, server, body).body != b'{"echo": ' + body + b"}":
+                if send(pool, body).body != b'{"echo": ' + body + b"}":
                     wrong.append(body)
 
-        threads = [threading.Thread(target=work, args=(str(name),)) for name in range(6)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        in_threads(6, lambda number: work(str(number)))
     assert wrong == []
     assert len(server.requests) == 180
+
+
+def in_threads(count: int, work: Callable[[int], object]) -> None:
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
 
 
 def test_more_connections_than_are_kept_close_after_their_answer(server: Unruly) -> None:
@@ -256,49 +211,48 @@ def test_more_connections_than_are_kept_close_after_their_answer(server: Unruly)
         return answer(CONTENT)(peer, request)
 
     server.will(together, together)
-    with closing(pool_to(server.endpoint, size=1)) as pool:
-        threads = [threading.Thread(target=send, args=(pool, server)) for _ in range(2)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+    with closing(ConnectionPool(route_of(server.endpoint), limits_of(pool_size=1))) as pool:
+        in_threads(2, lambda _: send(pool))
         assert server.closed.wait(10)
-        send(pool, server)
+        send(pool)
     assert server.connections == 2
+
+
+@pytest.fixture
+def thread_pool(server: Unruly) -> ConnectionPool:
+    return ConnectionPool(route_of(server.endpoint), limits_of())
 
 
 def test_a_forked_process_uses_no_connection_of_its_parent(
-    server: Unruly, pool: ConnectionPool, monkeypatch: pytest.MonkeyPatch
+    server: Unruly, thread_pool: ConnectionPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    send(pool, server)
+    send(thread_pool)
     monkeypatch.setattr(os, "getpid", lambda: -1)
-    send(pool, server)
-    send(pool, server)
+    send(thread_pool)
+    send(thread_pool)
     assert server.connections == 2
 
 
-def test_a_connection_in_use_when_the_pool_is_closed_closes_after_its_answer(server: Unruly) -> None:
-    pool = pool_to(server.endpoint)
-
+def test_a_connection_in_use_when_the_pool_is_closed_closes_after_its_answer(
+    server: Unruly, thread_pool: ConnectionPool
+) -> None:
     def close_meanwhile(peer: socket.socket, request: Request) -> bool:
-        pool.close()
+        thread_pool.close()
         return answer(CONTENT)(peer, request)
 
     server.will(close_meanwhile)
-    assert send(pool, server).status == 200
+    assert send(thread_pool).status == 200
     assert server.closed.wait(10)
 
 
 def test_a_pool_that_nobody_closed_leaves_nothing_open(server: Unruly) -> None:
-    pool = pool_to(server.endpoint)
-    send(pool, server)
+    pool = ConnectionPool(route_of(server.endpoint), limits_of())
+    send(pool)
     del pool
     assert server.closed.wait(10)
 
 
-def test_a_connection_whose_request_was_interrupted_is_not_used_again(
-    server: Unruly, pool: ConnectionPool
-) -> None:
+def test_a_connection_whose_request_was_interrupted_is_not_used_again(server: Unruly, pool: Pool) -> None:
     def interrupt(peer: socket.socket, request: Request) -> bool:
         main = threading.main_thread().ident
         assert main is not None
@@ -307,91 +261,7 @@ def test_a_connection_whose_request_was_interrupted_is_not_used_again(
 
     server.will(interrupt)
     with pytest.raises(KeyboardInterrupt):
-        send(pool, server)
+        send(pool)
     server.closed.set()
-    assert b"late" not in send(pool, server).body
+    assert b"late" not in send(pool).body
     assert server.connections == 2
-
-
-# -- TLS and proxies ---------------------------------------------------------------------------------------------------
-
-
-def test_tls_connections_are_kept_open_too(secure_server: Unruly, certificate: Path) -> None:
-    with closing(pool_to(secure_server.endpoint, ca_bundle=certificate)) as pool:
-        for _ in range(3):
-            assert send(pool, secure_server).status == 200
-        secure_server.will(sending(response(CONTENT), then_close=True))
-        send(pool, secure_server)
-        assert secure_server.closed.wait(10)
-        send(pool, secure_server)
-    assert (secure_server.connections, len(secure_server.requests)) == (2, 5)
-
-
-def test_a_large_answer_over_tls_is_whole(secure_server: Unruly, certificate: Path) -> None:
-    body = os.urandom(1_000_000)
-    secure_server.will(sending(response(None, raw=body)))
-    with closing(pool_to(secure_server.endpoint, ca_bundle=certificate)) as pool:
-        assert send(pool, secure_server).body == body
-        assert send(pool, secure_server, body).status == 200
-    assert secure_server.requests[1].body == body
-
-
-def test_nothing_is_sent_to_a_server_whose_certificate_is_refused(secure_server: Unruly) -> None:
-    with closing(pool_to(secure_server.endpoint)) as pool:
-        failure = silence(pool, secure_server)
-    assert "CERTIFICATE_VERIFY_FAILED" in failure.reason
-    assert not failure.sent
-    assert secure_server.requests == []
-
-
-def test_nothing_is_sent_to_a_server_of_another_name(secure_server: Unruly, certificate: Path) -> None:
-    url = secure_server.endpoint.replace("127.0.0.1", "localhost")
-    with closing(pool_to(url, ca_bundle=certificate)) as pool:
-        assert not silence(pool, secure_server).sent
-    assert secure_server.requests == []
-
-
-def test_a_proxy_passes_on_what_is_not_encrypted(server: Unruly, monkeypatch: pytest.MonkeyPatch) -> None:
-    # pragma: allowlist nextline secret
-    monkeypatch.setenv("http_proxy", server.endpoint.replace("http://", "http://me:secret@"))
-    with closing(pool_to("http://dynamodb.example:8000")) as pool:
-        send(pool, server)
-        send(pool, server)
-    assert server.connections == 1
-    assert server.requests[0].line == "POST http://dynamodb.example:8000/ HTTP/1.1"
-    assert server.requests[0].headers["proxy-authorization"] == "Basic bWU6c2VjcmV0"
-
-
-def test_a_proxy_sees_nothing_of_what_is_encrypted(
-    server: Unruly, secure_server: Unruly, certificate: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # pragma: allowlist nextline secret
-    monkeypatch.setenv("https_proxy", server.endpoint.replace("http://", "http://me:secret@"))
-    server.will(tunnel)
-    with closing(pool_to(secure_server.endpoint, ca_bundle=certificate)) as pool:
-        send(pool, secure_server, b'"private"')
-        send(pool, secure_server)
-    (connect,) = server.requests
-    authority = secure_server.endpoint.removeprefix("https://")
-    assert connect.line == f"CONNECT {authority} HTTP/1.1"
-    assert connect.headers == {"host": authority, "proxy-authorization": "Basic bWU6c2VjcmV0"}
-    assert "proxy-authorization" not in secure_server.requests[0].headers
-    assert [request.body for request in secure_server.requests] == [b'"private"', b"{}"]
-
-
-@pytest.mark.parametrize(
-    "proxy", [answer({}, 407), hang_up, sending(b"junk\r\n\r\n")], ids=["refuses", "hangs up", "mumbles"]
-)
-def test_a_proxy_that_does_not_let_through_is_no_answer_to_something_never_sent(
-    proxy: Behaviour,
-    server: Unruly,
-    secure_server: Unruly,
-    certificate: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setenv("https_proxy", server.endpoint)
-    server.will(proxy)
-    with closing(pool_to(secure_server.endpoint, ca_bundle=certificate)) as pool:
-        failure = silence(pool, secure_server)
-    assert not failure.sent
-    assert secure_server.requests == []

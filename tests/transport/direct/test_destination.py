@@ -1,18 +1,26 @@
 """Endpoint, region, credentials, trust and proxy are what botocore would find; it is asked where it must be."""
 
 import os
-import ssl
 import subprocess
 import sys
+from calendar import timegm
+from collections.abc import Iterable
+from contextlib import closing
 from pathlib import Path
+from time import strptime
+from typing import Any
 
+import botocore.session
 import pytest
-from botocore.exceptions import NoCredentialsError, PartialCredentialsError, ProfileNotFound
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError
+from botocore.loaders import create_loader
 from botocore.session import Session
 
 from dynaorm.errors import UsageError
-from dynaorm.transport.direct.destination import Destination, find_destination, proxy_of, ssl_context
-from dynaorm.transport.direct.signed_request import FixedCredentials, endpoint_of
+from dynaorm.transport.direct.credentials import FixedCredentials
+from dynaorm.transport.direct.destination import Destination, find_destination
+from dynaorm.transport.direct.signed_request import Signer
 
 CONFIG = """
 [default]
@@ -30,7 +38,7 @@ dynamodb =
   endpoint_url = http://localhost:9000/base
 
 [profile secret]
-region = us-gov-west-1
+region = us-west-2
 aws_access_key_id = GOV
 aws_secret_access_key = s
 use_fips_endpoint = true
@@ -54,38 +62,95 @@ def keys(destination: Destination) -> tuple[str, str, str | None]:
     return frozen.access_key, frozen.secret_key, frozen.token
 
 
-def botocores_url(region: str, profile: str | None = None) -> str:
-    client = Session(profile=profile).create_client("dynamodb", region_name=region)
-    client.close()
-    return str(client.meta.endpoint_url)
+class Captured(Exception):
+    """Raised in place of sending a request."""
 
 
-@pytest.mark.parametrize(
-    "region", ["us-east-1", "eu-central-2", "mx-central-1", "cn-north-1", "us-gov-west-1"]
-)
-def test_a_regions_endpoint_is_the_one_botocore_goes_to(region: str) -> None:
+def botocores_request(region: str, session: Session) -> Any:
+    """A request that botocore makes and would send. Raises what botocore raises."""
+    client: Any = session.create_client(
+        "dynamodb", region_name=region, config=Config(retries={"total_max_attempts": 1})
+    )
+
+    def capture(request: Any, **_: object) -> None:
+        raise Captured(request)
+
+    client.meta.events.register("before-send.dynamodb", capture)
+    with closing(client), pytest.raises(Captured) as caught:
+        client.get_item(TableName="app", Key={"PK": {"S": "a"}})
+    return caught.value.args[0]
+
+
+def our_request(region: str, theirs: Any) -> tuple[str, str]:
+    """The URL and the Authorization of the same request over a direct transport."""
     destination = found(region)
-    assert destination.endpoint.url == botocores_url(region) + "/"
-    assert destination.region == region
-    assert destination.endpoint.is_secure
+    signed_at = timegm(strptime(theirs.headers["X-Amz-Date"].decode(), "%Y%m%dT%H%M%SZ"))
+    signer = Signer(destination.endpoint, destination.region)
+    keys = destination.credentials.get_frozen_credentials()
+    ours = signer.sign("GetItem", theirs.body, keys, signed_at)
+    return destination.endpoint.url, ours.headers["Authorization"]
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("AWS_ENDPOINT_URL", "http://localhost:8000"),
-        ("AWS_ENDPOINT_URL_DYNAMODB", "http://localhost:8001"),
-        ("AWS_USE_FIPS_ENDPOINT", "true"),
-        ("AWS_USE_DUALSTACK_ENDPOINT", "true"),
-    ],
-)
-def test_what_the_environment_says_of_the_endpoint_holds(
-    name: str, value: str, monkeypatch: pytest.MonkeyPatch
+def differences(regions: Iterable[str]) -> list[object]:
+    """The requests that differ from botocore's in URL or signature, or are refused by one of the two alone."""
+    session = Session()
+    different: list[object] = []
+    for region in regions:
+        try:
+            theirs = botocores_request(region, session)
+        except BotoCoreError as error:
+            try:
+                different.append((region, error, found(region)))
+            except UsageError:
+                continue
+        else:
+            expected = theirs.url, theirs.headers["Authorization"].decode()
+            if (ours := our_request(region, theirs)) != expected:
+                different.append((region, ours, expected))
+    return different
+
+
+ALL_REGIONS = [
+    *(
+        region
+        for partition in Session().get_available_partitions()
+        for region in Session().get_available_regions("dynamodb", partition, allow_non_regional=True)
+    ),
+    "us-newregion-9",  # of the commercial partition, by its name
+    "us-gov-new-9",
+    "moon-base-1",
+]
+
+
+@pytest.fixture
+def one_loader(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sessions of botocore share what they read of its data files, which would take most of the time."""
+    loader = create_loader()
+    monkeypatch.setattr(botocore.session, "create_loader", lambda *_: loader)
+
+
+@pytest.mark.parametrize("fips", ["false", "true"])
+@pytest.mark.parametrize("dual_stack", ["false", "true"])
+def test_requests_go_where_botocores_go_with_the_same_signature(
+    fips: str, dual_stack: str, one_loader: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(name, value)
-    assert found("us-east-1").endpoint.url == botocores_url("us-east-1") + "/"
-    assert found("us-east-1").endpoint.url != "https://dynamodb.us-east-1.amazonaws.com/"
-    assert found(endpoint="http://localhost:7000").endpoint.url == "http://localhost:7000/"
+    for name, value in (("AWS_USE_FIPS_ENDPOINT", fips), ("AWS_USE_DUALSTACK_ENDPOINT", dual_stack)):
+        if value == "true":
+            monkeypatch.setenv(name, value)
+    assert differences(ALL_REGIONS) == []
+
+
+@pytest.mark.parametrize("name", ["AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_DYNAMODB"])
+@pytest.mark.parametrize("url", ["https://vpce-1.example/base", "http://[::1]:8000/"])
+@pytest.mark.parametrize("variant", ["AWS_USE_FIPS_ENDPOINT", "NONE"])
+def test_requests_go_to_the_endpoint_that_the_environment_names(
+    name: str, url: str, variant: str, one_loader: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, url)
+    monkeypatch.setenv(variant, "true")
+    assert differences(["us-east-1", "us-gov-west-1", "us-east-1-fips", "local"]) == []
+    for region in (None, "eu-west-1", "local"):
+        assert found(region, "http://localhost:7000").endpoint.url == "http://localhost:7000/"
 
 
 def test_the_services_own_endpoint_goes_before_the_general_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,39 +159,6 @@ def test_the_services_own_endpoint_goes_before_the_general_one(monkeypatch: pyte
     assert found("us-east-1").endpoint.port == 8001
     monkeypatch.setenv("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS", "true")
     assert found("us-east-1").endpoint.url == "https://dynamodb.us-east-1.amazonaws.com/"
-
-
-def test_the_region_is_the_one_given_then_the_environments_then_the_files_then_an_emulators(
-    config: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    local = "http://localhost:8000"
-    assert found().region == "eu-south-1"
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
-    assert found().region == found(endpoint=local).region == "eu-west-1"
-    monkeypatch.setenv("AWS_REGION", "eu-west-2")
-    assert found().region == found(endpoint=local).region == "eu-west-2"
-    assert found("eu-west-3").region == found("eu-west-3", local).region == "eu-west-3"
-    for name in ("AWS_REGION", "AWS_DEFAULT_REGION"):
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("AWS_CONFIG_FILE", os.devnull)
-    assert found(endpoint=local).region == "us-east-1"
-
-
-def test_the_environment_alone_gives_the_same_region(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
-    assert found().region == "eu-west-1"
-    monkeypatch.setenv("AWS_REGION", "eu-west-2")
-    assert found().region == "eu-west-2"
-
-
-def test_without_any_region_or_endpoint_the_error_says_how_to_give_one(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    with pytest.raises(UsageError, match=r"No AWS region is known.*region="):
-        found()
-    monkeypatch.delenv("AWS_ACCESS_KEY_ID")
-    with pytest.raises(UsageError, match=r"No AWS region is known.*region="):
-        found()
 
 
 def test_a_profile_gives_credentials_region_endpoint_and_trust(
@@ -140,13 +172,14 @@ def test_a_profile_gives_credentials_region_endpoint_and_trust(
     monkeypatch.setenv("AWS_PROFILE", "shop")
     assert found().region == "sa-east-1"
     assert keys(found())[0] == "testing"
-    with pytest.raises(ProfileNotFound):
+    with pytest.raises(UsageError, match=r"\(nobody\) could not be found; name a profile"):
         found(profile="nobody")
 
 
 def test_a_profiles_kind_of_endpoint_holds(config: Path) -> None:
-    assert found(profile="secret").endpoint.url == botocores_url("us-gov-west-1", "secret") + "/"
-    assert found(profile="secret").endpoint.url != found("us-gov-west-1").endpoint.url
+    destination = found(profile="secret")
+    assert destination.endpoint.url == botocores_request("us-west-2", Session(profile="secret")).url
+    assert destination.endpoint.url == "https://dynamodb-fips.us-west-2.amazonaws.com/"
 
 
 def test_a_session_token_is_part_of_the_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -162,80 +195,10 @@ def test_credentials_of_the_environment_that_expire_are_botocores(monkeypatch: p
     assert credentials.get_frozen_credentials().access_key == "testing"
 
 
-def test_without_credentials_the_error_is_botocores(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
-    with pytest.raises(PartialCredentialsError):
-        found("us-east-1")
-    monkeypatch.delenv("AWS_ACCESS_KEY_ID")
-    with pytest.raises(NoCredentialsError):
-        found("us-east-1")
-
-
-@pytest.mark.parametrize("name", ["AWS_CA_BUNDLE", "REQUESTS_CA_BUNDLE"])
-def test_a_bundle_of_certificates_is_the_environments(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert found("us-east-1").ca_bundle is None
-    monkeypatch.setenv(name, "/bundle.pem")
-    assert found("us-east-1").ca_bundle == "/bundle.pem"
-
-
-def test_a_bundle_that_is_not_there_is_named_with_what_to_correct() -> None:
-    with pytest.raises(UsageError, match=r"/nowhere\.pem cannot be used.*correct AWS_CA_BUNDLE"):
-        ssl_context("/nowhere.pem")
-
-
-def test_certificates_and_host_names_are_verified() -> None:
-    context = ssl_context(None)
-    assert context.verify_mode is ssl.CERT_REQUIRED
-    assert context.check_hostname
-
-
-def test_a_system_without_certificates_trusts_those_that_botocore_brings(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    nothing = ssl.get_default_verify_paths()._replace(cafile=None, capath=None)  # type: ignore[arg-type]
-    monkeypatch.setattr(ssl, "get_default_verify_paths", lambda: nothing)
-    assert ssl_context(None).cert_store_stats()["x509_ca"] > 50
-
-
-@pytest.mark.parametrize(
-    ("environment", "url", "proxy"),
-    [
-        ({}, "https://a.example", None),
-        ({"HTTPS_PROXY": "http://p:3128"}, "https://a.example", ("http://p:3128", "")),
-        ({"https_proxy": "p:3128"}, "https://a.example", ("http://p:3128", "")),
-        ({"HTTPS_PROXY": "http://p:3128"}, "http://a.example", None),
-        ({"http_proxy": "http://p"}, "http://a.example", ("http://p:80", "")),
-        ({"HTTPS_PROXY": "https://p"}, "https://a.example", ("https://p:443", "")),
-        ({"HTTPS_PROXY": "http://[::1]:3128"}, "https://a.example", ("http://[::1]:3128", "")),
-        # pragma: allowlist nextline secret
-        ({"HTTPS_PROXY": "http://me:p%40ss@p:1"}, "https://a.example", ("http://p:1", "Basic bWU6cEBzcw==")),
-        ({"HTTPS_PROXY": "http://p:1", "NO_PROXY": "a.example"}, "https://a.example", None),
-        ({"HTTPS_PROXY": "http://p:1", "NO_PROXY": ".example"}, "https://a.example:8000", None),
-        ({"HTTPS_PROXY": "http://p:1", "NO_PROXY": "*"}, "https://a.example", None),
-        ({"NO_PROXY": "b"}, "https://a.example", None),
-    ],
-)
-def test_a_proxy_is_the_environments_and_not_for_everybody(
-    environment: dict[str, str],
-    url: str,
-    proxy: tuple[str, str] | None,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    for name, value in environment.items():
-        monkeypatch.setenv(name, value)
-    chosen = proxy_of(endpoint_of(url))
-    assert (chosen and (chosen.url, chosen.authorization)) == proxy
-
-
-# pragma: allowlist nextline secret
-@pytest.mark.parametrize("url", ["http://", "http://p:99999", "http://me:secret@"])
-def test_a_proxy_that_is_no_url_is_refused_without_showing_its_password(
-    url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("HTTPS_PROXY", url)
-    with pytest.raises(UsageError, match="set HTTPS_PROXY") as caught:
-        proxy_of(endpoint_of("https://a.example"))
-    assert "secret" not in str(caught.value)
+def test_a_destination_does_not_show_its_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_SESSION_TOKEN", "TOKEN")
+    assert "TOKEN" not in repr(found("us-east-1"))
+    assert "testing" not in repr(found("us-east-1"))
 
 
 @pytest.mark.parametrize(

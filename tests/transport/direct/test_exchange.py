@@ -9,9 +9,12 @@ import pytest
 
 from dynaorm.flow.protocol.call import Call, Refusal
 from dynaorm.flow.protocol.retry import is_retryable
+from dynaorm.transport.direct.credentials import FixedCredentials
 from dynaorm.transport.direct.destination import Destination
 from dynaorm.transport.direct.exchange import Exchange
-from dynaorm.transport.direct.signed_request import FixedCredentials, SignedRequest, endpoint_of
+from dynaorm.transport.direct.http_answer import HttpAnswer
+from dynaorm.transport.direct.signed_request import SignedRequest
+from dynaorm.transport.endpoint import endpoint_of
 
 KEYS = FixedCredentials("KEY", "secret")
 GET = Call("GetItem", {"TableName": "app", "Key": {"PK": {"B": b"\xff"}}})
@@ -31,7 +34,7 @@ def refuse(exchange: Exchange, code: str, date: str | None) -> Refusal:
     headers = {} if date is None else {"date": date}
     body = json.dumps({"__type": f"x#{code}", "message": "Signature expired"}).encode()
     with pytest.raises(Refusal) as caught:
-        exchange.reply(exchange.request(GET, KEYS), 400, headers, body)
+        exchange.reply(GET, exchange.request(GET, KEYS), HttpAnswer(400, headers, body, False))
     return caught.value
 
 
@@ -66,7 +69,9 @@ def test_a_clock_is_set_once_so_that_wrong_keys_are_not_tried_for_ever(exchange:
     assert not is_retryable(refuse(exchange, "InvalidSignatureException", theirs))
 
 
-@pytest.mark.parametrize("date", [None, "", "yesterday", "Mon, 99 Foo 2024 00:00:00 GMT"])
+@pytest.mark.parametrize(
+    "date", [None, "", "yesterday", "Mon, 99 Foo 2024 00:00:00 GMT", "Mon, 01 Jan 99999 00:00:00 GMT"]
+)
 def test_without_the_servers_time_nothing_is_set(exchange: Exchange, date: str | None) -> None:
     assert refuse(exchange, "InvalidSignatureException", date).code == "InvalidSignatureException"
     assert abs(time_of(exchange.request(GET, KEYS)) - time.time()) < 60

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dynaorm.transport.direct import http_answer
 from dynaorm.transport.direct.http_answer import AnswerReader, HttpAnswer, Malformed
 
 SIZED = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nX-Amz-CRC32: 7\r\n\r\nhello"
@@ -95,11 +96,49 @@ def test_a_connection_whose_end_is_announced_or_doubtful_is_not_used_again(head:
     assert not answer.is_reusable
 
 
-def test_a_tunnel_that_stands_has_no_body_and_one_that_does_not_has() -> None:
-    answer = AnswerReader(to_connect=True).feed(b"HTTP/1.0 200 OK\r\nContent-Length: 7\r\n\r\n")
+@pytest.mark.parametrize("status", [200, 407])
+def test_an_answer_to_connect_ends_with_its_head(status: int) -> None:
+    head = f"HTTP/1.1 {status} Whatever\r\nContent-Length: 7\r\n\r\n".encode()
+    answer = AnswerReader(to_connect=True).feed(head)
     assert answer is not None
-    assert answer.status == 200
-    assert AnswerReader(to_connect=True).feed(b"HTTP/1.1 407 No\r\nContent-Length: 7\r\n\r\n") is None
+    assert (answer.status, answer.body) == (status, b"")
+
+
+def test_nothing_may_follow_the_answer_to_connect_before_the_handshake() -> None:
+    with pytest.raises(Malformed, match="before the TLS handshake"):
+        AnswerReader(to_connect=True).feed(b"HTTP/1.1 200 OK\r\n\r\nx")
+    answer = AnswerReader(to_connect=True).feed(b"HTTP/1.1 407 No\r\n\r\nwhy")
+    assert answer is not None
+
+
+FLOODS = {
+    "body": (b"HTTP/1.1 200 OK\r\n\r\n", b"x" * 1000),
+    "chunks": (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"1\r\nx\r\n" * 100),
+    "trailers": (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n", b"a: b\r\n" * 100),
+    "interim answers": (b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 100),
+    "headers": (b"HTTP/1.1 200 OK\r\n", b"a: b\r\n" * 100),
+}
+
+
+@pytest.mark.parametrize(("first", "again"), FLOODS.values(), ids=FLOODS)
+def test_an_answer_has_an_end(first: bytes, again: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_answer, "ANSWER_LIMIT", 100_000)
+    reader = AnswerReader()
+    reader.feed(first)
+    with pytest.raises(Malformed, match="has more than"):
+        for _ in range(1000):
+            reader.feed(again)
+    assert reader.received <= 110_000
+
+
+def test_the_largest_answer_of_dynamodb_is_below_the_limit() -> None:
+    """16 MB of items, each byte of which takes as much JSON as it can."""
+    null_in_a_list, control_character = len('{"NULL":true},') / 2, len("\\u0001")
+    assert 16 * 2**20 * max(null_in_a_list, control_character) < http_answer.ANSWER_LIMIT
+
+
+def test_an_answer_does_not_show_its_body() -> None:
+    assert repr(read(SIZED)) == "HttpAnswer(status=200, is_reusable=True)"
 
 
 @pytest.mark.parametrize(
@@ -119,6 +158,7 @@ def test_a_tunnel_that_stands_has_no_body_and_one_that_does_not_has() -> None:
         b"HTTP/1.1 200 OK\r\nA: b\nC: d\r\n\r\n",
         b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n",
         b"HTTP/1.1 200 OK\r\nContent-Length: 1_0\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 134217729\r\n\r\n",
         b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n",
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\n",

@@ -3,7 +3,6 @@
 from calendar import timegm
 from datetime import datetime
 from time import strptime
-from urllib.parse import urlsplit
 
 import pytest
 from botocore.auth import SigV4Auth
@@ -13,7 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dynaorm.errors import UsageError
-from dynaorm.transport.direct.signed_request import FixedCredentials, SignedRequest, Signer, endpoint_of
+from dynaorm.transport.direct.credentials import FixedCredentials
+from dynaorm.transport.direct.signed_request import SignedRequest, Signer
+from dynaorm.transport.endpoint import endpoint_of
 
 NOW = 1_700_000_000.5
 KEYS = FixedCredentials("AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY")
@@ -98,39 +99,3 @@ def test_a_request_knows_when_it_was_signed() -> None:
 def test_a_credential_with_a_line_break_is_refused_with_what_to_do(keys: FixedCredentials) -> None:
     with pytest.raises(UsageError, match=r"cannot stand in a header.*line break"):
         Signer(ENDPOINT, "eu-west-1").sign("GetItem", b"", keys, NOW)
-
-
-def test_the_parts_of_an_endpoint() -> None:
-    endpoint = endpoint_of("http://LocalHost:8000")
-    assert (endpoint.url, endpoint.is_secure, endpoint.host, endpoint.port) == (
-        "http://localhost:8000/",
-        False,
-        "localhost",
-        8000,
-    )
-    assert (endpoint.authority, endpoint.path) == ("localhost:8000", "/")
-    assert endpoint_of("https://[::1]/x").authority == "[::1]"
-    assert endpoint_of("https://[::1]/x").port == 443
-    assert urlsplit(endpoint_of("https://[::1]/x").url).path == "/x"
-
-
-@pytest.mark.parametrize(
-    "url",
-    [
-        "",
-        "localhost:8000",
-        "ftp://localhost",
-        "http://",
-        "http://a:b@localhost",
-        "http://localhost:99999",
-        "http://localhost?x=1",
-        "http://localhost#x",
-        "http://löcalhost",
-        "http://local host",
-        "http://localhost/\r\nx",
-    ],
-)
-def test_what_is_no_endpoint_is_refused_with_examples(url: str) -> None:
-    with pytest.raises(UsageError, match="is no endpoint of DynamoDB; give a URL like") as caught:
-        endpoint_of(url)
-    assert "a:b" not in str(caught.value)

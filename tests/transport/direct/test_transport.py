@@ -1,17 +1,14 @@
-"""The direct transport: every way an attempt can end, and a session's story over it."""
+"""The direct transport: its clock, its credentials, and the stories of sessions over it."""
 
 import json
 import socket
-import threading
 import time
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from email.utils import formatdate
-from typing import Annotated, Any
+from typing import Annotated
 
 import pytest
-from botocore.exceptions import NoCredentialsError
 
 from dynaorm import DirectTransport, Entity, Session, Table, Unique
 from dynaorm.errors import (
@@ -22,25 +19,13 @@ from dynaorm.errors import (
     Unreachable,
     UsageError,
 )
-from dynaorm.flow.protocol.call import Call, NoAnswer, Refusal, Transport
+from dynaorm.flow.protocol.call import Call, Transport
 from dynaorm.flow.protocol.retry import Retry
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.faults import FaultyTransport, lost_answer
-from tests.transport.unruly import (
-    Behaviour,
-    Request,
-    Unruly,
-    answer,
-    chunked,
-    hang_up,
-    keeps_time,
-    refusal,
-    response,
-    sending,
-)
+from tests.transport.unruly import Request, Unruly, hang_up, keeps_time, response, sending
 
 GET = Call("GetItem", {"TableName": "app", "Key": {"PK": {"S": "a"}}})
-PUT = Call("PutItem", {"TableName": "app", "Item": {"PK": {"S": "a"}, "b": {"B": b"\xff"}}})
 
 
 @pytest.fixture
@@ -49,108 +34,10 @@ def transport(server: Unruly) -> Iterator[DirectTransport]:
         yield transport
 
 
-def failure_of(transport: Transport, call: Call = GET) -> Refusal | NoAnswer:
-    with pytest.raises((Refusal, NoAnswer)) as caught:
-        transport.call(call)
-    assert isinstance(caught.value, Refusal | NoAnswer)
-    return caught.value
-
-
-def test_a_reply_is_given_in_the_low_level_form_with_bytes_for_binary_values(
-    server: Unruly, transport: DirectTransport
-) -> None:
-    server.will(chunked({"Item": {"PK": {"S": "a"}, "b": {"B": "/w=="}}}, 5))
-    assert transport.call(GET)["Item"] == {"PK": {"S": "a"}, "b": {"B": b"\xff"}}
-
-
-def test_a_request_is_sent_signed_and_as_it_is(server: Unruly, transport: DirectTransport) -> None:
-    transport.call(PUT)
-    (request,) = server.requests
-    assert request.content == {"TableName": "app", "Item": {"PK": {"S": "a"}, "b": {"B": "/w=="}}}
-    assert request.line == "POST / HTTP/1.1"
-    assert request.headers["x-amz-target"] == "DynamoDB_20120810.PutItem"
-    assert "Credential=testing/" in request.headers["authorization"]
-    assert "/us-east-1/dynamodb/aws4_request" in request.headers["authorization"]
-
-
-def test_a_repeated_call_is_sent_byte_for_byte_again(server: Unruly, transport: DirectTransport) -> None:
-    transport.call(PUT)
-    transport.call(PUT)
-    assert server.requests[0].body == server.requests[1].body
-    assert server.connections == 1
-
-
-@pytest.mark.parametrize(
-    "code",
-    [
-        "ProvisionedThroughputExceededException",
-        "ThrottlingException",
-        "RequestLimitExceeded",
-        "TransactionInProgressException",
-        "ConditionalCheckFailedException",
-    ],
-)
-def test_what_dynamodb_says_no_with_is_a_refusal_and_one_attempt(
-    code: str, server: Unruly, transport: DirectTransport
-) -> None:
-    server.will(refusal(code, message="no", Item={"PK": {"B": "/w=="}}))
-    refused = failure_of(transport, PUT)
-    assert isinstance(refused, Refusal)
-    assert (refused.code, refused.message, refused.request_id) == (code, "no", "REQUEST1")
-    assert refused.item == {"PK": {"B": b"\xff"}}
-    assert len(server.requests) == 1
-    transport.call(PUT)
-    assert server.connections == 1
-
-
-@pytest.mark.parametrize(
-    "behaviour",
-    [
-        hang_up,
-        answer({"__type": "InternalServerError"}, 500),
-        answer({}, 503),
-        answer({}, checksum=1),
-        answer(None, raw=b"<html>"),
-        answer(None, raw=b'{"Item":'),
-        answer(None, 301, raw=b"", Location="http://localhost/"),
-        sending(response({"Item": {"PK": {"S": "a"}}})[:-5], then_close=True),
-        sending(b"garbage", then_close=True),
-    ],
-    ids=[
-        "hung up",
-        "500",
-        "503",
-        "checksum",
-        "page",
-        "half a JSON",
-        "redirect",
-        "cut",
-        "garbage",
-    ],
-)
-def test_what_tells_nothing_of_the_request_is_no_answer_and_one_attempt(
-    behaviour: Behaviour, server: Unruly, transport: DirectTransport
-) -> None:
-    server.will(behaviour)
-    failure = failure_of(transport, PUT)
-    assert isinstance(failure, NoAnswer)
-    assert failure.sent
-    assert len(server.requests) == 1
-    assert transport.call(GET) == {}
-
-
-def test_silence_ends_after_the_timeout(server: Unruly) -> None:
-    server.will(server.stay_silent)
-    with closing(DirectTransport(endpoint=server.endpoint, timeout=0.05)) as transport:
-        failure = failure_of(transport)
-    assert isinstance(failure, NoAnswer)
-    assert failure.sent
-
-
-def test_a_host_that_is_not_there_is_no_answer_to_something_never_sent() -> None:
-    failure = failure_of(DirectTransport(endpoint="http://nowhere.invalid:8000"))
-    assert isinstance(failure, NoAnswer)
-    assert not failure.sent
+def test_a_transport_is_closed_with_its_block(server: Unruly) -> None:
+    with DirectTransport(endpoint=server.endpoint) as transport:
+        transport.call(GET)
+    assert server.closed.wait(10)
 
 
 def test_a_wrong_clock_is_set_by_the_servers_and_a_session_does_not_notice(
@@ -175,88 +62,14 @@ def test_a_clock_that_cannot_be_set_is_told_with_its_code(server: Unruly, transp
         session.get(Person, person_id="1")
 
 
-def test_credentials_that_expire_are_refreshed_for_the_next_call(
-    server: Unruly, expiring_profile: str
-) -> None:
-    with closing(DirectTransport(endpoint=server.endpoint, profile=expiring_profile)) as transport:
-        transport.call(GET)
-        transport.call(GET)
-    first, second = server.requests
-    assert first.access_key != second.access_key
-    assert first.headers["x-amz-security-token"] == first.access_key.replace("KEY", "token")
-    assert second.headers["x-amz-security-token"] == second.access_key.replace("KEY", "token")
-
-
-def test_without_credentials_botocores_own_error_passes_and_nothing_is_sent(
+def test_credentials_that_are_given_later_are_found(
     server: Unruly, transport: DirectTransport, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("AWS_ACCESS_KEY_ID")
-    with pytest.raises(NoCredentialsError):
+    with pytest.raises(UsageError):
         transport.call(GET)
-    assert server.connections == 0
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "testing")
     assert transport.call(GET) == {}
-
-
-def test_eight_threads_at_a_cold_transport_open_it_once(server: Unruly, transport: DirectTransport) -> None:
-    barrier = threading.Barrier(8)
-    replies: list[Any] = []
-
-    def work() -> None:
-        barrier.wait()
-        replies.append(transport.call(GET))
-
-    threads = [threading.Thread(target=work) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(replies) == len(server.requests) == 8
-
-
-def test_a_closed_transport_opens_new_connections_when_called_again(server: Unruly) -> None:
-    transport = DirectTransport(endpoint=server.endpoint)
-    transport.close()
-    transport.call(GET)
-    transport.close()
-    transport.close()
-    assert server.closed.wait(10)
-    transport.call(GET)
-    transport.close()
-    assert (server.connections, len(server.requests)) == (2, 2)
-
-
-def test_a_transport_is_closed_with_its_block(server: Unruly) -> None:
-    with DirectTransport(endpoint=server.endpoint) as transport:
-        transport.call(GET)
-    assert server.closed.wait(10)
-
-
-def test_a_transport_says_where_it_goes() -> None:
-    transport = DirectTransport("eu-west-1", "http://localhost:8000", "shop")
-    assert repr(transport) == (
-        "DirectTransport(region='eu-west-1', endpoint='http://localhost:8000', profile='shop')"
-    )
-
-
-@pytest.mark.parametrize("limits", [{"timeout": 0}, {"connect_timeout": -1}, {"pool_size": 0}])
-def test_numbers_that_make_no_sense_are_refused(limits: dict[str, Any]) -> None:
-    with pytest.raises(UsageError, match="timeouts above 0"):
-        DirectTransport(**limits)
-
-
-def test_through_a_proxy_that_is_itself_encrypted_calls_take_the_default_road(
-    server: Unruly, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("http_proxy", "https://proxy.invalid:3128")
-    transport = DirectTransport(endpoint=server.endpoint)
-    with pytest.warns(UserWarning, match=r"https://proxy\.invalid:3128 is not one of plain HTTP"):
-        failure = failure_of(transport)
-    assert isinstance(failure, NoAnswer)
-    assert failure.reason.startswith("ProxyConnectionError")
-    with warnings.catch_warnings():
-        assert isinstance(failure_of(transport), NoAnswer)
-    transport.close()
 
 
 # -- the real thing ----------------------------------------------------------------------------------------------------
@@ -281,7 +94,7 @@ def ministack(
         yield transport, unique_name
 
 
-def test_a_session_tells_its_story_over_the_direct_road(
+def test_a_session_tells_its_story_over_the_direct_transport(
     ministack: tuple[Transport, Callable[[str], str]],
 ) -> None:
     transport, name = ministack
@@ -322,7 +135,7 @@ def test_a_session_tells_its_story_over_the_direct_road(
         assert session.get(Person, person_id="2") is None
 
 
-def test_a_lost_answer_is_survived_over_the_direct_road(
+def test_a_lost_answer_is_survived_over_the_direct_transport(
     ministack: tuple[Transport, Callable[[str], str]],
 ) -> None:
     transport, name = ministack

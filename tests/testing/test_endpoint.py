@@ -8,7 +8,7 @@ import pytest
 from dynaorm.errors import UsageError
 from dynaorm.flow.protocol.call import Call
 from dynaorm.session.settings import close_async_transport
-from dynaorm.testing.road import async_transport_to, transport_to
+from dynaorm.testing.endpoint import async_transport_to, transport_to
 from dynaorm.transport.direct.async_transport import AsyncDirectTransport
 from dynaorm.transport.direct.transport import DirectTransport
 from dynaorm.transport.pynamodb import PynamoTransport

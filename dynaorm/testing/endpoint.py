@@ -1,7 +1,7 @@
-"""The way to a DynamoDB in another process: over the transport that the environment variable DYNAORM_TRANSPORT names.
+"""Opens a transport to a DynamoDB in another process. The environment variable DYNAORM_TRANSPORT chooses its kind.
 
-A project's tests, and dynaorm's own, run over either with no change. What runs in this process, as moto does, is
-reached by the default transport alone.
+So a project's tests, and dynaorm's own, run over either transport without a change. An engine in this process, such as
+moto, can only be reached by the default transport.
 """
 
 import os
@@ -17,7 +17,7 @@ TRANSPORT_VARIABLE = "DYNAORM_TRANSPORT"
 
 
 def transport_to(endpoint: str) -> DirectTransport | PynamoTransport:
-    """A transport to an endpoint; whoever asks for it closes it.
+    """A transport to an endpoint. The caller must close it.
 
     Raises:
         UsageError: DYNAORM_TRANSPORT is neither ``default`` nor ``direct``.
@@ -40,7 +40,7 @@ def _is_direct() -> bool:
     named = os.environ.get(TRANSPORT_VARIABLE) or "default"
     if named not in ("default", "direct"):
         raise UsageError(
-            problem=f"{TRANSPORT_VARIABLE} is {named!r}, which no transport is called",
+            problem=f"{TRANSPORT_VARIABLE} is {named!r}, which is not the name of a transport",
             remedy="set it to default or direct, or leave it out",
         )
     return named == "direct"

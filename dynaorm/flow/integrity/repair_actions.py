@@ -1,9 +1,9 @@
-"""The actions that mend what is wrong, each conditional on exactly what was read.
+"""The actions of repairs, each conditional on exactly what was read.
 
-Rule 1. An entity that a repair relies on is bound by its revision and by the values of all that anything is derived
-        from: what needs repair has often been written by somebody who knows no revisions. What is copied is bound
-        whole. One that is not there has to be absent still.
-Rule 2. A guard item is bound by its owner and its expiry as they were read.
+Rule 1. The condition on an entity compares its revision and every value that something is derived from, because what
+        needs a repair was often written by a program that knows no revisions. If the item is copied, the condition
+        compares all of it. An absent item must still be absent.
+Rule 2. The condition on a guard item compares its owner and its expiry.
 """
 
 from collections.abc import Iterable
@@ -23,7 +23,7 @@ from dynaorm.plan.versions import version_item, version_key
 
 
 def owner_of(mapping: EntityMapping, key: Item) -> AttributeValue:
-    """What a guard item says of its owner."""
+    """The owner that the guard items of an entity name."""
     owner: dict[str, AttributeValue] = mapping.key_of(key)
     if mapping.table.guard_table is not None:
         owner = {TABLE: {"S": mapping.table.name}, **owner}
@@ -31,7 +31,7 @@ def owner_of(mapping: EntityMapping, key: Item) -> AttributeValue:
 
 
 def guard_item(mapping: EntityMapping, guard: ItemAddress, item: Item) -> dict[str, AttributeValue]:
-    """The guard item an entity must have."""
+    """The guard item that an entity must have."""
     found: dict[str, AttributeValue] = {**guard.key, OWNER: owner_of(mapping, item)}
     expiry = mapping.expiry_of(item)
     if expiry is not None and mapping.expires is not None:
@@ -40,14 +40,14 @@ def guard_item(mapping: EntityMapping, guard: ItemAddress, item: Item) -> dict[s
 
 
 def as_read(item: Item, names: Iterable[str]) -> Condition | None:
-    """That some attributes are as they were read."""
+    """The condition that some attributes are as they were read."""
     return all_of(
         *(equals(name, item[name]) if name in item else missing(name) for name in dict.fromkeys(names))
     )
 
 
 def guard_as_read(table: Table, item: Item | None) -> Condition:
-    """That a guard item is as it was read."""
+    """The condition that a guard item is as it was read."""
     if item is None:
         return missing(table.pk.name)
     names = [OWNER] if table.ttl_attribute is None else [OWNER, table.ttl_attribute]
@@ -58,7 +58,7 @@ def guard_as_read(table: Table, item: Item | None) -> Condition:
 
 
 def unchanged(mapping: EntityMapping, item: Item, also: Iterable[str] = ()) -> Condition:
-    """That an entity (or its tombstone) is as it was read. ``also``: attributes that matter besides."""
+    """The condition that an entity or its tombstone is as it was read. ``also``: more attributes to compare."""
     table = mapping.table
     names = [] if table.revision_attribute is None else [table.revision_attribute]
     if table.type_attribute is not None:
@@ -74,12 +74,12 @@ def unchanged(mapping: EntityMapping, item: Item, also: Iterable[str] = ()) -> C
 
 
 def check(
-    mapping: EntityMapping, key: Item, item: Item | None, setting: UnitOfWork, *, also: Iterable[str] = ()
+    mapping: EntityMapping, key: Item, item: Item | None, unit: UnitOfWork, *, also: Iterable[str] = ()
 ) -> Planned:
-    """That an entity is as it was read, or absent still. ``also``: attributes that matter besides."""
+    """The check that an entity is as it was read, or still absent. ``also``: more attributes to compare."""
     table = mapping.table
     condition = missing(table.pk.name) if item is None else unchanged(mapping, item, also)
-    action = ConditionCheck(setting.table_name(table.name), mapping.key_of(key), condition)
+    action = ConditionCheck(unit.table_name(table.name), mapping.key_of(key), condition)
     return _planned(action, Purpose.CHECK, mapping, key, expected=_revision(mapping, item))
 
 
@@ -90,11 +90,11 @@ def put_guard(
     stored: Item | None,
     *,
     constraint: str,
-    setting: UnitOfWork,
+    unit: UnitOfWork,
 ) -> Planned:
-    """The guard item of an entity, in place of what was read."""
+    """Put the guard item of an entity in place of the one that was read."""
     action = Put(
-        setting.table_name(guard.table.name),
+        unit.table_name(guard.table.name),
         guard_item(mapping, guard, item),
         guard_as_read(guard.table, stored),
     )
@@ -110,21 +110,21 @@ def delete_guard(
     stored: Item,
     *,
     constraint: str,
-    setting: UnitOfWork,
+    unit: UnitOfWork,
 ) -> Planned:
-    """An orphan guard item goes."""
-    action = Delete(setting.table_name(guard.table.name), guard.key, guard_as_read(guard.table, stored))
+    """Delete a guard item that has no owner."""
+    action = Delete(unit.table_name(guard.table.name), guard.key, guard_as_read(guard.table, stored))
     value = str(guard.key[guard.table.pk.name]["S"]).partition("#")[2]
     return _planned(
         action, Purpose.RELEASE, mapping, owner, item_key=guard.key, constraint=constraint, value=value
     )
 
 
-def put_version(mapping: EntityMapping, item: Item, number: int, setting: UnitOfWork) -> Planned:
-    """The version item that a latest copy stands for."""
+def put_version(mapping: EntityMapping, item: Item, number: int, unit: UnitOfWork) -> Planned:
+    """Put the version item that a latest copy repeats."""
     table = mapping.table
     return _planned(
-        Put(setting.table_name(table.name), version_image(mapping, item, number), missing(table.pk.name)),
+        Put(unit.table_name(table.name), version_image(mapping, item, number), missing(table.pk.name)),
         Purpose.VERSION,
         mapping,
         item,
@@ -134,7 +134,7 @@ def put_version(mapping: EntityMapping, item: Item, number: int, setting: UnitOf
 
 
 def version_image(mapping: EntityMapping, item: Item, number: int) -> dict[str, AttributeValue]:
-    """The version item of a latest copy."""
+    """The version item that a latest copy repeats."""
     return version_item(mapping, mapping.key_of(item), item, number)
 
 
@@ -143,17 +143,17 @@ def update(
     item: Item,
     changes: Iterable[Change],
     *,
-    setting: UnitOfWork,
+    unit: UnitOfWork,
     also: Iterable[str] = (),
 ) -> Planned:
-    """A change of an entity's item that was read, under a new revision. ``also``: attributes it relies on besides."""
+    """Change the item of an entity, under a new revision. ``also``: more attributes to compare."""
     table, revision = mapping.table, None
     changes = tuple(changes)
     if table.revision_attribute is not None:
-        revision = setting.write_id
+        revision = unit.write_id
         changes = (*changes, SetTo((table.revision_attribute,), {"S": revision}))
     action = Update(
-        setting.table_name(table.name), mapping.key_of(item), changes, unchanged(mapping, item, also)
+        unit.table_name(table.name), mapping.key_of(item), changes, unchanged(mapping, item, also)
     )
     return _planned(
         action,
@@ -182,21 +182,21 @@ def _planned(
     return Planned(action, purpose, mapping, own, **{"item_key": own, "after": after, **more})
 
 
-def as_deleted(mapping: EntityMapping, item: Item, setting: UnitOfWork) -> Planned:
-    """An entity's item goes, whole as it was read."""
+def as_deleted(mapping: EntityMapping, item: Item, unit: UnitOfWork) -> Planned:
+    """Delete the item of an entity, if all of it is as it was read."""
     table = mapping.table
-    action = Delete(setting.table_name(table.name), mapping.key_of(item), unchanged(mapping, item, item))
+    action = Delete(unit.table_name(table.name), mapping.key_of(item), unchanged(mapping, item, item))
     return _planned(action, Purpose.DELETE, mapping, item, before=item, expected=_revision(mapping, item))
 
 
-def as_inserted(mapping: EntityMapping, image: Item, setting: UnitOfWork) -> Planned:
-    """An entity's item comes, where nothing is stored."""
+def as_inserted(mapping: EntityMapping, image: Item, unit: UnitOfWork) -> Planned:
+    """Put the item of an entity, if its key is free."""
     table, revision = mapping.table, None
     image = dict(image)
     if table.type_attribute is not None:
         image[table.type_attribute] = {"S": mapping.name}
     if table.revision_attribute is not None:
-        revision = setting.write_id
+        revision = unit.write_id
         image[table.revision_attribute] = {"S": revision}
-    action = Put(setting.table_name(table.name), image, missing(table.pk.name))
+    action = Put(unit.table_name(table.name), image, missing(table.pk.name))
     return _planned(action, Purpose.INSERT, mapping, image, revision=revision)

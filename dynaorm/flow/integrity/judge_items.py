@@ -1,0 +1,49 @@
+"""Judge items in memory: the findings of a verification, if these are all the items of some tables."""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from dynaorm.entity.table import Table
+from dynaorm.flow.integrity.finding import Diagnosis, Finding
+from dynaorm.flow.integrity.judge_guard import judge_guard
+from dynaorm.flow.integrity.judge_item import judge
+from dynaorm.flow.integrity.judge_totals import judge_total, looks_wrong
+from dynaorm.flow.integrity.ledger import MemoryLedger, remember
+from dynaorm.flow.integrity.scope import Scope
+from dynaorm.flow.integrity.stored_check import ItemAddress, answer_from
+from dynaorm.item.value import Item
+from dynaorm.plan.reads import Ident
+from dynaorm.plan.unit_of_work import UnitOfWork
+
+
+def judge_items(items: Mapping[Table, Iterable[Item]], now: float) -> list[Finding]:
+    """Everything that is wrong with these items, in the order of the items; guards and totals come last.
+
+    Args:
+        items: every item of each table. Tables that depend on each other must be given together.
+        now: seconds since the Unix epoch; what has expired by then is absent.
+    """
+    scope = Scope(tuple(items), (), lambda: UnitOfWork(now, "", str))
+    stored = {
+        address.ident: (address, item)
+        for table, found in items.items()
+        for item in found
+        for address in (ItemAddress(table, {name: item[name] for name in table.key_names}),)
+    }
+    return [diagnosis.finding for diagnosis in _diagnoses(stored, scope)]
+
+
+def _diagnoses(stored: Mapping[Ident, tuple[ItemAddress, Item]], scope: Scope) -> Iterator[Diagnosis]:
+    items = {ident: item for ident, (_, item) in stored.items()}
+    ledger = MemoryLedger()
+    for address, _ in stored.values():
+        judgement = answer_from(judge(address, scope), items)
+        yield from judgement.diagnoses
+        remember(judgement, ledger)
+    for guard, claimants in ledger.suspects():
+        yield from answer_from(judge_guard(guard, claimants, scope), items)
+    for address, totals in ledger.targets():
+        item = items.get(address.ident)
+        if looks_wrong((address, totals), item, scope, ledger):
+            diagnosis = judge_total((address, totals), item, scope, ledger.doubts())
+            if diagnosis is not None:
+                yield diagnosis

@@ -1,0 +1,107 @@
+"""The progress of one key query: what was read of it, and what is buffered."""
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import field
+from typing import Any, TypeAlias
+
+from dynaorm.entity.table import KeyAttribute
+from dynaorm.flow.protocol.call import Reply
+from dynaorm.flow.protocol.cost import ReadCost
+from dynaorm.flow.query.buffer import source_of
+from dynaorm.item.value import Item
+from dynaorm.query.key_query import KeyQuery
+from dynaorm.query.order import place
+from dynaorm.record import record
+
+
+class Reversed:
+    """A sort position in descending order."""
+
+    __slots__ = ("_place",)
+
+    def __init__(self, place: tuple[Any, ...]) -> None:
+        self._place = place
+
+    def __lt__(self, other: "Reversed") -> bool:
+        return other._place < self._place
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Reversed) and self._place == other._place
+
+    __hash__ = None  # type: ignore[assignment]  # compared only
+
+
+Rank: TypeAlias = tuple[Any, ...] | Reversed
+"""The place of an item in the order of a walk."""
+
+
+def rank(item: Item, sort: Sequence[KeyAttribute], *, descending: bool) -> Rank:
+    """The place of an item in the order of a walk, which may be descending."""
+    found = place(item, sort)
+    return Reversed(found) if descending else found
+
+
+@record(frozen=False)
+class Progress:
+    """The progress of one key query.
+
+    Attributes:
+        number: its number among the key queries of the walk.
+        key_query: the partition or segment.
+        skip_to: the rank before which items are skipped; None for none.
+        skips_equal: items of that rank are skipped, too.
+        read_to: the key after which the next page begins; None at the beginning.
+        is_read: the last page has been read.
+        pages: the number of pages read.
+        scanned: the number of items that DynamoDB has read.
+        buffered: read but not yet returned: entities, live items and index entries.
+        unknown: items of no declared class, to be reported.
+        cost: the requests and capacity used.
+    """
+
+    number: int
+    key_query: KeyQuery
+    skip_to: Rank | None = None
+    skips_equal: bool = False
+    read_to: Item | None = None
+    is_read: bool = False
+    pages: int = 0
+    scanned: int = 0
+    buffered: deque[Any] = field(default_factory=deque)
+    unknown: list[Item] = field(default_factory=list)
+    cost: ReadCost = field(default_factory=ReadCost)
+
+    @property
+    def is_over(self) -> bool:
+        return self.is_read and not self.buffered
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether a page must be read before it has anything to return."""
+        return not self.is_read and not self.buffered
+
+    def advance(self, reply: Reply, count: int) -> None:
+        """Record that a page of ``count`` items was read."""
+        self.cost.add(reply)
+        self.pages += 1
+        self.scanned += reply.get("ScannedCount", count)
+        self.read_to = reply.get("LastEvaluatedKey")
+        self.is_read = self.read_to is None
+
+    def is_skipped(self, found: Rank) -> bool:
+        """Whether an item was returned before the cursor."""
+        return self.skip_to is not None and (
+            found < self.skip_to or (self.skips_equal and found == self.skip_to)  # type: ignore[operator]  # of one kind
+        )
+
+    def next_rank(self, sort: Sequence[KeyAttribute], *, descending: bool) -> tuple[Any, ...]:
+        """The lowest rank that the next result can have, comparable with those of other key queries."""
+        if self.buffered:
+            item = source_of(self.buffered[0])
+            assert isinstance(item, dict)
+        elif self.read_to is None:
+            return (0, self.number)
+        else:
+            item = dict(self.read_to)
+        return (1, rank(item, sort, descending=descending), self.number)

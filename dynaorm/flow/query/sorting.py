@@ -1,0 +1,184 @@
+"""Sorting what was read: live items of the wanted classes, index entries to fetch, and items to report.
+
+Rule 1. Items of other classes, guard items, versions, tombstones and expired items are skipped. An item of no declared
+        class is skipped and reported.
+Rule 2. Entities are always whole. An index that projects only some attributes gives entries, whose items are fetched
+        by key. Keys need no item if the entry tells the class and whether the item is live.
+"""
+
+import logging
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, TypeGuard
+
+from dynaorm.entity.declare.catalog import catalog_of
+from dynaorm.entity.dispatch import NotAnEntity, classify
+from dynaorm.entity.mapping.mapping import DELETED, EntityMapping
+from dynaorm.entity.page import is_entity
+from dynaorm.entity.table import Table
+from dynaorm.errors import DecodeError
+from dynaorm.flow.protocol.call import Flow
+from dynaorm.flow.protocol.context import Context
+from dynaorm.flow.protocol.cost import ReadCost
+from dynaorm.flow.protocol.together import gather
+from dynaorm.flow.query.buffer import FoundEntry, FoundItem, is_accepted
+from dynaorm.flow.query.progress import Progress, rank
+from dynaorm.flow.read import BATCH_GET_LIMIT, get_items
+from dynaorm.item.value import Item
+from dynaorm.plan.reads import Ident, ident_of
+from dynaorm.query.key_query import KeyQueries
+from dynaorm.query.query_spec import QuerySpec
+
+_logger = logging.getLogger("dynaorm")
+_CONCURRENCY: Final = 16
+
+
+class Sorting:
+    """Sorts the items of one walk.
+
+    Attributes:
+        wanted: the classes of the query.
+        is_fetching: index entries are not enough; whole items are fetched.
+        cost: the requests and capacity used to fetch them.
+    """
+
+    def __init__(self, spec: QuerySpec, key_queries: KeyQueries, context: Context) -> None:
+        self.wanted = tuple(source.mapping.entity for source in spec.sources)
+        self.is_fetching = not spec.source.is_whole and (
+            not spec.keys_only or key_queries.local_filter is not None or _hides(spec)
+        )
+        self.cost = ReadCost()
+        self._spec = spec
+        self._key_queries = key_queries
+        self._context = context
+        self._table: Table = spec.source.table
+        self._sort = tuple(part.attribute for part in spec.source.sort)
+        self._key_names = tuple(
+            dict.fromkeys([*self._table.key_names, *(key.name for key in spec.source.keys)])
+        )
+        self._has_warned = False
+
+    def sort_out(self, progress: Progress, found: Iterable[Any], now: float) -> None:
+        """Buffer what is wanted of a page."""
+        is_whole, buffered = self._spec.source.is_whole, progress.buffered
+        for one in found:
+            if is_entity(one):
+                buffered.append(one)
+            elif progress.skip_to is not None and progress.is_skipped(
+                rank(one, self._sort, descending=self._spec.descending)
+            ):
+                continue
+            elif not is_whole:
+                self._sort_entry(progress, one, now)
+            else:
+                mapping = self._class_of(progress.unknown, one, now)
+                if mapping is not None and is_accepted(mapping, one, progress.key_query, self._key_queries):
+                    buffered.append(FoundItem(mapping, one))
+
+    def _sort_entry(self, progress: Progress, entry: Item, now: float) -> None:
+        """Buffer an index entry if its item may be wanted."""
+        verdict = progress.key_query.may_match(entry)
+        if verdict is False:
+            return
+        if self.is_fetching:
+            if self._may_be_wanted(entry):
+                progress.buffered.append(FoundEntry(entry))
+        elif (mapping := self._class_of(progress.unknown, entry, now)) is not None:
+            progress.buffered.append(FoundItem(mapping, entry) if verdict else FoundEntry(entry))
+
+    def _may_be_wanted(self, entry: Item) -> bool:
+        found = classify(self._table, entry)
+        if isinstance(found, NotAnEntity):
+            return found is NotAnEntity.UNKNOWN
+        if self._table.type_attribute is None or self._table.type_attribute in entry:
+            return issubclass(found.entity, self.wanted)
+        return any(source.mapping.key_matches(entry) for source in self._spec.sources)
+
+    def _class_of(self, unknown: list[Item], item: Item, now: float) -> EntityMapping | None:
+        """The class of an item that reads find; None for any other."""
+        found = classify(self._table, item)
+        if found is NotAnEntity.UNKNOWN:
+            unknown.append(item)
+        return found if self._is_wanted(found, item, now) else None
+
+    def _is_wanted(
+        self, found: EntityMapping | NotAnEntity, item: Item, now: float
+    ) -> TypeGuard[EntityMapping]:
+        if isinstance(found, NotAnEntity) or not issubclass(found.entity, self.wanted):
+            return False
+        return self._spec.expired or not found.is_expired(item, now)
+
+    # -- whole items -----------------------------------------------------------------------------------------------
+
+    def whole(self, taken: Sequence[tuple[Progress, Any]]) -> Flow[Sequence[tuple[Progress, Any]]]:
+        """The same with the items of index entries. An item that has changed its keys since is dropped."""
+        entries = [one.item for _, one in taken if isinstance(one, FoundEntry)]
+        if not entries:
+            return taken
+        stored = yield from self._fetched(entries)
+        now, unknown = self._context.clock.now(), list[Item]()
+        found: list[tuple[Progress, Any]] = []
+        for progress, one in taken:
+            if not isinstance(one, FoundEntry):
+                found.append((progress, one))
+                continue
+            item = stored.get(ident_of(self._table, one.item))
+            if item is None or any(item.get(name) != one.item[name] for name in self._key_names):
+                continue
+            mapping = self._class_of(unknown, item, now)
+            if mapping is not None and is_accepted(mapping, item, progress.key_query, self._key_queries):
+                found.append((progress, FoundItem(mapping, item)))
+        for item in unknown:
+            self.report(item)
+        return found
+
+    def _fetched(self, entries: Sequence[Item]) -> Flow[dict[Ident, Item]]:
+        by_ident = {
+            ident_of(self._table, entry): {name: entry[name] for name in self._table.key_names}
+            for entry in entries
+        }
+        keys = list(by_ident.values())
+        name = self._context.table_name(self._table.name)
+        consistent = bool(self._spec.consistent) or self._context.consistent
+        portions = [keys[start : start + BATCH_GET_LIMIT] for start in range(0, len(keys), BATCH_GET_LIMIT)]
+        costs = [ReadCost() for _ in portions]
+        read = yield from gather(
+            [
+                get_items(name, portion, self._context, consistent=consistent, cost=cost)
+                for portion, cost in zip(portions, costs, strict=True)
+            ],
+            _CONCURRENCY,
+        )
+        self.cost.take(costs)
+        return {ident_of(self._table, item): item for portion in read for item in portion}
+
+    def report(self, item: Item) -> None:
+        """Report an item of no declared class."""
+        problem = DecodeError(
+            entity=str(self._table),
+            key={name: item[name] for name in self._table.key_names},
+            problems=("no class of the table is declared for this item; declare one, or import its module",),
+        )
+        if self._context.on_decode_error is not None:
+            self._context.on_decode_error(problem)
+            return
+        # The key may be personal data: without a handler, log the fact only, once.
+        if not self._has_warned:
+            _logger.warning("items in %r are of no declared class, and are skipped", self._table)
+        self._has_warned = True
+
+
+def _hides(spec: QuerySpec) -> bool:
+    """Whether the entries of an index do not tell the class of an item, or whether it is live."""
+    table, index = spec.source.table, spec.source.declared_index
+    assert index is not None
+    projected = {*table.key_names, *(key.name for key in spec.source.keys)}
+    projected |= set() if isinstance(index.projection, str) else set(index.projection)
+    roots = {source.mapping.root for source in spec.sources}
+    family = [one for one in catalog_of(table).mappings.values() if one.root in roots]
+    if table.type_attribute not in {None, *projected} and len(family) > len(roots):
+        return True
+    if any(one.expires is not None and one.expires.attribute not in projected for one in family):
+        return not spec.expired
+    # Only an index keyed by the table's own keys has entries of tombstones.
+    has_tombstones = {key.name for key in spec.source.keys} <= set(table.key_names)
+    return has_tombstones and DELETED not in projected and any(one.versioning is not None for one in family)

@@ -1,0 +1,53 @@
+"""Ranges of times as other writers may spell them: ``2024-05-01T10:15:00Z`` beside dynaorm's own
+``2024-05-01T10:15:00.000000Z``.
+
+Rule 1. Spellings in UTC share the date, hour and minute, and the seconds unless they are 0 (``T10:15Z``). A range is
+        widened to those, and what was read is compared by value.
+Rule 2. Where the key attribute is the field's own attribute, anybody may have written it, in any time zone: there a
+        range is widened by the largest offset, which is less than a day.
+"""
+
+from datetime import datetime, timedelta
+from typing import Final
+
+from dynaorm.entity.text.scalar import in_utc
+from dynaorm.query.interval import EVERYTHING, Interval, successor
+
+_DAY: Final = timedelta(days=1)
+
+
+def spellings_from(value: datetime, *, zones: bool) -> Interval:
+    """An interval with all spellings of a time and of all later ones. Raises ValueError for a naive datetime."""
+    if zones:
+        return EVERYTHING.cut(">=", _date(value, -_DAY))
+    return EVERYTHING.cut(">=", _shared(value))
+
+
+def spellings_to(value: datetime, *, zones: bool) -> Interval:
+    """An interval with all spellings of a time and of all earlier ones. Raises ValueError for a naive datetime."""
+    return EVERYTHING.cut("<", successor(_date(value, _DAY) if zones else _minute(value)))
+
+
+def spellings_of(value: datetime, *, zones: bool) -> Interval:
+    """An interval with all spellings of a time. Raises ValueError for a naive datetime."""
+    found = spellings_from(value, zones=zones)
+    high = successor(_date(value, _DAY) if zones else _shared(value))
+    return found.cut("<", high)
+
+
+def _minute(value: datetime) -> str:
+    return in_utc(value).isoformat("T", "minutes")[:16]
+
+
+def _shared(value: datetime) -> str:
+    """The text that all spellings in UTC begin with."""
+    moment = in_utc(value)
+    return _minute(moment) if not moment.second and not moment.microsecond else moment.isoformat("T")[:19]
+
+
+def _date(value: datetime, offset: timedelta) -> str:
+    moment = in_utc(value)
+    try:
+        return (moment + offset).date().isoformat()
+    except OverflowError:
+        return moment.date().isoformat()

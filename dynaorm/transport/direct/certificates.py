@@ -1,0 +1,48 @@
+"""Which certificates a direct transport trusts."""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dynaorm.errors import UsageError
+from dynaorm.late import late
+
+if TYPE_CHECKING:
+    import ssl
+
+    import botocore
+else:
+    late(globals(), botocore="botocore", ssl="ssl")
+
+
+def ssl_context(ca_bundle: str | None) -> "ssl.SSLContext":
+    """A context that trusts a bundle of certificates, else the system's; if the system has none, botocore's.
+
+    Raises:
+        UsageError: the bundle cannot be read.
+    """
+    if ca_bundle is None:
+        # Windows keeps its certificates where Python looks for them by itself.
+        ca_bundle = None if os.name == "nt" or _system_has_certificates() else _botocores_bundle()
+    try:
+        context = ssl.create_default_context(cafile=ca_bundle)
+    except OSError as error:
+        raise UsageError(
+            problem=f"The CA bundle {ca_bundle} cannot be used: {error}",
+            remedy="correct AWS_CA_BUNDLE, REQUESTS_CA_BUNDLE or the profile's ca_bundle",
+        ) from error
+    context.set_alpn_protocols(["http/1.1"])
+    return context
+
+
+def _system_has_certificates() -> bool:
+    """Whether OpenSSL would find any: it also accepts an empty file or directory, and then trusts no server."""
+    system = ssl.get_default_verify_paths()
+    if system.cafile and Path(system.cafile).stat().st_size:
+        return True
+    # OpenSSL finds the certificates of a directory by names like 1d3472b9.0 alone.
+    return bool(system.capath) and any(Path(system.capath).glob("*.0"))
+
+
+def _botocores_bundle() -> str:
+    return str(Path(botocore.__file__).with_name("cacert.pem"))

@@ -1,0 +1,62 @@
+"""What both direct transports are made with: where to send to, and limits."""
+
+import threading
+import warnings
+from typing import TYPE_CHECKING
+
+from dynaorm.late import late
+from dynaorm.transport.direct.destination import Destination, find_destination
+from dynaorm.transport.direct.limits import Limits
+
+if TYPE_CHECKING:
+    from dynaorm.transport import pynamodb
+else:
+    late(globals(), pynamodb="dynaorm.transport.pynamodb")
+
+
+class DirectSettings:
+    """The arguments of a direct transport. Nothing is read from the environment before ``find_destination``."""
+
+    def __init__(
+        self,
+        region: str | None = None,
+        endpoint: str | None = None,
+        profile: str | None = None,
+        *,
+        timeout: float = 10.0,
+        connect_timeout: float = 5.0,
+        pool_size: int = 50,
+    ) -> None:
+        self._opening = threading.Lock()
+        self._limits = Limits(timeout, connect_timeout, pool_size)
+        self.region = region
+        self.endpoint = endpoint
+        self.profile = profile
+        self.timeout = timeout
+        self.connect_timeout = connect_timeout
+        self.pool_size = pool_size
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}(region={self.region!r}, endpoint={self.endpoint!r}, "
+            f"profile={self.profile!r})"
+        )
+
+    def _find_destination(self) -> "Destination | pynamodb.PynamoTransport":
+        """The destination; the default transport where a proxy is in the way that only botocore can talk to."""
+        destination = find_destination(self.region, self.endpoint, self.profile)
+        if destination.proxy is None or destination.proxy.scheme == "http":
+            return destination
+        warnings.warn(
+            f"the proxy {destination.proxy.url} is not one of plain HTTP: calls go over the default transport, which "
+            "is slower; set HTTPS_PROXY to an http:// URL (requests stay encrypted through it), or NO_PROXY",
+            stacklevel=5,
+        )
+        return pynamodb.PynamoTransport(
+            region=self.region,
+            endpoint=self.endpoint,
+            profile=self.profile,
+            connect_timeout=self.connect_timeout,
+            read_timeout=self.timeout,
+            max_pool_connections=self.pool_size,
+        )

@@ -1,0 +1,72 @@
+"""A guard item is judged with its owner and with every entity that holds its value."""
+
+import pytest
+
+from dynaorm.flow.integrity.finding import FindingKind
+from tests.flow.integrity.damaged import Damage, Found, Items, app, damage, found, guard, item, keys, remove
+
+
+@pytest.mark.parametrize(
+    ("do", "expected"),
+    [
+        damage(
+            "a guard that is missing",
+            lambda items: remove(items, "email#a@x"),
+            (FindingKind.MISSING_GUARD, "email#a@x email#a@x"),
+        ),
+        damage(
+            "a guard in another table that is missing",
+            lambda items: items[keys].clear(),
+            (FindingKind.MISSING_GUARD, "phone#123"),
+        ),
+        damage(
+            "a guard of somebody else",
+            lambda items: guard(items, "email#a@x").update(owner=guard(items, "email#b@x")["owner"]),
+            (FindingKind.WRONG_OWNER, "email#a@x email#a@x"),
+        ),
+        damage(
+            "two live entities of one value",
+            lambda items: item(items, "USER#2", "U").update(email={"S": "a@X"}),
+            (FindingKind.DUPLICATE, "email#a@x email#a@x"),
+            (FindingKind.ORPHAN_GUARD, "email#b@x email#b@x"),
+        ),
+        damage(
+            "a guard in another table that names no table",
+            lambda items: items[keys][0]["owner"]["M"].pop("table"),
+            (FindingKind.WRONG_OWNER, "phone#123"),
+        ),
+        damage(
+            "a guard of nobody",
+            lambda items: items[app].append({"PK": {"S": "slug#s"}, "SK": {"S": "slug#s"}}),
+            (FindingKind.ORPHAN_GUARD, "slug#s slug#s"),
+        ),
+        damage(
+            "a guard whose owner is gone",
+            lambda items: remove(items, "USER#2"),
+            (FindingKind.ORPHAN_GUARD, "email#b@x email#b@x"),
+        ),
+        damage(
+            "a guard whose owner has another value",
+            lambda items: item(items, "USER#2", "U").pop("email"),
+            (FindingKind.ORPHAN_GUARD, "email#b@x email#b@x"),
+        ),
+        damage(
+            "a guard that expires before its entity",
+            lambda items: guard(items, "alias#later").update(until={"N": "1"}),
+            (FindingKind.GUARD_EXPIRY, "alias#later alias#later"),
+        ),
+        damage(
+            "a guard that holds more",
+            lambda items: guard(items, "email#a@x").update(note={"S": "?"}),
+            (FindingKind.EXTRA_ATTRIBUTES, "email#a@x email#a@x"),
+        ),
+        damage(
+            "a guard whose owner is a text",
+            lambda items: guard(items, "email#a@x").update(owner={"S": "USER#1"}),
+            (FindingKind.WRONG_OWNER, "email#a@x email#a@x"),
+        ),
+    ],
+)
+def test_each_damage_is_found_and_nothing_else(items: Items, do: Damage, expected: list[Found]) -> None:
+    do(items)
+    assert found(items) == expected

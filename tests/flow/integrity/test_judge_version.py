@@ -1,0 +1,80 @@
+"""Versions, latest copies and tombstones are judged together."""
+
+import pytest
+
+from dynaorm.flow.integrity.finding import FindingKind
+from tests.flow.integrity.damaged import Damage, Found, Items, app, damage, found, item, remove
+
+
+@pytest.mark.parametrize(
+    ("do", "expected"),
+    [
+        damage(
+            "a gap in the versions",
+            lambda items: remove(items, "DOC#1", "v3_D"),
+            (FindingKind.VERSION_GAP, "DOC#1 v2_D"),
+        ),
+        damage(
+            "the newest version is missing",
+            lambda items: remove(items, "DOC#1", "v4_D"),
+            (FindingKind.VERSION_MISSING, "DOC#1 v0_D"),
+        ),
+        damage(
+            "a version newer than the latest copy",
+            lambda items: items[app].append(
+                item(items, "DOC#1", "v4_D") | {"SK": {"S": "v5_D"}, "version": {"N": "5"}}
+            ),
+            (FindingKind.VERSION_DIFFERS, "DOC#1 v0_D"),
+        ),
+        damage(
+            "a latest copy that is not the newest version",
+            lambda items: item(items, "AUDIT#1", "v0_A").update(result={"S": "other"}),
+            (FindingKind.VERSION_DIFFERS, "AUDIT#1 v0_A"),
+        ),
+        damage(
+            "a newest version of another time",
+            lambda items: item(items, "AUDIT#1", "v4_A").update(
+                version_at={"S": "2020-01-01T00:00:00.000000Z"}
+            ),
+            (FindingKind.VERSION_DIFFERS, "AUDIT#1 v0_A"),
+        ),
+        damage(
+            "versions without a latest copy",
+            lambda items: remove(items, "AUDIT#1", "v0_A"),
+            (FindingKind.NO_LATEST, "AUDIT#1 v4_A"),
+        ),
+        damage(
+            "a version whose number is spelled in another way",
+            lambda items: item(items, "DOC#1", "v2_D").update(SK={"S": "v02_D"}),
+            (FindingKind.UNKNOWN_ITEM, "DOC#1 v02_D"),
+        ),
+        damage(
+            "a version that says another number",
+            lambda items: item(items, "DOC#1", "v2_D").update(version={"N": "3"}),
+            (FindingKind.UNREADABLE, "DOC#1 v2_D"),
+        ),
+        damage(
+            "a version that is in an index",
+            lambda items: item(items, "DOC#1", "v2_D").update(GSI1PK={"S": "TEXT#a"}),
+            (FindingKind.EXTRA_ATTRIBUTES, "DOC#1 v2_D"),
+        ),
+        damage(
+            "a version without a time",
+            lambda items: item(items, "DOC#1", "v2_D").pop("version_at"),
+            (FindingKind.UNREADABLE, "DOC#1 v2_D"),
+        ),
+        damage(
+            "a tombstone that kept a field",
+            lambda items: item(items, "DOC#gone", "v0_D").update(text={"S": "?"}),
+            (FindingKind.EXTRA_ATTRIBUTES, "DOC#gone v0_D"),
+        ),
+        damage(
+            "a tombstone without its number",
+            lambda items: item(items, "DOC#gone", "v0_D").pop("version"),
+            (FindingKind.UNREADABLE, "DOC#gone v0_D"),
+        ),
+    ],
+)
+def test_each_damage_is_found_and_nothing_else(items: Items, do: Damage, expected: list[Found]) -> None:
+    do(items)
+    assert found(items) == expected

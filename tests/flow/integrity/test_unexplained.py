@@ -1,0 +1,278 @@
+"""``repair`` and ``backfill`` write nothing that depends on a class, a table or a declaration that is not loaded.
+
+Each test lets one program write with all of its declarations, and another repair with fewer or older ones.
+"""
+
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Annotated, Any
+
+import pytest
+
+from dynaorm import Aggregate, Entity, GlobalIndex, Index, Session, Table, Unique
+from dynaorm.flow.integrity.finding import FindingKind, Mended, Outcome
+from dynaorm.flow.protocol.call import Call, Reply
+from dynaorm.integrity.run import RunOptions, backfill, repair, verify
+from dynaorm.testing.clock import FakeClock
+from dynaorm.testing.moto_engine import strict_moto
+from tests.integrity.zoo import Raw, key_of, text
+
+# What the writers declare.
+guards = Table("guards", sk=None)
+whole = Table("staff", indexes=[GlobalIndex("GSI1"), GlobalIndex("GSI2")], guard_table=guards)
+other = Table("other", guard_table=guards)
+
+
+class Team(Entity, table=whole, pk="TEAM#{team}", sk="TEAM"):
+    team: str
+    members: int = 0
+    hours: Decimal = Decimal(0)
+
+
+class Person(Entity, table=whole, pk="TEAM#{team}", sk="PERSON#{name}"):
+    team: str
+    name: str
+    email: Annotated[str | None, Unique(shared=True)] = None
+    hours: Decimal = Decimal(0)
+    grade: str = "a"
+    desk: str | None = None
+    by_grade = Index("GSI1", pk="GRADE#{grade}#{team}", sk="{name}")
+    by_desk = Index("GSI2", pk="DESK#{desk}", sk="{name}")
+    in_team = Aggregate(Team, count="members", sum={"hours": "hours"})
+
+
+class Guest(Person):
+    host: str = "?"
+
+
+class Customer(Entity, table=other, pk="CUSTOMER#{number}", sk="CUSTOMER"):
+    number: str
+    email: Annotated[str, Unique(shared=True)]
+
+
+# What the repairing program has loaded: an older Person, no Guest, no Customer.
+old_guards = Table("guards", sk=None)
+old = Table("staff", indexes=[GlobalIndex("GSI1"), GlobalIndex("GSI2")], guard_table=old_guards)
+
+
+class OldTeam(Entity, table=old, pk="TEAM#{team}", sk="TEAM", name="Team"):
+    team: str
+    members: int = 0
+    hours: Decimal = Decimal(0)
+
+
+class OldPerson(Entity, table=old, pk="TEAM#{team}", sk="PERSON#{name}", name="Person"):
+    team: str
+    name: str
+    email: Annotated[str | None, Unique(shared=True)] = None
+    hours: Decimal = Decimal(0)
+    grade: str = "a"
+    by_grade = Index("GSI1", pk="GRADE#{grade}#{team}", sk="{name}")
+    in_team = Aggregate(OldTeam, count="members", sum={"hours": "hours"})
+
+
+@pytest.fixture
+def raw(moto_line: Any) -> Iterator[Raw]:
+    with strict_moto():
+        transport, client = moto_line
+        found = Raw(client, str, transport)
+        found.create(whole, other)
+        yield found
+
+
+@pytest.fixture
+def team(raw: Raw) -> Raw:
+    """A team of two, as the writers store it."""
+    raw.session.save(Team(team="a"))
+    for name in ("ann", "bob"):
+        raw.session.save(Person(team="a", name=name, email=f"{name}@x", hours=Decimal(2)))
+    return raw
+
+
+def told(mended: Any) -> list[tuple[FindingKind, Outcome, bool]]:
+    return [(one.finding.kind, one.outcome, bool(one.finding.doubt)) for one in mended]
+
+
+def both(raw: Raw, *named: Any, **options: Any) -> list[Mended]:
+    """What a repair and then a backfill do."""
+    given = RunOptions(**options)
+    return [
+        *repair(raw.session, *named, options=given),
+        *backfill(raw.session, *named, options=given),
+    ]
+
+
+def unchanged(raw: Raw, *named: Any) -> list[Mended]:
+    """What a repair and a backfill report that write nothing."""
+    before = raw.items(whole, other, guards)
+    mended = both(raw, *named)
+    assert raw.items(whole, other, guards) == before
+    assert all(one.outcome is Outcome.LEFT for one in mended)
+    return mended
+
+
+@pytest.mark.parametrize("named", [old, OldTeam, OldPerson])
+def test_a_total_that_may_count_an_unknown_class_is_reported_and_not_written(team: Raw, named: Any) -> None:
+    """Without the module of Guest the team looks as if it had a member too many."""
+    team.session.save(Guest(team="a", name="gil"))
+    assert list(team.session.verify(whole)) == []
+    totals = [one for one in unchanged(team, named) if one.finding.kind is FindingKind.TOTAL]
+    assert [one.finding.key for one in totals] == [key_of("TEAM#a", "TEAM")] * 2
+    assert all("'Guest'" in one.finding.doubt for one in totals)
+
+
+def test_a_target_that_only_an_unknown_class_explains_is_not_created(team: Raw) -> None:
+    team.session.save(Guest(team="b", name="gil"))
+    team.session.save(Person(team="b", name="hal"))
+    team.delete(whole, key_of("TEAM#b", "TEAM"))
+    unchanged(team, old)
+
+
+def test_an_unknown_class_that_is_saved_while_totals_are_counted_is_noticed(team: Raw) -> None:
+    team.change(whole, key_of("TEAM#a", "TEAM"), members={"N": "7"})
+    clock, transport = FakeClock(), team.transport
+
+    class Meanwhile:
+        reads = 0
+
+        def call(self, call: Call, /) -> Reply:
+            if call.operation == "Query":
+                self.reads += 1
+                if self.reads == 1:
+                    team.session.save(Guest(team="a", name="gil"))
+            return transport.call(call)
+
+    session = Session(transport=Meanwhile(), clock=clock)
+    assert told(repair(session, old)) == [(FindingKind.TOTAL, Outcome.LEFT, True)]
+
+
+def test_items_of_other_programs_without_a_type_do_not_keep_totals_from_being_repaired(team: Raw) -> None:
+    team.put(whole, key_of("JOB#1", "JOB"), state=text("done"))
+    team.change(whole, key_of("TEAM#a", "TEAM"), members={"N": "7"})
+    assert told(repair(team.session, old)) == [
+        (FindingKind.UNKNOWN_ITEM, Outcome.LEFT, False),
+        (FindingKind.TOTAL, Outcome.MENDED, False),
+    ]
+
+
+def test_guards_of_another_table_in_a_shared_guard_table_are_left_alone(team: Raw) -> None:
+    team.session.save(Customer(number="1", email="cy@x"))
+    assert told(unchanged(team, old)) == [(FindingKind.ORPHAN_GUARD, Outcome.LEFT, True)]
+
+
+def test_a_guard_that_another_table_owns_is_not_taken_over(team: Raw) -> None:
+    """Both hold the value; the guard is the customer's, of which this program knows nothing."""
+    team.session.save(Customer(number="1", email="cy@x"))
+    team.change(whole, key_of("TEAM#a", "PERSON#ann"), email=text("cy@x"))
+    team.delete(guards, {"PK": text("email#ann@x")})
+    reported = told(unchanged(team, old))
+    assert (FindingKind.WRONG_OWNER, Outcome.LEFT, True) in reported
+
+
+def test_a_guard_in_a_shared_guard_table_that_names_no_table_is_not_deleted(team: Raw) -> None:
+    team.put(guards, {"PK": text("email#cy@x")}, owner={"M": key_of("TEAM#a", "PERSON#cy")})
+    assert told(unchanged(team, old)) == [(FindingKind.ORPHAN_GUARD, Outcome.LEFT, True)]
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {"owner": {"M": {"table": text("staff"), **key_of("TEAM#a", "PERSON#no")}}, "payload": text("!")},
+        {"owner": text("TEAM#a")},
+        {"payload": text("!")},
+        {},
+    ],
+    ids=["payload", "owner is a text", "no owner", "nothing"],
+)
+def test_what_only_looks_like_a_guard_is_not_deleted(team: Raw, attributes: Any) -> None:
+    team.put(guards, {"PK": text("email#no@x")}, **attributes)
+    assert FindingKind.ORPHAN_GUARD in [one.finding.kind for one in unchanged(team, old)]
+
+
+def test_a_guard_with_a_payload_is_not_replaced(team: Raw) -> None:
+    owner = {"M": {"table": text("staff"), **key_of("TEAM#a", "PERSON#no")}}
+    team.change(guards, {"PK": text("email#ann@x")}, owner=owner, payload=text("!"))
+    kinds = [one.finding.kind for one in unchanged(team, old)]
+    assert FindingKind.WRONG_OWNER in kinds
+    assert FindingKind.EXTRA_ATTRIBUTES in kinds
+
+
+def test_what_is_exactly_a_guard_is_deleted(team: Raw) -> None:
+    owner = {"M": {"table": text("staff"), **key_of("TEAM#a", "PERSON#no")}}
+    team.put(guards, {"PK": text("email#no@x")}, owner=owner)
+    assert told(repair(team.session, old)) == [(FindingKind.ORPHAN_GUARD, Outcome.MENDED, False)]
+
+
+# -- entities that a newer declaration wrote ---------------------------------------------------------------------------
+
+
+@pytest.fixture
+def newer(team: Raw) -> Raw:
+    """A person whose newer fields and index the repairing program does not know."""
+    team.session.save(Person(team="a", name="cyd", email="cyd@x", desk="7"))
+    return team
+
+
+def test_an_old_checkout_does_not_undo_what_a_newer_declaration_wrote(newer: Raw) -> None:
+    """The attributes ``desk`` and GSI2PK show that it is newer."""
+    person = key_of("TEAM#a", "PERSON#cyd")
+    newer.change(whole, person, GSI1PK=text("GRADE#x#a"))
+    stored = newer.get(whole, person)
+    assert {one.outcome for one in both(newer, OldPerson)} == {Outcome.LEFT}
+    assert newer.get(whole, person) == stored
+
+
+@pytest.mark.parametrize("foreign", [(), ("desk", "GSI2PK", "GSI2SK")])
+def test_attributes_that_are_named_as_foreign_make_nothing_doubtful(newer: Raw, foreign: Any) -> None:
+    person = key_of("TEAM#a", "PERSON#cyd")
+    newer.change(whole, person, GSI1PK=text("GRADE#x#a"))
+    repaired = list(repair(newer.session, old, options=RunOptions(foreign_attributes=foreign)))
+    wrong = [one for one in repaired if one.finding.key == person and "GSI1PK is" in one.finding.detail]
+    assert [one.outcome for one in wrong] == [Outcome.MENDED if foreign else Outcome.LEFT]
+
+
+def test_a_missing_guard_of_a_newer_entity_is_not_claimed(newer: Raw) -> None:
+    newer.delete(guards, {"PK": text("email#cyd@x")})
+    both(newer, old)
+    assert [one["PK"] for one in newer.items(guards)["guards"]] == [text("email#ann@x"), text("email#bob@x")]
+
+
+def test_the_guard_of_a_newer_entity_that_seems_to_have_lost_its_value_is_not_deleted(newer: Raw) -> None:
+    """As if the newer declaration had renamed the field."""
+    person = key_of("TEAM#a", "PERSON#cyd")
+    newer.change(whole, person, email=None, mail=text("cyd@x"))
+    before = newer.items(guards)
+    reported = told(both(newer, old))
+    assert (FindingKind.ORPHAN_GUARD, Outcome.LEFT, True) in reported
+    assert newer.items(guards) == before
+
+
+def test_a_total_that_counts_a_newer_entity_is_reported_and_not_written(newer: Raw) -> None:
+    newer.change(whole, key_of("TEAM#a", "TEAM"), members={"N": "7"})
+    totals = [one for one in both(newer, old) if one.finding.kind is FindingKind.TOTAL]
+    assert [(one.outcome, "desk" in one.finding.doubt) for one in totals] == [(Outcome.LEFT, True)] * 2
+    assert newer.get(whole, key_of("TEAM#a", "TEAM"))["members"] == {"N": "7"}
+
+
+def test_the_totals_of_a_newer_target_are_not_written(team: Raw) -> None:
+    team.change(whole, key_of("TEAM#a", "TEAM"), members={"N": "7"}, motto=text("?"))
+    for one in both(team, OldTeam):
+        assert (one.outcome, "motto" in one.finding.doubt) == (Outcome.LEFT, True)
+
+
+def test_an_adopted_item_with_unknown_attributes_is_completed(team: Raw) -> None:
+    """It has no revision, so no declaration of dynaorm wrote it."""
+    person = key_of("TEAM#a", "PERSON#dan")
+    team.put(whole, person, _type=text("Person"), team=text("a"), name=text("dan"), shoe_size=text("43"))
+    assert (FindingKind.INCOMPLETE, Outcome.MENDED, False) in told(backfill(team.session, OldPerson))
+    assert team.get(whole, person)["GSI1PK"] == text("GRADE#a#a")
+    assert team.get(whole, person)["shoe_size"] == text("43")
+
+
+def test_with_every_declaration_loaded_nothing_is_doubtful(newer: Raw) -> None:
+    newer.session.save(Guest(team="a", name="gil", email="gil@x"))
+    newer.session.save(Customer(number="1", email="cy@x"))
+    newer.change(whole, key_of("TEAM#a", "TEAM"), members={"N": "7"})
+    newer.delete(guards, {"PK": text("email#gil@x")})
+    assert {one.outcome for one in repair(newer.session, whole, other)} == {Outcome.MENDED}
+    assert list(verify(newer.session, whole, other)) == []

@@ -1,0 +1,396 @@
+"""Law 3: a read is a plain filter over all live entities, in key order."""
+
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+
+from dynaorm import F, Session, any_of, inspect
+from dynaorm.entity.mapping.mapping import mapping_of
+from dynaorm.errors import UsageError
+from dynaorm.flow.protocol.call import Call, Transport
+from dynaorm.item.json_body import Body, encode_body
+from dynaorm.record import record
+from dynaorm.testing.clock import FakeClock
+from tests.laws.classes import (
+    NOON,
+    VALUES,
+    Declared,
+    Row,
+    declare,
+    entity_of,
+    levels,
+    respelled,
+    rows,
+    schemas,
+)
+
+# -- a chain, as data --------------------------------------------------------------------------------------------------
+
+_OPERATORS: Mapping[str, Callable[[Any, Any], bool]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+_METHODS = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
+
+
+@record
+class Chain:
+    """A read.
+
+    Attributes:
+        kind: query, collection or scan.
+        classes: the classes that are read.
+        index: the attribute of the index; None for the table.
+        equal: fields and the values they may have; one value is given as it is, another number as any_of.
+        bounds: operator and value for one field.
+        filters: a field, an operator and a value.
+    """
+
+    kind: str
+    classes: tuple[str, ...]
+    index: str | None
+    equal: tuple[tuple[str, tuple[Any, ...]], ...] = ()
+    bounds: tuple[tuple[str, str, Any], ...] = ()
+    filters: tuple[tuple[str, str, Any], ...] = ()
+    descending: bool = False
+    limit: int | None = None
+    expired: bool = False
+    segments: int = 1
+
+
+def key_texts(declared: Declared, name: str, index: str | None) -> tuple[str, str | None]:
+    """The templates of a class's key: partition and sort."""
+    spec = declared.spec(declared.classes[name])
+    if index is None:
+        return spec.pk, spec.sk
+    found = dict(spec.indexes)[index]
+    if found.name == "Own":
+        return "{" + spec.own("c") + "}", "{" + spec.own("at") + "}"
+    assert found.pk is not None
+    return found.pk, found.sk
+
+
+@st.composite
+def chains(draw: st.DrawFn, declared: Declared, drawn: Sequence[Row]) -> Chain:
+    """Any read that the classes allow."""
+    names = list(declared.classes)
+    first = draw(st.sampled_from(names))
+    places = [None, *(at for at, _ in declared.spec(declared.classes[first]).indexes)]
+    index = draw(st.sampled_from(places))
+    kind = draw(st.sampled_from(["query", "query", "collection", "collection", "scan"]))
+    classes = [first]
+    if kind == "collection":
+        others = [
+            one
+            for one in names
+            if one != first and _index_name(declared, one, index) == _index_name(declared, first, index)
+        ]
+        classes += draw(st.lists(st.sampled_from(others), unique=True, max_size=2)) if others else []
+    filters = draw(_filters(declared, classes))
+    common: dict[str, Any] = {"filters": filters, "expired": draw(st.booleans())}
+    common["limit"] = draw(st.none() | st.integers(0, 6))
+    if kind == "scan":
+        return Chain(kind, (first,), index, segments=draw(st.sampled_from([1, 3])), **common)
+    equal, bounds = draw(_on_key(declared, classes, index, drawn))
+    return Chain(kind, tuple(classes), index, equal, bounds, descending=draw(st.booleans()), **common)
+
+
+def _index_name(declared: Declared, name: str, index: str | None) -> object:
+    if index is None:
+        return ""
+    found = dict(declared.spec(declared.classes[name]).indexes).get(index)
+    return found.name if found is not None else None
+
+
+@st.composite
+def _filters(draw: st.DrawFn, declared: Declared, classes: Sequence[str]) -> tuple[tuple[str, str, Any], ...]:
+    """A condition on a field that is in no key and has no default, by a name that all classes have."""
+    if not draw(st.booleans()):
+        return ()
+    name, operators = draw(st.sampled_from([("at", "< <= > >= == !="), ("flag", "== !="), ("row", "< >")]))
+    value = draw(VALUES[name]) if name in VALUES else draw(st.integers(0, 12))
+    return ((name, draw(st.sampled_from(operators.split())), value),)
+
+
+@st.composite
+def _on_key(
+    draw: st.DrawFn, declared: Declared, classes: Sequence[str], index: str | None, drawn: Sequence[Row]
+) -> tuple[Any, Any]:
+    """Values for the fields of a key, from the left, and bounds on the next one."""
+    named = draw(st.sampled_from(list(classes)))
+    pk, sk = key_texts(declared, named, index)
+    equal: dict[str, tuple[Any, ...]] = {}
+    for name, spec in levels([pk]):
+        if not spec.startswith(":shard") or draw(st.booleans()):
+            equal[name] = draw(_choices(declared, named, name, drawn))
+    bounds: list[tuple[str, str, Any]] = []
+    for name, _ in levels([sk]):
+        if name in equal:
+            continue
+        step = draw(st.sampled_from(["equal", "bound", "stop"]))
+        if step == "equal":
+            equal[name] = draw(_choices(declared, named, name, drawn))
+            continue
+        if step == "bound":
+            bounds = draw(_bounds_of(declared, named, name))
+        break
+    return tuple(equal.items()), tuple(bounds)
+
+
+def _pool_name(declared: Declared, kind: str, name: str) -> str:
+    spec = declared.spec(declared.classes[kind])
+    return next((pool for pool, own in spec.renamed if own == name), name)
+
+
+def _choices(
+    declared: Declared, kind: str, name: str, drawn: Sequence[Row]
+) -> st.SearchStrategy[tuple[Any, ...]]:
+    """One value or several, mostly such as some row has."""
+    pool = _pool_name(declared, kind, name)
+    stored = [dict(row.values)[pool] for row in drawn]
+    values = st.sampled_from(stored) if stored else VALUES[pool]
+    return st.lists(values, min_size=1, max_size=1).map(tuple) | st.lists(
+        values | VALUES[pool], max_size=3
+    ).map(tuple)
+
+
+@st.composite
+def _bounds_of(draw: st.DrawFn, declared: Declared, kind: str, name: str) -> list[tuple[str, str, Any]]:
+    pool = _pool_name(declared, kind, name)
+    values = VALUES[pool]
+    shape = draw(st.sampled_from(["low", "high", "both", "between", "prefix"]))
+    if shape == "prefix" and pool in ("b", "c", "a"):
+        return [(name, "begins_with", draw(st.sampled_from(["x", "1", "y", "X"])))]
+    low, high = draw(st.sampled_from([">", ">="])), draw(st.sampled_from(["<", "<="]))
+    if shape == "between":
+        return [(name, "between", (draw(values), draw(values)))]
+    found = [(name, low, draw(values))] if shape in ("low", "both") else []
+    return found + ([(name, high, draw(values))] if shape in ("high", "both", "prefix") else [])
+
+
+# -- asked of dynaorm --------------------------------------------------------------------------------------------------
+
+
+def query_of(session: Session, declared: Declared, chain: Chain) -> Any:
+    sources: list[Any] = [declared.classes[name] for name in chain.classes]
+    if chain.index is not None:
+        sources = [getattr(one, chain.index) for one in sources]
+    equal = {name: values[0] if len(values) == 1 else any_of(*values) for name, values in chain.equal}
+    if chain.kind == "scan":
+        query: Any = session.scan(sources[0], segments=chain.segments)
+    elif chain.kind == "query":
+        query = session.query(sources[0], **equal)
+    else:
+        query = session.collection(*sources, **equal)
+    for name, sign, value in chain.bounds:
+        query = getattr(query, _METHODS.get(sign, sign))(**{name: value})
+    for name, sign, value in chain.filters:
+        query = query.filter(_COMPARED[sign](F[name], value))
+    query = query.descending() if chain.descending else query
+    query = query.expired() if chain.expired else query
+    return query if chain.limit is None else query.limit(chain.limit)
+
+
+_COMPARED: Mapping[str, Callable[[Any, Any], Any]] = {**_OPERATORS, "==": operator.eq, "!=": operator.ne}
+
+
+# -- asked of Python ---------------------------------------------------------------------------------------------------
+
+
+@record(eq=False)
+class Stored:
+    """What is stored: every entity with its item."""
+
+    declared: Declared
+    entities: Mapping[int, Any]
+    items: Mapping[int, Mapping[str, Any]]
+    now: float
+
+    def expected(self, chain: Chain) -> list[int]:
+        """The rows that a chain finds, without its limit. With ``any_of`` nothing, it finds nothing."""
+        if not all(values for _, values in chain.equal):
+            return []
+        return [row for row in self.items if self._is_found(chain, self.entities[row])]
+
+    def _is_found(self, chain: Chain, entity: Any) -> bool:
+        until = entity.until
+        if until is not None and until.timestamp() <= self.now and not chain.expired:
+            return False
+        if not all(_COMPARED[sign](getattr(entity, name), value) for name, sign, value in chain.filters):
+            return False
+        return any(
+            isinstance(entity, self.declared.classes[name]) and self._fits(chain, name, entity)
+            for name in chain.classes
+        )
+
+    def _fits(self, chain: Chain, name: str, entity: Any) -> bool:
+        texts = key_texts(self.declared, name, chain.index)
+        # A class whose fields do not name the partition is in the partition that another one's fields name.
+        named = {
+            _pool_name(self.declared, name, one): dict(chain.equal)[one]
+            for one, spec in levels(texts[:1])
+            if one in dict(chain.equal)
+        }
+        partition = {
+            _pool_name(self.declared, other, one): values
+            for other in chain.classes
+            for one, values in chain.equal
+            if one in {field for field, _ in levels(key_texts(self.declared, other, chain.index)[:1])}
+        }
+        spec = self.declared.spec(self.declared.classes[name])
+        own = {_pool_name(self.declared, name, one) for one, _ in levels(texts[:1])}
+        for pool, values in {**partition, **named}.items():
+            if pool in own and getattr(entity, spec.own(pool)) not in values:
+                return False
+        case = {one for one, how in levels(texts[1:]) if how == ":upper"}
+        sort = {one for one, _ in levels(texts[1:])}
+
+        def shown(one: str, value: Any) -> Any:
+            return value.upper() if one in case else value
+
+        for one, values in chain.equal:
+            if one in sort and shown(one, getattr(entity, one)) not in [
+                shown(one, value) for value in values
+            ]:
+                return False
+        return all(
+            _is_bounded(shown(one, getattr(entity, one)), sign, [shown(one, it) for it in _several(value)])
+            for one, sign, value in chain.bounds
+            if one in sort
+        )
+
+    def place(self, row: int, chain: Chain) -> tuple[Any, ...]:
+        """Where an item stands in the order of the keys."""
+        index = self.declared.spec(self.declared.classes[chain.classes[0]]).indexes
+        names = {None: "SK", "one": "GSI1SK", "two": "GSI2SK", "own": "when"}
+        found = self.items[row].get(names[chain.index]) if index or chain.index is None else None
+        if found is None:
+            return ()
+        ((kind, value),) = found.items()
+        return (Decimal(value),) if kind == "N" else (value,)
+
+
+def _several(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, tuple) else (value,)
+
+
+def _is_bounded(found: Any, sign: str, values: Sequence[Any]) -> bool:
+    if sign == "between":
+        return bool(values[0] <= found <= values[1])
+    return bool(found.startswith(values[0])) if sign == "begins_with" else _OPERATORS[sign](found, values[0])
+
+
+# -- the law -----------------------------------------------------------------------------------------------------------
+
+
+class AsBytes:
+    """Gives every answer as the bytes of its body, as the direct transports do."""
+
+    def __init__(self, inner: Transport) -> None:
+        self._inner = inner
+
+    def call(self, call: Call, /) -> Any:
+        return Body(encode_body(self._inner.call(call)))
+
+
+def store(session: Session, engine: Transport, declared: Declared, drawn: Sequence[Row]) -> Stored:
+    session.create_table(declared.table)
+    entities = {number: entity_of(declared, row, number) for number, row in enumerate(drawn)}
+    by_key = {repr(mapping_of(type(one)).primary_key(vars(one))): one for one in entities.values()}
+    session.bulk_load(list(by_key.values()))
+    items: dict[int, Mapping[str, Any]] = {}
+    for item in engine.call(Call("Scan", {"TableName": declared.table.name}))["Items"]:
+        number = int(item["row"]["N"])
+        changed = respelled(item, drawn[number], entities[number].at)
+        if changed != item:
+            engine.call(Call("PutItem", {"TableName": declared.table.name, "Item": changed}))
+        items[number] = changed
+    return Stored(declared, entities, items, NOON.timestamp())
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["items", "bytes"])
+def transport(engine: Transport, request: pytest.FixtureRequest) -> Transport:
+    """Answers as dicts, and as bytes, which take another way through the code."""
+    return AsBytes(engine) if request.param else engine
+
+
+@settings(max_examples=200)
+@given(data=st.data())
+def test_a_read_is_a_plain_filter(engine: Transport, transport: Transport, data: st.DataObject) -> None:
+    schema = data.draw(schemas(), label="schema")
+    declared = declare(schema)
+    session = Session(transport=transport, clock=FakeClock(NOON.timestamp()))
+    drawn = data.draw(rows(schema), label="rows")
+    stored = store(session, engine, declared, drawn)
+    try:
+        for _ in range(4):
+            check(stored, session, data.draw(chains(declared, drawn), label="chain"), data)
+    finally:
+        engine.call(Call("DeleteTable", {"TableName": declared.table.name}))
+
+
+def check(stored: Stored, session: Session, chain: Chain, data: st.DataObject) -> None:
+    try:
+        query = query_of(session, stored.declared, chain)
+        found = query.all()
+    except UsageError as refused:
+        if not is_rightly_refused(str(refused)):
+            raise
+        event("refused")
+        return
+    wanted = stored.expected(chain)
+    numbers = [entity.row for entity in found]
+    places = [stored.place(number, chain) for number in numbers]
+    ordered = sorted((stored.place(number, chain) for number in wanted), reverse=chain.descending)
+    size = len(wanted) if chain.limit is None else min(chain.limit, len(wanted))
+    event(f"{chain.kind}: {'found' if wanted else 'nothing'}")
+    assert len(set(numbers)) == len(numbers)
+    assert set(numbers) <= set(wanted)
+    assert len(numbers) == size
+    if chain.kind != "scan":
+        assert places == ordered[:size]
+    for entity in found:
+        assert entity == stored.entities[entity.row]
+    assert [entity.row for entity in query] == numbers
+    check_endings(query, found, data)
+
+
+def check_endings(query: Any, found: Sequence[Any], data: st.DataObject) -> None:
+    numbers = [entity.row for entity in found]
+    assert query.count() == len(found)
+    keys = [inspect(entity).key for entity in found]
+    assert list(query.keys()) == keys
+    assert query.keys().all() == keys
+    first = query.first()
+    assert (first.row if first is not None else None) == (numbers[0] if numbers else None)
+    paged, cursor, turn = list[int](), None, 0
+    sizes = data.draw(st.lists(st.integers(1, 5), min_size=1, max_size=3), label="sizes")
+    while turn == 0 or cursor is not None:
+        page = query.page(sizes[turn % len(sizes)], after=cursor)
+        paged += [entity.row for entity in page]
+        cursor, turn = page.cursor, turn + 1
+        assert turn < 60
+    assert paged == numbers
+    if len(found) == 1:
+        assert query.one() == found[0]
+
+
+def is_rightly_refused(problem: str) -> bool:
+    """Whether no key serves the fields: then nothing is sent, and the error says so."""
+    return any(
+        one in problem
+        for one in (
+            "comes after",
+            "partition keys differ",
+            "is in no key",
+            "and DynamoDB refuses that",
+            "can only be equal",
+        )
+    )

@@ -1,0 +1,51 @@
+"""The transports that one test is run over, with the same names for their options."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, Protocol, TypeAlias
+
+from dynaorm import AsyncDirectTransport, DirectTransport
+from dynaorm.flow.protocol.call import Call, Reply
+from dynaorm.transport.pynamodb import PynamoTransport
+
+
+class Closable(Protocol):
+    """A transport that a test opens and closes."""
+
+    def call(self, call: Call, /) -> Reply: ...
+
+    def close(self) -> None: ...
+
+
+class AsyncInTurn:
+    """The asynchronous transport for a synchronous test. Its event loop runs during calls only."""
+
+    def __init__(self, **options: Any) -> None:
+        self._runner = asyncio.Runner()
+        self._transport = AsyncDirectTransport(**options)
+
+    def call(self, call: Call, /) -> Reply:
+        return self._runner.run(self._transport.call(call))
+
+    def close(self) -> None:
+        self._runner.run(self._transport.close())
+        self._runner.close()
+        self._runner = asyncio.Runner()
+
+
+def default_transport(
+    *, timeout: float = 10.0, pool_size: int = 50, connect_timeout: float = 5.0, **options: Any
+) -> PynamoTransport:
+    """The default transport with the options of the direct ones."""
+    return PynamoTransport(
+        read_timeout=timeout, connect_timeout=connect_timeout, max_pool_connections=pool_size, **options
+    )
+
+
+Open: TypeAlias = Callable[..., Closable]
+
+TRANSPORTS: dict[str, Open] = {
+    "default": default_transport,
+    "direct": DirectTransport,
+    "async": AsyncInTurn,
+}
