@@ -104,7 +104,8 @@ def verdict(failures: Sequence[FailedAction], now: float, request_id: str = "") 
 def _leads_nowhere(failed: FailedAction) -> bool:
     """Whether an update was refused because a map or list that leads to one of its paths is not stored."""
     is_invalid = _SAME.get(failed.code, failed.code) == "ValidationException"
-    return is_invalid and failed.planned.blind and "document path" in failed.message
+    is_edit = failed.planned.blind and failed.planned.purpose is Purpose.UPDATE
+    return is_invalid and is_edit and "document path" in failed.message
 
 
 def _is_own(failed: FailedAction) -> bool:
