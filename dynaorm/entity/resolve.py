@@ -45,7 +45,7 @@ class FieldResolver:
         ]
         if (value := self._absent_value(field)) is not None:
             found.append(Source(value=value, missing=tuple((name,) for name in names)))
-        codec, is_stored = field.codec, field.is_always_stored
+        codec, is_stored = field.codec, field.is_always_stored and not field.formerly
         for step in path[1:]:
             found = [inner for source in found for inner in _inside(source, codec, step, is_stored=is_stored)]
             codec, is_stored = self._step(codec, step, path)[1], False

@@ -290,9 +290,10 @@ def _pieces(value: AttributeValue, kind: type[BeginsWith | Contains]) -> Iterato
         starts = range(len(content) + 1) if kind is Contains else (0,)
         found = {content[start:end] for start in starts for end in range(start, len(content) + 1)}
         yield from ({tag: piece} for piece in sorted(found))
-    elif kind is Contains:
-        yield from value.get("L", [])
-        yield from ({tag[0]: element} for element in content if tag in ("SS", "NS", "BS"))
+    elif kind is Contains and tag == "L":
+        yield from content
+    elif kind is Contains and tag in ("SS", "NS", "BS"):
+        yield from ({tag[0]: element} for element in content)
 
 
 def _is_ordered(side: Any) -> bool:
