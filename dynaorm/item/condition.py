@@ -7,6 +7,7 @@ Rule 3. Parentheses are written only where they are needed, because DynamoDB ref
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from decimal import Decimal
@@ -18,7 +19,11 @@ from dynaorm.item.placeholder import Placeholders
 from dynaorm.item.value import AttributeValue
 from dynaorm.record import record
 
-_IN_LIMIT: Final = 100  # operands of IN: DynamoDB Developer Guide, "Condition expressions"
+# DynamoDB Developer Guide, "Service, account, and table quotas": operands of IN, bytes and operators of an expression.
+_IN_LIMIT: Final = 100
+_LENGTH_LIMIT: Final = 4096
+_OPERATORS_LIMIT: Final = 300
+_OPERATOR: Final = re.compile(r"\b(?:AND|OR|NOT|IN|BETWEEN)\b|[<>=]+|\b[a-z_]+\(")
 
 _OR, _AND, _NOT, _ATOM = range(4)
 
@@ -70,8 +75,19 @@ class Condition(ABC):
 
 
 def render(condition: Condition, placeholders: Placeholders) -> str:
-    """The expression of a resolved condition."""
-    return condition._rendered(placeholders)
+    """The expression of a resolved condition. Raises UsageError if it is longer than DynamoDB accepts."""
+    text = condition._rendered(placeholders)
+    if len(text) > _LENGTH_LIMIT or (len(text) > _OPERATORS_LIMIT and _operators_in(text) > _OPERATORS_LIMIT):
+        raise UsageError(
+            problem=f"a condition became an expression of {len(text)} characters and {_operators_in(text)} operators; "
+            f"DynamoDB accepts {_LENGTH_LIMIT} and {_OPERATORS_LIMIT}",
+            remedy="use fewer values in is_in and fewer conditions, or several calls",
+        )
+    return text
+
+
+def _operators_in(text: str) -> int:
+    return len(_OPERATOR.findall(text)) - text.count(" BETWEEN ")
 
 
 def paths_of(condition: Condition) -> frozenset[Path]:

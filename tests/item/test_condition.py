@@ -219,6 +219,19 @@ def test_more_values_than_dynamodb_takes_are_given_in_portions() -> None:
     assert len(values) == 201
 
 
+@pytest.mark.parametrize(
+    "condition",
+    [
+        IsIn(Attr(("a",)), tuple({"N": str(number)} for number in range(1000))),
+        Or(tuple(equals("a", {"N": "1"}) for _ in range(151))),
+    ],
+    ids=["length", "operators"],
+)
+def test_an_expression_that_dynamodb_would_refuse_is_not_sent(condition: Condition) -> None:
+    with pytest.raises(UsageError, match="DynamoDB accepts 4096 and 300; use fewer values"):
+        rendered(condition)
+
+
 @given(trees(LEAVES))
 def test_an_expression_holds_placeholders_and_dynamodbs_words_only(condition: Condition) -> None:
     text, names, values = rendered(condition)
