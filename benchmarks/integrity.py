@@ -172,7 +172,7 @@ class Bench:
         began, kills = time.monotonic(), 0
         while True:
             lives = self._chance.uniform(3, 30) if kills < KILLS else None
-            told = self.command(verb, target, "--checkpoint", str(self._checkpoint), lives=lives)
+            told = self.command(verb, target, "--yes", "--checkpoint", str(self._checkpoint), lives=lives)
             if told is not None:
                 print(f"{verb}: {kills} times killed, {time.monotonic() - began:.0f} s in all")
                 return told

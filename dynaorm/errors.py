@@ -25,7 +25,7 @@ from typing import Any
 
 from dynaorm.failure import Address as Address  # noqa: PLC0414 - exported from here
 from dynaorm.failure import DynaormError as DynaormError  # noqa: PLC0414 - see above
-from dynaorm.failure import nearest, shown
+from dynaorm.failure import nearest, shown, texts_of
 from dynaorm.record import record
 
 _LISTED = 5
@@ -51,7 +51,10 @@ class UsageError(DynaormError, RuntimeError):
 
 
 class InvalidValue(UsageError, ValueError):
-    """A value cannot be stored, or be part of a key. ``problem`` says why: ``is longer than 2048 bytes``."""
+    """A value cannot be stored, or be part of a key. ``problem`` says why: ``is longer than 2048 bytes``.
+
+    If a rule about several fields is broken, such as a model validator, ``field`` is empty.
+    """
 
     entity: str
     field: str
@@ -59,6 +62,8 @@ class InvalidValue(UsageError, ValueError):
     remedy: str = "give the field a value that its declaration allows"
 
     def __str__(self) -> str:
+        if not self.field:
+            return f"{self.entity}: {self.problem}; {self.remedy}"
         return f"{self.entity}.{self.field} = {shown(self.value)}: {self.problem}; {self.remedy}"
 
 
@@ -161,7 +166,8 @@ class DecodeError(DynaormError, ValueError):
     )
 
     def __str__(self) -> str:
-        key = ", ".join(f"{name}={shown(*value.values())}" for name, value in self.key.items())
+        texts = texts_of(self.key, lambda value: shown(*value.values()))
+        key = ", ".join(f"{name}={text}" for name, text in texts.items())
         return "\n  - ".join([f"{self.problem} from the item {key}:", *self.problems]) + f"\n{self.remedy}"
 
 

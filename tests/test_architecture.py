@@ -66,12 +66,6 @@ TESTED_ELSEWHERE: dict[str, str] = {
 For example, "plan/intent.py": "plan/test_merge_intents.py".
 """
 
-PENDING_CLASS_NAMES = {"_Road"}
-"""Class names that still mean two things."""
-
-PENDING_WORDS = {"Census", "census", "road", "_Road", "hoard", "Setting", "_meet"}
-"""Words on the left of the glossary that are still in use."""
-
 NAMES_THAT_SAY_NOTHING = {"common", "constants", "helpers", "misc", "models", "types", "util", "utils"}
 
 HEAVY = {"aiohttp", "boto3", "botocore", "moto", "pynamodb", "pytest", "requests", "rich"}
@@ -202,7 +196,7 @@ def test_a_class_name_means_one_thing() -> None:
     homes: dict[str, list[str]] = defaultdict(list)
     for path in MODULES:
         for node in ast.walk(_tree(path)):
-            if isinstance(node, ast.ClassDef) and node.name not in PENDING_CLASS_NAMES:
+            if isinstance(node, ast.ClassDef):
                 homes[node.name].append(_name(path))
     _report([f"{name} is a class of {', '.join(paths)}" for name, paths in homes.items() if len(paths) > 1])
 
@@ -216,7 +210,7 @@ def test_names_use_the_words_of_the_glossary() -> None:
         [
             f"{_name(path)} defines {name}; say {plain[name]}"
             for path in (*MODULES, *TEST_MODULES)
-            for name in sorted(_defined(path) & plain.keys() - PENDING_WORDS)
+            for name in sorted(_defined(path) & plain.keys())
         ]
     )
 

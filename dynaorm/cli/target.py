@@ -73,8 +73,8 @@ def table_names(pairs: Iterable[str], targets: Iterable[Table | type[Any]]) -> d
     """The mapping of some ``declared=physical`` pairs.
 
     Raises:
-        UsageError: one is no pair, or names a table that has nothing to do with these targets: by a slip of the pen
-            the work would go to another table.
+        UsageError: one is no pair, or names a table that these targets do not use. A misspelt name would otherwise
+            send the work to another table.
     """
     names: dict[str, str] = {}
     known = _reached(targets)

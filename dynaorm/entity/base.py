@@ -4,7 +4,7 @@ It stores the keywords of the class statement, builds the mapping once pydantic 
 and gives copies and pickles of an entity its snapshot.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict
@@ -13,6 +13,8 @@ from typing_extensions import Unpack
 from dynaorm.entity.declare.entity import declare
 from dynaorm.entity.declare.options import OPTIONS, declared_options, options_of
 from dynaorm.entity.mapping.mapping import FAILURE, MAPPING, mapping_of
+from dynaorm.entity.mapping.secret import is_bare, masked, secret_fields
+from dynaorm.entity.mapping.validate import validated_field
 from dynaorm.entity.state import SLOT, carried_by, set_state, slot_of
 from dynaorm.entity.table import UNSET, Table, _Unset
 from dynaorm.errors import DeclarationError, UnknownField
@@ -83,6 +85,12 @@ class Entity(BaseModel, metaclass=ModelMetaclass):
             setattr(cls, FAILURE, error)
             raise
 
+    def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
+        # ``model_copy`` and assignment do not validate, so a secret field may hold a plain value.
+        secret = secret_fields(type(self))
+        for name, value in super().__repr_args__():
+            yield name, masked(value) if name in secret and is_bare(value) else value
+
     def __copy__(self) -> Self:
         return _carry(self, super().__copy__())
 
@@ -121,5 +129,6 @@ def detached(entity: E, /, **changes: Any) -> E:
     copy: E = entity.model_copy(update=changes)
     set_state(copy, None)
     if changes:
-        mapping_of(cls).validate(vars(copy), frozenset(changes))
+        mapping, values = mapping_of(cls), vars(copy)
+        values.update({name: validated_field(mapping, name, values) for name in changes})
     return copy

@@ -3,13 +3,12 @@
 from collections.abc import Iterator
 from typing import Any, Final, Literal
 
-from pydantic import ValidationError
-
 from dynaorm.entity.codec.of_type import Codec
 from dynaorm.entity.codec.value import NULL, Absent
 from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.mapping import EntityMapping
-from dynaorm.errors import UnknownField, UsageError
+from dynaorm.entity.mapping.validate import validated_field
+from dynaorm.errors import InvalidValue, UnknownField, UsageError
 from dynaorm.item.path import Path, Source, value_at
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.record import replace
@@ -139,7 +138,7 @@ class FieldResolver:
                 value = field.absent_value
             else:
                 value = field.codec.encode(self._loaded_default(field))
-        except (ValueError, KeyError, ValidationError):
+        except (ValueError, KeyError, InvalidValue):
             return None  # an absent attribute does not load, or its value depends on other fields
         else:
             return value
@@ -149,10 +148,7 @@ class FieldResolver:
         own = entity.model_fields[field.name].validate_default
         if not (entity.model_config.get("validate_default") if own is None else own):
             return field.default
-        values: Any = self._mapping.validator.validate_assignment(
-            {}, field.name, field.default, by_alias=False, by_name=True
-        )
-        return values[0][field.name]
+        return validated_field(self._mapping, field.name, {field.name: field.default})
 
     def _step(self, codec: Codec, step: str | int, path: Path) -> tuple[str | int, Codec]:
         if isinstance(step, str) and codec.members is not None:

@@ -16,6 +16,9 @@ from dynaorm.record import record
 KeyKind: TypeAlias = Literal["S", "N", "B"]
 Projection: TypeAlias = str | tuple[str, ...]
 
+REVISION_ATTRIBUTE: Final = "_rev"
+"""The default name of the attribute that changes with every write."""
+
 
 @record
 class NumberKey:
@@ -158,7 +161,7 @@ class Table:
         sk: KeySpec | None = "SK",
         indexes: Iterable[GlobalIndex | LocalIndex] = (),
         type_attribute: str | None = "_type",
-        revision_attribute: str | None = "_rev",
+        revision_attribute: str | None = REVISION_ATTRIBUTE,
         guard_table: "Table | None" = None,
         key_fields: Literal["stored", "in_key"] = "stored",
     ) -> None:

@@ -90,7 +90,10 @@ def _owner(mapping: EntityMapping, guard: Item) -> Item | None:
 
 def _is_expired(guard: Item, attribute: str | None, now: float) -> bool:
     expiry = guard.get(attribute) if attribute is not None else None
-    return expiry is not None and "N" in expiry and seconds_of(expiry) <= now
+    try:
+        return expiry is not None and "N" in expiry and seconds_of(expiry) <= now
+    except ValueError:  # the owner decides
+        return False
 
 
 def constraint_of(mapping: EntityMapping, fields: Mapping[str, Any]) -> Constraint:

@@ -14,6 +14,7 @@ from decimal import Decimal
 from functools import cache
 from typing import Any, ClassVar, Final, NoReturn, TypeAlias
 
+from dynaorm.errors import UsageError
 from dynaorm.item.path import Path
 from dynaorm.item.placeholder import Placeholders
 from dynaorm.item.value import AttributeValue
@@ -198,6 +199,20 @@ class Missing(Condition):
 
     def _rendered(self, placeholders: Placeholders) -> str:
         return f"attribute_not_exists({placeholders.path(self.path)})"
+
+    def _paths(self) -> Iterable[Path]:
+        return (self.path,)
+
+
+@record
+class HasType(Condition):
+    """The attribute at the path has this type, such as S."""
+
+    path: Path
+    tag: str
+
+    def _rendered(self, placeholders: Placeholders) -> str:
+        return f"attribute_type({placeholders.path(self.path)}, {placeholders.value({'S': self.tag})})"
 
     def _paths(self) -> Iterable[Path]:
         return (self.path,)

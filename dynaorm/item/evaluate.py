@@ -19,6 +19,7 @@ from dynaorm.item.condition import (
     Condition,
     Contains,
     Exists,
+    HasType,
     IsIn,
     Missing,
     Not,
@@ -65,6 +66,11 @@ def _(condition: Exists, item: Item) -> bool:
 @holds.register
 def _(condition: Missing, item: Item) -> bool:
     return value_at(item, condition.path) is None
+
+
+@holds.register
+def _(condition: HasType, item: Item) -> bool:
+    return condition.tag in (value_at(item, condition.path) or {})
 
 
 @holds.register

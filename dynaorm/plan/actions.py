@@ -1,6 +1,6 @@
 """A change becomes actions: the main item's, and the version item's if a version is due."""
 
-from dynaorm.entity.mapping.mapping import DELETED
+from dynaorm.entity.mapping.mapping import DELETED, VERSION, VERSION_AT
 from dynaorm.item.action import Action, ConditionCheck, Delete, Put, Update
 from dynaorm.item.condition import (
     Attr,
@@ -14,6 +14,7 @@ from dynaorm.item.condition import (
 )
 from dynaorm.item.update import Change, Remove, SetTo
 from dynaorm.item.value import AttributeValue, Item, same
+from dynaorm.plan.image import own_revision, refuse_other_revision
 from dynaorm.plan.item_change import (
     ItemChange,
     ItemCheck,
@@ -29,12 +30,17 @@ from dynaorm.plan.versions import assign_version, version_item, version_key
 
 
 def build_actions(change: ItemChange, unit: UnitOfWork) -> list[Planned]:
-    """The main item's action, then the version item's."""
+    """The main item's action, then the version item's. A check that nothing asks for is no action."""
+    if isinstance(change, ItemCheck) and not change.is_sent:
+        return []
     mapping, before = change.mapping, change.before
     expected, expected_values = (None, None) if before is None else _expectation(change, before)
     condition = _required(change, expected, expected_values, unit)
     if change.condition is not None:
         condition = all_of(condition, change.condition)
+    bounds = change.bounds if isinstance(change, ItemEdit) else None
+    if bounds is not None:
+        condition = all_of(condition, bounds)
     image, number = assign_version(change, unit)
     action, purpose = _action(change, image, condition, unit)
     has_revision = mapping.table.revision_attribute is not None
@@ -55,10 +61,11 @@ def build_actions(change: ItemChange, unit: UnitOfWork) -> list[Planned]:
         change.condition is not None,
         before is None and not isinstance(change, ItemInsert),
         found_nothing if before is None else before.from_read,
+        bounds=bounds,
     )
     if image is None or number is None:
         return [main]
-    item = version_item(mapping, change.key, image, number)
+    item = version_item(mapping, change.key, image, number, replaced=main.before)
     version = Planned(
         action=Put(main.action.table, item, missing(mapping.table.pk.name)),
         purpose=Purpose.VERSION,
@@ -107,6 +114,7 @@ def _expectation(
     change: ItemChange, before: StoredItem
 ) -> tuple[str | None, dict[str, AttributeValue | None] | None]:
     """The revision that must be stored; without one, the attribute values that must be."""
+    refuse_other_revision(before.mapping, before.item)
     revision = before.mapping.revision_of(before.item)
     if revision is not None:
         return revision, None
@@ -114,9 +122,12 @@ def _expectation(
 
 
 def _attributes_relied_on(change: ItemChange, before: StoredItem) -> list[str]:
-    """Without a revision: everything that changes, and everything a key, index, guard or version is made of."""
+    """Without a revision: everything that changes, and everything a key, index, guard or version is made of.
+
+    For a delete, everything that was loaded; for a versioned class, also the version.
+    """
     mapping = before.mapping
-    if isinstance(change, ItemCheck) or before.as_loaded:
+    if isinstance(change, (ItemCheck, ItemDelete)) or before.as_loaded:
         found = {name for field in mapping.fields.values() for name in (field.attribute, *field.formerly)}
         found |= set(before.item)
     else:
@@ -125,10 +136,10 @@ def _attributes_relied_on(change: ItemChange, before: StoredItem) -> list[str]:
         found = {field.attribute for field in fields if not field.in_key}
         found |= {former for field in fields for former in field.formerly}
         found |= {name for index in mapping.indexes.values() for name in index.made_up}
-        if isinstance(change, ItemInsert) or (
-            isinstance(change, ItemDelete) and change.mapping.versioning is not None
-        ):
+        if isinstance(change, ItemInsert):
             found |= set(before.item)
+    if mapping.versioning is not None:
+        found |= {VERSION, VERSION_AT, DELETED}
     if mapping.table.type_attribute is not None:
         found.add(mapping.table.type_attribute)
     return sorted(found - {key.name for key in mapping.table.keys})
@@ -143,6 +154,8 @@ def _required(
     mapping = change.mapping if change.before is None else change.before.mapping
     table = mapping.table
     expires = mapping.expires.attribute if mapping.expires is not None else None
+    if isinstance(change, ItemDelete):
+        expires = None  # an expired entity can be deleted
     if isinstance(change, ItemInsert) and change.before is None:
         absent = missing(table.pk.name)
         return absent if expires is None else any_of_conditions(absent, _is(expires, "<=", unit))
@@ -159,6 +172,7 @@ def _required(
     return all_of(
         exists(table.pk.name),
         equals(table.type_attribute, {"S": mapping.name}) if table.type_attribute is not None else None,
+        None if isinstance(change, ItemCheck) else own_revision(table),
         missing(DELETED) if mapping.versioning is not None and table.type_attribute is None else None,
         None if expires is None else any_of_conditions(missing(expires), _is(expires, ">", unit)),
     )

@@ -26,6 +26,7 @@ from dynaorm.item.condition import (
 from dynaorm.item.update import Change, SetIfMissing, SetTo
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.aggregates import TotalDelta
+from dynaorm.plan.image import own_revision, refuse_other_revision
 from dynaorm.plan.planned import Planned, Purpose
 from dynaorm.plan.reads import Reads
 from dynaorm.plan.unit_of_work import UnitOfWork
@@ -49,7 +50,9 @@ def is_target(mapping: EntityMapping, item: Item | None) -> bool:
 
 def _action(delta: TotalDelta, read: Any, unit: UnitOfWork) -> Planned:
     mapping, table = delta.mapping, delta.mapping.table
-    there, kind = exists(table.pk.name), _is_of_kind(mapping, read)
+    if read is not _UNREAD and read is not None:
+        refuse_other_revision(mapping, read)
+    there, kind = exists(table.pk.name), all_of(_is_of_kind(mapping, read), own_revision(table))
     makes = delta.joined and can_be_made(mapping)
     condition = all_of(there, kind)
     if makes and not _is_untyped(mapping, read):

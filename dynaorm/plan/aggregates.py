@@ -21,6 +21,7 @@ from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.errors import EntityNotFound, InvalidValue, UsageError
 from dynaorm.item.update import AddTo, Change
 from dynaorm.item.value import AttributeValue, Item, number_text, same
+from dynaorm.plan.edit import refuse_written_totals
 from dynaorm.plan.image import subject_of, values_of
 from dynaorm.plan.intent import target_of_intent
 from dynaorm.plan.item_change import (
@@ -101,16 +102,6 @@ def settle_totals(
         else:
             written[ident] = _with_delta(own, delta, one)
     return [*written.values()], left
-
-
-def refuse_written_totals(mapping: EntityMapping, fields: Iterable[str]) -> None:
-    """Raises UsageError if a total is among the fields that a caller writes."""
-    maintained = mapping.maintained
-    if maintained and (name := next((one for one in fields if one in maintained), None)) is not None:
-        raise UsageError(
-            problem=f"{mapping.entity.__name__}.{name} is kept by {maintained[name]}, and is not written by hand",
-            remedy=f"leave it as it is: saving and deleting what {maintained[name]} counts changes it",
-        )
 
 
 # -- contributions -----------------------------------------------------------------------------------------------------
@@ -297,6 +288,7 @@ def _write_of_checked(check: ItemCheck, merged: ItemIntents) -> ItemUpdate | Ite
         check.edited,
         loaded,
         is_edit=check.image is not None,
+        altered=check.altered,
         condition=check.condition,
     )
 

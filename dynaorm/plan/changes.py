@@ -1,6 +1,6 @@
 """Merged intents become changes: what happens to each item, given what has been read of it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from dynaorm.entity.declare.catalog import stored_class
@@ -8,11 +8,13 @@ from dynaorm.entity.key import stored_key
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.resolve import FieldResolver
 from dynaorm.entity.state import Loaded
-from dynaorm.errors import AlreadyExists, ConditionFailed, EntityNotFound, StaleEntity
-from dynaorm.item.condition import all_of
+from dynaorm.errors import AlreadyExists, ConditionFailed, EntityNotFound, InvalidValue, StaleEntity
+from dynaorm.item.condition import Condition, all_of
+from dynaorm.item.evaluate import holds
 from dynaorm.item.resolve import resolve
 from dynaorm.item.value import AttributeValue, Item, same
-from dynaorm.plan.edit import edited_image, needs_reading, stored_changes, touched
+from dynaorm.plan.blind import bounds_of, needs_reading
+from dynaorm.plan.edit import edited_image, stored_changes, touched
 from dynaorm.plan.image import advance, changes_of, new_image
 from dynaorm.plan.intent import Deletion, Edit, Move, Save, condition_of
 from dynaorm.plan.item_change import (
@@ -30,6 +32,8 @@ from dynaorm.plan.reads import Reads
 from dynaorm.plan.unit_of_work import UnitOfWork
 
 _UNREAD: Any = object()
+# An expired entity can be deleted.
+_EVER = float("-inf")
 
 
 def items_to_read(merged: Iterable[ItemIntents]) -> list[tuple[EntityMapping, Item]]:
@@ -42,7 +46,8 @@ def _needs_reading(one: ItemIntents) -> bool:
     if write is not None and removal is None and isinstance(write.intent, Save):
         return write.intent.overwrite
     if write is not None and isinstance(write.intent, Edit) and write.state is None:
-        return needs_reading(one.mapping, write.intent.changes)
+        edit = write.intent
+        return edit.read_first or needs_reading(one.mapping, edit.changes)
     if removal is not None and isinstance(removal.intent, Deletion) and removal.state is None:
         mapping = removal.mapping
         has_derived = bool(mapping.constraints or mapping.aggregates) or mapping.versioning is not None
@@ -62,7 +67,7 @@ def change_of(one: ItemIntents, reads: Reads, unit: UnitOfWork) -> ItemChange | 
     read = reads.items.get(one.ident, _UNREAD) if reads.items else _UNREAD
     if read is _UNREAD and one.checks:
         read = _as_checked(one)
-    removed = _delete(one, one.removal, read, unit.now) if one.removal is not None else None
+    removed = _delete(one, one.removal, read) if one.removal is not None else None
     change: ItemChange | None = removed
     if one.write is not None:
         change = _write(one, one.write, removed, read, now=unit.now)
@@ -149,8 +154,8 @@ def _check(one: ItemIntents, read: Any, now: float) -> ItemCheck:
     return ItemCheck(stored.mapping, one.key, stored)
 
 
-def _delete(one: ItemIntents, removal: ResolvedIntent[Deletion | Move], read: Any, now: float) -> ItemDelete:
-    intent, mapping, state = removal
+def _delete(one: ItemIntents, removal: ResolvedIntent[Deletion | Move], read: Any) -> ItemDelete:
+    intent, mapping, state = removal.intent, removal.mapping, removal.state
     if state is not None:
         if isinstance(intent, Deletion):
             return ItemDelete(mapping, one.key, StoredItem(mapping, state.item), intent.target)
@@ -160,7 +165,7 @@ def _delete(one: ItemIntents, removal: ResolvedIntent[Deletion | Move], read: An
         return ItemDelete(mapping, one.key, StoredItem(mapping, state.item))
     if read is _UNREAD:
         return ItemDelete(mapping, one.key)
-    stored = _live(mapping, one.key, read, now)
+    stored = _live(mapping, one.key, read, _EVER)
     return ItemDelete(stored.mapping, one.key, stored)
 
 
@@ -175,26 +180,25 @@ def _write(
     *,
     now: float,
 ) -> ItemChange | None:
-    intent, _, state = write
+    intent, state = write.intent, write.state
     if isinstance(intent, Edit):
         return _edit(one, intent, state, read, now=now)
     if isinstance(intent, Move):
-        insert = _move(one, intent.entity, state)
+        insert = _move(one, intent.entity, write)
     elif state is not None and not intent.overwrite:
-        return _update(one, intent, state)
+        return _update(one, intent, write)
     else:
         # A deletion of the same unit of work removes what is stored: it does not stand in the way.
-        insert = _insert(one, intent, state, read if removed is None else _UNREAD, now=now)
+        insert = _insert(one, intent, write, read if removed is None else _UNREAD, now=now)
     if removed is None:
         return insert
     return insert._replace(before=removed.before, found_nothing=False, deleted=removed.entity)
 
 
-def _insert(one: ItemIntents, save: Save, state: Loaded | None, read: Any, *, now: float) -> ItemInsert:
-    mapping, values = one.mapping, vars(save.entity)
-    mapping.validate(values)
+def _insert(one: ItemIntents, save: Save, write: ResolvedIntent[Any], read: Any, *, now: float) -> ItemInsert:
+    mapping, (values, altered) = one.mapping, write.valid
     image = new_image(mapping, one.key, values)
-    insert = ItemInsert(mapping, one.key, image, save.entity, state, values if mapping.is_exact else None)
+    insert = ItemInsert(mapping, one.key, image, save.entity, values, altered, write.state)
     if read is _UNREAD or read is None or mapping.is_expired(read, now):
         return insert._replace(found_nothing=True) if save.overwrite else insert
     stored = None
@@ -207,31 +211,38 @@ def _insert(one: ItemIntents, save: Save, state: Loaded | None, read: Any, *, no
     return insert._replace(before=StoredItem(stored, read, from_read=True))
 
 
-def _update(one: ItemIntents, save: Save, state: Loaded) -> ItemUpdate | ItemCheck | None:
-    mapping, values = one.mapping, vars(save.entity)
-    changes = changes_of(mapping, values, state)
-    if not changes and save.condition is None and not one.checks:
+def _update(one: ItemIntents, save: Save, write: ResolvedIntent[Any]) -> ItemUpdate | ItemCheck | None:
+    mapping, (values, altered), state = one.mapping, write.valid, write.state
+    assert state is not None  # a new entity is inserted
+    changes = _changes(write, state)
+    is_asked = save.condition is not None or bool(one.checks)
+    if not (changes or altered or is_asked):
         return None
     before, loaded = StoredItem(mapping, state.item), LoadedEntity(save.entity, state)
     if not changes:
-        return ItemCheck(mapping, one.key, before, loaded)
-    changed = frozenset(changes)
-    mapping.validate(values, changed)
+        return ItemCheck(mapping, one.key, before, loaded, altered=altered, is_sent=is_asked)
     image = _advanced(mapping, values, state, changes)
-    return ItemUpdate(mapping, one.key, before, image, changed, loaded)
+    return ItemUpdate(mapping, one.key, before, image, frozenset(changes), loaded, altered=altered)
 
 
-def _move(one: ItemIntents, entity: Any, state: Loaded | None) -> ItemInsert:
-    mapping, values = one.mapping, vars(entity)
+def _move(one: ItemIntents, entity: Any, write: ResolvedIntent[Any]) -> ItemInsert:
+    mapping, (values, altered), state = one.mapping, write.valid, write.state
     assert state is not None  # a move of a new entity has been refused
-    changes = changes_of(mapping, values, state)
-    mapping.validate(values, frozenset(changes))
-    image = {**_advanced(mapping, values, state, changes), **one.key}
-    return ItemInsert(mapping, one.key, image, entity, state)
+    image = {**_advanced(mapping, values, state, _changes(write, state)), **one.key}
+    return ItemInsert(mapping, one.key, image, entity, values, altered, state)
+
+
+def _changes(write: ResolvedIntent[Any], state: Loaded) -> Mapping[str, AttributeValue | None]:
+    if write.changes is not None:
+        return write.changes
+    return changes_of(write.mapping, write.valid.values, state, renew=True)
 
 
 def _advanced(
-    mapping: EntityMapping, values: dict[str, Any], state: Loaded, changes: dict[str, AttributeValue | None]
+    mapping: EntityMapping,
+    values: Mapping[str, Any],
+    state: Loaded,
+    changes: Mapping[str, AttributeValue | None],
 ) -> dict[str, AttributeValue]:
     in_keys = {name: values[name] for name in changes if mapping.fields[name].in_key}
     return advance(mapping, state.item, changes, in_keys)
@@ -243,14 +254,24 @@ def _edit(
     mapping = one.mapping
     touched(mapping, edit.changes)
     if state is None and read is _UNREAD:
-        return ItemEdit(mapping, one.key, stored_changes(mapping, edit.changes))
+        bounds = bounds_of(mapping, edit.changes)
+        return ItemEdit(mapping, one.key, stored_changes(mapping, edit.changes), bounds)
     if state is None:
-        before, loaded = _live(mapping, one.key, read, now), None
+        before, loaded = _live(mapping, one.key, read, now)._replace(as_loaded=edit.read_first), None
     else:
         before, loaded = StoredItem(mapping, state.item), LoadedEntity(edit.target, state)
-    image, changed = edited_image(before.mapping, before.item, edit.changes)
+    try:
+        image, changed = edited_image(before.mapping, before.item, edit.changes)
+    except InvalidValue:
+        if before.from_read and not _holds(edit.condition, before):
+            raise ConditionFailed(key=stored_key(before.mapping, one.key)) from None
+        raise
     if not _is_same(before.item, image):
         return ItemUpdate(before.mapping, one.key, before, image, changed, loaded, is_edit=True)
     if edit.condition is None and not one.checks:
         return None
     return ItemCheck(before.mapping, one.key, before, loaded, image, changed)
+
+
+def _holds(condition: Condition | None, before: StoredItem) -> bool:
+    return condition is None or holds(resolve(condition, FieldResolver(before.mapping)), before.item)

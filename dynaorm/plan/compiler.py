@@ -43,7 +43,7 @@ def compile_plan(merged: Iterable[ItemIntents], reads: Reads, unit: UnitOfWork) 
     effects: list[Effect] = []
     for change, own, guards in zip(changes, built, guard_actions(changes, reads, unit), strict=True):
         actions += own + guards
-        effects += _effects(change, own[0].after)
+        effects += _effects(change, own[0].after if own else None)
     if deltas:
         actions += total_actions(deltas, reads, unit)
     plan = Plan(
@@ -70,34 +70,35 @@ def _token(changes: list[ItemChange], actions: list[Planned], unit: UnitOfWork) 
         return unit.token
     if not actions:
         return None
+    changes = [change for change in changes if not (isinstance(change, ItemCheck) and not change.is_sent)]
     if len(actions) > 1 or unit.exactly_once or isinstance(changes[0], ItemCheck):
         return unit.write_id
-    # Without a revision a write could not recognise its own commit after a lost answer: the token does it instead.
-    has_revision = (
-        changes[0].mapping.table.revision_attribute is not None and actions[0].expected_values is None
-    )
-    return None if has_revision else unit.write_id
+    return None
 
 
 def _effects(change: ItemChange, image: Item | None) -> list[Effect]:
     """What becomes of the caller's objects: a written one is loaded, a deleted one is new again."""
     if isinstance(change, ItemInsert) and image is not None:
-        values = _fresh(change.mapping, image, change.totals) if change.totals else None
-        effects = [Effect(change.entity, Loaded(image), values)]
+        values = {**change.altered, **_fresh(change.mapping, image, change.totals)}
+        effects = [Effect(change.entity, Loaded(image), values or None, bool(change.totals))]
         if change.deleted is not None and change.deleted is not change.entity:
             effects.append(Effect(change.deleted, None))
         return effects
     if isinstance(change, ItemUpdate) and change.loaded is not None and image is not None:
         entity, state = change.loaded
         names = change.changed if change.is_edit else change.totals
-        values = _fresh(change.mapping, image, names) if names else None
+        values = {**change.altered, **_fresh(change.mapping, image, names)}
         absent = {name: value for name, value in state.defaults.items() if name not in image}
-        return [Effect(entity, Loaded(image, absent), values)]
+        return [Effect(entity, Loaded(image, absent), values or None, bool(names))]
     if isinstance(change, ItemDelete) and change.entity is not None:
         return [Effect(change.entity, None)]
+    if isinstance(change, ItemCheck) and change.loaded is not None and change.altered:
+        return [Effect(change.loaded.entity, change.loaded.state, change.altered)]
     return []
 
 
 def _fresh(mapping: EntityMapping, image: Item, names: frozenset[str]) -> dict[str, Any]:
+    if not names:
+        return {}
     values = vars(mapping.hydrate(image))
     return {name: values[name] for name in names}

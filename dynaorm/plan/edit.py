@@ -1,15 +1,17 @@
 """Partial updates: the fields that an edit changes, and the image that it makes of a known item."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from dynaorm.entity.codec.of_type import Codec
+from dynaorm.entity.codec.value import merge
 from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.mapping import EntityMapping
+from dynaorm.entity.mapping.validate import is_equal, validated, validated_field
 from dynaorm.entity.resolve import FieldResolver
-from dynaorm.errors import UsageError
+from dynaorm.errors import DecodeError, UsageError
+from dynaorm.item.path import Path, value_at
 from dynaorm.item.update import (
-    AddTo,
     Append,
     Change,
     Discard,
@@ -20,9 +22,9 @@ from dynaorm.item.update import (
     apply_changes,
     resolve_changes,
 )
-from dynaorm.item.value import AttributeValue, Item
-from dynaorm.plan.aggregates import refuse_written_totals
+from dynaorm.item.value import AttributeValue, Item, same
 from dynaorm.plan.image import advance, under_present_names
+from dynaorm.record import replace
 
 
 def touched(mapping: EntityMapping, changes: tuple[Change, ...]) -> dict[str, Change]:
@@ -50,12 +52,18 @@ def touched(mapping: EntityMapping, changes: tuple[Change, ...]) -> dict[str, Ch
     return found
 
 
+def refuse_written_totals(mapping: EntityMapping, fields: Iterable[str]) -> None:
+    """Raises UsageError if a total is among the fields that a caller writes."""
+    maintained = mapping.maintained
+    if maintained and (name := next((one for one in fields if one in maintained), None)) is not None:
+        raise UsageError(
+            problem=f"{mapping.entity.__name__}.{name} is kept by {maintained[name]}, and is not written by hand",
+            remedy=f"leave it as it is: saving and deleting what {maintained[name]} counts changes it",
+        )
+
+
 def _check_whole_field(mapping: EntityMapping, field: FieldMapping, change: Change) -> None:
-    if isinstance(change, SetTo | SetIfMissing):
-        mapping.validate({field.name: change.value}, frozenset({field.name}))
-    elif (
-        isinstance(change, Remove) and field.required and not (field.none_is_absent or field.empty_is_absent)
-    ):
+    if isinstance(change, Remove) and field.required and not (field.none_is_absent or field.empty_is_absent):
         raise mapping.invalid(
             field.name,
             None,
@@ -83,37 +91,28 @@ def _check_kind(mapping: EntityMapping, codec: Codec, change: Change) -> None:
     )
 
 
-def needs_reading(mapping: EntityMapping, changes: tuple[Change, ...]) -> bool:
-    """Whether a key, guard, version or total depends on the changed fields and on more than the edit itself gives."""
-    fields = touched(mapping, changes)
-    fixed = {name for name, change in fields.items() if isinstance(change, SetTo) and len(change.path) == 1}
-    for constraint in mapping.constraints.values():
-        if constraint.when is not None or not fields.keys().isdisjoint(constraint.fields):
-            return True
-    if any(one.depends_on(frozenset(fields)) for one in mapping.aggregates.values()):
-        return True
-    # DynamoDB adds to and discards from what is stored, and a set with a default may be absent.
-    if any(isinstance(change, AddTo | Discard) and _starts_from_a_set(mapping, change) for change in changes):
-        return True
-    # The value may be stored under a former name; an index key is made of what is stored, not of what was given.
-    if any(mapping.fields[name].formerly for name in fields):
-        return True
-    if mapping.versioning is not None and not fields.keys().isdisjoint(
-        mapping.versioning.fields or mapping.fields
-    ):
-        return True
-    if mapping.expires is not None and mapping.expires.name in fields and mapping.constraints:
-        return True
-    return any(
-        not index.fields.isdisjoint(fields)
-        and not (index.fields <= fixed and all(mapping.fields[name].exact for name in index.fields))
-        for index in mapping.indexes.values()
-    )
+def valid_changes(mapping: EntityMapping, changes: tuple[Change, ...]) -> tuple[Change, ...]:
+    """The changes with the values that the fields' own validators give. Raises InvalidValue.
+
+    A field whose validators may look at other fields is validated with the item, in ``edited_image``.
+    """
+    return tuple(_valid(mapping, change, {}) if _is_alone(mapping, change) else change for change in changes)
 
 
-def _starts_from_a_set(mapping: EntityMapping, change: Change) -> bool:
-    start = FieldResolver(mapping).start(change.path)
-    return start is not None and "N" not in start
+def _is_alone(mapping: EntityMapping, change: Change) -> bool:
+    rules = mapping.rules.fields.get(str(change.path[0]))
+    return rules is not None and not rules.takes_info and _sets_field(change)
+
+
+def _sets_field(change: Change) -> bool:
+    return isinstance(change, SetTo | SetIfMissing) and len(change.path) == 1
+
+
+def _valid(mapping: EntityMapping, change: Change, others: Mapping[str, Any]) -> Change:
+    assert isinstance(change, SetTo | SetIfMissing)
+    name = str(change.path[0])
+    value = validated_field(mapping, name, {**others, name: change.value})
+    return change if value is change.value else replace(change, value=value)
 
 
 def stored_changes(mapping: EntityMapping, changes: tuple[Change, ...]) -> tuple[Change, ...]:
@@ -150,17 +149,21 @@ def edited_image(
 ) -> tuple[dict[str, AttributeValue], frozenset[str]]:
     """The image an edit makes of a stored one, and the fields that it names.
 
+    Fields that validation changed are named, too.
+
     Raises:
-        InvalidValue: the outcome does not fit the class.
+        InvalidValue: the outcome breaks a rule of the class.
         UsageError: DynamoDB could not make the change (appending to a number, say).
+        DecodeError: the stored item cannot become an entity.
     """
+    changes = _with_other_fields(mapping, before, changes)
     plain = tuple(change for change in changes if not mapping.fields[str(change.path[0])].in_key)
     overrides = {
         str(change.path[0]): change.value
         for change in changes
         if isinstance(change, SetTo) and mapping.fields[str(change.path[0])].in_key
     }
-    resolved = stored_changes(mapping, plain)
+    resolved = _over_stored(mapping, before, plain)
     names = frozenset(str(change.path[0]) for change in changes)
     start: Item = under_present_names(mapping, before)
     for change in plain:
@@ -175,5 +178,104 @@ def edited_image(
         name: outcome.get(mapping.fields[name].attribute) for name in names if not mapping.fields[name].in_key
     }
     after = advance(mapping, before, {**changed, **dict.fromkeys(overrides)}, overrides)
-    mapping.validate({name: mapping.subject(after)[name] for name in changed}, frozenset(changed))
-    return after, names
+    given = mapping.decode(after)
+    valid = validated(mapping, given, kept=frozenset(mapping.fields) - names, strict=False)
+    corrected = [name for name in valid.altered if _is_corrected(mapping, name, given, (valid.values, after))]
+    # Values that are altered without the edit, because validators were added later, stay as they are stored.
+    if any(name not in names and name not in mapping.derived_fields for name in corrected):
+        loaded = vars(mapping.hydrate(before))
+        corrected = [
+            name
+            for name in corrected
+            if name in names
+            or name in mapping.derived_fields
+            or not is_equal(valid.values[name], loaded[name])
+        ]
+    if not corrected:
+        return after, names
+    encoded = mapping.encode(valid.values)
+    fields = {name: mapping.fields[name] for name in corrected}
+    found = {name: _over(one.stored_in(after), encoded.get(one.attribute)) for name, one in fields.items()}
+    in_keys = {name: valid.values[name] for name in found if mapping.fields[name].in_key}
+    return advance(mapping, after, found, in_keys), names | found.keys()
+
+
+def _is_corrected(
+    mapping: EntityMapping, name: str, given: Mapping[str, Any], outcome: tuple[Mapping[str, Any], Item]
+) -> bool:
+    """Whether validation gave a field another value to store; an absent one stays absent where that means the same."""
+    field, (valid, after) = mapping.fields[name], outcome
+    if name in mapping.key_fields:
+        return False
+    if field.in_key:
+        return True
+    now, stored = field.encode(valid[name]), field.stored_in(after)
+    if stored is None:
+        has_factory = mapping.entity.model_fields[name].default_factory is not None
+        return not has_factory and not same(now, field.encode(given.get(name, field.default)))
+    if now is not None and _covers(stored, now):
+        return False
+    try:
+        return not same(now, field.encode(given[name]))
+    except ValueError:  # a decoded dict is no instance of a nested class
+        return True
+
+
+def _covers(stored: AttributeValue, now: AttributeValue) -> bool:
+    """Whether a stored value says nothing else than another one. It may lack members of maps, and have others."""
+    if "M" in stored and "M" in now:
+        return all(
+            name not in stored["M"] or _covers(stored["M"][name], one) for name, one in now["M"].items()
+        )
+    if "L" in stored and "L" in now:
+        return len(stored["L"]) == len(now["L"]) and all(map(_covers, stored["L"], now["L"]))
+    return same(stored, now)
+
+
+def _over(stored: AttributeValue | None, now: AttributeValue | None) -> AttributeValue | None:
+    """A corrected value with the members of stored maps that no class knows."""
+    if stored is None or now is None or "M" not in stored or "M" not in now:
+        return now
+    return {
+        "M": {**stored["M"], **{name: _over(stored["M"].get(name), one) for name, one in now["M"].items()}}
+    }
+
+
+def _with_other_fields(
+    mapping: EntityMapping, before: Item, changes: tuple[Change, ...]
+) -> tuple[Change, ...]:
+    """The changes with the values of fields whose validators may look at the other fields."""
+    looking = [
+        change
+        for change in changes
+        if _sets_field(change) and mapping.rules.fields[str(change.path[0])].takes_info
+    ]
+    if not looking:
+        return changes
+    given = {str(change.path[0]): change.value for change in changes if isinstance(change, SetTo)}
+    others = {**vars(mapping.hydrate(before)), **given}
+    return tuple(_valid(mapping, one, others) if one in looking else one for one in changes)
+
+
+def _over_stored(mapping: EntityMapping, before: Item, changes: tuple[Change, ...]) -> tuple[Change, ...]:
+    """The changes in stored names and values. A nested value that is set preserves what the class does not know."""
+    resolved, resolver = stored_changes(mapping, changes), FieldResolver(mapping)
+    set_ones = [change.path for change in changes if isinstance(change, SetTo)]
+    codecs = {
+        resolver.attribute(path): codec for path in set_ones if (codec := resolver.codec(path)).merge_parts
+    }
+    if not codecs:
+        return resolved
+    try:
+        loaded = mapping.encode(vars(mapping.hydrate(before)))
+    except DecodeError:  # the change may repair what does not load
+        return resolved
+    stored = under_present_names(mapping, before)
+    return tuple(_merged(one, codecs, stored, loaded) for one in resolved)
+
+
+def _merged(change: Change, codecs: Mapping[Path, Codec], stored: Item, loaded: Item) -> Change:
+    one, was = value_at(stored, change.path), value_at(loaded, change.path)
+    if not isinstance(change, SetTo) or change.path not in codecs or one is None or was is None:
+        return change
+    return replace(change, value=merge(codecs[change.path], one, was, change.value))

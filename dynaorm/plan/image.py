@@ -2,40 +2,75 @@
 
 from collections import ChainMap
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
+from dynaorm.entity.codec.value import merge
 from dynaorm.entity.key import stored_key
+from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.state import Loaded
-from dynaorm.errors import KeyChanged, StaleEntity, UsageError
+from dynaorm.entity.table import REVISION_ATTRIBUTE, Table
+from dynaorm.errors import DecodeError, InvalidValue, KeyChanged, StaleEntity, UsageError
+from dynaorm.failure import shown
+from dynaorm.item.condition import Condition, HasType, any_of_conditions, missing
 from dynaorm.item.value import AttributeValue, Item, same
 
 
 def new_image(mapping: EntityMapping, key: Item, values: Mapping[str, Any]) -> dict[str, AttributeValue]:
-    """The item of a new entity under this key: its index keys, type and fields. Raises InvalidValue."""
+    """The item of a new entity under this key: its index keys, type and fields, from validated values."""
     fields, keys = mapping.encode(values), key
     if mapping.indexes:
-        if not mapping.is_exact:
-            in_key = {name: values[name] for name, field in mapping.fields.items() if field.in_key}
-            values = values_of(mapping, {**key, **fields}, in_key)
         keys = {**key, **mapping.index_keys(values)}
     kind = mapping.table.type_attribute
     return {**keys, **fields} if kind is None else {**keys, kind: {"S": mapping.name}, **fields}
 
 
 def changes_of(
-    mapping: EntityMapping, values: Mapping[str, Any], state: Loaded
+    mapping: EntityMapping, values: Mapping[str, Any], state: Loaded, *, renew: bool = False
 ) -> dict[str, AttributeValue | None]:
     """The fields that differ from what was loaded, with their new attribute values (None for absence).
 
     A field is compared with its stored value; if a validator changed that value, or absence meant a default, with the
-    result. Fields that are stored only in keys are compared as values, and come with None.
+    result. Of a nested value only what changed is new; the rest is as stored. Fields that are stored only in keys are
+    compared as values, and come with None.
+
+    With ``renew`` a derived field also differs if validation made its value of the stored one: keys and guards must be
+    those of the values that load.
 
     Raises:
         InvalidValue: a field's value cannot be stored.
     """
+    return _differing(mapping, values, state, mapping.encode(values), renew=renew)
+
+
+def unvalidated_changes(
+    mapping: EntityMapping, values: Mapping[str, Any], state: Loaded
+) -> dict[str, AttributeValue | None]:
+    """The same for values that were not validated. A value that cannot be stored differs, and comes with None."""
+    encoded: dict[str, AttributeValue] = {}
+    wrong: set[str] = set()
+    try:
+        encoded = mapping.encode(values)
+    except InvalidValue:
+        for name, field in mapping.fields.items():
+            try:
+                found = None if field.in_key else mapping.encode_field(field, values)
+            except InvalidValue:
+                wrong.add(name)
+            else:
+                _put(encoded, field.attribute, found)
+    return {**_differing(mapping, values, state, encoded), **dict.fromkeys(wrong)}
+
+
+def _differing(
+    mapping: EntityMapping,
+    values: Mapping[str, Any],
+    state: Loaded,
+    encoded: Mapping[str, AttributeValue],
+    *,
+    renew: bool = False,
+) -> dict[str, AttributeValue | None]:
     found: dict[str, AttributeValue | None] = {}
-    encoded = mapping.encode(values)
     baseline: Mapping[str, Any] | None = None
     for name, field in mapping.fields.items():
         if field.in_key:
@@ -50,10 +85,30 @@ def changes_of(
         if stored is not None:
             if baseline is None:
                 baseline = vars(mapping.hydrate(state.item))
-            if same(now, field.encode(baseline[name])):
+            now = _over_stored(mapping, field, (stored, baseline[name], now), renew=renew)
+            if now is stored:
                 continue
         found[name] = now
     return found
+
+
+def _over_stored(
+    mapping: EntityMapping,
+    field: FieldMapping,
+    value: tuple[AttributeValue, Any, AttributeValue | None],
+    *,
+    renew: bool,
+) -> AttributeValue | None:
+    """What the attribute of a field becomes, ``value`` being the stored one, its loaded value and the one to store.
+
+    It is the stored one itself if the field did not change; otherwise, what did not change in it is as stored.
+    """
+    stored, loaded, now = value
+    was = field.encode(loaded)
+    if same(now, was):
+        made = renew and field.name in mapping.derived_fields
+        return now if made and not same(now, field.encode(field.codec.decode(stored))) else stored
+    return now if was is None or now is None else merge(field.codec, stored, was, now)
 
 
 def advance(
@@ -145,6 +200,35 @@ def writable_state(mapping: EntityMapping, state: Loaded | None, now: float) -> 
             remedy="insert it anew: session.save(detached(entity, ...)) with another expiry",
         )
     return state
+
+
+def refuse_other_revision(mapping: EntityMapping, item: Item) -> None:
+    """Raises DecodeError if the revision of a stored item is no text, so that dynaorm cannot have written it."""
+    attribute = mapping.table.revision_attribute
+    found = item.get(attribute, _TEXT) if attribute is not None else _TEXT
+    if "S" not in found:
+        ((tag, content),) = found.items()
+        raise DecodeError(
+            entity=mapping.entity.__name__,
+            key=mapping.key_of(item),
+            problems=(f"{attribute}: is stored as {tag} {shown(content)}, and dynaorm's revisions are text",),
+            problem="Cannot write {entity}",
+            remedy="If another library keeps it, give the table another one: Table(..., revision_attribute=...)",
+        )
+
+
+_TEXT: Final[AttributeValue] = {"S": ""}
+
+
+def own_revision(table: Table) -> Condition | None:
+    """The condition that the revision of an item is text or absent; None if no other library can have written it.
+
+    The default name belongs to dynaorm. A name that the table chose may be the name of another library.
+    """
+    attribute = table.revision_attribute
+    if attribute is None or attribute == REVISION_ATTRIBUTE:
+        return None
+    return any_of_conditions(missing(attribute), HasType((attribute,), "S"))
 
 
 def check_key_unchanged(mapping: EntityMapping, values: Mapping[str, Any], state: Loaded) -> None:

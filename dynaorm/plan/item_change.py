@@ -13,6 +13,7 @@ from dynaorm.item.update import Change
 from dynaorm.item.value import AttributeValue, Item
 
 _NO_FIELDS: frozenset[str] = frozenset()
+_NO_VALUES: Mapping[str, Any] = {}
 
 
 class StoredItem(NamedTuple):
@@ -46,8 +47,9 @@ class ItemInsert(NamedTuple):
         key: its primary key.
         image: the new item.
         entity: the caller's object.
+        values: the field values that ``image`` was encoded from.
+        altered: those of them that validation changed, for the caller's object.
         state: what the object was loaded as, if it is moved or overwrites.
-        values: the field values that ``image`` was encoded from, if reading them is as good as decoding it.
         before: the stored item that is replaced; None: nothing is stored.
         found_nothing: a read by the session found nothing to replace.
         deleted: the caller's object that was deleted under the same key.
@@ -60,8 +62,9 @@ class ItemInsert(NamedTuple):
     key: Item
     image: dict[str, AttributeValue]
     entity: Any
+    values: Mapping[str, Any]
+    altered: Mapping[str, Any] = _NO_VALUES
     state: Loaded | None = None
-    values: Mapping[str, Any] | None = None
     before: StoredItem | None = None
     found_nothing: bool = False
     deleted: Any = None
@@ -81,6 +84,7 @@ class ItemUpdate(NamedTuple):
         changed: the fields that change.
         loaded: the caller's object; None if the item is named by its key.
         is_edit: the change is a partial update: the caller's object gets the changed fields.
+        altered: of a save, the field values that validation changed, for the caller's object.
         condition: the caller's condition, resolved.
         totals: the totals of ``image`` that differ from those of the caller's object.
     """
@@ -92,6 +96,7 @@ class ItemUpdate(NamedTuple):
     changed: frozenset[str]
     loaded: LoadedEntity | None = None
     is_edit: bool = False
+    altered: Mapping[str, Any] = _NO_VALUES
     condition: Condition | None = None
     totals: frozenset[str] = _NO_FIELDS
 
@@ -103,12 +108,14 @@ class ItemEdit(NamedTuple):
         mapping: the class of the item.
         key: its primary key.
         edits: the changes, in stored names and attribute values.
+        bounds: the condition under which the outcome is valid.
         condition: the caller's condition, resolved.
     """
 
     mapping: EntityMapping
     key: Item
     edits: tuple[Change, ...]
+    bounds: Condition | None = None
     condition: Condition | None = None
 
     @property
@@ -144,6 +151,8 @@ class ItemCheck(NamedTuple):
         loaded: the caller's object that was saved or edited without a change.
         image: what a partial update without effect makes of the item.
         edited: the fields that this partial update names.
+        altered: of a save, the field values that validation changed, for the caller's object.
+        is_sent: False if nothing asks for the check: only the caller's object changes.
         condition: the caller's condition, resolved.
     """
 
@@ -153,6 +162,8 @@ class ItemCheck(NamedTuple):
     loaded: LoadedEntity | None = None
     image: dict[str, AttributeValue] | None = None
     edited: frozenset[str] = _NO_FIELDS
+    altered: Mapping[str, Any] = _NO_VALUES
+    is_sent: bool = True
     condition: Condition | None = None
 
 

@@ -6,11 +6,13 @@ Rule 2. A Put that got no answer is never sent again later, because another writ
         revision says whether it was made.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.key import stored_key
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
+from dynaorm.entity.mapping.validate import validated
 from dynaorm.entity.state import Loaded
 from dynaorm.errors import ItemTooLarge, UsageError
 from dynaorm.item.action import Put
@@ -32,6 +34,7 @@ class Load:
         key: its primary key.
         item: all of what will be stored.
         bound: its ``size_bound``.
+        altered: the field values that validation changed, for the caller's object.
     """
 
     entity: Any
@@ -39,11 +42,12 @@ class Load:
     key: Item
     item: Item
     bound: int
+    altered: Mapping[str, Any]
 
     @property
     def effect(self) -> Effect:
         """What becomes of the entity once its item is stored."""
-        return Effect(self.entity, Loaded(self.item))
+        return Effect(self.entity, Loaded(self.item), self.altered or None)
 
 
 def plan_of(loads: Sequence[Load], table: str) -> Plan:
@@ -69,23 +73,30 @@ def load_of(entity: Any, revision: str) -> Load:
     """What loading an entity stores.
 
     Raises:
-        InvalidValue: a value cannot be stored, or be part of a key.
+        InvalidValue: a value is not valid, or cannot be stored or be part of a key.
         ItemTooLarge: the item is larger than 400 KB.
     """
-    mapping, values = mapping_of(type(entity)), vars(entity)
-    mapping.validate(values)
+    mapping = mapping_of(type(entity))
+    values, altered = validated(mapping, vars(entity))
     key = mapping.primary_key(values)
     item = new_image(mapping, key, values)
     if mapping.table.revision_attribute is not None:
         item[mapping.table.revision_attribute] = {"S": revision}
     if (bound := size_bound(item)) > ITEM_LIMIT and (size := item_size(item)) > ITEM_LIMIT:
         raise ItemTooLarge(key=stored_key(mapping, key), bytes=size)
-    return Load(entity, mapping, key, item, bound)
+    return Load(entity, mapping, key, item, bound, altered)
 
 
 def check_loadable(entity: type[Any]) -> None:
     """Raises UsageError for a class that has other items besides its own, or that is not mapped."""
     mapping = mapping_of(entity)
+    family = [one for one in catalog_of(mapping.table).mappings.values() if one.root is mapping.root]
+    for one in (mapping, *family):
+        _check_class(entity, one)
+
+
+def _check_class(entity: type[Any], mapping: EntityMapping) -> None:
+    """``mapping``: the class, or one that shares its keys, so that its items may be replaced."""
     if mapping.constraints:
         kept = (
             f"has unique values ({', '.join(mapping.constraints)}), and bulk_load checks and writes no guards"
@@ -100,7 +111,8 @@ def check_loadable(entity: type[Any]) -> None:
         kept = f"has totals ({', '.join(mapping.maintained)}), and bulk_load would write over them"
     else:
         return
+    name, other = entity.__name__, mapping.entity.__name__
     raise UsageError(
-        problem=f"{entity.__name__} {kept}",
+        problem=f"{name} {kept}" if name == other else f"{name} shares its keys with {other}, which {kept}",
         remedy="use session.save_many(...), which saves each with everything that belongs to it",
     )

@@ -7,8 +7,10 @@ from typing import Any, NamedTuple
 from dynaorm.entity.key import Key, stored_key
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.state import Loaded, Unsettled, set_state, state_of, unsettled_of
+from dynaorm.entity.table import Table
 from dynaorm.errors import Violation
 from dynaorm.item.action import Action
+from dynaorm.item.condition import Condition
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.reads import Ident, ident_of
 
@@ -53,6 +55,7 @@ class Planned(NamedTuple):
         blind: it was compiled without knowing what is stored.
         from_read: what it expects came from a read of ours, not from the caller's entity.
         number: for a version item, its number.
+        bounds: for an action that is ``blind``, the part of its condition that holds it to the rules of its fields.
     """
 
     action: Action
@@ -71,6 +74,11 @@ class Planned(NamedTuple):
     blind: bool = False
     from_read: bool = False
     number: int | None = None
+    bounds: Condition | None = None
+
+    def __repr__(self) -> str:
+        # The action has every value.
+        return f"<{self.purpose.value} of {self.subject!r}>"
 
     @property
     def subject(self) -> Key[Any]:
@@ -86,10 +94,14 @@ class Planned(NamedTuple):
         return Violation(constraint=self.constraint, fields=fields, value=self.value, owner=None)
 
     @property
+    def table(self) -> Table:
+        """The declared table of the item it writes."""
+        return self.mapping.table.guards if self.purpose in GUARDS else self.mapping.table
+
+    @property
     def ident(self) -> Ident:
         """The identity of the item it writes."""
-        table = self.mapping.table.guards if self.purpose in GUARDS else self.mapping.table
-        return ident_of(table, self.item_key)
+        return ident_of(self.table, self.item_key)
 
 
 class Effect(NamedTuple):
@@ -98,18 +110,23 @@ class Effect(NamedTuple):
     Attributes:
         entity: the caller's object.
         state: its next snapshot; None: it is new again.
-        values: for a partial update, the new values of its fields. A frozen object gets neither these nor the
-            snapshot: the caller gets another object.
+        values: the fields that differ from the object's: those of a partial update, and those that validation changed.
+        spares_frozen: a frozen object gets neither values nor snapshot: an update returns another object, and totals
+            must be read again. It gets values that validation changed, because the caller asked to save them.
     """
 
     entity: Any
     state: Loaded | None
     values: Mapping[str, Any] | None = None
+    spares_frozen: bool = False
+
+    def __repr__(self) -> str:
+        return f"<Effect on {self.entity!r}>"
 
     def apply(self) -> None:
         if self.values is None:
             set_state(self.entity, self.state)
-        elif type(self.entity).model_config.get("frozen"):
+        elif self.spares_frozen and type(self.entity).model_config.get("frozen"):
             self.settle_as_before()
         else:
             vars(self.entity).update(self.values)
@@ -130,7 +147,9 @@ class Effect(NamedTuple):
 
     def for_object(self, entity: Any, values: Mapping[str, Any] | None = None) -> "Effect":
         """The same for another object, with other values if given."""
-        return self._replace(entity=entity, values=self.values if values is None else values)
+        if values is None:
+            return self._replace(entity=entity)
+        return self._replace(entity=entity, values={**values, **(self.values or {})}, spares_frozen=True)
 
     def unsettle(self, plan: object) -> None:
         """Remember that the outcome of a plan is not known."""

@@ -25,6 +25,7 @@ from dynaorm.errors import (
     UniqueViolation,
     Violation,
 )
+from dynaorm.item.evaluate import holds
 from dynaorm.item.value import Item, same
 from dynaorm.plan.aggregate_action import is_target
 from dynaorm.plan.explain import reason
@@ -96,7 +97,8 @@ def verdict(failures: Sequence[FailedAction], now: float, request_id: str = "") 
         if isinstance(outcome, StaleKnowledge):
             items.update(outcome.items)
             foreign |= outcome.foreign_guards
-    if items or foreign:
+    # A stale object stays stale, whatever is learned. Its old values may belong to other entities by now.
+    if (items or foreign) and not any(isinstance(one, StaleEntity) for one in judged):
         return StaleKnowledge(items, foreign)
     return _first([outcome for outcome in judged if isinstance(outcome, (StoreError, Violation))], failures)
 
@@ -158,7 +160,7 @@ def _judge_aggregate(failed: FailedAction) -> StoreError | StaleKnowledge:
 def _judge_known(failed: FailedAction) -> StoreError | StaleKnowledge:
     planned, item = failed.planned, failed.item
     mapping, key = planned.mapping, planned.subject
-    if _is_as_expected(planned, item):
+    if is_as_expected(planned, item):
         return ConditionFailed(key=key)
     if planned.from_read:
         return StaleKnowledge({planned.ident: item})
@@ -170,7 +172,9 @@ def _judge_known(failed: FailedAction) -> StoreError | StaleKnowledge:
 def _judge_blind(failed: FailedAction, now: float) -> StoreError | StaleKnowledge:
     planned, item = failed.planned, failed.item
     mapping, key = planned.mapping, planned.subject
-    if item is None or mapping.is_tombstone(item) or mapping.is_expired(item, now):
+    # An expired entity can be deleted.
+    expired = item is not None and planned.purpose is not Purpose.DELETE and mapping.is_expired(item, now)
+    if item is None or mapping.is_tombstone(item) or expired:
         if planned.purpose is Purpose.CHECK:
             return ConditionFailed(key=key)
         return EntityNotFound(key=key)
@@ -178,12 +182,18 @@ def _judge_blind(failed: FailedAction, now: float) -> StoreError | StaleKnowledg
     if stored is None or not issubclass(stored.entity, mapping.entity):
         return EntityNotFound(key=key)
     attribute = mapping.table.type_attribute
-    if stored is not mapping or (attribute is not None and attribute not in item):
+    revision = mapping.table.revision_attribute
+    is_foreign = revision is not None and "S" not in item.get(revision, {"S": ""})
+    if stored is not mapping or is_foreign or (attribute is not None and attribute not in item):
+        return StaleKnowledge({planned.ident: item})
+    if planned.bounds is not None and not holds(planned.bounds, item):
+        # With the item, the rule itself can be checked, and the caller's condition as well.
         return StaleKnowledge({planned.ident: item})
     return ConditionFailed(key=key)
 
 
-def _is_as_expected(planned: Planned, item: Item | None) -> bool:
+def is_as_expected(planned: Planned, item: Item | None) -> bool:
+    """Whether an item has the revision, or without one the values, that an action requires."""
     if item is None:
         return False
     if planned.expected is not None:

@@ -33,12 +33,14 @@ class KeyCondition:
         partition: the values of the partition key's attributes, in their order.
         ranges: the ranges of the leading sort key attributes.
         held: the fields that only chose the shard, and the values that entities must have in them.
+        narrows: not all items of the class in the partition are wanted.
     """
 
     source: Source
     partition: Partition
     ranges: tuple[KeyRange, ...]
     held: tuple[tuple[str, Any], ...] = ()
+    narrows: bool = True
 
     @property
     def is_empty(self) -> bool:
@@ -119,7 +121,7 @@ def _conditions(source: Source, equal: Mapping[str, Any], bounds: Sequence[Bound
     try:
         ranges, held = _ranges(source, values, bounds), _held(source, values)
         for partition in product(*(_partition_values(part, values) for part in source.partition)):
-            yield KeyCondition(source, partition, ranges, held)
+            yield KeyCondition(source, partition, ranges, held, _narrows(source, values, bounds))
     except KeyValueError as problem:
         raise _invalid(source, problem) from source.mapping.cause_of(problem.field, problem)
 
@@ -134,7 +136,8 @@ def _in_partitions(
         if values is None:
             continue
         try:
-            yield KeyCondition(source, partition, _ranges(source, values, bounds), _held(source, own))
+            ranges = _ranges(source, values, bounds)
+            yield KeyCondition(source, partition, ranges, _held(source, own), _narrows(source, own, bounds))
         except KeyValueError as problem:
             raise _invalid(source, problem) from source.mapping.cause_of(problem.field, problem)
 
@@ -160,6 +163,11 @@ def _on_key(source: Source, equal: Mapping[str, Any]) -> dict[str, Any]:
 
 def _held(source: Source, values: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
     return tuple((name, values[name]) for name in sorted(shard_fields(source)) if name in values)
+
+
+def _narrows(source: Source, values: Mapping[str, Any], bounds: Sequence[Bound]) -> bool:
+    given = {*values, *(bound.field for bound in bounds)}
+    return bool((_fields(source.sort) | shard_fields(source)) & given)
 
 
 def _invalid(source: Source, problem: KeyValueError) -> InvalidValue:

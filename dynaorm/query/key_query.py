@@ -242,7 +242,7 @@ def _merged(
     """The boxes, each joined with those that it meets."""
     last: tuple[_Box, tuple[KeyCondition, ...]] | None = None
     for box, conditions in sorted(boxes, key=lambda one: _low(one[0])):
-        if last is not None and _meet(last[0], box):
+        if last is not None and _share_points(last[0], box):
             last = _hull([last[0], box]), (*last[1], *conditions)
             continue
         if last is not None:
@@ -256,7 +256,7 @@ def _low(box: _Box) -> list[tuple[Any, ...]]:
     return [(0,) if one.low is None else (1, one.low, not one.has_low) for one in box]
 
 
-def _meet(first: _Box, second: _Box) -> bool:
+def _share_points(first: _Box, second: _Box) -> bool:
     for one, other in zip(first, second, strict=False):
         if not one.meets(other):
             return False
@@ -270,8 +270,10 @@ def _joined(spec: QuerySpec, form: Form, box: tuple[_Box, tuple[KeyCondition, ..
     distinct = tuple(
         {repr((one.source.mapping.name, one.ranges, one.held)): one for one in conditions}.values()
     )
-    # In a collection, the range may have items of a class whose own range is empty.
+    # The range may have items of a class that has another range in the partition, or none at all.
     is_exact = len(distinct) == len(spec.sources) == 1 and distinct[0].is_exact
+    if {id(one.source) for one in distinct} == set(map(id, spec.sources)):
+        is_exact = is_exact or not any(one.narrows for one in distinct)
     return _key_query(form, conditions[0].partition, ranges, () if is_exact else distinct)
 
 

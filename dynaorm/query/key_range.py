@@ -45,6 +45,7 @@ class KeyRange:
         is_empty: no key can match.
         is_equal: the whole key is given.
         interval: the interval of the condition, with contents as ``comparable`` gives them.
+        is_wide: the condition is wider than the query, to include other spellings of times.
     """
 
     condition: Condition | None
@@ -52,17 +53,18 @@ class KeyRange:
     is_empty: bool = False
     is_equal: bool = False
     interval: Interval = EVERYTHING
+    is_wide: bool = False
 
     @property
     def is_exact(self) -> bool:
         """Whether every key that the condition matches is wanted."""
-        return self.admits is None or isinstance(self.condition, BeginsWith)
+        return self.admits is None or (isinstance(self.condition, BeginsWith) and not self.is_wide)
 
     def contains(self, stored: AttributeValue) -> bool:
         """Whether a stored value is wanted. It need not match the condition."""
-        if self.is_empty or comparable(stored) not in self.interval:
-            return False
-        return self.admits is None or self.admits(stored)
+        if self.admits is not None:
+            return self.admits(stored)
+        return not self.is_empty and comparable(stored) in self.interval
 
 
 EVERY_KEY: Final = KeyRange(None)
@@ -119,7 +121,7 @@ def key_range(
     exact = _exact(part, equal, bounds)
     if zones is None or exact.is_empty or (wide := _widened(part, equal, bounds, zones=zones)) is None:
         return exact
-    return KeyRange(range_condition(part.attribute, wide), exact.contains, interval=wide)
+    return KeyRange(range_condition(part.attribute, wide), exact.contains, interval=wide, is_wide=True)
 
 
 def _exact(part: KeyPart, equal: Mapping[str, Any], bounds: Sequence[Bound]) -> KeyRange:

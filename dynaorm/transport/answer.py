@@ -114,7 +114,10 @@ def _invalid_member(content: dict[str, Any], operation: str, *, deeply: bool = T
     """The name of a member of the wrong type; "" if there is none."""
     for name, value in content.items():
         kind, is_valid = _MEMBERS.get(f"{operation}.{name}") or _MEMBERS.get(name) or (object, None)
-        if not isinstance(value, kind) or (deeply and is_valid is not None and not is_valid(value)):
+        try:
+            if not isinstance(value, kind) or (deeply and is_valid is not None and not is_valid(value)):
+                return name
+        except RecursionError:  # DynamoDB nests 32 levels at most
             return name
     return ""
 

@@ -60,11 +60,15 @@ def endpoint_of(url: str) -> Endpoint:
     )
 
 
+def without_password(url: str | None) -> str | None:
+    """A URL to show. The text before an @ may hold a password."""
+    return None if url is None else url.rpartition("@")[2]
+
+
 def not_an_endpoint(url: str) -> UsageError:
     """The error of a URL that is not an endpoint."""
     return UsageError(
-        # The text before an @ may hold a password.
-        problem=f"{url.rpartition('@')[2]!r} is not an endpoint of DynamoDB",
+        problem=f"{without_password(url)!r} is not an endpoint of DynamoDB",
         remedy="give a URL like https://dynamodb.eu-west-1.amazonaws.com or http://127.0.0.1:8000",
     )
 

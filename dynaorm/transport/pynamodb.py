@@ -24,7 +24,7 @@ from dynaorm.transport.botocore_outcome import (
     refusal_in,
     reply_in,
 )
-from dynaorm.transport.endpoint import not_an_endpoint
+from dynaorm.transport.endpoint import not_an_endpoint, without_password
 from dynaorm.transport.proxy import proxy_for
 from dynaorm.transport.region import region_of
 
@@ -66,9 +66,8 @@ class PynamoTransport:
         self._connection: _OneClient | None = None
 
     def __repr__(self) -> str:
-        return (
-            f"PynamoTransport(region={self.region!r}, endpoint={self.endpoint!r}, profile={self.profile!r})"
-        )
+        endpoint = without_password(self.endpoint)
+        return f"PynamoTransport(region={self.region!r}, {endpoint=}, profile={self.profile!r})"
 
     def call(self, call: Call, /) -> Reply:
         """Make one attempt, and give DynamoDB's reply in its low-level form, binary values as bytes.

@@ -26,7 +26,7 @@ from dynaorm import (
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.item.value import AttributeValue, Item
 
-hoard = Table("hoard", indexes=[GlobalIndex("GSI1"), GlobalIndex("GSI2", projection="KEYS_ONLY")])
+mixed = Table("mixed", indexes=[GlobalIndex("GSI1"), GlobalIndex("GSI2", projection="KEYS_ONLY")])
 claims = Table("claims")
 plain = Table(
     "plain",
@@ -37,7 +37,7 @@ plain = Table(
     guard_table=claims,
 )
 packed = Table("packed", sk=BinaryKey("SK"), key_fields="in_key")
-TABLES = (hoard, claims, plain, packed)
+TABLES = (mixed, claims, plain, packed)
 
 NOON = datetime(2024, 5, 17, 12, tzinfo=UTC)
 FAR = datetime(2100, 1, 1, tzinfo=UTC)
@@ -53,7 +53,7 @@ class Address(BaseModel):
     zip: int | None = None
 
 
-class Person(Entity, table=hoard, pk="PERSON#{name}", sk="P{number:03d}", unique={"seat": ("hall", "place")}):
+class Person(Entity, table=mixed, pk="PERSON#{name}", sk="P{number:03d}", unique={"seat": ("hall", "place")}):
     name: str
     number: int
     email: Annotated[str | None, Unique(normalize=str.casefold)] = None
@@ -71,32 +71,32 @@ class Pilot(Person):
     planes: list[str] = Field(default_factory=list)
 
 
-class Paper(Entity, table=hoard, pk="PAPER#{name}", sk="TEXT", versioned=True):
+class Paper(Entity, table=mixed, pk="PAPER#{name}", sk="TEXT", versioned=True):
     name: str
     text: str = ""
     slug: Annotated[str | None, Unique()] = None
     pages: int = 1
 
 
-class Audit(Entity, table=hoard, pk="AUDIT#{name}", sk="A", versioned=True):
+class Audit(Entity, table=mixed, pk="AUDIT#{name}", sk="A", versioned=True):
     name: str
     result: Annotated[str, Versioned()] = "new"
     note: str = ""
 
 
-class Login(Entity, table=hoard, pk="LOGIN#{name}", sk="L"):
+class Login(Entity, table=mixed, pk="LOGIN#{name}", sk="L"):
     name: str
     alias: Annotated[str | None, Unique()] = None
     until: Annotated[datetime | None, ExpiresAt()] = None
 
 
-class Label(Entity, table=hoard, pk="LABEL#{name}", sk="{day}"):
+class Label(Entity, table=mixed, pk="LABEL#{name}", sk="{day}"):
     name: str
     day: Annotated[date, InKey()]
     colour: Literal["red", "blue"] = "red"
 
 
-class Chest(Entity, table=hoard, pk="CHEST#{name}", sk="C"):
+class Chest(Entity, table=mixed, pk="CHEST#{name}", sk="C"):
     name: str
     flag: bool = True
     weight: float = 0.5

@@ -257,13 +257,14 @@ def _annotation(name: str, spec: ClassSpec) -> Any:
 class Row:
     """An entity to store: its class and its values, by the names of the pool.
 
-    ``spelling`` is how another writer spells its time, None for as dynaorm does. ``bare`` leaves out attributes whose
-    values are the defaults, ``more`` adds an attribute that no class knows.
+    ``spelling`` is how another writer spells its time, None for dynaorm's own spelling. ``bare`` omits an attribute
+    whose value is the default. ``more`` adds an attribute that no class has.
     """
 
     kind: str
     values: tuple[tuple[str, Any], ...]
     spelling: str | None = None
+    bare: bool = False
     more: bool = False
 
 
@@ -278,7 +279,8 @@ def rows(draw: st.DrawFn, schema: Schema, *, most: int = 15, others: bool = True
         spec = draw(st.sampled_from(schema.classes))
         values = tuple((name, draw(strategy)) for name, strategy in VALUES.items())
         spelling = draw(st.none() | st.sampled_from(SPELLINGS)) if others else None
-        found.append(Row(spec.name, values, spelling, others and draw(st.booleans())))
+        bare, more = (others and draw(st.booleans()) for _ in range(2))
+        found.append(Row(spec.name, values, spelling, bare, more))
     return tuple(found)
 
 
@@ -294,6 +296,8 @@ def respelled(item: Mapping[str, Any], row: Row, at: datetime) -> dict[str, Any]
     found = dict(item)
     if row.more:
         found["added"] = {"M": {"by": {"S": "others"}}}
+    if row.bare and dict(row.values)["flag"] == DEFAULTS["flag"]:
+        found.pop("flag")
     if row.spelling is None:
         return found
     text = spelled(at, row.spelling)

@@ -11,7 +11,8 @@ from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import InvalidValue, UnknownField, UsageError
 from dynaorm.item.update import AddTo, Change, Remove, SetTo
 from dynaorm.item.value import AttributeValue, Item
-from dynaorm.plan.edit import edited_image, needs_reading, stored_changes, touched
+from dynaorm.plan.blind import needs_reading
+from dynaorm.plan.edit import edited_image, stored_changes, touched, valid_changes
 
 app = Table("edit-app", indexes=[GlobalIndex("GSI1"), GlobalIndex("GSI2")])
 NOON = datetime(2024, 1, 1, 12, tzinfo=UTC)
@@ -152,6 +153,7 @@ def test_what_can_never_be_is_refused_without_reading(
 ) -> None:
     with pytest.raises(error, match=message):
         touched(mapping_of(entity), (change,))
+        valid_changes(mapping_of(entity), (change,))
 
 
 def test_stored_changes_are_in_stored_names_and_values() -> None:

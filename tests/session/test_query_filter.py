@@ -231,7 +231,12 @@ def test_times_of_other_writers_are_compared_as_times(
         session.scan(Event).filter(F.created == T0).all() if len(texts) > 6 else texts,
     ):
         assert len(found) == len(texts)
-    for none in (query.gt(created=T0), query.lt(created=T0), query.eq(created=T0 + second)):
+    for none in (
+        query.gt(created=T0),
+        query.lt(created=T0),
+        query.eq(created=T0 + second),
+        query.eq(created=T0 + second / 4),
+    ):
         assert none.all() == []
         assert none.count() == 0
         assert none.keys().all() == []

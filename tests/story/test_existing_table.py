@@ -33,7 +33,7 @@ class Entry(Entity, table=legacy, pk="d#{device}", sk="{state}#{date}"):
     by_operator = Index("by.operator")
 
 
-class Setting(Entity, table=legacy, pk="SETTINGS", sk="{name:raw}"):
+class Preference(Entity, table=legacy, pk="SETTINGS", sk="{name:raw}"):
     name: Annotated[str, Attribute("State#Date")]
     value: str
 
@@ -90,7 +90,7 @@ def test_an_existing_table_with_odd_names_and_no_attributes_of_dynaorm_is_read(s
     assert (entry.operator, entry.celsius, entry.tags) == ("Liz", Decimal("21.5"), set())
     assert inspect(entry).loaded
     assert inspect(entry).revision is None
-    assert session.get_one(Setting, name="a#b%c").value == "1"
+    assert session.get_one(Preference, name="a#b%c").value == "1"
 
 
 def test_an_existing_table_is_queried_by_its_keys_and_its_index(session: Session) -> None:
@@ -108,7 +108,7 @@ def test_an_existing_table_is_queried_by_its_keys_and_its_index(session: Session
 
 def test_a_scan_of_one_class_leaves_the_items_of_others_out(session: Session) -> None:
     assert len(session.scan(Entry).all()) == 3
-    assert [one.name for one in session.scan(Setting)] == ["a#b%c"]
+    assert [one.name for one in session.scan(Preference)] == ["a#b%c"]
     assert len(session.scan(Entry, segments=3).all()) == 3
 
 

@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from dynaorm import AsyncDirectTransport, DirectTransport
 from dynaorm.errors import UsageError
 from dynaorm.flow.protocol.call import Call, NoAnswer
+from dynaorm.transport.pynamodb import PynamoTransport
 from tests.transport.each_transport import Closable, Open
 from tests.transport.unruly import (
     Unruly,
@@ -208,6 +210,12 @@ def test_no_error_shows_credentials_or_signed_headers(
     basic = "bWU6aGlkZGVu"  # "me:hidden" in base64
     for secret in ("hidden", basic, "Signature="):
         assert secret not in shown
+
+
+def test_a_transport_does_not_show_the_password_of_its_endpoint() -> None:
+    for kind in (PynamoTransport, DirectTransport, AsyncDirectTransport):
+        # pragma: allowlist nextline secret
+        assert "endpoint='localhost:8000'" in repr(kind(endpoint="http://me:hidden@localhost:8000"))
 
 
 def test_a_proxy_that_is_no_url_does_not_show_its_password(

@@ -69,6 +69,8 @@ class Unruly:
         return False
 
     def serve(self, peer: socket.socket) -> None:
+        # Without delay, what was sent has arrived: Nagle's algorithm would hold back all but the first packet.
+        peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         while (request := _read(peer)) is not None:
             self.requests.append(request)
             behave = self.script.popleft() if self.script else self.otherwise

@@ -1,4 +1,8 @@
-"""The codecs of lists, tuples, sets and dicts, built from the codecs of their elements."""
+"""The codecs of lists, tuples, sets and dicts, built from the codecs of their elements.
+
+Rule 1. In a changed list, an element that equals a loaded one is that element, wherever it is now. Any other element is
+        the loaded one in the same place (the first, or the one after the same element), if that one is gone.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -6,12 +10,14 @@ from typing import Any, Final
 from dynaorm.entity.codec.value import (
     TEXT,
     Codec,
+    Merge,
     Misfit,
     Unstorable,
     content,
     encode_text_map,
     encode_texts,
     inside,
+    merge,
     mistyped,
 )
 from dynaorm.entity.text.scalar import STR
@@ -42,7 +48,44 @@ def list_codec(kind: type[list[Any]] | type[tuple[Any, ...]], element: Codec) ->
             raise _first_misfit(decode_one, enumerate(found)) from None
         return decoded if kind is list else kind(decoded)
 
-    return Codec(encode, decode, frozenset({"L"}), element=element)
+    return Codec(encode, decode, frozenset({"L"}), element=element, merge_parts=merge_list(element))
+
+
+def merge_list(element: Codec) -> Merge:
+    """Merges lists, element by element (rule 1)."""
+
+    def merged(stored: AttributeValue, loaded: AttributeValue, now: AttributeValue) -> AttributeValue:
+        was = loaded["L"]
+        origins = _origins(was, now["L"])
+        return {
+            "L": [
+                one if origin is None else merge(element, stored["L"][origin], was[origin], one)
+                for one, origin in zip(now["L"], origins, strict=True)
+            ]
+        }
+
+    return merged
+
+
+def _origins(loaded: Sequence[AttributeValue], now: Sequence[AttributeValue]) -> list[int | None]:
+    """For each element, the index of the loaded element that it is or was; None for a new one."""
+    equal = [index < len(loaded) and one == loaded[index] for index, one in enumerate(now)]
+    origins: list[int | None] = [index if is_equal else None for index, is_equal in enumerate(equal)]
+    rest = {index for index in range(len(loaded)) if index >= len(now) or not equal[index]}
+    by_text: dict[str, list[int]] = {}
+    for index in sorted(rest, reverse=True):
+        by_text.setdefault(repr(loaded[index]), []).append(index)
+    for place, one in enumerate(now):
+        if origins[place] is None and (found := by_text.get(repr(one))):
+            origins[place] = found.pop()
+    rest -= {index for index in origins if index is not None}
+    previous: int | None = -1
+    for place in range(len(now)):
+        if origins[place] is None and previous is not None and previous + 1 in rest:
+            origins[place] = previous + 1
+            rest.remove(previous + 1)
+        previous = origins[place]
+    return origins
 
 
 def tuple_codec(parts: Sequence[Codec]) -> Codec:
@@ -57,7 +100,21 @@ def tuple_codec(parts: Sequence[Codec]) -> Codec:
     def decode(stored: AttributeValue) -> Any:
         return tuple(_each([part.decode for part in parts], content(stored, "L")))
 
-    return Codec(encode, decode, frozenset({"L"}), element=element)
+    return Codec(encode, decode, frozenset({"L"}), element=element, merge_parts=_merge_tuple(parts))
+
+
+def _merge_tuple(parts: Sequence[Codec]) -> Merge:
+    """Merges tuples, whose elements keep their places. Members with a default may be missing at the end."""
+
+    def merged(stored: AttributeValue, loaded: AttributeValue, now: AttributeValue) -> AttributeValue:
+        sides = zip(parts, stored["L"], loaded["L"], now["L"], strict=False)
+        found = [merge(part, one, was, new) for part, one, was, new in sides]
+        missing = len(found)
+        if loaded["L"][missing:] != now["L"][missing:]:
+            found += now["L"][missing:]
+        return {"L": found}
+
+    return merged
 
 
 def named_tuple_codec(kind: type[tuple[Any, ...]], parts: Mapping[str, Codec]) -> Codec:
@@ -78,7 +135,8 @@ def named_tuple_codec(kind: type[tuple[Any, ...]], parts: Mapping[str, Codec]) -
         return kind(*_each(used, found))
 
     members = {name: (index, part) for index, (name, part) in enumerate(parts.items())}
-    return Codec(encode, decode, frozenset({"L"}), members=members)
+    merged = _merge_tuple(list(parts.values()))
+    return Codec(encode, decode, frozenset({"L"}), members=members, merge_parts=merged)
 
 
 def set_codec(kind: type[set[Any]] | type[frozenset[Any]], element: Codec) -> Codec:
@@ -139,7 +197,24 @@ def dict_codec(key: Codec, element: Codec, key_name: str) -> Codec:
         except ValueError:
             raise _misfit_in_dict(found, from_name, decode_one) from None
 
-    return Codec(encode, decode, frozenset({"M"}), element=element)
+    merged = merge_map(element, lambda name: to_name(from_name(name)))
+    return Codec(encode, decode, frozenset({"M"}), element=element, merge_parts=merged)
+
+
+def merge_map(element: Codec, canonical: Callable[[str], str] = str) -> Merge:
+    """Merges maps whose members are all known; ``canonical`` returns the name that is encoded for a stored one."""
+
+    def merged(stored: AttributeValue, loaded: AttributeValue, now: AttributeValue) -> AttributeValue:
+        spelled = {canonical(name): name for name in stored["M"]}
+        found = {}
+        for name, one in now["M"].items():
+            if name in spelled and name in loaded["M"]:
+                found[spelled[name]] = merge(element, stored["M"][spelled[name]], loaded["M"][name], one)
+            else:
+                found[name] = one
+        return {"M": found}
+
+    return merged
 
 
 def _each_member(

@@ -78,13 +78,17 @@ def meta_of(metadata: Sequence[object]) -> Meta:
 
 @record
 class FieldOf:
-    """A field as declared: its type and its metadata."""
+    """A field as declared: its type, its metadata and its default.
+
+    ``default_depends``: the default is a function of the fields before it.
+    """
 
     name: str
     annotation: Any
     meta: Meta = Meta()
     required: bool = True
     defaults_to_none: bool = False
+    default_depends: bool = False
 
 
 def fields_of(kind: Any, arguments: Mapping[Any, Any]) -> Iterator[FieldOf]:
@@ -162,6 +166,7 @@ def _field(owner: type, name: str, info: FieldInfo, annotation: Any) -> FieldOf:
         meta=meta_of((*attributes, info)),
         required=info.is_required(),
         defaults_to_none=not info.is_required() and info.default_factory is None and info.default is None,
+        default_depends=bool(info.default_factory_takes_validated_data),
     )
 
 

@@ -1,12 +1,18 @@
 """The codec of the field that says when an item expires: epoch seconds, as DynamoDB's TTL requires."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 
 from dynaorm.entity.codec.of_type import Codec
 from dynaorm.entity.text.of_type import scalar_of
+from dynaorm.entity.text.scalar import in_utc
+from dynaorm.failure import shown
 from dynaorm.item.value import AttributeValue
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_SECOND: Final = timedelta(seconds=1)
+_MOST_DIGITS: Final = 38  # of a DynamoDB number
 
 
 def is_expiry(annotation: Any) -> bool:
@@ -18,26 +24,28 @@ def is_expiry(annotation: Any) -> bool:
 def seconds_of(stored: AttributeValue) -> int:
     """The whole epoch seconds of a stored time. Raises ValueError."""
     try:
-        return int(Decimal(stored["N"]))
+        number = Decimal(stored["N"])
     except (KeyError, InvalidOperation):
-        raise ValueError(f"is stored as {stored}, not as a number of epoch seconds") from None
+        number = Decimal("NaN")
+    if not number.is_finite() or number.adjusted() > _MOST_DIGITS:
+        raise ValueError(f"is stored as {shown(dict(stored))}, not as a number of epoch seconds")
+    return int(number)
 
 
 def _encode(value: Any) -> AttributeValue:
     if not isinstance(value, datetime):
         raise ValueError(f"is {value!r}, not a datetime; give one with a time zone")
-    if value.tzinfo is None:
-        raise ValueError("is a datetime without a time zone; give it one (datetime.now(UTC))")
-    return {"N": str(int(value.timestamp()))}
+    # Not value.timestamp(), a float, which would round the last microseconds of distant years up.
+    return {"N": str((in_utc(value) - _EPOCH) // _SECOND)}
 
 
 def _decode(stored: AttributeValue) -> Any:
     seconds = seconds_of(stored)
     try:
-        return datetime.fromtimestamp(seconds, UTC)
-    except (OverflowError, OSError, ValueError):
+        return _EPOCH + seconds * _SECOND
+    except OverflowError:
         raise ValueError(
-            f"is stored as {stored}, which is not a time in epoch seconds; is it in milliseconds?"
+            f"is stored as {shown(dict(stored))}, which is not a time in epoch seconds; is it in milliseconds?"
         ) from None
 
 

@@ -8,7 +8,9 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 
+from dynaorm.entity.codec.container import merge_list, merge_map
 from dynaorm.entity.codec.value import NULL, Codec, Misfit, content, inside
+from dynaorm.entity.text.scalar import whole
 from dynaorm.failure import shown
 from dynaorm.item.value import AttributeValue, number_text, set_of
 
@@ -34,7 +36,7 @@ def _from_number(text: str) -> int | float | Decimal:
     if not exact.is_finite():
         raise Misfit(f"is stored as {shown(text)}, which is not a number")
     if exact == exact.to_integral_value():
-        return int(exact)
+        return whole(exact)
     near = float(text)
     return near if Decimal(repr(near)) == exact else exact
 
@@ -107,7 +109,14 @@ def _part(convert: Callable[[Any], Any], step: str | int, value: Any) -> Any:
         raise inside(step, problem) from None
 
 
-JSON: Final = Codec(encode, decode, frozenset({"NULL", "BOOL", "N", "S", "L", "M"}), nullable=True)
+def _merge(stored: AttributeValue, loaded: AttributeValue, now: AttributeValue) -> AttributeValue:
+    merged = {"L": merge_list(PLAIN), "M": merge_map(PLAIN)}.get(next(iter(stored)))
+    return now if merged is None else merged(stored, loaded, now)
+
+
+_TYPES: Final = frozenset({"NULL", "BOOL", "N", "S", "L", "M"})
+
+JSON: Final = Codec(encode, decode, _TYPES, nullable=True, merge_parts=_merge)
 
 
 def _checked_number(value: Any) -> AttributeValue:
@@ -116,7 +125,7 @@ def _checked_number(value: Any) -> AttributeValue:
     return _number(value)
 
 
-PLAIN: Final = Codec(encode, decode, frozenset())
+PLAIN: Final = Codec(encode, decode, frozenset(), merge_parts=_merge)
 """The codec of a model's extra fields without a declared type."""
 
 NUMBER: Final = Codec(_checked_number, lambda stored: _from_number(content(stored, "N")), frozenset({"N"}))

@@ -22,7 +22,7 @@ import pydantic
 from pydantic_core import MultiHostUrl, Url
 
 from dynaorm.entity.codec.choice import enum_codec
-from dynaorm.entity.codec.value import NONE, SECRET_BYTES, Codec, mistyped, printed_codec, scalar_codec
+from dynaorm.entity.codec.value import NONE, SECRET_BYTES, Codec, merge, mistyped, printed_codec, scalar_codec
 from dynaorm.entity.text.of_type import is_of_networks, scalar_of
 from dynaorm.item.value import AttributeValue
 from dynaorm.record import replace
@@ -75,7 +75,10 @@ def secret_codec(annotation: Any, inner: Codec) -> Codec:
             raise mistyped(value, "Secret")
         return inner.encode(value.get_secret_value())
 
-    return Codec(encode, lambda stored: annotation(inner.decode(stored)), inner.tags)
+    def merged(stored: AttributeValue, loaded: AttributeValue, now: AttributeValue) -> AttributeValue:
+        return merge(inner, stored, loaded, now)
+
+    return Codec(encode, lambda stored: annotation(inner.decode(stored)), inner.tags, merge_parts=merged)
 
 
 def _made(kind: Callable[[Any], Any], codec: Codec) -> Codec:

@@ -6,6 +6,8 @@ Rule 2. A map is decoded to a dict of field names, which pydantic validates by n
         for those the codec creates the instance (``instance_codec``).
 Rule 3. A field that is absent from the map is left out, so that its default applies. Without a default, an absent field
         becomes None if it may be None, and an absent set becomes the empty set.
+Rule 4. If a value changes, members of its map that the class does not know are preserved. A member that was absent
+        stays absent until its value changes.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -14,6 +16,7 @@ from typing import Any, Final
 import pydantic
 from pydantic import ValidationError
 
+from dynaorm.entity.codec.container import merge_map
 from dynaorm.entity.codec.value import (
     NULL,
     Absent,
@@ -22,11 +25,12 @@ from dynaorm.entity.codec.value import (
     Unstorable,
     content,
     inside,
+    merge,
     mistyped,
 )
 from dynaorm.entity.state import LOADING
 from dynaorm.failure import shown, with_article
-from dynaorm.item.value import AttributeValue
+from dynaorm.item.value import AttributeValue, same
 from dynaorm.record import record, replace
 
 _EMPTY: Final[AttributeValue] = {"L": []}
@@ -45,6 +49,7 @@ class Member:
         defaults_to_none: its default is None.
         is_key: it is a key of a TypedDict, which may be absent and has no default.
         default: returns the static default; None if there is none.
+        can_stay_absent: its default does not depend on other fields.
     """
 
     name: str
@@ -55,6 +60,7 @@ class Member:
     defaults_to_none: bool = False
     is_key: bool = False
     default: Callable[[], Any] | None = None
+    can_stay_absent: bool = True
 
     @property
     def encoder(self) -> Callable[[Any], AttributeValue | None]:
@@ -151,10 +157,35 @@ class _Plan:
             values |= {name: self.extra.decode(one) for name, one in found.items() if name not in self.known}
         return values
 
+    def merge(self, stored: AttributeValue, loaded: AttributeValue, now: AttributeValue) -> AttributeValue:
+        """The map to store for a changed value (rule 4)."""
+        held, was, new = stored["M"], loaded["M"], now["M"]
+        found = {name: one for name, one in held.items() if name not in self.known}
+        if self.extra is not None:
+            extra = {name: one for name, one in new.items() if name not in self.known}
+            found = dict(merge_map(self.extra)({"M": found}, loaded, {"M": extra})["M"])
+        for member in self.members:
+            one, value = member.stored_in(held), new.get(member.attribute)
+            if value is None:
+                continue
+            before = was.get(member.attribute)
+            if one is not None and before is not None:
+                found[member.attribute] = merge(member.codec, one, before, value)
+            elif one is not None or not (member.can_stay_absent and same(before, value)):
+                found[member.attribute] = value
+        return {"M": found}
+
     def codec(self, encode: Callable[[Any], AttributeValue]) -> Codec:
         members = {member.name: (member.attribute, member.codec) for member in self.members}
         absent = {member.name: Absent(member.formerly, member.absent_value) for member in self.members}
-        return Codec(encode, self.decode, frozenset({"M"}), members=members, absent=absent.__getitem__)
+        return Codec(
+            encode,
+            self.decode,
+            frozenset({"M"}),
+            members=members,
+            absent=absent.__getitem__,
+            merge_parts=self.merge,
+        )
 
 
 def class_codec(kind: type, members: Sequence[Member], *, extra: Codec | None = None) -> Codec:
@@ -232,8 +263,17 @@ def root_codec(kind: type, inner: Codec) -> Codec:
             _refuse_other_class(value, kind)
         return inner.encode(value.root)
 
+    def merged(stored: AttributeValue, loaded: AttributeValue, now: AttributeValue) -> AttributeValue:
+        return merge(inner, stored, loaded, now)
+
     return Codec(
-        encode, inner.decode, inner.tags, element=inner.element, members=inner.members, absent=inner.absent
+        encode,
+        inner.decode,
+        inner.tags,
+        element=inner.element,
+        members=inner.members,
+        absent=inner.absent,
+        merge_parts=merged,
     )
 
 

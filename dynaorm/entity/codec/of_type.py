@@ -53,7 +53,7 @@ from dynaorm.entity.codec.model import (
     typed_dict_codec,
 )
 from dynaorm.entity.codec.union import chosen_codec, discriminated_codec, union_codec
-from dynaorm.entity.codec.value import Codec, Unstorable, optional
+from dynaorm.entity.codec.value import Codec, Unstorable, merge, optional
 from dynaorm.entity.marker import Attribute
 from dynaorm.entity.text.of_type import ALIASES
 from dynaorm.item.value import AttributeValue
@@ -148,7 +148,10 @@ class _Resolution:
         def decode(stored: AttributeValue) -> Any:
             return reference.decode(stored)
 
-        reference = Codec(encode, decode, tags)
+        def merged(stored: AttributeValue, loaded: AttributeValue, now: AttributeValue) -> AttributeValue:
+            return merge(reference, stored, loaded, now)
+
+        reference = Codec(encode, decode, tags, merge_parts=merged)
         references.append(reference)
         return reference
 
@@ -329,6 +332,7 @@ def _mapped(kind: Any, parts: Mapping[FieldOf, Codec], extra: Codec | None) -> C
             defaults_to_none=one.defaults_to_none,
             is_key=is_typeddict(kind),
             default=partial(default_of, kind, one.name),
+            can_stay_absent=not one.default_depends,
         )
         for one, codec in parts.items()
     ]
@@ -356,7 +360,7 @@ def _unresolved(kind: Any) -> str:
 
 def _become(reference: Codec, codec: Codec) -> None:
     """Turn a reference into the codec. Only codecs that are still being built have seen the reference."""
-    for name in ("encode", "decode", "tags", "nullable", "is_set"):
+    for name in ("encode", "decode", "tags", "nullable", "is_set", "merge_parts"):
         object.__setattr__(reference, name, getattr(codec, name))
     _adopt(reference, codec)
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from dynaorm.entity.codec.value import NULL, Absent, Codec, Misfit, Unstorable
+from dynaorm.entity.codec.value import NULL, Absent, Codec, Merge, Misfit, Unstorable, content, merge
 from dynaorm.failure import shown
 from dynaorm.item.value import AttributeValue, same
 
@@ -28,14 +28,27 @@ def union_codec(members: Sequence[tuple[str, Codec]], later: Callable[[Callable[
     codecs = [codec for _, codec in members]
     names = " or ".join(name for name, _ in members)
 
-    def decode(stored: AttributeValue) -> Any:
-        for tag in stored:
-            codec = by_tag.get(tag, other)
-            if codec is not None:
-                return codec.decode(stored)
-        raise Misfit(f"is stored as {', '.join(stored)}, which is not {names}")
+    def member_of(stored: AttributeValue) -> Codec | None:
+        return next((codec for tag in stored if (codec := by_tag.get(tag, other)) is not None), None)
 
-    return Codec(_first_that_fits(codecs, names), decode, frozenset(by_tag))
+    def decode(stored: AttributeValue) -> Any:
+        codec = member_of(stored)
+        if codec is None:
+            raise Misfit(f"is stored as {', '.join(stored)}, which is not {names}")
+        return codec.decode(stored)
+
+    encode = _first_that_fits(codecs, names)
+    return Codec(encode, decode, frozenset(by_tag), merge_parts=_merge_member(member_of))
+
+
+def _merge_member(member_of: Callable[[AttributeValue], Codec | None]) -> Merge:
+    """Merges values of one member of a union. A value of another member replaces what is stored."""
+
+    def merged(stored: AttributeValue, loaded: AttributeValue, now: AttributeValue) -> AttributeValue:
+        codec = member_of(stored)
+        return merge(codec, stored, loaded, now) if codec is not None and codec is member_of(now) else now
+
+    return merged
 
 
 def _refuse_same_tags(members: Sequence[tuple[str, Codec]]) -> None:
@@ -95,27 +108,42 @@ def discriminated_codec(members: Mapping[str, Codec], field: str) -> Codec:
             f"or put the member into a model"
         )
     codecs = list(members.values())
-    known: dict[tuple[str, str, Hashable], Codec] = {}
+    member_of = _by_discriminator(codecs, field)
 
     def decode(stored: AttributeValue) -> Any:
-        found = stored.get("M")
-        if found is None:
-            raise Misfit(f"is stored as {', '.join(stored)}, not as M")
+        codec = member_of(stored)
+        if codec is None:
+            raise Misfit(f"is stored with a {field!r} that none of {', '.join(members)} has")
+        return codec.decode(stored)
+
+    return Codec(
+        _first_that_fits(codecs, " or ".join(members)),
+        decode,
+        frozenset({"M"}),
+        members=_Merged(tuple(codecs)),
+        absent=partial(_absent, codecs),
+        merge_parts=_merge_member(member_of),
+    )
+
+
+def _by_discriminator(codecs: Sequence[Codec], field: str) -> Callable[[AttributeValue], Codec | None]:
+    """A function that returns the codec of the member that a stored map is of; None if it is of none."""
+    known: dict[tuple[str, str, Hashable], Codec] = {}
+
+    def member_of(stored: AttributeValue) -> Codec | None:
+        found = content(stored, "M")
         for codec in codecs:
             attribute, chosen_by = (codec.members or {})[field]
-            for tag, content in found.get(str(attribute), NULL).items():
-                token = (str(attribute), tag, content if isinstance(content, Hashable) else None)
+            for tag, held in found.get(str(attribute), NULL).items():
+                token = (str(attribute), tag, held if isinstance(held, Hashable) else None)
                 if token in known:
-                    return known[token].decode(stored)
-                if _decodes(chosen_by, {tag: content}):
+                    return known[token]
+                if _decodes(chosen_by, {tag: held}):
                     known[token] = codec
-                    return codec.decode(stored)
-        raise Misfit(f"is stored with a {field!r} that none of {', '.join(members)} has")
+                    return codec
+        return None
 
-    encode = _first_that_fits(codecs, " or ".join(members))
-    return Codec(
-        encode, decode, frozenset({"M"}), members=_Merged(tuple(codecs)), absent=partial(_absent, codecs)
-    )
+    return member_of
 
 
 def _absent(codecs: Sequence[Codec], name: str) -> Absent:
@@ -222,7 +250,7 @@ def chosen_codec(members: Mapping[Hashable, Codec], choose: Callable[[Any], Hash
         return stored
 
     tags = frozenset[str]().union(*(codec.tags for codec in members.values()))
-    return Codec(encode, decode, tags, nullable="NULL" in tags)
+    return Codec(encode, decode, tags, nullable="NULL" in tags, merge_parts=_merge_member(member_of))
 
 
 def _is_chosen(

@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
 from datetime import UTC, datetime, time
 from decimal import Decimal
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from pydantic import SecretBytes
 
 from dynaorm.entity.text.scalar import STR, Scalar, datetime_text, in_utc
 from dynaorm.failure import shown, with_article
-from dynaorm.item.value import AttributeValue, number_text
+from dynaorm.item.value import AttributeValue, number_text, same
 from dynaorm.record import record, replace
 
 NULL: Final[AttributeValue] = {"NULL": True}
@@ -74,6 +74,8 @@ class Codec:
         members: the fields of a model, dataclass, TypedDict or NamedTuple: name to (attribute name or index, codec).
         absent: what the absence of one of the ``members`` means, by its name; None if they have no names.
         from_text: converts the text under the only tag to the value ``decode`` returns; None if decoding needs more.
+        merge_parts: writes a changed value over the stored one, part by part (see ``merge``); None if the value has no
+            parts that could be preserved.
     """
 
     encode: Callable[[Any], AttributeValue] = field(repr=False)
@@ -86,6 +88,32 @@ class Codec:
     members: Mapping[str, tuple[str | int, "Codec"]] | None = field(default=None, repr=False)
     absent: Callable[[str], Absent] | None = field(default=None, repr=False)
     from_text: Callable[[str], Any] | None = field(default=None, repr=False)
+    merge_parts: "Merge | None" = field(default=None, repr=False)
+
+
+Merge: TypeAlias = Callable[[AttributeValue, AttributeValue, AttributeValue], AttributeValue]
+"""Takes a value as stored, as loaded (its value encoded again) and as it is now; returns the value to store."""
+
+
+def merge(
+    codec: Codec, stored: AttributeValue, loaded: AttributeValue, now: AttributeValue
+) -> AttributeValue:
+    """The value to store for a changed one, so that only what changed is different from the stored value.
+
+    A part that did not change stays as it is stored: its spelling, its absence, and the members of maps that no class
+    knows.
+
+    Args:
+        codec: the codec of the value.
+        stored: the value as it is stored.
+        loaded: what the codec encodes for the value that was loaded.
+        now: what the codec encodes for the value now.
+    """
+    if same(loaded, now):
+        return stored
+    if codec.merge_parts is None or not stored.keys() == loaded.keys() == now.keys():
+        return now
+    return codec.merge_parts(stored, loaded, now)
 
 
 def mistyped(value: object, wanted: str) -> Misfit:

@@ -10,14 +10,14 @@ from functools import cached_property
 from typing import Any, Final, TypeAlias, cast
 
 from pydantic import BaseModel, ValidationError
-from pydantic_core import SchemaValidator
 
 from dynaorm.entity.codec.expiry import seconds_of
 from dynaorm.entity.mapping.aggregate import AggregateMapping
 from dynaorm.entity.mapping.constraint import Constraint
 from dynaorm.entity.mapping.encoder import Encoder, encoder_of
 from dynaorm.entity.mapping.field import FieldMapping
-from dynaorm.entity.mapping.secret import is_secret, masked, problems_of, unsaid
+from dynaorm.entity.mapping.rules import ClassRules, rules_of
+from dynaorm.entity.mapping.secret import Secrets, masked, problems_of, secrets_of, unsaid
 from dynaorm.entity.mapping.stored import StoredValues
 from dynaorm.entity.state import LOADING, Defaults, Loaded, set_state
 from dynaorm.entity.table import Table
@@ -36,6 +36,8 @@ FAILURE: Final = "__dynaorm_failure__"
 VERSION = "version"
 VERSION_AT = "version_at"
 DELETED = "deleted"
+VERSION_TYPE = "version_type"
+PREVIOUS_DELETION = "previous_deletion"
 
 _NOTHING: Final[Mapping[str, str]] = {}
 
@@ -59,7 +61,6 @@ class EntityMapping:
         constraints: its unique constraints, by name.
         versioning: its version keys and versioned fields, if it keeps versions.
         expires: the field with its expiry time, if there is one.
-        validator: validates the fields, without model validators.
         aggregates: the totals over this class, by the attribute name of the class.
     """
 
@@ -74,12 +75,21 @@ class EntityMapping:
     constraints: Mapping[str, Constraint]
     versioning: Versioning | None
     expires: FieldMapping | None
-    validator: SchemaValidator
     aggregates: Mapping[str, AggregateMapping]
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Another process that has the same class may resume a plan of unknown outcome.
         return mapping_of, (self.entity,)
+
+    @cached_property
+    def rules(self) -> ClassRules:
+        """What a write must consider when it validates."""
+        return rules_of(self.entity)
+
+    @cached_property
+    def has_fields_in_keys(self) -> bool:
+        """Whether any field is stored in a key alone."""
+        return any(field.in_key for field in self.fields.values())
 
     @cached_property
     def is_exact(self) -> bool:
@@ -95,6 +105,11 @@ class EntityMapping:
     def key_fields(self) -> tuple[str, ...]:
         """The fields of the primary key."""
         return tuple(dict.fromkeys(field for part in self.primary_parts for field in part.fields))
+
+    @cached_property
+    def secrets(self) -> Secrets:
+        """Its secret fields, and the key attributes that have one in them."""
+        return secrets_of(self.entity, self.key_parts(), self.constraints)
 
     @property
     def maintained(self) -> Mapping[str, str]:
@@ -166,7 +181,7 @@ class EntityMapping:
                 key[part.attribute.name] = value
         except KeyValueError as problem:
             raise self.invalid_key(problem) from self.cause_of(problem.field, problem)
-        return key
+        return self.secrets.hiding_key(key)
 
     def _refuse_reserved(self, part: KeyPart, text: str) -> None:
         if reserved := self.table.rules.reserved_for(part.attribute, text):
@@ -208,28 +223,10 @@ class EntityMapping:
             fields, value = ", ".join(constraint.fields), constraint.value_of(values)
             raise self.invalid(fields, value, str(problem)) from self.cause_of(fields, problem)
 
-    def validate(self, values: Mapping[str, Any], changed: frozenset[str] | None = None) -> None:
-        """Run the validators of the given fields (all by default). Raises InvalidValue. Nothing is changed."""
-        # Besides fields, an entity's values may include others, such as cached properties.
-        present = values
-        if len(values) != len(self.fields):
-            present = {name: values[name] for name in self.fields if name in values}
-        try:
-            if changed is None:
-                self.validator.validate_python(present, by_alias=False, by_name=True)
-                return
-            for name in changed:
-                data, value = dict(present), values[name]
-                self.validator.validate_assignment(data, name, value, by_alias=False, by_name=True)
-        except ValidationError as problem:
-            first = problem.errors(include_url=False)[0]
-            field = str(first["loc"][0]) if first["loc"] else ", ".join(changed or self.fields)
-            raise self.invalid(field, values.get(field), first["msg"]) from self.cause_of(field, problem)
-
     def invalid(self, field: str, value: object, problem: str, remedy: str = "") -> InvalidValue:
         """The error for a value. A secret is masked; ``error.value.get_secret_value()`` returns it."""
         given = {"remedy": remedy} if remedy else {}
-        if is_secret(self.entity, field):
+        if self.secrets.include(field):
             problem, value = unsaid(problem, value), masked(value)
         return InvalidValue(entity=self.entity.__name__, field=field, value=value, problem=problem, **given)
 
@@ -238,8 +235,8 @@ class EntityMapping:
         return self.invalid(problem.field, problem.value, problem.problem)
 
     def cause_of(self, field: str, cause: Exception) -> Exception | None:
-        """The cause for an error of this field; None for a secret, which the traceback of the cause would show."""
-        return None if is_secret(self.entity, field) else cause
+        """The cause for an error of this field; None if the traceback of the cause could show a secret."""
+        return self.secrets.cause(field, cause)
 
     def hydrate(self, item: Item, *, read_only: bool = False) -> Any:
         """The entity of an item, fully validated, with the item as its snapshot.
@@ -251,10 +248,7 @@ class EntityMapping:
         if self.versioning is not None:
             self.version_of(item)
         try:
-            # Codecs give nested dataclasses as dicts, which a strict model would refuse.
-            entity = self.entity.__pydantic_validator__.validate_python(
-                values, strict=False, context=LOADING, by_alias=False, by_name=True
-            )
+            entity = self.validate_loaded(values)
         except ValidationError as problem:
             problems, cause = problems_of(self.entity, problem, values)
             raise self.unreadable(item, problems) from cause
@@ -264,6 +258,13 @@ class EntityMapping:
         ]
         set_state(entity, Loaded(item, self.defaults_of(absent, item, entity.__dict__), read_only))
         return entity
+
+    def validate_loaded(self, values: Mapping[str, Any]) -> Any:
+        """The entity of decoded field values. Raises ValidationError."""
+        # Codecs give nested dataclasses as dicts, which a strict model would refuse.
+        return self.entity.__pydantic_validator__.validate_python(
+            values, strict=False, context=LOADING, by_alias=False, by_name=True
+        )
 
     def decode(self, item: Item) -> dict[str, Any]:
         """The field values of an item, without those that take their default. Raises DecodeError."""
@@ -278,7 +279,7 @@ class EntityMapping:
             except KeyError:
                 continue
             except ValueError as problem:
-                problems.append(f"{name}: {problem}")
+                problems.append(self.secrets.misfit(name, found, problem))
         self._fill_from_keys(item, values)
         if problems:
             raise self.unreadable(item, tuple(problems))
@@ -321,18 +322,19 @@ class EntityMapping:
                 text = f"{wrong.field}: is {shown(wrong.value)}, which {wrong.problem}"
                 raise self.unreadable(item, (text,)) from wrong
             if not same(stored, rendered):
-                raise self.unreadable(item, (differs(part, stored, rendered),))
+                raise self.unreadable(item, (differs(part, stored, rendered, self.secrets.keys),))
 
     def unreadable(self, item: Item, problems: tuple[str, ...]) -> DecodeError:
         return DecodeError(entity=self.entity.__name__, key=self.key_of(item), problems=problems)
 
     def key_of(self, item: Item) -> dict[str, AttributeValue]:
         """The primary key of a stored item."""
-        return {key.name: item[key.name] for key in self.table.keys if key.name in item}
+        key = {one.name: item[one.name] for one in self.table.keys if one.name in item}
+        return self.secrets.hiding_key(key)
 
     def key_matches(self, item: Item) -> bool:
         """Whether the primary key of an item matches the templates of this class."""
-        return all(part_matches(part, item) for part in self.primary_parts)
+        return all(part.matches(item) for part in self.primary_parts)
 
     def revision_of(self, item: Item) -> str | None:
         attribute = self.table.revision_attribute
@@ -348,12 +350,20 @@ class EntityMapping:
             raise self.unreadable(item, (f"{VERSION}: {problem}",)) from problem
 
     def expiry_of(self, item: Item) -> int | None:
-        """When an item expires, in epoch seconds; None for never."""
+        """When an item expires, in epoch seconds; None for never. Raises DecodeError."""
         found = item.get(self.expires.attribute) if self.expires is not None else None
-        return seconds_of(found) if found is not None and "N" in found else None
+        try:
+            return seconds_of(found) if found is not None and "N" in found else None
+        except ValueError as problem:
+            assert self.expires is not None
+            raise self.unreadable(item, (f"{self.expires.name}: {problem}",)) from problem
 
     def is_expired(self, item: Item, now: float) -> bool:
-        expiry = self.expiry_of(item)
+        """Whether an item has expired. One whose expiry cannot be read has not: loading it raises DecodeError."""
+        try:
+            expiry = self.expiry_of(item)
+        except DecodeError:
+            return False
         return expiry is not None and expiry <= now
 
     def is_tombstone(self, item: Item) -> bool:
@@ -362,12 +372,6 @@ class EntityMapping:
 
     def subject(self, item: Item) -> StoredValues:
         return StoredValues(self, item)
-
-
-def part_matches(part: KeyPart, item: Item) -> bool:
-    """Whether a key attribute of an item matches the template of a key part."""
-    stored = item.get(part.attribute.name, {}).get(part.attribute.kind)
-    return stored is not None and part.match(stored) is not None
 
 
 def mapping_of(entity: type[Any]) -> EntityMapping:

@@ -7,7 +7,7 @@ Rule 2. The characters beside the digits are never digits, so two versions never
 
 import re
 from collections.abc import Iterator, Mapping
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import Any, AnyStr, Final
 
 from dynaorm.entity.table import KeyKind
@@ -26,9 +26,12 @@ _MOST_PADDING: Final = 38  # digits of a DynamoDB number, which the attribute ve
 
 def version_number(stored: AttributeValue) -> int:
     """The number of a version, from the item's attribute ``version``. Raises ValueError."""
-    number = Decimal(stored.get("N", "NaN"))
+    try:
+        number = Decimal(stored.get("N", "NaN"))
+    except InvalidOperation:
+        number = Decimal("NaN")
     # The next number must fit into DynamoDB's 38 digits, too.
-    if number != number.to_integral_value() or not 0 <= number < 10 ** (_MOST_PADDING - 1):
+    if number.is_nan() or number != number.to_integral_value() or not 0 <= number < 10 ** (_MOST_PADDING - 1):
         raise ValueError(f"is stored as {dict(stored)}, not as a version's number")
     return int(number)
 

@@ -16,7 +16,7 @@ import pydantic
 
 from dynaorm.entity.text.ksuid import Ksuid, KsuidMs
 from dynaorm.entity.text.shape import ANYTHING, DIGITS, CharacterRun, Shape, digits, pattern_of
-from dynaorm.failure import with_article
+from dynaorm.failure import shown, with_article
 from dynaorm.item.value import number_text
 from dynaorm.record import record
 
@@ -122,9 +122,16 @@ def _integer(value: Any) -> str:
 
 
 def _from_integer(text: str) -> int:
-    number = _decimal(text)
-    if not number.is_finite() or number != number.to_integral_value():
-        raise ValueError(f"{text!r} is not a whole number")
+    return whole(_decimal(text))
+
+
+def whole(number: Decimal) -> int:
+    """The int of a whole number. Raises ValueError for any other, and for one that is larger than DynamoDB's numbers.
+
+    Python would make an int of ``1E99999999`` for hours.
+    """
+    if not number.is_finite() or number.adjusted() > _LARGEST or number != number.to_integral_value():
+        raise ValueError(f"{shown(str(number))} is not a whole number of at most {_LARGEST + 1} digits")
     return int(number)
 
 
@@ -153,6 +160,7 @@ def _time_of_day(value: time) -> str:
     return value.isoformat(timespec="microseconds")
 
 
+_LARGEST: Final = 125  # the exponent of DynamoDB's largest numbers, 9.99E+125
 _MICROSECOND: Final = timedelta(microseconds=1)
 
 
@@ -161,7 +169,13 @@ def _seconds(value: timedelta) -> str:
 
 
 def _from_seconds(text: str) -> timedelta:
-    return timedelta(microseconds=_from_integer(str(_decimal(text).scaleb(6))))
+    number = _decimal(text)
+    if not number.is_finite() or number.adjusted() > _LARGEST:
+        raise ValueError(f"{shown(text)} is not a number of seconds")
+    try:
+        return timedelta(microseconds=whole(number.scaleb(6)))
+    except OverflowError:
+        raise ValueError(f"{shown(text)} seconds are more than a timedelta holds") from None
 
 
 def _secret_text(value: pydantic.SecretStr) -> str:

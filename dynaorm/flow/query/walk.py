@@ -1,7 +1,7 @@
 """Walking the key queries of a query: pages are read as they are needed, and merged in key order.
 
 Rule 1. A page may be empty and not the last: only a missing LastEvaluatedKey ends a key query.
-Rule 2. Never read more than the result requires: each of several partitions is asked for its share, and read on when
+Rule 2. Never read more than the result requires: each of several partitions is read by its share, and further when
         its share is used up. The segments of a scan are read one after another where a number of entities is wanted.
 Rule 3. Index entries are merged first. Whole items are fetched for those alone that are returned.
 Rule 4. The position is one key: that of the last entity returned, or of the last item read if all before it were

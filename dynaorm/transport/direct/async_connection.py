@@ -3,10 +3,11 @@
 The rules are those of ``connection``. What asyncio adds:
 
 Rule 1. asyncio reads whenever bytes arrive. Bytes that arrive while no request waits end their connection; and before
-        a request is sent the socket itself is asked, because the event loop may not have looked at it yet.
+        a request is sent the socket itself is checked, because the event loop may not have looked at it yet.
 Rule 2. An attempt that is cancelled ends its connection, so that its answer cannot reach another request.
 Rule 3. At most ``pool_size`` attempts are under way. Further ones wait in line, first come first served.
-Rule 4. ``sent=False`` is said only while asyncio still holds a part of the request, or before there was a connection.
+Rule 4. A request counts as not sent only before there is a connection, while asyncio still holds a part of it, or if
+        writing it failed.
 """
 
 import asyncio
@@ -195,8 +196,8 @@ class AsyncConnectionPool:
         self._idle.clear()
         for connection in idle:
             connection.abort()
-        for connection in idle:
-            await connection.closed
+        if idle:
+            await asyncio.wait({connection.closed for connection in idle}, timeout=1.0)
 
     async def _take_place(self) -> None:
         try:

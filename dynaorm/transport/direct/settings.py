@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from dynaorm.late import late
 from dynaorm.transport.direct.destination import Destination, find_destination
 from dynaorm.transport.direct.limits import Limits
+from dynaorm.transport.endpoint import without_password
 
 if TYPE_CHECKING:
     from dynaorm.transport import pynamodb
@@ -38,7 +39,7 @@ class DirectSettings:
 
     def __repr__(self) -> str:
         return (
-            f"{type(self).__name__}(region={self.region!r}, endpoint={self.endpoint!r}, "
+            f"{type(self).__name__}(region={self.region!r}, endpoint={without_password(self.endpoint)!r}, "
             f"profile={self.profile!r})"
         )
 

@@ -54,10 +54,10 @@ def test_none_in_any_part_means_not_indexed_and_an_empty_string_is_refused() -> 
 
 
 def test_a_key_without_fields_is_the_same_for_every_entity_and_a_new_value_each_time() -> None:
-    class Setting(Entity, table=Table("keys-constant"), pk="SETTINGS", sk="{name}"):
+    class Option(Entity, table=Table("keys-constant"), pk="SETTINGS", sk="{name}"):
         name: str
 
-    partition = mapping_of(Setting).partition
+    partition = mapping_of(Option).partition
     partition.value({"name": "a"})["S"] = "changed"  # type: ignore[index]
     assert partition.value({"name": "b"}) == {"S": "SETTINGS"}
-    assert mapping_of(Setting).sort.constant is None  # type: ignore[union-attr]
+    assert mapping_of(Option).sort.constant is None  # type: ignore[union-attr]

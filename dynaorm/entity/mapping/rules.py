@@ -1,0 +1,252 @@
+"""What the core schema of a class says about validation: its validators, and which rules a write must consider.
+
+Rule 1. Pydantic does not validate an instance of a nested model again, although its fields may have been assigned
+        since. Writes do, because loading does.
+Rule 2. What is not known to be harmless counts as a rule: a write then reads first, or validates twice.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, NamedTuple, TypeAlias, cast
+
+from pydantic import BaseModel
+from pydantic_core import CoreConfig, CoreSchema, SchemaValidator
+
+from dynaorm.record import record
+
+_Node: TypeAlias = Mapping[str, Any]
+
+# The parts of a node that hold no nodes for Python values.
+_DATA: Final = frozenset(
+    {"metadata", "serialization", "default", "expected", "json_schema", "computed_fields", "function", "cls"}
+)
+# The parts of a node that map names of the user's to nodes.
+_NAMED: Final = frozenset({"fields", "choices"})
+_BOUNDS: Final = frozenset({"ge", "gt", "le", "lt"})
+_LIMITS: Final = _BOUNDS | {
+    "multiple_of", "max_digits", "decimal_places", "min_length", "max_length", "pattern", "to_lower", "to_upper",
+    "strip_whitespace", "now_op", "tz_constraint",
+}  # fmt: skip
+_CHANGES_TEXT: Final = ("to_lower", "to_upper", "strip_whitespace")
+_LIMITS_TEXT: Final = ("min_length", "max_length")
+_NUMBERS: Final = frozenset({"int", "float", "decimal", "timedelta"})
+_CHOICES: Final = frozenset({"enum", "literal"})
+_HARMLESS: Final = _NUMBERS | _CHOICES | {
+    "any", "none", "str", "bool", "bytes", "date", "time", "datetime", "uuid", "complex", "is-instance", "default",
+    "nullable", "union", "list", "set", "frozenset", "dict", "model", "model-fields", "model-field", "typed-dict",
+    "typed-dict-field", "dataclass", "dataclass-args", "dataclass-field", "json-or-python", "lax-or-strict",
+}  # fmt: skip
+# With pydantic 2.12, an entity with nested models is validated as loading would instead, which refuses invalid members.
+_REVALIDATES: Final = "_use_prebuilt" in str(SchemaValidator.__text_signature__)
+# Their functions give the same value again.
+_TRUSTED: Final = frozenset({"pydantic", "dynaorm"})
+
+
+class FieldRules(NamedTuple):
+    """The rules of one field.
+
+    Attributes:
+        is_plain: there are none: every value that can be encoded is valid.
+        takes_info: a validator may look at other fields, or at the context.
+        has_choices: not every number or text of its type is valid.
+        bounds: of a number, the bounds that alone decide about the result of an addition, such as ``{"ge": 0}``; None
+            if they do not.
+        lengths: of a collection, its least and greatest length, which alone decide about adding elements; None if
+            they do not.
+    """
+
+    is_plain: bool
+    takes_info: bool
+    has_choices: bool
+    bounds: Mapping[str, Any] | None
+    lengths: tuple[int, int | None] | None
+
+
+@record(eq=False)
+class ClassRules:
+    """The rules of a class.
+
+    Attributes:
+        whole: makes an entity of ``{field: value}``; to be called with ``by_alias=False, by_name=True``.
+        single: validates one field by ``validate_assignment``, without model validators.
+        is_stable: validating a valid value again cannot change it.
+        takes_info: a validator may look at the context.
+        of_class: there are rules about several fields: model validators, or an ``__init__`` of the class's own.
+        is_separate: every value is valid or not on its own, and stays as it is.
+        fields: the rules of each field.
+    """
+
+    whole: SchemaValidator
+    single: SchemaValidator
+    is_stable: bool
+    takes_info: bool
+    of_class: bool
+    is_separate: bool
+    fields: Mapping[str, FieldRules]
+
+
+def rules_of(entity: type[BaseModel]) -> ClassRules:
+    """The rules of a class whose fields are complete."""
+    schema: Any = entity.__pydantic_core_schema__
+    nodes = [*_nodes(schema)]
+    path = _path_to_fields(schema)
+    model, fields = next(one for one in path if one["type"] == "model"), path[-1]
+    config: Any = model.get("config") or {}
+    is_nested = sum(one["type"] in ("model", "dataclass") for one in nodes) > 1
+    revalidating = _revalidating(schema) if is_nested else schema
+    whole = _validator(revalidating) if is_nested else entity.__pydantic_validator__
+    is_limited = any(config.get(f"str_{name}") for name in (*_CHANGES_TEXT, *_LIMITS_TEXT))
+    is_stable = not any(_may_change(one) for one in nodes) and (_REVALIDATES or not is_nested)
+    takes_info = any(_takes_info(one) for one in nodes)
+    of_class = any(_is_function(one) or _has_own_code(one) for one in path)
+    return ClassRules(
+        whole=cast(SchemaValidator, whole),
+        single=_single(revalidating, config),
+        is_stable=is_stable,
+        takes_info=takes_info,
+        of_class=of_class,
+        is_separate=is_stable and not takes_info and not of_class,
+        fields={name: _field_rules(one["schema"], is_limited) for name, one in fields["fields"].items()},
+    )
+
+
+# -- validators --------------------------------------------------------------------------------------------------------
+
+
+def _path_to_fields(schema: _Node) -> list[_Node]:
+    """The nodes from the whole schema to the one with the fields of the class."""
+    path, definitions = [schema], schema.get("definitions", ())
+    while path[-1]["type"] != "model-fields":
+        node = path[-1]
+        if node["type"] == "definition-ref":
+            node = {"schema": next(one for one in definitions if one.get("ref") == node["schema_ref"])}
+        path.append(node["schema"])
+    return path
+
+
+def _single(schema: _Node, config: CoreConfig) -> SchemaValidator:
+    node = _path_to_fields(schema)[-1]
+    # A copy of an entity may have another value in a frozen field, which must be validated, too.
+    fields = {
+        name: {key: part for key, part in one.items() if key != "frozen"}
+        for name, one in node["fields"].items()
+    }
+    found: Any = {**node, "fields": fields}
+    if schema.get("definitions"):
+        found = {"type": "definitions", "schema": found, "definitions": schema["definitions"]}
+    return _validator(found, config)
+
+
+def _validator(schema: Any, config: CoreConfig | None = None) -> SchemaValidator:
+    # By default pydantic-core would replace the schema of a nested class with the validator that the class has.
+    given = {"_use_prebuilt": False} if _REVALIDATES else {}
+    return SchemaValidator(cast(CoreSchema, schema), config, **given)
+
+
+def _revalidating(part: Any) -> Any:
+    """A copy of a schema in which instances of nested models and dataclasses are validated again."""
+    if isinstance(part, list | tuple):
+        return type(part)(_revalidating(one) for one in part)
+    if not isinstance(part, dict):
+        return part
+    found = {name: one if name in _DATA else _revalidating(one) for name, one in part.items()}
+    for name in _NAMED & part.keys():
+        if isinstance(part[name], dict):
+            found[name] = {given: _revalidating(one) for given, one in part[name].items()}
+    if part.get("type") in ("model", "dataclass"):
+        found["revalidate_instances"] = "always"
+    return found
+
+
+# -- rules -------------------------------------------------------------------------------------------------------------
+
+
+def _nodes(part: Any) -> Iterator[_Node]:
+    """A node and all nodes below it."""
+    if isinstance(part, list | tuple):
+        for one in part:
+            yield from _nodes(one)
+    elif isinstance(part, dict):
+        if isinstance(part.get("type"), str):
+            yield part
+        for name, one in part.items():
+            if name in _NAMED and isinstance(one, dict):
+                yield from _nodes([*one.values()])
+            elif name not in _DATA:
+                yield from _nodes(one)
+
+
+def _is_function(node: _Node) -> bool:
+    return str(node["type"]).startswith("function-")
+
+
+def _may_change(node: _Node) -> bool:
+    """Whether a node may turn a valid value into another one."""
+    if _is_function(node):
+        return not _is_trusted(node["function"]["function"])
+    config = node.get("config") or {}
+    return (
+        _has_own_code(node)
+        or any(node.get(name) for name in _CHANGES_TEXT)
+        or any(config.get(f"str_{name}") for name in _CHANGES_TEXT)
+    )
+
+
+def _has_own_code(node: _Node) -> bool:
+    """Whether a model or dataclass runs code of the user's when it is made."""
+    if node.get("custom_init"):
+        return True
+    post_init = node.get("post_init")
+    if isinstance(post_init, str):
+        return not _is_trusted(getattr(node["cls"], post_init))
+    return bool(post_init)
+
+
+def _is_trusted(function: object) -> bool:
+    return str(getattr(function, "__module__", "")).partition(".")[0] in _TRUSTED
+
+
+def _takes_info(node: _Node) -> bool:
+    return _is_function(node) and node["function"]["type"] == "with-info"
+
+
+def _is_harmless(node: _Node) -> bool:
+    config = node.get("config") or {}
+    return (
+        node["type"] in _HARMLESS
+        and _LIMITS.isdisjoint(node)
+        and not _has_own_code(node)
+        and not any(config.get(f"str_{name}") for name in (*_CHANGES_TEXT, *_LIMITS_TEXT))
+    )
+
+
+def _field_rules(schema: _Node, is_limited: bool) -> FieldRules:
+    nodes = [*_nodes(schema)]
+    is_plain = not is_limited and all(map(_is_harmless, nodes))
+    while schema["type"] in ("default", "nullable"):
+        schema = schema["schema"]
+    return FieldRules(
+        is_plain=is_plain,
+        takes_info=any(map(_takes_info, nodes)),
+        has_choices=any(one["type"] in _CHOICES for one in nodes),
+        bounds=_bounds(schema),
+        lengths=None if is_limited else _lengths(schema),
+    )
+
+
+def _bounds(node: _Node) -> Mapping[str, Any] | None:
+    if node["type"] == "union":
+        return {} if all(_bounds(one) == {} for one in node["choices"] if isinstance(one, dict)) else None
+    if node["type"] not in _NUMBERS:
+        return None
+    limits = {name: node[name] for name in _LIMITS & node.keys()}
+    # A sum of floats is rounded when it is loaded, and may then be equal to the bound; a timedelta is no number.
+    known = {"int": _BOUNDS, "decimal": _BOUNDS, "float": {"ge", "le"}}.get(node["type"], frozenset())
+    return limits if limits.keys() <= known else None
+
+
+def _lengths(node: _Node) -> tuple[int, int | None] | None:
+    if node["type"] not in ("list", "set", "frozenset"):
+        return None
+    if not all(map(_is_harmless, _nodes(node.get("items_schema")))):
+        return None
+    return node.get("min_length") or 0, node.get("max_length")

@@ -1,0 +1,252 @@
+"""Validation before a write: the field values that are stored are those that loading will give.
+
+Rule 1. The values are validated together, as constructing the entity would. Nothing is changed: the caller's object
+        gets the values that validation changed once they are stored.
+Rule 2. Validators run again whenever an item is loaded. A class whose validators may change a value is therefore
+        validated twice, the second time as loading would. Both must give the same item.
+"""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import fields, is_dataclass
+from operator import is_
+from typing import Any, Final, NamedTuple
+
+from pydantic import BaseModel, ValidationError
+
+from dynaorm.entity.mapping.mapping import EntityMapping
+from dynaorm.entity.mapping.secret import unsaid
+from dynaorm.entity.state import LOADING
+from dynaorm.errors import DecodeError, InvalidValue
+from dynaorm.item.value import same
+
+_MISSING: Final = object()
+_NOTHING: Final[Mapping[str, Any]] = {}
+_NO_FIELDS: Final[frozenset[str]] = frozenset()
+_UNSTABLE: Final = (
+    "is changed by its validators again when it is loaded, so what loads would not be what is stored"
+)
+_REPEATABLE: Final = "write validators that leave alone what they have returned: f(f(x)) == f(x)"
+
+
+class Validated(NamedTuple):
+    """Validated field values.
+
+    Attributes:
+        values: the field values to store.
+        altered: those of them that validation changed.
+    """
+
+    values: Mapping[str, Any]
+    altered: Mapping[str, Any] = _NOTHING
+
+
+def validated(
+    mapping: EntityMapping,
+    given: Mapping[str, Any],
+    *,
+    kept: frozenset[str] = _NO_FIELDS,
+    strict: bool | None = None,
+) -> Validated:
+    """The field values of an entity, as constructing it would give them. Nothing is changed.
+
+    ``kept`` are the fields that are as they were loaded. They may break a rule that spares loaded values: a validator
+    can tell by ``info.context is LOADING``. ``strict`` is False for values that a codec has decoded, such as dicts in
+    place of dataclasses.
+
+    Raises:
+        InvalidValue: a value or the entity breaks a rule, or loading would give other values than these.
+    """
+    rules = mapping.rules
+    present = given
+    # An entity's values may include others, such as cached properties, and validators may change a dict.
+    if not rules.is_separate or len(given) != len(mapping.fields):
+        present = {name: given[name] for name in mapping.fields if name in given}
+    if kept and rules.is_separate and mapping.is_exact:
+        return _with_changed(mapping, present, kept)
+    try:
+        entity = rules.whole.validate_python(present, strict=strict, by_alias=False, by_name=True)
+    except ValidationError as problem:
+        entity = _with_kept(mapping, given, kept, problem)
+    values: Mapping[str, Any] = vars(entity)
+    if not (rules.is_stable and mapping.is_exact):
+        values = _as_loaded(mapping, values)
+    altered = {}
+    for name in mapping.fields:
+        # Most values are the same objects.
+        if (value := values[name]) is not (before := given.get(name, _MISSING)) and not is_equal(
+            value, before
+        ):
+            altered[name] = value
+    return Validated(values, altered)
+
+
+def _with_changed(mapping: EntityMapping, values: Mapping[str, Any], kept: frozenset[str]) -> Validated:
+    """The values where each is valid on its own, and those that were loaded are known to be."""
+    altered = {}
+    for name in mapping.fields.keys() - kept:
+        value = validated_field(mapping, name, values)
+        if not is_equal(value, values[name]):
+            altered[name] = value
+    return Validated({**values, **altered}, altered)
+
+
+def validated_field(mapping: EntityMapping, name: str, values: Mapping[str, Any]) -> Any:
+    """The value of one field as its own validators give it; ``values`` has it, and what they may look at beside it.
+
+    Raises:
+        InvalidValue: the value breaks a rule, or loading would give another value.
+    """
+    rules, field = mapping.rules, mapping.fields[name]
+    try:
+        first = _assigned(mapping, name, values)
+        if rules.is_stable and field.exact:
+            return first
+        encoded = field.encode(first)
+        second = (
+            _assigned(mapping, name, {**values, name: field.codec.decode(encoded)}, LOADING)
+            if encoded
+            else first
+        )
+        if not same(encoded, field.encode(second)):
+            raise mapping.invalid(name, values[name], _UNSTABLE, _REPEATABLE)
+    except ValidationError as problem:
+        raise _broken(mapping, values, problem, name) from _cause(mapping, name, problem)
+    except InvalidValue:
+        raise
+    except ValueError as problem:
+        raise mapping.invalid(name, values[name], str(problem)) from mapping.cause_of(name, problem)
+    return second
+
+
+def _assigned(mapping: EntityMapping, name: str, values: Mapping[str, Any], context: object = None) -> Any:
+    strict = None if context is None else False
+    found: Any = mapping.rules.single.validate_assignment(
+        dict(values), name, values[name], strict=strict, context=context, by_alias=False, by_name=True
+    )
+    return found[0][name]
+
+
+def _with_kept(
+    mapping: EntityMapping, given: Mapping[str, Any], kept: frozenset[str], problem: ValidationError
+) -> Any:
+    """The entity, if only values that were loaded break a rule, and the rule spares these."""
+    wrong = {one["loc"][0] if one["loc"] else None for one in problem.errors(include_url=False)}
+    if not (mapping.rules.takes_info and wrong <= kept):
+        raise _broken(mapping, given, problem) from _cause(mapping, None, problem)
+    values = {name: given[name] for name in mapping.fields if name in given}
+    values |= {name: validated_field(mapping, name, values) for name in values.keys() - kept}
+    try:
+        return mapping.rules.whole.validate_python(
+            values, strict=False, context=LOADING, by_alias=False, by_name=True
+        )
+    except ValidationError as broken:
+        raise _broken(mapping, values, broken) from _cause(mapping, None, broken)
+
+
+# -- loading, before anything is stored --------------------------------------------------------------------------------
+
+
+def _as_loaded(mapping: EntityMapping, first: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The values that loading will give. Raises InvalidValue if they make another item than the values to store."""
+    keys = _keys(mapping, first)
+    item = mapping.encode(first)
+    try:
+        values = mapping.decode({**keys, **item})
+        second = mapping.validate_loaded(values)
+    except DecodeError as problem:
+        raise InvalidValue(
+            entity=mapping.entity.__name__, field="", value=None, problem="; ".join(problem.problems)
+        ) from problem
+    except ValidationError as problem:
+        raise _broken(mapping, first, problem, again=True) from _cause(mapping, None, problem)
+    found: Mapping[str, Any] = vars(second)
+    _compare(mapping, first, found)
+    if mapping.rules.takes_info:
+        # A validator that spares loaded values must repeat itself without this, too: the next save calls it again.
+        with suppress(ValidationError):  # a loaded value may break a rule for new ones
+            third = mapping.rules.whole.validate_python(
+                {name: first[name] for name in mapping.fields}, strict=False, by_alias=False, by_name=True
+            )
+            _compare(mapping, first, vars(third))
+    return found
+
+
+def _keys(mapping: EntityMapping, values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The key attributes of which fields that live in them are read. Raises InvalidValue."""
+    if not mapping.has_fields_in_keys:
+        return _NOTHING
+    return {**mapping.primary_key(values), **mapping.index_keys(values)}
+
+
+def _compare(mapping: EntityMapping, first: Mapping[str, Any], second: Mapping[str, Any]) -> None:
+    """Raises InvalidValue if two validations give other items."""
+    one, other = mapping.encode(first), mapping.encode(second)
+    for name, field in mapping.fields.items():
+        if field.in_key:
+            is_same = first[name] == second[name]
+        else:
+            is_same = one.get(field.attribute) == other.get(field.attribute) or same(
+                one.get(field.attribute), other.get(field.attribute)
+            )
+        if not is_same:
+            raise mapping.invalid(name, first[name], _UNSTABLE, _REPEATABLE)
+
+
+# -- errors ------------------------------------------------------------------------------------------------------------
+
+
+def _broken(
+    mapping: EntityMapping,
+    values: Mapping[str, Any],
+    problem: ValidationError,
+    name: str | None = None,
+    *,
+    again: bool = False,
+) -> InvalidValue:
+    """The error of a broken rule, of a field or of the class."""
+    first = problem.errors(include_url=False)[0]
+    where = name if name is not None else str(first["loc"][0]) if first["loc"] else ""
+    text = (
+        f"is changed by its validators into a value that they refuse: {first['msg']}"
+        if again
+        else first["msg"]
+    )
+    text = unsaid(text, [values.get(secret) for secret in mapping.secrets.fields])
+    if where in mapping.fields:
+        return mapping.invalid(where, values.get(where), text)
+    remedy = "give its fields values that fit together"
+    return InvalidValue(entity=mapping.entity.__name__, field="", value=None, problem=text, remedy=remedy)
+
+
+def _cause(mapping: EntityMapping, name: str | None, problem: ValidationError) -> ValidationError | None:
+    """The cause for an error; None if its traceback would show a secret."""
+    names = (name,) if name is not None else mapping.fields
+    return None if not mapping.secrets.fields.isdisjoint(names) else problem
+
+
+# -- equality ----------------------------------------------------------------------------------------------------------
+
+
+def is_equal(one: Any, other: Any) -> bool:
+    """Whether two values are equal and of the same types, at every depth."""
+    if one is other:
+        return True
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, list | tuple):
+        return len(one) == len(other) and (all(map(is_, one, other)) or all(map(is_equal, one, other)))
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and (
+            all(map(is_, one.values(), other.values()))
+            or all(is_equal(value, other[name]) for name, value in one.items())
+        )
+    if isinstance(one, BaseModel):
+        return is_equal(vars(one), vars(other))
+    if is_dataclass(one):
+        return all(is_equal(getattr(one, each.name), getattr(other, each.name)) for each in fields(one))
+    return bool(one == other) and (not isinstance(one, set | frozenset) or _typed(one) == _typed(other))
+
+
+def _typed(members: Any) -> set[Any]:
+    return {(type(one), one) for one in members}

@@ -1,0 +1,137 @@
+"""Edits by key that are sent without reading: which these are, and the conditions that hold them to the fields' rules.
+
+Rule 1. An edit is sent without reading only if the edit itself and its conditions decide everything that follows from
+        it: that the outcome is valid, and which keys, guards, versions and totals it has.
+Rule 2. A condition on a bound is stricter than the rule where the attribute is absent or an element is already in a
+        set. If it fails, the edit is compiled again with the item that was found.
+"""
+
+from collections.abc import Iterator
+from decimal import Context, Decimal, DecimalException, Inexact
+from typing import Any, Final
+
+from dynaorm.entity.mapping.field import FieldMapping
+from dynaorm.entity.mapping.mapping import EntityMapping
+from dynaorm.entity.mapping.rules import FieldRules
+from dynaorm.entity.resolve import FieldResolver
+from dynaorm.errors import InvalidValue
+from dynaorm.item.condition import Attr, Compare, Condition, SizeOf, all_of, any_of_conditions, missing
+from dynaorm.item.update import AddTo, Append, Change, Discard, Prepend, Remove, SetIfMissing, SetTo
+from dynaorm.item.value import number_text
+from dynaorm.plan.edit import touched
+
+_OPERATORS: Final = {"ge": ">=", "gt": ">", "le": "<=", "lt": "<"}
+# Numbers of DynamoDB's together span fewer than 300 digits.
+_EXACT: Final = Context(prec=300, traps=[Inexact])
+
+
+def needs_reading(mapping: EntityMapping, changes: tuple[Change, ...]) -> bool:
+    """Whether an edit by key needs the stored item: for its rules, or for a key, guard, version or total."""
+    if mapping.rules.of_class or not all(_is_decided(mapping, change) for change in changes):
+        return True
+    fields = touched(mapping, changes)
+    fixed = {name for name, change in fields.items() if isinstance(change, SetTo) and len(change.path) == 1}
+    for constraint in mapping.constraints.values():
+        if constraint.when is not None or not fields.keys().isdisjoint(constraint.fields):
+            return True
+    if any(one.depends_on(frozenset(fields)) for one in mapping.aggregates.values()):
+        return True
+    # DynamoDB adds to and discards from what is stored, and a set with a default may be absent.
+    if any(isinstance(change, AddTo | Discard) and _starts_from_a_set(mapping, change) for change in changes):
+        return True
+    # The value may be stored under a former name; an index key is made of what is stored, not of what was given.
+    if any(mapping.fields[name].formerly for name in fields):
+        return True
+    if mapping.versioning is not None and not fields.keys().isdisjoint(
+        mapping.versioning.fields or mapping.fields
+    ):
+        return True
+    if mapping.expires is not None and mapping.expires.name in fields and mapping.constraints:
+        return True
+    return any(
+        not index.fields.isdisjoint(fields)
+        and not (index.fields <= fixed and all(mapping.fields[name].exact for name in index.fields))
+        for index in mapping.indexes.values()
+    )
+
+
+def _starts_from_a_set(mapping: EntityMapping, change: Change) -> bool:
+    start = FieldResolver(mapping).start(change.path)
+    return start is not None and "N" not in start
+
+
+def bounds_of(mapping: EntityMapping, changes: tuple[Change, ...]) -> Condition | None:
+    """The condition under which an edit that is decided without reading keeps to the rules of its fields."""
+    return all_of(*(one for change in changes for one in _bounds(mapping, change)))
+
+
+def _is_decided(mapping: EntityMapping, change: Change) -> bool:
+    """Whether a change and its bounds alone decide that the outcome is valid."""
+    field = mapping.fields[str(change.path[0])]
+    rules = mapping.rules.fields[field.name]
+    if field.in_key:
+        return not rules.takes_info
+    if len(change.path) > 1:
+        return _is_part_decided(mapping, rules, change)
+    match change:
+        case SetTo() | SetIfMissing():
+            return not rules.takes_info
+        case Remove():
+            return True
+        case Discard():
+            return rules.lengths is not None and rules.lengths[0] == 0
+        case AddTo() if not field.codec.is_set:
+            return _is_sum_decided(mapping, field, rules, change)
+    return rules.lengths is not None
+
+
+def _is_part_decided(mapping: EntityMapping, rules: FieldRules, change: Change) -> bool:
+    if isinstance(change, Remove):
+        # A member of a nested model may be required.
+        return rules.is_plain and FieldResolver(mapping).codec(change.path[:-1]).members is None
+    return rules.is_plain and not (isinstance(change, AddTo) and rules.has_choices)
+
+
+def _is_sum_decided(mapping: EntityMapping, field: FieldMapping, rules: FieldRules, change: Change) -> bool:
+    if rules.bounds is None:
+        return "N" not in (field.codec.tags or "N")  # resolving the change says that nothing can be added
+    try:
+        # A field with an encoding of its own may be stored as another number.
+        return not rules.bounds or (field.exact and bounds_of(mapping, (change,)) is not None)
+    except InvalidValue:
+        return True  # resolving the change says what is wrong with it
+    except (ValueError, DecimalException):
+        return False
+
+
+def _bounds(mapping: EntityMapping, change: Change) -> Iterator[Condition]:
+    if len(change.path) > 1 or not isinstance(change, AddTo | Append | Prepend):
+        return
+    field = mapping.fields[str(change.path[0])]
+    rules = mapping.rules.fields[field.name]
+    if isinstance(change, AddTo) and not field.codec.is_set:
+        added = (
+            FieldResolver(mapping).encode(change.path, change.value).get("N", "0") if rules.bounds else "0"
+        )
+        for name, bound in (rules.bounds or {}).items():
+            limit = _EXACT.subtract(Decimal(str(bound)), Decimal(added))
+            yield Compare(Attr((field.attribute,)), _OPERATORS[name], {"N": number_text(limit)})
+    elif rules.lengths is not None:
+        yield from _length_bounds(field, rules.lengths, _count(change))
+
+
+def _count(change: AddTo | Append | Prepend) -> int:
+    if isinstance(change, AddTo):
+        return len(change.value) if isinstance(change.value, set | frozenset) else 1
+    return len(change.values)
+
+
+def _length_bounds(field: FieldMapping, lengths: tuple[int, int | None], added: int) -> Iterator[Condition]:
+    least, most = lengths
+    size: Any = SizeOf((field.attribute,))
+    if least:
+        yield Compare(size, ">=", {"N": str(least)})
+    if most is not None:
+        fits = Compare(size, "<=", {"N": str(most - added)})
+        absent_fits = field.empty_is_absent and least <= added <= most
+        yield any_of_conditions(missing(field.attribute), fits) if absent_fits else fits

@@ -1,0 +1,335 @@
+"""Law 1: what is stored is what loads, and a refused write changes nothing, in the table or in memory.
+
+A plain model judges: a write stores what constructing the entity from the same values gives, if constructing it once
+more gives the same.
+"""
+
+import copy
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import BaseModel, ValidationError
+
+from dynaorm import Entity, F, GlobalIndex, Key, Session, Table, Transport, inspect
+from dynaorm.errors import AlreadyExists, BulkError, DynaormError, InvalidValue, UniqueViolation
+from dynaorm.flow.protocol.call import Call
+from dynaorm.item.value import Item
+from dynaorm.testing import FakeClock
+from tests.laws.written_classes import SPECS, TEXTS, TIMES, Place, Spec, make
+
+
+@pytest.fixture(scope="module")
+def engine_with_table(engine: Transport) -> Transport:
+    with Session(transport=engine) as session:
+        session.create_table(Table("written", indexes=[GlobalIndex("GSI1")]))
+    return engine
+
+
+# -- the model ---------------------------------------------------------------------------------------------------------
+
+
+def plain(value: Any) -> Any:
+    """A value as an argument of a constructor: nested models are constructed anew."""
+    if isinstance(value, BaseModel):
+        return {name: plain(one) for name, one in vars(value).items()}
+    if isinstance(value, dict):
+        return {name: plain(one) for name, one in value.items()}
+    return value
+
+
+def exact(value: Any) -> Any:
+    """A value with its types, at every depth."""
+    if isinstance(value, BaseModel):
+        return type(value), exact(vars(value))
+    if isinstance(value, dict):
+        return dict, {name: exact(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value), [exact(one) for one in value]
+    if isinstance(value, set | frozenset):
+        return type(value), {exact(one) for one in value}
+    return type(value), value
+
+
+def constructed(kind: type[Entity], values: dict[str, Any]) -> dict[str, Any] | None:
+    """The values that a write of these must store; None if it must be refused."""
+    try:
+        once = vars(kind(**plain(values)))
+        twice = vars(kind(**plain(once)))
+    except ValidationError:
+        return None
+    if exact(once) != exact(twice):
+        return None
+    if isinstance(once.get("until"), datetime):
+        once["until"] = once["until"].replace(microsecond=0)
+    return dict(once)
+
+
+# -- what is checked after every operation -----------------------------------------------------------------------------
+
+
+class World:
+    """A class, its stored entities, and the objects that stand for them."""
+
+    def __init__(self, spec: Spec, engine: Transport) -> None:
+        self.spec, self.kind, self.engine = spec, make(spec), engine
+        self.session = Session(transport=engine, clock=FakeClock())
+        self.live: dict[str, Any] = {}
+        for item in self.raw():
+            key = {name: item[name] for name in ("PK", "SK")}
+            engine.call(Call("DeleteItem", {"TableName": "written", "Key": key}))
+
+    def raw(self) -> list[Item]:
+        found = self.engine.call(Call("Scan", {"TableName": "written", "ConsistentRead": True}))["Items"]
+        return sorted(found, key=repr)
+
+    def stored(self, name: str) -> Any:
+        return self.session.get(Key(self.kind, name=name))
+
+    def attempt(self, write: Callable[[], Any], expected: dict[str, Any] | None, *objects: Any) -> bool:
+        """Make a write; whether it was acknowledged, as the model says it must be."""
+        before = self.raw()
+        memory = [
+            (exact(copy.deepcopy(vars(one))), inspect(one).revision, inspect(one).loaded) for one in objects
+        ]
+        try:
+            write()
+        except DynaormError as error:
+            assert self.raw() == before
+            after = [(exact(vars(one)), inspect(one).revision, inspect(one).loaded) for one in objects]
+            assert after == memory
+            reason = error.failures[0][1] if isinstance(error, BulkError) else error
+            wanted = InvalidValue if expected is None else (AlreadyExists, UniqueViolation)
+            assert isinstance(reason, wanted), (type(reason), str(reason), expected)
+            return False
+        assert expected is not None, "accepted, though constructing it fails"
+        return True
+
+    def check(self, expected: dict[str, Any], *objects: Any) -> None:
+        """What is stored loads, equals memory, and has the guards, index keys and versions of what loads."""
+        found: list[Any] = self.session.scan(self.kind).all()
+        loaded = {one.name: one for one in found}
+        assert exact(vars(loaded[expected["name"]])) == exact(expected)
+        for one in objects:
+            assert exact(vars(one)) == exact(vars(loaded[one.name]))
+            assert inspect(one).changes == {}
+        items = self.raw()
+        mains = [
+            one
+            for one in items
+            if one["PK"]["S"].startswith("THING#")
+            and one["SK"]["S"] in ("T", "v0_T")
+            and "deleted" not in one
+        ]
+        assert sorted(f"THING#{name}" for name in loaded) == sorted(str(one["PK"]["S"]) for one in mains)
+        for main in mains:
+            self.check_derived(main, items, loaded[str(main["PK"]["S"]).removeprefix("THING#")])
+        claims = {f"claim#{one.text}" for one in loaded.values() if one.text is not None and self.spec.unique}
+        assert {str(one["PK"]["S"]) for one in items if str(one["PK"]["S"]).startswith("claim#")} == claims
+
+    def check_derived(self, main: Item, items: list[Item], entity: Any) -> None:
+        if self.spec.indexed:
+            wanted = {"S": f"TEXT#{entity.text}"} if entity.text is not None else None
+            assert main.get("GSI1PK") == wanted
+        if self.spec.unique and entity.text is not None:
+            (guard,) = [one for one in items if one["PK"]["S"] == f"claim#{entity.text}"]
+            assert guard["owner"]["M"] == {name: main[name] for name in ("PK", "SK")}
+            assert guard.get("until") == main.get("until")
+        if self.spec.versioned:
+            sort = f"v{main['version']['N']}_T"
+            (version,) = [one for one in items if one["PK"] == main["PK"] and one["SK"]["S"] == sort]
+            unversioned = ("SK", "_type", "GSI1PK", "GSI1SK", "_rev")
+            assert {name: one for name, one in version.items() if name not in unversioned} == {
+                name: one for name, one in main.items() if name not in unversioned
+            }
+
+
+# -- operations --------------------------------------------------------------------------------------------------------
+
+
+def value_for(world: World, name: str, draw: Any) -> Any:
+    spec = world.spec
+    inputs: dict[str, tuple[Any, ...]] = {
+        "name": TEXTS, "text": TEXTS, "number": spec.number.inputs, "many": spec.many.inputs,
+        "other": spec.other.inputs, "note": (None, "small", "echo", "Note", 5), "until": TIMES,
+    }  # fmt: skip
+    return copy.deepcopy(draw(st.sampled_from(inputs[name])))
+
+
+def new_entity(world: World, draw: Any) -> Any:
+    given = {name: value_for(world, name, draw) for name in world.kind.model_fields if draw(st.booleans())}
+    given.setdefault("name", draw(st.sampled_from(["a", "Bob"])))
+    given.setdefault("text", draw(st.sampled_from(["a", "b", "Bob"])))
+    return world.kind.model_construct(**given)
+
+
+def insert(world: World, draw: Any) -> None:
+    entity = new_entity(world, draw)
+    expected = constructed(world.kind, vars(entity))
+    if world.attempt(lambda: world.session.save(entity), expected, entity) and expected is not None:
+        world.live[entity.name] = entity
+        world.check(expected, entity)
+
+
+def overwrite(world: World, draw: Any) -> None:
+    entity = new_entity(world, draw)
+    expected = constructed(world.kind, vars(entity))
+    if (
+        world.attempt(lambda: world.session.save(entity, overwrite=True), expected, entity)
+        and expected is not None
+    ):
+        world.live[entity.name] = entity
+        world.check(expected, entity)
+
+
+def load_in_bulk(world: World, draw: Any) -> None:
+    if world.spec.unique or world.spec.versioned:
+        return
+    entity = new_entity(world, draw)
+    expected = constructed(world.kind, vars(entity))
+    if world.attempt(lambda: world.session.bulk_load([entity]), expected, entity) and expected is not None:
+        world.live[entity.name] = entity
+        world.check(expected, entity)
+
+
+def chosen(world: World, draw: Any) -> Any:
+    return world.live[draw(st.sampled_from(sorted(world.live)))] if world.live else None
+
+
+def assigned(world: World, draw: Any) -> tuple[str, Any]:
+    name = draw(st.sampled_from([one for one in world.kind.model_fields if one != "name"]))
+    return name, value_for(world, name, draw)
+
+
+def assign(world: World, draw: Any) -> None:
+    if (entity := chosen(world, draw)) is None:
+        return
+    if draw(st.booleans()):
+        entity = entity.model_copy()
+    vars(entity).update([assigned(world, draw) for _ in range(draw(st.integers(1, 2)))])
+    expected = constructed(world.kind, vars(entity))
+    if world.attempt(lambda: world.session.save(entity), expected, entity) and expected is not None:
+        world.live[entity.name] = entity
+        world.check(expected, entity)
+    else:
+        world.live[entity.name] = world.session.refresh(world.live[entity.name])
+
+
+def move(world: World, draw: Any) -> None:
+    if (entity := chosen(world, draw)) is None or world.spec.versioned:
+        return
+    former = entity.name
+    entity.name = value_for(world, "name", draw)
+    expected = constructed(world.kind, vars(entity))
+    if world.attempt(lambda: world.session.move(entity), expected, entity) and expected is not None:
+        del world.live[former]
+        world.live[entity.name] = entity
+        world.check(expected, entity)
+    else:
+        world.live[former] = world.stored(former)
+
+
+def change_for(world: World, entity: Any, draw: Any) -> tuple[Any, str, Any]:
+    """A change, the field that it names, and the value that it makes of the stored one."""
+    kind, many = draw(st.sampled_from(["set", "set", "add", "extend", "part"])), entity.many
+    if kind == "add":
+        by = draw(st.sampled_from([1, -1, 4, 8]))
+        return F.number.add(by), "number", entity.number + by
+    if kind == "extend" and isinstance(many, set | frozenset):
+        more = draw(st.sampled_from([{"a"}, {"a", "C"}, {"x", "y", "z"}]))
+        return F.many.add(more), "many", many | more
+    if kind == "extend":
+        some = draw(
+            st.sampled_from([[1], [1, 2]] if isinstance(many, tuple) else [["a"], ["a", "B"], ["a"] * 3])
+        )
+        if draw(st.booleans()):
+            return F.many.append(*some), "many", [*many, *some]
+        return F.many.prepend(*some), "many", [*some, *many]
+    if kind == "part" and isinstance(entity.other, Place):
+        step, value = draw(st.sampled_from([("city", "LIMA"), ("floor", 2), ("floor", -1)]))
+        return F.other[step].set(value), "other", {**vars(entity.other), step: value}
+    name, value = assigned(world, draw)
+    return F[name].set(value), name, value
+
+
+def update(world: World, draw: Any) -> None:
+    if (entity := chosen(world, draw)) is None:
+        return
+    change, name, value = change_for(world, entity, draw)
+    target = Key(world.kind, name=entity.name) if draw(st.booleans()) else entity
+    expected = constructed(world.kind, {**vars(entity), name: value})
+    returned: list[Any] = []
+
+    def make_it() -> None:
+        returned.append(world.session.update(target, change))
+
+    if world.attempt(make_it, expected, entity) and expected is not None:
+        world.live[entity.name] = returned[0]
+        world.check(expected, returned[0])
+    world.live[entity.name] = world.session.refresh(world.live[entity.name])
+
+
+def transact(world: World, draw: Any) -> None:
+    """An insert and an update by key, both or neither."""
+    if (entity := chosen(world, draw)) is None:
+        return
+    change, name, value = change_for(world, entity, draw)
+    changed = constructed(world.kind, {**vars(entity), name: value})
+    new = new_entity(world, draw)
+    made = constructed(world.kind, vars(new))
+    if made is not None and made["name"] == entity.name:
+        return
+
+    def block() -> None:
+        with world.session.transaction() as tx:
+            tx.save(new)
+            tx.update(Key(world.kind, name=entity.name), change)
+
+    if world.attempt(block, made if changed is not None else None, new, entity) and made and changed:
+        world.live[new.name] = new
+        world.check(made, new)
+        world.check(changed)
+    world.live[entity.name] = world.session.refresh(entity)
+
+
+def restore(world: World, draw: Any) -> None:
+    if (entity := chosen(world, draw)) is None or not world.spec.versioned:
+        return
+    version = draw(st.integers(1, inspect(entity).version or 1))
+    found = world.session.get(Key(world.kind, name=entity.name), version=version)
+    assert found is not None
+    if world.attempt(lambda: world.session.restore(entity, version=version), dict(vars(found)), entity):
+        world.check(dict(vars(found)), entity)
+
+
+def delete(world: World, draw: Any) -> None:
+    if (entity := chosen(world, draw)) is not None:
+        world.session.delete(entity)
+        del world.live[entity.name]
+
+
+OPERATIONS = (
+    insert,
+    assign,
+    assign,
+    overwrite,
+    load_in_bulk,
+    move,
+    update,
+    update,
+    transact,
+    restore,
+    delete,
+)
+
+
+@settings(max_examples=settings().max_examples * 2)
+@given(spec=SPECS, data=st.data())
+def test_what_is_stored_is_what_loads(spec: Spec, data: st.DataObject, engine_with_table: Transport) -> None:
+    world = World(spec, engine_with_table)
+    insert(world, data.draw)
+    for _ in range(data.draw(st.integers(1, 5))):
+        data.draw(st.sampled_from(OPERATIONS))(world, data.draw)

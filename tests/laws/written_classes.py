@@ -1,0 +1,222 @@
+"""Random entity classes for the laws of writing, with validators, constraints and defaults of all kinds."""
+
+import types
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from decimal import Decimal
+from enum import Enum
+from typing import Annotated, Any, Final, NamedTuple
+
+from hypothesis import strategies as st
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    Field,
+    StringConstraints,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
+
+from dynaorm import Entity, GlobalIndex, Index, Table
+from dynaorm.entity.marker import ExpiresAt, Unique
+
+
+class Colour(str, Enum):  # noqa: UP042 - equal to its text, which must not hide the conversion
+    RED = "red"
+    BLUE = "blue"
+
+
+class Place(BaseModel):
+    city: Annotated[str, AfterValidator(str.lower)]
+    floor: Annotated[int, Field(ge=0)] = 0
+
+
+class Kind(NamedTuple):
+    """A type of a field, a default, and what a careless caller may assign: valid, to be converted, or wrong."""
+
+    annotation: Any
+    default: Any
+    inputs: tuple[Any, ...]
+
+
+def _grows(text: str) -> str:
+    """A validator that changes what it returned."""
+    return text if len(text) > 3 else f"{text}!"
+
+
+def _spaced(text: Any) -> Any:
+    return " ".join(text.split()) if isinstance(text, str) else text
+
+
+TEXTS: Final = ("a", "A", "Bob", "BOB", " bob ", "long enough", 5, None)
+TEXT: Final = (
+    Kind(str, "x", TEXTS),
+    Kind(Annotated[str, AfterValidator(str.lower)], "x", TEXTS),
+    Kind(Annotated[str, BeforeValidator(_spaced)], "x", TEXTS),
+    Kind(Annotated[str, StringConstraints(to_lower=True, strip_whitespace=True)], "x", TEXTS),
+    Kind(Annotated[str, StringConstraints(to_lower=True, pattern="^[a-zA-Z]*$")], "x", TEXTS),
+    Kind(Annotated[str, AfterValidator(_grows)], "grown", TEXTS),
+)
+NUMBERS: Final = (-1, 0, 1, 3, 10, 11, "5", "x", None)
+NUMBER: Final = (
+    Kind(int, 0, NUMBERS),
+    Kind(Annotated[int, Field(ge=0)], 0, NUMBERS),
+    Kind(Annotated[int, Field(ge=0, le=10)], 5, NUMBERS),
+    Kind(Annotated[int, Field(gt=-1, lt=11, multiple_of=1)], 1, NUMBERS),
+    Kind(Annotated[int, AfterValidator(abs)], 0, NUMBERS),
+    Kind(Annotated[Decimal, Field(ge=0, max_digits=2)], Decimal(1), (*NUMBERS, Decimal("1.5"))),
+)
+LISTS: Final[tuple[Any, ...]] = ([], ["a"], ("a", "B"), ["a", "b", "C"], ["a"] * 4, "x", [1])
+MANY: Final = (
+    Kind(list[str], [], LISTS),
+    Kind(Annotated[list[str], Field(max_length=3)], [], LISTS),
+    Kind(list[Annotated[str, AfterValidator(str.lower)]], [], LISTS),
+    Kind(
+        Annotated[set[str], Field(max_length=3)],
+        frozenset(),
+        (set(), {"a"}, {"a", "b", "c", "d"}, ["a", "a"], 1),
+    ),
+    Kind(
+        frozenset[Annotated[str, AfterValidator(str.lower)]], frozenset(), (frozenset({"A", "a"}), {"b"}, "x")
+    ),
+    Kind(tuple[int, ...], (), ((1, 2), [1], ["5"], ["x"])),
+)
+OTHERS: Final = (
+    Kind(Colour, Colour.RED, (Colour.BLUE, "red", "green")),
+    Kind(Colour | None, None, (Colour.BLUE, "red", "green", None)),
+    Kind(Place, Place(city="rome"), (Place(city="Oslo"), {"city": "BERN"}, Place.model_construct(city="PARIS", floor=1),
+         Place.model_construct(city="x", floor=-1), {"city": 1})),
+    Kind(Place | None, None, (Place(city="Oslo"), {"city": "BERN", "floor": "2"}, None)),
+    Kind(dict[str, Annotated[int, Field(ge=0)]], {}, ({}, {"a": 1}, {"a": "2"}, {"a": -1})),
+    Kind(float, 0.5, (1, 0.25, "0.5", "x")),
+    Kind(bool, False, (True, 0, "yes", "perhaps")),
+)  # fmt: skip
+TIMES: Final = (
+    None,
+    datetime(2100, 1, 1, 12, 0, 0, 123_456, UTC),
+    datetime(2101, 1, 1, tzinfo=UTC),
+    "2102-01-01T00:00:00Z",
+    "soon",
+)
+
+
+class Spec(NamedTuple):
+    """What distinguishes a class: see ``make``."""
+
+    name: Kind
+    text: Kind
+    number: Kind
+    many: Kind
+    other: Kind
+    optional_text: bool
+    unique: bool
+    indexed: bool
+    versioned: bool
+    expires: bool
+    typed: bool
+    revised: bool
+    rule: str
+    looks: bool
+
+
+SPECS: Final = st.builds(
+    Spec,
+    name=st.sampled_from(TEXT[:4]),
+    text=st.sampled_from(TEXT),
+    number=st.sampled_from(NUMBER),
+    many=st.sampled_from(MANY),
+    other=st.sampled_from(OTHERS),
+    optional_text=st.booleans(),
+    unique=st.booleans(),
+    indexed=st.booleans(),
+    versioned=st.booleans(),
+    expires=st.booleans(),
+    typed=st.booleans(),
+    revised=st.booleans(),
+    rule=st.sampled_from(["", "", "bounded", "derived", "filled"]),
+    looks=st.booleans(),
+)
+
+
+def bounded(self: Any) -> Any:
+    """A rule about two fields."""
+    if self.number > 2 and self.note == "small":
+        raise ValueError("what is small has a number of 2 at most")
+    return self
+
+
+def derived(self: Any) -> Any:
+    """A rule that sets one field from another."""
+    vars(self)["note"] = f"n{self.number}"
+    return self
+
+
+def filled(values: Any) -> Any:
+    """A rule that completes what is given."""
+    return {**values, "note": values.get("note") or "filled"} if isinstance(values, dict) else values
+
+
+def no_echo(value: str, info: ValidationInfo) -> str:
+    """A rule about a field and those before it."""
+    if value == "echo" and info.data.get("number") == 3:
+        raise ValueError("3 has no echo")
+    return value
+
+
+def make(spec: Spec) -> type[Entity]:
+    """A class on a table of its own, which is named by its settings."""
+    table = table_of(spec)
+    note_type = str | None
+    text: Any = Annotated[spec.text.annotation, Unique("claim")] if spec.unique else spec.text.annotation
+    if spec.optional_text:
+        text = (
+            Annotated[spec.text.annotation | None, Unique("claim")]
+            if spec.unique
+            else spec.text.annotation | None
+        )
+    annotations: dict[str, Any] = {
+        "name": spec.name.annotation,
+        "number": spec.number.annotation,
+        "text": text,
+        "note": note_type,
+        "many": spec.many.annotation,
+        "other": spec.other.annotation,
+    }
+    body: dict[str, Any] = {
+        "number": spec.number.default,
+        "note": None,
+        "many": Field(default_factory=lambda: spec.many.default),
+        "other": spec.other.default,
+    }
+    if spec.optional_text:
+        body["text"] = None
+    if spec.expires and not spec.versioned:
+        annotations["until"] = Annotated[datetime | None, ExpiresAt()]
+        body["until"] = None
+    if spec.indexed:
+        body["by_text"] = Index("GSI1", pk="TEXT#{text}", sk="{name}")
+    if spec.looks:
+        body["no_echo"] = field_validator("note")(staticmethod(no_echo))
+    rules: Mapping[str, Callable[[], Any]] = {
+        "bounded": lambda: model_validator(mode="after")(bounded),
+        "derived": lambda: model_validator(mode="after")(derived),
+        "filled": lambda: model_validator(mode="before")(staticmethod(filled)),
+    }
+    if spec.rule:
+        body["rule"] = rules[spec.rule]()
+    keywords: dict[str, Any] = {"table": table, "pk": "THING#{name}", "sk": "T"}
+    if spec.versioned:
+        keywords["versioned"] = True
+    members = {"__annotations__": annotations, "__module__": __name__, **body}
+    return types.new_class("Thing", (Entity,), keywords, lambda namespace: namespace.update(members))
+
+
+def table_of(spec: Spec) -> Table:
+    settings: dict[str, Any] = {}
+    if not spec.typed:
+        settings["type_attribute"] = None
+    if not spec.revised:
+        settings["revision_attribute"] = None
+    return Table("written", indexes=[GlobalIndex("GSI1")], **settings)
