@@ -1,7 +1,7 @@
 """Turns paths of field names into paths of attribute names, and Python values into attribute values of the field."""
 
 from collections.abc import Iterator
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from dynaorm.entity.codec.of_type import Codec
 from dynaorm.entity.codec.value import NULL, Absent

@@ -36,9 +36,6 @@ def needs_reading(mapping: EntityMapping, changes: tuple[Change, ...]) -> bool:
             return True
     if any(one.depends_on(frozenset(fields)) for one in mapping.aggregates.values()):
         return True
-    # DynamoDB adds to and discards from what is stored, and a set with a default may be absent.
-    if any(isinstance(change, AddTo | Discard) and _starts_from_a_set(mapping, change) for change in changes):
-        return True
     # The value may be stored under a former name; an index key is made of what is stored, not of what was given.
     if any(mapping.fields[name].formerly for name in fields):
         return True
@@ -71,6 +68,8 @@ def _is_decided(mapping: EntityMapping, change: Change) -> bool:
     rules = mapping.rules.fields[field.name]
     if field.in_key:
         return not rules.takes_info
+    if isinstance(change, AddTo | Discard) and _starts_from_a_set(mapping, change):
+        return False  # DynamoDB adds to and discards from what is stored
     if len(change.path) > 1:
         return _is_part_decided(mapping, rules, change)
     match change:
