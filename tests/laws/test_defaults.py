@@ -39,7 +39,10 @@ def by_engine(
 ) -> set[str] | None:
     """The keys of the rows that an engine finds; None if it does not understand the condition."""
     placeholders = Placeholders()
-    text = render(condition, placeholders)
+    try:
+        text = render(condition, placeholders)
+    except UsageError:  # longer than DynamoDB accepts
+        return None
     if not understood(text, repr(placeholders.values)):
         return None
     request: dict[str, Any] = {"TableName": table, "FilterExpression": text}
@@ -94,7 +97,7 @@ def _compares_attributes(text: str) -> bool:
 
 
 @given(case=cases())
-@settings(max_examples=25)
+@settings(max_examples=15)
 def test_a_strict_moto_finds_what_python_finds(engine: Transport, case: Case) -> None:
     def understood(text: str, values: str) -> bool:
         return not ("NULL" in values or "size(" in text or _compares_attributes(text))
@@ -103,7 +106,7 @@ def test_a_strict_moto_finds_what_python_finds(engine: Transport, case: Case) ->
 
 
 @given(case=cases())
-@settings(max_examples=25)
+@settings(max_examples=15)
 def test_ministack_finds_what_python_finds(server: Transport, case: Case) -> None:
     def understood(text: str, values: str) -> bool:
         is_sized = "size(" in text and "NULL" in repr(case.rows)
