@@ -32,6 +32,7 @@ FILE_LINES = 400
 FUNCTION_LINES = 40
 
 LONG_FILES: dict[str, int] = {
+    "tests/laws/defaults.py": 450,  # one generator, of classes, rows and conditions
     "dynaorm/session/session.py": 700,  # one class with all that a session does, in methods of a few lines
 }
 """Files over the budget, and how long each may be ("dynaorm/item/field.py": 420). Better: two ideas, two files."""

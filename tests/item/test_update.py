@@ -85,11 +85,6 @@ S, N = {"S": "x"}, {"N": "1"}
             "SET #n0 = list_append(if_not_exists(#n0, :v0), :v1)",
             {"L": [{"N": "7"}, {"N": "1"}]},
         ),
-        (
-            F.listed.prepend(1),
-            "SET #n0 = list_append(:v0, if_not_exists(#n0, :v1))",
-            {"L": [{"N": "1"}, {"N": "7"}]},
-        ),
         (F.other.add(10), "ADD #n0 :v0", {"N": "10"}),
     ],
     ids=repr,
