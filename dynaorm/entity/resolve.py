@@ -1,19 +1,23 @@
 """Turns paths of field names into paths of attribute names, and Python values into attribute values of the field."""
 
-from typing import Literal
+from collections.abc import Iterator
+from typing import Final, Literal
 
 from dynaorm.entity.codec.of_type import Codec
+from dynaorm.entity.codec.value import NULL, Absent
 from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.mapping import EntityMapping
-from dynaorm.errors import UnknownField, UsageError
-from dynaorm.item.path import Path
+from dynaorm.entity.mapping.validate import validated_field
+from dynaorm.errors import InvalidValue, UnknownField, UsageError
+from dynaorm.item.path import Path, Source, value_at
 from dynaorm.item.value import AttributeValue, Item
+from dynaorm.record import replace
+
+_NO_MEMBER: Final = Absent()
 
 
 class FieldResolver:
     """Resolves the paths and values of ``F`` expressions against one class.
-
-    Given a stored item, it uses the attribute names that the item has, including former ones.
 
     Raises:
         UnknownField: a step of a path is not a field.
@@ -21,14 +25,52 @@ class FieldResolver:
         UsageError: a field has no attribute to compare or change.
     """
 
-    __slots__ = ("_item", "_mapping")
+    __slots__ = ("_mapping",)
 
-    def __init__(self, mapping: EntityMapping, item: Item | None = None) -> None:
+    def __init__(self, mapping: EntityMapping) -> None:
         self._mapping = mapping
-        self._item = item
 
     def attribute(self, path: Path) -> Path:
         return self._walk(path)[0]
+
+    def sources(self, path: Path) -> tuple[Source, ...]:
+        """Where the value of a path comes from: the attribute, one under a former name, or what absence stands for."""
+        self._walk(path)
+        field = self.field(path)
+        names = (field.attribute, *field.formerly)
+        found = [
+            Source(stored=(name,), missing=tuple((earlier,) for earlier in names[:place]))
+            for place, name in enumerate(names)
+        ]
+        if (value := self._absent_value(field)) is not None:
+            found.append(Source(value=value, missing=tuple((name,) for name in names)))
+        codec, is_stored = field.codec, field.is_always_stored and not field.formerly
+        for step in path[1:]:
+            found = [inner for source in found for inner in _inside(source, codec, step, is_stored=is_stored)]
+            codec, is_stored = self._step(codec, step, path)[1], False
+        return tuple(found)
+
+    def start(self, path: Path) -> AttributeValue | None:
+        """The value that a change of an absent attribute starts from; None for an empty one, or zero."""
+        value: AttributeValue | None
+        if len(path) == 1:
+            value = self._absent_value(self.field(path))
+        else:
+            absent = _absent(self._walk(path[:-1])[1], path[-1])
+            value = absent.value()
+        return None if value in (None, NULL, {"N": "0"}, {"L": []}) else value
+
+    def with_parents(self, item: Item, path: Path) -> Item:
+        """The item, with the maps and lists that lead to a path stored where their absence stands for some."""
+        if len(path) == 1:
+            return item
+        field = self.field(path)
+        stored = item.get(field.attribute)
+        if stored is None and (value := self._absent_value(field)) not in (None, NULL):
+            stored = value
+        if stored is None:
+            return item
+        return {**item, field.attribute: _with_parents(stored, field.codec, path[1:])}
 
     def encode(
         self, path: Path, value: object, *, role: Literal["value", "element", "text"] = "value"
@@ -82,17 +124,31 @@ class FieldResolver:
                 problem=f"{self._mapping.entity.__name__}.{field.name} lives in the key alone",
                 remedy="a condition or change can only name fields stored as attributes",
             )
-        found: list[str | int] = [self._name_of(field)]
+        found: list[str | int] = [field.attribute]
         codec = field.codec
         for step in path[1:]:
             attribute, codec = self._step(codec, step, path)
             found.append(attribute)
         return tuple(found), codec
 
-    def _name_of(self, field: FieldMapping) -> str:
-        if self._item is None or field.attribute in self._item:
-            return field.attribute
-        return next((former for former in field.formerly if former in self._item), field.attribute)
+    def _absent_value(self, field: FieldMapping) -> AttributeValue | None:
+        """The attribute value that the absence of a field stands for; None where that is no fixed value."""
+        try:
+            if field.default is None or field.empty_is_absent:
+                value = field.absent_value
+            else:
+                value = field.codec.encode(self._loaded_default(field))
+        except (ValueError, KeyError, InvalidValue):
+            return None  # an absent attribute does not load, or its value depends on other fields
+        else:
+            return value
+
+    def _loaded_default(self, field: FieldMapping) -> object:
+        entity = self._mapping.entity
+        own = entity.model_fields[field.name].validate_default
+        if not (entity.model_config.get("validate_default") if own is None else own):
+            return field.default
+        return validated_field(self._mapping, field.name, {field.name: field.default})
 
     def _step(self, codec: Codec, step: str | int, path: Path) -> tuple[str | int, Codec]:
         if isinstance(step, str) and codec.members is not None:
@@ -107,3 +163,59 @@ class FieldResolver:
             problem=f"{self._mapping.entity.__name__}.{path[0]} has no part {step!r}",
             remedy="name a field of a nested model, a key of a dict, or an index of a list",
         )
+
+
+def _absent(codec: Codec, step: str | int) -> Absent:
+    """What the absence of a part of a value means. An absent key of a dict counts as None if its values may be None."""
+    if isinstance(step, str) and codec.members is not None:
+        return codec.absent(step) if codec.absent is not None else _NO_MEMBER
+    nullable = codec.element is not None and codec.element.nullable
+    return Absent(value=lambda: NULL) if nullable else _NO_MEMBER
+
+
+def _inside(source: Source, codec: Codec, step: str | int, *, is_stored: bool) -> Iterator[Source]:
+    """The sources of a part of a value. ``is_stored``: an item that loads has the whole."""
+    absent = _absent(codec, step)
+    attribute = codec.members[step][0] if isinstance(step, str) and codec.members is not None else step
+    names = (attribute, *absent.formerly)
+    if source.stored is None:
+        whole = {"whole": source.value or NULL}
+        parts = (value_at(whole, ("whole", name)) for name in names)
+        value = next((part for part in parts if part is not None), None)
+        if value is None and source.value != NULL:
+            value = absent.value()
+        if value is not None:
+            yield replace(source, value=value)
+        return
+    parent = source.stored
+    paths = tuple((*parent, name) for name in names)
+    for place, path in enumerate(paths):
+        yield Source(stored=path, missing=(*source.missing, *paths[:place]))
+    if (value := absent.value()) is not None:
+        yield Source(
+            value=value,
+            missing=(*source.missing, *paths),
+            within=None if is_stored else parent,
+            not_null=codec.nullable,
+        )
+
+
+def _with_parents(stored: AttributeValue, codec: Codec, path: Path) -> AttributeValue:
+    """A map or list, with all that leads to a path in it stored where its absence stands for something."""
+    step, rest = path[0], path[1:]
+    if not rest:
+        return stored
+    if isinstance(step, int):
+        elements = list(stored.get("L", ()))
+        if step < len(elements) and codec.element is not None:
+            elements[step] = _with_parents(elements[step], codec.element, rest)
+        return {"L": elements} if "L" in stored else stored
+    if "M" not in stored:
+        return stored
+    attribute, inner = codec.members[step] if codec.members is not None else (step, codec.element)
+    part = stored["M"].get(attribute)
+    if part is None:
+        part = _absent(codec, step).value()
+    if part is None or inner is None or part == NULL:
+        return stored
+    return {"M": {**stored["M"], attribute: _with_parents(part, inner, rest)}}

@@ -102,7 +102,7 @@ def commit(
         outcome = yield from send(plan, context)
         if isinstance(outcome, Committed):
             return plan, outcome.item
-        reads = _with_refusal(reads, outcome)
+        reads = yield from _with_unread(_with_refusal(reads, outcome), outcome, context)
         pause = next(pauses, None)
         if pause is None:
             raise Contention(attempts=context.retry.attempts, code="ConditionalCheckFailed")
@@ -182,6 +182,12 @@ def _is_applied(
             fresh = dict.fromkeys([*one.mapping.maintained, *one.write.valid.altered]) or None
             Effect(one.write.intent.entity, Loaded(item), fresh).with_item(one.mapping, item).apply()
     return is_applied
+
+
+def _with_unread(reads: Reads, refusal: StaleKnowledge, context: Context) -> Flow[Reads]:
+    for one in refusal.unread:
+        reads = yield from _with_item(reads, one.mapping, one.item_key, context)
+    return reads
 
 
 def _with_refusal(reads: Reads, refusal: StaleKnowledge) -> Reads:

@@ -229,6 +229,8 @@ def _unknown_after(plan: Plan, refusal: Refusal, *, written_over: bool) -> Outco
 def _failures(plan: Plan, refusal: Refusal) -> list[FailedAction]:
     if refusal.code == "ConditionalCheckFailedException":
         return [FailedAction(plan.actions[0], "ConditionalCheckFailed", refusal.message, refusal.item)]
+    if refusal.code == "ValidationException" and "document path" in refusal.message:
+        return [FailedAction(planned, refusal.code, refusal.message, None) for planned in plan.actions]
     if refusal.code != "TransactionCanceledException":
         return []
     return [

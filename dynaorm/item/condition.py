@@ -7,6 +7,7 @@ Rule 3. Parentheses are written only where they are needed, because DynamoDB ref
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from decimal import Decimal
@@ -14,12 +15,16 @@ from functools import cache
 from typing import Any, ClassVar, Final, NoReturn, TypeAlias
 
 from dynaorm.errors import UsageError
-from dynaorm.item.path import Path, Resolver, Role, dotted
+from dynaorm.item.path import Path
 from dynaorm.item.placeholder import Placeholders
-from dynaorm.item.value import AttributeValue, number_text
+from dynaorm.item.value import AttributeValue
 from dynaorm.record import record
 
-_IN_LIMIT: Final = 100  # operands of IN: DynamoDB Developer Guide, "Condition expressions"
+# DynamoDB Developer Guide, "Service, account, and table quotas": operands of IN, bytes and operators of an expression.
+_IN_LIMIT: Final = 100
+_LENGTH_LIMIT: Final = 4096
+_OPERATORS_LIMIT: Final = 300
+_OPERATOR: Final = re.compile(r"\b(?:AND|OR|NOT|IN|BETWEEN)\b|[<>=]+|\b[a-z_]+\(")
 
 _OR, _AND, _NOT, _ATOM = range(4)
 
@@ -64,28 +69,26 @@ class Condition(ABC):
         )
 
     @abstractmethod
-    def _resolved(self, resolver: Resolver) -> Condition: ...
-
-    @abstractmethod
     def _rendered(self, placeholders: Placeholders) -> str: ...
 
     @abstractmethod
     def _paths(self) -> Iterable[Path]: ...
 
 
-def resolve(condition: Condition, resolver: Resolver) -> Condition:
-    """The same condition on attribute names and attribute values.
-
-    Raises:
-        UsageError: a size is compared with something that is not a number, or a value is compared by order although its
-            type has no order in DynamoDB. Errors of the resolver are passed on.
-    """
-    return condition._resolved(resolver)
-
-
 def render(condition: Condition, placeholders: Placeholders) -> str:
-    """The expression of a resolved condition."""
-    return condition._rendered(placeholders)
+    """The expression of a resolved condition. Raises UsageError if it is longer than DynamoDB accepts."""
+    text = condition._rendered(placeholders)
+    if len(text) > _LENGTH_LIMIT or (len(text) > _OPERATORS_LIMIT and _operators_in(text) > _OPERATORS_LIMIT):
+        raise UsageError(
+            problem=f"a condition became an expression of {len(text)} characters and {_operators_in(text)} operators; "
+            f"DynamoDB accepts {_LENGTH_LIMIT} and {_OPERATORS_LIMIT}",
+            remedy="use fewer values in is_in and fewer conditions, or several calls",
+        )
+    return text
+
+
+def _operators_in(text: str) -> int:
+    return len(_OPERATOR.findall(text)) - text.count(" BETWEEN ")
 
 
 def paths_of(condition: Condition) -> frozenset[Path]:
@@ -100,12 +103,6 @@ class Compare(Condition):
     left: Operand
     operator: str
     right: Any
-
-    def _resolved(self, resolver: Resolver) -> Condition:
-        right = _resolved_value(self.right, self.left, resolver)
-        if self.operator not in {"=", "<>"}:
-            _check_ordered(right, self.left)
-        return Compare(_resolved_operand(self.left, resolver), self.operator, right)
 
     def _rendered(self, placeholders: Placeholders) -> str:
         left = _operand_text(self.left, placeholders)
@@ -123,12 +120,6 @@ class Between(Condition):
     low: Any
     high: Any
 
-    def _resolved(self, resolver: Resolver) -> Condition:
-        low, high = (_resolved_value(bound, self.operand, resolver) for bound in (self.low, self.high))
-        _check_ordered(low, self.operand)
-        _check_ordered(high, self.operand)
-        return Between(_resolved_operand(self.operand, resolver), low, high)
-
     def _rendered(self, placeholders: Placeholders) -> str:
         if _is_reversed(self.low, self.high):
             return _never(self.operand, placeholders)
@@ -145,10 +136,6 @@ class IsIn(Condition):
 
     operand: Operand
     values: tuple[Any, ...]
-
-    def _resolved(self, resolver: Resolver) -> Condition:
-        values = tuple(_resolved_value(value, self.operand, resolver) for value in self.values)
-        return IsIn(_resolved_operand(self.operand, resolver), values)
 
     def _rendered(self, placeholders: Placeholders) -> str:
         if not self.values:
@@ -170,10 +157,6 @@ class BeginsWith(Condition):
     path: Path
     prefix: Any
 
-    def _resolved(self, resolver: Resolver) -> Condition:
-        prefix = _resolved_value(self.prefix, Attr(self.path), resolver, "text")
-        return BeginsWith(resolver.attribute(self.path), prefix)
-
     def _rendered(self, placeholders: Placeholders) -> str:
         return f"begins_with({placeholders.path(self.path)}, {_operand_text(self.prefix, placeholders)})"
 
@@ -188,10 +171,6 @@ class Contains(Condition):
     path: Path
     value: Any
 
-    def _resolved(self, resolver: Resolver) -> Condition:
-        value = _resolved_value(self.value, Attr(self.path), resolver, "element")
-        return Contains(resolver.attribute(self.path), value)
-
     def _rendered(self, placeholders: Placeholders) -> str:
         return f"contains({placeholders.path(self.path)}, {_operand_text(self.value, placeholders)})"
 
@@ -204,9 +183,6 @@ class Exists(Condition):
     """There is an attribute at the path; NULL counts as one."""
 
     path: Path
-
-    def _resolved(self, resolver: Resolver) -> Condition:
-        return Exists(resolver.attribute(self.path))
 
     def _rendered(self, placeholders: Placeholders) -> str:
         return f"attribute_exists({placeholders.path(self.path)})"
@@ -221,9 +197,6 @@ class Missing(Condition):
 
     path: Path
 
-    def _resolved(self, resolver: Resolver) -> Condition:
-        return Missing(resolver.attribute(self.path))
-
     def _rendered(self, placeholders: Placeholders) -> str:
         return f"attribute_not_exists({placeholders.path(self.path)})"
 
@@ -237,9 +210,6 @@ class HasType(Condition):
 
     path: Path
     tag: str
-
-    def _resolved(self, resolver: Resolver) -> Condition:
-        return HasType(resolver.attribute(self.path), self.tag)
 
     def _rendered(self, placeholders: Placeholders) -> str:
         return f"attribute_type({placeholders.path(self.path)}, {placeholders.value({'S': self.tag})})"
@@ -256,9 +226,6 @@ class And(Condition):
 
     parts: tuple[Condition, ...]
 
-    def _resolved(self, resolver: Resolver) -> Condition:
-        return And(tuple(part._resolved(resolver) for part in self.parts))
-
     def _rendered(self, placeholders: Placeholders) -> str:
         return " AND ".join(_part_text(part, _AND, placeholders) for part in self.parts)
 
@@ -274,9 +241,6 @@ class Or(Condition):
 
     parts: tuple[Condition, ...]
 
-    def _resolved(self, resolver: Resolver) -> Condition:
-        return Or(tuple(part._resolved(resolver) for part in self.parts))
-
     def _rendered(self, placeholders: Placeholders) -> str:
         return " OR ".join(_part_text(part, _OR, placeholders) for part in self.parts)
 
@@ -291,9 +255,6 @@ class Not(Condition):
     _rank: ClassVar[int] = _NOT
 
     part: Condition
-
-    def _resolved(self, resolver: Resolver) -> Condition:
-        return Not(self.part._resolved(resolver))
 
     def _rendered(self, placeholders: Placeholders) -> str:
         return f"NOT {_part_text(self.part, _ATOM, placeholders)}"
@@ -343,36 +304,6 @@ def _joined(kind: type[And | Or], conditions: Iterable[object]) -> tuple[Conditi
 def _part_text(part: Condition, rank: int, placeholders: Placeholders) -> str:
     text = part._rendered(placeholders)
     return text if part._rank >= rank else f"({text})"
-
-
-def _resolved_operand(operand: Operand, resolver: Resolver) -> Operand:
-    return type(operand)(resolver.attribute(operand.path))
-
-
-def _resolved_value(value: Any, subject: Operand, resolver: Resolver, role: Role = "value") -> Any:
-    if isinstance(value, (Attr, SizeOf)):
-        return _resolved_operand(value, resolver)
-    if isinstance(subject, Attr):
-        return resolver.encode(subject.path, value, role=role)
-    try:
-        return {"N": number_text(value)}
-    except ValueError as problem:
-        raise UsageError(
-            problem=f"the size of {dotted(subject.path)} is a number, but {problem}",
-            remedy="compare .size() with an int",
-        ) from problem
-
-
-def _check_ordered(value: Any, subject: Operand) -> None:
-    if not isinstance(value, (Attr, SizeOf)) and value.keys().isdisjoint(_ORDERED):
-        path, tag = dotted(subject.path), next(iter(value))
-        raise UsageError(
-            problem=f"{path} is compared by order with {tag}, which has no order in DynamoDB",
-            remedy="use == or !=; only text, numbers and binary have an order",
-        )
-
-
-_ORDERED: Final = frozenset({"S", "N", "B"})
 
 
 def _is_reversed(low: Any, high: Any) -> bool:

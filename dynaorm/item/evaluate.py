@@ -124,12 +124,13 @@ def _operand(operand: Any, item: Item) -> AttributeValue | None:
     if isinstance(operand, Attr):
         return value_at(item, operand.path)
     if isinstance(operand, SizeOf):
-        return _size(value_at(item, operand.path))
+        return size_of(value_at(item, operand.path))
     value: AttributeValue = operand
     return value
 
 
-def _size(value: AttributeValue | None) -> AttributeValue | None:
+def size_of(value: AttributeValue | None) -> AttributeValue | None:
+    """The size of a value as DynamoDB's ``size`` gives it; None for a value without one."""
     if value is None:
         return None
     ((kind, content),) = value.items()

@@ -13,7 +13,6 @@ from keyword import iskeyword
 from typing import ClassVar, Final, NoReturn
 
 from dynaorm.item.condition import (
-    And,
     Attr,
     BeginsWith,
     Between,
@@ -24,7 +23,6 @@ from dynaorm.item.condition import (
     IsIn,
     Missing,
     Operand,
-    Or,
     SizeOf,
 )
 from dynaorm.item.path import Path
@@ -43,13 +41,9 @@ class Comparable:
     __hash__: ClassVar[None]  # type: ignore[assignment]
 
     def __eq__(self, other: object) -> Condition:  # type: ignore[override]  # see above
-        if other is None:
-            return Or((Missing(self._operand.path), Compare(self._operand, "=", None)))
         return Compare(self._operand, "=", _side(other))
 
     def __ne__(self, other: object) -> Condition:  # type: ignore[override]  # see above
-        if other is None:
-            return And((Exists(self._operand.path), Compare(self._operand, "<>", None)))
         return Compare(self._operand, "<>", _side(other))
 
     def __lt__(self, other: object) -> Condition:
@@ -155,7 +149,7 @@ class FieldPath(Comparable):
         return SetIfMissing(self._operand.path, value)
 
     def add(self, value: object) -> Change:
-        """Add to a number or a set. A missing number counts as 0; a negative value subtracts."""
+        """Add to a number or a set; a negative value subtracts. A missing attribute counts as its default, or as 0."""
         return AddTo(self._operand.path, value)
 
     def remove(self) -> Change:

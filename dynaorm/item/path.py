@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Literal, Protocol, TypeAlias
 
 from dynaorm.item.value import AttributeValue
+from dynaorm.record import record
 
 Path: TypeAlias = tuple[str | int, ...]
 """A document path: a name, then names of map members and indexes of list elements."""
@@ -12,11 +13,36 @@ Role: TypeAlias = Literal["value", "element", "text"]
 """How a value relates to its path: it has the path's type, or the type of its elements, or is a piece of its text."""
 
 
+@record
+class Source:
+    """Where the value of a path comes from, in the items that fulfil its conditions.
+
+    Attributes:
+        stored: the path of attribute names that stores it; None for ``value``.
+        value: the value that the absence stands for, such as a default.
+        missing: paths that have to be absent.
+        within: a path that has to be stored; None for no such condition.
+        not_null: ``within`` may be stored as NULL, which it must not be.
+    """
+
+    stored: Path | None = None
+    value: AttributeValue | None = None
+    missing: tuple[Path, ...] = ()
+    within: Path | None = None
+    not_null: bool = False
+
+
 class Resolver(Protocol):
     """Translates paths of field names and the values compared with them."""
 
     def attribute(self, path: Path) -> Path:
         """The path of attribute names."""
+
+    def sources(self, path: Path) -> tuple[Source, ...]:
+        """Where the value of a path comes from. Their conditions exclude each other; beyond them there is no value."""
+
+    def start(self, path: Path) -> AttributeValue | None:
+        """The value that a change of an absent attribute starts from; None for an empty one, or zero."""
 
     def encode(self, path: Path, value: object, *, role: Role) -> AttributeValue:
         """A value as the path's attribute value."""

@@ -2,7 +2,8 @@
 
 Rule 1. Every change reads the item as it was before the update. So two changes cannot have overlapping paths, and an
         index is that of the old list: elements are removed last, and elements set beyond the end are appended in order.
-Rule 2. A missing number counts as zero, a missing set or list as empty. A missing parent of a path is an error.
+Rule 2. A missing attribute counts as its default; without one, a missing number counts as zero, a missing set or list
+        as empty. A missing parent of a path is an error.
 Rule 3. DynamoDB's ADD and DELETE accept top-level attributes only. A nested number is added with SET; a nested set can
         only be replaced as a whole.
 """
@@ -44,30 +45,34 @@ class SetIfMissing(Change):
 
 @record
 class AddTo(Change):
-    """Add to a number, or add elements to a set."""
+    """Add to a number, or add elements to a set. ``start`` is what an absent one counts as; None for 0 or empty."""
 
     value: Any
+    start: AttributeValue | None = None
 
 
 @record
 class Append(Change):
-    """Add these to the end of a list."""
+    """Add these to the end of a list. ``start`` is what an absent one counts as; None for an empty one."""
 
     values: tuple[Any, ...]
+    start: AttributeValue | None = None
 
 
 @record
 class Prepend(Change):
-    """Add these to the start of a list, in this order."""
+    """Add these to the start of a list, in this order. ``start`` as for ``Append``."""
 
     values: tuple[Any, ...]
+    start: AttributeValue | None = None
 
 
 @record
 class Discard(Change):
-    """Remove these from a set; DynamoDB removes a set that becomes empty."""
+    """Remove these from a set; DynamoDB removes a set that becomes empty. ``start`` as for ``AddTo``."""
 
     values: tuple[Any, ...]
+    start: AttributeValue | None = None
 
 
 @record
@@ -100,7 +105,8 @@ def _resolved(change: Change, resolver: Resolver) -> Change | None:
             return replace(change, path=path, value=resolver.encode(change.path, change.value, role="value"))
         case Append() | Prepend():
             values = tuple(resolver.encode(change.path, value, role="element") for value in change.values)
-            return replace(change, path=path, values=values) if values else None
+            start = resolver.start(change.path)
+            return replace(change, path=path, values=values, start=start) if values else None
         case AddTo():
             return _resolved_addition(change, path, resolver)
         case Discard():
@@ -122,7 +128,7 @@ def _resolved_addition(change: AddTo, path: Path, resolver: Resolver) -> Change 
                 remedy="use .set(...), or .append(...) on a list",
             )
         _check_whole(path)
-    return AddTo(path, value)
+    return AddTo(path, value, resolver.start(change.path))
 
 
 def _resolved_discard(change: Discard, path: Path, resolver: Resolver) -> Change | None:
@@ -140,7 +146,7 @@ def _resolved_discard(change: Discard, path: Path, resolver: Resolver) -> Change
             problem=f"{dotted(change.path)} is not a set: {problem}",
             remedy="use .set(...) with the value to store, or .remove() on an element: F.items[0].remove()",
         ) from problem
-    return Discard(path, values)
+    return Discard(path, values, resolver.start(change.path))
 
 
 def _check_whole(path: Path) -> None:
@@ -155,7 +161,7 @@ def render_update(changes: Iterable[Change], placeholders: Placeholders) -> str:
     """The update expression of resolved changes; empty if there are none.
 
     Raises:
-        ValueError: a change adds to or discards from a nested set.
+        ValueError: a change adds to or discards from a nested set, or a set with a default.
     """
     clauses: dict[str, list[str]] = {"SET": [], "REMOVE": [], "ADD": [], "DELETE": []}
     for change in changes:
@@ -167,7 +173,7 @@ def render_update(changes: Iterable[Change], placeholders: Placeholders) -> str:
 def _clause(change: Change, path: str, placeholders: Placeholders) -> tuple[str, str]:
     if isinstance(change, Remove):
         return "REMOVE", path
-    if len(change.path) == 1:
+    if len(change.path) == 1 and getattr(change, "start", None) is None:
         if isinstance(change, AddTo):
             return "ADD", f"{path} {placeholders.value(change.value)}"
         if isinstance(change, Discard):
@@ -181,17 +187,17 @@ def _operand(change: Change, path: str, value: Callable[[AttributeValue], str]) 
             return value(change.value)
         case SetIfMissing():
             return f"if_not_exists({path}, {value(change.value)})"
-        case Append():
-            return (
-                f"list_append(if_not_exists({path}, {value(_EMPTY_LIST)}), {value({'L': [*change.values]})})"
-            )
-        case Prepend():
-            return (
-                f"list_append({value({'L': [*change.values]})}, if_not_exists({path}, {value(_EMPTY_LIST)}))"
-            )
-        case AddTo() if "N" in change.value:
-            return f"if_not_exists({path}, {value(_ZERO)}) + {value(change.value)}"
-    raise ValueError(f"{dotted(change.path)} is a nested set, which DynamoDB only replaces as a whole")
+        case Append(start=start):
+            present = f"if_not_exists({path}, {value(start or _EMPTY_LIST)})"
+            return f"list_append({present}, {value({'L': [*change.values]})})"
+        case Prepend(start=start):
+            added = value({"L": [*change.values]})
+            return f"list_append({added}, if_not_exists({path}, {value(start or _EMPTY_LIST)}))"
+        case AddTo(start=start) if "N" in change.value:
+            return f"if_not_exists({path}, {value(start or _ZERO)}) + {value(change.value)}"
+    raise ValueError(
+        f"{dotted(change.path)} is a set that is nested or has a default; DynamoDB only replaces it as a whole"
+    )
 
 
 def apply_changes(item: Item, changes: Iterable[Change]) -> dict[str, AttributeValue]:
@@ -247,14 +253,14 @@ def _outcome(change: Change, current: AttributeValue | None) -> AttributeValue |
             return {**value}
         case SetIfMissing(value=value):
             return {**value} if current is None else current
-        case Append(values=values):
-            return {"L": [*_content(change, current, "L"), *values]}
-        case Prepend(values=values):
-            return {"L": [*values, *_content(change, current, "L")]}
-        case AddTo(value=value):
-            return _sum(change, current, value)
-        case Discard(values=values):
-            return _rest(change, current, set_of(values))
+        case Append(values=values, start=start):
+            return {"L": [*_content(change, current or start, "L"), *values]}
+        case Prepend(values=values, start=start):
+            return {"L": [*values, *_content(change, current or start, "L")]}
+        case AddTo(value=value, start=start):
+            return _sum(change, current or start, value)
+        case Discard(values=values, start=start):
+            return _rest(change, current or start, set_of(values))
     raise ValueError(f"{change!r} is not a change; use one of F")
 
 

@@ -52,6 +52,11 @@ def needs_reading(mapping: EntityMapping, changes: tuple[Change, ...]) -> bool:
     )
 
 
+def _starts_from_a_set(mapping: EntityMapping, change: Change) -> bool:
+    start = FieldResolver(mapping).start(change.path)
+    return start is not None and "N" not in start
+
+
 def bounds_of(mapping: EntityMapping, changes: tuple[Change, ...]) -> Condition | None:
     """The condition under which an edit that is decided without reading keeps to the rules of its fields."""
     return all_of(*(one for change in changes for one in _bounds(mapping, change)))
@@ -63,6 +68,8 @@ def _is_decided(mapping: EntityMapping, change: Change) -> bool:
     rules = mapping.rules.fields[field.name]
     if field.in_key:
         return not rules.takes_info
+    if isinstance(change, AddTo | Discard) and _starts_from_a_set(mapping, change):
+        return False  # DynamoDB adds to and discards from what is stored
     if len(change.path) > 1:
         return _is_part_decided(mapping, rules, change)
     match change:

@@ -9,8 +9,9 @@ from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.resolve import FieldResolver
 from dynaorm.entity.state import Loaded
 from dynaorm.errors import AlreadyExists, ConditionFailed, EntityNotFound, InvalidValue, StaleEntity
-from dynaorm.item.condition import Condition, all_of, paths_of, resolve
+from dynaorm.item.condition import Condition, all_of
 from dynaorm.item.evaluate import holds
+from dynaorm.item.resolve import resolve
 from dynaorm.item.value import AttributeValue, Item, same
 from dynaorm.plan.blind import bounds_of, needs_reading
 from dynaorm.plan.edit import edited_image, stored_changes, touched
@@ -46,27 +47,14 @@ def _needs_reading(one: ItemIntents) -> bool:
         return write.intent.overwrite
     if write is not None and isinstance(write.intent, Edit) and write.state is None:
         edit = write.intent
-        return edit.read_first or needs_reading(one.mapping, edit.changes) or _names_renamed(one)
+        return edit.read_first or needs_reading(one.mapping, edit.changes)
     if removal is not None and isinstance(removal.intent, Deletion) and removal.state is None:
         mapping = removal.mapping
         has_derived = bool(mapping.constraints or mapping.aggregates) or mapping.versioning is not None
-        return write is not None or has_derived or _names_renamed(one)
-    if write is None and removal is None:
-        return all(check.state is None for check in one.checks) and _names_renamed(one)
+        return write is not None or has_derived
     if removal is not None and isinstance(removal.intent, Move):
         return removal.state is not None and one.mapping.revision_of(removal.state.item) is None
     return False
-
-
-def _names_renamed(one: ItemIntents) -> bool:
-    """Whether a condition names a field that may be stored under a former name."""
-    return any(
-        resolved.mapping.fields[str(path[0])].formerly
-        for resolved in one.intents
-        if (condition := condition_of(resolved.intent)) is not None
-        for path in paths_of(condition)
-        if path[0] in resolved.mapping.fields
-    )
 
 
 def change_of(one: ItemIntents, reads: Reads, unit: UnitOfWork) -> ItemChange | None:
@@ -102,11 +90,11 @@ def _as_checked(one: ItemIntents) -> Any:
 
 
 def _with_conditions(one: ItemIntents, change: ItemChange) -> ItemChange:
-    conditions = []
-    for resolved in one.intents:
-        if (given := condition_of(resolved.intent)) is not None:
-            before = None if change.before is None else change.before.item
-            conditions.append(resolve(given, FieldResolver(resolved.mapping, before)))
+    conditions = [
+        resolve(given, FieldResolver(resolved.mapping))
+        for resolved in one.intents
+        if (given := condition_of(resolved.intent)) is not None
+    ]
     return change._replace(condition=all_of(*conditions)) if conditions else change
 
 
@@ -286,6 +274,4 @@ def _edit(
 
 
 def _holds(condition: Condition | None, before: StoredItem) -> bool:
-    return condition is None or holds(
-        resolve(condition, FieldResolver(before.mapping, before.item)), before.item
-    )
+    return condition is None or holds(resolve(condition, FieldResolver(before.mapping)), before.item)

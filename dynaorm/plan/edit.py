@@ -165,8 +165,11 @@ def edited_image(
     }
     resolved = _over_stored(mapping, before, plain)
     names = frozenset(str(change.path[0]) for change in changes)
+    start: Item = under_present_names(mapping, before)
+    for change in plain:
+        start = FieldResolver(mapping).with_parents(start, change.path)
     try:
-        outcome = apply_changes(under_present_names(mapping, before), resolved)
+        outcome = apply_changes(start, resolved)
     except ValueError as problem:
         raise UsageError(
             problem=f"{mapping.entity.__name__} cannot be changed so: {problem}", remedy="set the whole field"

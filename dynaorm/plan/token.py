@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.resolve import FieldResolver
-from dynaorm.item.condition import resolve
+from dynaorm.item.resolve import resolve
 from dynaorm.item.update import Change, SetTo
 from dynaorm.item.value import AttributeValue
 from dynaorm.plan.changes import change_of, items_to_read

@@ -51,10 +51,14 @@ class Committed:
 
 @record
 class StaleKnowledge:
-    """The plan was compiled from knowledge that is out of date: compile it again with these items and guards."""
+    """The plan was compiled from knowledge that is out of date: compile it again with these items and guards.
+
+    ``unread``: updates without a read whose items have to be read first.
+    """
 
     items: dict[Ident, Item | None] = field(default_factory=dict)
     foreign_guards: frozenset[Ident] = frozenset()
+    unread: tuple[Planned, ...] = ()
 
 
 @record
@@ -76,6 +80,8 @@ def verdict(failures: Sequence[FailedAction], now: float, request_id: str = "") 
         if _is_own(one):
             return Committed(one.item)
     invalid = next((one for one in failures if one.code != _FAILED), None)
+    if unread := tuple(one.planned for one in failures if _leads_nowhere(one)):
+        return StaleKnowledge(unread=unread)
     if invalid is not None:
         return UnexpectedRefusal(
             code=_SAME.get(invalid.code, invalid.code),
@@ -95,6 +101,13 @@ def verdict(failures: Sequence[FailedAction], now: float, request_id: str = "") 
     if (items or foreign) and not any(isinstance(one, StaleEntity) for one in judged):
         return StaleKnowledge(items, foreign)
     return _first([outcome for outcome in judged if isinstance(outcome, (StoreError, Violation))], failures)
+
+
+def _leads_nowhere(failed: FailedAction) -> bool:
+    """Whether an update was refused because a map or list that leads to one of its paths is not stored."""
+    is_invalid = _SAME.get(failed.code, failed.code) == "ValidationException"
+    is_edit = failed.planned.blind and failed.planned.purpose is Purpose.UPDATE
+    return is_invalid and is_edit and "document path" in failed.message
 
 
 def _is_own(failed: FailedAction) -> bool:

@@ -3,12 +3,10 @@
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from datetime import UTC, datetime
-from itertools import product
 from typing import Final
 
 from dynaorm.entity.codec.of_type import Codec
 from dynaorm.entity.declare.catalog import catalog_of
-from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.resolve import FieldResolver
 from dynaorm.entity.text.scalar import parse_datetime
@@ -26,9 +24,9 @@ from dynaorm.item.condition import (
     Or,
     all_of,
     paths_of,
-    resolve,
 )
 from dynaorm.item.evaluate import holds
+from dynaorm.item.resolve import resolve
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.query.query_spec import QuerySpec
 from dynaorm.query.spelling import spellings_from, spellings_of, spellings_to
@@ -40,7 +38,8 @@ class Filter:
     """The filter of a query.
 
     Attributes:
-        condition: the whole filter in attribute names.
+        condition: the whole filter in attribute names; one that any class may have, if they differ.
+        by_class: the filter of each class, by the class's name. They differ where defaults do.
         server: the part that DynamoDB evaluates; it may match more. None for nothing.
         is_local: ``holds`` must be called for each item.
         is_never: no item can match.
@@ -48,6 +47,7 @@ class Filter:
     """
 
     condition: Condition
+    by_class: Mapping[str, Condition]
     server: Condition | None
     is_local: bool
     is_never: bool
@@ -69,7 +69,7 @@ class Filter:
                         changed[attribute] = field.codec.encode(field.codec.decode(item[attribute]))
                     except ValueError:
                         return True
-        return holds(self.condition, {**item, **changed} if changed else item)
+        return holds(self.by_class[mapping.name], {**item, **changed} if changed else item)
 
 
 def filter_of(spec: QuerySpec) -> Filter | None:
@@ -81,16 +81,21 @@ def filter_of(spec: QuerySpec) -> Filter | None:
     """
     if not spec.filters:
         return None
-    found = [
-        all_of(*(_wherever_stored(one, source.mapping) for one in spec.filters)) for source in spec.sources
-    ]
-    condition = found[0]
-    assert condition is not None
-    if any(other != condition for other in found):
+    by_class: dict[str, Condition] = {}
+    for mapping in _mappings_of(spec):
+        condition = all_of(*(resolve(one, FieldResolver(mapping)) for one in spec.filters))
+        assert condition is not None
+        by_class[mapping.name] = condition
+    distinct: list[Condition] = []
+    for one in by_class.values():
+        if one not in distinct:
+            distinct.append(one)
+    if len(set(map(paths_of, distinct))) > 1:
         raise UsageError(
             problem=f"{spec} store the fields of the filter differently",
             remedy="query the classes one by one",
         )
+    condition = distinct[0] if len(distinct) == 1 else Or(tuple(distinct))
     is_whole, times = spec.source.is_whole, _times(spec)
     if is_whole and spec.segments is None:
         _refuse_keys(spec, condition)
@@ -99,8 +104,9 @@ def filter_of(spec: QuerySpec) -> Filter | None:
     }
     return Filter(
         condition=condition,
+        by_class=by_class,
         server=_relaxed(condition, attributes) if is_whole else None,
-        is_local=bool(times) or not is_whole,
+        is_local=bool(times) or not is_whole or len(distinct) > 1,
         is_never=_truth(condition) is False,
         times=times,
     )
@@ -138,7 +144,8 @@ _SOME_TIME: Final = datetime(2000, 1, 1, tzinfo=UTC)
 
 def _relaxed(condition: Condition, times: AbstractSet[str]) -> Condition | None:
     """A condition that matches what the given one does, in any spelling of the times; None for everything."""
-    if all(str(path[0]) not in times for path in paths_of(condition)):
+    is_about_times = any(str(path[0]) in times for path in paths_of(condition))
+    if not is_about_times or isinstance(condition, Exists | Missing):
         return condition
     if isinstance(condition, And):
         return all_of(*(_relaxed(part, times) for part in condition.parts))
@@ -213,31 +220,12 @@ def of_classes(spec: QuerySpec) -> Condition | None:
     attribute = spec.source.table.type_attribute
     if attribute is None or not spec.source.is_whole:
         return None
+    names = tuple({"S": mapping.name} for mapping in _mappings_of(spec))
+    return Or((IsIn(Attr((attribute,)), names), Missing((attribute,))))
+
+
+def _mappings_of(spec: QuerySpec) -> list[EntityMapping]:
+    """The classes of a query and their subclasses, in the order of declaration."""
     wanted = tuple(source.mapping.entity for source in spec.sources)
-    names = [
-        name for name, one in catalog_of(spec.source.table).mappings.items() if issubclass(one.entity, wanted)
-    ]
-    return Or((IsIn(Attr((attribute,)), tuple({"S": name} for name in names)), Missing((attribute,))))
-
-
-def _wherever_stored(condition: Condition, mapping: EntityMapping) -> Condition:
-    """The condition in attribute names. A field with former names is compared under the name that the item has."""
-    names = sorted({str(path[0]) for path in paths_of(condition)} & mapping.fields.keys())
-    renamed = [mapping.fields[name] for name in names if mapping.fields[name].formerly]
-    if not renamed:
-        return resolve(condition, FieldResolver(mapping))
-    cases: list[Condition] = []
-    for stored in product(*((field.attribute, *field.formerly) for field in renamed)):
-        item: Item = {name: {} for name in stored}
-        there = [_is_stored_as(field, name) for field, name in zip(renamed, stored, strict=True)]
-        cases.append(And((*there, resolve(condition, FieldResolver(mapping, item)))))
-    return Or(tuple(cases))
-
-
-def _is_stored_as(field: FieldMapping, name: str) -> Condition:
-    """The condition that a field is stored under this name; an absent field counts as stored under its present name."""
-    if name == field.attribute:
-        elsewhere = Or(tuple(Exists((former,)) for former in field.formerly))
-        return Or((Exists((name,)), Not(elsewhere)))
-    earlier = field.formerly[: field.formerly.index(name)]
-    return And((*(Missing((one,)) for one in (field.attribute, *earlier)), Exists((name,))))
+    mappings = catalog_of(spec.source.table).mappings.values()
+    return [mapping for mapping in mappings if issubclass(mapping.entity, wanted)]

@@ -10,7 +10,8 @@ from dynaorm.entity.resolve import FieldResolver
 from dynaorm.errors import UsageError
 from dynaorm.flow.entity import edit_of
 from dynaorm.flow.target import target_of
-from dynaorm.item.condition import Condition, resolve
+from dynaorm.item.condition import Condition
+from dynaorm.item.resolve import resolve
 from dynaorm.item.update import Change
 from dynaorm.plan.intent import Check, Deletion, Edit, Intent, Move, Save, target_of_intent
 

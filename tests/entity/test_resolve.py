@@ -10,8 +10,9 @@ from dynaorm import Attribute, Entity, F, InKey, Table
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.resolve import FieldResolver
 from dynaorm.errors import InvalidValue, UnknownField, UsageError
-from dynaorm.item.condition import Condition, render, resolve
+from dynaorm.item.condition import Condition, render
 from dynaorm.item.placeholder import Placeholders
+from dynaorm.item.resolve import resolve
 from dynaorm.item.update import render_update, resolve_changes
 
 

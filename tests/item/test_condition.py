@@ -30,11 +30,11 @@ from dynaorm.item.condition import (
     missing,
     paths_of,
     render,
-    resolve,
 )
 from dynaorm.item.field import F
-from dynaorm.item.path import Path, Role
+from dynaorm.item.path import Path, Role, Source
 from dynaorm.item.placeholder import Placeholders
+from dynaorm.item.resolve import resolve
 from dynaorm.item.value import AttributeValue
 
 # All that may stand in an expression: placeholders, indexes, and DynamoDB's own words.
@@ -86,6 +86,12 @@ class Upper:
 
     def attribute(self, path: Path) -> Path:
         return tuple(step.upper() if isinstance(step, str) else step for step in path)
+
+    def sources(self, path: Path) -> tuple[Source, ...]:
+        return (Source(stored=self.attribute(path)),)
+
+    def start(self, _: Path) -> AttributeValue | None:
+        return None
 
     def encode(self, path: Path, value: object, *, role: Role) -> AttributeValue:
         return {"BOOL": value} if isinstance(value, bool) else {"S": f"{path[0]}:{value}:{role}"}
@@ -211,6 +217,19 @@ def test_more_values_than_dynamodb_takes_are_given_in_portions() -> None:
     assert [portion.count(":v") for portion in portions.groups()] == [100, 100, 1]
     assert names == {"#n0": "a"}
     assert len(values) == 201
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        IsIn(Attr(("a",)), tuple({"N": str(number)} for number in range(1000))),
+        Or(tuple(equals("a", {"N": "1"}) for _ in range(151))),
+    ],
+    ids=["length", "operators"],
+)
+def test_an_expression_that_dynamodb_would_refuse_is_not_sent(condition: Condition) -> None:
+    with pytest.raises(UsageError, match="DynamoDB accepts 4096 and 300; use fewer values"):
+        rendered(condition)
 
 
 @given(trees(LEAVES))

@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dynaorm.item.condition import (
-    And,
     Attr,
     BeginsWith,
     Between,
@@ -103,12 +102,10 @@ def test_a_value_on_the_left_is_compared_the_other_way_round(value: Any) -> None
     assert (value >= F.a) == Compare(Attr(("a",)), "<=", value)
 
 
-def test_none_is_what_is_absent_or_null() -> None:
-    assert (F.a == None) == Or((Missing(("a",)), Compare(Attr(("a",)), "=", None)))  # noqa: E711
-    assert (F.a != None) == And((Exists(("a",)), Compare(Attr(("a",)), "<>", None)))  # noqa: E711
-    assert F.a.is_in([None, 1]) == Or(
-        (Missing(("a",)), Compare(Attr(("a",)), "=", None), IsIn(Attr(("a",)), (1,)))
-    )
+def test_none_is_compared_like_any_value() -> None:
+    assert (F.a == None) == Compare(Attr(("a",)), "=", None)  # noqa: E711
+    assert (F.a != None) == Compare(Attr(("a",)), "<>", None)  # noqa: E711
+    assert F.a.is_in([None, 1]) == Or((Compare(Attr(("a",)), "=", None), IsIn(Attr(("a",)), (1,))))
 
 
 @pytest.mark.parametrize("value", ["open", b"open", {"a": 1}, 5], ids=repr)

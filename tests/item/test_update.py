@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from dynaorm.errors import UsageError
 from dynaorm.item.field import F
-from dynaorm.item.path import Path, Role, overlaps
+from dynaorm.item.path import Path, Role, Source, overlaps
 from dynaorm.item.placeholder import Placeholders
 from dynaorm.item.update import (
     AddTo,
@@ -35,6 +35,13 @@ class Plain:
 
     def attribute(self, path: Path) -> Path:
         return path
+
+    def sources(self, path: Path) -> tuple[Source, ...]:
+        return (Source(stored=path),)
+
+    def start(self, path: Path) -> AttributeValue | None:
+        starts: dict[str, AttributeValue] = {"counted": {"N": "50"}, "listed": {"L": [{"N": "7"}]}}
+        return starts.get(str(path[0]))
 
     def encode(self, path: Path, value: object, *, role: Role) -> AttributeValue:
         assert path
@@ -67,6 +74,27 @@ def rendered(*changes: Change) -> tuple[str, list[str], list[AttributeValue]]:
 
 
 S, N = {"S": "x"}, {"N": "1"}
+
+
+@pytest.mark.parametrize(
+    ("change", "text", "outcome"),
+    [
+        (F.counted.add(10), "SET #n0 = if_not_exists(#n0, :v0) + :v1", {"N": "60"}),
+        (
+            F.listed.append(1),
+            "SET #n0 = list_append(if_not_exists(#n0, :v0), :v1)",
+            {"L": [{"N": "7"}, {"N": "1"}]},
+        ),
+        (F.other.add(10), "ADD #n0 :v0", {"N": "10"}),
+    ],
+    ids=repr,
+)
+def test_a_change_of_an_absent_attribute_starts_from_its_default(
+    change: Change, text: str, outcome: AttributeValue
+) -> None:
+    changes = resolved(change)
+    assert render_update(changes, Placeholders()) == text
+    assert apply_changes({}, changes) == {str(change.path[0]): outcome}
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ class Book(Entity, table=bare, pk="BOOK#{isbn}", sk="BOOK"):
     on_shelf = Aggregate(Shelf, count="books")
 
 
-FEW = Compare(Attr(("members",)), "<", {"N": "9"})
+FEW = Or((missing("members"), Compare(Attr(("members",)), "<", {"N": "9"})))
 GROUP: dict[str, Any] = {"PK": {"S": "GROUP#g"}, "SK": {"S": "INFO"}}
 
 

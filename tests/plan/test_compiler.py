@@ -138,7 +138,7 @@ def test_an_unchanged_entity_with_a_condition_is_checked() -> None:
                 "ConditionCheck": {
                     "TableName": "compiler-app",
                     "Key": STOCK_KEY,
-                    "ConditionExpression": "#n0 = :v0 AND #n1 = :v1",
+                    "ConditionExpression": "#n0 = :v0 AND (attribute_not_exists(#n1) OR #n1 = :v1)",
                     "ExpressionAttributeNames": {"#n0": "_rev", "#n1": "left"},
                     "ExpressionAttributeValues": {":v0": {"S": "w1"}, ":v1": {"N": "0"}},
                     "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
@@ -181,7 +181,7 @@ def test_a_blind_update_asks_for_the_item_and_carries_a_revision_of_its_own() ->
         "TableName": "compiler-app",
         "Key": STOCK_KEY,
         "UpdateExpression": "SET #n1 = :v1 ADD #n0 :v0",
-        "ConditionExpression": "attribute_exists(#n2) AND #n3 = :v2 AND #n0 < :v3",
+        "ConditionExpression": "attribute_exists(#n2) AND #n3 = :v2 AND (attribute_not_exists(#n0) OR #n0 < :v3)",
         "ExpressionAttributeNames": {"#n0": "left", "#n1": "_rev", "#n2": "PK", "#n3": "_type"},
         "ExpressionAttributeValues": {
             ":v0": {"N": "3"},

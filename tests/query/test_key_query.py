@@ -84,7 +84,7 @@ def test_order_consistency_and_filter_are_part_of_the_request() -> None:
     (request,) = requests(spec, consistent=True)
     assert request["ScanIndexForward"] is False
     assert request["ConsistentRead"] is True
-    assert request["FilterExpression"] == "#n2 = :v2"
+    assert request["FilterExpression"] == "attribute_not_exists(#n2) OR #n2 = :v2"
     assert request["ExpressionAttributeNames"]["#n2"] == "status"
 
 

@@ -15,6 +15,7 @@ import typing_extensions
 from pydantic import BaseModel, Discriminator, JsonValue
 from pydantic.fields import FieldInfo
 from pydantic.types import EncodedBytes, EncodedStr, Strict
+from pydantic_core import PydanticUndefined
 from typing_extensions import ReadOnly, TypeAliasType
 
 from dynaorm.entity.annotation import marked
@@ -217,6 +218,17 @@ def _keys(kind: Any, arguments: Mapping[Any, Any]) -> Iterator[FieldOf]:
             annotation, *beside = get_args(annotation)
             metadata += beside
         yield FieldOf(name, filled_in(annotation, arguments), meta_of(metadata), required)
+
+
+def default_of(kind: Any, name: str) -> Any:
+    """The static default of a field; None if there is none, or a factory."""
+    if issubclass(kind, BaseModel):
+        default = kind.model_fields[name].default
+    elif dataclasses.is_dataclass(kind):
+        default = _field_infos(kind)[name].default
+    else:
+        return None
+    return None if default is PydanticUndefined else default
 
 
 def extra_of(kind: type) -> Any:

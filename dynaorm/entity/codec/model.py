@@ -18,6 +18,8 @@ from pydantic import ValidationError
 
 from dynaorm.entity.codec.container import merge_map
 from dynaorm.entity.codec.value import (
+    NULL,
+    Absent,
     Codec,
     Misfit,
     Unstorable,
@@ -46,6 +48,7 @@ class Member:
         required: it has no default.
         defaults_to_none: its default is None.
         is_key: it is a key of a TypedDict, which may be absent and has no default.
+        default: returns the static default; None if there is none.
         can_stay_absent: its default does not depend on other fields.
     """
 
@@ -56,6 +59,7 @@ class Member:
     required: bool = True
     defaults_to_none: bool = False
     is_key: bool = False
+    default: Callable[[], Any] | None = None
     can_stay_absent: bool = True
 
     @property
@@ -75,6 +79,20 @@ class Member:
             if name in found:
                 return found[name]
         return None
+
+    def absent_value(self) -> AttributeValue | None:
+        """The value that absence stands for (rule 3); None where that is no fixed value."""
+        if self.is_key and not self.required:
+            return None
+        if self.defaults_to_none or (self.required and self.codec.nullable):
+            return NULL
+        if self.codec.is_set:
+            return _EMPTY
+        default = self.default() if self.default is not None else None
+        try:
+            return None if default is None else self.codec.encode(default)
+        except ValueError:
+            return None
 
     def decode_into(self, values: dict[str, Any], found: Mapping[str, AttributeValue]) -> None:
         """Add the value to the decoded fields, if the map has one or rule 3 provides one."""
@@ -159,7 +177,15 @@ class _Plan:
 
     def codec(self, encode: Callable[[Any], AttributeValue]) -> Codec:
         members = {member.name: (member.attribute, member.codec) for member in self.members}
-        return Codec(encode, self.decode, frozenset({"M"}), members=members, merge_parts=self.merge)
+        absent = {member.name: Absent(member.formerly, member.absent_value) for member in self.members}
+        return Codec(
+            encode,
+            self.decode,
+            frozenset({"M"}),
+            members=members,
+            absent=absent.__getitem__,
+            merge_parts=self.merge,
+        )
 
 
 def class_codec(kind: type, members: Sequence[Member], *, extra: Codec | None = None) -> Codec:
@@ -241,7 +267,13 @@ def root_codec(kind: type, inner: Codec) -> Codec:
         return merge(inner, stored, loaded, now)
 
     return Codec(
-        encode, inner.decode, inner.tags, element=inner.element, members=inner.members, merge_parts=merged
+        encode,
+        inner.decode,
+        inner.tags,
+        element=inner.element,
+        members=inner.members,
+        absent=inner.absent,
+        merge_parts=merged,
     )
 
 

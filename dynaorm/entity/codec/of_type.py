@@ -8,6 +8,7 @@ Rule 3. A type may contain itself. Inside of itself it is a reference, which bec
 from collections.abc import Callable, Hashable, Mapping, MutableMapping, MutableSet, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import is_dataclass
+from functools import partial
 from types import NoneType, UnionType
 from typing import (
     Annotated,
@@ -30,7 +31,17 @@ from typing_extensions import is_typeddict
 from dynaorm.entity.annotation import accepts_none
 from dynaorm.entity.codec.choice import literal_codec
 from dynaorm.entity.codec.container import dict_codec, list_codec, named_tuple_codec, set_codec, tuple_codec
-from dynaorm.entity.codec.declared import FieldOf, Meta, extra_of, fields_of, flat, meta_of, name_of, value_of
+from dynaorm.entity.codec.declared import (
+    FieldOf,
+    Meta,
+    default_of,
+    extra_of,
+    fields_of,
+    flat,
+    meta_of,
+    name_of,
+    value_of,
+)
 from dynaorm.entity.codec.json import JSON, NUMBER, PLAIN
 from dynaorm.entity.codec.leaf import leaf_codec, secret_codec
 from dynaorm.entity.codec.model import (
@@ -320,6 +331,7 @@ def _mapped(kind: Any, parts: Mapping[FieldOf, Codec], extra: Codec | None) -> C
             required=one.required,
             defaults_to_none=one.defaults_to_none,
             is_key=is_typeddict(kind),
+            default=partial(default_of, kind, one.name),
             can_stay_absent=not one.default_depends,
         )
         for one, codec in parts.items()
@@ -356,3 +368,4 @@ def _become(reference: Codec, codec: Codec) -> None:
 def _adopt(codec: Codec, source: Codec) -> None:
     object.__setattr__(codec, "element", source.element)
     object.__setattr__(codec, "members", source.members)
+    object.__setattr__(codec, "absent", source.absent)

@@ -5,11 +5,12 @@ Rule 2. The discriminator decides the member as it does in pydantic, so pydantic
 """
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
-from dynaorm.entity.codec.value import NULL, Codec, Merge, Misfit, Unstorable, content, merge
+from dynaorm.entity.codec.value import NULL, Absent, Codec, Merge, Misfit, Unstorable, content, merge
 from dynaorm.failure import shown
-from dynaorm.item.value import AttributeValue
+from dynaorm.item.value import AttributeValue, same
 
 
 def union_codec(members: Sequence[tuple[str, Codec]], later: Callable[[Callable[[], None]], None]) -> Codec:
@@ -120,6 +121,7 @@ def discriminated_codec(members: Mapping[str, Codec], field: str) -> Codec:
         decode,
         frozenset({"M"}),
         members=_Merged(tuple(codecs)),
+        absent=partial(_absent, codecs),
         merge_parts=_merge_member(member_of),
     )
 
@@ -142,6 +144,20 @@ def _by_discriminator(codecs: Sequence[Codec], field: str) -> Callable[[Attribut
         return None
 
     return member_of
+
+
+def _absent(codecs: Sequence[Codec], name: str) -> Absent:
+    """What the absence of a member means, if it means the same to all models that have the member."""
+    found = [
+        codec.absent(name) for codec in codecs if codec.absent is not None and name in (codec.members or ())
+    ]
+    formerly = dict.fromkeys(former for one in found for former in one.formerly)
+
+    def value() -> AttributeValue | None:
+        first, *others = [one.value() for one in found]
+        return first if all(same(first, other) for other in others) else None
+
+    return Absent(tuple(formerly), value)
 
 
 def _decodes(codec: Codec, stored: AttributeValue) -> bool:
@@ -197,6 +213,7 @@ def _either(codecs: Sequence[Codec]) -> Codec:
         nullable=any(codec.nullable for codec in codecs),
         element=codecs[0].element,
         members=codecs[0].members,
+        absent=codecs[0].absent,
     )
 
 

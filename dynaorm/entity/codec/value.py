@@ -46,6 +46,19 @@ def inside(step: str | int, problem: Exception) -> Misfit:
 
 
 @record(eq=False)
+class Absent:
+    """A member that its map lacks under its present name.
+
+    Attributes:
+        formerly: the earlier names that are read instead.
+        value: the value that complete absence stands for; None where that is no fixed value.
+    """
+
+    formerly: tuple[str, ...] = ()
+    value: Callable[[], AttributeValue | None] = lambda: None
+
+
+@record(eq=False)
 class Codec:
     """Converts the values of one type to attribute values and back.
 
@@ -59,6 +72,7 @@ class Codec:
         is_text: every str is one of the values, and is stored unchanged.
         element: the codec of the elements of a list, tuple, set or dict; None if they have different codecs.
         members: the fields of a model, dataclass, TypedDict or NamedTuple: name to (attribute name or index, codec).
+        absent: what the absence of one of the ``members`` means, by its name; None if they have no names.
         from_text: converts the text under the only tag to the value ``decode`` returns; None if decoding needs more.
         merge_parts: writes a changed value over the stored one, part by part (see ``merge``); None if the value has no
             parts that could be preserved.
@@ -72,6 +86,7 @@ class Codec:
     is_text: bool = False
     element: "Codec | None" = field(default=None, repr=False)
     members: Mapping[str, tuple[str | int, "Codec"]] | None = field(default=None, repr=False)
+    absent: Callable[[str], Absent] | None = field(default=None, repr=False)
     from_text: Callable[[str], Any] | None = field(default=None, repr=False)
     merge_parts: "Merge | None" = field(default=None, repr=False)
 

@@ -3,6 +3,7 @@
 from typing import Any, Final
 
 from dynaorm.entity.codec.of_type import Codec
+from dynaorm.entity.codec.value import NULL
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.record import record
 
@@ -44,6 +45,16 @@ class FieldMapping:
     def can_be_absent(self) -> bool:
         """Whether some value is stored as an absent attribute."""
         return self.none_is_absent or self.empty_is_absent
+
+    @property
+    def is_always_stored(self) -> bool:
+        """Whether every item that loads has the attribute."""
+        return self.required and not self.can_be_absent
+
+    @property
+    def absent_value(self) -> AttributeValue | None:
+        """The attribute value that absence stands for, unless that is the default or no fixed value."""
+        return EMPTY if self.empty_is_absent else NULL if self.none_is_absent else None
 
     def encode(self, value: Any) -> AttributeValue | None:
         """The attribute value; None for an absent one. Raises ValueError if the value is not of the field's type."""

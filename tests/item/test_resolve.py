@@ -1,0 +1,60 @@
+"""What absence stands for is part of a resolved condition: as few guards as possible, and none where none is needed."""
+
+import pytest
+
+from dynaorm.item.condition import Condition, render
+from dynaorm.item.field import F
+from dynaorm.item.path import Path, Role, Source
+from dynaorm.item.placeholder import Placeholders
+from dynaorm.item.resolve import resolve
+from dynaorm.item.value import AttributeValue
+
+
+class Defaults:
+    """``n`` defaults to 5, ``none`` to None, ``s`` is an absent empty set, ``old`` has had another name."""
+
+    def attribute(self, path: Path) -> Path:
+        return path
+
+    def sources(self, path: Path) -> tuple[Source, ...]:
+        values: dict[str, AttributeValue] = {"n": {"N": "5"}, "none": {"NULL": True}, "s": {"L": []}}
+        if path == ("old",):
+            return Source(stored=path), Source(stored=("older",), missing=(path,))
+        found = values.get(str(path[0]))
+        absent = () if found is None else (Source(value=found, missing=(path,)),)
+        return (Source(stored=path), *absent)
+
+    def start(self, _: Path) -> AttributeValue | None:
+        return None
+
+    def encode(self, path: Path, value: object, *, role: Role) -> AttributeValue:
+        assert path
+        assert role
+        return {"NULL": True} if value is None else {"N": str(value)} if isinstance(value, int) else {"L": []}
+
+
+@pytest.mark.parametrize(
+    ("condition", "text"),
+    [
+        (F.n < 9, "attribute_not_exists(#n0) OR #n0 < :v0"),
+        (F.n < 5, "#n0 < :v0"),
+        (F.n != 9, "#n0 <> :v0"),
+        (F.n != 5, "attribute_exists(#n0) AND #n0 <> :v0"),
+        (F.n.between(1, 9), "attribute_not_exists(#n0) OR #n0 BETWEEN :v0 AND :v1"),
+        (F.n.is_in([5]), "attribute_not_exists(#n0) OR #n0 IN (:v0)"),
+        (F.none == None, "attribute_not_exists(#n0) OR #n0 = :v0"),  # noqa: E711
+        (F.none < 5, "#n0 < :v0"),
+        (F.s == set(), "attribute_not_exists(#n0) OR #n0 = :v0"),
+        (F.s.size() == 0, "attribute_not_exists(#n0) OR size(#n0) = :v0"),
+        (F.n == F.other, "#n0 = #n1 OR attribute_not_exists(#n0) AND #n1 = :v0"),
+        (F.old == 1, "#n0 = :v0 OR attribute_not_exists(#n0) AND #n1 = :v1"),
+        (F.n.exists(), "attribute_exists(#n0)"),
+        (F.n.missing(), "attribute_not_exists(#n0)"),
+        (~(F.n == 5), "NOT (attribute_not_exists(#n0) OR #n0 = :v0)"),
+        (F.other == 1, "#n0 = :v0"),
+        (F.other != 1, "#n0 <> :v0"),
+    ],
+    ids=repr,
+)
+def test_absence_is_asked_about_where_its_value_matches(condition: Condition, text: str) -> None:
+    assert render(resolve(condition, Defaults()), Placeholders()) == text
