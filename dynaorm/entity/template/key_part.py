@@ -155,9 +155,14 @@ class IndexMapping:
 
 def differs(part: KeyPart, stored: AttributeValue | None, rendered: AttributeValue | None) -> str:
     """The problem of a stored key that its template renders differently."""
-    fields = ", ".join(f"{{{name}:raw}}" for name in part.fields) or "another literal"
+    pieces = part.template.pieces if part.template is not None else ()
+    escaped = ", ".join(f"{{{one.placeholder.field}:raw}}" for one in pieces if one.placeholder.open)
+    others = ", ".join(one.placeholder.field for one in pieces if not one.placeholder.open)
+    ways = [f"write {escaped} in the template"] if escaped else []
+    ways += [f"give {others} an Attribute(encode=..., decode=...) that writes it so"] if others else []
+    remedy = ", or ".join(ways) or "write another literal in the template"
     was, now = (next(iter(key.values())) if key else None for key in (stored, rendered))
     return (
         f"{part.attribute.name} is {was!r}, but {part.text!r} renders {now!r}; "
-        f"if the stored key is right, write {fields} in the template"
+        f"if the stored key is right, {remedy}"
     )
