@@ -66,11 +66,11 @@ NAMES = {
 """A name in this table is never removed. The module that defines it may change."""
 
 TESTING_NAMES = {
-    "Broken": "dynaorm.testing.census",
+    "Broken": "dynaorm.flow.integrity.finding",
     "FakeClock": "dynaorm.testing.clock",
     "Fault": "dynaorm.testing.faults",
     "FaultyTransport": "dynaorm.testing.faults",
-    "Inconsistency": "dynaorm.testing.census",
+    "Inconsistency": "dynaorm.flow.integrity.finding",
     "Ministack": "dynaorm.testing.ministack",
     "ScriptedTransport": "dynaorm.testing.scripted",
     "Store": "dynaorm.testing.store",

@@ -6,7 +6,6 @@ from typing import Any
 from dynaorm.entity.declare.catalog import stored_class
 from dynaorm.entity.key import stored_key
 from dynaorm.entity.mapping.mapping import EntityMapping
-from dynaorm.entity.mapping.validate import Validated
 from dynaorm.entity.resolve import FieldResolver
 from dynaorm.entity.state import Loaded
 from dynaorm.errors import AlreadyExists, ConditionFailed, EntityNotFound, InvalidValue, StaleEntity
@@ -32,6 +31,8 @@ from dynaorm.plan.reads import Reads
 from dynaorm.plan.unit_of_work import UnitOfWork
 
 _UNREAD: Any = object()
+# An expired entity can be deleted.
+_EVER = float("-inf")
 
 
 def items_to_read(merged: Iterable[ItemIntents]) -> list[tuple[EntityMapping, Item]]:
@@ -44,7 +45,8 @@ def _needs_reading(one: ItemIntents) -> bool:
     if write is not None and removal is None and isinstance(write.intent, Save):
         return write.intent.overwrite
     if write is not None and isinstance(write.intent, Edit) and write.state is None:
-        return needs_reading(one.mapping, write.intent.changes) or _names_renamed(one)
+        edit = write.intent
+        return edit.read_first or needs_reading(one.mapping, edit.changes) or _names_renamed(one)
     if removal is not None and isinstance(removal.intent, Deletion) and removal.state is None:
         mapping = removal.mapping
         has_derived = bool(mapping.constraints or mapping.aggregates) or mapping.versioning is not None
@@ -77,7 +79,7 @@ def change_of(one: ItemIntents, reads: Reads, unit: UnitOfWork) -> ItemChange | 
     read = reads.items.get(one.ident, _UNREAD) if reads.items else _UNREAD
     if read is _UNREAD and one.checks:
         read = _as_checked(one)
-    removed = _delete(one, one.removal, read, unit.now) if one.removal is not None else None
+    removed = _delete(one, one.removal, read) if one.removal is not None else None
     change: ItemChange | None = removed
     if one.write is not None:
         change = _write(one, one.write, removed, read, now=unit.now)
@@ -164,7 +166,7 @@ def _check(one: ItemIntents, read: Any, now: float) -> ItemCheck:
     return ItemCheck(stored.mapping, one.key, stored)
 
 
-def _delete(one: ItemIntents, removal: ResolvedIntent[Deletion | Move], read: Any, now: float) -> ItemDelete:
+def _delete(one: ItemIntents, removal: ResolvedIntent[Deletion | Move], read: Any) -> ItemDelete:
     intent, mapping, state = removal.intent, removal.mapping, removal.state
     if state is not None:
         if isinstance(intent, Deletion):
@@ -175,7 +177,7 @@ def _delete(one: ItemIntents, removal: ResolvedIntent[Deletion | Move], read: An
         return ItemDelete(mapping, one.key, StoredItem(mapping, state.item))
     if read is _UNREAD:
         return ItemDelete(mapping, one.key)
-    stored = _live(mapping, one.key, read, now)
+    stored = _live(mapping, one.key, read, _EVER)
     return ItemDelete(stored.mapping, one.key, stored)
 
 
@@ -194,9 +196,9 @@ def _write(
     if isinstance(intent, Edit):
         return _edit(one, intent, state, read, now=now)
     if isinstance(intent, Move):
-        insert = _move(one, intent.entity, state, write.valid)
+        insert = _move(one, intent.entity, write)
     elif state is not None and not intent.overwrite:
-        return _update(one, intent, state, write.valid)
+        return _update(one, intent, write)
     else:
         # A deletion of the same unit of work removes what is stored: it does not stand in the way.
         insert = _insert(one, intent, write, read if removed is None else _UNREAD, now=now)
@@ -221,10 +223,10 @@ def _insert(one: ItemIntents, save: Save, write: ResolvedIntent[Any], read: Any,
     return insert._replace(before=StoredItem(stored, read, from_read=True))
 
 
-def _update(one: ItemIntents, save: Save, state: Loaded, valid: Validated) -> ItemUpdate | ItemCheck | None:
-    mapping, (values, altered) = one.mapping, valid
-    # Values that were not validated did not change.
-    changes = {} if values is vars(save.entity) else changes_of(mapping, values, state, renew=True)
+def _update(one: ItemIntents, save: Save, write: ResolvedIntent[Any]) -> ItemUpdate | ItemCheck | None:
+    mapping, (values, altered), state = one.mapping, write.valid, write.state
+    assert state is not None  # a new entity is inserted
+    changes = _changes(write, state)
     is_asked = save.condition is not None or bool(one.checks)
     if not (changes or altered or is_asked):
         return None
@@ -235,19 +237,24 @@ def _update(one: ItemIntents, save: Save, state: Loaded, valid: Validated) -> It
     return ItemUpdate(mapping, one.key, before, image, frozenset(changes), loaded, altered=altered)
 
 
-def _move(one: ItemIntents, entity: Any, state: Loaded | None, valid: Validated) -> ItemInsert:
-    mapping, (values, altered) = one.mapping, valid
+def _move(one: ItemIntents, entity: Any, write: ResolvedIntent[Any]) -> ItemInsert:
+    mapping, (values, altered), state = one.mapping, write.valid, write.state
     assert state is not None  # a move of a new entity has been refused
-    changes = changes_of(mapping, values, state, renew=True)
-    image = {**_advanced(mapping, values, state, changes), **one.key}
+    image = {**_advanced(mapping, values, state, _changes(write, state)), **one.key}
     return ItemInsert(mapping, one.key, image, entity, values, altered, state)
+
+
+def _changes(write: ResolvedIntent[Any], state: Loaded) -> Mapping[str, AttributeValue | None]:
+    if write.changes is not None:
+        return write.changes
+    return changes_of(write.mapping, write.valid.values, state, renew=True)
 
 
 def _advanced(
     mapping: EntityMapping,
     values: Mapping[str, Any],
     state: Loaded,
-    changes: dict[str, AttributeValue | None],
+    changes: Mapping[str, AttributeValue | None],
 ) -> dict[str, AttributeValue]:
     in_keys = {name: values[name] for name in changes if mapping.fields[name].in_key}
     return advance(mapping, state.item, changes, in_keys)
@@ -262,7 +269,7 @@ def _edit(
         bounds = bounds_of(mapping, edit.changes)
         return ItemEdit(mapping, one.key, stored_changes(mapping, edit.changes), bounds)
     if state is None:
-        before, loaded = _live(mapping, one.key, read, now), None
+        before, loaded = _live(mapping, one.key, read, now)._replace(as_loaded=edit.read_first), None
     else:
         before, loaded = StoredItem(mapping, state.item), LoadedEntity(edit.target, state)
     try:

@@ -43,8 +43,10 @@ def changes_of(
     return _differing(mapping, values, state, mapping.encode(values), renew=renew)
 
 
-def changed_fields(mapping: EntityMapping, values: Mapping[str, Any], state: Loaded) -> frozenset[str]:
-    """The names of the fields that differ from what was loaded. A value that cannot be stored differs."""
+def unvalidated_changes(
+    mapping: EntityMapping, values: Mapping[str, Any], state: Loaded
+) -> dict[str, AttributeValue | None]:
+    """The same for values that were not validated. A value that cannot be stored differs, and comes with None."""
     encoded: dict[str, AttributeValue] = {}
     wrong: set[str] = set()
     try:
@@ -57,7 +59,7 @@ def changed_fields(mapping: EntityMapping, values: Mapping[str, Any], state: Loa
                 wrong.add(name)
             else:
                 _put(encoded, field.attribute, found)
-    return frozenset(wrong | _differing(mapping, values, state, encoded).keys())
+    return {**_differing(mapping, values, state, encoded), **dict.fromkeys(wrong)}
 
 
 def _differing(

@@ -6,7 +6,7 @@ from typing import Any
 from dynaorm.entity.key import Key, stored_key
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.state import state_of
-from dynaorm.plan.image import changed_fields
+from dynaorm.plan.image import unvalidated_changes
 from dynaorm.record import record
 
 
@@ -19,7 +19,8 @@ class Inspection:
         key: the key it is stored under; None for a new one.
         revision: what changes with every write of its item, an ETag; None for a new one, or where items carry none.
         version: its version number; None for a class that keeps no versions.
-        changes: the fields that differ from what is stored: name to (stored value, value now).
+        changes: the fields that differ from what is stored: name to (stored value, value now). The ``repr`` masks the
+            values of secret fields.
     """
 
     loaded: bool
@@ -42,11 +43,13 @@ def inspect(entity: Any) -> Inspection:
     if state is None:
         return Inspection(False, None, None, None, {})
     before, now = vars(mapping.hydrate(state.item)), vars(entity)
-    changed = changed_fields(mapping, now, state)
+    changed = unvalidated_changes(mapping, now, state)
     return Inspection(
         loaded=True,
         key=stored_key(mapping, mapping.key_of(state.item)),
         revision=mapping.revision_of(state.item),
         version=mapping.version_of(state.item),
-        changes={name: (before[name], now.get(name)) for name in mapping.fields if name in changed},
+        changes=mapping.secrets.hiding(
+            {name: (before[name], now.get(name)) for name in mapping.fields if name in changed}
+        ),
     )

@@ -7,7 +7,7 @@ Rule 2. One object saved twice is saved once. Edits of one item are combined if 
 Rule 3. Any other pair of intents about one item is refused: the outcome would depend on the order of the calls.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from dynaorm.entity.key import Key, stored_key
@@ -18,13 +18,14 @@ from dynaorm.errors import SameItemTwice, UsageError
 from dynaorm.item.condition import all_of
 from dynaorm.item.path import overlaps
 from dynaorm.item.update import Change
-from dynaorm.item.value import Item
+from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.edit import valid_changes
-from dynaorm.plan.image import changed_fields, check_key_unchanged, writable_state
+from dynaorm.plan.image import check_key_unchanged, unvalidated_changes, writable_state
 from dynaorm.plan.intent import Check, Deletion, Edit, Intent, Move, Save, target_of_intent
 from dynaorm.plan.reads import Ident, ident_of
 
 T_co = TypeVar("T_co", covariant=True)
+IntentT = TypeVar("IntentT", Save, Move)
 
 
 class ResolvedIntent(NamedTuple, Generic[T_co]):
@@ -35,12 +36,14 @@ class ResolvedIntent(NamedTuple, Generic[T_co]):
         mapping: the class of the entity or key that the intent names.
         state: what the entity was loaded as; None for a new entity, and for a key.
         valid: the values that are saved or moved; those of a loaded entity that did not change are not validated again.
+        changes: how they differ from what was loaded, if validation does not affect that; None: not known yet.
     """
 
     intent: T_co
     mapping: EntityMapping
     state: Loaded | None
     valid: Validated = Validated({})
+    changes: Mapping[str, AttributeValue | None] | None = None
 
 
 class ItemIntents(NamedTuple):
@@ -109,7 +112,10 @@ def _resolved(intent: Intent, now: float) -> list[ItemIntents]:
         mapping, state, key = _mapping_of_key(named), None, named.primary_key
     else:
         mapping = mapping_of(type(named))
-        state = writable_state(mapping, state_of(named), now)
+        # An expired entity can be deleted.
+        state = writable_state(
+            mapping, state_of(named), float("-inf") if isinstance(intent, Deletion) else now
+        )
         key = mapping.key_of(state.item)
     if isinstance(intent, Check):
         return [ItemIntents(mapping, key, checks=(ResolvedIntent(intent, mapping, state),))]
@@ -125,20 +131,22 @@ def _resolved_save(intent: Save, now: float) -> ItemIntents:
     if state is None or intent.overwrite:
         valid = validated(mapping, vars(entity))
         key = mapping.primary_key(valid.values)
-    else:
-        writable_state(mapping, state, now)
-        valid = _valid(mapping, entity, state)
-        key = mapping.key_of(state.item)
-        check_key_unchanged(mapping, valid.values, state)
-    return ItemIntents(mapping, key, None, ResolvedIntent(intent, mapping, state, valid))
+        return ItemIntents(mapping, key, None, ResolvedIntent(intent, mapping, state, valid))
+    writable_state(mapping, state, now)
+    write = _of_loaded(intent, mapping, state)
+    check_key_unchanged(mapping, write.valid.values, state)
+    return ItemIntents(mapping, mapping.key_of(state.item), None, write)
 
 
-def _valid(mapping: EntityMapping, entity: Any, state: Loaded) -> Validated:
-    values = vars(entity)
-    changed = changed_fields(mapping, values, state)
-    if not changed:
-        return Validated(values)
-    return validated(mapping, values, kept=frozenset(mapping.fields) - changed)
+def _of_loaded(intent: IntentT, mapping: EntityMapping, state: Loaded) -> ResolvedIntent[IntentT]:
+    """The intent to save or move a loaded entity, with its values validated if any changed."""
+    values = vars(intent.entity)
+    changes = unvalidated_changes(mapping, values, state)
+    if not changes:
+        return ResolvedIntent(intent, mapping, state, Validated(values), changes)
+    valid = validated(mapping, values, kept=frozenset(mapping.fields.keys() - changes.keys()))
+    is_final = mapping.rules.is_separate and mapping.is_exact and not valid.altered
+    return ResolvedIntent(intent, mapping, state, valid, changes if is_final else None)
 
 
 def _resolved_move(intent: Move, now: float) -> list[ItemIntents]:
@@ -149,13 +157,13 @@ def _resolved_move(intent: Move, now: float) -> list[ItemIntents]:
             remedy="save detached(entity) as a new one, and delete the old one",
         )
     state = writable_state(mapping, state_of(intent.entity), now)
-    valid = _valid(mapping, intent.entity, state)
-    old, new = mapping.key_of(state.item), mapping.primary_key(valid.values)
+    write = _of_loaded(intent, mapping, state)
+    old, new = mapping.key_of(state.item), mapping.primary_key(write.valid.values)
     if ident_of(mapping.table, old) == ident_of(mapping.table, new):
-        return [ItemIntents(mapping, old, write=ResolvedIntent(Save(intent.entity), mapping, state, valid))]
+        return [ItemIntents(mapping, old, write=_of_loaded(Save(intent.entity), mapping, state))]
     return [
         ItemIntents(mapping, old, removal=ResolvedIntent(intent, mapping, state)),
-        ItemIntents(mapping, new, write=ResolvedIntent(intent, mapping, state, valid)),
+        ItemIntents(mapping, new, write=write),
     ]
 
 
@@ -207,7 +215,8 @@ def _merged_write(
         condition = all_of(first.condition, second.condition)
         save = Save(second.entity, condition, first.overwrite or second.overwrite)
         # Only an overwrite has validated an entity that did not change.
-        return write._replace(intent=save, valid=one.write.valid if first.overwrite else write.valid)
+        validating = one.write if first.overwrite else write
+        return write._replace(intent=save, valid=validating.valid, changes=validating.changes)
     if isinstance(first, Move) and isinstance(second, Move) and first.entity is second.entity:
         return write
     raise one.refuse("is written twice, and the outcome would depend on the order")

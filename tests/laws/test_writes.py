@@ -1,11 +1,11 @@
 """Law 1: what is stored is what loads, and a refused write changes nothing, in the table or in memory.
 
-A plain model judges: a write stores what constructing the entity from the same values gives, if constructing it once more
-gives the same.
+A plain model judges: a write stores what constructing the entity from the same values gives, if constructing it once
+more gives the same.
 """
 
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
@@ -23,10 +23,10 @@ from tests.laws.written_classes import SPECS, TEXTS, TIMES, Place, Spec, make
 
 
 @pytest.fixture(scope="module")
-def engine_with_table(engine: Transport) -> Iterator[Transport]:
+def engine_with_table(engine: Transport) -> Transport:
     with Session(transport=engine) as session:
         session.create_table(Table("written", indexes=[GlobalIndex("GSI1")]))
-    yield engine
+    return engine
 
 
 # -- the model ---------------------------------------------------------------------------------------------------------
@@ -110,7 +110,8 @@ class World:
 
     def check(self, expected: dict[str, Any], *objects: Any) -> None:
         """What is stored loads, equals memory, and has the guards, index keys and versions of what loads."""
-        loaded = {one.name: one for one in self.session.scan(self.kind).all()}
+        found: list[Any] = self.session.scan(self.kind).all()
+        loaded = {one.name: one for one in found}
         assert exact(vars(loaded[expected["name"]])) == exact(expected)
         for one in objects:
             assert exact(vars(one)) == exact(vars(loaded[one.name]))
@@ -130,7 +131,7 @@ class World:
         assert {str(one["PK"]["S"]) for one in items if str(one["PK"]["S"]).startswith("claim#")} == claims
 
     def check_derived(self, main: Item, items: list[Item], entity: Any) -> None:
-        if self.spec.index:
+        if self.spec.indexed:
             wanted = {"S": f"TEXT#{entity.text}"} if entity.text is not None else None
             assert main.get("GSI1PK") == wanted
         if self.spec.unique and entity.text is not None:

@@ -1,4 +1,4 @@
-"""Random entity classes for the laws of writing: their fields have validators, constraints and defaults of every kind."""
+"""Random entity classes for the laws of writing, with validators, constraints and defaults of all kinds."""
 
 import types
 from collections.abc import Callable, Mapping
@@ -23,7 +23,7 @@ from dynaorm import Entity, GlobalIndex, Index, Table
 from dynaorm.entity.marker import ExpiresAt, Unique
 
 
-class Colour(str, Enum):
+class Colour(str, Enum):  # noqa: UP042 - equal to its text, which must not hide the conversion
     RED = "red"
     BLUE = "blue"
 
@@ -68,7 +68,7 @@ NUMBER: Final = (
     Kind(Annotated[int, AfterValidator(abs)], 0, NUMBERS),
     Kind(Annotated[Decimal, Field(ge=0, max_digits=2)], Decimal(1), (*NUMBERS, Decimal("1.5"))),
 )
-LISTS: Final = ([], ["a"], ("a", "B"), ["a", "b", "C"], ["a"] * 4, "x", [1])
+LISTS: Final[tuple[Any, ...]] = ([], ["a"], ("a", "B"), ["a", "b", "C"], ["a"] * 4, "x", [1])
 MANY: Final = (
     Kind(list[str], [], LISTS),
     Kind(Annotated[list[str], Field(max_length=3)], [], LISTS),
@@ -112,7 +112,7 @@ class Spec(NamedTuple):
     other: Kind
     optional_text: bool
     unique: bool
-    index: bool
+    indexed: bool
     versioned: bool
     expires: bool
     typed: bool
@@ -130,7 +130,7 @@ SPECS: Final = st.builds(
     other=st.sampled_from(OTHERS),
     optional_text=st.booleans(),
     unique=st.booleans(),
-    index=st.booleans(),
+    indexed=st.booleans(),
     versioned=st.booleans(),
     expires=st.booleans(),
     typed=st.booleans(),
@@ -195,7 +195,7 @@ def make(spec: Spec) -> type[Entity]:
     if spec.expires and not spec.versioned:
         annotations["until"] = Annotated[datetime | None, ExpiresAt()]
         body["until"] = None
-    if spec.index:
+    if spec.indexed:
         body["by_text"] = Index("GSI1", pk="TEXT#{text}", sk="{name}")
     if spec.looks:
         body["no_echo"] = field_validator("note")(staticmethod(no_echo))

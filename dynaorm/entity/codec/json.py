@@ -126,12 +126,7 @@ def _decode_json(stored: AttributeValue) -> Any:
             return {name: _part(_decode_json, name, one) for name, one in found.items()}
         if tag not in _TYPES:
             raise Misfit(f"is stored as {tag}, which JsonValue cannot hold; {_DECLARE}")
-    value = decode(stored)
-    if isinstance(value, Decimal):
-        raise Misfit(
-            f"is stored as N {value}, which no float equals, so JsonValue cannot hold it; {_DECLARE}"
-        )
-    return value
+    return decode(stored)
 
 
 _DECLARE: Final = "declare its type, or use Attribute(encode=..., decode=...)"

@@ -71,6 +71,7 @@ class ClassRules:
         is_stable: validating a valid value again cannot change it.
         takes_info: a validator may look at the context.
         of_class: there are rules about several fields: model validators, or an ``__init__`` of the class's own.
+        is_separate: every value is valid or not on its own, and stays as it is.
         fields: the rules of each field.
     """
 
@@ -79,6 +80,7 @@ class ClassRules:
     is_stable: bool
     takes_info: bool
     of_class: bool
+    is_separate: bool
     fields: Mapping[str, FieldRules]
 
 
@@ -93,12 +95,16 @@ def rules_of(entity: type[BaseModel]) -> ClassRules:
     revalidating = _revalidating(schema) if is_nested else schema
     whole = _validator(revalidating) if is_nested else entity.__pydantic_validator__
     is_limited = any(config.get(f"str_{name}") for name in (*_CHANGES_TEXT, *_LIMITS_TEXT))
+    is_stable = not any(_may_change(one) for one in nodes) and (_REVALIDATES or not is_nested)
+    takes_info = any(_takes_info(one) for one in nodes)
+    of_class = any(_is_function(one) or _has_own_code(one) for one in path)
     return ClassRules(
         whole=cast(SchemaValidator, whole),
         single=_single(revalidating, config),
-        is_stable=not any(_may_change(one) for one in nodes) and (_REVALIDATES or not is_nested),
-        takes_info=any(_takes_info(one) for one in nodes),
-        of_class=any(_is_function(one) or _has_own_code(one) for one in path),
+        is_stable=is_stable,
+        takes_info=takes_info,
+        of_class=of_class,
+        is_separate=is_stable and not takes_info and not of_class,
         fields={name: _field_rules(one["schema"], is_limited) for name, one in fields["fields"].items()},
     )
 

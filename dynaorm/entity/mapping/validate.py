@@ -9,12 +9,13 @@ Rule 2. Validators run again whenever an item is loaded. A class whose validator
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import fields, is_dataclass
+from operator import is_
 from typing import Any, Final, NamedTuple
 
 from pydantic import BaseModel, ValidationError
 
 from dynaorm.entity.mapping.mapping import EntityMapping
-from dynaorm.entity.mapping.secret import is_secret, unsaid
+from dynaorm.entity.mapping.secret import unsaid
 from dynaorm.entity.state import LOADING
 from dynaorm.errors import DecodeError, InvalidValue
 from dynaorm.item.value import same
@@ -57,8 +58,12 @@ def validated(
         InvalidValue: a value or the entity breaks a rule, or loading would give other values than these.
     """
     rules = mapping.rules
-    # Besides fields, an entity's values may include others, such as cached properties.
-    present = {name: given[name] for name in mapping.fields if name in given}
+    present = given
+    # An entity's values may include others, such as cached properties, and validators may change a dict.
+    if not rules.is_separate or len(given) != len(mapping.fields):
+        present = {name: given[name] for name in mapping.fields if name in given}
+    if kept and rules.is_separate and mapping.is_exact:
+        return _with_changed(mapping, present, kept)
     try:
         entity = rules.whole.validate_python(present, strict=strict, by_alias=False, by_name=True)
     except ValidationError as problem:
@@ -66,12 +71,24 @@ def validated(
     values: Mapping[str, Any] = vars(entity)
     if not (rules.is_stable and mapping.is_exact):
         values = _as_loaded(mapping, values)
-    altered = {
-        name: values[name]
-        for name in mapping.fields
-        if values[name] is not (value := given.get(name, _MISSING)) and not is_equal(values[name], value)
-    }
+    altered = {}
+    for name in mapping.fields:
+        # Most values are the same objects.
+        if (value := values[name]) is not (before := given.get(name, _MISSING)) and not is_equal(
+            value, before
+        ):
+            altered[name] = value
     return Validated(values, altered)
+
+
+def _with_changed(mapping: EntityMapping, values: Mapping[str, Any], kept: frozenset[str]) -> Validated:
+    """The values where each is valid on its own, and those that were loaded are known to be."""
+    altered = {}
+    for name in mapping.fields.keys() - kept:
+        value = validated_field(mapping, name, values)
+        if not is_equal(value, values[name]):
+            altered[name] = value
+    return Validated({**values, **altered}, altered)
 
 
 def validated_field(mapping: EntityMapping, name: str, values: Mapping[str, Any]) -> Any:
@@ -195,10 +212,9 @@ def _broken(
         if again
         else first["msg"]
     )
+    text = unsaid(text, [values.get(secret) for secret in mapping.secrets.fields])
     if where in mapping.fields:
         return mapping.invalid(where, values.get(where), text)
-    secrets = [value for name, value in values.items() if is_secret(mapping.entity, name)]
-    text = unsaid(text, secrets)
     remedy = "give its fields values that fit together"
     return InvalidValue(entity=mapping.entity.__name__, field="", value=None, problem=text, remedy=remedy)
 
@@ -206,7 +222,7 @@ def _broken(
 def _cause(mapping: EntityMapping, name: str | None, problem: ValidationError) -> ValidationError | None:
     """The cause for an error; None if its traceback would show a secret."""
     names = (name,) if name is not None else mapping.fields
-    return None if any(is_secret(mapping.entity, one) for one in names) else problem
+    return None if not mapping.secrets.fields.isdisjoint(names) else problem
 
 
 # -- equality ----------------------------------------------------------------------------------------------------------
@@ -219,17 +235,18 @@ def is_equal(one: Any, other: Any) -> bool:
     if type(one) is not type(other):
         return False
     if isinstance(one, list | tuple):
-        return len(one) == len(other) and all(map(is_equal, one, other))
+        return len(one) == len(other) and (all(map(is_, one, other)) or all(map(is_equal, one, other)))
     if isinstance(one, dict):
-        return len(one) == len(other) and all(
-            name in other and is_equal(value, other[name]) for name, value in one.items()
+        return one.keys() == other.keys() and (
+            all(map(is_, one.values(), other.values()))
+            or all(is_equal(value, other[name]) for name, value in one.items())
         )
     if isinstance(one, BaseModel):
         return is_equal(vars(one), vars(other))
     if is_dataclass(one):
         return all(is_equal(getattr(one, each.name), getattr(other, each.name)) for each in fields(one))
-    if isinstance(one, set | frozenset):
-        return one == other and {(type(value), value) for value in one} == {
-            (type(value), value) for value in other
-        }
-    return bool(one == other)
+    return bool(one == other) and (not isinstance(one, set | frozenset) or _typed(one) == _typed(other))
+
+
+def _typed(members: Any) -> set[Any]:
+    return {(type(one), one) for one in members}
