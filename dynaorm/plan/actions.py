@@ -36,11 +36,9 @@ def build_actions(change: ItemChange, unit: UnitOfWork) -> list[Planned]:
     mapping, before = change.mapping, change.before
     expected, expected_values = (None, None) if before is None else _expectation(change, before)
     condition = _required(change, expected, expected_values, unit)
-    if change.condition is not None:
-        condition = all_of(condition, change.condition)
     bounds = change.bounds if isinstance(change, ItemEdit) else None
-    if bounds is not None:
-        condition = all_of(condition, bounds)
+    if change.condition is not None or bounds is not None:
+        condition = all_of(condition, change.condition, bounds)
     image, number = assign_version(change, unit)
     action, purpose = _action(change, image, condition, unit)
     has_revision = mapping.table.revision_attribute is not None
@@ -63,10 +61,13 @@ def build_actions(change: ItemChange, unit: UnitOfWork) -> list[Planned]:
         found_nothing if before is None else before.from_read,
         bounds=bounds,
     )
-    if image is None or number is None:
-        return [main]
+    return [main] if image is None or number is None else [main, _version(change, image, number, main)]
+
+
+def _version(change: ItemChange, image: Item, number: int, main: Planned) -> Planned:
+    mapping = change.mapping
     item = version_item(mapping, change.key, image, number, replaced=main.before)
-    version = Planned(
+    return Planned(
         action=Put(main.action.table, item, missing(mapping.table.pk.name)),
         purpose=Purpose.VERSION,
         mapping=mapping,
@@ -75,7 +76,6 @@ def build_actions(change: ItemChange, unit: UnitOfWork) -> list[Planned]:
         after=item,
         number=number,
     )
-    return [main, version]
 
 
 def _action(

@@ -176,6 +176,13 @@ def edited_image(
         name: outcome.get(mapping.fields[name].attribute) for name in names if not mapping.fields[name].in_key
     }
     after = advance(mapping, before, {**changed, **dict.fromkeys(overrides)}, overrides)
+    return _corrected(mapping, before, after, names)
+
+
+def _corrected(
+    mapping: EntityMapping, before: Item, after: dict[str, AttributeValue], names: frozenset[str]
+) -> tuple[dict[str, AttributeValue], frozenset[str]]:
+    """The image with what validation makes of it, and the fields that the edit or validation changed."""
     given = mapping.decode(after)
     valid = validated(mapping, given, kept=frozenset(mapping.fields) - names, strict=False)
     corrected = [name for name in valid.altered if _is_corrected(mapping, name, given, (valid.values, after))]

@@ -165,52 +165,53 @@ def no_echo(value: str, info: ValidationInfo) -> str:
     return value
 
 
+RULES: Final[Mapping[str, Callable[[], Any]]] = {
+    "bounded": lambda: model_validator(mode="after")(bounded),
+    "derived": lambda: model_validator(mode="after")(derived),
+    "filled": lambda: model_validator(mode="before")(staticmethod(filled)),
+}
+
+
 def make(spec: Spec) -> type[Entity]:
     """A class on a table of its own, which is named by its settings."""
-    table = table_of(spec)
-    note_type = str | None
-    text: Any = Annotated[spec.text.annotation, Unique("claim")] if spec.unique else spec.text.annotation
-    if spec.optional_text:
-        text = (
-            Annotated[spec.text.annotation | None, Unique("claim")]
-            if spec.unique
-            else spec.text.annotation | None
-        )
+    annotations, defaults = fields_of(spec)
+    body: dict[str, Any] = dict(defaults)
+    if spec.indexed:
+        body["by_text"] = Index("GSI1", pk="TEXT#{text}", sk="{name}")
+    if spec.looks:
+        body["no_echo"] = field_validator("note")(staticmethod(no_echo))
+    if spec.rule:
+        body["rule"] = RULES[spec.rule]()
+    keywords: dict[str, Any] = {"table": table_of(spec), "pk": "THING#{name}", "sk": "T"}
+    if spec.versioned:
+        keywords["versioned"] = True
+    members = {"__annotations__": annotations, "__module__": __name__, **body}
+    return types.new_class("Thing", (Entity,), keywords, lambda namespace: namespace.update(members))
+
+
+def fields_of(spec: Spec) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The annotations and the defaults of the fields."""
+    text: Any = spec.text.annotation | None if spec.optional_text else spec.text.annotation
     annotations: dict[str, Any] = {
         "name": spec.name.annotation,
         "number": spec.number.annotation,
-        "text": text,
-        "note": note_type,
+        "text": Annotated[text, Unique("claim")] if spec.unique else text,
+        "note": str | None,
         "many": spec.many.annotation,
         "other": spec.other.annotation,
     }
-    body: dict[str, Any] = {
+    defaults: dict[str, Any] = {
         "number": spec.number.default,
         "note": None,
         "many": Field(default_factory=lambda: spec.many.default),
         "other": spec.other.default,
     }
     if spec.optional_text:
-        body["text"] = None
+        defaults["text"] = None
     if spec.expires and not spec.versioned:
         annotations["until"] = Annotated[datetime | None, ExpiresAt()]
-        body["until"] = None
-    if spec.indexed:
-        body["by_text"] = Index("GSI1", pk="TEXT#{text}", sk="{name}")
-    if spec.looks:
-        body["no_echo"] = field_validator("note")(staticmethod(no_echo))
-    rules: Mapping[str, Callable[[], Any]] = {
-        "bounded": lambda: model_validator(mode="after")(bounded),
-        "derived": lambda: model_validator(mode="after")(derived),
-        "filled": lambda: model_validator(mode="before")(staticmethod(filled)),
-    }
-    if spec.rule:
-        body["rule"] = rules[spec.rule]()
-    keywords: dict[str, Any] = {"table": table, "pk": "THING#{name}", "sk": "T"}
-    if spec.versioned:
-        keywords["versioned"] = True
-    members = {"__annotations__": annotations, "__module__": __name__, **body}
-    return types.new_class("Thing", (Entity,), keywords, lambda namespace: namespace.update(members))
+        defaults["until"] = None
+    return annotations, defaults
 
 
 def table_of(spec: Spec) -> Table:

@@ -11,7 +11,6 @@ from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import InvalidValue, UnknownField, UsageError
 from dynaorm.item.update import AddTo, Change, Remove, SetTo
 from dynaorm.item.value import AttributeValue, Item
-from dynaorm.plan.blind import needs_reading
 from dynaorm.plan.edit import edited_image, stored_changes, touched, valid_changes
 
 app = Table("edit-app", indexes=[GlobalIndex("GSI1"), GlobalIndex("GSI2")])
@@ -94,36 +93,6 @@ class Needy(Entity, table=app, pk="NEEDY#{name}", sk="N"):
 class Encoded(Entity, table=app, pk="ENCODED#{name}", sk="E"):
     name: str
     parts: Annotated[list[str], Attribute(encode=list, decode=list)] = Field(default_factory=list)
-
-
-BLIND, READS = False, True
-
-
-@pytest.mark.parametrize(
-    ("entity", "changes", "expected"),
-    [
-        (Ticket, [F.visits.add(1)], BLIND),
-        (Ticket, [F.title.set("x"), F.parts.append("p")], BLIND),
-        (Ticket, [F.address.city.set("x")], BLIND),
-        (Ticket, [F.status.set("done"), F.queue.set("r")], BLIND),
-        (Ticket, [F.status.set("done")], READS),
-        (Ticket, [F.status.remove(), F.queue.set("r")], READS),
-        (Account, [F.note.set("x")], BLIND),
-        (Account, [F.email.set("x")], READS),
-        (Account, [F.number.add(1)], READS),
-        (Account, [F.tenant.set("x")], READS),
-        (Account, [F.until.set(NOON)], READS),
-        (Fleeting, [F.until.set(NOON)], BLIND),
-        (Picky, [F.note.set("y")], READS),
-        (Document, [F.text.set("y")], READS),
-        (Audit, [F.note.set("y")], BLIND),
-        (Audit, [F.result.set("y")], READS),
-    ],
-)
-def test_an_update_reads_only_where_something_derived_depends_on_it(
-    entity: type[Entity], changes: list[Change], expected: bool
-) -> None:
-    assert needs_reading(mapping_of(entity), tuple(changes)) is expected
 
 
 def test_touched_fields_come_with_their_change() -> None:
@@ -293,11 +262,6 @@ def test_a_change_that_cannot_be_made_comes_with_the_one_that_can(change: Change
 
 def test_a_list_of_an_application_s_own_encoding_can_be_appended_to() -> None:
     assert touched(mapping_of(Encoded), (F.parts.append("x"),))
-
-
-def test_a_field_that_may_be_stored_under_a_former_name_needs_reading() -> None:
-    assert needs_reading(mapping_of(Twofold), (F.note.set("x"),))
-    assert not needs_reading(mapping_of(Twofold), (F.size.add(1),))
 
 
 def test_an_edit_dynamodb_could_not_make_comes_with_a_remedy() -> None:

@@ -1,5 +1,6 @@
 """What a session stores is validated as a whole, and the object then holds what is stored."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from enum import Enum
 from typing import Annotated, Any
@@ -36,13 +37,13 @@ class User(Entity, table=app, pk="USER#{user_id}", sk="U"):
     parts: tuple[str, ...] = ()
 
 
-class Slot(Entity, table=app, pk="SLOT#{name}", sk="S"):
+class Booking(Entity, table=app, pk="BOOKING#{name}", sk="S"):
     name: Annotated[str, AfterValidator(str.lower)]
     start: int = 0
     end: int = 10
 
     @model_validator(mode="after")
-    def in_order(self) -> "Slot":
+    def in_order(self) -> "Booking":
         if self.start > self.end:
             raise ValueError("start is after end")
         return self
@@ -51,8 +52,8 @@ class Slot(Entity, table=app, pk="SLOT#{name}", sk="S"):
 class Account(Entity, table=app, pk="ACCOUNT#{name}", sk="A"):
     name: str
     balance: Annotated[int, Field(ge=0)] = 0
-    notes: Annotated[list[str], Field(max_length=2)] = []
-    tags: Annotated[set[str], Field(max_length=2)] = set()
+    notes: Annotated[list[str], Field(max_length=2)] = Field(default_factory=list)
+    tags: Annotated[set[str], Field(max_length=2)] = Field(default_factory=set)
     until: Annotated[datetime | None, ExpiresAt()] = None
     growing: Annotated[str, AfterValidator(lambda text: text if len(text) > 2 else f"{text}!")] = "abc"
 
@@ -65,7 +66,7 @@ class Ranged(Entity, table=app, pk="RANGED#{name}", sk="R"):
     @field_validator("high")
     @classmethod
     def not_below(cls, high: int, info: ValidationInfo) -> int:
-        return max(high, info.data.get("low", high))
+        return max(high, int(info.data.get("low", high)))
 
 
 class Frozen(Entity, table=app, pk="FROZEN#{name}", sk="F", frozen=True):
@@ -83,11 +84,12 @@ def test_a_value_that_its_validator_changes_is_claimed_as_it_is_stored(
     session: Session, change: dict[str, Any]
 ) -> None:
     _, liz = users(session)
-    for write in (
+    writes: list[Callable[[], object]] = [
         lambda: session.save(liz.model_copy(update=change)),
         lambda: session.update(Key(User, user_id="2"), change),
         lambda: session.update(liz, change),
-    ):
+    ]
+    for write in writes:
         with pytest.raises(UniqueViolation):
             write()
     liz.email, liz.nick = "Liz@Y", "LIZ"
@@ -107,17 +109,18 @@ def test_a_value_that_validation_turns_into_the_stored_one_sends_nothing(
 
 
 def test_a_rule_of_the_class_is_checked_before_every_write(session: Session, wire: FaultyTransport) -> None:
-    slot = session.save(Slot(name="a"))
-    slot.start = 99
-    for write in (
-        lambda: session.save(slot),
-        lambda: session.update(slot, {"start": 99}),
-        lambda: session.update(Key(Slot, name="a"), F.start.add(99)),
-        lambda: session.move(slot),
-    ):
-        with pytest.raises(InvalidValue, match="Slot: .*start is after end"):
+    booking = session.save(Booking(name="a"))
+    booking.start = 99
+    writes: list[Callable[[], object]] = [
+        lambda: session.save(booking),
+        lambda: session.update(booking, {"start": 99}),
+        lambda: session.update(Key(Booking, name="a"), F.start.add(99)),
+        lambda: session.move(booking),
+    ]
+    for write in writes:
+        with pytest.raises(InvalidValue, match=r"Booking: .*start is after end"):
             write()
-    assert session.get_one(Slot, name="a").start == 0
+    assert session.get_one(Booking, name="a").start == 0
 
 
 @pytest.mark.parametrize(
@@ -175,20 +178,25 @@ def test_an_object_holds_what_is_stored_once_it_is_saved(session: Session) -> No
 
 
 def test_a_value_that_its_validator_changes_again_is_refused(session: Session, wire: FaultyTransport) -> None:
-    for write in (
+    writes: list[Callable[[], object]] = [
         lambda: session.save(Account.model_construct(name="a", growing="a")),
         lambda: session.update(Key(Account, name="a"), {"growing": "a"}),
-    ):
-        with pytest.raises(InvalidValue, match=r"Account\.growing = 'a!'.*f\(f\(x\)\) == f\(x\)"):
+    ]
+    for write in writes:
+        with pytest.raises(InvalidValue, match=r"Account\.growing = 'a!?'.*f\(f\(x\)\) == f\(x\)"):
             write()
     assert wire.calls == []
 
 
 def test_an_entity_moves_under_the_key_that_its_validated_values_render(session: Session) -> None:
-    slot = session.save(Slot(name="a"))
-    slot.name = "B"
-    session.move(slot)
-    assert (slot.name, session.get(Slot, name="b"), session.get(Slot, name="a")) == ("b", slot, None)
+    booking = session.save(Booking(name="a"))
+    booking.name = "B"
+    session.move(booking)
+    assert (booking.name, session.get(Booking, name="b"), session.get(Booking, name="a")) == (
+        "b",
+        booking,
+        None,
+    )
 
 
 def test_an_update_of_an_item_that_does_not_load_says_that_it_was_made(session: Session) -> None:
@@ -202,4 +210,4 @@ def test_an_update_of_an_item_that_does_not_load_says_that_it_was_made(session: 
 class Wide(Entity, table=Table("validation", type_attribute=None), pk="ACCOUNT#{name}", sk="A"):
     name: str
     balance: int = 0
-    notes: list[str] = []
+    notes: list[str] = Field(default_factory=list)

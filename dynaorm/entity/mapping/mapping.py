@@ -83,7 +83,6 @@ class EntityMapping:
 
     @cached_property
     def rules(self) -> ClassRules:
-        """What a write must consider when it validates."""
         return rules_of(self.entity)
 
     @cached_property
@@ -149,7 +148,6 @@ class EntityMapping:
 
     @cached_property
     def _has_absent(self) -> bool:
-        """Whether any field may be stored as an absent attribute."""
         return any(field.can_be_absent for field in self.fields.values())
 
     @cached_property

@@ -238,7 +238,7 @@ def _bounds(node: _Node) -> Mapping[str, Any] | None:
         return {} if all(_bounds(one) == {} for one in node["choices"] if isinstance(one, dict)) else None
     if node["type"] not in _NUMBERS:
         return None
-    limits = {name: node[name] for name in _LIMITS & node.keys()}
+    limits = {name: node[name] for name in sorted(_LIMITS & node.keys())}
     # A sum of floats is rounded when it is loaded, and may then be equal to the bound; a timedelta is no number.
     known = {"int": _BOUNDS, "decimal": _BOUNDS, "float": {"ge", "le"}}.get(node["type"], frozenset())
     return limits if limits.keys() <= known else None

@@ -1,0 +1,82 @@
+"""Validation before a write gives the values that loading will give, and says which it changed."""
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Annotated, Any
+
+import pytest
+from pydantic import AfterValidator, BaseModel, StringConstraints
+
+from dynaorm import Entity, Table
+from dynaorm.entity.mapping.mapping import mapping_of
+from dynaorm.entity.mapping.validate import is_equal, validated, validated_field
+from dynaorm.errors import InvalidValue
+
+app = Table("validate")
+
+
+class Colour(str, Enum):  # noqa: UP042 - equal to its text, which must not hide the conversion
+    RED = "red"
+
+
+@dataclass
+class Point:
+    x: int
+
+
+class Box(BaseModel):
+    parts: list[int]
+
+
+class Thing(Entity, table=app, pk="THING#{name}", sk="T"):
+    name: Annotated[str, AfterValidator(str.lower)]
+    size: int = 0
+    code: Annotated[str, StringConstraints(to_lower=True, max_length=1)] = "a"
+    doubled: Annotated[str, AfterValidator(lambda text: text * 2)] = ""
+
+
+def test_the_values_that_validation_changed_are_named() -> None:
+    values = {"name": "A", "size": "5", "code": "b", "doubled": ""}
+    found = validated(mapping_of(Thing), values)
+    assert found.values == {"name": "a", "size": 5, "code": "b", "doubled": ""}
+    assert found.altered == {"name": "a", "size": 5}
+    assert values == {"name": "A", "size": "5", "code": "b", "doubled": ""}
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("doubled", "x", "changed by its validators again"),
+        ("code", "\u0130", "into a value that they refuse"),
+    ],
+)
+def test_a_value_that_would_not_load_as_it_is_stored_is_refused(field: str, value: str, message: str) -> None:
+    with pytest.raises(InvalidValue, match=message):
+        validated(mapping_of(Thing), {"name": "a", "size": 0, "code": "a", "doubled": "", field: value})
+
+
+def test_a_single_value_is_judged_alike() -> None:
+    mapping = mapping_of(Thing)
+    assert validated_field(mapping, "name", {"name": "A"}) == "a"
+    with pytest.raises(InvalidValue, match="again"):
+        validated_field(mapping, "doubled", {"doubled": "x"})
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        (1, 1, True),
+        (1, True, False),
+        ([1, [2]], [1, [2]], True),
+        ([1], [True], False),
+        (["red"], [Colour.RED], False),
+        ({"a": 1}, {"a": 1.0}, False),
+        ({1}, {True}, False),
+        (Point(1), Point(1), True),
+        (Point(1), Point(True), False),
+        (Box(parts=[1]), Box(parts=[1]), True),
+        (Box(parts=[1]), Box.model_construct(parts=[True]), False),
+    ],
+)
+def test_values_are_equal_with_their_types_at_every_depth(one: Any, other: Any, expected: bool) -> None:
+    assert is_equal(one, other) is expected

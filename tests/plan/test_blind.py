@@ -1,0 +1,153 @@
+"""Which edits by key are sent without reading, and the conditions that hold them to the rules of their fields."""
+
+from decimal import Decimal
+from typing import Annotated, Any
+
+import pytest
+from pydantic import AfterValidator, BaseModel, Field, ValidationInfo, field_validator, model_validator
+
+from dynaorm import Entity, F, Table
+from dynaorm.entity.mapping.mapping import mapping_of
+from dynaorm.item.condition import And, Attr, Compare, Condition, Or, SizeOf, missing
+from dynaorm.item.update import Change
+from dynaorm.plan.blind import bounds_of, needs_reading
+from tests.plan.test_edit import (
+    NOON,
+    Account,
+    Audit,
+    Document,
+    Fleeting,
+    Picky,
+    Ticket,
+    Twofold,
+)
+
+app = Table("blind-app")
+BLIND, READS = False, True
+
+
+class Part(BaseModel):
+    size: Annotated[int, Field(ge=0)] = 0
+
+
+class Ruled(Entity, table=app, pk="RULED#{name}", sk="R"):
+    name: str
+    plain: int = 0
+    small: Annotated[int, Field(ge=0, lt=10)] = 0
+    even: Annotated[int, Field(multiple_of=2)] = 0
+    share: Annotated[float, Field(gt=0)] = 1.0
+    exact: Annotated[Decimal, Field(max_digits=3)] = Decimal(0)
+    shown: Annotated[str, AfterValidator(str.lower)] = ""
+    few: Annotated[list[str], Field(max_length=3)] = Field(default_factory=list)
+    tags: Annotated[set[str], Field(min_length=0, max_length=3)] = Field(default_factory=set)
+    some: Annotated[set[str], Field(min_length=1)] = Field(default_factory=lambda: {"a"})
+    lower: list[Annotated[str, AfterValidator(str.lower)]] = Field(default_factory=list)
+    part: Part = Part()
+    seen: str = ""
+
+    @field_validator("seen")
+    @classmethod
+    def look(cls, seen: str, info: ValidationInfo) -> str:
+        return seen or str(info.data.get("seen", ""))
+
+
+class Whole(Entity, table=app, pk="WHOLE#{name}", sk="W"):
+    name: str
+    size: int = 0
+
+    @model_validator(mode="after")
+    def check(self) -> "Whole":
+        return self
+
+
+@pytest.mark.parametrize(
+    ("entity", "changes", "expected"),
+    [
+        (Ticket, [F.visits.add(1)], BLIND),
+        (Ticket, [F.title.set("x"), F.parts.append("p")], BLIND),
+        (Ticket, [F.address.city.set("x")], BLIND),
+        (Ticket, [F.status.set("done"), F.queue.set("r")], BLIND),
+        (Ticket, [F.status.set("done")], READS),
+        (Ticket, [F.status.remove(), F.queue.set("r")], READS),
+        (Account, [F.note.set("x")], BLIND),
+        (Account, [F.email.set("x")], READS),
+        (Account, [F.number.add(1)], READS),
+        (Account, [F.tenant.set("x")], READS),
+        (Account, [F.until.set(NOON)], READS),
+        (Fleeting, [F.until.set(NOON)], BLIND),
+        (Picky, [F.note.set("y")], READS),
+        (Document, [F.text.set("y")], READS),
+        (Audit, [F.note.set("y")], BLIND),
+        (Audit, [F.result.set("y")], READS),
+    ],
+)
+def test_an_update_reads_only_where_something_derived_depends_on_it(
+    entity: type[Entity], changes: list[Change], expected: bool
+) -> None:
+    assert needs_reading(mapping_of(entity), tuple(changes)) is expected
+
+
+def test_a_field_that_may_be_stored_under_a_former_name_needs_reading() -> None:
+    assert needs_reading(mapping_of(Twofold), (F.note.set("x"),))
+    assert not needs_reading(mapping_of(Twofold), (F.size.add(1),))
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (F.plain.add(1), BLIND),
+        (F.small.add(1), BLIND),
+        (F.even.add(2), READS),
+        (F.share.add(0.5), READS),
+        (F.exact.add(1), READS),
+        (F.shown.set("X"), BLIND),
+        (F.few.append("x"), BLIND),
+        (F.few[0].set("x"), READS),
+        (F.tags.add("x"), BLIND),
+        (F.tags.discard("x"), BLIND),
+        (F.some.add("x"), BLIND),
+        (F.some.discard("x"), READS),
+        (F.lower.append("x"), READS),
+        (F.part["size"].set(1), READS),
+        (F.part.set(Part()), BLIND),
+        (F.seen.set("x"), READS),
+    ],
+)
+def test_an_update_reads_where_the_rules_of_a_field_depend_on_more_than_the_change(
+    change: Change, expected: bool
+) -> None:
+    assert needs_reading(mapping_of(Ruled), (change,)) is expected
+
+
+def test_every_update_of_a_class_with_model_validators_reads() -> None:
+    assert needs_reading(mapping_of(Whole), (F.size.set(1),))
+
+
+def size(operator: str, path: str, bound: int) -> Condition:
+    # The type of an operand is that of a field; a size is one, too.
+    operand: Any = SizeOf((path,))
+    return Compare(operand, operator, {"N": str(bound)})
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (F.plain.add(1), None),
+        (F.shown.set("X"), None),
+        (
+            F.small.add(-2),
+            And(
+                (
+                    Compare(Attr(("small",)), ">=", {"N": "2"}),
+                    Compare(Attr(("small",)), "<", {"N": "12"}),
+                )
+            ),
+        ),
+        (F.few.append("x", "y"), size("<=", "few", 1)),
+        (F.few.prepend("x"), size("<=", "few", 2)),
+        (F.tags.add({"x", "y"}), Or((missing("tags"), size("<=", "tags", 1)))),
+        (F.some.add("x"), size(">=", "some", 1)),
+    ],
+)
+def test_bounds_become_conditions_on_what_is_stored(change: Change, expected: Condition | None) -> None:
+    assert bounds_of(mapping_of(Ruled), (change,)) == expected
