@@ -1,6 +1,6 @@
-"""The text of a field with its own ``encode=`` in a key attribute that holds this field alone.
+"""The text of a field with its own ``encode=`` in a key.
 
-In a template with other text or fields, or with a spec, the text depends on the field's type, not on ``encode=``.
+A spec that formats values, such as ``%Y-%m`` or ``06d``, depends on the field's type, not on ``encode=``.
 """
 
 from collections.abc import Callable
@@ -17,9 +17,14 @@ _TYPES: Final[dict[KeyKind, type]] = {"S": str, "N": Decimal, "B": bytes}
 
 
 def encoded_scalar(
-    encode: Callable[[Any], AttributeValue], decode: Callable[[AttributeValue], Any], kind: KeyKind
+    encode: Callable[[Any], AttributeValue],
+    decode: Callable[[AttributeValue], Any],
+    kind: KeyKind,
+    formatted: Scalar | None = None,
 ) -> Scalar:
     """The scalar that writes a field into a key attribute of type ``kind`` with the field's own encoding.
+
+    ``formatted``: the scalar of the field's type, for specs that format values.
 
     Example:
         >>> day = encoded_scalar(lambda at: {"S": f"{at:%d.%m.%Y}"}, lambda av: parse(av["S"]), "S")
@@ -39,4 +44,4 @@ def encoded_scalar(
 
     outline = scalar_of(_TYPES[kind])
     assert outline is not None
-    return replace(outline, to_text=to_text, from_text=from_text)
+    return replace(outline, to_text=to_text, from_text=from_text, formatted=formatted)

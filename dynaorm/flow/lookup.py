@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from dynaorm.entity.codec.expiry import seconds_of
+from dynaorm.entity.codec.expiry import is_past
 from dynaorm.entity.dispatch import live_class
 from dynaorm.entity.mapping.constraint import OWNER, TABLE, Constraint
 from dynaorm.entity.mapping.mapping import Claim, EntityMapping
@@ -90,10 +90,7 @@ def _owner(mapping: EntityMapping, guard: Item) -> Item | None:
 
 def _is_expired(guard: Item, attribute: str | None, now: float) -> bool:
     expiry = guard.get(attribute) if attribute is not None else None
-    try:
-        return expiry is not None and "N" in expiry and seconds_of(expiry) <= now
-    except ValueError:  # the owner decides
-        return False
+    return expiry is not None and is_past(expiry, now)
 
 
 def constraint_of(mapping: EntityMapping, fields: Mapping[str, Any]) -> Constraint:

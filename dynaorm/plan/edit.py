@@ -71,9 +71,10 @@ def _check_whole_field(mapping: EntityMapping, field: FieldMapping, change: Chan
             f"set F.{field.name} to a value",
         )
     if field.in_key and not isinstance(change, SetTo):
+        value = "None" if isinstance(change, Remove) and field.codec.nullable else "..."
         raise UsageError(
             problem=f"{mapping.entity.__name__}.{field.name} lives in an index key alone",
-            remedy=f"set it to a value: F.{field.name}.set(...)",
+            remedy=f"write F.{field.name}.set({value})",
         )
 
 

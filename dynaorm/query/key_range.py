@@ -323,6 +323,11 @@ class _TextRange:
         tail = self._beside(self._version.latest_tail) if self._version is not None else ""
         return self._template.after + tail
 
+    @property
+    def _is_followed(self) -> bool:
+        """Whether another field comes after the bounded one."""
+        return self._place + 1 < len(self._template.pieces)
+
     def _beside(self, literal: str) -> str:
         return literal.encode().decode(_BYTEWISE) if self._is_binary else literal
 
@@ -344,14 +349,14 @@ class _TextRange:
 
     def _from(self, sign: str, text: str) -> tuple[str, str]:
         low = self._level + text
-        if sign == ">" and self._after and not self._grows:
+        if sign == ">" and not self._grows and (self._after or self._is_followed):
             return ">=", successor(low + self._after)
         return sign if not self._after else ">=", low
 
     def _to(self, sign: str, text: str) -> tuple[str, str]:
         high = self._level + text
         if not self._after:
-            return sign, high
+            return ("<", successor(high)) if self._is_followed and sign == "<=" else (sign, high)
         # A prefix of this text comes before it, but is followed by the literal in its key.
         shorter = [text[:length] for length in range(len(text))] if self._grows else []
         if sign == "<=":

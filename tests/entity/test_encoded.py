@@ -54,9 +54,9 @@ def test_a_key_that_is_the_fields_own_attribute_is_asked_for_as_it_is_stored() -
     assert Key(Sale, day=sale.day, price=sale.price).primary_key == key
 
 
-def test_an_index_key_made_up_of_such_a_field_is_written_as_its_type_is() -> None:
+def test_an_index_key_made_up_of_such_a_field_has_its_encoded_text() -> None:
     keys = mapping_of(Sale).index_keys({"day": date(2020, 4, 24), "price": Decimal(1), "code": 5})
-    assert keys == {"ByCodeSK": {"S": "2020-04-24"}}
+    assert keys == {"ByCodeSK": {"S": "24.04.2020"}}
 
 
 def test_an_index_key_that_is_none_is_no_key() -> None:

@@ -37,7 +37,7 @@ FIELDS: dict[str, tuple[type, list[str], st.SearchStrategy[Any]]] = {
     "ident": (UUID, [""], st.uuids()),
 }
 SIDES = ["", "P#", "é~", "#", "_", "\x7f"]
-BETWEEN = ["#", "_", "|", "~", "!", ":", " #", "#~", "z", "\u07ff", "\U0010ffff"]
+BETWEEN = ["", "#", "_", "|", "~", "!", ":", " #", "#~", "z", "\u07ff", "\U0010ffff"]
 VERSIONS = ["v{version}_{sk}", "{sk}_v{version}", "é{sk}~{version}!", "{version}#{sk}#"]
 SIGNS: list[list[Operator]] = [
     ["<"],
@@ -258,3 +258,19 @@ def test_of_texts_of_one_length_no_more_is_read_than_asked_for(
             asked.condition is None or holds(asked.condition, {"SK": stored(part, key)})
         )
         assert is_read == wanted(part, {}, bounds, values)
+
+
+@pytest.mark.parametrize("operator", ["<", "<=", ">", ">="])
+def test_a_range_of_a_field_that_nothing_separates_from_the_next_has_all_of_its_keys(
+    operator: Operator,
+) -> None:
+    part = key_part(
+        KeyAttribute("SK", "S"), compile_template("{number:03d}{name}", scalars(), kind="S", sort=True), 1024
+    )
+    bound = Bound("number", operator, (5,))
+    asked = key_range(part, {}, [bound])
+    for number, name in ((4, "z"), (5, ""), (5, "a"), (6, "")):
+        values = {"number": number, "name": name}
+        key = part.value(values)
+        assert key is not None
+        assert finds(asked, key) is is_within(part, bound, number)

@@ -32,6 +32,14 @@ def seconds_of(stored: AttributeValue) -> int:
     return int(number)
 
 
+def is_past(stored: AttributeValue, now: float) -> bool:
+    """Whether a stored time is over; False for one that cannot be read."""
+    try:
+        return seconds_of(stored) <= now
+    except ValueError:
+        return False
+
+
 def _encode(value: Any) -> AttributeValue:
     if not isinstance(value, datetime):
         raise ValueError(f"is {value!r}, not a datetime; give one with a time zone")

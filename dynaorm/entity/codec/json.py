@@ -116,7 +116,22 @@ def _merge(stored: AttributeValue, loaded: AttributeValue, now: AttributeValue) 
 
 _TYPES: Final = frozenset({"NULL", "BOOL", "N", "S", "L", "M"})
 
-JSON: Final = Codec(encode, decode, _TYPES, nullable=True, merge_parts=_merge)
+
+def _decode_json(stored: AttributeValue) -> Any:
+    """The JSON value of an attribute value. Raises Misfit for a part that JSON has not."""
+    for tag, found in stored.items():
+        if tag in ("L", "M"):
+            if tag == "L":
+                return [_part(_decode_json, index, one) for index, one in enumerate(found)]
+            return {name: _part(_decode_json, name, one) for name, one in found.items()}
+        if tag not in _TYPES:
+            raise Misfit(f"is stored as {tag}, which JsonValue cannot hold; {_DECLARE}")
+    return decode(stored)
+
+
+_DECLARE: Final = "declare its type, or use Attribute(encode=..., decode=...)"
+
+JSON: Final = Codec(encode, _decode_json, _TYPES, nullable=True, merge_parts=_merge)
 
 
 def _checked_number(value: Any) -> AttributeValue:

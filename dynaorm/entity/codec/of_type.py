@@ -63,6 +63,10 @@ __all__ = ["Codec", "Unstorable", "codec_of"]
 _NOTHING: Final = Meta()
 _OWN: Final = "or Attribute(encode=..., decode=...)"
 _REMEDY: Final = f"use a type that DynamoDB has, {_OWN}"
+_ANY_REMEDY: Final = (
+    "it does not say how to load a value. Use pydantic.JsonValue for None, bool, numbers, str, and lists and dicts of "
+    "these, a union of the types it can have, such as str | int | set[str], or Attribute(encode=..., decode=...)"
+)
 _BARE: Final[Mapping[Any, str]] = {
     list: "a list without the type of its elements cannot be loaded; write list[...],",
     tuple: "a tuple without the types of its elements cannot be loaded; write tuple[..., ...],",
@@ -238,7 +242,7 @@ class _Resolution:
             return self._record(annotation, kind, arguments, meta, strict=strict)
         codec = leaf_codec(kind)
         if codec is None:
-            raise Unstorable(f"{name_of(kind)} cannot be stored; {_REMEDY}")
+            raise Unstorable(_no_codec(kind))
         return codec
 
     def _container(self, kind: type, arguments: tuple[Any, ...], *, strict: bool) -> Codec:
@@ -355,7 +359,12 @@ def _unresolved(kind: Any) -> str:
         return f"{kind} is a type variable; write a type instead, as in Page[int]"
     if isinstance(kind, str | ForwardRef):
         return f"{kind!r} could not be resolved; define it before the class that uses it"
-    return f"{name_of(kind)} cannot be stored; {_REMEDY}"
+    return _no_codec(kind)
+
+
+def _no_codec(kind: Any) -> str:
+    remedy = _ANY_REMEDY if kind in (Any, object) else _REMEDY
+    return f"{name_of(kind)} cannot be stored; {remedy}"
 
 
 def _become(reference: Codec, codec: Codec) -> None:

@@ -56,7 +56,7 @@ def declare(entity: type[BaseModel], options: ClassOptions) -> EntityMapping:
     }
     attributes = {name: _attribute(name, mark) for name, mark in marks.items()}
     nullable = frozenset(name for name, mark in marks.items() if accepts_none(mark.annotation))
-    keys = KeysOf(options.table, scalars, attributes, nullable, _encoded(options.table, marks))
+    keys = KeysOf(options.table, scalars, attributes, nullable, _encoded(options.table, marks), _texts(marks))
     keys_of(entity, options, keys)
     aggregates = aggregates_of(entity, keys)
     draft = _Draft(entity, options, options.table, marks, keys, aggregates, problems + keys.problems)
@@ -81,6 +81,16 @@ def _encoded(table: Table, marks: Mapping[str, Marked]) -> dict[str, Scalar]:
         for name, mark in marks.items()
         for own in mark.find(Attribute)
         if own.encode and own.decode and (kind := table.kinds.get(_attribute(name, mark)))
+    }
+
+
+def _texts(marks: Mapping[str, Marked]) -> dict[str, Scalar]:
+    """The fields with their own ``encode=``, as they stand in string keys."""
+    return {
+        name: encoded_scalar(own.encode, own.decode, "S", scalar_of(mark.annotation))
+        for name, mark in marks.items()
+        for own in mark.find(Attribute)
+        if own.encode and own.decode
     }
 
 

@@ -33,6 +33,7 @@ class KeysOf:
         attributes: the stored names of its fields.
         nullable: the fields that accept None.
         encoded: the fields with their own ``encode=`` that are stored in a key attribute.
+        texts: all fields with their own ``encode=``, as they stand in string keys.
     """
 
     table: Table
@@ -40,6 +41,7 @@ class KeysOf:
     attributes: Mapping[str, str]
     nullable: frozenset[str]
     encoded: Mapping[str, Scalar] = field(default_factory=dict)
+    texts: Mapping[str, Scalar] = field(default_factory=dict)
     partition: KeyPart | None = None
     sort: KeyPart | None = None
     version_template: VersionTemplate | None = None
@@ -77,7 +79,7 @@ class KeysOf:
         return next((name for name, stored in self.attributes.items() if stored == attribute.name), None)
 
     def template(self, where: str, text: str, attribute: KeyAttribute, *, sort: bool) -> KeyTemplate | None:
-        scalars = self.scalars
+        scalars = {**self.scalars, **self.texts} if attribute.kind == "S" else self.scalars
         if (own := self._own(text, attribute)) is not None and own in self.encoded:
             scalars = {**scalars, own: self.encoded[own]}
         try:

@@ -32,9 +32,12 @@ def conflicts(mapping: EntityMapping) -> Iterator[str]:
         )
     for other in _strangers(mapping, table):
         if _keys_may_meet(mapping, other):
+            derive = "derive both from a class that has the table and the keys"
+            if table.type_attribute is None:
+                derive = f"give the table a type attribute and {derive}"
             yield (
                 f"its keys ({_texts(mapping)}) could meet those of {other.entity.__name__} ({_texts(other)}) in "
-                f"{table}; begin one of them with a literal of its own"
+                f"{table}; begin one of them with a literal of its own, or {derive}"
             )
     yield from _guard_conflicts(mapping)
     yield from _guard_table_conflicts(mapping)

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias, cast
 
 from pydantic import BaseModel, ValidationError
 
-from dynaorm.entity.codec.expiry import seconds_of
+from dynaorm.entity.codec.expiry import is_past, seconds_of
 from dynaorm.entity.mapping.aggregate import AggregateMapping
 from dynaorm.entity.mapping.constraint import Constraint
 from dynaorm.entity.mapping.encoder import Encoder, encoder_of
@@ -347,20 +347,16 @@ class EntityMapping:
 
     def expiry_of(self, item: Item) -> int | None:
         """When an item expires, in epoch seconds; None for never. Raises DecodeError."""
-        found = item.get(self.expires.attribute) if self.expires is not None else None
+        if self.expires is None or "N" not in (found := item.get(self.expires.attribute, {})):
+            return None
         try:
-            return seconds_of(found) if found is not None and "N" in found else None
+            return seconds_of(found)
         except ValueError as problem:
-            assert self.expires is not None
             raise self.unreadable(item, (f"{self.expires.name}: {problem}",)) from problem
 
     def is_expired(self, item: Item, now: float) -> bool:
         """Whether an item has expired. One whose expiry cannot be read has not: loading it raises DecodeError."""
-        try:
-            expiry = self.expiry_of(item)
-        except DecodeError:
-            return False
-        return expiry is not None and expiry <= now
+        return self.expires is not None and is_past(item.get(self.expires.attribute, {}), now)
 
     def is_tombstone(self, item: Item) -> bool:
         """Whether an item is the tombstone of a deleted versioned entity."""

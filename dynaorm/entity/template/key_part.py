@@ -163,10 +163,19 @@ def differs(
     part: KeyPart, stored: AttributeValue | None, rendered: AttributeValue | None, secret: frozenset[str]
 ) -> str:
     """The problem of a stored key that its template renders differently. Keys in ``secret`` are masked."""
-    fields = ", ".join(f"{{{name}:raw}}" for name in part.fields) or "another literal"
     was, now = (repr(next(iter(key.values())) if key else None) for key in (stored, rendered))
     was, now = (MASK, "another key") if part.attribute.name in secret else (was, now)
     return (
         f"{part.attribute.name} is {was}, but {part.text!r} renders {now}; "
-        f"if the stored key is right, write {fields} in the template"
+        f"if the stored key is right, {_remedy(part)}"
     )
+
+
+def _remedy(part: KeyPart) -> str:
+    """What makes a template render keys that are spelled in another way."""
+    pieces = part.template.pieces if part.template is not None else ()
+    escaped = ", ".join(f"{{{one.placeholder.field}:raw}}" for one in pieces if one.placeholder.open)
+    others = ", ".join(one.placeholder.field for one in pieces if not one.placeholder.open)
+    ways = [f"write {escaped} in the template"] if escaped else []
+    ways += [f"give {others} an Attribute(encode=..., decode=...) that writes it so"] if others else []
+    return ", or ".join(ways) or "write another literal in the template"

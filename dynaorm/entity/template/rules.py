@@ -7,6 +7,7 @@ from dynaorm.entity.table import KeyKind
 from dynaorm.entity.template.date_format import sorts
 from dynaorm.entity.template.packing import PACKINGS
 from dynaorm.entity.template.spec import Placeholder
+from dynaorm.entity.text.shape import is_fixed
 
 
 def not_one_field(
@@ -73,7 +74,7 @@ def ambiguous(placeholders: Sequence[Placeholder], literals: Sequence[str]) -> l
     problems = []
     for number, (placeholder, literal) in enumerate(zip(placeholders, literals[1:], strict=True), start=1):
         if not literal:
-            if number < len(placeholders):
+            if number < len(placeholders) and not is_fixed(placeholder.shape):
                 both = f"{placeholder.source}{placeholders[number].source}"
                 problems.append(
                     f"{both}: different values would have the same key, because nothing separates the fields; "

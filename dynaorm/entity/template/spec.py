@@ -78,6 +78,8 @@ _EPOCHS: Final[Mapping[str, timedelta]] = {
 # Patterns that re compiles on first use, because most templates have no spec.
 _PADDED: Final = "0([1-9][0-9]?)d"
 _SHARD: Final = "shard([1-9][0-9]{0,4})"
+# The specs that change the text of any value.
+_OF_TEXT: Final = f"|raw|(?:{'|'.join(_CASES)})(?::raw)?|{_SHARD}"
 _KNOWN: Final = (*_CASES, "05d", "desc", "shard8", *_EPOCHS, "raw", "%Y-%m-%d")
 _MOST_DIGITS: Final = 38  # of a DynamoDB number
 
@@ -88,6 +90,8 @@ def placeholder_of(field: str, scalar: Scalar, spec: str, source: str) -> Placeh
     Raises:
         SpecError: the spec is unknown, or does not fit the field's type.
     """
+    if scalar.formatted is not None and not re.fullmatch(_OF_TEXT, spec):
+        scalar = scalar.formatted
     placeholder = Placeholder(
         field=field,
         source=source,

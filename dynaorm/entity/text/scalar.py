@@ -36,6 +36,8 @@ class Scalar:
         shape: its texts as a shape, which may include other texts too.
         grows: the characters that can continue one text into another, as ``2`` continues ``1`` into ``12``; empty for
             open types.
+        formatted: for a field with its own ``encode=``, which gives the texts: the scalar of its type, which specs such
+            as ``%Y`` and ``06d`` write.
     """
 
     name: str
@@ -47,6 +49,7 @@ class Scalar:
     python: type = str
     shape: Shape = (ANYTHING,)
     grows: frozenset[str] = frozenset()
+    formatted: "Scalar | None" = None
 
 
 def datetime_text(value: datetime | float) -> str:

@@ -47,6 +47,11 @@ def shape_of_text(prefix: str) -> Shape:
     return (prefix, ANYTHING)
 
 
+def is_fixed(shape: Shape) -> bool:
+    """Whether all texts of a shape have one length."""
+    return all(isinstance(part, str) or part.least == part.most for part in shape)
+
+
 def listed(characters: frozenset[str]) -> str:
     """Characters as they stand between the brackets of a regular expression."""
     return "".join(map(re.escape, sorted(characters)))

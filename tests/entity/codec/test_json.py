@@ -6,7 +6,9 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, ConfigDict, JsonValue
 
+from dynaorm.entity.codec.json import decode
 from dynaorm.entity.codec.of_type import codec_of
+from dynaorm.item.value import AttributeValue
 
 
 @pytest.mark.parametrize(
@@ -44,9 +46,19 @@ def test_what_would_come_back_as_something_else_is_refused(value: Any, problem: 
 
 
 def test_a_number_too_long_for_a_float_is_read_exactly() -> None:
-    assert codec_of(JsonValue).decode({"N": "0.1234567890123456789012"}) == Decimal(
-        "0.1234567890123456789012"
-    )
+    assert decode({"N": "0.1234567890123456789012"}) == Decimal("0.1234567890123456789012")
+
+
+@pytest.mark.parametrize(
+    ("stored", "problem"),
+    [
+        ({"SS": ["a"]}, "is stored as SS, which JsonValue cannot hold; declare its type"),
+        ({"M": {"a": {"L": [{"B": b"x"}]}}}, r"at a\[0\]: is stored as B, which JsonValue cannot hold"),
+    ],
+)
+def test_what_json_does_not_have_is_refused_with_a_remedy(stored: AttributeValue, problem: str) -> None:
+    with pytest.raises(ValueError, match=problem):
+        codec_of(JsonValue).decode(stored)
 
 
 class Open(BaseModel):

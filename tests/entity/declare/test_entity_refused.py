@@ -294,7 +294,9 @@ row(
 )
 row(
     "a type that cannot be stored",
-    "body: Any cannot be stored; use a type that DynamoDB has, or Attribute(encode=..., decode=...)",
+    "body: Any cannot be stored; it does not say how to load a value. Use pydantic.JsonValue for None, bool, numbers, "
+    "str, and lists and dicts of these, a union of the types it can have, such as str | int | set[str], "
+    "or Attribute(encode=..., decode=...)",
     fields={"slug": str, "body": Any},
 )
 row(

@@ -41,7 +41,8 @@ def a_name_that_is_taken() -> None:
 
 @refused(
     "its keys (PROJECT#{project}, {slug}) could meet those of Issue (PROJECT#{project}, ISSUE#{number:05d}) in "
-    "Table('app'); begin one of them with a literal of its own"
+    "Table('app'); begin one of them with a literal of its own, "
+    "or derive both from a class that has the table and the keys"
 )
 def keys_that_could_meet() -> None:
     app = Table("app")
@@ -57,7 +58,8 @@ def keys_that_could_meet() -> None:
 
 @refused(
     "its keys (PROJECT#{project}, v{number:05d}_Audit) could meet those of Audit (PROJECT#{project}, v{version}_{sk}) "
-    "in Table('app'); begin one of them with a literal of its own"
+    "in Table('app'); begin one of them with a literal of its own, "
+    "or derive both from a class that has the table and the keys"
 )
 def keys_that_could_meet_versions() -> None:
     app = Table("app")
@@ -362,3 +364,37 @@ def test_a_binary_key_meets_no_guard_item() -> None:
         label: Annotated[str, Unique()]
 
     assert Key(Blob, digest=b"label#x").primary_key == {"PK": {"B": b"label#x"}}
+
+
+def test_two_classes_with_the_same_bare_keys_are_told_of_a_common_base_class() -> None:
+    typed, untyped = Table("same-keys"), Table("same-keys-without-type", type_attribute=None)
+    for table, remedy in (
+        (typed, "literal of its own, or derive both from a class that has the table and the keys"),
+        (untyped, "or give the table a type attribute and derive both from a class that has"),
+    ):
+
+        class First(Entity, table=table, pk="{name}", sk="{part}"):
+            name: str
+            part: str
+
+        with pytest.raises(DeclarationError, match=remedy):
+
+            class Second(Entity, table=table, pk="{name}", sk="{part}"):
+                name: str
+                part: str
+
+
+def test_two_classes_with_the_same_bare_keys_may_derive_from_one_class() -> None:
+    table = Table("one-base")
+
+    class Base(Entity, table=table, pk="{name}", sk="{part}"):
+        name: str
+        part: str
+
+    class One(Base):
+        size: int
+
+    class Other(Base):
+        text: str
+
+    assert mapping_of(One).table is mapping_of(Other).table is table

@@ -51,7 +51,7 @@ def templates(draw: st.DrawFn) -> KeyTemplate:
     names = draw(st.lists(st.sampled_from(list(TYPES)), min_size=1, max_size=4, unique=True))
     text = draw(st.sampled_from(["", "USER#", "%", "a"]))
     for position, name in enumerate(names):
-        text += (draw(LITERALS) if position else "") + draw(st.sampled_from(TYPES[name][2]))
+        text += (draw(LITERALS | st.just("")) if position else "") + draw(st.sampled_from(TYPES[name][2]))
     text += draw(st.sampled_from(["", "", "#", "-end"]))
     try:
         template = compiled(text)

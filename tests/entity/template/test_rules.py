@@ -61,7 +61,7 @@ def test_a_date_format_that_sorts_may_be_part_of_a_sort_key(text: str) -> None:
     ("text", "remedy"),
     [
         ("{name}{city}", "write {name}#{city}"),
-        ("{at}{id}", "write {at}#{id}"),
+        ("{name}{id}", "write {name}#{id}"),
         ("A#{name}{number:05d}#", "write {name}#{number:05d}"),
     ],
 )
