@@ -95,6 +95,21 @@ def _with_changed(mapping: EntityMapping, values: Mapping[str, Any], kept: froze
     return Validated({**values, **altered}, altered)
 
 
+def unchanged(mapping: EntityMapping, given: Mapping[str, Any]) -> Validated:
+    """The values of an entity that would store what is stored already; they are not validated again.
+
+    Only the members of enums take the place of their plain values, which are stored alike.
+    """
+    altered = {}
+    for name in mapping.rules.choices:
+        with suppress(InvalidValue):
+            value = validated_field(mapping, name, given)
+            encode = mapping.fields[name].encode
+            if not is_equal(value, given[name]) and same(encode(value), encode(given[name])):
+                altered[name] = value
+    return Validated({**given, **altered} if altered else given, altered)
+
+
 def validated_field(mapping: EntityMapping, name: str, values: Mapping[str, Any]) -> Any:
     """The value of one field as its own validators give it; ``values`` has it, and what they may look at beside it.
 
