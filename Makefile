@@ -8,6 +8,9 @@ PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 WORKERS ?= 4
 # Arguments for pytest, as in: make test PYTEST_ARGS="-k version"
 PYTEST_ARGS ?=
+# Which dependencies make test-dependencies installs (lowest-direct or highest), and the tests it runs.
+RESOLUTION ?= lowest-direct
+CORE_TESTS ?= $(addprefix tests/,item entity plan query session transport cli tools)
 # Arguments for the torture test, as in: make torture TORTURE_ARGS="--seconds 60 --processes 4 --seed 7"
 TORTURE_ARGS ?=
 # Arguments for the fuzzing machines, as in: make fuzz FUZZ_EXAMPLES=10000 FUZZ_ARGS="-k keys"
@@ -24,11 +27,12 @@ SECRETS := $(addprefix --disable-plugin ,HexHighEntropyString Base64HighEntropyS
 SCANNED := $(wildcard .ci .gitignore .pre-commit-config.yaml *.md *.toml LICENSE Makefile benchmarks docs dynaorm examples tests tools)
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint audit format async torture fuzz mutate mutate-entity bench bench-scale bench-peers clean
+.PHONY: help demo test test-dependencies lint audit format async torture fuzz mutate mutate-entity bench bench-scale bench-peers clean
 
 help:
 	@echo "make demo         run the examples on an in-memory DynamoDB"
 	@echo "make test         format, lint, types, floors, tests with coverage"
+	@echo "make test-dependencies  core tests with the lowest dependencies (or RESOLUTION=highest: the newest)"
 	@echo "make lint         the same without the tests"
 	@echo "make audit        look for known vulnerabilities in the installed packages (asks pypi.org)"
 	@echo "make format       apply the formatting and the fixes of ruff"
@@ -51,6 +55,15 @@ test: lint .venv-ministack/.installed
 	$(BIN)/coverage run -m pytest --numprocesses=auto --maxprocesses=$(WORKERS) $(PYTEST_ARGS)
 	@$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
+
+# Not part of make test, because it installs another environment. The reader of JSON needs pydantic 2.13, and falls back.
+test-dependencies: .venv-uv/.installed
+	.venv-uv/bin/uv venv --quiet --clear --python $(PYTHON) .venv-$(RESOLUTION)
+	.venv-uv/bin/uv pip install --quiet --python .venv-$(RESOLUTION)/bin/python --resolution $(RESOLUTION) \
+		--requirements pyproject.toml --extra dev
+	.venv-uv/bin/uv pip install --quiet --python .venv-$(RESOLUTION)/bin/python --no-deps --editable .
+	.venv-$(RESOLUTION)/bin/python -m pytest --numprocesses=auto --maxprocesses=$(WORKERS) \
+		$(if $(filter lowest%,$(RESOLUTION)),--ignore=tests/entity/json_reader) $(CORE_TESTS) $(PYTEST_ARGS)
 
 lint: .venv/.dev
 	$(BIN)/ruff format --check
@@ -99,7 +112,7 @@ bench-peers: .venv-peers/.installed .venv-peers-aio/.installed
 	.venv-peers/bin/python -m benchmarks.peers.run $(PEERS_ARGS)
 
 clean:
-	rm -rf .venv .venv-ministack .venv-audit .venv-mutation .venv-peers .venv-peers-aio .coverage .coverage.* dist mutants
+	rm -rf .venv .venv-uv .venv-lowest-direct .venv-highest .venv-ministack .venv-audit .venv-mutation .venv-peers .venv-peers-aio .coverage .coverage.* dist mutants
 	rm -rf .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find dynaorm tests tools examples benchmarks -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
@@ -126,6 +139,11 @@ clean:
 .venv-mutation/.installed: pyproject.toml
 	$(PYTHON) -m venv .venv-mutation
 	.venv-mutation/bin/python $(PIP_INSTALL) --editable ".[mutation]"
+	@touch $@
+
+.venv-uv/.installed:
+	$(PYTHON) -m venv .venv-uv
+	.venv-uv/bin/python $(PIP_INSTALL) "uv>=0.9,<1"
 	@touch $@
 
 .venv-audit/.installed:

@@ -25,7 +25,7 @@ from typing import Any
 
 from dynaorm.failure import Address as Address  # noqa: PLC0414 - exported from here
 from dynaorm.failure import DynaormError as DynaormError  # noqa: PLC0414 - see above
-from dynaorm.failure import nearest, shown
+from dynaorm.failure import nearest, shown, texts_of
 from dynaorm.record import record
 
 _LISTED = 5
@@ -166,7 +166,8 @@ class DecodeError(DynaormError, ValueError):
     )
 
     def __str__(self) -> str:
-        key = ", ".join(f"{name}={shown(*value.values())}" for name, value in self.key.items())
+        texts = texts_of(self.key, lambda value: shown(*value.values()))
+        key = ", ".join(f"{name}={text}" for name, text in texts.items())
         return "\n  - ".join([f"{self.problem} from the item {key}:", *self.problems]) + f"\n{self.remedy}"
 
 

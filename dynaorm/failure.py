@@ -4,7 +4,7 @@ Fields are given by keyword. The message is ``problem`` and ``remedy``. Their de
 values are filled in when the error is created. Texts given by the caller are used unchanged.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, Field, field
 from reprlib import Repr
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, dataclass_transform
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     import difflib
 else:
     late(globals(), difflib="difflib")
+
+MASK: Final = "**********"
+"""What messages show in place of a secret."""
 
 _SHOWN: Final = 200
 # Repr shortens a long value before it makes its text.
@@ -78,6 +81,28 @@ def shown(value: object) -> str:
     """A value as messages show it, shortened."""
     text = _REPR.repr(value)
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
+
+
+class Hiding(dict[str, Any]):
+    """A dict whose ``repr`` masks the values of some names. Its values are the real ones."""
+
+    __slots__ = ("hidden",)
+
+    def __init__(self, values: Mapping[str, Any], hidden: frozenset[str]) -> None:
+        super().__init__(values)
+        self.hidden = hidden
+
+    def __repr__(self) -> str:
+        return f"{{{', '.join(f'{name!r}: {text}' for name, text in texts_of(self).items())}}}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Hiding, (dict(self), self.hidden)
+
+
+def texts_of(values: Mapping[str, Any], text: Callable[[Any], str] = repr) -> dict[str, str]:
+    """The values as messages show them, with those that are hidden masked."""
+    hidden = values.hidden if isinstance(values, Hiding) else ()
+    return {name: MASK if name in hidden else text(value) for name, value in values.items()}
 
 
 def with_article(name: str) -> str:

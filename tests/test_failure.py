@@ -1,11 +1,12 @@
 """What all errors have in common."""
 
+import pickle
 from dataclasses import field
 from typing import Any
 
 import pytest
 
-from dynaorm.failure import DynaormError, nearest, shown, with_article
+from dynaorm.failure import DynaormError, Hiding, nearest, shown, texts_of, with_article
 
 
 class TooHigh(DynaormError):
@@ -47,3 +48,11 @@ def test_the_word_that_was_probably_meant() -> None:
     assert nearest("emial", ["phone", "email", "e"]) == "email"
     assert nearest("emial", ["phone"]) is None
     assert nearest("emial", []) is None
+
+
+def test_a_hidden_value_is_masked_and_still_there() -> None:
+    hiding = Hiding({"pin": "s3cret", "tag": "t"}, frozenset({"pin"}))
+    copy = pickle.loads(pickle.dumps(hiding))
+    assert repr(hiding) == repr(copy) == "{'pin': **********, 'tag': 't'}"
+    assert hiding == copy == {"pin": "s3cret", "tag": "t"}
+    assert texts_of(hiding, str) == {"pin": "**********", "tag": "t"}

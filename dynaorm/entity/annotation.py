@@ -6,7 +6,7 @@ members, which dynaorm does not support, so the class is refused.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import is_dataclass
+from dataclasses import fields, is_dataclass
 from types import NoneType, UnionType
 from typing import (
     Annotated,
@@ -83,7 +83,7 @@ def accepts_none(annotation: Any) -> bool:
 
 
 def holds_secret(annotation: Any) -> bool:
-    """Whether a type is or contains a pydantic secret, in a member or a field of a nested record."""
+    """Whether a type is or contains a pydantic secret or a field with ``repr=False``, in a member or nested record."""
     return _holds_secret(annotation, frozenset())
 
 
@@ -97,9 +97,23 @@ def _holds_secret(annotation: Any, seen: frozenset[Any]) -> bool:
     if isinstance(kind, type):
         if issubclass(kind, _SECRETS):
             return True
-        if kind not in seen and any(_holds_secret(one, seen | {kind}) for one, _ in _record_fields(kind)):
+        if kind not in seen and (
+            _has_hidden(kind) or any(_holds_secret(one, seen | {kind}) for one, _ in _record_fields(kind))
+        ):
             return True
     return any(_holds_secret(member, seen) for member in get_args(annotation))
+
+
+def _has_hidden(kind: type) -> bool:
+    """Whether a nested record has a field with ``repr=False``."""
+    if issubclass(kind, BaseModel):
+        return not all(info.repr for info in kind.model_fields.values())
+    if is_dataclass(kind):
+        defaults = (one.default for one in fields(kind))
+        return not all(one.repr for one in fields(kind)) or any(
+            isinstance(default, FieldInfo) and not default.repr for default in defaults
+        )
+    return False
 
 
 def _is_marker(one: object) -> bool:

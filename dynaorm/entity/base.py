@@ -4,7 +4,7 @@ It stores the keywords of the class statement, builds the mapping once pydantic 
 and gives copies and pickles of an entity its snapshot.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict
@@ -13,6 +13,7 @@ from typing_extensions import Unpack
 from dynaorm.entity.declare.entity import declare
 from dynaorm.entity.declare.options import OPTIONS, declared_options, options_of
 from dynaorm.entity.mapping.mapping import FAILURE, MAPPING, mapping_of
+from dynaorm.entity.mapping.secret import is_bare, masked, secret_fields
 from dynaorm.entity.mapping.validate import validated_field
 from dynaorm.entity.state import SLOT, carried_by, set_state, slot_of
 from dynaorm.entity.table import UNSET, Table, _Unset
@@ -83,6 +84,12 @@ class Entity(BaseModel, metaclass=ModelMetaclass):
         except DeclarationError as error:
             setattr(cls, FAILURE, error)
             raise
+
+    def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
+        # ``model_copy`` and assignment do not validate, so a secret field may hold a plain value.
+        secret = secret_fields(type(self))
+        for name, value in super().__repr_args__():
+            yield name, masked(value) if name in secret and is_bare(value) else value
 
     def __copy__(self) -> Self:
         return _carry(self, super().__copy__())

@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from dynaorm.entity.declare.catalog import catalog_of, derived, stored_class, type_in
 from dynaorm.entity.mapping.constraint import OWNER
-from dynaorm.entity.mapping.mapping import EntityMapping, part_matches
+from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table
 from dynaorm.entity.template.key_part import KeyPart
 from dynaorm.item.value import Item
@@ -77,7 +77,7 @@ def _is_guard(mapping: EntityMapping, item: Item) -> bool:
 
 
 def _is_version(mapping: EntityMapping, item: Item) -> bool:
-    if mapping.versioning is None or mapping.sort is None or not part_matches(mapping.partition, item):
+    if mapping.versioning is None or mapping.sort is None or not mapping.partition.matches(item):
         return False
     stored = item.get(mapping.sort.attribute.name, {}).get(mapping.sort.attribute.kind)
     return stored is not None and mapping.versioning.template.number_in(stored) is not None

@@ -6,6 +6,7 @@ from typing import Any, Generic, TypeVar
 
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.errors import UnknownField, UsageError
+from dynaorm.failure import texts_of
 from dynaorm.item.value import AttributeValue, Item
 
 E = TypeVar("E")
@@ -40,16 +41,16 @@ class Key(Generic[E]):
         mapping = mapping_of(entity)
         check_key_fields(mapping, fields)
         self.entity = entity
-        self.fields = MappingProxyType(fields)
+        self.fields = MappingProxyType(mapping.secrets.hiding(fields))
         self.primary_key = mapping.primary_key(fields)
 
     def __repr__(self) -> str:
         if self.entity is None or not self.fields:
-            key = ", ".join(
-                f"{name}={next(iter(value.values()))!r}" for name, value in self.primary_key.items()
-            )
-            return f"Key({self.entity.__name__ + ', ' if self.entity else ''}{key})"
-        return f"Key({', '.join([self.entity.__name__, *(f'{n}={v!r}' for n, v in self.fields.items())])})"
+            texts = texts_of(self.primary_key, lambda value: repr(next(iter(value.values()))))
+        else:
+            texts = field_texts(self)
+        named = [] if self.entity is None else [self.entity.__name__]
+        return f"Key({', '.join([*named, *(f'{name}={text}' for name, text in texts.items())])})"
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Key):
@@ -63,11 +64,17 @@ class Key(Generic[E]):
         return _restore, (self.entity, dict(self.fields), dict(self.primary_key))
 
 
+def field_texts(key: Key[Any]) -> dict[str, str]:
+    """The fields of a key as messages show them. Secrets are masked."""
+    return texts_of(key.fields if key.entity is None else mapping_of(key.entity).secrets.hiding(key.fields))
+
+
 def _restore(entity: type[E] | None, fields: Mapping[str, Any], primary_key: Item) -> Key[E]:
     key: Key[E] = Key.__new__(Key)
     key.entity = entity
-    key.fields = MappingProxyType(dict(fields))
-    key.primary_key = primary_key
+    mapping = mapping_of(entity) if entity is not None else None
+    key.fields = MappingProxyType(dict(fields) if mapping is None else mapping.secrets.hiding(dict(fields)))
+    key.primary_key = primary_key if mapping is None else mapping.secrets.hiding_key({**primary_key})
     return key
 
 

@@ -44,6 +44,9 @@ class Loaded(NamedTuple):
     defaults: Defaults = NO_DEFAULTS
     read_only: bool = False
 
+    def __repr__(self) -> str:
+        return f"<Loaded item of {len(self.item)} attributes>"
+
 
 class LazyItem(NamedTuple):
     """A snapshot whose item has not been parsed yet.
@@ -57,6 +60,9 @@ class LazyItem(NamedTuple):
     page: ReplyPage
     place: int
     defaults: Defaults | Callable[[Item], Defaults] = NO_DEFAULTS
+
+    def __repr__(self) -> str:
+        return f"<LazyItem {self.place} of {self.page!r}>"
 
     @property
     def item(self) -> Item:

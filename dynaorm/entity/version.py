@@ -19,7 +19,7 @@ class Version(Generic[E]):
     Attributes:
         number: 1 for the first version; a number is never used twice.
         at: when it was saved (UTC).
-        values: its fields.
+        values: its fields. The ``repr`` masks the values of secret fields.
         entity: the entity as saved, read-only; None if the class versions only some fields.
     """
 
@@ -29,13 +29,13 @@ class Version(Generic[E]):
     entity: E | None
 
 
-def time_of(mapping: EntityMapping, item: Item) -> datetime:
+def time_of(mapping: EntityMapping, item: Item, attribute: str = VERSION_AT) -> datetime:
     """When a version was saved or an entity was deleted, by its item. Raises DecodeError."""
-    stored = item.get(VERSION_AT, {})
+    stored = item.get(attribute, {})
     try:
         return parse_datetime(stored["S"])
     except (KeyError, ValueError):
-        problem = f"{VERSION_AT}: is stored as {dict(stored)}, not as the time of a version"
+        problem = f"{attribute}: is stored as {dict(stored)}, not as the time of a version"
         raise mapping.unreadable(item, (problem,)) from None
 
 
@@ -53,6 +53,7 @@ def version_of(mapping: EntityMapping, main_key: Item, number: int, item: Item) 
         raise mapping.unreadable(item, (problem,))
     if mapping.versioning.fields is None:
         entity = mapping.hydrate(image, read_only=True)
-        return Version(number, at, dict(vars(entity)), entity)
+        return Version(number, at, mapping.secrets.hiding(dict(vars(entity))), entity)
     values = mapping.subject(image)
-    return Version(number, at, {name: values[name] for name in mapping.versioning.fields}, None)
+    versioned = {name: values[name] for name in mapping.versioning.fields}
+    return Version(number, at, mapping.secrets.hiding(versioned), None)

@@ -2,25 +2,35 @@
 
 import logging
 from collections.abc import Sequence
+from typing import Any
 
 from dynaorm.entity.declare.catalog import stored_class
 from dynaorm.entity.key import Key
-from dynaorm.entity.mapping.mapping import EntityMapping
+from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.state import Loaded, Unsettled, state_of, unsettled_of
-from dynaorm.errors import Contention, OutcomeUnknown, StoreError, UsageError
+from dynaorm.errors import (
+    ConditionFailed,
+    Contention,
+    OutcomeUnknown,
+    StaleEntity,
+    StoreError,
+    UsageError,
+)
 from dynaorm.flow.protocol.call import Flow, Pause
 from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.protocol.retry import WINDOW_SECONDS
 from dynaorm.flow.read import get_item
 from dynaorm.flow.target import target_of
 from dynaorm.flow.write import resume, send
+from dynaorm.item.action import ConditionCheck
+from dynaorm.item.condition import all_of, exists, missing
 from dynaorm.item.value import Item
 from dynaorm.plan.changes import items_to_read
 from dynaorm.plan.compiler import compile_plan
 from dynaorm.plan.intent import Deletion, Edit, Intent, Move, Save, target_of_intent
 from dynaorm.plan.merge_intents import ItemIntents, merge_intents
 from dynaorm.plan.plan import Plan
-from dynaorm.plan.planned import Effect
+from dynaorm.plan.planned import Effect, Planned, Purpose
 from dynaorm.plan.reads import NOTHING_READ, Reads, ident_of
 from dynaorm.plan.token import revision_under_token
 from dynaorm.plan.unit_of_work import UnitOfWork
@@ -30,8 +40,15 @@ _logger = logging.getLogger("dynaorm")
 _TOKEN_LIMIT = 36
 
 
-def unit_of_work(context: Context, token: str | None = None, *, exactly_once: bool = False) -> UnitOfWork:
-    """The circumstances of a new unit of work. Raises UsageError for a token that DynamoDB would refuse."""
+def unit_of_work(
+    context: Context, token: str | None = None, *, exactly_once: bool | None = None
+) -> UnitOfWork:
+    """The circumstances of a new unit of work. Raises UsageError for a token that DynamoDB would refuse.
+
+    ``exactly_once``: None for the setting of the session.
+    """
+    if exactly_once is None:
+        exactly_once = context.exactly_once
     if token is not None and not 1 <= len(token) <= _TOKEN_LIMIT:
         raise UsageError(
             problem=f"the token {token!r} has {len(token)} characters",
@@ -57,7 +74,7 @@ def commit(
     context: Context,
     token: str | None = None,
     *,
-    exactly_once: bool = False,
+    exactly_once: bool | None = None,
     reads: Reads = NOTHING_READ,
 ) -> Flow[tuple[Plan, Item | None]]:
     """Commit a unit of work: the plan that was committed, and the item an update asked for.
@@ -91,6 +108,8 @@ def commit(
             raise Contention(attempts=context.retry.attempts, code="ConditionalCheckFailed")
         if is_repeated:  # the first refusal (a tombstone, a guard of another entity) is no contention yet
             yield Pause(pause)
+            # After a pause, the items of the refusal would be out of date again.
+            reads = Reads({}, reads.foreign_guards)
         is_repeated = True
         unit = unit_of_work(context, token, exactly_once=exactly_once)
 
@@ -100,9 +119,40 @@ def _compiled(merged: Sequence[ItemIntents], reads: Reads, unit: UnitOfWork, con
     try:
         return compile_plan(merged, reads, unit)
     except StoreError:
-        if unit.token is None or not (yield from _is_applied(merged, reads, unit, context)):
+        if unit.token is None:
+            raise
+        if not (yield from _is_applied(merged, reads, unit, context)):
+            yield from _check_token_is_unused(merged[0], unit, context)
             raise
         return Plan((), unit.token, made_at=unit.now, caller_token=True)
+
+
+def _check_token_is_unused(one: ItemIntents, unit: UnitOfWork, context: Context) -> Flow[None]:
+    """Raises OutcomeUnknown if the token was used: perhaps for this block, which then is what stands in its own way.
+
+    Only DynamoDB knows. A check that always fails is sent under the token: it writes nothing, and uses up nothing.
+    """
+    table, pk = one.mapping.table, one.mapping.table.pk.name
+    never = all_of(exists(pk), missing(pk))
+    assert never is not None
+    check = Planned(
+        action=ConditionCheck(unit.table_name(table.name), one.key, never),
+        purpose=Purpose.CHECK,
+        mapping=one.mapping,
+        entity_key=one.key,
+        item_key=one.key,
+    )
+    plan = Plan((check,), unit.token, made_at=unit.now, caller_token=True)
+    try:
+        yield from send(plan, context)
+    except (ConditionFailed, StaleEntity):
+        return
+    except OutcomeUnknown:
+        raise
+    except StoreError as trouble:
+        raise OutcomeUnknown(
+            plan=plan, reason=f"whether the token was used is not known: {trouble}"
+        ) from trouble
 
 
 def _with_item(reads: Reads, mapping: EntityMapping, key: Item, context: Context) -> Flow[Reads]:
@@ -170,7 +220,7 @@ def _is_deleted(intent: Intent, unsettled: Unsettled, context: Context) -> Flow[
     """Settle one entity; whether the intent is its deletion, and it turned out to be deleted."""
     entity = target_of_intent(intent)
     if unsettled_of(entity) is unsettled:
-        committed = yield from _is_committed(unsettled, context)
+        committed = yield from _is_committed(unsettled, context, read_only=_is_abandoned(entity, unsettled))
         if unsettled_of(entity) is unsettled:
             # A copy, made while the outcome was not known: the plan knows only the original.
             effect = unsettled.effect.for_object(entity)
@@ -178,9 +228,19 @@ def _is_deleted(intent: Intent, unsettled: Unsettled, context: Context) -> Flow[
     return isinstance(intent, Deletion) and unsettled.effect.state is None and state_of(entity) is None
 
 
-def _is_committed(unsettled: Unsettled, context: Context) -> Flow[bool]:
+def _is_abandoned(entity: Any, unsettled: Unsettled) -> bool:
+    """Whether the entity was inserted, and has another key now: the insert must not be sent again."""
+    if unsettled.state is not None or unsettled.effect.state is None:
+        return False
+    mapping, item = mapping_of(type(entity)), unsettled.effect.state.item
+    return ident_of(mapping.table, mapping.key_of(item)) != ident_of(
+        mapping.table, mapping.primary_key(vars(entity))
+    )
+
+
+def _is_committed(unsettled: Unsettled, context: Context, *, read_only: bool) -> Flow[bool]:
     try:
-        return (yield from resume(unsettled.plan, context, WINDOW_SECONDS))
+        return (yield from resume(unsettled.plan, context, WINDOW_SECONDS, read_only=read_only))
     except OutcomeUnknown:
         raise
     except StoreError:
@@ -189,9 +249,19 @@ def _is_committed(unsettled: Unsettled, context: Context) -> Flow[bool]:
         return False
 
 
-def updated(edit: Edit, context: Context, *, exactly_once: bool = False) -> Flow[tuple[EntityMapping, Item]]:
-    """Make one partial update: the class and item as stored now."""
-    plan, item = yield from commit([edit], context, exactly_once=exactly_once)
+def updated(
+    edit: Edit, context: Context, *, exactly_once: bool | None = None
+) -> Flow[tuple[EntityMapping, Item]]:
+    """Make one partial update: the class and the item that it made.
+
+    A transaction does not return the item. So an update by key that is sent as one is bound to the item that was read,
+    which says what it makes.
+    """
+    if exactly_once is None:
+        exactly_once = context.exactly_once
+    plan, item = yield from commit(
+        [edit._replace(read_first=exactly_once)], context, exactly_once=exactly_once
+    )
     if not plan.actions:
         # Nothing would change: the item that was read or loaded is the stored one.
         state = None if isinstance(edit.target, Key) else state_of(edit.target)
@@ -199,30 +269,7 @@ def updated(edit: Edit, context: Context, *, exactly_once: bool = False) -> Flow
         assert item is not None
         mapping = target_of(edit.target).mapping
         return stored_class(mapping, item) or mapping, item
-    mapping = plan.actions[0].mapping
-    if item is None:
-        item = plan.actions[0].after
-    if item is None:
-        item = yield from _read_back(plan, context)
-    return stored_class(mapping, item) or mapping, item
-
-
-def _read_back(plan: Plan, context: Context) -> Flow[Item]:
-    """The item that a transaction wrote and did not return. Raises OutcomeUnknown, though the update was made."""
     first = plan.actions[0]
-    try:
-        item = yield from get_item(first.action.table, first.item_key, context, consistent=True)
-    except StoreError as trouble:
-        raise _unread(plan, trouble.problem) from trouble
-    if item is None:
-        raise _unread(plan, "it has been deleted since")
-    return item
-
-
-def _unread(plan: Plan, reason: str) -> OutcomeUnknown:
-    return OutcomeUnknown(
-        plan=plan,
-        reason=reason,
-        problem=f"the update was made, but what is stored now cannot be returned ({reason})",
-        remedy="get it to see what is stored; session.resume(error.plan) confirms the update",
-    )
+    item = first.after if item is None else item
+    assert item is not None  # an update without a known outcome is a plain one, which returns the item
+    return stored_class(first.mapping, item) or first.mapping, item

@@ -5,6 +5,7 @@ from typing import Any
 
 from dynaorm.entity.key import Key
 from dynaorm.entity.state import Unsettled, set_state, state_of, unsettled_of
+from dynaorm.entity.version import Version
 from dynaorm.errors import DecodeError, EntityNotFound, StaleEntity, UsageError
 from dynaorm.flow import history
 from dynaorm.flow.commit import commit, settle, updated
@@ -15,6 +16,7 @@ from dynaorm.flow.read import load
 from dynaorm.flow.target import Target, target_of
 from dynaorm.item.condition import Condition
 from dynaorm.item.update import Change, SetTo
+from dynaorm.item.value import Item, same
 from dynaorm.plan.edit import touched, valid_changes
 from dynaorm.plan.image import writable_state
 from dynaorm.plan.intent import Edit, Save
@@ -74,8 +76,8 @@ def edit_of(named: Any, given: Sequence[Change | Mapping[str, Any]], condition: 
     return Edit(named, valid_changes(mapping, tuple(changes)), condition)
 
 
-def update(edit: Edit, context: Context, *, exactly_once: bool) -> Flow[Any]:
-    """Make a partial update: the entity as stored now, the caller's own object where that may change."""
+def update(edit: Edit, context: Context, *, exactly_once: bool | None = None) -> Flow[Any]:
+    """Make a partial update: the entity that it made, the caller's own object where that may change."""
     mapping, item = yield from updated(edit, context, exactly_once=exactly_once)
     entity = edit.target
     try:
@@ -90,7 +92,7 @@ def update(edit: Edit, context: Context, *, exactly_once: bool) -> Flow[Any]:
     return entity
 
 
-def restore(named: Any, version: int, context: Context) -> Flow[Any]:
+def restore(named: Any, version: int, context: Context, *, exactly_once: bool | None = None) -> Flow[Any]:
     """Save an entity as it was at a version: of a live one the versioned fields, of a deleted one everything.
 
     Raises:
@@ -107,23 +109,45 @@ def restore(named: Any, version: int, context: Context) -> Flow[Any]:
     if copy is None:
         raise EntityNotFound(key=target.name)
     _check_latest(target, copy)
-    target = target.as_stored(copy)
+    asked, target = target, target.as_stored(copy)
     found = yield from history.at_version(target, version, context)
     if found is None:
         raise no_version(target.name, version)
-    if target.mapping.is_tombstone(copy):
-        entity = whole(target, found)
-        set_state(entity, None)
-    else:
-        entity = target.mapping.hydrate(copy)
-        vars(entity).update(found.values)
+    entity = _restored(asked, target, copy, found)
     reads = Reads({ident_of(target.mapping.table, target.key): copy})
     try:
-        yield from commit([Save(entity)], context, reads=reads)
+        yield from commit([Save(entity)], context, exactly_once=exactly_once, reads=reads)
     except BaseException:  # also what stops the program in the middle: Ctrl-C, a cancelled task
         _wait_for(named, entity)
         raise
     return entity if isinstance(named, Key) else take_over(named, entity)
+
+
+def _restored(asked: Target, target: Target, copy: Item, version: Version[Any]) -> Any:
+    """The entity that a restoration saves: a new one for a tombstone, otherwise the stored one with other values."""
+    if target.mapping.is_tombstone(copy):
+        entity = whole(asked, version)
+        if entity is None:
+            raise no_version(asked.name, version.number)
+        set_state(entity, None)
+        return entity
+    if not issubclass(target.mapping.entity, asked.mapping.entity):
+        raise EntityNotFound(key=asked.name)
+    entity = target.mapping.hydrate(copy)
+    _check_class(target, version)
+    vars(entity).update(version.values)
+    return entity
+
+
+def _check_class(target: Target, version: Version[Any]) -> None:
+    """Raises UsageError if a version is of another class than the entity that is stored now."""
+    stored = target.mapping.entity
+    if version.entity is not None and type(version.entity) is not stored:
+        raise UsageError(
+            problem=f"version {version.number} of {target.name!r} is a {type(version.entity).__name__}, and a "
+            f"{stored.__name__} is stored now",
+            remedy="delete it first, then restore the version",
+        )
 
 
 def _wait_for(named: Any, entity: Any) -> None:
@@ -138,7 +162,7 @@ def _check_latest(target: Target, copy: Any) -> None:
     if target.state is None:
         return
     expected, found = (target.mapping.revision_of(item) for item in (target.state.item, copy))
-    if expected != found:
+    if expected != found or (expected is None and not same({"M": target.state.item}, {"M": copy})):
         raise StaleEntity(key=target.name, expected=expected, found=found)
 
 

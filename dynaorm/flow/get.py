@@ -41,13 +41,19 @@ def get(named: Any, keywords: Mapping[str, Any], context: Context) -> Flow[Any |
 
 
 def whole(target: Target, version: "Version[Any] | None") -> Any | None:
-    """The entity of a version; None for None. Raises UsageError if versions have only some of the fields."""
+    """The entity of a version; None for none, or for one of a class that was not asked for.
+
+    Raises:
+        UsageError: versions hold some fields only.
+    """
     if version is not None and version.entity is None:
         raise UsageError(
             problem=f"versions of {target.mapping.entity.__name__} have some fields only, so there is no whole entity",
             remedy="read the values from session.history(...)",
         )
-    return version.entity if version is not None else None
+    if version is None or not isinstance(version.entity, target.mapping.entity):
+        return None
+    return version.entity
 
 
 def get_one(named: Any, keywords: Mapping[str, Any], context: Context) -> Flow[Any]:

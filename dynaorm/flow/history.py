@@ -8,8 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from dynaorm.entity.declare.catalog import version_class
 from dynaorm.entity.key import identity
-from dynaorm.entity.mapping.mapping import DELETED, VERSION, VERSION_AT, EntityMapping
+from dynaorm.entity.mapping.mapping import DELETED, PREVIOUS_DELETION, VERSION, VERSION_AT, EntityMapping
 from dynaorm.entity.version import Version, time_of, version_of
 from dynaorm.errors import EntityNotFound, NotVersioned, UsageError
 from dynaorm.flow.commit import unit_of_work
@@ -56,21 +57,28 @@ def at_version(target: Target, number: int, context: Context) -> Flow[Version[An
         )
     table = context.table_name(mapping.table.name)
     item = yield from get_item(table, version_key(mapping, target.key, number), context, consistent=True)
-    return version_of(mapping, target.key, number, item) if item is not None else None
+    return _version(target, number, item) if item is not None else None
+
+
+def _version(target: Target, number: int, item: Item) -> Version[Any]:
+    """The version in an item, of the class that it names."""
+    return version_of(version_class(target.mapping, item) or target.mapping, target.key, number, item)
 
 
 def as_of(target: Target, at: datetime, context: Context) -> Flow[Version[Any] | None]:
-    """Read the version that was the newest at a time; None before the first version and after the deletion."""
+    """Read the version that was the newest at a time; None before the first version, and while it was deleted."""
     check_aware(at, "as_of")
     copy = yield from latest(target, context)
     if copy is None or (DELETED in copy and time_of(target.mapping, copy) <= at):
         return None
     target, number = target.as_stored(copy), newest(target, copy)
     while number > 0:
-        versions, number = yield from page(target, number, context)
-        for version in versions:
-            if version.at <= at:
-                return version
+        items, number = yield from _page(target, number, context)
+        for one, item in items.items():
+            if time_of(target.mapping, item) <= at:
+                return _version(target, one, item)
+            if PREVIOUS_DELETION in item and time_of(target.mapping, item, PREVIOUS_DELETION) <= at:
+                return None
     return None
 
 
@@ -86,11 +94,15 @@ def check_aware(at: datetime, name: str) -> None:
 
 def page(target: Target, upper: int, context: Context) -> Flow[tuple[list[Version[Any]], int]]:
     """Read up to 100 versions from number ``upper`` down, newest first, and the number of the next; 0 at the end."""
+    items, upper = yield from _page(target, upper, context)
+    return [_version(target, number, item) for number, item in items.items()], upper
+
+
+def _page(target: Target, upper: int, context: Context) -> Flow[tuple[dict[int, Item], int]]:
     numbers = _downwards(upper)
     items = yield from _version_items(target, numbers, context)
-    versions = [version_of(target.mapping, target.key, one, items[one]) for one in numbers if one in items]
     # Versions are pruned from the oldest up, so there is nothing below an empty page.
-    return versions, (numbers[-1] - 1 if versions else 0)
+    return {one: items[one] for one in numbers if one in items}, (numbers[-1] - 1 if items else 0)
 
 
 def _downwards(upper: int) -> range:

@@ -3,7 +3,9 @@
 Rule 1. A plan is repeated with one token and the same bytes, on conflicts, throttles and unanswered attempts.
 Rule 2. After an unanswered attempt a refusal is inconclusive: the unanswered attempt may have been committed. Unless
         the stored revision is the plan's own, the outcome is unknown.
-Rule 3. An update that is not bound to a revision is never sent again after an unanswered attempt: it could count twice.
+Rule 3. A plain write of a stored item that is not bound to a revision is never sent again after an unanswered attempt:
+        it could count twice, or undo what others did since. The item is read: it shows the plan's own revision, or for
+        a delete nothing is there; otherwise the outcome is unknown. An insert is sent again, under absence.
 Rule 4. No entity changes before the plan is committed. If the outcome is unknown, the entity keeps the plan.
 """
 
@@ -21,13 +23,30 @@ from dynaorm.item.value import Item, same
 from dynaorm.plan.explain import reason
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import GUARDS, Effect, Planned, Purpose
-from dynaorm.plan.verdict import Committed, FailedAction, StaleKnowledge, verdict
+from dynaorm.plan.token import is_fixed
+from dynaorm.plan.verdict import Committed, FailedAction, StaleKnowledge, is_as_expected, verdict
 from dynaorm.record import record, replace
 
 _WRITTEN_OVER: Final = (
     "what is stored is not what this write left, so sending it again finds out nothing; get the entity to see what is "
     "stored, and decide again"
 )
+
+_NEVER_REPEATED: Final = (
+    "it is not sent again, because that could undo what others did since; get the entity to see what is stored, and "
+    "decide again. session.resume(error.plan) only reads the item again"
+)
+_MAY_ARRIVE: Final = (
+    "the unanswered request may still arrive: call session.resume(error.plan) later, which is certain nine minutes "
+    "after the write; or get the entity to see what is stored, and decide again"
+)
+_OTHER_BYTES: Final = "the token was used in the last ten minutes, for this block or for another"
+_PERHAPS_APPLIED: Final = (
+    "get the entities to see whether the block was applied; transaction(token=..., remember=...) makes sure that it is "
+    "recognised, and another block needs another token"
+)
+_READ_AGAIN: Final = "call session.resume(error.plan), which reads what is stored"
+_DELETES: Final = (Purpose.DELETE, Purpose.PURGE)
 
 
 @record(frozen=False)
@@ -52,12 +71,8 @@ class _Sending:
 
     @property
     def refusal_is_inconclusive(self) -> bool:
-        """Whether a refusal now may come after a commit.
-
-        An attempt of this sending may still be under way, overtaken. An earlier sending is over: what it committed
-        under a token would be answered with success.
-        """
-        return self.unanswered or (self.resumed and not self.plan.is_transaction)
+        """Whether a refusal now may come after a commit, or before one: an unanswered attempt may still arrive."""
+        return self.unanswered or self.resumed
 
     def is_unknown_after(self, raised: BaseException) -> bool:
         """Whether the plan may have been committed, though its sending ended with an exception."""
@@ -107,7 +122,7 @@ def _attempts(sending: _Sending, context: Context) -> Flow[Outcome]:
             trouble = silence
             sending.in_flight = False
             sending.unanswered |= silence.sent
-            if silence.sent and _counts_twice(sending.plan):
+            if silence.sent and _is_never_repeated(sending.plan):
                 return (yield from _own_commit_or_unknown(sending.plan, context, silence))
         except Refusal as refusal:
             sending.in_flight = False
@@ -136,27 +151,34 @@ def _given_up(sending: _Sending, trouble: Refusal | NoAnswer) -> StoreError:
     return spent(trouble, sending.call, sending.attempts)
 
 
-def _counts_twice(plan: Plan) -> bool:
-    if plan.is_transaction:
-        return False
+def _is_never_repeated(plan: Plan) -> bool:
+    """Whether the plan is a plain write of a stored item that no revision and no token binds."""
     planned = plan.actions[0]
-    return planned.purpose is Purpose.UPDATE and planned.expected is None
+    return not plan.is_transaction and (planned.blind or planned.expected_values is not None)
 
 
 def _own_commit_or_unknown(plan: Plan, context: Context, silence: NoAnswer) -> Flow[Committed]:
-    item = yield from _stored(plan, plan.actions[0], context)
-    if not _is_in_effect(plan.actions[0], item):
-        raise OutcomeUnknown(plan=plan, reason=silence.reason) from silence
-    return Committed(item)
+    planned = plan.actions[0]
+    item = yield from _stored(plan, planned, context)
+    if _is_own(planned, item) or (item is None and planned.purpose in _DELETES):
+        return Committed(item)
+    raise OutcomeUnknown(plan=plan, reason=silence.reason, remedy=_NEVER_REPEATED) from silence
+
+
+def _is_own(planned: Planned, item: Item | None) -> bool:
+    """Whether an item carries the revision that the action writes."""
+    return (
+        item is not None
+        and planned.revision is not None
+        and planned.mapping.revision_of(item) == planned.revision
+    )
 
 
 def _refused(sending: _Sending, refusal: Refusal, context: Context) -> Flow[Outcome]:
     plan = sending.plan
     failures = _failures(plan, refusal)
     if refusal.code == "IdempotentParameterMismatchException" and plan.token is not None:
-        if (yield from _is_committed(plan, context)):
-            return Committed(None, elsewhere=True)
-        raise TokenReused(token=plan.token) from refusal
+        return (yield from _used_before(plan, plan.token, refusal, context))
     outcome: Committed | StaleKnowledge | DynaormError
     if failures:
         outcome = verdict(failures, context.clock.now(), refusal.request_id)
@@ -165,7 +187,7 @@ def _refused(sending: _Sending, refusal: Refusal, context: Context) -> Flow[Outc
         outcome = refused(refusal, sending.call, action)
     if isinstance(outcome, Committed):
         return replace(outcome, elsewhere=plan.caller_token)
-    if sending.refusal_is_inconclusive:
+    if sending.refusal_is_inconclusive and not _can_never_be_made(sending, failures):
         only = failures[0] if failures and not plan.is_transaction else None
         if only is not None and only.planned.purpose is Purpose.DELETE and only.item is None:
             return Committed(None)
@@ -175,11 +197,33 @@ def _refused(sending: _Sending, refusal: Refusal, context: Context) -> Flow[Outc
     raise outcome from refusal
 
 
+def _used_before(plan: Plan, token: str, refusal: Refusal, context: Context) -> Flow[Committed]:
+    """The token was used for other bytes: for an equal block, for another one, or nobody knows for which."""
+    if (yield from _is_recognised(plan, context)):
+        return Committed(None, elsewhere=True)
+    if is_fixed(plan):
+        raise TokenReused(token=token) from refusal
+    raise OutcomeUnknown(plan=plan, reason=_OTHER_BYTES, remedy=_PERHAPS_APPLIED) from refusal
+
+
+def _can_never_be_made(sending: _Sending, failures: Sequence[FailedAction]) -> bool:
+    """Whether a transaction that is resumed was never made and never will be, even if its first request arrives now.
+
+    A repeated token would be answered with success, and a revision that was replaced never comes back.
+    """
+    return (
+        sending.plan.is_transaction
+        and not sending.unanswered
+        and any(
+            one.planned.expected is not None and not is_as_expected(one.planned, one.item) for one in failures
+        )
+    )
+
+
 def _unknown_after(plan: Plan, refusal: Refusal, *, written_over: bool) -> OutcomeUnknown:
     why = f"an attempt got no answer, and the next was refused ({refusal.code})"
-    if written_over:
-        return OutcomeUnknown(plan=plan, reason=why, remedy=_WRITTEN_OVER)
-    return OutcomeUnknown(plan=plan, reason=why)
+    remedy = _WRITTEN_OVER if written_over else _MAY_ARRIVE
+    return OutcomeUnknown(plan=plan, reason=why, remedy=remedy)
 
 
 def _failures(plan: Plan, refusal: Refusal) -> list[FailedAction]:
@@ -197,14 +241,15 @@ def _failures(plan: Plan, refusal: Refusal) -> list[FailedAction]:
 # -- settling a plan by reading ----------------------------------------------------------------------------------------
 
 
-def resume(plan: object, context: Context, window: float) -> Flow[bool]:
+def resume(plan: object, context: Context, window: float, *, read_only: bool = False) -> Flow[bool]:
     """Settle a plan whose outcome is unknown: True if it is in effect, False if it is not.
 
-    Within the window it is sent again, the same token and the same bytes. A transaction refused then was never
-    committed: DynamoDB answers a repeated token with success. Past the window nothing is sent, and the items are read.
+    Within the window it is sent again, the same token and the same bytes. A refusal is proof only if a revision was
+    replaced; otherwise the first request may still arrive. Past the window, or with ``read_only``, nothing is sent, and
+    the items are read.
 
     Raises:
-        UsageError: it is no plan.
+        UsageError: it is no plan, or one for other tables than those of the session.
         StoreError: DynamoDB refused it for good; nothing of it was written.
         OutcomeUnknown: still no answer; or an update by key that the item does not show, written over perhaps.
     """
@@ -214,12 +259,14 @@ def resume(plan: object, context: Context, window: float) -> Flow[bool]:
         )
     if not plan.actions:
         return True
+    _check_tables(plan, context)
+    in_window = context.clock.now() - plan.made_at < window
     try:
-        if context.clock.now() - plan.made_at < window and not _counts_twice(plan):
+        if in_window and not read_only and not _is_never_repeated(plan):
             outcome = yield from send(plan, context, resumed=True)
             committed = isinstance(outcome, Committed)
         else:
-            committed = yield from _read_back(plan, context)
+            committed = yield from _read_back(plan, context, in_window=in_window)
     except OutcomeUnknown:
         raise
     except StoreError:
@@ -232,13 +279,34 @@ def resume(plan: object, context: Context, window: float) -> Flow[bool]:
     return True
 
 
-def _read_back(plan: Plan, context: Context) -> Flow[bool]:
-    committed = yield from _is_committed(plan, context)
-    if not committed and _counts_twice(plan):
-        # Another writer may have overwritten it. If this returned False, the caller might count it twice.
-        why = "the item does not show the update, or not any more"
-        raise OutcomeUnknown(plan=plan, reason=why, remedy=_WRITTEN_OVER)
-    return committed
+def _check_tables(plan: Plan, context: Context) -> None:
+    for planned in plan.actions:
+        wanted = context.table_name(planned.table.name)
+        if planned.action.table != wanted:
+            raise UsageError(
+                problem=f"the write of {planned.subject!r} has no known outcome in table {planned.action.table!r}, and "
+                f"this session writes to {wanted!r}",
+                remedy="resume the plan or save the object with a session of the first table; to write to this one, "
+                "save detached(entity)",
+            )
+
+
+def _read_back(plan: Plan, context: Context, *, in_window: bool) -> Flow[bool]:
+    if not _is_never_repeated(plan):
+        committed = yield from _is_committed(plan, context)
+        if in_window and not committed:
+            why = "the item does not show the write, and the request may still arrive"
+            raise OutcomeUnknown(plan=plan, reason=why, remedy=_MAY_ARRIVE)
+        return committed
+    planned = plan.actions[0]
+    item = yield from _stored(plan, planned, context)
+    if _is_in_effect(planned, item) or (item is None and planned.purpose in _DELETES):
+        return True
+    if not in_window and not planned.blind and is_as_expected(planned, item):
+        return False
+    # Another writer may have overwritten it. If this returned False, the caller might count it twice.
+    why = "the item does not show the write, or not any more"
+    raise OutcomeUnknown(plan=plan, reason=why, remedy=_WRITTEN_OVER)
 
 
 def _settle_as_before(plan: Plan) -> None:
@@ -273,6 +341,14 @@ def _awaited(plan: Plan) -> list[Effect]:
     return [effect for effect in plan.effects if effect.is_awaited(plan)]
 
 
+def _is_recognised(plan: Plan, context: Context) -> Flow[bool]:
+    """Whether an item carries the plan's revision: the proof that an equal block was committed under its token."""
+    for planned in plan.actions:
+        if planned.revision is not None and _is_own(planned, (yield from _stored(plan, planned, context))):
+            return True
+    return False
+
+
 def _is_committed(plan: Plan, context: Context) -> Flow[bool]:
     """Whether the items say that the plan was committed. One written by it is enough: a transaction is atomic.
 
@@ -284,9 +360,11 @@ def _is_committed(plan: Plan, context: Context) -> Flow[bool]:
         if planned.purpose in GUARDS or planned.purpose in (Purpose.CHECK, Purpose.AGGREGATE):
             continue
         item = yield from _stored(plan, planned, context)
-        if planned.purpose not in (Purpose.DELETE, Purpose.PURGE) and _is_in_effect(planned, item):
+        if planned.purpose not in _DELETES and _is_in_effect(planned, item):
             return True
-        missing.append(planned.purpose in (Purpose.DELETE, Purpose.PURGE) and item is None)
+        missing.append(planned.purpose in _DELETES and item is None)
+    if not missing and plan.caller_token:
+        raise OutcomeUnknown(plan=plan, reason=_OTHER_BYTES, remedy=_PERHAPS_APPLIED)
     return bool(missing) and all(missing)
 
 
@@ -294,14 +372,13 @@ def _stored(plan: Plan, planned: Planned, context: Context) -> Flow[Item | None]
     try:
         return (yield from get_item(planned.action.table, planned.item_key, context, consistent=True))
     except StoreError as trouble:
-        raise OutcomeUnknown(plan=plan, reason="the item could not be read back") from trouble
+        why = "the item could not be read back"
+        raise OutcomeUnknown(plan=plan, reason=why, remedy=_READ_AGAIN) from trouble
 
 
 def _is_in_effect(planned: Planned, item: Item | None) -> bool:
-    if item is None:
-        return False
-    if planned.revision is not None:
-        return planned.mapping.revision_of(item) == planned.revision
+    if item is None or planned.revision is not None:
+        return _is_own(planned, item)
     action = planned.action
     if isinstance(action, Put):
         return same({"M": item}, {"M": action.item})

@@ -1,10 +1,12 @@
 """The four actions of a transaction as values, and the requests they become.
 
 Equal actions become equal dictionaries in equal order, because a repeated request must have the same bytes. Do not
-change an action. The classes are not frozen because a save makes several, and frozen ones take twice as long to make.
+change an action. Its ``repr`` shows no values, which may be secret. The classes are not frozen because a save makes
+several, and frozen ones take twice as long to make.
 """
 
 from collections.abc import Callable
+from dataclasses import field
 from typing import Any, Final, TypeAlias
 
 from dynaorm.item.condition import Condition, Or, render
@@ -19,8 +21,8 @@ class Put:
     """Store the whole item."""
 
     table: str
-    item: Item
-    condition: Condition | None = None
+    item: Item = field(repr=False)
+    condition: Condition | None = field(default=None, repr=False)
 
 
 @record(frozen=False)
@@ -28,9 +30,9 @@ class Update:
     """Change parts of the item with this key."""
 
     table: str
-    key: Item
-    changes: tuple[Change, ...]
-    condition: Condition | None = None
+    key: Item = field(repr=False)
+    changes: tuple[Change, ...] = field(repr=False)
+    condition: Condition | None = field(default=None, repr=False)
 
 
 @record(frozen=False)
@@ -38,8 +40,8 @@ class Delete:
     """Delete the item with this key."""
 
     table: str
-    key: Item
-    condition: Condition | None = None
+    key: Item = field(repr=False)
+    condition: Condition | None = field(default=None, repr=False)
 
 
 @record(frozen=False)
@@ -47,8 +49,8 @@ class ConditionCheck:
     """Write nothing; DynamoDB refuses the transaction unless the condition holds."""
 
     table: str
-    key: Item
-    condition: Condition
+    key: Item = field(repr=False)
+    condition: Condition = field(repr=False)
 
 
 Action: TypeAlias = Put | Update | Delete | ConditionCheck

@@ -1,6 +1,6 @@
 """A change becomes actions: the main item's, and the version item's if a version is due."""
 
-from dynaorm.entity.mapping.mapping import DELETED
+from dynaorm.entity.mapping.mapping import DELETED, VERSION, VERSION_AT
 from dynaorm.item.action import Action, ConditionCheck, Delete, Put, Update
 from dynaorm.item.condition import (
     Attr,
@@ -66,7 +66,7 @@ def build_actions(change: ItemChange, unit: UnitOfWork) -> list[Planned]:
 
 def _version(change: ItemChange, image: Item, number: int, main: Planned) -> Planned:
     mapping = change.mapping
-    item = version_item(mapping, change.key, image, number)
+    item = version_item(mapping, change.key, image, number, replaced=main.before)
     return Planned(
         action=Put(main.action.table, item, missing(mapping.table.pk.name)),
         purpose=Purpose.VERSION,
@@ -122,9 +122,12 @@ def _expectation(
 
 
 def _attributes_relied_on(change: ItemChange, before: StoredItem) -> list[str]:
-    """Without a revision: everything that changes, and everything a key, index, guard or version is made of."""
+    """Without a revision: everything that changes, and everything a key, index, guard or version is made of.
+
+    For a delete, everything that was loaded; for a versioned class, also the version.
+    """
     mapping = before.mapping
-    if isinstance(change, ItemCheck) or before.as_loaded:
+    if isinstance(change, (ItemCheck, ItemDelete)) or before.as_loaded:
         found = {name for field in mapping.fields.values() for name in (field.attribute, *field.formerly)}
         found |= set(before.item)
     else:
@@ -133,10 +136,10 @@ def _attributes_relied_on(change: ItemChange, before: StoredItem) -> list[str]:
         found = {field.attribute for field in fields if not field.in_key}
         found |= {former for field in fields for former in field.formerly}
         found |= {name for index in mapping.indexes.values() for name in index.made_up}
-        if isinstance(change, ItemInsert) or (
-            isinstance(change, ItemDelete) and change.mapping.versioning is not None
-        ):
+        if isinstance(change, ItemInsert):
             found |= set(before.item)
+    if mapping.versioning is not None:
+        found |= {VERSION, VERSION_AT, DELETED}
     if mapping.table.type_attribute is not None:
         found.add(mapping.table.type_attribute)
     return sorted(found - {key.name for key in mapping.table.keys})
@@ -151,6 +154,8 @@ def _required(
     mapping = change.mapping if change.before is None else change.before.mapping
     table = mapping.table
     expires = mapping.expires.attribute if mapping.expires is not None else None
+    if isinstance(change, ItemDelete):
+        expires = None  # an expired entity can be deleted
     if isinstance(change, ItemInsert) and change.before is None:
         absent = missing(table.pk.name)
         return absent if expires is None else any_of_conditions(absent, _is(expires, "<=", unit))

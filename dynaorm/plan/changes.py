@@ -31,6 +31,8 @@ from dynaorm.plan.reads import Reads
 from dynaorm.plan.unit_of_work import UnitOfWork
 
 _UNREAD: Any = object()
+# An expired entity can be deleted.
+_EVER = float("-inf")
 
 
 def items_to_read(merged: Iterable[ItemIntents]) -> list[tuple[EntityMapping, Item]]:
@@ -43,7 +45,8 @@ def _needs_reading(one: ItemIntents) -> bool:
     if write is not None and removal is None and isinstance(write.intent, Save):
         return write.intent.overwrite
     if write is not None and isinstance(write.intent, Edit) and write.state is None:
-        return needs_reading(one.mapping, write.intent.changes) or _names_renamed(one)
+        edit = write.intent
+        return edit.read_first or needs_reading(one.mapping, edit.changes) or _names_renamed(one)
     if removal is not None and isinstance(removal.intent, Deletion) and removal.state is None:
         mapping = removal.mapping
         has_derived = bool(mapping.constraints or mapping.aggregates) or mapping.versioning is not None
@@ -76,7 +79,7 @@ def change_of(one: ItemIntents, reads: Reads, unit: UnitOfWork) -> ItemChange | 
     read = reads.items.get(one.ident, _UNREAD) if reads.items else _UNREAD
     if read is _UNREAD and one.checks:
         read = _as_checked(one)
-    removed = _delete(one, one.removal, read, unit.now) if one.removal is not None else None
+    removed = _delete(one, one.removal, read) if one.removal is not None else None
     change: ItemChange | None = removed
     if one.write is not None:
         change = _write(one, one.write, removed, read, now=unit.now)
@@ -163,7 +166,7 @@ def _check(one: ItemIntents, read: Any, now: float) -> ItemCheck:
     return ItemCheck(stored.mapping, one.key, stored)
 
 
-def _delete(one: ItemIntents, removal: ResolvedIntent[Deletion | Move], read: Any, now: float) -> ItemDelete:
+def _delete(one: ItemIntents, removal: ResolvedIntent[Deletion | Move], read: Any) -> ItemDelete:
     intent, mapping, state = removal.intent, removal.mapping, removal.state
     if state is not None:
         if isinstance(intent, Deletion):
@@ -174,7 +177,7 @@ def _delete(one: ItemIntents, removal: ResolvedIntent[Deletion | Move], read: An
         return ItemDelete(mapping, one.key, StoredItem(mapping, state.item))
     if read is _UNREAD:
         return ItemDelete(mapping, one.key)
-    stored = _live(mapping, one.key, read, now)
+    stored = _live(mapping, one.key, read, _EVER)
     return ItemDelete(stored.mapping, one.key, stored)
 
 
@@ -266,7 +269,7 @@ def _edit(
         bounds = bounds_of(mapping, edit.changes)
         return ItemEdit(mapping, one.key, stored_changes(mapping, edit.changes), bounds)
     if state is None:
-        before, loaded = _live(mapping, one.key, read, now), None
+        before, loaded = _live(mapping, one.key, read, now)._replace(as_loaded=edit.read_first), None
     else:
         before, loaded = StoredItem(mapping, state.item), LoadedEntity(edit.target, state)
     try:

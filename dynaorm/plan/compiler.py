@@ -73,11 +73,7 @@ def _token(changes: list[ItemChange], actions: list[Planned], unit: UnitOfWork) 
     changes = [change for change in changes if not (isinstance(change, ItemCheck) and not change.is_sent)]
     if len(actions) > 1 or unit.exactly_once or isinstance(changes[0], ItemCheck):
         return unit.write_id
-    # Without a revision a write could not recognise its own commit after a lost answer: the token does it instead.
-    has_revision = (
-        changes[0].mapping.table.revision_attribute is not None and actions[0].expected_values is None
-    )
-    return None if has_revision else unit.write_id
+    return None
 
 
 def _effects(change: ItemChange, image: Item | None) -> list[Effect]:

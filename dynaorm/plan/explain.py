@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import Any
 
-from dynaorm.entity.key import Key
+from dynaorm.entity.key import Key, field_texts
+from dynaorm.failure import texts_of
 from dynaorm.item.action import ConditionCheck, Delete, Put, Update
 from dynaorm.item.printable import printable
 from dynaorm.item.update import AddTo
-from dynaorm.item.value import Item
 from dynaorm.plan.planned import Planned, Purpose
 
 
@@ -50,7 +50,8 @@ def _added(planned: Planned, subject: str) -> str:
         for change in planned.action.changes
         if isinstance(change, AddTo)
     }
-    totals = " and ".join(f"{number} to {name}" for name, number in added.items())
+    texts = texts_of(planned.mapping.secrets.hiding(added), str)
+    totals = " and ".join(f"{text} to {name}" for name, text in texts.items())
     keepers = dict.fromkeys(planned.mapping.maintained[name] for name in added)
     provided = ", if it exists" if planned.blind else ", or make it of its key"
     return f"add {totals} of {subject} for {' and '.join(keepers)}{provided}"
@@ -58,7 +59,7 @@ def _added(planned: Planned, subject: str) -> str:
 
 def _named(key: Key[Any]) -> str:
     assert key.entity is not None
-    return f"{key.entity.__name__}({', '.join(f'{name}={value!r}' for name, value in key.fields.items())})"
+    return f"{key.entity.__name__}({', '.join(f'{name}={text}' for name, text in field_texts(key).items())})"
 
 
 def _provided(planned: Planned) -> str:
@@ -79,8 +80,11 @@ def _verb(planned: Planned) -> str:
 
 
 def _where(planned: Planned) -> str:
-    return f"{planned.action.table} {_key_text(planned.item_key)}"
-
-
-def _key_text(key: Item) -> str:
-    return " ".join(f"{name}={next(iter(value.values()))}" for name, value in key.items())
+    mapping, key, constraint = planned.mapping, planned.item_key, planned.constraint
+    shown = (
+        mapping.secrets.hiding_key({**key})
+        if constraint is None
+        else mapping.secrets.hiding_guard(constraint, key)
+    )
+    texts = texts_of(shown, lambda value: str(next(iter(value.values()))))
+    return " ".join([planned.action.table, *(f"{name}={text}" for name, text in texts.items())])

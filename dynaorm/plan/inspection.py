@@ -19,7 +19,8 @@ class Inspection:
         key: the key it is stored under; None for a new one.
         revision: what changes with every write of its item, an ETag; None for a new one, or where items carry none.
         version: its version number; None for a class that keeps no versions.
-        changes: the fields that differ from what is stored: name to (stored value, value now).
+        changes: the fields that differ from what is stored: name to (stored value, value now). The ``repr`` masks the
+            values of secret fields.
     """
 
     loaded: bool
@@ -48,5 +49,7 @@ def inspect(entity: Any) -> Inspection:
         key=stored_key(mapping, mapping.key_of(state.item)),
         revision=mapping.revision_of(state.item),
         version=mapping.version_of(state.item),
-        changes={name: (before[name], now.get(name)) for name in mapping.fields if name in changed},
+        changes=mapping.secrets.hiding(
+            {name: (before[name], now.get(name)) for name in mapping.fields if name in changed}
+        ),
     )

@@ -16,11 +16,15 @@ class Save(NamedTuple):
 
 
 class Edit(NamedTuple):
-    """Change some fields of the entity under a key; ``changes`` are in field names and Python values."""
+    """Change some fields of the entity under a key; ``changes`` are in field names and Python values.
+
+    ``read_first``: read the item, and change it only if it is as it was read.
+    """
 
     target: Key[Any] | Any
     changes: tuple[Change, ...]
     condition: Condition | None = None
+    read_first: bool = False
 
 
 class Deletion(NamedTuple):

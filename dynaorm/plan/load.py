@@ -9,6 +9,7 @@ Rule 2. A Put that got no answer is never sent again later, because another writ
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.key import stored_key
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.mapping.validate import validated
@@ -89,6 +90,13 @@ def load_of(entity: Any, revision: str) -> Load:
 def check_loadable(entity: type[Any]) -> None:
     """Raises UsageError for a class that has other items besides its own, or that is not mapped."""
     mapping = mapping_of(entity)
+    family = [one for one in catalog_of(mapping.table).mappings.values() if one.root is mapping.root]
+    for one in (mapping, *family):
+        _check_class(entity, one)
+
+
+def _check_class(entity: type[Any], mapping: EntityMapping) -> None:
+    """``mapping``: the class, or one that shares its keys, so that its items may be replaced."""
     if mapping.constraints:
         kept = (
             f"has unique values ({', '.join(mapping.constraints)}), and bulk_load checks and writes no guards"
@@ -103,7 +111,8 @@ def check_loadable(entity: type[Any]) -> None:
         kept = f"has totals ({', '.join(mapping.maintained)}), and bulk_load would write over them"
     else:
         return
+    name, other = entity.__name__, mapping.entity.__name__
     raise UsageError(
-        problem=f"{entity.__name__} {kept}",
+        problem=f"{name} {kept}" if name == other else f"{name} shares its keys with {other}, which {kept}",
         remedy="use session.save_many(...), which saves each with everything that belongs to it",
     )

@@ -112,7 +112,10 @@ def _resolved(intent: Intent, now: float) -> list[ItemIntents]:
         mapping, state, key = _mapping_of_key(named), None, named.primary_key
     else:
         mapping = mapping_of(type(named))
-        state = writable_state(mapping, state_of(named), now)
+        # An expired entity can be deleted.
+        state = writable_state(
+            mapping, state_of(named), float("-inf") if isinstance(intent, Deletion) else now
+        )
         key = mapping.key_of(state.item)
     if isinstance(intent, Check):
         return [ItemIntents(mapping, key, checks=(ResolvedIntent(intent, mapping, state),))]

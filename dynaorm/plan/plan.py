@@ -39,6 +39,10 @@ class Plan(NamedTuple):
     caller_token: bool = False
     wants_item: bool = False
 
+    def __repr__(self) -> str:
+        # Error reporters show the repr of variables, and the actions have every value.
+        return f"<Plan of {self.operation}: {', '.join(map(repr, self.actions))}>"
+
     @property
     def operation(self) -> str:
         """The DynamoDB operation: one plain conditional write, or TransactWriteItems."""

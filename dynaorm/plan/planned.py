@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from dynaorm.entity.key import Key, stored_key
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.state import Loaded, Unsettled, set_state, state_of, unsettled_of
+from dynaorm.entity.table import Table
 from dynaorm.errors import Violation
 from dynaorm.item.action import Action
 from dynaorm.item.condition import Condition
@@ -75,6 +76,10 @@ class Planned(NamedTuple):
     number: int | None = None
     bounds: Condition | None = None
 
+    def __repr__(self) -> str:
+        # The action has every value.
+        return f"<{self.purpose.value} of {self.subject!r}>"
+
     @property
     def subject(self) -> Key[Any]:
         """The entity it is about."""
@@ -89,10 +94,14 @@ class Planned(NamedTuple):
         return Violation(constraint=self.constraint, fields=fields, value=self.value, owner=None)
 
     @property
+    def table(self) -> Table:
+        """The declared table of the item it writes."""
+        return self.mapping.table.guards if self.purpose in GUARDS else self.mapping.table
+
+    @property
     def ident(self) -> Ident:
         """The identity of the item it writes."""
-        table = self.mapping.table.guards if self.purpose in GUARDS else self.mapping.table
-        return ident_of(table, self.item_key)
+        return ident_of(self.table, self.item_key)
 
 
 class Effect(NamedTuple):
@@ -110,6 +119,9 @@ class Effect(NamedTuple):
     state: Loaded | None
     values: Mapping[str, Any] | None = None
     spares_frozen: bool = False
+
+    def __repr__(self) -> str:
+        return f"<Effect on {self.entity!r}>"
 
     def apply(self) -> None:
         if self.values is None:

@@ -21,6 +21,8 @@ from dynaorm.plan.image import new_image
 from dynaorm.plan.intent import Check, Deletion, Edit, Intent, Move, Save
 from dynaorm.plan.item_change import ItemCheck, ItemDelete, ItemEdit, ItemInsert, ItemUpdate
 from dynaorm.plan.merge_intents import ItemIntents, ResolvedIntent
+from dynaorm.plan.plan import Plan
+from dynaorm.plan.planned import Purpose
 from dynaorm.plan.reads import NOTHING_READ
 from dynaorm.plan.unit_of_work import UnitOfWork
 
@@ -35,6 +37,21 @@ def revision_under_token(merged: Sequence[ItemIntents], unit: UnitOfWork) -> str
     """The revision that every item of the unit of work gets."""
     text = json.dumps([unit.token, *(_given(one, unit) for one in merged)], sort_keys=True, default=repr)
     return sha256(text.encode()).hexdigest()[:32]
+
+
+def is_fixed(plan: Plan) -> bool:
+    """Whether an equal block would send the same bytes, whatever is stored, was loaded, and whenever it runs.
+
+    So if the token was used for other bytes, it was used for another block.
+    """
+    return any(one.purpose is not Purpose.CHECK for one in plan.actions) and not any(
+        one.from_read
+        or one.before is not None
+        or one.purpose is Purpose.VERSION
+        or one.mapping.expires is not None
+        or one.mapping.table.guards.ttl_attribute is not None
+        for one in plan.actions
+    )
 
 
 def _given(one: ItemIntents, unit: UnitOfWork) -> list[Any]:

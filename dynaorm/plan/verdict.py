@@ -91,7 +91,8 @@ def verdict(failures: Sequence[FailedAction], now: float, request_id: str = "") 
         if isinstance(outcome, StaleKnowledge):
             items.update(outcome.items)
             foreign |= outcome.foreign_guards
-    if items or foreign:
+    # A stale object stays stale, whatever is learned. Its old values may belong to other entities by now.
+    if (items or foreign) and not any(isinstance(one, StaleEntity) for one in judged):
         return StaleKnowledge(items, foreign)
     return _first([outcome for outcome in judged if isinstance(outcome, (StoreError, Violation))], failures)
 
@@ -146,7 +147,7 @@ def _judge_aggregate(failed: FailedAction) -> StoreError | StaleKnowledge:
 def _judge_known(failed: FailedAction) -> StoreError | StaleKnowledge:
     planned, item = failed.planned, failed.item
     mapping, key = planned.mapping, planned.subject
-    if _is_as_expected(planned, item):
+    if is_as_expected(planned, item):
         return ConditionFailed(key=key)
     if planned.from_read:
         return StaleKnowledge({planned.ident: item})
@@ -158,7 +159,9 @@ def _judge_known(failed: FailedAction) -> StoreError | StaleKnowledge:
 def _judge_blind(failed: FailedAction, now: float) -> StoreError | StaleKnowledge:
     planned, item = failed.planned, failed.item
     mapping, key = planned.mapping, planned.subject
-    if item is None or mapping.is_tombstone(item) or mapping.is_expired(item, now):
+    # An expired entity can be deleted.
+    expired = item is not None and planned.purpose is not Purpose.DELETE and mapping.is_expired(item, now)
+    if item is None or mapping.is_tombstone(item) or expired:
         if planned.purpose is Purpose.CHECK:
             return ConditionFailed(key=key)
         return EntityNotFound(key=key)
@@ -176,7 +179,8 @@ def _judge_blind(failed: FailedAction, now: float) -> StoreError | StaleKnowledg
     return ConditionFailed(key=key)
 
 
-def _is_as_expected(planned: Planned, item: Item | None) -> bool:
+def is_as_expected(planned: Planned, item: Item | None) -> bool:
+    """Whether an item has the revision, or without one the values, that an action requires."""
     if item is None:
         return False
     if planned.expected is not None:

@@ -1,6 +1,14 @@
 """The bookkeeping attributes of a new image: its revision, its version number and time, and the version item."""
 
-from dynaorm.entity.mapping.mapping import DELETED, VERSION, VERSION_AT, EntityMapping
+from dynaorm.entity.declare.catalog import are_several
+from dynaorm.entity.mapping.mapping import (
+    DELETED,
+    PREVIOUS_DELETION,
+    VERSION,
+    VERSION_AT,
+    VERSION_TYPE,
+    EntityMapping,
+)
 from dynaorm.entity.template.version import Versioning
 from dynaorm.entity.text.scalar import datetime_text
 from dynaorm.item.value import AttributeValue, Item, same
@@ -24,7 +32,7 @@ def assign_version(
             image |= _stamp(number, unit)
     elif isinstance(change, ItemDelete) and versioning is not None:
         tombstone = _stamp(_number_of(mapping, change.before), unit)
-        image = {**change.key, **tombstone, DELETED: {"BOOL": True}}
+        image = {**change.key, **tombstone, **_class_of(mapping), DELETED: {"BOOL": True}}
     else:
         return None, None
     if revision is not None:
@@ -51,8 +59,14 @@ def _is_due(change: ItemInsert | ItemUpdate, versioning: Versioning) -> bool:
     )
 
 
-def version_item(mapping: EntityMapping, key: Item, image: Item, number: int) -> dict[str, AttributeValue]:
-    """The item that keeps a version: the main one without type and index keys, or key and versioned fields alone."""
+def version_item(
+    mapping: EntityMapping, key: Item, image: Item, number: int, *, replaced: Item | None = None
+) -> dict[str, AttributeValue]:
+    """The item that keeps a version: the main one without type and index keys, or key and versioned fields alone.
+
+    If other classes share the keys, it names its class, in an attribute that reads do not look at. ``replaced``: the
+    item that the main one replaces. If that is a tombstone, the version keeps the time of the deletion.
+    """
     partial = mapping.versioning.fields if mapping.versioning is not None else None
     if partial is None:
         dropped = {name for index in mapping.indexes.values() for name in index.made_up}
@@ -61,7 +75,13 @@ def version_item(mapping: EntityMapping, key: Item, image: Item, number: int) ->
     else:
         wanted = {*key, VERSION, VERSION_AT, *(mapping.fields[name].attribute for name in partial)}
         item = {name: value for name, value in image.items() if name in wanted}
-    return {**item, **version_key(mapping, key, number)}
+    if replaced is not None and mapping.is_tombstone(replaced) and VERSION_AT in replaced:
+        item[PREVIOUS_DELETION] = replaced[VERSION_AT]
+    return {**item, **_class_of(mapping), **version_key(mapping, key, number)}
+
+
+def _class_of(mapping: EntityMapping) -> dict[str, AttributeValue]:
+    return {VERSION_TYPE: {"S": mapping.name}} if are_several(mapping) else {}
 
 
 def version_key(mapping: EntityMapping, key: Item, number: int) -> dict[str, AttributeValue]:

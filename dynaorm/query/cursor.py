@@ -2,7 +2,9 @@
 
 Rule 1. A cursor comes from outside: anything but a cursor of the same query is refused. Each position has exactly one
         text, so any other text is damaged.
-Rule 2. With a secret a cursor is signed, so that a client can neither make one up nor change one.
+Rule 2. With a secret a cursor is signed, so that a client can neither make one up nor change one, and encrypted, so
+        that it does not show the key in it. As in SIV (RFC 5297), the signature of the text is the nonce of the
+        cipher, here the output of SHAKE256 for the secret and the nonce. Equal positions have equal cursors.
 """
 
 import hashlib
@@ -46,7 +48,10 @@ def fingerprint_of(parts: Sequence[object]) -> str:
 def encode_cursor(position: Position, fingerprint: str, secret: bytes | None = None) -> str:
     """The cursor of a position."""
     text = _content(position, fingerprint)
-    return _base64(text if secret is None else _signature(text, secret) + text)
+    if secret is None:
+        return _base64(text)
+    signature = _signature(text, secret)
+    return _base64(signature + _ciphered(text, signature, secret))
 
 
 def _content(position: Position, fingerprint: str) -> bytes:
@@ -69,6 +74,13 @@ def _base64(content: bytes) -> str:
 
 def _signature(text: bytes, secret: bytes) -> bytes:
     return hmac.digest(secret, text, "sha256")[:_SIGNATURE_BYTES]
+
+
+def _ciphered(text: bytes, nonce: bytes, secret: bytes) -> bytes:
+    """The text encrypted, or an encrypted text decrypted."""
+    key = hmac.digest(secret, b"dynaorm cursor cipher", "sha256")
+    stream = hashlib.shake_256(key + nonce).digest(len(text))
+    return bytes(one ^ other for one, other in zip(text, stream, strict=True))
 
 
 def decode_cursor(
@@ -110,7 +122,8 @@ def _unpacked(text: str, secret: bytes | None) -> bytes:
         raise _damaged()
     if secret is None:
         return content
-    signature, rest = content[:_SIGNATURE_BYTES], content[_SIGNATURE_BYTES:]
+    signature, encrypted = content[:_SIGNATURE_BYTES], content[_SIGNATURE_BYTES:]
+    rest = _ciphered(encrypted, signature, secret)
     if not hmac.compare_digest(signature, _signature(rest, secret)):
         raise InvalidCursor(problem="the cursor was not made by this service")
     return rest

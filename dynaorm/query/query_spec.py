@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from dynaorm.errors import UnknownField, UsageError
+from dynaorm.failure import texts_of
 from dynaorm.item.condition import Condition
 from dynaorm.item.field import listed
 from dynaorm.query.key_range import Bound, Operator
@@ -79,6 +80,16 @@ class QuerySpec:
 
     def __str__(self) -> str:
         return ", ".join(map(str, self.sources))
+
+    def __repr__(self) -> str:
+        texts = texts_of(self._hiding(self.equal))
+        return ", ".join([str(self), *(f"{name}={text}" for name, text in texts.items())])
+
+    def _hiding(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The values of fields under a ``repr`` that masks those that are secret in any class of the query."""
+        for source in self.sources:
+            values = source.mapping.secrets.hiding(values)
+        return values
 
     def where(self, fields: Mapping[str, Any]) -> "QuerySpec":
         """The query with these fields equal to these values. Raises UnknownField, UsageError."""

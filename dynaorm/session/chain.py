@@ -94,5 +94,4 @@ class Chain(Generic[E]):
         raise TypeError(f"{self!r} has not been sent; write .first() is not None, or .count() > 0")
 
     def __repr__(self) -> str:
-        equal = "".join(f", {name}={value!r}" for name, value in self._spec.equal.items())
-        return f"<{type(self).__name__} {self._spec}{equal}>"
+        return f"<{type(self).__name__} {self._spec!r}>"

@@ -84,11 +84,14 @@ class Session:
         transport: sends the requests. Default: pynamodb's Connection, one attempt per request.
         table_names: the physical table names, as a mapping or a function of the declared names.
         retry: how often and for how long to repeat requests after conflicts, throttling and missing answers.
+        exactly_once: send every write as a transaction with a token, at twice the price, so that a request without an
+            answer can be repeated safely. Each method that writes can override it with its own ``exactly_once``.
         consistent: make reads strongly consistent by default. Reads that a plan depends on always are.
         on_decode_error: called with the ``DecodeError`` of each item in a list that does not fit its class, or whose
             class is unknown; the list then leaves the item out. Without this handler, an item that does not fit its
             class raises its error, and an item of an unknown class is left out.
-        cursor_secret: signs the cursors of pages, so that a client cannot forge one: at least 16 random bytes.
+        cursor_secret: signs and encrypts the cursors of pages, so that a client can neither forge nor read one: at
+            least 16 random bytes.
         log_values: the logger ``dynaorm`` writes one line per attempt at level DEBUG; True adds the request and the
             answer, with all their values.
         clock: the source of time, randomness and waiting, for tests.
@@ -111,6 +114,7 @@ class Session:
         cursor_secret: bytes | None = None,
         log_values: bool = False,
         clock: Clock | None = None,
+        exactly_once: bool = False,
     ) -> None:
         self._transport = transport or default_transport(region, endpoint, profile)
         self._owns_transport = transport is None
@@ -121,6 +125,7 @@ class Session:
             clock,
             on_decode_error=on_decode_error,
             cursor_secret=cursor_secret,
+            exactly_once=exactly_once,
         )
         self._log_values = log_values
         self._closed = False
@@ -316,10 +321,20 @@ class Session:
 
     # -- writing one entity ----------------------------------------------------------------------------------------
 
-    def save(self, entity: E, /, *, condition: Condition | None = None, overwrite: bool = False) -> E:
+    def save(
+        self,
+        entity: E,
+        /,
+        *,
+        condition: Condition | None = None,
+        overwrite: bool = False,
+        exactly_once: bool | None = None,
+    ) -> E:
         """Insert a new entity, or write the changed fields of a loaded one, in one request. Returns the entity.
 
-        ``overwrite`` replaces any item with the same key, and keeps guards and versions correct.
+        ``overwrite`` replaces any item with the same key, and keeps guards and versions correct. ``exactly_once`` sends
+        a transaction with a token, so that a request without an answer can be repeated safely. Without it, a plain
+        insert whose answer was lost can come back after another writer deleted it.
 
         Raises:
             AlreadyExists, UniqueViolation: its key or a unique value is taken.
@@ -328,7 +343,7 @@ class Session:
             OutcomeUnknown: no answer came; see ``resume``.
         """
         saving = [intent.Save(entity, block.checked_condition(entity, condition), overwrite)]
-        self._write("save", commit.commit(saving, self._context))
+        self._write("save", commit.commit(saving, self._context, exactly_once=exactly_once))
         return entity
 
     @overload
@@ -338,7 +353,7 @@ class Session:
         /,
         *changes: Change | Mapping[str, Any],
         condition: Condition | None = None,
-        exactly_once: bool = False,
+        exactly_once: bool | None = None,
     ) -> E: ...
     @overload
     def update(
@@ -347,7 +362,7 @@ class Session:
         /,
         *changes: Change | Mapping[str, Any],
         condition: Condition | None = None,
-        exactly_once: bool = False,
+        exactly_once: bool | None = None,
     ) -> E: ...
     def update(
         self,
@@ -355,44 +370,57 @@ class Session:
         /,
         *changes: Change | Mapping[str, Any],
         condition: Condition | None = None,
-        exactly_once: bool = False,
+        exactly_once: bool | None = None,
     ) -> Any:
-        """Change some fields, and return the entity as it is stored now.
+        """Change some fields, and return the entity as this update left it.
 
         ``update(Key(User, user_id="u1"), F.visits.add(1))`` or ``update(user, {"full_name": "B"})``. Sends one
         UpdateItem without a read, unless the change affects a key, a constraint, a version or the expiry. A loaded
         entity is updated only if its revision is unchanged; the object is updated in place unless its class is frozen.
-        ``exactly_once`` sends a transaction with a token, so that a request without an answer can be repeated safely.
+        ``exactly_once`` reads the item first, unless the entity is loaded, and sends a transaction with a token on
+        condition of the revision it read. So a request without an answer can be repeated safely.
 
         Raises:
             EntityNotFound: there is no entity with this key.
             StaleEntity: another writer saved or deleted the loaded entity.
             ConditionFailed: your condition is false.
-            OutcomeUnknown: no answer came, and the stored item does not show the update; or the update was made
-                (``exactly_once``) and cannot be read back. ``error.problem`` says which.
+            OutcomeUnknown: no answer came, and the stored item does not show the update.
+            Contention: other writers changed the item during every attempt.
         """
         edit = verbs.edit_of(target, changes, block.checked_condition(target, condition))
         return self._write("update", verbs.update(edit, self._context, exactly_once=exactly_once))
 
-    def move(self, entity: E, /) -> E:
+    def move(self, entity: E, /, *, exactly_once: bool | None = None) -> E:
         """Store a loaded entity under the primary key that its fields now give, in one transaction with its guards.
+
+        A move is always a transaction with a token, so ``exactly_once`` changes nothing unless the key is unchanged.
 
         Raises:
             AlreadyExists: another entity has the new key.
             StaleEntity: another writer saved or deleted the entity since it was loaded.
         """
-        self._write("move", commit.commit([intent.Move(entity)], self._context))
+        self._write("move", commit.commit([intent.Move(entity)], self._context, exactly_once=exactly_once))
         return entity
 
     def delete(
-        self, target: Key[Any] | Any, /, *, condition: Condition | None = None, exactly_once: bool = False
+        self,
+        target: Key[Any] | Any,
+        /,
+        *,
+        condition: Condition | None = None,
+        exactly_once: bool | None = None,
     ) -> None:
         """Delete a loaded entity, or the entity with a key, and release its unique values.
+
+        A plain delete by key that got no answer is not sent again while something is stored under the key: it could
+        delete what another writer created since. ``exactly_once`` sends a transaction with a token, which can be
+        repeated.
 
         Raises:
             EntityNotFound: there is no entity with this key.
             StaleEntity: another writer saved or deleted the loaded entity.
             ConditionFailed: your condition is false.
+            OutcomeUnknown: no answer came, and something is stored under the key.
             UsageError: the entity is new.
         """
         removal = intent.Deletion(target, block.checked_condition(target, condition))
@@ -566,17 +594,21 @@ class Session:
         return self._run(verbs.diff(target, first, second, self._context))
 
     @overload
-    def restore(self, target: Key[E], /, *, version: int) -> E: ...
+    def restore(self, target: Key[E], /, *, version: int, exactly_once: bool | None = None) -> E: ...
     @overload
-    def restore(self, target: E, /, *, version: int) -> E: ...
-    def restore(self, target: Any, /, *, version: int) -> Any:
+    def restore(self, target: E, /, *, version: int, exactly_once: bool | None = None) -> E: ...
+    def restore(self, target: Any, /, *, version: int, exactly_once: bool | None = None) -> Any:
         """Save the values of an old version as a new version. A deleted entity can be restored, too.
+
+        A deleted entity becomes an object of the class that the version was saved as. ``exactly_once`` is that of
+        ``save``; only a version that equals what is stored is written without a transaction.
 
         Raises:
             EntityNotFound: the version does not exist.
             UniqueViolation: another entity holds a unique value of that version now.
         """
-        return self._write("restore", verbs.restore(target, version, self._context))
+        flow = verbs.restore(target, version, self._context, exactly_once=exactly_once)
+        return self._write("restore", flow)
 
     def prune(
         self, target: Key[Any] | Any, /, *, keep: int | None = None, older_than: datetime | None = None

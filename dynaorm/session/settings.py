@@ -28,6 +28,7 @@ def context_of(
     *,
     on_decode_error: Callable[[DecodeError], object] | None = None,
     cursor_secret: bytes | None = None,
+    exactly_once: bool = False,
 ) -> Context:
     """Return the context of a session. Raises UsageError for a secret that does not protect cursors."""
     _check_secret(cursor_secret)
@@ -40,7 +41,9 @@ def context_of(
             return names.get(declared, declared)
     else:
         name = table_names
-    return Context(name, retry, clock or SystemClock(), consistent, on_decode_error, cursor_secret)
+    return Context(
+        name, retry, clock or SystemClock(), consistent, on_decode_error, cursor_secret, exactly_once
+    )
 
 
 def _check_secret(secret: object) -> None:

@@ -309,9 +309,18 @@ def test_an_update_that_dynamodb_cannot_make_is_the_same_error_plain_and_in_a_tr
     session.save(Account(name="liz"))
     (item,) = ministack_store.items(app)
     ministack_store.put(app, **{**item, "visits": {"S": "many"}})
-    for exactly_once in (False, True):
+
+    def alone() -> None:
+        session.update(LIZ, F.visits.add(1))
+
+    def in_a_block() -> None:
+        with session.transaction() as tx:
+            tx.update(LIZ, F.visits.add(1))
+            tx.save(User(user_id="1", email="liz@x.org"))
+
+    for write in (alone, in_a_block):
         with pytest.raises(UnexpectedRefusal) as caught:
-            session.update(LIZ, F.visits.add(1), exactly_once=exactly_once)
+            write()
         assert caught.value.code == "ValidationException"
         assert "Account" in caught.value.action
 

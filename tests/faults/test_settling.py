@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dynaorm import F, Session, inspect
-from dynaorm.errors import EntityNotFound, OutcomeUnknown, StaleEntity, StoreError, UsageError
+from dynaorm import F, Session, detached, inspect
+from dynaorm.errors import EntityNotFound, KeyChanged, OutcomeUnknown, StaleEntity, StoreError, UsageError
 from dynaorm.flow.protocol.call import Call, Reply, Transport
-from dynaorm.testing.faults import Fault, lost_answer, lost_request, throttle
+from dynaorm.testing.faults import Fault, FaultyTransport, lost_answer, lost_request, throttle
 from tests.faults.entities import NINE_MINUTES, ONE_TRY, Account, Page, User, app
 
 if TYPE_CHECKING:
@@ -345,3 +345,49 @@ def test_what_nobody_can_tell_any_more_names_a_remedy_that_helps(store: "Store")
     account.city = "Chur"
     session.save(account)
     assert store.items(app)[0]["city"] == {"S": "Chur"}
+
+
+# -- another table, another key ----------------------------------------------------------------------------------------
+
+
+def test_a_session_of_another_stage_settles_nothing(moto: "Store") -> None:
+    """The first write belongs to the first stage. It must not be finished there and taken for one in the second."""
+    session, _ = moto.line(lost_request(), retry=ONE_TRY)
+    account = Account(name="liz")
+    plan = moto.unknown(lambda: session.save(account))
+    wire = FaultyTransport(moto.transport)
+    other = Session(transport=wire, clock=moto.clock, table_names=lambda name: f"other-{name}")
+    other.create_table(app)
+    wire.calls.clear()
+    for work in (lambda: other.save(account), lambda: other.resume(plan)):
+        with pytest.raises(UsageError, match="in table 'App', and this session writes to 'other-App'"):
+            work()
+    assert wire.calls == []
+    other.save(detached(account))
+    assert moto.items(app) == []
+    session.save(account)
+    assert len(moto.items(app)) == 1
+
+
+def test_an_abandoned_key_is_not_inserted_by_settling(store: "Store") -> None:
+    session, wire = store.line(lost_request(), retry=ONE_TRY)
+    account = Account(name="liz")
+    plan = store.unknown(lambda: session.save(account))
+    account.name = "elizabeth"
+    assert store.unknown(lambda: session.save(account)) is plan
+    assert [call.operation for call in wire.calls] == ["PutItem", "GetItem"]
+    assert store.items(app) == []
+    store.clock.advance(NINE_MINUTES)
+    session.save(account)
+    assert store.keys(app) == ["ACCOUNT#elizabeth ACCOUNT"]
+
+
+def test_an_abandoned_key_that_was_inserted_is_a_changed_key(store: "Store") -> None:
+    session, _ = store.line(lost_answer(), retry=ONE_TRY)
+    account = Account(name="liz")
+    store.unknown(lambda: session.save(account))
+    account.name = "elizabeth"
+    with pytest.raises(KeyChanged):
+        session.save(account)
+    session.move(account)
+    assert store.keys(app) == ["ACCOUNT#elizabeth ACCOUNT"]

@@ -182,7 +182,7 @@ def test_an_expired_entity_that_is_not_yet_swept_is_absent_and_can_be_created_an
     store.clock.advance(11)
     assert session.get(Login, login_id="1") is None
     with pytest.raises(StaleEntity):
-        session.delete(first)
+        session.save(first)
     session.save(Login(login_id="1", code="abc", until=in_seconds(store, 10)))
     assert session.get_by(Login, code="abc") is not None
     assert len(store.items(app)) == 2

@@ -139,7 +139,11 @@ def test_a_race_that_deleted_the_item_finds_nothing() -> None:
 
 def test_races_that_are_lost_again_and_again_are_contention() -> None:
     refusals = [cancelled(user_item(f"r{number}"), "") for number in range(2, 5)]
-    session, transport = opened({"Item": user_item("r1")}, *refusals, retry=Retry(attempts=3))
+    read, again = (
+        {"Item": user_item("r1")},
+        {"Item": user_item("r3")},
+    )  # after a pause, the item is read again
+    session, transport = opened(read, *refusals[:2], again, refusals[2], retry=Retry(attempts=3))
     with pytest.raises(Contention):
         session.delete(USER)
     assert transport.remaining == 0

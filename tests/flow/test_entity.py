@@ -165,13 +165,15 @@ def test_an_update_by_the_key_of_a_base_class_works_on_the_subclass(session: Ses
     assert session.update(USER, {"email": "b@x"}) == Staff(user_id="1", desk="d", email="b@x", visits=1)
 
 
-def test_exactly_once_updates_in_a_transaction_and_reads_what_is_stored(
+def test_exactly_once_reads_first_and_updates_in_a_transaction_under_the_revision_read(
     session: Session, wire: FaultyTransport
 ) -> None:
-    session.save(User(user_id="1"))
+    user = session.save(User(user_id="1"))
     wire.calls.clear()
     assert session.update(USER, F.visits.add(1), exactly_once=True).visits == 1
-    assert operations(wire) == ["TransactWriteItems", "GetItem"]
+    update = wire.calls[-1].request["TransactItems"][0]["Update"]
+    assert {"S": inspect(user).revision} in update["ExpressionAttributeValues"].values()
+    assert operations(wire) == ["GetItem", "TransactWriteItems"]
 
 
 def test_a_loaded_entity_is_updated_in_place_under_its_revision(

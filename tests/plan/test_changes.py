@@ -164,12 +164,21 @@ def test_a_delete_and_an_update_by_key_know_nothing_of_the_item() -> None:
     assert change(EDIT) == ItemEdit(stock, KEY.primary_key, (SetTo(("left",), {"N": "1"}),))
 
 
-@pytest.mark.parametrize("intent", [EDIT, Deletion(KEY)])
-@pytest.mark.parametrize("stored", [None, EXPIRED, STRANGER], ids=["absent", "expired", "of another class"])
+@pytest.mark.parametrize(
+    ("intent", "stored"),
+    [(EDIT, None), (EDIT, EXPIRED), (EDIT, STRANGER), (Deletion(KEY), None), (Deletion(KEY), STRANGER)],
+    ids=["absent", "expired", "of another class", "absent to delete", "of another class to delete"],
+)
 def test_what_is_not_there_cannot_be_updated_or_deleted(intent: Intent, stored: Item | None) -> None:
     with pytest.raises(EntityNotFound) as raised:
         change(intent, stored=stored)
     assert raised.value.key == KEY
+
+
+def test_what_has_expired_can_be_deleted() -> None:
+    assert only(ItemDelete, Deletion(KEY), stored=EXPIRED).before == StoredItem(
+        mapping_of(Stock), EXPIRED, from_read=True
+    )
 
 
 def test_a_loaded_entity_is_what_is_stored() -> None:

@@ -1,4 +1,4 @@
-"""Plans without revisions: what was loaded is the condition, and the write is a transaction with a token."""
+"""Plans without revisions: what was loaded is the condition, and a single action is a plain write."""
 
 from typing import Annotated
 
@@ -48,7 +48,7 @@ def test_without_revisions_a_save_is_conditional_on_the_values_it_changes() -> N
             ),
         )
     ]
-    assert (plan.operation, plan.token) == ("TransactWriteItems", "w2")
+    assert (plan.operation, plan.token) == ("UpdateItem", None)
 
 
 def test_without_revisions_absent_values_are_part_of_the_condition() -> None:
@@ -75,9 +75,9 @@ def test_without_revisions_the_values_guards_are_made_of_are_part_of_the_conditi
     )
 
 
-def test_without_revisions_an_insert_is_a_transaction_with_a_token_too() -> None:
+def test_without_revisions_an_insert_is_a_plain_write_too() -> None:
     plan = plan_of(Save(Loose(name="l")))
-    assert (plan.operation, plan.token) == ("TransactWriteItems", "w2")
+    assert (plan.operation, plan.token) == ("PutItem", None)
     assert plan.actions[0].after == {
         "PK": {"S": "LOOSE#l"},
         "SK": {"S": "L"},
@@ -86,9 +86,9 @@ def test_without_revisions_an_insert_is_a_transaction_with_a_token_too() -> None
     }
 
 
-def test_without_revisions_a_blind_update_is_a_transaction_with_a_token() -> None:
+def test_without_revisions_a_blind_update_is_a_plain_write_too() -> None:
     plan = plan_of(Edit(Key(Loose, name="l"), (AddTo(("left",), 1),)))
-    assert (plan.operation, plan.token) == ("TransactWriteItems", "w2")
+    assert (plan.operation, plan.token) == ("UpdateItem", None)
 
 
 def test_an_item_that_has_no_revision_yet_is_saved_under_its_values_and_gets_one() -> None:
@@ -107,4 +107,4 @@ def test_an_item_that_has_no_revision_yet_is_saved_under_its_values_and_gets_one
     assert SetTo(("_rev",), {"S": "w2"}) in action.changes
     assert isinstance(action.condition, And)
     assert equals("left", {"N": "0"}) in action.condition.parts
-    assert plan.token == "w2"
+    assert plan.token is None

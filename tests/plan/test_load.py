@@ -199,3 +199,21 @@ def test_what_is_to_be_loaded_knows_how_large_it_is_at_most() -> None:
     load = load_of(Page(page_id="1", text="x" * 100), "r")
     assert load.bound == size_bound(load.item)
     assert load.bound >= item_size(load.item)
+
+
+class Ancestor(Entity, table=Table("load-family"), pk="ANCESTOR#{name}", sk="A"):
+    name: str
+
+
+class Heir(Ancestor):
+    email: Annotated[str, Unique()]
+
+
+def test_a_class_that_shares_its_keys_with_one_of_unique_values_is_refused() -> None:
+    """A loaded item may replace one of the subclass, and would leave its guard item behind."""
+    with pytest.raises(UsageError) as caught:
+        check_loadable(Ancestor)
+    assert str(caught.value) == (
+        "Ancestor shares its keys with Heir, which has unique values (email), and bulk_load checks and writes no "
+        "guards; use session.save_many(...), which saves each with everything that belongs to it"
+    )

@@ -301,11 +301,12 @@ def test_what_has_expired_since_it_was_loaded_is_stale_whatever_is_to_become_of_
     login = saved(Login(token="t", until=datetime.fromtimestamp(NOW + 5, UTC)))
     other = Save(Stock(sku="a"))
     blocks: list[list[Intent]] = [[Save(login), other], [Move(login)], [Move(login), other]]
-    blocks += [[Deletion(login)], [Check(login)], [Edit(login, (SetTo(("until",), datetime.now(UTC)),))]]
+    blocks += [[Check(login)], [Edit(login, (SetTo(("until",), datetime.now(UTC)),))]]
     for intents in blocks:
         assert merge_intents(intents, NOW + 4)
         with pytest.raises(StaleEntity):
             merge_intents(intents, NOW + 5)
+    assert merge_intents([Deletion(login)], NOW + 5)
 
 
 def test_a_move_that_changes_no_key_is_a_save_under_it() -> None:

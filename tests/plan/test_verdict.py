@@ -234,19 +234,34 @@ def test_a_release_of_somebody_elses_guard_is_learned_as_foreign() -> None:
     )
 
 
-@pytest.mark.parametrize("plan", [BLIND, BLIND_DELETE])
+def test_a_stale_entity_is_stale_although_its_old_value_belongs_to_another_entity() -> None:
+    plan = plan_of(Save(changed(email="b@x")))
+    now = item("User", _rev=rev("w9"), user_id={"S": "a"}, email={"S": "c@x"})
+    error = raised(judged(plan, {Purpose.UPDATE: now, Purpose.RELEASE: guard_of("9")}))
+    assert (type(error), error.found) == (StaleEntity, "w9")
+
+
+EXPIRED = item("Stock", until={"N": str(int(NOW))})
+
+
 @pytest.mark.parametrize(
-    "stored",
+    ("plan", "stored"),
     [
-        None,
-        item("Stock", until={"N": str(int(NOW))}),
-        item("User"),
+        (BLIND, None),
+        (BLIND, EXPIRED),
+        (BLIND, item("User")),
+        (BLIND_DELETE, None),
+        (BLIND_DELETE, item("User")),
     ],
-    ids=["nothing", "expired", "of another class"],
+    ids=["nothing", "expired", "of another class", "nothing to delete", "of another class to delete"],
 )
 def test_a_blind_write_that_meets_no_live_entity_finds_none(plan: Plan, stored: Item | None) -> None:
     error = raised(judged(plan, {plan.actions[0].purpose: stored}))
     assert (type(error), error.key) == (EntityNotFound, Key(Stock, sku="a"))
+
+
+def test_a_delete_of_an_expired_entity_failed_the_callers_condition() -> None:
+    assert isinstance(raised(judged(BLIND_DELETE, {Purpose.DELETE: EXPIRED})), ConditionFailed)
 
 
 def test_a_blind_write_that_meets_a_subclass_learns_the_item() -> None:

@@ -65,3 +65,36 @@ def test_a_changed_expiry_is_that_of_the_guards_too(moto: Transport, clock: Fake
     key = {"PK": {"S": "alias#a"}, "SK": {"S": "alias#a"}}
     guard = moto.call(Call("GetItem", {"TableName": "sync-fleeting", "Key": key}))["Item"]
     assert "until" not in guard
+
+
+@pytest.mark.parametrize("guarded", [True, False])
+@pytest.mark.parametrize("by", ["key", "object", "many", "block"])
+def test_what_has_expired_can_be_deleted(moto: Transport, clock: FakeClock, by: str, guarded: bool) -> None:
+    """Until DynamoDB deletes it, an expired item is stored, costs money, and may have to be gone at once."""
+    session = Session(transport=moto, clock=clock)
+    session.create_table(fleeting)
+    alias = "a" if guarded else None
+    login = session.save(Login(token="t", alias=alias, until=at(clock, 100)))
+    clock.advance(100)
+    target = login if by == "object" else Key(Login, token="t")
+    if by == "block":
+        with session.transaction() as tx:
+            tx.delete(target)
+            tx.save(Login(token="u"))
+        session.delete(Key(Login, token="u"))
+    elif by == "many":
+        session.delete_many([target])
+    else:
+        session.delete(target)
+    assert moto.call(Call("Scan", {"TableName": "sync-fleeting"}))["Items"] == []
+
+
+def test_an_expired_entity_is_not_deleted_by_a_stale_object(moto: Transport, clock: FakeClock) -> None:
+    session = Session(transport=moto, clock=clock)
+    session.create_table(fleeting)
+    login = session.save(Login(token="t", until=at(clock, 100)))
+    clock.advance(100)
+    again = session.save(Login(token="t", until=at(clock, 100)))
+    with pytest.raises(StaleEntity):
+        session.delete(login)
+    assert session.get(Login, token="t") == again

@@ -318,7 +318,7 @@ def test_a_deleted_audit_leaves_its_versions_and_a_tombstone_and_goes_on_countin
     assert engine.items(layout.table) == [
         layout.item("v0_Audit", 4, HOURS[4], "Sue", "as new"),
         *versions,
-        layout.item("v4_Audit", 4, HOURS[4], "Sue", "as new"),
+        {**layout.item("v4_Audit", 4, HOURS[4], "Sue", "as new"), "previous_deletion": {"S": HOURS[3]}},
     ]
 
 
@@ -335,7 +335,7 @@ def test_restoring_an_audit_is_a_new_version_also_from_a_tombstone(engine: "Engi
         layout.item("v0_Audit", 5, HOURS[4], "Liz", "pass"),
         *versions,
         layout.item("v4_Audit", 4, HOURS[3], "Sue", "fail: valve"),
-        layout.item("v5_Audit", 5, HOURS[4], "Liz", "pass"),
+        {**layout.item("v5_Audit", 5, HOURS[4], "Liz", "pass"), "previous_deletion": {"S": HOURS[3]}},
     ]
 
 

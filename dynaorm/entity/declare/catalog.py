@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import Any, TypeAlias, TypeVar
 
-from dynaorm.entity.mapping.mapping import EntityMapping
+from dynaorm.entity.mapping.mapping import VERSION_TYPE, EntityMapping
 from dynaorm.entity.table import Table, TableRules
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.record import record
@@ -51,6 +51,22 @@ def type_in(table: Table, item: Item) -> AttributeValue | None:
     """The value of an item's type attribute; None where it has none."""
     attribute = table.type_attribute
     return item.get(attribute) if attribute is not None else None
+
+
+def are_several(mapping: EntityMapping) -> bool:
+    """Whether other classes share the keys of this one."""
+    return mapping.root in derived(mapping.table, _roots_of_several)
+
+
+def _roots_of_several(table: Table) -> frozenset[type]:
+    roots = [one.root for one in catalog_of(table).mappings.values()]
+    return frozenset(root for root in roots if roots.count(root) > 1)
+
+
+def version_class(mapping: EntityMapping, item: Item) -> EntityMapping | None:
+    """The class that a version or a tombstone under a key of ``mapping`` names; None if it names none."""
+    found = catalog_of(mapping.table).mappings.get(item.get(VERSION_TYPE, {}).get("S", ""))
+    return found if found is not None and issubclass(found.entity, mapping.root) else None
 
 
 def stored_class(mapping: EntityMapping, item: Item) -> EntityMapping | None:

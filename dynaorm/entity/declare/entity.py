@@ -21,7 +21,15 @@ from dynaorm.entity.index import Index
 from dynaorm.entity.mapping.aggregate import Aggregate, AggregateMapping
 from dynaorm.entity.mapping.constraint import Constraint
 from dynaorm.entity.mapping.field import FieldMapping
-from dynaorm.entity.mapping.mapping import DELETED, VERSION, VERSION_AT, EntityMapping
+from dynaorm.entity.mapping.mapping import (
+    DELETED,
+    PREVIOUS_DELETION,
+    VERSION,
+    VERSION_AT,
+    VERSION_TYPE,
+    EntityMapping,
+)
+from dynaorm.entity.mapping.secret import secret_fields
 from dynaorm.entity.marker import MARKERS, Attribute, ExpiresAt, InKey, Unique, Versioned
 from dynaorm.entity.table import Table
 from dynaorm.entity.template.version import Versioning
@@ -35,6 +43,8 @@ _VERSIONED: Final = {
     VERSION: "the version's number",
     VERSION_AT: "the version's time",
     DELETED: "the mark of a deletion",
+    VERSION_TYPE: "the class of a version",
+    PREVIOUS_DELETION: "the time of the deletion before a version",
 }
 
 
@@ -314,7 +324,10 @@ class _Draft:
             self.problems += problems
             if not problems:
                 types = tuple(self.keys.scalars[member] for member in members)
-                found[name] = Constraint(name, members, types, unique.normalize, unique.when, unique.shared)
+                secret = secret_fields(self.entity) & frozenset(members)
+                found[name] = Constraint(
+                    name, members, types, unique.normalize, unique.when, unique.shared, secret
+                )
         return found
 
     def _constraint_problems(self, name: str, members: tuple[str, ...]) -> Iterator[str]:

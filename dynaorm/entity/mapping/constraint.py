@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from hashlib import sha256
 from typing import Any, Final
 
+from dynaorm.entity.mapping.secret import masked
 from dynaorm.entity.text.scalar import Scalar
 from dynaorm.record import record
 
@@ -29,6 +30,7 @@ class Constraint:
         normalize: applied to the value of the last field before comparing.
         when: an entity for which it is false claims nothing.
         shared: other classes of the table may claim values of the same constraint.
+        secret: the fields whose values messages do not show.
     """
 
     name: str
@@ -37,6 +39,7 @@ class Constraint:
     normalize: Callable[[Any], Any] | None = None
     when: Callable[[Any], bool] | None = None
     shared: bool = False
+    secret: frozenset[str] = frozenset()
 
     @property
     def exact(self) -> bool:
@@ -44,10 +47,11 @@ class Constraint:
         return self.normalize is None or self.scalars[-1].python is str
 
     def value_of(self, values: Mapping[str, Any]) -> Any:
-        """The value for messages: that of one field, or a tuple of all."""
-        return (
-            values[self.fields[0]] if len(self.fields) == 1 else tuple(values[name] for name in self.fields)
-        )
+        """The value for messages: that of one field, or a tuple of all. Secrets are masked."""
+        if len(self.fields) == 1:
+            found = values[self.fields[0]]
+            return masked(found) if self.secret else found
+        return tuple(masked(values[name]) if name in self.secret else values[name] for name in self.fields)
 
     def guard_key(self, values: Mapping[str, Any]) -> str | None:
         """The guard item's key for these field values; None if any of them is None.

@@ -17,7 +17,7 @@ from dynaorm.entity.mapping.constraint import Constraint
 from dynaorm.entity.mapping.encoder import Encoder, encoder_of
 from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.rules import ClassRules, rules_of
-from dynaorm.entity.mapping.secret import is_secret, masked, problems_of, unsaid
+from dynaorm.entity.mapping.secret import Secrets, masked, problems_of, secrets_of, unsaid
 from dynaorm.entity.mapping.stored import StoredValues
 from dynaorm.entity.state import LOADING, Defaults, Loaded, set_state
 from dynaorm.entity.table import Table
@@ -36,6 +36,8 @@ FAILURE: Final = "__dynaorm_failure__"
 VERSION = "version"
 VERSION_AT = "version_at"
 DELETED = "deleted"
+VERSION_TYPE = "version_type"
+PREVIOUS_DELETION = "previous_deletion"
 
 _NOTHING: Final[Mapping[str, str]] = {}
 
@@ -102,6 +104,11 @@ class EntityMapping:
     def key_fields(self) -> tuple[str, ...]:
         """The fields of the primary key."""
         return tuple(dict.fromkeys(field for part in self.primary_parts for field in part.fields))
+
+    @cached_property
+    def secrets(self) -> Secrets:
+        """Its secret fields, and the key attributes that have one in them."""
+        return secrets_of(self.entity, self.key_parts(), self.constraints)
 
     @property
     def maintained(self) -> Mapping[str, str]:
@@ -172,7 +179,7 @@ class EntityMapping:
                 key[part.attribute.name] = value
         except KeyValueError as problem:
             raise self.invalid_key(problem) from self.cause_of(problem.field, problem)
-        return key
+        return self.secrets.hiding_key(key)
 
     def _refuse_reserved(self, part: KeyPart, text: str) -> None:
         if reserved := self.table.rules.reserved_for(part.attribute, text):
@@ -217,7 +224,7 @@ class EntityMapping:
     def invalid(self, field: str, value: object, problem: str, remedy: str = "") -> InvalidValue:
         """The error for a value. A secret is masked; ``error.value.get_secret_value()`` returns it."""
         given = {"remedy": remedy} if remedy else {}
-        if is_secret(self.entity, field):
+        if self.secrets.include(field):
             problem, value = unsaid(problem, value), masked(value)
         return InvalidValue(entity=self.entity.__name__, field=field, value=value, problem=problem, **given)
 
@@ -226,8 +233,8 @@ class EntityMapping:
         return self.invalid(problem.field, problem.value, problem.problem)
 
     def cause_of(self, field: str, cause: Exception) -> Exception | None:
-        """The cause for an error of this field; None for a secret, which the traceback of the cause would show."""
-        return None if is_secret(self.entity, field) else cause
+        """The cause for an error of this field; None if the traceback of the cause could show a secret."""
+        return self.secrets.cause(field, cause)
 
     def hydrate(self, item: Item, *, read_only: bool = False) -> Any:
         """The entity of an item, fully validated, with the item as its snapshot.
@@ -270,7 +277,7 @@ class EntityMapping:
             except KeyError:
                 continue
             except ValueError as problem:
-                problems.append(f"{name}: {problem}")
+                problems.append(self.secrets.misfit(name, found, problem))
         self._fill_from_keys(item, values)
         if problems:
             raise self.unreadable(item, tuple(problems))
@@ -313,18 +320,19 @@ class EntityMapping:
                 text = f"{wrong.field}: is {shown(wrong.value)}, which {wrong.problem}"
                 raise self.unreadable(item, (text,)) from wrong
             if not same(stored, rendered):
-                raise self.unreadable(item, (differs(part, stored, rendered),))
+                raise self.unreadable(item, (differs(part, stored, rendered, self.secrets.keys),))
 
     def unreadable(self, item: Item, problems: tuple[str, ...]) -> DecodeError:
         return DecodeError(entity=self.entity.__name__, key=self.key_of(item), problems=problems)
 
     def key_of(self, item: Item) -> dict[str, AttributeValue]:
         """The primary key of a stored item."""
-        return {key.name: item[key.name] for key in self.table.keys if key.name in item}
+        key = {one.name: item[one.name] for one in self.table.keys if one.name in item}
+        return self.secrets.hiding_key(key)
 
     def key_matches(self, item: Item) -> bool:
         """Whether the primary key of an item matches the templates of this class."""
-        return all(part_matches(part, item) for part in self.primary_parts)
+        return all(part.matches(item) for part in self.primary_parts)
 
     def revision_of(self, item: Item) -> str | None:
         attribute = self.table.revision_attribute
@@ -362,12 +370,6 @@ class EntityMapping:
 
     def subject(self, item: Item) -> StoredValues:
         return StoredValues(self, item)
-
-
-def part_matches(part: KeyPart, item: Item) -> bool:
-    """Whether a key attribute of an item matches the template of a key part."""
-    stored = item.get(part.attribute.name, {}).get(part.attribute.kind)
-    return stored is not None and part.match(stored) is not None
 
 
 def mapping_of(entity: type[Any]) -> EntityMapping:

@@ -1,20 +1,103 @@
-"""Keeps secrets out of errors: a message may name the field and the problem, but never the value."""
+"""Which fields are secret, and how messages do without their values.
 
-from collections.abc import Iterator, Mapping
+Rule 1. A field is secret if its type is or contains ``SecretStr``, ``SecretBytes`` or ``Secret``, or if it is declared
+        with ``Field(repr=False)``; in a nested record, too.
+Rule 2. No ``repr``, message, log line, plan in words or cursor shows the value of a secret field. A message may name
+        the field and the problem. The attributes of errors still have the value, in ``Secret`` or under a masked
+        ``repr``.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from typing import Any
+from dataclasses import is_dataclass
+from typing import Any, Protocol
 
 from pydantic import BaseModel, Secret, SecretBytes, SecretStr, ValidationError
+from pydantic.fields import FieldInfo
 
 from dynaorm.entity.annotation import holds_secret
+from dynaorm.entity.template.key_part import KeyPart
+from dynaorm.failure import Hiding
+from dynaorm.item.value import AttributeValue, Item
+from dynaorm.record import record
 
 _UNSAID = "does not fit its field (the reason would show it)"
 
 
 def is_secret(entity: type[BaseModel], field: str) -> bool:
-    """Whether a field of a class, or one of several (``"a, b"``), holds a secret."""
+    """Whether a field of a class, or one of several (``"a, b"``), is secret."""
     infos = entity.model_fields
-    return any(holds_secret(infos[name].annotation) for name in field.split(", ") if name in infos)
+    return any(_is_secret(infos[name]) for name in field.split(", ") if name in infos)
+
+
+def secret_fields(entity: type[BaseModel]) -> frozenset[str]:
+    """The secret fields of a class."""
+    return frozenset(name for name, info in entity.model_fields.items() if _is_secret(info))
+
+
+def _is_secret(info: FieldInfo) -> bool:
+    return not info.repr or holds_secret(info.annotation)
+
+
+@record
+class Secrets:
+    """What is secret in a mapped class.
+
+    Attributes:
+        fields: its secret fields.
+        keys: the key attributes, of the table and of indexes, with a secret field in them.
+        constraints: the unique constraints with a secret field.
+    """
+
+    fields: frozenset[str]
+    keys: frozenset[str]
+    constraints: frozenset[str]
+
+    def include(self, field: str) -> bool:
+        """Whether a field, or one of several (``"a, b"``), is secret."""
+        return not self.fields.isdisjoint(field.split(", "))
+
+    def hiding(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The values of fields, under a ``repr`` that masks those that are secret."""
+        if not self.fields:
+            return values
+        also = values.hidden if isinstance(values, Hiding) else frozenset()
+        return Hiding(values, self.fields | also)
+
+    def hiding_key(self, key: dict[str, AttributeValue]) -> dict[str, AttributeValue]:
+        """Key attributes, under a ``repr`` that masks those that have a secret field in them."""
+        return Hiding(key, self.keys) if self.keys else key
+
+    def hiding_guard(self, constraint: str, key: Item) -> Item:
+        """The key of a guard item, under a ``repr`` that masks it if its constraint has a secret field."""
+        return Hiding(key, frozenset(key)) if constraint in self.constraints else key
+
+    def cause(self, field: str, cause: Exception) -> Exception | None:
+        """The cause that an error of a field may have: a traceback shows it."""
+        # An error of pydantic may quote all values.
+        quotes = self.include(field) or (isinstance(cause, ValidationError) and self.fields)
+        return None if quotes else cause
+
+    def misfit(self, name: str, stored: AttributeValue | None, problem: ValueError) -> str:
+        """The problem of a stored value that its field cannot have."""
+        return f"{name}: {unsaid_stored(str(problem), stored) if name in self.fields else problem}"
+
+
+class Constrained(Protocol):
+    """A unique constraint."""
+
+    @property
+    def fields(self) -> tuple[str, ...]: ...
+
+
+def secrets_of(
+    entity: type[BaseModel], parts: Iterable[KeyPart], constraints: Mapping[str, Constrained]
+) -> Secrets:
+    """What is secret in a class with these key attributes and unique constraints."""
+    fields = secret_fields(entity)
+    keys = frozenset(part.attribute.name for part in parts if not fields.isdisjoint(part.fields))
+    names = (name for name, one in constraints.items() if not fields.isdisjoint(one.fields))
+    return Secrets(fields, keys, frozenset(names))
 
 
 def masked(value: Any) -> Any:
@@ -22,9 +105,37 @@ def masked(value: Any) -> Any:
     return value if value is None or isinstance(value, Secret | SecretBytes | SecretStr) else Secret(value)
 
 
+def is_bare(value: object) -> bool:
+    """Whether the ``repr`` of a secret field's value would show it: a part is in no ``Secret`` and no nested record."""
+    if (
+        value is None
+        or isinstance(value, Secret | SecretBytes | SecretStr | BaseModel)
+        or is_dataclass(value)
+    ):
+        return False
+    if isinstance(value, Mapping):
+        return any(map(is_bare, value.values()))
+    return not isinstance(value, list | tuple | AbstractSet) or any(map(is_bare, value))
+
+
 def unsaid(problem: str, value: object) -> str:
     """The problem, or a general sentence if it quotes a part of the value."""
     return _UNSAID if any(text in problem for text in _texts(value)) else problem
+
+
+def unsaid_stored(problem: str, stored: AttributeValue | None) -> str:
+    """The problem, or a general sentence if it quotes a part of the stored value."""
+    return _UNSAID if any(text in problem for part in _leaves(stored) for text in _texts(part)) else problem
+
+
+def _leaves(stored: AttributeValue | None) -> Iterator[object]:
+    for kind, content in (stored or {}).items():
+        if kind == "M":
+            yield from (leaf for name, one in content.items() for leaf in (name, *_leaves(one)))
+        elif kind == "L":
+            yield from (leaf for one in content for leaf in _leaves(one))
+        else:
+            yield content
 
 
 def problems_of(

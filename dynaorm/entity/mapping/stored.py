@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
 from dynaorm.entity.mapping.field import FieldMapping
+from dynaorm.entity.mapping.secret import Secrets
 from dynaorm.errors import DecodeError
 from dynaorm.item.value import Item
 
@@ -17,6 +18,9 @@ class Decoder(Protocol):
     def decode(self, item: Item, /) -> dict[str, Any]: ...
 
     def unreadable(self, item: Item, problems: tuple[str, ...], /) -> DecodeError: ...
+
+    @property
+    def secrets(self) -> Secrets: ...
 
 
 class StoredValues(Mapping[str, Any]):
@@ -40,7 +44,10 @@ class StoredValues(Mapping[str, Any]):
             except ValueError as problem:
                 if isinstance(problem, DecodeError):
                     raise
-                raise self._mapping.unreadable(self._item, (f"{name}: {problem}",)) from problem
+                text = self._mapping.secrets.misfit(name, field.stored_in(self._item), problem)
+                raise self._mapping.unreadable(self._item, (text,)) from self._mapping.secrets.cause(
+                    name, problem
+                )
         return self._cache[name]
 
     def __iter__(self) -> Iterator[str]:

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 from pydantic import BaseModel, ValidationError
 
 from dynaorm.entity.mapping.mapping import EntityMapping
-from dynaorm.entity.mapping.secret import is_secret, unsaid
+from dynaorm.entity.mapping.secret import unsaid
 from dynaorm.entity.state import LOADING
 from dynaorm.errors import DecodeError, InvalidValue
 from dynaorm.item.value import same
@@ -231,10 +231,9 @@ def _broken(
         if again
         else first["msg"]
     )
+    text = unsaid(text, [values.get(secret) for secret in mapping.secrets.fields])
     if where in mapping.fields:
         return mapping.invalid(where, values.get(where), text)
-    secrets = [value for name, value in values.items() if is_secret(mapping.entity, name)]
-    text = unsaid(text, secrets)
     remedy = "give its fields values that fit together"
     return InvalidValue(entity=mapping.entity.__name__, field="", value=None, problem=text, remedy=remedy)
 
@@ -242,7 +241,7 @@ def _broken(
 def _cause(mapping: EntityMapping, name: str | None, problem: ValidationError) -> ValidationError | None:
     """The cause for an error; None if its traceback would show a secret."""
     names = (name,) if name is not None else mapping.fields
-    return None if any(is_secret(mapping.entity, one) for one in names) else problem
+    return None if not mapping.secrets.fields.isdisjoint(names) else problem
 
 
 # -- equality ----------------------------------------------------------------------------------------------------------

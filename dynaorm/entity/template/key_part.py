@@ -7,7 +7,8 @@ from dynaorm.entity.table import KeyAttribute
 from dynaorm.entity.template.template import KeyTemplate, KeyValueError
 from dynaorm.entity.template.version import VersionTemplate
 from dynaorm.entity.text.shape import Shape
-from dynaorm.item.value import AttributeValue
+from dynaorm.failure import MASK
+from dynaorm.item.value import AttributeValue, Item
 from dynaorm.record import record
 
 # Length limits in UTF-8 bytes, on the table and on indexes alike (Developer Guide, "Quotas": partition and sort key).
@@ -59,6 +60,11 @@ class KeyPart:
         if type(key) is str and 0 < len(key) <= self.limit and key.isascii():
             return {self.attribute.kind: key}
         return self.checked(key)
+
+    def matches(self, item: Item) -> bool:
+        """Whether this key attribute of an item matches the template."""
+        stored = item.get(self.attribute.name, {}).get(self.attribute.kind)
+        return stored is not None and self.match(stored) is not None
 
     def checked(self, key: str | bytes) -> AttributeValue:
         """A rendered key as an attribute value. Raises KeyValueError if DynamoDB would refuse its length."""
@@ -153,11 +159,14 @@ class IndexMapping:
         return found if is_in else None
 
 
-def differs(part: KeyPart, stored: AttributeValue | None, rendered: AttributeValue | None) -> str:
-    """The problem of a stored key that its template renders differently."""
+def differs(
+    part: KeyPart, stored: AttributeValue | None, rendered: AttributeValue | None, secret: frozenset[str]
+) -> str:
+    """The problem of a stored key that its template renders differently. Keys in ``secret`` are masked."""
     fields = ", ".join(f"{{{name}:raw}}" for name in part.fields) or "another literal"
-    was, now = (next(iter(key.values())) if key else None for key in (stored, rendered))
+    was, now = (repr(next(iter(key.values())) if key else None) for key in (stored, rendered))
+    was, now = (MASK, "another key") if part.attribute.name in secret else (was, now)
     return (
-        f"{part.attribute.name} is {was!r}, but {part.text!r} renders {now!r}; "
+        f"{part.attribute.name} is {was}, but {part.text!r} renders {now}; "
         f"if the stored key is right, write {fields} in the template"
     )

@@ -18,6 +18,7 @@ from dynaorm.entity.text.scalar import datetime_text
 from dynaorm.errors import DynaormError
 from dynaorm.flow.integrity.finding import Diagnosis, Doubt, Finding, FindingKind, Judgement
 from dynaorm.flow.integrity.judge_guard import (
+    constraint_in,
     expiry_in,
     guard_expired,
     holds,
@@ -271,7 +272,7 @@ def _taken(subject: _Stored, guard: ItemAddress, owner: ItemAddress) -> Diagnosi
         Finding(
             FindingKind.DUPLICATE,
             guard.table.name,
-            guard.key,
+            mapping.secrets.hiding_guard(constraint_in(guard), guard.key),
             mapping.name,
             detail,
             mendable=False,

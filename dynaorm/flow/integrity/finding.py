@@ -10,6 +10,7 @@ from enum import Enum
 from typing import Any
 
 from dynaorm.entity.mapping.mapping import EntityMapping
+from dynaorm.failure import texts_of
 from dynaorm.flow.integrity.stored_check import ItemAddress, StoredCheck
 from dynaorm.item.printable import printable
 from dynaorm.item.value import Item
@@ -94,7 +95,8 @@ class Finding:
     doubt: str = ""
 
     def __str__(self) -> str:
-        key = " ".join(f"{name}={next(iter(value.values()))}" for name, value in self.key.items())
+        texts = texts_of(self.key, lambda value: str(next(iter(value.values()))))
+        key = " ".join(f"{name}={text}" for name, text in texts.items())
         of = f" of {self.entity}" if self.entity is not None else ""
         doubt = f" (doubtful: {self.doubt})" if self.doubt else ""
         return printable(f"{self.kind.value}{of} in {self.table}, {key}: {self.detail}{doubt}")

@@ -204,7 +204,8 @@ def _diagnosis(case: _Case, kind: FindingKind, detail: str, actions: tuple[Plann
     home = case.guard.table
     classes = [mapping for mapping, _ in case.holders] or constrained_by(constraint_in(case.guard), home)
     owners = tuple(mapping.key_of(item) for mapping, item in case.holders)
-    finding = Finding(kind, home.name, case.guard.key, classes[0].name, detail, bool(actions), owners)
+    key = classes[0].secrets.hiding_guard(constraint_in(case.guard), case.guard.key)
+    finding = Finding(kind, home.name, key, classes[0].name, detail, bool(actions), owners)
     return doubtful(Diagnosis(finding, actions=actions), case.doubt)
 
 

@@ -189,7 +189,7 @@ def _wrong_expiry(subject: Subject, constraint: str, guard: ItemAddress, stored:
     finding = Finding(
         FindingKind.GUARD_EXPIRY,
         guard.table.name,
-        guard.key,
+        mapping.secrets.hiding_guard(constraint, guard.key),
         mapping.name,
         detail,
         mendable=True,
@@ -230,7 +230,9 @@ def _wrong_index_keys(subject: Subject, changes: Sequence[Change]) -> Diagnosis:
     mapping, item = subject.mapping, subject.item
     names = [str(change.path[0]) for change in changes]
     words = [
-        f"{name} is {_shown(item.get(name))} and should be {_shown(getattr(change, 'value', None))}"
+        f"{name} does not hold the values of its fields"
+        if name in mapping.secrets.keys
+        else f"{name} is {_shown(item.get(name))} and should be {_shown(getattr(change, 'value', None))}"
         for name, change in zip(names, changes, strict=True)
     ]
     finding = subject.finding(FindingKind.INDEX_KEYS, "; ".join(words), mendable=True)

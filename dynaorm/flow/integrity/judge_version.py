@@ -3,7 +3,7 @@
 Versions are pruned from the oldest on, so each version item that exists needs every later one.
 """
 
-from dynaorm.entity.declare.catalog import catalog_of, type_in
+from dynaorm.entity.declare.catalog import catalog_of, type_in, version_class
 from dynaorm.entity.dispatch import classify
 from dynaorm.entity.mapping.mapping import DELETED, VERSION, VERSION_AT, EntityMapping
 from dynaorm.entity.text.scalar import datetime_text
@@ -184,7 +184,7 @@ def _number_in_key(mapping: EntityMapping, item: Item) -> int:
 
 def _unreadable(mapping: EntityMapping, item: Item, latest: Item, number: int) -> str:
     try:
-        version_of(mapping, latest, number, item)
+        version_of(version_class(mapping, item) or mapping, latest, number, item)
     except DecodeError as problem:
         return "; ".join(problem.problems)
     return ""

@@ -7,6 +7,7 @@ Rule 3. Time, randomness and new identifiers come from a ``Clock``, so that a te
 """
 
 from collections.abc import Generator, Mapping
+from dataclasses import field
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 from dynaorm.item.value import Item
@@ -19,10 +20,13 @@ Reply: TypeAlias = Mapping[str, Any]
 
 @record
 class Call:
-    """One request: an operation's name (``TransactWriteItems``) and its parameters in the low-level form."""
+    """One request: an operation's name (``TransactWriteItems``) and its parameters in the low-level form.
+
+    The parameters hold every value, so the ``repr`` leaves them out.
+    """
 
     operation: str
-    request: Mapping[str, Any]
+    request: Mapping[str, Any] = field(repr=False)
 
 
 @record
@@ -56,7 +60,7 @@ class Reason:
 
     code: str
     message: str = ""
-    item: Item | None = None
+    item: Item | None = field(default=None, repr=False)
 
 
 class Refusal(Exception):

@@ -19,7 +19,8 @@ class Context:
         consistent: whether plain reads are strongly consistent; reads that a plan is computed from always are.
         on_decode_error: called with the error of each item in a list that does not fit its class; without a handler
             the list raises it.
-        cursor_secret: signs cursors, so that a client cannot make one up.
+        cursor_secret: signs and encrypts cursors.
+        exactly_once: send every write as a transaction with a token, unless the call says otherwise.
     """
 
     table_name: Callable[[str], str]
@@ -28,3 +29,4 @@ class Context:
     consistent: bool = False
     on_decode_error: Callable[[DecodeError], object] | None = None
     cursor_secret: bytes | None = None
+    exactly_once: bool = False

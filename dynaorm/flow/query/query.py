@@ -83,15 +83,18 @@ def page_of(
 
     Raises:
         InvalidCursor: it is damaged, or belongs to another query; nothing was sent.
+        UsageError: the keys hold secret fields, and there is no ``cursor_secret`` to encrypt the cursor.
     """
     for name, number in (("", size), ("read_at_most=", read_at_most)):
         if number is not None and (type(number) is not int or number < 1):
             raise UsageError(
                 problem=f"page({name}{number!r}) has no size", remedy="give the number of entities, 1 or more"
             )
+    secret = context.cursor_secret
+    if secret is None:
+        _refuse_secret_keys(spec)
     key_queries = _key_queries(spec, context)
     own = fingerprint(spec, context.table_name)
-    secret = context.cursor_secret
     keys = {key.name: key for key in (*spec.source.table.keys, *spec.source.keys)}
     start = decode_cursor(after, own, tuple(keys.values()), secret) if after is not None else None
     if start is not None and not _can_start(key_queries, start):
@@ -101,6 +104,17 @@ def page_of(
     cursor = None if walk.is_over else encode_cursor(walk.position, own, secret)
     cost = walk.cost
     return Page(found, cursor, cost.requests, cost.read_units)
+
+
+def _refuse_secret_keys(spec: QuerySpec) -> None:
+    """Raise UsageError if a cursor would show a secret: it contains the key of the last entity."""
+    attributes = {key.name for key in (*spec.source.table.keys, *spec.source.keys)}
+    for source in spec.sources:
+        if not source.mapping.secrets.keys.isdisjoint(attributes):
+            raise UsageError(
+                problem=f"a cursor of {spec} would show a key, and a key of {source} has a secret field in it",
+                remedy="give Session(cursor_secret=...), which encrypts cursors, or read with .limit(...)",
+            )
 
 
 def _can_start(key_queries: KeyQueries, start: Position) -> bool:

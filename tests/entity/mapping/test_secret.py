@@ -1,5 +1,6 @@
 """An error about a secret has the problem, and never the value."""
 
+import dataclasses
 import pickle
 import traceback
 from collections.abc import Callable
@@ -27,6 +28,15 @@ class Card(BaseModel):
 @dataclass
 class Box:
     card: Card | None = None
+
+
+class Unshown(BaseModel):
+    pin: str = Field(repr=False)
+
+
+@dataclass
+class UnshownBox:
+    pin: str = dataclasses.field(repr=False)
 
 
 class Typed(TypedDict):
@@ -64,6 +74,8 @@ PIN = NewType("PIN", SecretStr)
         (Box, True),
         (Typed, True),
         (PIN, True),
+        (Unshown, True),
+        (list[UnshownBox], True),
         (str, False),
         (list[int] | None, False),
         (Any, False),
@@ -210,3 +222,10 @@ def test_a_stored_secret_is_stored_as_it_is() -> None:
     plan = session().plan(Plain(name="n", token=SecretStr("abc")))
     assert plan.to_request()["Item"]["t"] == {"S": "abc"}
     assert "abc" not in plan.explain()
+
+
+def test_a_secret_field_without_its_type_is_masked_in_the_repr_of_its_entity() -> None:
+    vault = Vault(vault_id="1", card=Card(pin=SecretStr("abc")), many=[SecretStr("abc")])
+    assert "card=Card(pin=SecretStr('**********'))" in repr(vault)
+    changed = vault.model_copy(update={"token": "abc", "many": ["abc"], "named": {"a": "abc"}})
+    assert "abc" not in repr(changed)

@@ -1,0 +1,193 @@
+"""History never changes: deletions stay in it after a re-creation, and versions keep their class."""
+
+from datetime import UTC, datetime
+from itertools import count
+from typing import Annotated
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dynaorm import Entity, Key, Session, Table, Unique, Versioned
+from dynaorm.errors import EntityNotFound, UsageError
+from dynaorm.flow.protocol.call import Call, Transport
+from dynaorm.item.value import Item
+from dynaorm.testing import FakeClock, strict_moto
+from dynaorm.transport.pynamodb import PynamoTransport
+
+app = Table("deletions-app")
+partial = Table("deletions-partial")
+families = Table("deletions-families")
+
+
+class Page(Entity, table=app, pk="PAGE#{name}", sk="TEXT", versioned=True):
+    name: str
+    text: str = ""
+
+
+class Task(Entity, table=partial, pk="TASK#{name}", sk="TASK", versioned=True):
+    name: str
+    state: Annotated[str, Versioned()] = "open"
+    views: int = 0
+
+
+class Document(Entity, table=families, pk="DOC#{name}", sk="TEXT", versioned=True):
+    name: str
+    text: str = ""
+
+
+class Report(Document):
+    author: str
+    number: Annotated[str, Unique()]
+
+
+PAGE, DOCUMENT = Key(Page, name="a"), Key(Document, name="a")
+EXAMPLES = count()
+
+
+def now(clock: FakeClock) -> datetime:
+    return datetime.fromtimestamp(clock.now(), UTC)
+
+
+def items(moto: Transport, table: Table) -> dict[str, Item]:
+    """The items of a table by their sort keys."""
+    found = moto.call(Call("Scan", {"TableName": table.name}))["Items"]
+    return {item["SK"]["S"]: item for item in found}
+
+
+# -- deletions ---------------------------------------------------------------------------------------------------------
+
+
+@given(
+    steps=st.lists(st.sampled_from(["save", "delete", "restore"]), min_size=1, max_size=12),
+    kind=st.sampled_from([Page, Task]),
+)
+def test_what_was_stored_at_a_time_stays_so_for_ever(steps: list[str], kind: type[Page | Task]) -> None:
+    with strict_moto():
+        clock = FakeClock()
+        session = Session(transport=PynamoTransport(region="us-east-1"), clock=clock)
+        session.create_table(app)
+        session.create_table(partial)
+        name = f"example-{next(EXAMPLES)}"  # moto keeps its tables while the module runs
+        key: Key[Page | Task] = Key(kind, name=name)
+        seen: list[tuple[datetime, object]] = []
+        numbers = 0
+        for step in steps:
+            clock.advance(60)
+            stored = session.get(key)
+            if step == "save":
+                numbers += 1
+                stored = kind(name=name) if stored is None else stored
+                setattr(stored, "text" if isinstance(stored, Page) else "state", str(numbers))
+                session.save(stored)
+            elif step == "delete" and stored is not None:
+                session.delete(stored)
+            elif step == "restore" and numbers and kind is Page:
+                session.restore(key, version=1)
+                numbers += 1
+            clock.advance(60)
+            stored = session.get(key)
+            seen.append((now(clock), None if stored is None else stored.model_dump()))
+            for at, expected in seen:
+                if kind is Page:
+                    found = session.get(key, as_of=at)
+                    assert (None if found is None else found.model_dump()) == expected
+                elif expected is None:
+                    assert session.get(key, as_of=at) is None
+
+
+def test_a_version_after_a_deletion_keeps_the_time_of_the_deletion(
+    session: Session, moto: Transport, clock: FakeClock
+) -> None:
+    page = session.save(Page(name="a"))
+    clock.advance(3600)
+    session.delete(page)
+    deleted_at = items(moto, app)["v0_TEXT"]["version_at"]
+    clock.advance(3600)
+    page = session.save(Page(name="a", text="again"))
+    page.text = "and again"
+    session.save(page)
+    found = items(moto, app)
+    assert found["v2_TEXT"]["previous_deletion"] == deleted_at
+    assert [key for key, item in found.items() if "previous_deletion" in item] == ["v2_TEXT"]
+
+
+def test_a_version_without_the_time_of_a_deletion_is_read_as_before(
+    session: Session, moto: Transport, clock: FakeClock
+) -> None:
+    """Items that an earlier release wrote."""
+    session.delete(session.save(Page(name="a")))
+    clock.advance(3600)
+    session.save(Page(name="a", text="again"))
+    item = {name: value for name, value in items(moto, app)["v2_TEXT"].items() if name != "previous_deletion"}
+    moto.call(Call("PutItem", {"TableName": app.name, "Item": item}))
+    assert [version.number for version in session.history(PAGE)] == [2, 1]
+    assert session.get_one(PAGE, as_of=now(clock)).text == "again"
+
+
+# -- classes -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_restored_tombstone_is_of_the_class_that_was_deleted(session: Session, moto: Transport) -> None:
+    session.save(Report(name="a", text="one", author="liz", number="7"))
+    session.delete(DOCUMENT)
+    again = session.restore(DOCUMENT, version=1)
+    assert again == Report(name="a", text="one", author="liz", number="7")
+    assert session.get_one(DOCUMENT) == again
+    assert session.get_by(Report, number="7") == again
+    assert items(moto, families)["v0_TEXT"]["_type"] == {"S": "Report"}
+
+
+def test_versions_and_tombstones_of_a_family_keep_the_class_and_no_type(
+    session: Session, moto: Transport
+) -> None:
+    session.delete(session.save(Report(name="a", author="liz", number="7")))
+    found = items(moto, families)
+    assert {key: item["version_type"] for key, item in found.items()} == {
+        "v0_TEXT": {"S": "Report"},
+        "v1_TEXT": {"S": "Report"},
+    }
+    assert not any("_type" in item for item in found.values())
+    assert session.scan(Document).all() == []
+
+
+def test_a_class_without_subclasses_stores_no_class_in_its_versions(
+    session: Session, moto: Transport
+) -> None:
+    session.delete(session.save(Page(name="a")))
+    assert not any("version_type" in item for item in items(moto, app).values())
+
+
+def test_a_version_is_read_as_the_class_it_was_saved_as(session: Session) -> None:
+    session.delete(session.save(Report(name="a", text="one", author="liz", number="7")))
+    session.save(Document(name="a", text="two"))
+    assert [version.entity for version in session.history(DOCUMENT)] == [
+        Document(name="a", text="two"),
+        Report(name="a", text="one", author="liz", number="7"),
+    ]
+    assert session.get(DOCUMENT, version=1) == Report(name="a", text="one", author="liz", number="7")
+    assert session.get(Key(Report, name="a"), version=2) is None
+    with pytest.raises(EntityNotFound):
+        session.restore(Key(Report, name="a"), version=2)
+
+
+def test_a_version_of_another_class_is_not_restored_into_a_live_entity(session: Session) -> None:
+    session.delete(session.save(Report(name="a", text="one", author="liz", number="7")))
+    session.save(Document(name="a", text="two"))
+    with pytest.raises(UsageError) as caught:
+        session.restore(DOCUMENT, version=1)
+    assert str(caught.value) == (
+        "version 1 of Key(Document, name='a') is a Report, and a Document is stored now; delete it first, then restore "
+        "the version"
+    )
+    assert session.get_one(DOCUMENT) == Document(name="a", text="two")
+
+
+def test_a_version_of_a_subclass_that_an_earlier_release_wrote_is_of_the_class_stored_now(
+    session: Session, moto: Transport
+) -> None:
+    session.save(Report(name="a", text="one", author="liz", number="7"))
+    item = {name: value for name, value in items(moto, families)["v1_TEXT"].items() if name != "version_type"}
+    moto.call(Call("PutItem", {"TableName": families.name, "Item": item}))
+    (version,) = session.history(DOCUMENT)
+    assert version.entity == Report(name="a", text="one", author="liz", number="7")

@@ -1,0 +1,29 @@
+"""Makes the long description of the package from README.md, when the package is built.
+
+A package page has no files beside it, so relative links would be dead. If ``[project.urls] Repository`` is set in
+pyproject.toml, they lead there; until it is, they are plain text.
+"""
+
+import re
+from pathlib import Path
+from typing import Any
+
+from hatchling.metadata.plugin.interface import MetadataHookInterface
+
+_RELATIVE_LINK = re.compile(r"\[([^\]]+)\]\((?![a-z]+:|#)([^)\s]+)\)")
+
+
+def description(readme: str, repository: str | None) -> str:
+    """The text of the readme, with relative links made absolute, or plain text without a repository."""
+    if repository is None:
+        return _RELATIVE_LINK.sub(r"\1", readme)
+    return _RELATIVE_LINK.sub(rf"[\1]({repository.rstrip('/')}/blob/main/\2)", readme)
+
+
+class PackagePage(MetadataHookInterface):
+    """Hatchling's hook: adds the readme to the metadata."""
+
+    def update(self, metadata: dict[str, Any]) -> None:
+        readme = (Path(self.root) / "README.md").read_text(encoding="utf-8")
+        text = description(readme, metadata.get("urls", {}).get("Repository"))
+        metadata["readme"] = {"content-type": "text/markdown", "text": text}
