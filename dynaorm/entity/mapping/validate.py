@@ -193,7 +193,7 @@ def _as_loaded(mapping: EntityMapping, first: Mapping[str, Any]) -> Mapping[str,
 
 def _keys(mapping: EntityMapping, values: Mapping[str, Any]) -> Mapping[str, Any]:
     """The key attributes of which fields that live in them are read. Raises InvalidValue."""
-    if not mapping.has_fields_in_keys:
+    if not any(field.in_key for field in mapping.fields.values()):
         return _NOTHING
     return {**mapping.primary_key(values), **mapping.index_keys(values)}
 
