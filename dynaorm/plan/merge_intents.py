@@ -12,7 +12,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from dynaorm.entity.key import Key, stored_key
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
-from dynaorm.entity.mapping.validate import Validated, validated
+from dynaorm.entity.mapping.validate import Validated, unchanged, validated
 from dynaorm.entity.state import Loaded, state_of
 from dynaorm.errors import SameItemTwice, UsageError
 from dynaorm.item.condition import all_of
@@ -143,7 +143,7 @@ def _of_loaded(intent: IntentT, mapping: EntityMapping, state: Loaded) -> Resolv
     values = vars(intent.entity)
     changes = unvalidated_changes(mapping, values, state)
     if not changes:
-        return ResolvedIntent(intent, mapping, state, Validated(values), changes)
+        return ResolvedIntent(intent, mapping, state, unchanged(mapping, values), changes)
     valid = validated(mapping, values, kept=frozenset(mapping.fields.keys() - changes.keys()))
     is_final = mapping.rules.is_separate and mapping.is_exact and not valid.altered
     return ResolvedIntent(intent, mapping, state, valid, changes if is_final else None)

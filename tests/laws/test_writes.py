@@ -234,7 +234,9 @@ def move(world: World, draw: Any) -> None:
 
 def change_for(world: World, entity: Any, draw: Any) -> tuple[Any, str, Any]:
     """A change, the field that it names, and the value that it makes of the stored one."""
-    kind, many = draw(st.sampled_from(["set", "set", "add", "extend", "part"])), entity.many
+    kind, many = draw(st.sampled_from(["set", "set", "add", "extend", "part", "remove"])), entity.many
+    if kind == "remove":
+        return F.note.remove(), "note", None
     if kind == "add":
         by = draw(st.sampled_from([1, -1, 4, 8]))
         return F.number.add(by), "number", entity.number + by

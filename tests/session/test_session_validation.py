@@ -211,3 +211,13 @@ class Wide(Entity, table=Table("validation", type_attribute=None), pk="ACCOUNT#{
     name: str
     balance: int = 0
     notes: list[str] = Field(default_factory=list)
+
+
+def test_an_enum_s_plain_value_becomes_its_member_though_both_are_stored_alike(
+    session: Session, wire: FaultyTransport
+) -> None:
+    bob, _ = users(session)
+    vars(bob)["colour"] = "red"
+    wire.calls.clear()
+    session.save(bob)
+    assert (bob.colour, wire.calls) == (Colour.RED, [])

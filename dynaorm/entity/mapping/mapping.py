@@ -84,11 +84,6 @@ class EntityMapping:
         return rules_of(self.entity)
 
     @cached_property
-    def has_fields_in_keys(self) -> bool:
-        """Whether any field is stored in a key alone."""
-        return any(field.in_key for field in self.fields.values())
-
-    @cached_property
     def is_exact(self) -> bool:
         """Whether an entity's values and the values loaded after its save give the same index keys and guards."""
         return all(one.exact for group in (self.fields, self.constraints) for one in group.values())

@@ -73,6 +73,7 @@ class ClassRules:
         of_class: there are rules about several fields: model validators, or an ``__init__`` of the class's own.
         is_separate: every value is valid or not on its own, and stays as it is.
         fields: the rules of each field.
+        choices: the fields of which a value and a member of an enum may be stored alike.
     """
 
     whole: SchemaValidator
@@ -82,6 +83,7 @@ class ClassRules:
     of_class: bool
     is_separate: bool
     fields: Mapping[str, FieldRules]
+    choices: tuple[str, ...]
 
 
 def rules_of(entity: type[BaseModel]) -> ClassRules:
@@ -98,6 +100,7 @@ def rules_of(entity: type[BaseModel]) -> ClassRules:
     is_stable = not any(_may_change(one) for one in nodes) and (_REVALIDATES or not is_nested)
     takes_info = any(_takes_info(one) for one in nodes)
     of_class = any(_is_function(one) or _has_own_code(one) for one in path)
+    rules = {name: _field_rules(one["schema"], is_limited) for name, one in fields["fields"].items()}
     return ClassRules(
         whole=cast(SchemaValidator, whole),
         single=_single(revalidating, config),
@@ -105,7 +108,8 @@ def rules_of(entity: type[BaseModel]) -> ClassRules:
         takes_info=takes_info,
         of_class=of_class,
         is_separate=is_stable and not takes_info and not of_class,
-        fields={name: _field_rules(one["schema"], is_limited) for name, one in fields["fields"].items()},
+        fields=rules,
+        choices=tuple(name for name, one in rules.items() if one.has_choices and not one.takes_info),
     )
 
 

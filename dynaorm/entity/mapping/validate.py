@@ -62,9 +62,7 @@ def validated(
     # An entity's values may include others, such as cached properties, and validators may change a dict.
     if not rules.is_separate or len(given) != len(mapping.fields):
         present = {name: given[name] for name in mapping.fields if name in given}
-    # A changed field that is absent gets its default, from the validator of the class.
-    are_present = mapping.fields.keys() - kept <= present.keys()
-    if kept and are_present and rules.is_separate and mapping.is_exact:
+    if kept and strict is None and _is_separate(mapping) and len(present) == len(mapping.fields):
         return _with_changed(mapping, present, kept)
     try:
         entity = rules.whole.validate_python(present, strict=strict, by_alias=False, by_name=True)
@@ -83,6 +81,10 @@ def validated(
     return Validated(values, altered)
 
 
+def _is_separate(mapping: EntityMapping) -> bool:
+    return mapping.rules.is_separate and mapping.is_exact
+
+
 def _with_changed(mapping: EntityMapping, values: Mapping[str, Any], kept: frozenset[str]) -> Validated:
     """The values where each is valid on its own, and those that were loaded are known to be."""
     altered = {}
@@ -91,6 +93,21 @@ def _with_changed(mapping: EntityMapping, values: Mapping[str, Any], kept: froze
         if not is_equal(value, values[name]):
             altered[name] = value
     return Validated({**values, **altered}, altered)
+
+
+def unchanged(mapping: EntityMapping, given: Mapping[str, Any]) -> Validated:
+    """The values of an entity that would store what is stored already; they are not validated again.
+
+    Only the members of enums take the place of their plain values, which are stored alike.
+    """
+    altered = {}
+    for name in mapping.rules.choices:
+        with suppress(InvalidValue):
+            value = validated_field(mapping, name, given)
+            encode = mapping.fields[name].encode
+            if not is_equal(value, given[name]) and same(encode(value), encode(given[name])):
+                altered[name] = value
+    return Validated({**given, **altered} if altered else given, altered)
 
 
 def validated_field(mapping: EntityMapping, name: str, values: Mapping[str, Any]) -> Any:
@@ -176,7 +193,7 @@ def _as_loaded(mapping: EntityMapping, first: Mapping[str, Any]) -> Mapping[str,
 
 def _keys(mapping: EntityMapping, values: Mapping[str, Any]) -> Mapping[str, Any]:
     """The key attributes of which fields that live in them are read. Raises InvalidValue."""
-    if not mapping.has_fields_in_keys:
+    if not any(field.in_key for field in mapping.fields.values()):
         return _NOTHING
     return {**mapping.primary_key(values), **mapping.index_keys(values)}
 
