@@ -9,7 +9,7 @@ from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.mapping.validate import validated_field
 from dynaorm.errors import InvalidValue, UnknownField, UsageError
-from dynaorm.item.path import Path, Source, value_at
+from dynaorm.item.path import Path, PathSource, value_at
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.record import replace
 
@@ -33,17 +33,17 @@ class FieldResolver:
     def attribute(self, path: Path) -> Path:
         return self._walk(path)[0]
 
-    def sources(self, path: Path) -> tuple[Source, ...]:
+    def sources(self, path: Path) -> tuple[PathSource, ...]:
         """Where the value of a path comes from: the attribute, one under a former name, or what absence stands for."""
         self._walk(path)
         field = self.field(path)
         names = (field.attribute, *field.formerly)
         found = [
-            Source(stored=(name,), missing=tuple((earlier,) for earlier in names[:place]))
+            PathSource(stored=(name,), missing=tuple((earlier,) for earlier in names[:place]))
             for place, name in enumerate(names)
         ]
         if (value := self._absent_value(field)) is not None:
-            found.append(Source(value=value, missing=tuple((name,) for name in names)))
+            found.append(PathSource(value=value, missing=tuple((name,) for name in names)))
         codec, is_stored = field.codec, field.is_always_stored and not field.formerly
         for step in path[1:]:
             found = [inner for source in found for inner in _inside(source, codec, step, is_stored=is_stored)]
@@ -173,7 +173,7 @@ def _absent(codec: Codec, step: str | int) -> Absent:
     return Absent(value=lambda: NULL) if nullable else _NO_MEMBER
 
 
-def _inside(source: Source, codec: Codec, step: str | int, *, is_stored: bool) -> Iterator[Source]:
+def _inside(source: PathSource, codec: Codec, step: str | int, *, is_stored: bool) -> Iterator[PathSource]:
     """The sources of a part of a value. ``is_stored``: an item that loads has the whole."""
     absent = _absent(codec, step)
     attribute = codec.members[step][0] if isinstance(step, str) and codec.members is not None else step
@@ -190,9 +190,9 @@ def _inside(source: Source, codec: Codec, step: str | int, *, is_stored: bool) -
     parent = source.stored
     paths = tuple((*parent, name) for name in names)
     for place, path in enumerate(paths):
-        yield Source(stored=path, missing=(*source.missing, *paths[:place]))
+        yield PathSource(stored=path, missing=(*source.missing, *paths[:place]))
     if (value := absent.value()) is not None:
-        yield Source(
+        yield PathSource(
             value=value,
             missing=(*source.missing, *paths),
             within=None if is_stored else parent,

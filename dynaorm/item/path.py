@@ -14,7 +14,7 @@ Role: TypeAlias = Literal["value", "element", "text"]
 
 
 @record
-class Source:
+class PathSource:
     """Where the value of a path comes from, in the items that fulfil its conditions.
 
     Attributes:
@@ -38,7 +38,7 @@ class Resolver(Protocol):
     def attribute(self, path: Path) -> Path:
         """The path of attribute names."""
 
-    def sources(self, path: Path) -> tuple[Source, ...]:
+    def sources(self, path: Path) -> tuple[PathSource, ...]:
         """Where the value of a path comes from. Their conditions exclude each other; beyond them there is no value."""
 
     def start(self, path: Path) -> AttributeValue | None:

@@ -28,7 +28,7 @@ from dynaorm.item.condition import (
     SizeOf,
 )
 from dynaorm.item.evaluate import holds, size_of
-from dynaorm.item.path import Path, Resolver, Role, Source, dotted
+from dynaorm.item.path import Path, PathSource, Resolver, Role, dotted
 from dynaorm.item.value import AttributeValue, number_text
 from dynaorm.record import record
 
@@ -141,7 +141,7 @@ def _cases(operand: Operand, resolver: Resolver) -> _Cases:
     return [case for case in found if case.side is not None]
 
 
-def _case(source: Source, kind: type[Operand]) -> _Case:
+def _case(source: PathSource, kind: type[Operand]) -> _Case:
     guards: list[Condition] = []
     if source.within is not None:
         guards.append(Exists(source.within))

@@ -17,7 +17,7 @@ from dynaorm.entity.resolve import FieldResolver
 from dynaorm.errors import InvalidValue
 from dynaorm.item.condition import Attr, Compare, Condition, SizeOf, all_of, any_of_conditions, missing
 from dynaorm.item.update import AddTo, Append, Change, Discard, Prepend, Remove, SetIfMissing, SetTo
-from dynaorm.item.value import number_text
+from dynaorm.item.value import SET_TAGS, number_text
 from dynaorm.plan.edit import touched
 
 _OPERATORS: Final = {"ge": ">=", "gt": ">", "le": "<=", "lt": "<"}
@@ -54,7 +54,7 @@ def needs_reading(mapping: EntityMapping, changes: tuple[Change, ...]) -> bool:
 
 def _starts_from_a_set(mapping: EntityMapping, change: Change) -> bool:
     start = FieldResolver(mapping).start(change.path)
-    return start is not None and "N" not in start
+    return start is not None and not start.keys().isdisjoint(SET_TAGS.values())
 
 
 def bounds_of(mapping: EntityMapping, changes: tuple[Change, ...]) -> Condition | None:

@@ -172,13 +172,31 @@ def test_a_value_of_each_type_has_one_text_and_only_none_claims_nothing(
     assert found.typed_id == "1"
 
 
-@pytest.mark.parametrize(("field", "value"), [("whole", True), ("whole", "1"), ("text", 1), ("exact", 1.5)])
-def test_a_value_of_another_type_is_refused_and_not_taken_for_its_text(field: str, value: object) -> None:
+def test_a_value_of_another_type_is_refused_and_not_taken_for_its_text() -> None:
     entity = Typed(typed_id="1")
-    setattr(entity, field, value)
+    entity.text = 1  # type: ignore[assignment]  # it is what is refused
     with pytest.raises(InvalidValue) as caught:
         offline.save(entity)
-    assert caught.value.field == field
+    assert caught.value.field == "text"
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "text"),
+    [("whole", True, "whole#1"), ("whole", "1", "whole#1"), ("exact", 1.5, "exact#1.5")],
+)
+def test_a_value_that_the_constructor_converts_claims_the_text_of_the_converted_value(
+    moto_store: "Store", field: str, value: object, text: str
+) -> None:
+    moto_store.create(typed)
+    entity = Typed(typed_id="1")
+    setattr(entity, field, value)
+    session = moto_store.line().session
+    session.save(entity)
+    assert moto_store.keys(typed)[-1] == f"{text} {text}"
+    assert entity == session.get_one(Typed, typed_id="1")
+    assert type(getattr(entity, field)) is type(
+        getattr(Typed.model_validate({"typed_id": "1", field: value}), field)
+    )
 
 
 @given(

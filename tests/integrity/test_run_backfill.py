@@ -119,7 +119,7 @@ def test_a_writer_that_comes_between_wins(moto: Raw) -> None:
     def write() -> None:
         moto.session.update(Key(User, user_id="1"), {"email": "eve@x", "team": "b"})
 
-    outcomes(moto.session_before("TransactWriteItems", write), User)
+    outcomes(moto.session_before("TransactWriteItems", write, naming="USER#1"), User)
     found = moto.session.get_by(User, email="eve@x")
     assert found is not None
     assert [one.user_id for one in moto.session.query(User.by_team, team="b")] == ["1"]

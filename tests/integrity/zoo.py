@@ -131,14 +131,15 @@ _SAVED: dict[str, list[dict[str, Any]]] = {}
 class _Before:
     """A transport that lets somebody come first, once."""
 
-    def __init__(self, inner: Transport, operation: str, work: Callable[[], object]) -> None:
+    def __init__(self, inner: Transport, operation: str, work: Callable[[], object], naming: str) -> None:
         self._inner = inner
         self._operation = operation
+        self._naming = naming
         self._work: Callable[[], object] | None = work
 
     def call(self, call: Call, /) -> Reply:
         work = self._work
-        if work is not None and call.operation == self._operation:
+        if work is not None and call.operation == self._operation and self._naming in repr(call.request):
             self._work = None
             work()
         return self._inner.call(call)
@@ -153,10 +154,10 @@ class Raw:
         self.transport = transport
         self.session = Session(transport=transport, table_names=name, clock=clock())
 
-    def session_before(self, operation: str, work: Callable[[], object]) -> Session:
-        """A session that does something just before its first call of a kind."""
+    def session_before(self, operation: str, work: Callable[[], object], *, naming: str = "") -> Session:
+        """A session that does something just before its first call of a kind whose request names a text."""
         return Session(
-            transport=_Before(self.transport, operation, work),
+            transport=_Before(self.transport, operation, work, naming),
             table_names=self.name,
             clock=clock(),
         )

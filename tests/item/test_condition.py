@@ -32,7 +32,7 @@ from dynaorm.item.condition import (
     render,
 )
 from dynaorm.item.field import F
-from dynaorm.item.path import Path, Role, Source
+from dynaorm.item.path import Path, PathSource, Role
 from dynaorm.item.placeholder import Placeholders
 from dynaorm.item.resolve import resolve
 from dynaorm.item.value import AttributeValue
@@ -87,8 +87,8 @@ class Upper:
     def attribute(self, path: Path) -> Path:
         return tuple(step.upper() if isinstance(step, str) else step for step in path)
 
-    def sources(self, path: Path) -> tuple[Source, ...]:
-        return (Source(stored=self.attribute(path)),)
+    def sources(self, path: Path) -> tuple[PathSource, ...]:
+        return (PathSource(stored=self.attribute(path)),)
 
     def start(self, _: Path) -> AttributeValue | None:
         return None

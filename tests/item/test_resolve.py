@@ -4,7 +4,7 @@ import pytest
 
 from dynaorm.item.condition import Condition, render
 from dynaorm.item.field import F
-from dynaorm.item.path import Path, Role, Source
+from dynaorm.item.path import Path, PathSource, Role
 from dynaorm.item.placeholder import Placeholders
 from dynaorm.item.resolve import resolve
 from dynaorm.item.value import AttributeValue
@@ -16,13 +16,13 @@ class Defaults:
     def attribute(self, path: Path) -> Path:
         return path
 
-    def sources(self, path: Path) -> tuple[Source, ...]:
+    def sources(self, path: Path) -> tuple[PathSource, ...]:
         values: dict[str, AttributeValue] = {"n": {"N": "5"}, "none": {"NULL": True}, "s": {"L": []}}
         if path == ("old",):
-            return Source(stored=path), Source(stored=("older",), missing=(path,))
+            return PathSource(stored=path), PathSource(stored=("older",), missing=(path,))
         found = values.get(str(path[0]))
-        absent = () if found is None else (Source(value=found, missing=(path,)),)
-        return (Source(stored=path), *absent)
+        absent = () if found is None else (PathSource(value=found, missing=(path,)),)
+        return (PathSource(stored=path), *absent)
 
     def start(self, _: Path) -> AttributeValue | None:
         return None

@@ -5,6 +5,7 @@ more gives the same.
 """
 
 import copy
+import os
 from collections.abc import Callable
 from datetime import datetime
 from typing import Any
@@ -328,7 +329,7 @@ OPERATIONS = (
 )
 
 
-@settings(max_examples=settings().max_examples * 2)
+@settings(max_examples=int(os.environ.get("FUZZ_EXAMPLES", "100")))
 @given(spec=SPECS, data=st.data())
 def test_what_is_stored_is_what_loads(spec: Spec, data: st.DataObject, engine_with_table: Transport) -> None:
     world = World(spec, engine_with_table)

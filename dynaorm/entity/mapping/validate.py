@@ -98,10 +98,11 @@ def _with_changed(mapping: EntityMapping, values: Mapping[str, Any], kept: froze
 def unchanged(mapping: EntityMapping, given: Mapping[str, Any]) -> Validated:
     """The values of an entity that would store what is stored already; they are not validated again.
 
-    Only the members of enums take the place of their plain values, which are stored alike.
+    Only values that are stored alike change: plain values become members of enums, an expiry time has whole seconds.
     """
     altered = {}
-    for name in mapping.rules.choices:
+    names = mapping.rules.choices
+    for name in names if mapping.expires is None else (*names, mapping.expires.name):
         with suppress(InvalidValue):
             value = validated_field(mapping, name, given)
             encode = mapping.fields[name].encode

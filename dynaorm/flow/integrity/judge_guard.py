@@ -96,7 +96,7 @@ def holds(address: ItemAddress, item: Item | None, guard: ItemAddress, now: floa
 
 
 @record(frozen=False)
-class _Case:
+class _GuardHolders:
     """A guard item, the entities that hold its value, and the owner that it names.
 
     Attributes:
@@ -124,7 +124,7 @@ def judge_guard(
     """What is wrong with a guard item, given the entities that may hold its value."""
     unit = scope.new_unit()
     stored, *items = yield [guard, *claimants]
-    case = _Case(guard, stored, [])
+    case = _GuardHolders(guard, stored, [])
     for address, item in zip(claimants, items, strict=True):
         _add_holder(case, address, item, unit.now)
     if stored is not None and OWNER in stored and not guard_expired(guard.table, stored, unit.now):
@@ -141,7 +141,7 @@ def judge_guard(
     return [Diagnosis(one.finding, again, one.actions) for one in _judged(case, unit, scope)]
 
 
-def _add_holder(case: _Case, address: ItemAddress, item: Item | None, now: float) -> None:
+def _add_holder(case: _GuardHolders, address: ItemAddress, item: Item | None, now: float) -> None:
     found = holds(address, item, case.guard, now)
     if found is None:
         case.is_uncertain = True
@@ -151,7 +151,7 @@ def _add_holder(case: _Case, address: ItemAddress, item: Item | None, now: float
         case.holders.append((mapping, item))
 
 
-def _doubt(case: _Case, scope: Scope) -> str:
+def _doubt(case: _GuardHolders, scope: Scope) -> str:
     reasons = [newer_than(mapping, item, scope) for mapping, item in case.holders]
     if case.stored is not None:
         reasons += [not_a_guard(case.guard.table, case.stored), owner_doubt(case.guard, case.stored)]
@@ -160,7 +160,7 @@ def _doubt(case: _Case, scope: Scope) -> str:
     return next(filter(None, reasons), "")
 
 
-def _judged(case: _Case, unit: UnitOfWork, scope: Scope) -> list[Diagnosis]:
+def _judged(case: _GuardHolders, unit: UnitOfWork, scope: Scope) -> list[Diagnosis]:
     stored = case.stored
     if stored is not None and guard_expired(case.guard.table, stored, unit.now):
         stored = None
@@ -180,7 +180,7 @@ def _judged(case: _Case, unit: UnitOfWork, scope: Scope) -> list[Diagnosis]:
     return [_diagnosis(case, FindingKind.WRONG_OWNER, _why_wrong(case), _claim(case, unit))]
 
 
-def _orphan(case: _Case, stored: Item, unit: UnitOfWork, scope: Scope) -> list[Diagnosis]:
+def _orphan(case: _GuardHolders, stored: Item, unit: UnitOfWork, scope: Scope) -> list[Diagnosis]:
     if OWNER in stored:
         actions = _release(case, stored, unit)
         diagnosis = _diagnosis(case, FindingKind.ORPHAN_GUARD, _why_wrong(case), actions)
@@ -192,7 +192,7 @@ def _orphan(case: _Case, stored: Item, unit: UnitOfWork, scope: Scope) -> list[D
     return [_diagnosis(case, FindingKind.ORPHAN_GUARD, detail)]
 
 
-def _why_wrong(case: _Case) -> str:
+def _why_wrong(case: _GuardHolders) -> str:
     if case.owner is None:
         return "the owner it names is no key of a loaded table"
     if case.owner_item is None:
@@ -200,7 +200,9 @@ def _why_wrong(case: _Case) -> str:
     return "the owner it names does not hold the value"
 
 
-def _diagnosis(case: _Case, kind: FindingKind, detail: str, actions: tuple[Planned, ...] = ()) -> Diagnosis:
+def _diagnosis(
+    case: _GuardHolders, kind: FindingKind, detail: str, actions: tuple[Planned, ...] = ()
+) -> Diagnosis:
     home = case.guard.table
     classes = [mapping for mapping, _ in case.holders] or constrained_by(constraint_in(case.guard), home)
     owners = tuple(mapping.key_of(item) for mapping, item in case.holders)
@@ -209,13 +211,13 @@ def _diagnosis(case: _Case, kind: FindingKind, detail: str, actions: tuple[Plann
     return doubtful(Diagnosis(finding, actions=actions), case.doubt)
 
 
-def _claim(case: _Case, unit: UnitOfWork) -> tuple[Planned, ...]:
+def _claim(case: _GuardHolders, unit: UnitOfWork) -> tuple[Planned, ...]:
     ((mapping, item),) = case.holders
     guard = put_guard(mapping, item, case.guard, case.stored, constraint=constraint_in(case.guard), unit=unit)
     return (check(mapping, item, item, unit), guard, *_owner_as_read(case, unit))
 
 
-def _release(case: _Case, stored: Item, unit: UnitOfWork) -> tuple[Planned, ...]:
+def _release(case: _GuardHolders, stored: Item, unit: UnitOfWork) -> tuple[Planned, ...]:
     constraint = constraint_in(case.guard)
     mapping = constrained_by(constraint, case.guard.table)[0]
     owner = case.owner.key if case.owner is not None else case.guard.key
@@ -225,7 +227,7 @@ def _release(case: _Case, stored: Item, unit: UnitOfWork) -> tuple[Planned, ...]
     )
 
 
-def _owner_as_read(case: _Case, unit: UnitOfWork) -> tuple[Planned, ...]:
+def _owner_as_read(case: _GuardHolders, unit: UnitOfWork) -> tuple[Planned, ...]:
     """The check that the owner named by a guard item still does not hold the value."""
     if case.owner is None or case.owner.ident in {ident_of(one.table, item) for one, item in case.holders}:
         return ()
