@@ -137,13 +137,12 @@ def test_an_endpoint_variant_that_a_region_does_not_have_is_refused(
     assert "leave out use_fips_endpoint or use_dualstack_endpoint" in problem
 
 
-# pragma: allowlist nextline secret
 @pytest.mark.parametrize(
     "endpoint",
     [
         "localhost:8000",
         "nonsense",
-        "http://liz:secret@two words",
+        "http://liz:secret@two words",  # pragma: allowlist secret
         "http://a..b",
         f"http://{'a' * 64}.invalid",
     ],
@@ -188,7 +187,14 @@ def shown_by(error: BaseException) -> str:
     ids=str,
 )
 @pytest.mark.parametrize("ca_bundle", ["", "/nowhere.pem"])
-@pytest.mark.parametrize("proxied", ["", "http://me:hidden-password@127.0.0.1:1", "the server"])
+@pytest.mark.parametrize(
+    "proxied",
+    [
+        "",
+        "http://me:hidden-password@127.0.0.1:1",  # pragma: allowlist secret
+        "the server",
+    ],
+)
 def test_no_error_shows_credentials_or_signed_headers(
     options: dict[str, Any],
     ca_bundle: str,
