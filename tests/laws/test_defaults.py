@@ -93,7 +93,7 @@ def test_a_condition_means_what_python_says_of_the_loaded_entity(case: Case) -> 
 
 
 def _compares_attributes(text: str) -> bool:
-    return re.search(r"[=<>N] \(?[^:]*#", text) is not None
+    return re.search(r"[=<>N] \(?[^:]*#|\([^(),]*#[^(),]*, #", text) is not None
 
 
 @given(case=cases())
