@@ -119,15 +119,19 @@ def finding(world: World, entity: type[Any], constraint: str, fields: Mapping[st
 
 
 def inserting(entity: Entity, name: str = "insert") -> Operation:
+    """Insert an entity, exactly once: a plain insert may come back after another process deleted the item."""
+
     def send(session: Session) -> None:
-        session.save(entity)
+        session.save(entity, exactly_once=True)
 
     return _of_one(name, entity, "insert", send)
 
 
 def overwriting(entity: Entity, name: str = "overwrite") -> Operation:
+    """Overwrite an entity, exactly once: where nothing is stored, this is an insert."""
+
     def send(session: Session) -> None:
-        session.save(entity, overwrite=True)
+        session.save(entity, overwrite=True, exactly_once=True)
 
     return _of_one(name, entity, "replace", send)
 
