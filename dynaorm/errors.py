@@ -138,7 +138,7 @@ class NotVersioned(UsageError):
 
     entity: str
     problem: str = "{entity} keeps no versions"
-    remedy: str = "declare class {entity}(..., versioned=True), or mark the fields to keep with Versioned()"
+    remedy: str = "declare class {entity}(..., versioned=True)"
 
 
 class SessionClosed(UsageError):
