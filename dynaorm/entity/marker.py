@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from dynaorm.entity.declaration import GivenWhen
 from dynaorm.item.value import AttributeValue
 from dynaorm.record import record
 
@@ -15,14 +16,15 @@ class Unique:
         name: the constraint's name, the part before ``#`` in the guard item's key; default the stored name.
         scope: fields within which the value is unique (``scope=("tenant",)``).
         normalize: a pure function of the value, applied before comparing (``str.casefold``).
-        when: a pure function of the entity; a value for which it is false is not claimed.
+        when: a condition (``F.active == True``), or a pure function of the entity. The value of an entity for which
+            it does not hold is not claimed.
         shared: several classes of the table share this constraint. Every one of them must declare it so.
     """
 
     name: str | None = None
     scope: tuple[str, ...] = ()
     normalize: Callable[[Any], Any] | None = None
-    when: Callable[[Any], bool] | None = None
+    when: GivenWhen | None = None
     shared: bool = False
 
     def __init__(
@@ -31,7 +33,7 @@ class Unique:
         *,
         scope: str | tuple[str, ...] = (),
         normalize: Callable[[Any], Any] | None = None,
-        when: Callable[[Any], bool] | None = None,
+        when: GivenWhen | None = None,
         shared: bool = False,
     ) -> None:
         object.__setattr__(self, "name", name)

@@ -10,7 +10,9 @@ from typing import Any
 
 from dynaorm.entity.declare.catalog import catalog_of, stored_class
 from dynaorm.entity.declare.registry import is_of
+from dynaorm.entity.mapping.derive import index_keys
 from dynaorm.entity.mapping.mapping import EntityMapping
+from dynaorm.entity.mapping.place import IndexMapping
 from dynaorm.errors import DecodeError, UsageError
 from dynaorm.item.action import Update
 from dynaorm.item.condition import (
@@ -102,7 +104,8 @@ def can_be_made(mapping: EntityMapping) -> bool:
     if not all(_has_none(mapping, fields) for fields in held):
         return False
     return all(
-        index.fields <= known or _has_none(mapping, index.fields) for index in mapping.indexes.values()
+        place.fields <= known or _has_none(mapping, place.key_fields) or _is_kept_out(mapping, place)
+        for place in mapping.indexes.values()
     )
 
 
@@ -114,6 +117,12 @@ def _has_none(mapping: EntityMapping, fields: Iterable[str]) -> bool:
         and mapping.entity.model_fields[name].default_factory is None
         for name in fields
     )
+
+
+def _is_kept_out(mapping: EntityMapping, place: IndexMapping) -> bool:
+    """Whether the condition of a place does not hold for an entity made of its key alone, whatever the key is."""
+    known = (field.attribute for field in mapping.fields.values() if field.name not in mapping.key_fields)
+    return place.when is not None and place.when.decided({}, frozenset(known)) is False
 
 
 def _made(delta: TotalDelta) -> tuple[Change, ...]:
@@ -129,7 +138,7 @@ def _made(delta: TotalDelta) -> tuple[Change, ...]:
             problem=f"{mapping.entity.__name__} cannot be made of its key: {'; '.join(problem.problems)}",
             remedy="correct the fields it is named by, or save it first",
         ) from problem
-    item.update(mapping.index_keys(values))
+    item.update(index_keys(mapping, mapping.subject(item, values)))
     made = [name for name, info in mapping.entity.model_fields.items() if info.default_factory is not None]
     _store(mapping, item, (*made, *_index_totals(delta)), values)
     return tuple(SetIfMissing((name,), value) for name, value in item.items() if name not in delta.key)
@@ -147,5 +156,5 @@ def _store(
 def _index_totals(delta: TotalDelta) -> list[str]:
     """The totals that are index keys, and to which nothing is added: without them the item would miss in the index."""
     mapping = delta.mapping
-    in_index = {name for index in mapping.indexes.values() for name in index.fields}
+    in_index = {name for index in mapping.indexes.values() for name in index.key_fields}
     return [name for name in mapping.maintained if name in in_index and name not in delta.totals]

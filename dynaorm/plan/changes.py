@@ -13,7 +13,7 @@ from dynaorm.item.condition import Condition, all_of
 from dynaorm.item.evaluate import holds
 from dynaorm.item.resolve import resolve
 from dynaorm.item.value import AttributeValue, Item, same
-from dynaorm.plan.blind import bounds_of, needs_reading
+from dynaorm.plan.blind import bounds_of, index_changes, needs_reading
 from dynaorm.plan.edit import edited_image, stored_changes, touched
 from dynaorm.plan.image import advance, changes_of, new_image
 from dynaorm.plan.intent import Deletion, Edit, Move, Save, condition_of
@@ -47,7 +47,7 @@ def _needs_reading(one: ItemIntents) -> bool:
         return write.intent.overwrite
     if write is not None and isinstance(write.intent, Edit) and write.state is None:
         edit = write.intent
-        return edit.read_first or needs_reading(one.mapping, edit.changes)
+        return edit.read_first or needs_reading(one.mapping, one.key, edit.changes)
     if removal is not None and isinstance(removal.intent, Deletion) and removal.state is None:
         mapping = removal.mapping
         has_derived = bool(mapping.constraints or mapping.aggregates) or mapping.versioning is not None
@@ -255,7 +255,8 @@ def _edit(
     touched(mapping, edit.changes)
     if state is None and read is _UNREAD:
         bounds = bounds_of(mapping, edit.changes)
-        return ItemEdit(mapping, one.key, stored_changes(mapping, edit.changes), bounds)
+        edits = (*stored_changes(mapping, edit.changes), *index_changes(mapping, one.key, edit.changes))
+        return ItemEdit(mapping, one.key, edits, bounds)
     if state is None:
         before, loaded = _live(mapping, one.key, read, now)._replace(as_loaded=edit.read_first), None
     else:

@@ -117,32 +117,18 @@ def _valid(mapping: EntityMapping, change: Change, others: Mapping[str, Any]) ->
 
 
 def stored_changes(mapping: EntityMapping, changes: tuple[Change, ...]) -> tuple[Change, ...]:
-    """The changes in stored names and attribute values, with the index keys that follow from the edit alone."""
+    """The changes in stored names and attribute values."""
     plain: list[Change] = []
-    fixed: dict[str, Any] = {}
     for change in changes:
         field = mapping.fields[str(change.path[0])]
         if len(change.path) == 1 and isinstance(change, SetTo):
-            fixed[field.name] = change.value
             if field.in_key:
                 continue
-            if mapping.encode_field(field, fixed) is None:
+            if mapping.encode_field(field, {field.name: change.value}) is None:
                 plain.append(Remove(change.path))
                 continue
         plain.append(change)
-    resolved = resolve_changes(plain, FieldResolver(mapping))
-    return (*resolved, *_index_changes(mapping, fixed))
-
-
-def _index_changes(mapping: EntityMapping, fixed: Mapping[str, Any]) -> list[Change]:
-    found: list[Change] = []
-    for index in mapping.indexes.values():
-        if index.fields and index.fields <= fixed.keys():
-            keys = mapping.index_keys_of(index, fixed)
-            found += [
-                SetTo((name,), keys[name]) if keys is not None else Remove((name,)) for name in index.made_up
-            ]
-    return found
+    return resolve_changes(plain, FieldResolver(mapping))
 
 
 def edited_image(

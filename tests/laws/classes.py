@@ -7,15 +7,15 @@ A new kind of declaration is a new field of ``ClassSpec`` or ``Schema``, drawn i
 
 import re
 import types
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Annotated, Any, Final
 
 from hypothesis import strategies as st
 
-from dynaorm import Attribute, BinaryKey, Entity, ExpiresAt, GlobalIndex, Index, InKey, NumberKey, Table
-from dynaorm.record import record
+from dynaorm import Attribute, BinaryKey, Entity, ExpiresAt, F, GlobalIndex, Index, InKey, NumberKey, Table
+from dynaorm.record import record, replace
 
 # -- fields ------------------------------------------------------------------------------------------------------------
 
@@ -64,11 +64,12 @@ VALUES: Final[Mapping[str, st.SearchStrategy[Any]]] = {
 
 @record
 class IndexSpec:
-    """A class's place in an index: its templates."""
+    """A class's place in an index: its templates, and the name of its condition."""
 
     name: str
     pk: str | None
     sk: str | None
+    when: str | None = None
 
 
 @record
@@ -114,6 +115,16 @@ class Schema:
     projection: str | tuple[str, ...]
     classes: tuple[ClassSpec, ...]
 
+
+# Conditions of places in an index, each with what it means for an entity.
+CONDITIONS: Final[Mapping[str, tuple[Any, Callable[[Any], bool]]]] = {
+    "default": (F.flag == 7, lambda one: one.flag == 7),
+    "other": (F.flag != 7, lambda one: one.flag != 7),
+    "noted": ((F.note == "x") | (F.note == "y"), lambda one: one.note is not None),
+    "empty": (lambda one: one.note is None, lambda one: one.note is None),
+    "late": (F.at > TIMES[3], lambda one: one.at > TIMES[3]),
+}
+_WHENS: Final = (("default",), ("default", "other"), ("noted", "empty"), ("late",))
 
 # Sort keys of one collection, told apart by their literals or levels; {0} is the class's number.
 _LEVELS: Final = (
@@ -168,7 +179,11 @@ def _indexes(draw: st.DrawFn) -> tuple[tuple[str, IndexSpec], ...]:
     found = []
     for attribute, name in (("one", "GSI1"), ("two", "GSI2")):
         if draw(st.booleans()):
-            found.append((attribute, _index(draw, name)))
+            whens: tuple[str | None, ...] = draw(st.sampled_from([(None,), (None,), *_WHENS]))
+            found += [
+                (attribute + "x" * number, replace(_index(draw, name), when=when))
+                for number, when in enumerate(whens)
+            ]
     if draw(st.booleans()):
         found.append(("own", IndexSpec("Own", None, None)))
     return tuple(found)
@@ -183,7 +198,7 @@ def _in_own_names(spec: ClassSpec) -> ClassSpec:
     def own(text: str | None) -> Any:
         return None if text is None else _FIELD.sub(lambda found: "{" + spec.own(found[1]) + found[2], text)
 
-    indexes = tuple((at, IndexSpec(one.name, own(one.pk), own(one.sk))) for at, one in spec.indexes)
+    indexes = tuple((at, IndexSpec(one.name, own(one.pk), own(one.sk), one.when)) for at, one in spec.indexes)
     return ClassSpec(spec.name, spec.parent, own(spec.pk), own(spec.sk), spec.renamed, indexes, spec.in_key)
 
 
@@ -235,7 +250,10 @@ def _class(table: Table, spec: ClassSpec, classes: Mapping[str, type[Entity]]) -
     annotations = {spec.own(name): _annotation(name, spec) for name in ANNOTATIONS}
     space: dict[str, Any] = {"__annotations__": annotations, "__module__": __name__}
     space |= {spec.own(name): default for name, default in DEFAULTS.items()}
-    space |= {at: Index(one.name, pk=one.pk, sk=one.sk) for at, one in spec.indexes}
+    space |= {
+        at: Index(one.name, pk=one.pk, sk=one.sk, when=CONDITIONS[one.when][0] if one.when else None)
+        for at, one in spec.indexes
+    }
     keywords: dict[str, Any] = {"table": table, "pk": spec.pk}
     if spec.sk is not None:
         keywords["sk"] = spec.sk

@@ -16,6 +16,7 @@ from dynaorm.flow.protocol.call import Call, Transport
 from dynaorm.record import record
 from dynaorm.testing.clock import FakeClock
 from tests.laws.classes import (
+    CONDITIONS,
     NOON,
     VALUES,
     Declared,
@@ -234,6 +235,8 @@ class Stored:
 
     def _fits(self, chain: Chain, name: str, entity: Any) -> bool:
         texts = key_texts(self.declared, name, chain.index)
+        if not self._is_in_place(name, chain.index, entity):
+            return False
         # A class whose fields do not name the partition is in the partition that another one's fields name.
         named = {
             _pool_name(self.declared, name, one): dict(chain.equal)[one]
@@ -268,11 +271,18 @@ class Stored:
             if one in sort
         )
 
+    def _is_in_place(self, name: str, index: str | None, entity: Any) -> bool:
+        if index is None:
+            return True
+        when = dict(self.declared.spec(self.declared.classes[name]).indexes)[index].when
+        return when is None or CONDITIONS[when][1](entity)
+
     def place(self, row: int, chain: Chain) -> tuple[Any, ...]:
         """Where an item stands in the order of the keys."""
         index = self.declared.spec(self.declared.classes[chain.classes[0]]).indexes
         names = {None: "SK", "one": "GSI1SK", "two": "GSI2SK", "own": "when"}
-        found = self.items[row].get(names[chain.index]) if index or chain.index is None else None
+        name = names[chain.index and chain.index.removesuffix("x")]
+        found = self.items[row].get(name) if index or chain.index is None else None
         if found is None:
             return ()
         ((kind, value),) = found.items()

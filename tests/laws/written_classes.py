@@ -19,7 +19,7 @@ from pydantic import (
     model_validator,
 )
 
-from dynaorm import Entity, GlobalIndex, Index, Table
+from dynaorm import Entity, F, GlobalIndex, Index, Table
 from dynaorm.entity.marker import ExpiresAt, Unique
 
 
@@ -119,6 +119,7 @@ class Spec(NamedTuple):
     revised: bool
     rule: str
     looks: bool
+    places: bool
 
 
 SPECS: Final = st.builds(
@@ -137,6 +138,7 @@ SPECS: Final = st.builds(
     revised=st.booleans(),
     rule=st.sampled_from(["", "", "bounded", "derived", "filled"]),
     looks=st.booleans(),
+    places=st.booleans(),
 )
 
 
@@ -172,11 +174,18 @@ RULES: Final[Mapping[str, Callable[[], Any]]] = {
 }
 
 
+SMALL: Final = 3
+"""A smaller number puts an entity into the first of two places in an index."""
+
+
 def make(spec: Spec) -> type[Entity]:
     """A class on a table of its own, which is named by its settings."""
     annotations, defaults = fields_of(spec)
     body: dict[str, Any] = dict(defaults)
-    if spec.indexed:
+    if spec.indexed and spec.places:
+        body["small"] = Index("GSI1", pk="SMALL#{number!s}", sk="{name}", when=F.number < SMALL)
+        body["large"] = Index("GSI1", pk="LARGE#{text}", sk="{name}", when=F.number >= SMALL)
+    elif spec.indexed:
         body["by_text"] = Index("GSI1", pk="TEXT#{text}", sk="{name}")
     if spec.looks:
         body["no_echo"] = field_validator("note")(staticmethod(no_echo))

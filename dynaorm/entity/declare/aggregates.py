@@ -16,6 +16,7 @@ from dynaorm.entity.declare.keys import KeysOf
 from dynaorm.entity.declare.registry import is_of, maintained_fields, replaces
 from dynaorm.entity.mapping.aggregate import Aggregate, AggregateMapping
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
+from dynaorm.entity.mapping.when import declared_when
 from dynaorm.entity.text.of_type import scalar_of
 from dynaorm.entity.text.scalar import Scalar
 from dynaorm.errors import DeclarationError, UsageError
@@ -34,7 +35,12 @@ def aggregates_of(entity: type, keys: KeysOf) -> dict[str, AggregateMapping]:
             target = mapping_of(declared.target)
             key = {one: declared.key.get(one, one) for one in target.key_fields}
             found[name] = AggregateMapping(
-                name, declared.target, key, declared.count, dict(declared.sums), declared.when
+                name,
+                declared.target,
+                key,
+                declared.count,
+                dict(declared.sums),
+                declared_when(f"{entity.__name__}.{name}", declared.when, frozenset(keys.attributes)),
             )
     return found
 
@@ -163,7 +169,7 @@ def _maintained_in(mapping: EntityMapping) -> dict[str, str]:
 
 def _passed_on(target: EntityMapping, one: AggregateMapping) -> Iterator[str]:
     for other in target.aggregates.values():
-        for name in sorted(other.fields.intersection(one.maintained)):
+        for name in sorted(other.named_fields.intersection(one.maintained)):
             yield (
                 f"{one.name}: {target.entity.__name__}.{other.name} depends on {name}, and an increment of it "
                 f"would not change the totals in {other.target.__name__}; sum a field that is not a total"
@@ -171,7 +177,7 @@ def _passed_on(target: EntityMapping, one: AggregateMapping) -> Iterator[str]:
 
 
 def _chained(mapping: EntityMapping, one: AggregateMapping, totals: Mapping[str, str]) -> Iterator[str]:
-    for name in sorted(one.fields & totals.keys()):
+    for name in sorted(one.named_fields & totals.keys()):
         yield (
             f"{one.name}: {mapping.entity.__name__}.{name} is maintained by {totals[name]}, and an increment of it "
             f"would not change the totals in {one.target.__name__}; sum a field that is not a total"
@@ -235,6 +241,16 @@ def _derived_problems(target: EntityMapping, name: str) -> Iterator[str]:
     for constraint in target.constraints.values():
         if name in constraint.fields:
             yield f"is part of the unique constraint {constraint.name!r}; keep the total in another field"
+    whens = [
+        *(one.when for one in target.constraints.values()),
+        *(one.when for one in target.indexes.values()),
+    ]
+    for when in whens:
+        if when is not None and name in when.named:
+            yield (
+                f"decides about {when.owner}, which an increment would not ask again; "
+                f"let its when= look at other fields"
+            )
     for index in target.indexes.values():
         if any(name in part.fields and part.made_up for part in index.parts):
             key = next(part.attribute.name for part in index.parts if name in part.fields and part.made_up)

@@ -5,9 +5,9 @@ Rule 1. Index keys and guards are computed from the stored values of an item, no
 Rule 2. A mapping is built once per class and never changes.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, Final, cast
 
 from pydantic import BaseModel, ValidationError
 
@@ -16,12 +16,13 @@ from dynaorm.entity.mapping.aggregate import AggregateMapping
 from dynaorm.entity.mapping.constraint import Constraint
 from dynaorm.entity.mapping.encoder import Encoder, encoder_of
 from dynaorm.entity.mapping.field import FieldMapping
+from dynaorm.entity.mapping.place import IndexMapping, IndexPlaces, places_of
 from dynaorm.entity.mapping.rules import ClassRules, rules_of
 from dynaorm.entity.mapping.secret import Secrets, masked, problems_of, secrets_of, unsaid
 from dynaorm.entity.mapping.stored import StoredValues
 from dynaorm.entity.state import LOADING, Defaults, Loaded, set_state
 from dynaorm.entity.table import Table
-from dynaorm.entity.template.key_part import IndexMapping, KeyPart, differs
+from dynaorm.entity.template.key_part import KeyPart, differs
 from dynaorm.entity.template.template import KeyValueError
 from dynaorm.entity.template.version import Versioning, version_number
 from dynaorm.errors import DecodeError, InvalidValue, UsageError
@@ -39,9 +40,6 @@ DELETED = "deleted"
 
 _NOTHING: Final[Mapping[str, str]] = {}
 
-Claim: TypeAlias = tuple[str, str, Any]
-"""A claimed unique value: the constraint's name, the guard's key, and the value for messages."""
-
 
 @record(eq=False)
 class EntityMapping:
@@ -55,7 +53,7 @@ class EntityMapping:
         fields: its fields by name, in declaration order.
         partition: its partition key.
         sort: its sort key; None if the table has none.
-        indexes: its keys in the table's indexes, by the attribute name of the class.
+        indexes: its places in the table's indexes, by the attribute name of the class.
         constraints: its unique constraints, by name.
         versioning: its version keys and versioned fields, if it keeps versions.
         expires: the field with its expiry time, if there is one.
@@ -99,6 +97,11 @@ class EntityMapping:
         return tuple(dict.fromkeys(field for part in self.primary_parts for field in part.fields))
 
     @cached_property
+    def places(self) -> Mapping[str, IndexPlaces]:
+        """Its places by index; those that depend on the fields of their keys alone come first."""
+        return places_of(self.indexes.values())
+
+    @cached_property
     def secrets(self) -> Secrets:
         """Its secret fields, and the key attributes that have one in them."""
         return secrets_of(self.entity, self.key_parts(), self.constraints)
@@ -115,9 +118,9 @@ class EntityMapping:
         for index in self.indexes.values():
             found |= index.fields
         for constraint in self.constraints.values():
-            found |= set(self.fields) if constraint.when else set(constraint.fields)
+            found |= constraint.depends_on
         for aggregate in self.aggregates.values():
-            found |= set(self.fields) if aggregate.when else aggregate.fields
+            found |= aggregate.depends_on
         if self.versioning is not None:
             found |= self.versioning.fields or set(self.fields)
         if self.expires is not None:
@@ -179,40 +182,6 @@ class EntityMapping:
             name = part.fields[0]
             remedy = f"use a template with literal text, or {{{name}:raw}}"
             raise self.invalid(name, text, f"would be the key of {reserved}", remedy)
-
-    def index_keys(self, values: Mapping[str, Any]) -> dict[str, AttributeValue]:
-        """The rendered key attributes of every index that the entity is in. Raises InvalidValue."""
-        found: dict[str, AttributeValue] = {}
-        for index in self.indexes.values():
-            found.update(self.index_keys_of(index, values) or {})
-        return found
-
-    def index_keys_of(
-        self, index: IndexMapping, values: Mapping[str, Any]
-    ) -> dict[str, AttributeValue] | None:
-        """The rendered key attributes of one index; None if the entity is not in it. Raises InvalidValue."""
-        try:
-            return index.keys(values)
-        except KeyValueError as problem:
-            raise self.invalid_key(problem) from self.cause_of(problem.field, problem)
-
-    def claims(self, values: Mapping[str, Any], subject: Callable[[], object]) -> list[Claim]:
-        """The unique values that an entity claims. ``subject`` returns the argument of ``when=``."""
-        found: list[Claim] = []
-        for name, constraint in self.constraints.items():
-            if constraint.when is not None and not constraint.when(subject()):
-                continue
-            if (key := self.guard_key_of(constraint, values)) is not None:
-                found.append((name, key, constraint.value_of(values)))
-        return found
-
-    def guard_key_of(self, constraint: Constraint, values: Mapping[str, Any]) -> str | None:
-        """The guard key of one constraint; None if nothing is claimed. Raises InvalidValue."""
-        try:
-            return constraint.guard_key(values)
-        except ValueError as problem:
-            fields, value = ", ".join(constraint.fields), constraint.value_of(values)
-            raise self.invalid(fields, value, str(problem)) from self.cause_of(fields, problem)
 
     def invalid(self, field: str, value: object, problem: str, remedy: str = "") -> InvalidValue:
         """The error for a value. A secret is masked; ``error.value.get_secret_value()`` returns it."""
@@ -357,8 +326,9 @@ class EntityMapping:
         """Whether an item is the tombstone of a deleted versioned entity."""
         return self.versioning is not None and DELETED in item
 
-    def subject(self, item: Item) -> StoredValues:
-        return StoredValues(self, item)
+    def subject(self, item: Item, known: Mapping[str, Any] | None = None) -> StoredValues:
+        """The field values of an item; ``known`` are values that need not be decoded."""
+        return StoredValues(self, item, known)
 
 
 def mapping_of(entity: type[Any]) -> EntityMapping:

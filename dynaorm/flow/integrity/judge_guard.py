@@ -10,6 +10,7 @@ from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.dispatch import NotAnEntity, classify
 from dynaorm.entity.key import found_key
 from dynaorm.entity.mapping.constraint import OWNER, TABLE
+from dynaorm.entity.mapping.derive import claims
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.table import Table
 from dynaorm.errors import DynaormError
@@ -19,7 +20,6 @@ from dynaorm.flow.integrity.scope import Scope, constrained_by
 from dynaorm.flow.integrity.stored_check import ItemAddress, StoredCheck
 from dynaorm.flow.integrity.unexplained import doubtful, newer_at, newer_than, not_a_guard
 from dynaorm.item.value import Item, same
-from dynaorm.plan.image import subject_of
 from dynaorm.plan.planned import Planned
 from dynaorm.plan.reads import ident_of
 from dynaorm.plan.unit_of_work import UnitOfWork
@@ -88,11 +88,11 @@ def holds(address: ItemAddress, item: Item | None, guard: ItemAddress, now: floa
         return False
     try:
         found.hydrate(item)
-        claims = found.claims(found.subject(item), lambda: subject_of(found, item))
+        held = claims(found, found.subject(item))
     except DynaormError:
         return None
     wanted = constraint_in(guard), str(guard.key[guard.table.pk.name]["S"])
-    return any((name, key) == wanted for name, key, _ in claims)
+    return any((name, key) == wanted for name, key, _ in held)
 
 
 @record(frozen=False)

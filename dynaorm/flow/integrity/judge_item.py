@@ -11,6 +11,7 @@ from typing import Any
 
 from dynaorm.entity.dispatch import NotAnEntity, classify
 from dynaorm.entity.mapping.constraint import OWNER
+from dynaorm.entity.mapping.derive import claims, index_keys
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import GlobalIndex, Table
 from dynaorm.errors import DecodeError, DynaormError
@@ -30,7 +31,6 @@ from dynaorm.flow.integrity.unexplained import (
 from dynaorm.item.update import Change, Remove, SetTo
 from dynaorm.item.value import AttributeValue, Item, same
 from dynaorm.plan.aggregates import contributions
-from dynaorm.plan.image import subject_of
 from dynaorm.plan.unit_of_work import UnitOfWork
 from dynaorm.record import record
 
@@ -147,9 +147,9 @@ def derived(subject: Subject) -> Derived:
     guards: dict[str, ItemAddress] = {}
     if mapping.constraints:
         home = mapping.table.guards
-        claims = mapping.claims(mapping.subject(item), lambda: subject_of(mapping, item))
-        guards = {name: guard_address(home, key) for name, key, _ in claims}
-    return Derived(mapping.index_keys(mapping.subject(item)), guards)
+        found = claims(mapping, mapping.subject(item))
+        guards = {name: guard_address(home, key) for name, key, _ in found}
+    return Derived(index_keys(mapping, mapping.subject(item)), guards)
 
 
 def unreadable(subject: Subject, problem: Exception) -> Diagnosis:
@@ -206,7 +206,7 @@ def index_changes(
     mapping: EntityMapping, item: Item, wanted: Mapping[str, AttributeValue]
 ) -> tuple[Change, ...]:
     """The changes that give an item its index keys. Index keys that its class does not declare are not touched."""
-    names = dict.fromkeys(name for index in mapping.indexes.values() for name in index.made_up)
+    names = dict.fromkeys(name for index in mapping.places.values() for name in index.made_up)
     return tuple(
         SetTo((name,), wanted[name]) if name in wanted else Remove((name,))
         for name in names

@@ -13,7 +13,7 @@ from dynaorm.entity.reader import ReplyReader, reader_of
 from dynaorm.entity.state import LazyItem, place_of
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.query.choose_key import compared_fields
-from dynaorm.query.key_query import KeyQueries, KeyQuery
+from dynaorm.query.key_query import KeyQueries, KeyQuery, needs_whole_items
 from dynaorm.query.query_spec import QuerySpec
 
 
@@ -51,6 +51,8 @@ def reply_reader_for(
     """The reader of the replies to a query; None if items are needed."""
     several = len(key_queries.key_queries) > 1 and spec.segments is None
     if spec.keys_only or several or not spec.source.is_whole or not key_queries.key_queries:
+        return None
+    if any(map(needs_whole_items, spec.sources)):
         return None
     first, names = key_queries.key_queries[0], set[str]()
     if first.wanted:
