@@ -85,14 +85,14 @@ def _differing(
         if stored is not None:
             if baseline is None:
                 baseline = vars(mapping.hydrate(state.item))
-            now = _over_stored(mapping, field, (stored, baseline[name], now), renew=renew)
+            now = over_stored(mapping, field, (stored, baseline[name], now), renew=renew)
             if now is stored:
                 continue
         found[name] = now
     return found
 
 
-def _over_stored(
+def over_stored(
     mapping: EntityMapping,
     field: FieldMapping,
     value: tuple[AttributeValue, Any, AttributeValue | None],
@@ -105,10 +105,37 @@ def _over_stored(
     """
     stored, loaded, now = value
     was = field.encode(loaded)
+    if was is None or now is None:
+        return stored if same(now, was) else now
     if same(now, was):
-        made = renew and field.name in mapping.derived_fields
-        return now if made and not same(now, field.encode(field.codec.decode(stored))) else stored
-    return now if was is None or now is None else merge(field.codec, stored, was, now)
+        if not (renew and field.name in mapping.derived_fields) or says(field, stored, now):
+            return stored
+        was = _in_shape_of(now, stored)
+    return merge(field.codec, stored, was, now)
+
+
+def says(field: FieldMapping, stored: AttributeValue, now: AttributeValue) -> bool:
+    """Whether a stored value is ``now``, in any spelling. Its maps may lack members, and have others."""
+    if same(_in_shape_of(now, stored), now):
+        return True
+    try:
+        return same(now, field.encode(field.codec.decode(stored)))
+    except ValueError:  # a decoded dict is no instance of a nested class
+        return False
+
+
+def _in_shape_of(now: AttributeValue, stored: AttributeValue) -> AttributeValue:
+    """The stored value with the members that ``now`` has: others are left out, and those it lacks are as in ``now``."""
+    if "M" in stored and "M" in now:
+        held = stored["M"]
+        return {
+            "M": {
+                name: _in_shape_of(one, held[name]) if name in held else one for name, one in now["M"].items()
+            }
+        }
+    if "L" in stored and "L" in now and len(stored["L"]) == len(now["L"]):
+        return {"L": [*map(_in_shape_of, now["L"], stored["L"])]}
+    return stored
 
 
 def advance(
