@@ -449,4 +449,8 @@ def test_an_edit_that_changes_nothing_checks_its_condition_and_knows_what_it_nam
     change = shelf_changes(Edit(shelf, (F.note.set("full"),), F.size > 3))
     assert isinstance(change, ItemCheck)
     assert change.loaded is not None
-    assert (change.loaded.entity is shelf, change.image, change.edited) == (True, SHELF, {"note"})
+    assert (change.loaded.entity is shelf, change.image, change.edited) == (
+        True,
+        SHELF,
+        frozenset({"note"}),
+    )
