@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeAlias
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.page import ParsedReply, is_entity
 from dynaorm.entity.reader import ReplyReader, reader_of
-from dynaorm.entity.state import LazyItem, place_of
+from dynaorm.entity.state import LazyItem, Loaded, read_state_of
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.query.choose_key import compared_fields
 from dynaorm.query.key_query import KeyQueries, KeyQuery
@@ -30,13 +30,13 @@ class FoundEntry(NamedTuple):
     item: Item
 
 
-ItemSource: TypeAlias = Item | LazyItem
-"""A stored item, or the reply to take it from."""
+ItemSource: TypeAlias = Item | Loaded | LazyItem
+"""A stored item, or the snapshot that has it."""
 
 
 def source_of(found: Any) -> ItemSource:
     """The item of something buffered."""
-    return found.item if isinstance(found, FoundItem | FoundEntry) else place_of(found)
+    return found.item if isinstance(found, FoundItem | FoundEntry) else read_state_of(found)
 
 
 def key_in(source: ItemSource, names: tuple[str, ...]) -> dict[str, AttributeValue]:
