@@ -13,7 +13,7 @@ from dynaorm.item.update import Append, Change, Remove, SetTo
 from dynaorm.plan.cost import sent_bytes
 from dynaorm.plan.intent import Check, Edit, Intent, Save
 from dynaorm.plan.plan import Plan
-from tests.plan.compiling import plan_of
+from tests.plan.compiling import OWN_REVISION, plan_of
 
 ITEM_LIMIT = 409_600
 TRANSACTION_LIMIT = 4_194_304
@@ -84,7 +84,7 @@ def test_a_blind_update_that_only_takes_away_is_as_large_as_its_key() -> None:
         "plan-app",
         {"PK": {"S": "BLOB#b"}, "SK": {"S": "B"}},
         (Remove(("text",)), SetTo(("_rev",), {"S": "w2"})),
-        And((exists("PK"), equals("_type", {"S": "Blob"}))),
+        And((exists("PK"), equals("_type", {"S": "Blob"}), OWN_REVISION)),
     )
 
 

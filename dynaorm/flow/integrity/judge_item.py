@@ -24,8 +24,8 @@ from dynaorm.flow.integrity.unexplained import (
     doubt_about,
     doubtful,
     more_than_a_guard,
-    newer_than,
     not_a_guard,
+    not_ours,
 )
 from dynaorm.item.update import Change, Remove, SetTo
 from dynaorm.item.value import AttributeValue, Item, same
@@ -128,8 +128,8 @@ def _judge_entity(subject: Subject, scope: Scope, judgement: Judgement) -> Store
         return
     if covered:
         yield from _judge_belongings(subject, wanted, judgement)
-        newer = newer_than(mapping, item, scope)
-        judgement.diagnoses = [doubtful(one, newer) for one in judgement.diagnoses]
+        doubt = not_ours(mapping, item, scope)
+        judgement.diagnoses = [doubtful(one, doubt) for one in judgement.diagnoses]
 
 
 @record
