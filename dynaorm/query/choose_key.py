@@ -6,8 +6,9 @@ Rule 2. The partition key must be given whole, except for a field that only choo
         read. In a collection the fields of one class are enough; the others are read from the same partition.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from functools import cached_property
 from itertools import product
 from typing import Any, TypeAlias
 
@@ -59,6 +60,12 @@ class KeyCondition:
             and all(map(self.source.is_told_from, self.rivals))
         )
 
+    @cached_property
+    def _keys(self) -> tuple[tuple[str, KeyPart, Callable[[AttributeValue], bool]], ...]:
+        """The sort key attributes that have ranges, and the test of each."""
+        pairs = zip(self.source.sort, self.ranges, strict=False)
+        return tuple((part.attribute.name, part, one.admits or one.contains) for part, one in pairs)
+
     def may_match(self, entry: Item) -> bool | None:
         """Whether an item is wanted, by its keys alone; None where its values must be compared."""
         verdict: bool | None = None if self.held else True
@@ -67,9 +74,9 @@ class KeyCondition:
                 return False
             if any(may_be_in(one, entry) for one in self.rivals):
                 verdict = None
-        for part, one in zip(self.source.sort, self.ranges, strict=False):
-            stored = entry[part.attribute.name]
-            if one.contains(stored):
+        for name, part, is_wanted in self._keys:
+            stored = entry[name]
+            if is_wanted(stored):
                 continue
             if part.match(stored[part.attribute.kind]) is not None:
                 return False
@@ -86,8 +93,10 @@ class KeyCondition:
                 return False
             if any(values[name] != value for name, value in self.held):
                 return False
-            pairs = zip(self.source.sort, self.ranges, strict=False)
-            return all(_contains_value(part, one, item, values) for part, one in pairs)
+            return all(
+                is_wanted(item[name]) or (rendered := part.value(values)) is None or is_wanted(rendered)
+                for name, part, is_wanted in self._keys
+            )
         except (DecodeError, KeyValueError):
             return True
 
@@ -102,13 +111,6 @@ def place_condition(source: Source) -> KeyCondition | None:
     """The condition that an item of an index is in one place of several; None where there is one place."""
     rivals = source.rivals
     return KeyCondition(source, (), (), rivals=rivals) if rivals else None
-
-
-def _contains_value(part: KeyPart, wanted: KeyRange, item: Item, values: Mapping[str, Any]) -> bool:
-    if wanted.contains(item[part.attribute.name]):
-        return True
-    rendered = part.value(values)
-    return rendered is None or wanted.contains(rendered)
 
 
 def key_conditions_of(spec: QuerySpec) -> list[tuple[KeyCondition, ...]]:

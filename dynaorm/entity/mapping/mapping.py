@@ -249,7 +249,8 @@ class EntityMapping:
         wanted = [name for name, field in self.fields.items() if field.in_key]
         if not wanted:
             return
-        for part in self.key_parts():
+        plain = (index.places[0] for index in self.places.values() if index.is_plain)
+        for part in (*self.primary_parts, *(part for place in plain for part in place.parts)):
             stored = item.get(part.attribute.name)
             if stored is not None and any(name in part.lossless for name in wanted):
                 matched = part.match(stored[part.attribute.kind]) or {}

@@ -32,6 +32,24 @@ def test_a_function_sees_a_field_that_lives_in_another_index_key_alone() -> None
         assert (claims(mapping, mapping.subject(item | keys)) == [("slug", "slug#s", "s")]) is held
 
 
+class Filed(Entity, table=app, pk="FILED#{name}", sk="F"):
+    name: str
+    state: str
+    place: Annotated[str, InKey()]
+    first = Index("GSI1", pk="FIRST", sk="{place}", when=F.state == "a")
+    second = Index("GSI1", pk="SECOND", sk="{name}", when=F.state == "b")
+    by_place = Index("GSI2", pk="PLACE", sk="{place}")
+
+
+def test_a_field_that_lives_in_a_key_is_not_read_from_the_key_of_another_place() -> None:
+    mapping = mapping_of(Filed)
+    values = {"name": "x", "state": "b", "place": "here"}
+    item = mapping.primary_key(values) | mapping.encode(values)
+    item |= index_keys(mapping, mapping.subject(item, values))
+    assert item["GSI1SK"] == {"S": "x"}
+    assert mapping.hydrate(item).place == "here"
+
+
 class Hidden(Entity, table=app, pk="HIDDEN#{name}", sk="H"):
     name: str
     pin: Annotated[str, Field(repr=False)]
