@@ -15,7 +15,15 @@ if TYPE_CHECKING:
     from dynaorm.entity.index import Index
     from dynaorm.entity.key import Key
     from dynaorm.entity.mapping.aggregate import Aggregate
-    from dynaorm.entity.marker import Attribute, ExpiresAt, InKey, Unique, Versioned
+    from dynaorm.entity.marker import (
+        Attribute,
+        CreatedAt,
+        ExpiresAt,
+        InKey,
+        Unique,
+        UpdatedAt,
+        Versioned,
+    )
     from dynaorm.entity.state import LOADING
     from dynaorm.entity.stored_entity import entity_of
     from dynaorm.entity.table import BinaryKey, GlobalIndex, LocalIndex, NumberKey, Table
@@ -60,6 +68,7 @@ __all__ = [
     "Call",
     "Clock",
     "Collection",
+    "CreatedAt",
     "DirectTransport",
     "Entity",
     "ExpiresAt",
@@ -86,6 +95,7 @@ __all__ = [
     "Transaction",
     "Transport",
     "Unique",
+    "UpdatedAt",
     "Version",
     "Versioned",
     "any_of",
@@ -108,9 +118,11 @@ _HOMES: Final = {
     "dynaorm.entity.mapping.aggregate": ("Aggregate",),
     "dynaorm.entity.marker": (
         "Attribute",
+        "CreatedAt",
         "ExpiresAt",
         "InKey",
         "Unique",
+        "UpdatedAt",
         "Versioned",
     ),
     "dynaorm.entity.state": ("LOADING",),

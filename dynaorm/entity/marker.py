@@ -59,6 +59,16 @@ class ExpiresAt:
 
 
 @record
+class CreatedAt:
+    """The time at which the entity was stored first. The session sets it, and it stays over every later write."""
+
+
+@record
+class UpdatedAt:
+    """The time of the last write of the entity. The session sets it. Changes of totals are no writes of the entity."""
+
+
+@record
 class Attribute:
     """The name and encoding of a field in the stored item.
 
@@ -87,4 +97,4 @@ class Attribute:
         object.__setattr__(self, "decode", decode)
 
 
-MARKERS = (Unique, Versioned, InKey, ExpiresAt, Attribute)
+MARKERS = (Unique, Versioned, InKey, ExpiresAt, CreatedAt, UpdatedAt, Attribute)

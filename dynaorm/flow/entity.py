@@ -115,8 +115,9 @@ def restore(named: Any, version: int, context: Context, *, exactly_once: bool | 
         raise no_version(target.name, version)
     entity = _restored(asked, target, copy, found)
     reads = Reads({ident_of(target.mapping.table, target.key): copy})
+    save = Save(entity, was_created=True)
     try:
-        yield from commit([Save(entity)], context, exactly_once=exactly_once, reads=reads)
+        yield from commit([save], context, exactly_once=exactly_once, reads=reads)
     except BaseException:  # also what stops the program in the middle: Ctrl-C, a cancelled task
         _wait_for(named, entity)
         raise

@@ -31,6 +31,7 @@ from dynaorm.plan.aggregates import TotalDelta
 from dynaorm.plan.image import own_revision, refuse_other_revision
 from dynaorm.plan.planned import Planned, Purpose
 from dynaorm.plan.reads import Reads
+from dynaorm.plan.times import times_of_new
 from dynaorm.plan.unit_of_work import UnitOfWork
 
 _UNREAD: Any = object()
@@ -59,7 +60,7 @@ def _action(delta: TotalDelta, read: Any, unit: UnitOfWork) -> Planned:
     condition = all_of(there, kind)
     if makes and not _is_untyped(mapping, read):
         condition = any_of_conditions(missing(table.pk.name), kind) if kind is not None else None
-    changes = (*(_made(delta) if makes else ()), *delta.additions)
+    changes = (*(_made(delta, unit) if makes else ()), *delta.additions)
     if table.revision_attribute is not None:
         changes = (*changes, SetTo((table.revision_attribute,), {"S": unit.write_id}))
     return Planned(
@@ -97,7 +98,7 @@ def _is_untyped(mapping: EntityMapping, read: Any) -> bool:
 
 def can_be_made(mapping: EntityMapping) -> bool:
     """Whether an item of the class can be made of its key fields alone, without a guard and without reading."""
-    known = {*mapping.key_fields, *mapping.maintained}
+    known = {*mapping.key_fields, *mapping.maintained, *mapping.kept}
     if any(field.required for name, field in mapping.fields.items() if name not in known):
         return False
     held = (frozenset(constraint.fields) for constraint in mapping.constraints.values())
@@ -125,19 +126,20 @@ def _is_kept_out(mapping: EntityMapping, place: IndexMapping) -> bool:
     return place.when is not None and place.when.decided({}, frozenset(known)) is False
 
 
-def _made(delta: TotalDelta) -> tuple[Change, ...]:
+def _made(delta: TotalDelta, unit: UnitOfWork) -> tuple[Change, ...]:
     mapping = delta.mapping
     item: dict[str, AttributeValue] = dict(delta.key)
     if mapping.table.type_attribute is not None:
         item[mapping.table.type_attribute] = {"S": mapping.name}
     _store(mapping, item, mapping.key_fields, delta.values)
     try:
-        values = vars(mapping.hydrate(item))
+        values = {**vars(mapping.hydrate(item)), **times_of_new(mapping, unit.now)}
     except DecodeError as problem:
         raise UsageError(
             problem=f"{mapping.entity.__name__} cannot be made of its key: {'; '.join(problem.problems)}",
             remedy="correct the fields it is named by, or save it first",
         ) from problem
+    _store(mapping, item, mapping.kept, values)
     item.update(index_keys(mapping, mapping.subject(item, values)))
     made = [name for name, info in mapping.entity.model_fields.items() if info.default_factory is not None]
     _store(mapping, item, (*made, *_index_totals(delta)), values)

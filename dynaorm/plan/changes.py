@@ -29,6 +29,7 @@ from dynaorm.plan.item_change import (
 )
 from dynaorm.plan.merge_intents import ItemIntents, ResolvedIntent
 from dynaorm.plan.reads import Reads
+from dynaorm.plan.times import as_created, stamped, times_of_loaded, unstamped, with_times
 from dynaorm.plan.unit_of_work import UnitOfWork
 
 _UNREAD: Any = object()
@@ -196,25 +197,35 @@ def _write(
 
 
 def _insert(one: ItemIntents, save: Save, write: ResolvedIntent[Any], read: Any, *, now: float) -> ItemInsert:
-    mapping, (values, altered) = one.mapping, write.valid
-    image = new_image(mapping, one.key, values)
-    insert = ItemInsert(mapping, one.key, image, save.entity, values, altered, write.state)
-    if read is _UNREAD or read is None or mapping.is_expired(read, now):
-        return insert._replace(found_nothing=True) if save.overwrite else insert
+    mapping, valid, before = one.mapping, write.valid, None
+    is_free = read is _UNREAD or read is None or mapping.is_expired(read, now)
+    if not is_free:
+        before = _replaced(one, save, read)
+        valid = as_created(mapping, valid, save.entity, before)
+    image = new_image(mapping, one.key, valid.values)
+    insert = ItemInsert(mapping, one.key, image, save.entity, valid.values, valid.altered, write.state)
+    return insert._replace(before=before, found_nothing=save.overwrite and is_free)
+
+
+def _replaced(one: ItemIntents, save: Save, read: Item) -> StoredItem:
+    """The item that an insert replaces: a tombstone, or anything if the save overwrites. Raises AlreadyExists."""
     stored = None
-    if mapping.is_tombstone(read):
-        stored = mapping
+    if one.mapping.is_tombstone(read):
+        stored = one.mapping
     elif save.overwrite:
-        stored = stored_class(mapping, read)
+        stored = stored_class(one.mapping, read)
     if stored is None:
-        raise AlreadyExists(key=stored_key(mapping, one.key), violations=())
-    return insert._replace(before=StoredItem(stored, read, from_read=True))
+        raise AlreadyExists(key=stored_key(one.mapping, one.key), violations=())
+    return StoredItem(stored, read, from_read=True)
 
 
 def _update(one: ItemIntents, save: Save, write: ResolvedIntent[Any]) -> ItemUpdate | ItemCheck | None:
     mapping, (values, altered), state = one.mapping, write.valid, write.state
     assert state is not None  # a new entity is inserted
     changes = saved_changes(write, state)
+    if changes and mapping.kept.keys() >= changes.keys():
+        altered = with_times(write.valid, vars(save.entity), times_of_loaded(mapping, state)).altered
+        changes = {}
     is_asked = save.condition is not None or bool(one.checks)
     if not (changes or altered or is_asked):
         return None
@@ -262,8 +273,11 @@ def _edit(
         before, loaded = _live(mapping, one.key, read, now)._replace(as_loaded=edit.read_first), None
     else:
         before, loaded = StoredItem(mapping, state.item), LoadedEntity(edit.target, state)
+    asked = unstamped(mapping, edit.changes)
     try:
-        image, changed = edited_image(before.mapping, before.item, edit.changes)
+        image, changed = edited_image(before.mapping, before.item, asked)
+        if before.mapping.updated is not None and not _is_same(before.item, image):
+            image, changed = edited_image(before.mapping, before.item, stamped(before.mapping, asked, now))
     except InvalidValue:
         if before.from_read and not _holds(edit.condition, before):
             raise ConditionFailed(key=stored_key(before.mapping, one.key)) from None

@@ -8,11 +8,15 @@ from dynaorm.item.update import Change
 
 
 class Save(NamedTuple):
-    """Insert a new entity, write the changed fields of a loaded one, or replace the stored item."""
+    """Insert a new entity, write the changed fields of a loaded one, or replace the stored item.
+
+    ``was_created``: a new entity is one that was stored before, and has the time of its creation.
+    """
 
     entity: Any
     condition: Condition | None = None
     overwrite: bool = False
+    was_created: bool = False
 
 
 class Edit(NamedTuple):

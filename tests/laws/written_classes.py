@@ -20,7 +20,7 @@ from pydantic import (
 )
 
 from dynaorm import Entity, F, GlobalIndex, Index, Table
-from dynaorm.entity.marker import ExpiresAt, Unique
+from dynaorm.entity.marker import CreatedAt, ExpiresAt, Unique, UpdatedAt
 
 
 class Colour(str, Enum):  # noqa: UP042 - equal to its text, which must not hide the conversion
@@ -120,6 +120,7 @@ class Spec(NamedTuple):
     rule: str
     looks: bool
     places: bool
+    times: bool
 
 
 SPECS: Final = st.builds(
@@ -139,6 +140,7 @@ SPECS: Final = st.builds(
     rule=st.sampled_from(["", "", "bounded", "derived", "filled"]),
     looks=st.booleans(),
     places=st.booleans(),
+    times=st.booleans(),
 )
 
 
@@ -220,6 +222,12 @@ def fields_of(spec: Spec) -> tuple[dict[str, Any], dict[str, Any]]:
     if spec.expires and not spec.versioned:
         annotations["until"] = Annotated[datetime | None, ExpiresAt()]
         defaults["until"] = None
+    if spec.times:
+        annotations |= {
+            "created": Annotated[datetime | None, CreatedAt()],
+            "changed": Annotated[datetime | None, UpdatedAt()],
+        }
+        defaults |= {"created": None, "changed": None}
     return annotations, defaults
 
 

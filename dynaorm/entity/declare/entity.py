@@ -14,6 +14,7 @@ from dynaorm.entity.codec.of_type import Codec, Unstorable, codec_of
 from dynaorm.entity.codec.value import optional
 from dynaorm.entity.declare.aggregates import aggregate_conflicts, aggregates_of
 from dynaorm.entity.declare.conditions import with_conditions
+from dynaorm.entity.declare.kept_time import kept_time_problems
 from dynaorm.entity.declare.keys import KeysOf, attribute_of, fields_for_keys, keys_of
 from dynaorm.entity.declare.options import ClassOptions
 from dynaorm.entity.declare.registry import conflicts, register
@@ -24,7 +25,16 @@ from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.mapping import DELETED, VERSION, VERSION_AT, EntityMapping
 from dynaorm.entity.mapping.secret import secret_fields
 from dynaorm.entity.mapping.when import declared_when
-from dynaorm.entity.marker import MARKERS, Attribute, ExpiresAt, InKey, Unique, Versioned
+from dynaorm.entity.marker import (
+    MARKERS,
+    Attribute,
+    CreatedAt,
+    ExpiresAt,
+    InKey,
+    Unique,
+    UpdatedAt,
+    Versioned,
+)
 from dynaorm.entity.table import Table
 from dynaorm.entity.template.version import PREVIOUS_DELETION, VERSION_TYPE, Versioning
 from dynaorm.errors import DeclarationError
@@ -134,6 +144,8 @@ class _Draft:
             versioning=versioning,
             expires=expires,
             aggregates=self.aggregates,
+            created=self._time(fields, CreatedAt),
+            updated=self._time(fields, UpdatedAt),
         )
 
     # -- fields ----------------------------------------------------------------------------------------------------
@@ -343,6 +355,11 @@ class _Draft:
         if self.keys.version_template is None:
             return None
         return Versioning(self.keys.version_template, partial or None)
+
+    def _time(self, fields: Mapping[str, FieldMapping], kind: type) -> FieldMapping | None:
+        marked_ones = {name: mark for name, mark in self.marks.items() if mark.find(kind)}
+        self.problems += kept_time_problems(self.entity, kind.__name__, marked_ones, self.keys.primary)
+        return next((fields[name] for name in marked_ones if name in fields), None)
 
     def _expires(self, fields: Mapping[str, FieldMapping]) -> FieldMapping | None:
         names = [name for name, mark in self.marks.items() if mark.find(ExpiresAt) and name in fields]

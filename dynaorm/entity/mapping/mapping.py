@@ -58,6 +58,8 @@ class EntityMapping:
         versioning: its version keys and versioned fields, if it keeps versions.
         expires: the field with its expiry time, if there is one.
         aggregates: the totals over this class, by the attribute name of the class.
+        created: the field with the time of its creation, if there is one.
+        updated: the field with the time of its last change, if there is one.
     """
 
     entity: type[BaseModel]
@@ -72,6 +74,8 @@ class EntityMapping:
     versioning: Versioning | None
     expires: FieldMapping | None
     aggregates: Mapping[str, AggregateMapping]
+    created: FieldMapping | None = None
+    updated: FieldMapping | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Another process that has the same class may resume a plan of unknown outcome.
@@ -95,6 +99,11 @@ class EntityMapping:
     def key_fields(self) -> tuple[str, ...]:
         """The fields of the primary key."""
         return tuple(dict.fromkeys(field for part in self.primary_parts for field in part.fields))
+
+    @cached_property
+    def kept(self) -> Mapping[str, FieldMapping]:
+        """The fields with times that sessions keep."""
+        return {one.name: one for one in (self.created, self.updated) if one is not None}
 
     @cached_property
     def places(self) -> Mapping[str, IndexPlaces]:
