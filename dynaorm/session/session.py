@@ -390,6 +390,33 @@ class Session:
         edit = verbs.edit_of(target, changes, block.checked_condition(target, condition))
         return self._write("update", verbs.update(edit, self._context, exactly_once=exactly_once))
 
+    def upsert(
+        self,
+        target: Key[E],
+        /,
+        *changes: Change | Mapping[str, Any],
+        condition: Condition | None = None,
+        exactly_once: bool | None = None,
+    ) -> E:
+        """Change the entity with a key; if there is none, create it of the key, its defaults and the changes.
+
+        ``upsert(Key(Hits, page="/"), F.count.add(1))`` sends one UpdateItem without a read, unless the class has
+        unique values, versions, totals or rules about several fields, or an index key depends on other fields. Then it
+        reads, and inserts or updates on condition that nothing else happened in between. Returns the entity as stored.
+        Without changes, an entity that exists is returned as it is.
+
+        ``condition`` is judged on what is stored; where nothing is, on the defaults. ``exactly_once`` is that of
+        ``update``.
+
+        Raises:
+            UsageError: a required field has no value if the entity has to be created. Nothing was sent.
+            AlreadyExists, UniqueViolation: an item of another class has the key; a unique value is taken.
+            InvalidValue, ConditionFailed, OutcomeUnknown, Contention: as for ``update``.
+        """
+        edit = verbs.upsert_of(target, changes, block.checked_condition(target, condition))
+        found: E = self._write("upsert", verbs.update(edit, self._context, exactly_once=exactly_once))
+        return found
+
     def move(self, entity: E, /, *, exactly_once: bool | None = None) -> E:
         """Store a loaded entity under the primary key that its fields now give, in one transaction with its guards.
 
