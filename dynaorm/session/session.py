@@ -458,20 +458,35 @@ class Session:
     # is done.
 
     def save_many(
-        self, entities: Iterable[E], /, *, concurrency: int = CONCURRENCY, progress: Progress | None = None
+        self,
+        entities: Iterable[E],
+        /,
+        *,
+        per_transaction: int = 1,
+        concurrency: int = CONCURRENCY,
+        progress: Progress | None = None,
     ) -> list[E]:
         """Save each entity as ``save`` does, with a request of its own, and return the entities.
 
         Not atomic: every entity is attempted, and those that succeed stay saved. An object given twice is saved once.
         Two objects with the same key are two saves, and one of them fails.
 
+        ``per_transaction=25`` saves 25 entities, in the order given, by one transaction, which updates each total once.
+        A transaction that is refused because of an entity is divided and sent again, so that only that entity fails.
         ``concurrency`` is the number of requests at a time. ``progress(done, total)`` is called in your thread after
         each window of some hundred entities; ``total`` is None if ``entities`` has no length.
 
         Raises:
             BulkError: some entities failed. ``.failures`` has each of them with its error.
+            UsageError: ``per_transaction`` is not 1 to 100.
         """
-        flow = bulk_write.save_many(entities, self._context, concurrency=concurrency, progress=progress)
+        flow = bulk_write.save_many(
+            entities,
+            self._context,
+            per_transaction=per_transaction,
+            concurrency=concurrency,
+            progress=progress,
+        )
         return self._write("save_many", flow)
 
     def delete_many(
