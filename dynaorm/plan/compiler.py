@@ -81,7 +81,7 @@ def _token(changes: list[ItemChange], actions: list[Planned], unit: UnitOfWork) 
 
 def _effects(change: ItemChange, image: Item | None) -> list[Effect]:
     """What becomes of the caller's objects: a written one is loaded, a deleted one is new again."""
-    if isinstance(change, ItemInsert) and image is not None:
+    if isinstance(change, ItemInsert) and image is not None and change.entity is not None:
         values = {**change.altered, **_fresh(change.mapping, image, change.totals)}
         effects = [Effect(change.entity, Loaded(image), values or None, bool(change.totals))]
         if change.deleted is not None and change.deleted is not change.entity:

@@ -38,6 +38,7 @@ def reason(planned: Planned) -> str:
     text = {
         Purpose.INSERT: f"insert {subject}, if nothing is stored under its key",
         Purpose.UPDATE: f"write what changed of {subject}{_provided(planned)}",
+        Purpose.UPSERT: f"create {subject} if it is not stored, otherwise write the changes",
         Purpose.REPLACE: f"replace {subject}{_provided(planned)}",
         Purpose.DELETE: f"delete {subject}{_provided(planned)}",
         Purpose.BURY: f"delete {subject}, leaving a tombstone that keeps its version number{_provided(planned)}",

@@ -20,6 +20,7 @@ class Purpose(Enum):
 
     INSERT = "insert"
     UPDATE = "update"
+    UPSERT = "upsert"
     REPLACE = "replace"
     DELETE = "delete"
     BURY = "bury"

@@ -17,7 +17,7 @@ from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.mapping.validate import Validated, is_equal, validated
 from dynaorm.entity.state import Loaded
 from dynaorm.errors import UsageError
-from dynaorm.item.update import Change, SetTo
+from dynaorm.item.update import Change, SetIfMissing, SetTo
 from dynaorm.item.value import AttributeValue
 from dynaorm.plan.item_change import StoredItem
 
@@ -81,10 +81,24 @@ def as_created(mapping: EntityMapping, valid: Validated, entity: Any, before: St
     return validated_at(mapping, vars(entity), times)
 
 
-def stamped(mapping: EntityMapping, changes: tuple[Change, ...], now: float) -> tuple[Change, ...]:
-    """The changes of a partial update, and that of the time of the last change."""
-    times = times_of_changed(mapping, now).items() if changes else ()
-    return (*changes, *(SetTo((name,), time) for name, time in times))
+def stamped(
+    mapping: EntityMapping, changes: tuple[Change, ...], now: float, *, creates: bool = False
+) -> tuple[Change, ...]:
+    """The changes of a partial update, and those of its times. ``creates``: it creates the entity if there is none."""
+    if not changes:
+        return changes
+    created = mapping.created if creates else None
+    first = [SetIfMissing((created.name,), _time(created, now))] if created is not None else []
+    return (
+        *changes,
+        *first,
+        *(SetTo((name,), time) for name, time in times_of_changed(mapping, now).items()),
+    )
+
+
+def changes_of_new(mapping: EntityMapping, now: float) -> tuple[Change, ...]:
+    """The times of an entity that is created now, as changes."""
+    return tuple(SetTo((name,), time) for name, time in times_of_new(mapping, now).items())
 
 
 def unstamped(mapping: EntityMapping, changes: tuple[Change, ...]) -> tuple[Change, ...]:

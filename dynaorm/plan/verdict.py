@@ -172,15 +172,18 @@ def _judge_known(failed: FailedAction) -> StoreError | StaleKnowledge:
 def _judge_blind(failed: FailedAction, now: float) -> StoreError | StaleKnowledge:
     planned, item = failed.planned, failed.item
     mapping, key = planned.mapping, planned.subject
+    creates = planned.purpose is Purpose.UPSERT
     # An expired entity can be deleted.
     expired = item is not None and planned.purpose is not Purpose.DELETE and mapping.is_expired(item, now)
     if item is None or mapping.is_tombstone(item) or expired:
-        if planned.purpose is Purpose.CHECK:
+        if creates and item is not None:
+            return StaleKnowledge({planned.ident: item})
+        if creates or planned.purpose is Purpose.CHECK:
             return ConditionFailed(key=key)
         return EntityNotFound(key=key)
     stored = stored_class(mapping, item)
     if stored is None or not issubclass(stored.entity, mapping.entity):
-        return EntityNotFound(key=key)
+        return StaleKnowledge({planned.ident: item}) if creates else EntityNotFound(key=key)
     attribute = mapping.table.type_attribute
     revision = mapping.table.revision_attribute
     is_foreign = revision is not None and "S" not in item.get(revision, {"S": ""})

@@ -270,3 +270,18 @@ def test_a_plan_says_why_an_entity_is_in_a_place(session: Session) -> None:
         in claim
     )
     assert "for Issue.of_repo, or make it of its key; Issue.of_repo counts where F.status == 'open'" in total
+
+
+def test_an_upsert_creates_an_entity_in_its_place(
+    session: Session, moto: Transport, wire: FaultyTransport
+) -> None:
+    key = Key(Plain, name="a")
+    for changes, flagged in (([F.flag.set(True)], True), ([F.at.set("1")], True), ([F.flag.set(False)], False)):
+        session.upsert(key, *changes)
+        assert session.query(Plain.flags, name="a").count() == flagged
+        assert_consistent(session, app)
+    sent(wire)
+    session.upsert(Key(Plain, name="b"), F.at.set("1"))
+    session.upsert(Key(Plain, name="c"), F.flag.set(True))
+    assert [call.operation for call in sent(wire)] == ["UpdateItem", "UpdateItem"]
+    assert_consistent(session, app)

@@ -268,3 +268,17 @@ def test_validators_see_the_times_that_are_stored(session: Session, clock: FakeC
     with pytest.raises(InvalidValue, match="is due before it was created"):
         session.save(Task(task="b", due=at(-10)))
     assert not session.exists(Task, task="b")
+
+
+def test_an_upsert_sets_both_times_once(session: Session, clock: FakeClock, wire: FaultyTransport) -> None:
+    key = Key(Note, note="a")
+    made = session.upsert(key, F.text.set("one"))
+    assert times(made) == times(session.get_one(key)) == (at(0), at(0))
+    later(clock)
+    wire.calls.clear()
+    assert times(session.upsert(key, F.text.set("two"))) == (at(0), at(60))
+    assert [call.operation for call in wire.calls] == ["UpdateItem"]
+    later(clock)
+    assert times(session.upsert(key)) == (at(0), at(60))
+    assert times(session.upsert(Key(Note, note="b"))) == (at(120), at(120))
+    assert times(session.upsert(Key(Message, room="r", number=1), F.text.set("x"))) == (at(120), at(120))
