@@ -98,6 +98,8 @@ def _is_untyped(mapping: EntityMapping, read: Any) -> bool:
 
 def can_be_made(mapping: EntityMapping) -> bool:
     """Whether an item of the class can be made of its key fields alone, without a guard and without reading."""
+    if mapping.computed_key:
+        return False
     known = {*mapping.key_fields, *mapping.maintained, *mapping.kept}
     if any(field.required for name, field in mapping.fields.items() if name not in known):
         return False

@@ -175,7 +175,7 @@ def _contribution(
     target = mapping_of(one.target)
     totals = {} if one.count is None else {one.count: Decimal(1)}
     totals |= {total: _summed(mapping, name, item, values) for name, total in one.sums.items()}
-    return TotalDelta(target, target.primary_key(key), key, totals)
+    return TotalDelta(target, target.rendered_key(key), key, totals)
 
 
 def _counts(one: AggregateMapping, values: StoredValues) -> bool:

@@ -33,6 +33,8 @@ def needs_reading(mapping: EntityMapping, key: Item, changes: tuple[Change, ...]
     if mapping.rules.of_class or not all(_is_decided(mapping, change) for change in changes):
         return True
     fields = touched(mapping, changes)
+    if not mapping.computed_key.isdisjoint(fields):
+        return True
     if any(not one.depends_on.isdisjoint(fields) for one in mapping.constraints.values()):
         return True
     if any(not one.depends_on.isdisjoint(fields) for one in mapping.aggregates.values()):
@@ -75,7 +77,7 @@ def _fixed_fields(mapping: EntityMapping, key: Item, changes: tuple[Change, ...]
         for change in changes
         if isinstance(change, SetTo) and len(change.path) == 1
     }
-    return {name: value for name, value in found.items() if mapping.fields[name].exact}
+    return {name: found[name] for name in found.keys() & mapping.fields.keys() if mapping.fields[name].exact}
 
 
 def _decided_keys(

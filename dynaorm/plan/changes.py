@@ -245,14 +245,15 @@ def _update(one: ItemIntents, save: Save, write: ResolvedIntent[Any]) -> ItemUpd
     before, loaded = StoredItem(mapping, state.item), LoadedEntity(save.entity, state)
     if not changes:
         return ItemCheck(mapping, one.key, before, loaded, altered=altered, is_sent=is_asked)
-    image = _advanced(mapping, values, state, changes)
+    image = _advanced(mapping, values, state.item, changes)
     return ItemUpdate(mapping, one.key, before, image, frozenset(changes), loaded, altered=altered)
 
 
 def _move(one: ItemIntents, entity: Any, write: ResolvedIntent[Any]) -> ItemInsert:
     mapping, (values, altered), state = one.mapping, write.valid, write.state
     assert state is not None  # a move of a new entity has been refused
-    image = {**_advanced(mapping, values, state, saved_changes(write, state)), **one.key}
+    # What depends on the whole entity is computed from an item under the new key.
+    image = _advanced(mapping, values, {**state.item, **one.key}, saved_changes(write, state))
     return ItemInsert(mapping, one.key, image, entity, values, altered, state)
 
 
@@ -266,11 +267,11 @@ def saved_changes(write: ResolvedIntent[Any], state: Loaded) -> Mapping[str, Att
 def _advanced(
     mapping: EntityMapping,
     values: Mapping[str, Any],
-    state: Loaded,
+    before: Item,
     changes: Mapping[str, AttributeValue | None],
 ) -> dict[str, AttributeValue]:
     in_keys = {name: values[name] for name in changes if mapping.fields[name].in_key}
-    return advance(mapping, state.item, changes, in_keys)
+    return advance(mapping, before, changes, in_keys)
 
 
 def _edit(

@@ -37,7 +37,7 @@ def created(mapping: EntityMapping, key: Key[Any], changes: Sequence[Change]) ->
         InvalidValue: they break a rule of the class, or validation changes the key.
         UsageError: DynamoDB could not make the changes where nothing is stored.
     """
-    given = {**key.fields}
+    given = {name: value for name, value in key.fields.items() if name in mapping.fields}
     others: list[Change] = []
     for change in changes:
         if isinstance(change, SetTo) and len(change.path) == 1:
@@ -93,6 +93,7 @@ def _check_key(mapping: EntityMapping, key: Key[Any], values: Mapping[str, Any])
     rendered = mapping.primary_key(values)
     if all(same(rendered[name], key.primary_key.get(name)) for name in rendered):
         return
+    values = mapping.with_computed(values, mapping.key_fields)
     name = next(one for one in mapping.key_fields if values[one] != key.fields.get(one))
     raise mapping.invalid(
         name,

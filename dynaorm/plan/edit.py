@@ -9,6 +9,7 @@ from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.mapping.validate import is_equal, validated, validated_field
 from dynaorm.entity.resolve import FieldResolver
+from dynaorm.entity.state import Loaded
 from dynaorm.errors import DecodeError, UsageError
 from dynaorm.item.path import Path, value_at
 from dynaorm.item.update import (
@@ -23,7 +24,7 @@ from dynaorm.item.update import (
     resolve_changes,
 )
 from dynaorm.item.value import AttributeValue, Item, same
-from dynaorm.plan.image import advance, over_stored, says, under_present_names
+from dynaorm.plan.image import advance, check_key_unchanged, over_stored, says, under_present_names
 from dynaorm.record import replace
 
 
@@ -164,7 +165,15 @@ def edited_image(
     changed = {
         name: outcome.get(mapping.fields[name].attribute) for name in names if not mapping.fields[name].in_key
     }
-    after = advance(mapping, before, {**changed, **dict.fromkeys(overrides)}, overrides)
+    try:
+        after = advance(mapping, before, {**changed, **dict.fromkeys(overrides)}, overrides)
+    except DecodeError:
+        # A function of the declaration was called before the outcome was validated.
+        valid = validated(
+            mapping, mapping.decode(outcome), kept=frozenset(mapping.fields) - names, strict=False
+        )
+        check_key_unchanged(mapping, valid.values, Loaded(before))
+        raise
     return _corrected(mapping, before, after, names)
 
 
@@ -174,6 +183,8 @@ def _corrected(
     """The image with what validation makes of it, and the fields that the edit or validation changed."""
     given = mapping.decode(after)
     valid = validated(mapping, given, kept=frozenset(mapping.fields) - names, strict=False)
+    if mapping.computed_key:
+        check_key_unchanged(mapping, valid.values, Loaded(before))
     corrected = [name for name in valid.altered if _is_corrected(mapping, name, given, (valid.values, after))]
     if not corrected:
         return after, names

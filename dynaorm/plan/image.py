@@ -257,10 +257,10 @@ def check_key_unchanged(mapping: EntityMapping, values: Mapping[str, Any], state
     stored = mapping.key_of(state.item)
     rendered = mapping.primary_key(values)
     if not all(same(rendered[name], stored.get(name)) for name in rendered):
-        old = mapping.subject(state.item)
+        old, now = mapping.subject(state.item), mapping.with_computed(values, mapping.key_fields)
         raise KeyChanged(
             entity=mapping.entity.__name__,
             before=stored_key(mapping, stored),
             after=stored_key(mapping, rendered),
-            fields=tuple(name for name in mapping.key_fields if values[name] != old[name]),
+            fields=tuple(name for name in mapping.key_fields if now[name] != old[name]),
         )

@@ -328,11 +328,13 @@ def shard_fields(source: Source) -> set[str]:
     return chosen - told
 
 
-def compared_fields(source: Source, given: AbstractSet[str]) -> set[str]:
-    """The stored fields that are compared where a key does not decide whether an item is wanted."""
-    sort = _fields(source.sort)
+def compared_attributes(source: Source, given: AbstractSet[str]) -> set[str]:
+    """The attributes that are compared where a key does not decide whether an item is wanted."""
+    sort, mapping = _fields(source.sort), source.mapping
     names = (shard_fields(source) & given) | (sort if sort & given else set())
-    return {name for name in names if not source.mapping.fields[name].in_key}
+    if not names.isdisjoint(mapping.computed):  # they are computed from the whole entity
+        names = set(mapping.fields)
+    return {mapping.fields[name].attribute for name in names if not mapping.fields[name].in_key}
 
 
 def _other_key(source: Source, names: Sequence[str], given: Mapping[str, Any]) -> str | None:

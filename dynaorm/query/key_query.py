@@ -17,7 +17,7 @@ from dynaorm.item.value import Item
 from dynaorm.query.choose_key import (
     KeyCondition,
     Partition,
-    compared_fields,
+    compared_attributes,
     key_conditions_of,
     place_condition,
 )
@@ -209,11 +209,7 @@ def _needed_for_keys(spec: QuerySpec, filtered: Filter | None) -> list[str]:
         extra += sorted(filtered.attributes)
     keys = [*table.key_names, *(key.name for key in spec.source.keys)]
     given = {*spec.equal, *(bound.field for bound in spec.bounds)}
-    compared = [
-        source.mapping.fields[name].attribute
-        for source in spec.sources
-        for name in compared_fields(source, given)
-    ]
+    compared = [name for source in spec.sources for name in sorted(compared_attributes(source, given))]
     return list(dict.fromkeys([*keys, *(name for name in extra if name is not None), *compared]))
 
 

@@ -13,6 +13,7 @@ from itertools import count
 from typing import Annotated, Any, Final
 
 from hypothesis import strategies as st
+from pydantic import computed_field
 
 from dynaorm import Attribute, BinaryKey, Entity, ExpiresAt, F, GlobalIndex, Index, InKey, NumberKey, Table
 from dynaorm.record import record, replace
@@ -57,6 +58,19 @@ VALUES: Final[Mapping[str, st.SearchStrategy[Any]]] = {
     "flag": st.sampled_from([7, 0, 1]),
     "until": st.sampled_from([None, None, LATER, EXPIRED]),
 }
+
+
+# A computed field of every class, that keys can be made of.
+SIZES: Final = st.sampled_from(["small", "large"])
+
+
+def size_of(n: int) -> str:
+    return "small" if n < 5 else "large"
+
+
+def values_of(name: str) -> st.SearchStrategy[Any]:
+    """Values of a field of the pool, or of the computed one."""
+    return SIZES if name == "size" else VALUES[name]
 
 
 # -- schemas -----------------------------------------------------------------------------------------------------------
@@ -135,9 +149,10 @@ _LEVELS: Final = (
     "K{0}#{{b:upper}}#{{m:02d}}",
     "K{0}#{{at}}",
     "K{0}#{{n:03d:desc}}#{{b}}",
+    "K{0}#{{size}}#{{n:03d}}",
 )
 _NESTED: Final = ("ORDER#{b}", "ORDER#{b}#ITEM#{n:03d}", "ORDER#{b}#ITEM#{n:03d}#PART#{c}")
-_INDEX_PARTITIONS: Final = ("X#{c}", "X#{c}#{n:shard3}", "{c}")
+_INDEX_PARTITIONS: Final = ("X#{c}", "X#{c}#{n:shard3}", "{c}", "X#{size}")
 _INDEX_SORTS: Final = (
     "{n:03d}#{a}",
     "{at}",
@@ -145,6 +160,7 @@ _INDEX_SORTS: Final = (
     "{m:03d}#{b}#{n:03d}",
     "S#{b}",
     "{b:upper}",
+    "{size}#{m:03d}",
     None,
 )
 
@@ -254,11 +270,16 @@ def _class(table: Table, spec: ClassSpec, classes: Mapping[str, type[Entity]]) -
         at: Index(one.name, pk=one.pk, sk=one.sk, when=CONDITIONS[one.when][0] if one.when else None)
         for at, one in spec.indexes
     }
+    space["size"] = computed_field(property(size))
     keywords: dict[str, Any] = {"table": table, "pk": spec.pk}
     if spec.sk is not None:
         keywords["sk"] = spec.sk
     made: type[Entity] = types.new_class(spec.name, (Entity,), keywords, lambda own: own.update(space))
     return made
+
+
+def size(self: Any) -> str:
+    return size_of(self.n)
 
 
 def _annotation(name: str, spec: ClassSpec) -> Any:
@@ -284,6 +305,11 @@ class Row:
     spelling: str | None = None
     bare: bool = False
     more: bool = False
+
+    def value(self, name: str) -> Any:
+        """The value of a field of the pool, or of the computed one."""
+        found = dict(self.values)
+        return size_of(found["n"]) if name == "size" else found[name]
 
 
 SPELLINGS: Final = ("+0000", "+00:00", "Z", ".mmmZ", " +00:00", "+02:00", "-05:00")

@@ -27,6 +27,7 @@ from tests.laws.classes import (
     respelled,
     rows,
     schemas,
+    values_of,
 )
 
 # -- a chain, as data --------------------------------------------------------------------------------------------------
@@ -157,20 +158,20 @@ def _choices(
 ) -> st.SearchStrategy[tuple[Any, ...]]:
     """One value or several, mostly such as some row has."""
     pool = _pool_name(declared, kind, name)
-    stored = [dict(row.values)[pool] for row in drawn]
-    values = st.sampled_from(stored) if stored else VALUES[pool]
+    stored = [row.value(pool) for row in drawn]
+    values = st.sampled_from(stored) if stored else values_of(pool)
     return st.lists(values, min_size=1, max_size=1).map(tuple) | st.lists(
-        values | VALUES[pool], max_size=3
+        values | values_of(pool), max_size=3
     ).map(tuple)
 
 
 @st.composite
 def _bounds_of(draw: st.DrawFn, declared: Declared, kind: str, name: str) -> list[tuple[str, str, Any]]:
     pool = _pool_name(declared, kind, name)
-    values = VALUES[pool]
+    values = values_of(pool)
     shape = draw(st.sampled_from(["low", "high", "both", "between", "prefix"]))
-    if shape == "prefix" and pool in ("b", "c", "a"):
-        return [(name, "begins_with", draw(st.sampled_from(["x", "1", "y", "X"])))]
+    if shape == "prefix" and pool in ("b", "c", "a", "size"):
+        return [(name, "begins_with", draw(st.sampled_from(["x", "1", "y", "X", "sm"])))]
     low, high = draw(st.sampled_from([">", ">="])), draw(st.sampled_from(["<", "<="]))
     if shape == "between":
         return [(name, "between", (draw(values), draw(values)))]

@@ -154,7 +154,8 @@ class World:
             return f"SMALL#{entity.number}"
         if entity.text is None:
             return None
-        return f"LARGE#{entity.text}" if self.spec.places else f"TEXT#{entity.text}"
+        kind = "LARGE#" if self.spec.places else f"LABEL#{entity.number}:" if self.spec.computed else "TEXT#"
+        return f"{kind}{entity.text}"
 
     def check_derived(self, main: Item, items: list[Item], entity: Any) -> None:
         if self.spec.indexed:

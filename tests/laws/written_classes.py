@@ -15,6 +15,7 @@ from pydantic import (
     Field,
     StringConstraints,
     ValidationInfo,
+    computed_field,
     field_validator,
     model_validator,
 )
@@ -121,6 +122,7 @@ class Spec(NamedTuple):
     looks: bool
     places: bool
     times: bool
+    computed: bool
 
 
 SPECS: Final = st.builds(
@@ -141,6 +143,7 @@ SPECS: Final = st.builds(
     looks=st.booleans(),
     places=st.booleans(),
     times=st.booleans(),
+    computed=st.booleans(),
 )
 
 
@@ -180,6 +183,11 @@ SMALL: Final = 3
 """A smaller number puts an entity into the first of two places in an index."""
 
 
+def label(self: Any) -> str | None:
+    """A computed field, of two fields."""
+    return None if self.text is None else f"{self.number}:{self.text}"
+
+
 def make(spec: Spec) -> type[Entity]:
     """A class on a table of its own, which is named by its settings."""
     annotations, defaults = fields_of(spec)
@@ -187,6 +195,9 @@ def make(spec: Spec) -> type[Entity]:
     if spec.indexed and spec.places:
         body["small"] = Index("GSI1", pk="SMALL#{number!s}", sk="{name}", when=F.number < SMALL)
         body["large"] = Index("GSI1", pk="LARGE#{text}", sk="{name}", when=F.number >= SMALL)
+    elif spec.indexed and spec.computed:
+        body["label"] = computed_field(property(label))
+        body["by_label"] = Index("GSI1", pk="LABEL#{label}", sk="{name}")
     elif spec.indexed:
         body["by_text"] = Index("GSI1", pk="TEXT#{text}", sk="{name}")
     if spec.looks:

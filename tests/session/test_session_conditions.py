@@ -276,7 +276,11 @@ def test_an_upsert_creates_an_entity_in_its_place(
     session: Session, moto: Transport, wire: FaultyTransport
 ) -> None:
     key = Key(Plain, name="a")
-    for changes, flagged in (([F.flag.set(True)], True), ([F.at.set("1")], True), ([F.flag.set(False)], False)):
+    for changes, flagged in (
+        ([F.flag.set(True)], True),
+        ([F.at.set("1")], True),
+        ([F.flag.set(False)], False),
+    ):
         session.upsert(key, *changes)
         assert session.query(Plain.flags, name="a").count() == flagged
         assert_consistent(session, app)
@@ -284,4 +288,15 @@ def test_an_upsert_creates_an_entity_in_its_place(
     session.upsert(Key(Plain, name="b"), F.at.set("1"))
     session.upsert(Key(Plain, name="c"), F.flag.set(True))
     assert [call.operation for call in sent(wire)] == ["UpdateItem", "UpdateItem"]
+    assert_consistent(session, app)
+
+
+def test_a_move_takes_the_place_along(session: Session, moto: Transport) -> None:
+    session.save(Repo(repo="r"))
+    issue = session.save(Issue(repo="r", number=1, urgent=True))
+    issue.number = 2
+    session.move(issue)
+    assert index_keys(stored(moto, 2)) == {
+        "GSI1PK": "REPO#r", "GSI1SK": "OPEN#99997", "GSI2PK": "URGENT", "GSI2SK": "00002"
+    }  # fmt: skip
     assert_consistent(session, app)

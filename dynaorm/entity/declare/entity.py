@@ -60,7 +60,7 @@ def declare(entity: type[BaseModel], options: ClassOptions) -> EntityMapping:
     problems = [*options.problems, *_class_problems(entity, marks)]
     if options.table is None:
         raise DeclarationError(entity=entity.__name__, problems=tuple(problems))
-    keys = fields_for_keys(entity.__name__, options.table, marks)
+    keys = fields_for_keys(entity, options, marks)
     keys_of(entity, options, keys)
     aggregates = aggregates_of(entity, keys)
     draft = _Draft(entity, options, options.table, marks, keys, aggregates, problems + keys.problems)
@@ -146,6 +146,7 @@ class _Draft:
             aggregates=self.aggregates,
             created=self._time(fields, CreatedAt),
             updated=self._time(fields, UpdatedAt),
+            computed=self.keys.computed,
         )
 
     # -- fields ----------------------------------------------------------------------------------------------------

@@ -1,13 +1,18 @@
 """Compiles the key templates of a class statement into its primary key and index keys."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
+from typing import Any
+
+from pydantic import BaseModel
 
 from dynaorm.entity.annotation import Marked, accepts_none
 from dynaorm.entity.declaration import declarations_of
+from dynaorm.entity.declare.computed import computed_fields, nested_fields
 from dynaorm.entity.declare.options import ClassOptions
 from dynaorm.entity.encoded import encoded_scalar
 from dynaorm.entity.index import Index, TemplateText
+from dynaorm.entity.mapping.computed import Computed
 from dynaorm.entity.mapping.place import IndexMapping, places_of
 from dynaorm.entity.mapping.when import declared_when
 from dynaorm.entity.marker import Attribute
@@ -40,6 +45,7 @@ class KeysOf:
         nullable: the fields that accept None.
         encoded: the fields with their own ``encode=`` that are stored in a key attribute.
         texts: all fields with their own ``encode=``, as they stand in string keys.
+        computed: the computed and nested fields that templates name.
     """
 
     entity: str
@@ -49,6 +55,7 @@ class KeysOf:
     nullable: frozenset[str]
     encoded: Mapping[str, Scalar] = field(default_factory=dict)
     texts: Mapping[str, Scalar] = field(default_factory=dict)
+    computed: Mapping[str, Computed] = field(default_factory=dict)
     partition: KeyPart | None = None
     sort: KeyPart | None = None
     version_template: VersionTemplate | None = None
@@ -110,8 +117,10 @@ class KeysOf:
         return own if own is not None and text in (f"{{{own}}}", f"{{{own}:raw}}") else None
 
 
-def fields_for_keys(entity: str, table: Table, marks: Mapping[str, Marked]) -> KeysOf:
+def fields_for_keys(entity: type[BaseModel], options: ClassOptions, marks: Mapping[str, Marked]) -> KeysOf:
     """The fields of a class as its templates see them; no key is compiled yet."""
+    table = options.table
+    assert table is not None
     scalars = {
         name: found for name, mark in marks.items() if (found := scalar_of(mark.annotation)) is not None
     }
@@ -132,7 +141,24 @@ def fields_for_keys(entity: str, table: Table, marks: Mapping[str, Marked]) -> K
         name: encoded_scalar(one.encode, one.decode, "S", scalar_of(mark.annotation))
         for name, mark, one in own
     }
-    return KeysOf(entity, table, scalars, attributes, nullable, encoded, texts)
+    computed = {one.name: one for one in _computed(entity, options, marks)}
+    scalars |= {name: one.scalar for name, one in computed.items()}
+    nullable |= {name for name, one in computed.items() if one.nullable}
+    return KeysOf(entity.__name__, table, scalars, attributes, nullable, encoded, texts, computed)
+
+
+def _computed(
+    entity: type[BaseModel], options: ClassOptions, marks: Mapping[str, Marked]
+) -> Iterator[Computed]:
+    """The computed and nested fields that the templates of a class name."""
+    given: list[Any] = [options.pk, options.sk, options.versioned]
+    given += [text for _, index in declarations_of(entity, Index) for text in (index.pk_text, index.sk_text)]
+    texts = [one for text in given for one in (text if isinstance(text, tuple) else (text,))]
+    named = [text for text in texts if isinstance(text, str)]
+    yield from nested_fields({name: mark.annotation for name, mark in marks.items()}, named)
+    for one in computed_fields(entity):
+        if any(f"{{{one.name}" in text for text in named):
+            yield one
 
 
 def attribute_of(name: str, mark: Marked) -> str:
@@ -221,9 +247,21 @@ def _index(keys: KeysOf, name: str, declared: Index) -> None:
             name,
             tuple(parts[: len(partition)]),
             tuple(parts[len(partition) :]),
-            frozenset(field for part in parts for field in part.fields),
+            _stored_fields(keys, parts),
+            any(name in keys.computed for part in parts for name in part.fields),
             declared_when(f"{keys.entity}.{name}", declared.when, frozenset(keys.attributes)),
         )
+
+
+def _can_be_none(keys: KeysOf, place: IndexMapping) -> bool:
+    return any(name in keys.nullable for part in place.parts for name in part.fields)
+
+
+def _stored_fields(keys: KeysOf, parts: Iterable[KeyPart]) -> frozenset[str]:
+    """The fields that key parts are made of."""
+    names = {name for part in parts for name in part.fields}
+    computed = (keys.computed[name].fields for name in names if name in keys.computed)
+    return frozenset(names - keys.computed.keys()).union(*computed)
 
 
 def _place_problems(keys: KeysOf) -> Iterator[str]:
@@ -235,7 +273,7 @@ def _place_problems(keys: KeysOf) -> Iterator[str]:
                     f"{place.attribute_name}: when= cannot keep an item out of {index.name!r}, whose keys are fields "
                     f"of the class; give the index a key attribute of its own"
                 )
-            if len(index.places) > 1 and place.when is None and not place.key_fields & keys.nullable:
+            if len(index.places) > 1 and place.when is None and not _can_be_none(keys, place):
                 others = [other.attribute_name for other in index.places if other is not place]
                 yield (
                     f"{place.attribute_name}: the class is in index {index.name!r} by {', '.join(others)}, too, and an "

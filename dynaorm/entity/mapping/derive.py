@@ -37,7 +37,9 @@ def keys_in(
 ) -> dict[str, AttributeValue] | None:
     """The keys of field values in a place, whatever its condition; None if one is None. Raises InvalidValue."""
     try:
-        return place.keys(values)
+        return place.keys(
+            mapping.with_computed(values, (name for part in place.parts for name in part.fields))
+        )
     except KeyValueError as problem:
         raise mapping.invalid_key(problem) from mapping.cause_of(problem.field, problem)
 

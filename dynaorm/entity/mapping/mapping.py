@@ -5,7 +5,8 @@ Rule 1. Index keys and guards are computed from the stored values of an item, no
 Rule 2. A mapping is built once per class and never changes.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+import dataclasses
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Final, cast
 
@@ -13,6 +14,7 @@ from pydantic import BaseModel, ValidationError
 
 from dynaorm.entity.codec.expiry import is_past, seconds_of
 from dynaorm.entity.mapping.aggregate import AggregateMapping
+from dynaorm.entity.mapping.computed import Computed
 from dynaorm.entity.mapping.constraint import Constraint
 from dynaorm.entity.mapping.encoder import Encoder, encoder_of
 from dynaorm.entity.mapping.field import FieldMapping
@@ -60,6 +62,7 @@ class EntityMapping:
         aggregates: the totals over this class, by the attribute name of the class.
         created: the field with the time of its creation, if there is one.
         updated: the field with the time of its last change, if there is one.
+        computed: the parts of its keys that are no fields, by the name that templates and queries give them.
     """
 
     entity: type[BaseModel]
@@ -76,6 +79,7 @@ class EntityMapping:
     aggregates: Mapping[str, AggregateMapping]
     created: FieldMapping | None = None
     updated: FieldMapping | None = None
+    computed: Mapping[str, Computed] = dataclasses.field(default_factory=dict)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Another process that has the same class may resume a plan of unknown outcome.
@@ -115,6 +119,12 @@ class EntityMapping:
         """Its secret fields, and the key attributes that have one in them."""
         return secrets_of(self.entity, self.key_parts(), self.constraints)
 
+    @cached_property
+    def computed_key(self) -> frozenset[str]:
+        """The fields that the primary key depends on because it has computed or nested fields in it."""
+        names = (name for name in self.key_fields if name in self.computed)
+        return frozenset(one for name in names for one in self.computed[name].fields)
+
     @property
     def maintained(self) -> Mapping[str, str]:
         """The fields that hold totals: name to the ``Aggregate`` that maintains it, such as ``Membership.in_group``."""
@@ -123,7 +133,7 @@ class EntityMapping:
     @cached_property
     def derived_fields(self) -> frozenset[str]:
         """The fields that keys, indexes, constraints, versions, expiry or totals depend on."""
-        found = set(self.key_fields)
+        found = {name for name in self.key_fields if name in self.fields} | self.computed_key
         for index in self.indexes.values():
             found |= index.fields
         for constraint in self.constraints.values():
@@ -170,7 +180,24 @@ class EntityMapping:
             raise invalid from self.cause_of(field.name, problem)
 
     def primary_key(self, values: Mapping[str, Any]) -> dict[str, AttributeValue]:
-        """The primary key of the main item. Raises InvalidValue if a part is None or cannot be part of a key."""
+        """The primary key of an entity with these field values. Raises InvalidValue as ``rendered_key`` does."""
+        try:
+            return self.rendered_key(self.with_computed(values, self.key_fields))
+        except KeyValueError as problem:
+            raise self.invalid_key(problem) from self.cause_of(problem.field, problem)
+
+    def with_computed(self, values: Mapping[str, Any], names: Iterable[str]) -> Mapping[str, Any]:
+        """Field values with those of the computed ones among some names. Raises KeyValueError."""
+        if not self.computed:
+            return values
+        hidden, wanted = (
+            bool(self.secrets.fields),
+            [self.computed[one] for one in names if one in self.computed],
+        )
+        return {**values, **{one.name: one.computed(values, is_hidden=hidden) for one in wanted}}
+
+    def rendered_key(self, values: Mapping[str, Any]) -> dict[str, AttributeValue]:
+        """The primary key with these parts. Raises InvalidValue if a part is None or cannot be part of a key."""
         key: dict[str, AttributeValue] = {}
         try:
             for part in self.primary_parts:
@@ -286,7 +313,7 @@ class EntityMapping:
         for part in self.primary_parts:
             stored = item.get(part.attribute.name)
             try:
-                rendered = part.value(values)
+                rendered = part.value(self.with_computed(values, part.fields))
             except KeyValueError as problem:
                 wrong = self.invalid_key(problem)
                 text = f"{wrong.field}: is {shown(wrong.value)}, which {wrong.problem}"

@@ -25,6 +25,7 @@ class IndexMapping:
         partition: the parts of the index's partition key.
         sort: the parts of its sort key.
         key_fields: the fields that the key is made of.
+        is_computed: the key has a computed or nested field in it.
         when: the condition under which an entity is there; None for every entity.
     """
 
@@ -33,6 +34,7 @@ class IndexMapping:
     partition: tuple[KeyPart, ...]
     sort: tuple[KeyPart, ...]
     key_fields: frozenset[str]
+    is_computed: bool = False
     when: When | None = None
 
     @property
@@ -96,7 +98,8 @@ class IndexPlaces:
     @property
     def is_plain(self) -> bool:
         """Whether the fields of the key alone decide."""
-        return len(self.places) == 1 and self.places[0].when is None
+        first = self.places[0]
+        return len(self.places) == 1 and first.when is None and not first.is_computed
 
     def holding(self, values: StoredValues) -> list[tuple[IndexMapping, dict[str, AttributeValue]]]:
         """The places that an entity is in, with its keys there. More than one is an error of the entity."""

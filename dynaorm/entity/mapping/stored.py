@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
+from dynaorm.entity.mapping.computed import Computed
 from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.secret import Secrets
 from dynaorm.errors import DecodeError
@@ -26,6 +27,9 @@ class Decoder(Protocol):
 
     @property
     def secrets(self) -> Secrets: ...
+
+    @property
+    def computed(self) -> Mapping[str, Computed]: ...
 
 
 class StoredValues(Mapping[str, Any]):
@@ -64,7 +68,9 @@ class StoredValues(Mapping[str, Any]):
         return self._mapping.maintained.get(name or "")
 
     def __getitem__(self, name: str) -> Any:
-        if name not in self._cache:
+        if name not in self._cache and name in self._mapping.computed:
+            self._cache[name] = self._computed(self._mapping.computed[name])
+        elif name not in self._cache:
             field = self._mapping.fields[name]
             try:
                 if field.in_key:
@@ -79,6 +85,13 @@ class StoredValues(Mapping[str, Any]):
                     name, problem
                 )
         return self._cache[name]
+
+    def _computed(self, one: Computed) -> Any:
+        is_known = all(name in self._cache for name in one.fields)
+        values = self._cache if is_known else vars(self.entity)
+        kept_out = self._mapping.maintained
+        given = {name: values[name] for name in one.fields if name in values and name not in kept_out}
+        return one.computed(given, is_hidden=bool(self._mapping.secrets.fields))
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._mapping.fields)

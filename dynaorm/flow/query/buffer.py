@@ -12,7 +12,7 @@ from dynaorm.entity.page import ParsedReply, is_entity
 from dynaorm.entity.reader import ReplyReader, reader_of
 from dynaorm.entity.state import LazyItem, Loaded, read_state_of
 from dynaorm.item.value import AttributeValue, Item
-from dynaorm.query.choose_key import compared_fields
+from dynaorm.query.choose_key import compared_attributes
 from dynaorm.query.key_query import KeyQueries, KeyQuery, needs_whole_items
 from dynaorm.query.key_range import comparable
 from dynaorm.query.query_spec import QuerySpec
@@ -60,7 +60,7 @@ def reply_reader_for(
         given = {*spec.equal, *(bound.field for bound in spec.bounds)}
         names |= {key.name for key in spec.source.keys}
         for source in spec.sources:
-            names |= {source.mapping.fields[name].attribute for name in compared_fields(source, given)}
+            names |= compared_attributes(source, given)
     if key_queries.local_filter is not None:
         names |= key_queries.local_filter.attributes
     has_heads = bool(names or first.surplus)

@@ -149,12 +149,17 @@ def fingerprint(spec: QuerySpec, table_name: Callable[[str], str]) -> str:
 
 def _texts(spec: QuerySpec, name: str, value: Any) -> list[str]:
     """Values of a field as they are stored, where they can be."""
-    codec = next(one.mapping.fields[name] for one in spec.sources if name in one.mapping.fields).codec
+    mapping = next(
+        one.mapping for one in spec.sources if name in one.mapping.fields or name in one.mapping.computed
+    )
+    encode: Any = (
+        mapping.fields[name].codec.encode if name in mapping.fields else mapping.computed[name].scalar.to_text
+    )
     values = value.distinct if isinstance(value, AnyOf) else value if isinstance(value, tuple) else (value,)
     found = []
     for one in values:
         try:
-            found.append(repr(codec.encode(one)))
+            found.append(repr(encode(one)))
         except ValueError:
             found.append(repr(one))
     return found
