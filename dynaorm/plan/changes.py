@@ -235,7 +235,7 @@ def _move(one: ItemIntents, entity: Any, write: ResolvedIntent[Any]) -> ItemInse
 def _changes(write: ResolvedIntent[Any], state: Loaded) -> Mapping[str, AttributeValue | None]:
     if write.changes is not None:
         return write.changes
-    return changes_of(write.mapping, write.valid.values, state, renew=True)
+    return changes_of(write.mapping, write.valid.values, state, renewed=write.mapping.derived_fields)
 
 
 def _advanced(
