@@ -85,7 +85,7 @@ def _differing(
         if stored is not None:
             if baseline is None:
                 baseline = vars(mapping.hydrate(state.item))
-            now = _over_stored(field, (stored, baseline[name], now), is_renewed=is_renewed)
+            now = over_stored(field, (stored, baseline[name], now), is_renewed=is_renewed)
         elif _is_default(mapping, field, now, state, is_renewed=is_renewed):
             continue
         if now is not stored:
@@ -112,7 +112,7 @@ def _is_default(
         return False
 
 
-def _over_stored(
+def over_stored(
     field: FieldMapping, value: tuple[AttributeValue, Any, AttributeValue | None], *, is_renewed: bool
 ) -> AttributeValue | None:
     """What the attribute of a field becomes, ``value`` being the stored one, its loaded value and the one to store.
@@ -128,6 +128,11 @@ def _over_stored(
     if same(now, was):
         return stored
     return now if was is None or now is None else merge(field.codec, stored, was, now)
+
+
+def says(field: FieldMapping, stored: AttributeValue, now: AttributeValue) -> bool:
+    """Whether a stored value is ``now``, in any spelling. Its maps may lack members, and have others."""
+    return restore(field.codec, stored, now) is stored
 
 
 def _is_absence(field: FieldMapping, stored: AttributeValue) -> bool:

@@ -47,6 +47,12 @@ def test_an_item_of_exactly_400_kb_is_planned() -> None:
     assert item_size(planned.after) == ITEM_LIMIT
 
 
+def test_a_plan_names_its_operation_and_actions() -> None:
+    one, other = plan_of(Save(Blob(name="a"))), plan_of(Save(Blob(name="a")), Save(Blob(name="b")))
+    assert repr(one) == f"<Plan of PutItem: {one.actions[0]!r}>"
+    assert repr(other) == f"<Plan of TransactWriteItems: {other.actions[0]!r}, {other.actions[1]!r}>"
+
+
 def test_one_byte_more_is_refused_naming_the_entity() -> None:
     with pytest.raises(ItemTooLarge, match=r"409,601 bytes.*409,600") as raised:
         plan_of(Save(blob_of(ITEM_LIMIT + 1)))

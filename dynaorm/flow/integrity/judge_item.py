@@ -74,7 +74,7 @@ def _judge_as(
     elif found is NotAnEntity.UNKNOWN:
         if address.table in scope.whole:
             judgement.diagnoses.append(_unknown(address, item))
-    else:
+    elif found is not NotAnEntity.TOKEN:
         diagnoses = yield from _judge_version_item(found, address, item, scope)
         if diagnoses is None and address.table in scope.whole:
             diagnoses = [_unknown(address, item)]
