@@ -151,8 +151,10 @@ def _judge_insert(failed: FailedAction) -> StoreError | StaleKnowledge:
 
 def _judge_aggregate(failed: FailedAction) -> StoreError | StaleKnowledge:
     planned, item = failed.planned, failed.item
-    # Joining requires a target. A plan that leaves it, or whose target has no type, is compiled again with the item.
-    if planned.from_read or is_target(planned.mapping, item):
+    # Joining requires a target. A plan that leaves it, whose target has no type, or whose total would break a bound is
+    # compiled again with the item.
+    is_to_be_made = item is None and not planned.blind
+    if planned.from_read or is_to_be_made or is_target(planned.mapping, item):
         return StaleKnowledge({planned.ident: item})
     return EntityNotFound(key=planned.subject)
 
