@@ -1,6 +1,9 @@
 """A change becomes actions: the main item's, and the version item's if a version is due."""
 
+from typing import Final
+
 from dynaorm.entity.mapping.mapping import DELETED, VERSION, VERSION_AT, EntityMapping
+from dynaorm.errors import UsageError
 from dynaorm.item.action import Action, ConditionCheck, Delete, Put, Update
 from dynaorm.item.condition import (
     Attr,
@@ -11,7 +14,9 @@ from dynaorm.item.condition import (
     equals,
     exists,
     missing,
+    render,
 )
+from dynaorm.item.placeholder import Placeholders
 from dynaorm.item.update import Change, Remove, SetTo
 from dynaorm.item.value import AttributeValue, Item, same
 from dynaorm.plan.image import own_revision, refuse_other_revision
@@ -28,6 +33,9 @@ from dynaorm.plan.planned import Planned, Purpose
 from dynaorm.plan.unit_of_work import UnitOfWork
 from dynaorm.plan.versions import assign_version, version_item, version_key
 
+# A condition that compares fewer attributes is short enough: DynamoDB accepts 300 operators.
+_MANY: Final = 100
+
 
 def build_actions(change: ItemChange, unit: UnitOfWork) -> list[Planned]:
     """The main item's action, then the version item's. A check that nothing asks for is no action."""
@@ -41,6 +49,8 @@ def build_actions(change: ItemChange, unit: UnitOfWork) -> list[Planned]:
         condition = all_of(_absent_or(mapping, all_of(condition, bounds)), change.condition)
     elif change.condition is not None or bounds is not None:
         condition = all_of(condition, change.condition, bounds)
+    if expected_values is not None and condition is not None and len(expected_values) > _MANY:
+        _check_length(change.mapping, condition, len(expected_values))
     image, number = assign_version(change, unit)
     action, purpose = _action(change, image, condition, unit)
     has_revision = mapping.table.revision_attribute is not None
@@ -64,6 +74,19 @@ def build_actions(change: ItemChange, unit: UnitOfWork) -> list[Planned]:
         bounds=bounds,
     )
     return [main] if image is None or number is None else [main, _version(change, image, number, main)]
+
+
+def _check_length(mapping: EntityMapping, condition: Condition, compared: int) -> None:
+    """Raises UsageError if a condition that compares values in place of a revision is too long for DynamoDB."""
+    try:
+        render(condition, Placeholders())
+    except UsageError as problem:
+        name = mapping.entity.__name__
+        raise UsageError(
+            problem=f"this {name} has no revision, so this write compares {compared} of its attributes; "
+            f"{problem.problem}",
+            remedy=f"give the table a revision_attribute=, or write by key: Key({name}, ...)",
+        ) from problem
 
 
 def _version(change: ItemChange, image: Item, number: int, main: Planned) -> Planned:
