@@ -21,6 +21,7 @@ from dynaorm.flow.protocol.call import NoAnswer, Reason, Refusal, Reply
 from dynaorm.item.json_body import Body
 
 READS = frozenset({"GetItem", "BatchGetItem", "TransactGetItems", "Query", "Scan"})
+WRITES = frozenset({"PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems"})
 SERVER_FAULTS = frozenset({"InternalServerError", "InternalFailure", "ServiceUnavailable"})
 DAMAGED = "the reply does not match its checksum (x-amz-crc32)"
 

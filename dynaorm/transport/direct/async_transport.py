@@ -102,7 +102,7 @@ class _AsyncDirect:
             request = self._exchange.request(call, await asyncio.to_thread(self._exchange.credentials))
         else:
             request = self._exchange.request(call, self._exchange.credentials())
-        return self._exchange.reply(call, request, await self._pool().send(request))
+        return self._exchange.reply(call.operation, request, await self._pool().send(request))
 
     async def close(self) -> None:
         pool = self._pools.pop(asyncio.get_running_loop(), None)

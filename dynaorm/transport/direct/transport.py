@@ -85,7 +85,7 @@ class _Direct:
 
     def call(self, call: Call, /) -> Reply:
         request = self._exchange.request(call, self._exchange.credentials())
-        return self._exchange.reply(call, request, self._pool.send(request))
+        return self._exchange.reply(call.operation, request, self._pool.send(request))
 
     def close(self) -> None:
         self._pool.close()
