@@ -20,6 +20,7 @@ from tests.torture.history import Run, check_history
 from tests.torture.journal import read_journals
 from tests.torture.orders import Orders, check_orders
 from tests.torture.table import raw_items, snapshot_of
+from tests.torture.tokens import check_tokens
 from tests.torture.worker import STOP
 from tests.torture.worker import Orders as WorkerOrders
 
@@ -204,7 +205,7 @@ def torture(settings: Settings) -> Outcome:
 def check(run: Run) -> Outcome:
     """Check every invariant of a finished run."""
     orders = check_orders(run)
-    violations = [*check_table(run.table), *check_history(run), *orders.violations]
+    violations = [*check_table(run.table), *check_history(run), *check_tokens(run), *orders.violations]
     violations += [
         Violation("histories are decided", subject, "the search was given up") for subject in orders.undecided
     ]

@@ -52,6 +52,29 @@ class Membership(Entity, table=app, pk="GROUP#{group_id}", sk="USER#{user_id}"):
     in_group = Aggregate(Group, count="members", sum={"hours": "hours"}, when=lambda one: one.active)
 
 
+class Till(Entity, table=app, pk="TILL#{id}", sk="TILL"):
+    """How often the block of a token was applied. Only this block counts in it."""
+
+    id: str
+    runs: int = 0
+    note: str = ""
+
+
+class Purse(Entity, table=app, pk="PURSE#{id}", sk="PURSE"):
+    """The sum of the tills of an epoch."""
+
+    id: str
+    total: int = 0
+    note: str = ""
+
+
+class Receipt(Entity, table=app, pk="RECEIPT#{id}", sk="RECEIPT"):
+    """What the block of a token inserts, and others delete."""
+
+    id: str
+    amount: int
+
+
 CLASSES: Final[dict[str, type[Any]]] = {
     one.__name__: one for one in (User, Document, Parcel, Group, Membership)
 }
@@ -85,6 +108,9 @@ LABELS: Final = ("l", "m", None)
 GROUPS: Final = ("g", "h")
 MEMBERS: Final = ("1", "2")
 BADGES: Final = ("p", "q", None)
+TOKENS: Final = ("1", "2", "3", "4", "5", "6", "7", "8")
+REMEMBERED: Final = frozenset("1234")
+AMOUNTS: Final = (1, 100)
 
 
 def name_of(kind: str, fields: Mapping[str, Any]) -> str:

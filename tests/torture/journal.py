@@ -18,7 +18,8 @@ ACKNOWLEDGED: Final = "acknowledged"
 REFUSED: Final = "refused"
 UNKNOWN: Final = "unknown"
 
-READS: Final = frozenset({"read", "find", "read version", "check"})
+READS: Final = frozenset({"read", "find", "read version", "check", "pay"})
+"""The effects that write no entity of a model. Payments are checked by their tokens."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,13 +29,13 @@ class Effect:
     Attributes:
         on: the entity's name.
         do: ``insert``, ``save``, ``replace``, ``change``, ``restore``, ``delete``; or ``read``, ``read version``,
-            ``find`` (by a unique value), ``check``.
+            ``find`` (by a unique value), ``check``; or ``pay``, whose ``on`` is the token.
         base: the revision it must have; None for whatever is stored.
         values: the values it has afterwards; for a change, the fields that are set.
         add: for a change, the numbers that are added.
         where: for a delete, the values it must have.
-        text: for a find, the key of the guard.
-        number: for a read version, its number.
+        text: for a find, the key of the guard; for a payment, the purse.
+        number: for a read version, its number; for a payment, the amount.
     """
 
     on: str
@@ -108,6 +109,11 @@ class Record:
     @property
     def written(self) -> tuple[Effect, ...]:
         return tuple(effect for effect in self.effects if effect.writes)
+
+    @property
+    def amount(self) -> int:
+        """Of a payment, the amount; 0 for any other operation."""
+        return self.effects[0].number if self.effects and self.effects[0].do == "pay" else 0
 
     @property
     def may_have_written(self) -> bool:

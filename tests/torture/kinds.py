@@ -5,6 +5,7 @@ from typing import Any, Final
 from dynaorm import F, Key, Session, Transaction, detached
 from tests.torture import entities as hot
 from tests.torture import kinds_of_things as things
+from tests.torture import kinds_of_tokens as tokens
 from tests.torture.entities import Document, User, name_of, name_of_entity, shown
 from tests.torture.journal import Effect
 from tests.torture.operations import (
@@ -292,5 +293,6 @@ KINDS: Final[dict[Kind, int]] = {
     things.overwrite_membership: 2, things.change_groups: 5, things.leave: 3, things.leave_by_key: 2,
     things.rename_group: 2, things.save_group: 2, things.overwrite_group: 1, things.rename_and_join: 2,
     things.delete_empty_group: 2, things.read_group: 4, things.read_membership: 1,
+    tokens.pay: 12, tokens.write_over_till: 2, tokens.write_over_purse: 2, tokens.shred_receipt: 2,
 }  # fmt: skip
 """How often each is drawn, relative to the others."""

@@ -33,12 +33,14 @@ class Operation:
         effects: its intended effects.
         send: sends it; returns the entities that were returned, or None if they are in ``subjects``.
         subjects: the entity objects that are written: name afterwards to object.
+        is_repeated: without a known outcome it is sent again, under its token, and not resumed.
     """
 
     name: str
     effects: tuple[Effect, ...]
     send: Send
     subjects: Mapping[str, Entity] = field(default_factory=dict)
+    is_repeated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +52,16 @@ class World:
         epoch: which keys and values are used.
         perform: sends an operation; returns its result, or None if it failed.
         held: entities that earlier operations returned, and that other processes may have changed since.
+        run: the name of the run, which makes tokens unique.
+        opened: the tills and purses that are known to be stored.
     """
 
     chance: Random
     epoch: str
     perform: Callable[[Operation], Results | None]
     held: Mapping[str, Entity]
+    run: str = ""
+    opened: set[str] = field(default_factory=set)
 
     def pick(self, pool: Sequence[T]) -> T:
         return self.chance.choice(pool)

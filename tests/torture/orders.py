@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
 from tests.torture.checker import Violation
-from tests.torture.entities import family_of, kind_of
+from tests.torture.entities import KEYS, family_of, kind_of
 from tests.torture.history import Run
 from tests.torture.journal import ACKNOWLEDGED, UNKNOWN, Effect, Observed, Record, Result, sparse
 from tests.torture.linearizability import NEVER, Answer, Event, linearize
@@ -78,7 +78,13 @@ def check_orders(run: Run) -> Orders:
 
 
 def _touched(record: Record) -> set[str]:
-    return {one.on for part in (record.effects, record.results, record.observed) for one in part}
+    effects = [one for one in record.effects if one.do != "pay"]
+    return {
+        one.on
+        for part in (effects, record.results, record.observed)
+        for one in part
+        if kind_of(one.on) in KEYS
+    }
 
 
 def _events(run: Run, names: frozenset[str], records: Sequence[Record], *, together: bool) -> Iterator[Event]:

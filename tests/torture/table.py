@@ -27,6 +27,8 @@ HIDDEN = frozenset(
     }
 )
 
+TOKEN = "#token#"
+
 DEFAULTS = {"name": "", "members": 0, "hours": 0}
 
 
@@ -50,6 +52,8 @@ class Snapshot:
         tombstones: of deleted ones, by name.
         versions: by name and number.
         guards: by key.
+        tills, purses: what they count, and their items.
+        tokens: token items, by token.
         strangers: items of no kind.
     """
 
@@ -57,6 +61,9 @@ class Snapshot:
     tombstones: dict[str, Stored] = field(default_factory=dict)
     versions: dict[tuple[str, int], Stored] = field(default_factory=dict)
     guards: dict[str, Item] = field(default_factory=dict)
+    tills: dict[str, tuple[int, Item]] = field(default_factory=dict)
+    purses: dict[str, tuple[int, Item]] = field(default_factory=dict)
+    tokens: dict[str, Item] = field(default_factory=dict)
     strangers: list[Item] = field(default_factory=list)
 
     def all_stored(self) -> Iterable[Stored]:
@@ -95,6 +102,8 @@ def _sort_in(item: Item, snapshot: Snapshot) -> None:
     if constraint in CONSTRAINTS and partition == sort:
         snapshot.guards[partition] = item
         return
+    if _is_of_tokens(item, snapshot):
+        return
     is_document = partition.startswith("DOC#")
     kind = item["_type"]["S"] if "_type" in item else VERSIONED if is_document else ""
     values = {name: plain(value) for name, value in item.items() if name not in HIDDEN}
@@ -114,3 +123,16 @@ def _sort_in(item: Item, snapshot: Snapshot) -> None:
         snapshot.versions[name, int(sort.partition("_")[0].removeprefix("v"))] = stored
     else:
         snapshot.entities[name] = stored
+
+
+def _is_of_tokens(item: Item, snapshot: Snapshot) -> bool:
+    """Whether an item is a token item, a till, a purse or a receipt, which no model follows."""
+    if item["PK"] == item["SK"] and item["PK"]["S"].startswith(TOKEN):
+        snapshot.tokens[item["PK"]["S"].removeprefix(TOKEN)] = item
+        return True
+    kind, values = item.get("_type", {}).get("S"), {name: plain(value) for name, value in item.items()}
+    if kind == "Till":
+        snapshot.tills[values["id"]] = (values["runs"], item)
+    elif kind == "Purse":
+        snapshot.purses[values["id"]] = (values["total"], item)
+    return kind in ("Till", "Purse", "Receipt")

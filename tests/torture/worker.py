@@ -115,6 +115,7 @@ class Worker:
         self._struck: list[str] = []
         self._unanswered = False
         self._held: dict[str, Entity] = {}
+        self._opened: set[str] = set()
         self._epoch = ""
 
     def draw(self, epoch: str) -> None:
@@ -122,7 +123,8 @@ class Worker:
         if epoch != self._epoch:
             self._epoch = epoch
             self._held.clear()
-        world = World(self._chance, epoch, self.perform, self._held)
+        run = self._journal.process.partition(".")[0]
+        world = World(self._chance, epoch, self.perform, self._held, run, self._opened)
         (kind,) = self._chance.choices([*KINDS], [*KINDS.values()])
         operation = kind(world)
         if operation is not None:
@@ -141,12 +143,14 @@ class Worker:
         try:
             returned = self._settled(operation, self._faulty if _writes(operation) else self._faulty / 5)
         except OutcomeUnknown as unknown:
-            self._end(UNKNOWN, error=type(unknown).__name__)
+            self._end(UNKNOWN, error=type(unknown).__name__, unanswered=self._unanswered)
         except StoreError as refusal:
             after = _revisions(operation.subjects)
             moved = [name for name, revision in before.items() if after[name] != revision]
-            observed = [*_observed(refusal)]
-            self._end(REFUSED, observed=observed, error=type(refusal).__name__, changed=moved)
+            is_modelled = any(effect.do != "pay" for effect in operation.effects)
+            observed = [*_observed(refusal)] if is_modelled else []
+            error = type(refusal).__name__
+            self._end(REFUSED, observed=observed, error=error, changed=moved, unanswered=self._unanswered)
         else:
             found = operation.subjects if returned is None else returned
             results = [_result(name, entity) for name, entity in found.items()]
@@ -164,6 +168,8 @@ class Worker:
             plan: Any = unknown.plan
         for _ in range(RESUMES):
             try:
+                if operation.is_repeated:
+                    return operation.send(self._session(faulty))
                 settled = self._session(faulty).resume(plan)
             except OutcomeUnknown:
                 continue
@@ -249,7 +255,7 @@ FAULTS: tuple[Any, ...] = (
 
 
 def _writes(operation: Operation) -> bool:
-    return any(effect.writes for effect in operation.effects)
+    return not operation.effects or any(one.writes or one.do == "pay" for one in operation.effects)
 
 
 def _revisions(subjects: Mapping[str, Entity]) -> dict[str, str | None]:
