@@ -152,6 +152,8 @@ def _keys(stored: Stored) -> dict[str, Mapping[str, Any]]:
             "Parcel": "SHELF#{shelf} PLACE#{place}",
             "Group": "GROUP#{group_id} INFO",
             "Membership": "GROUP#{group_id} USER#{user_id}",
+            "Note": "NOTE#{id} NOTE",
+            "Loose": "LOOSE#{id} LOOSE",
         }[kind]
         .format_map(values)
         .split(" ")

@@ -14,7 +14,19 @@ from dynaorm.flow.protocol.call import Transport
 from dynaorm.testing.moto_engine import strict_moto
 from dynaorm.transport.pynamodb import PynamoTransport
 from tests.torture.checker import check_table
-from tests.torture.entities import Document, Group, Membership, Parcel, Purse, Till, User, app
+from tests.torture.entities import (
+    TABLES,
+    Document,
+    Group,
+    Loose,
+    Membership,
+    Memo,
+    Parcel,
+    Purse,
+    Till,
+    User,
+    app,
+)
 from tests.torture.history import Run, check_history
 from tests.torture.journal import Journal, Record, read_journals
 from tests.torture.kinds_of_tokens import opening, paying
@@ -102,19 +114,23 @@ def _operations(perform: Callable[[Operation], object]) -> None:
     sent(reading("User 0-1"))
     sent(saving(ann, {"name": "Ann"}))
     sent(reading("User 0-2"))
-    for entity in (Till(id="t-0-1"), Till(id="t-0-8"), Purse(id="0")):
-        sent(opening(entity))
+    for counter in (Till(id="t-0-1"), Till(id="t-0-8"), Purse(id="0")):
+        sent(opening(counter))
+    sent(inserting(Memo(id="0-1", text="one"), "insert a note", is_plain=True))
+    sent(inserting(Loose(id="0-1", text="one"), is_plain=True))
     for token, amount in (("t-0-1", 1), ("t-0-1", 100), ("t-0-8", 100), ("t-0-1", 1)):
         sent(paying(token, "0", amount))
 
 
 def _ground(transport: Transport, endpoint: str | None, work: Callable[[Worker], None], made: Made) -> Ground:
-    with Session(transport=transport, table_names={app.name: made.table}) as session:
-        session.create_table(app)
+    names = {table.name: f"{made.table}{suffix}" for table, suffix in TABLES.items()}
+    with Session(transport=transport, table_names=names) as session:
+        for table in TABLES:
+            session.create_table(table)
     journal = Journal(made.folder, made.process)
     work(Worker(transport, made.table, journal, Random(made.seed), faulty=made.faulty, deadly=0.0))
     journal.close()
-    items = [dict(item) for item in raw_items(endpoint, made.table)]
+    items = [dict(item) for name in names.values() for item in raw_items(endpoint, name)]
     return Ground(items, read_journals(made.folder))
 
 

@@ -4,6 +4,7 @@ from typing import Any, Final
 
 from dynaorm import F, Key, Session, Transaction, detached
 from tests.torture import entities as hot
+from tests.torture import kinds_of_notes as notes
 from tests.torture import kinds_of_things as things
 from tests.torture import kinds_of_tokens as tokens
 from tests.torture.entities import Document, User, name_of, name_of_entity, shown
@@ -293,6 +294,9 @@ KINDS: Final[dict[Kind, int]] = {
     things.overwrite_membership: 2, things.change_groups: 5, things.leave: 3, things.leave_by_key: 2,
     things.rename_group: 2, things.save_group: 2, things.overwrite_group: 1, things.rename_and_join: 2,
     things.delete_empty_group: 2, things.read_group: 4, things.read_membership: 1,
+    notes.create_note: 7, notes.overwrite_note: 1, notes.save_note: 4, notes.write_note: 4, notes.delete_note: 3,
+    notes.delete_note_by_key: 4, notes.read_note: 3, notes.create_loose: 6, notes.save_loose: 5, notes.count_loose: 3,
+    notes.delete_loose: 3, notes.delete_loose_by_key: 3, notes.read_loose: 3,
     tokens.pay: 12, tokens.write_over_till: 2, tokens.write_over_purse: 2, tokens.shred_receipt: 2,
 }  # fmt: skip
 """How often each is drawn, relative to the others."""

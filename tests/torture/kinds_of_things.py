@@ -40,7 +40,9 @@ def parcel_values(world: World) -> dict[str, Any]:
 
 
 def create_parcel(world: World) -> Operation | None:
-    return inserting(Parcel(**parcel_key(world), **parcel_values(world)))
+    """A parcel without a label has no guard item, so its insert can be a plain one."""
+    parcel = Parcel(**parcel_key(world), **parcel_values(world))
+    return inserting(parcel, is_plain=parcel.label is None and world.chance.random() < 0.5)
 
 
 def save_parcel(world: World) -> Operation | None:

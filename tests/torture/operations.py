@@ -5,12 +5,12 @@ journaled), decides, and returns an operation, or None if there is nothing to do
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any, TypeAlias, TypeVar
 
 from dynaorm import Entity, Key, Session, inspect
-from tests.torture.entities import claims, key_of, kind_of, name_of_entity, shown
+from tests.torture.entities import base_of, claims, key_of, kind_of, name_of_entity, shown
 from tests.torture.journal import Effect
 
 T = TypeVar("T")
@@ -34,6 +34,7 @@ class Operation:
         send: sends it; returns the entities that were returned, or None if they are in ``subjects``.
         subjects: the entity objects that are written: name afterwards to object.
         is_repeated: without a known outcome it is sent again, under its token, and not resumed.
+        shows_all: the objects are afterwards as what is stored, also in fields that the operation does not write.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Operation:
     send: Send
     subjects: Mapping[str, Entity] = field(default_factory=dict)
     is_repeated: bool = False
+    shows_all: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,13 +126,15 @@ def finding(world: World, entity: type[Any], constraint: str, fields: Mapping[st
     return Operation("find", (effect,), send)
 
 
-def inserting(entity: Entity, name: str = "insert") -> Operation:
-    """Insert an entity, exactly once: a plain insert may come back after another process deleted the item."""
+def inserting(entity: Entity, name: str = "insert", *, is_plain: bool = False) -> Operation:
+    """Insert an entity: exactly once, or by a plain Put, which may come back after another process deleted the item."""
 
     def send(session: Session) -> None:
-        session.save(entity, exactly_once=True)
+        session.save(entity, exactly_once=not is_plain)
 
-    return _of_one(name, entity, "insert", send)
+    operation = _of_one(name, entity, "insert", send)
+    (effect,) = operation.effects
+    return replace(operation, effects=(replace(effect, plain=is_plain),))
 
 
 def overwriting(entity: Entity, name: str = "overwrite") -> Operation:
@@ -233,5 +237,5 @@ def by_key(name: str, effect: Effect, send: Callable[[Session, Key[Any]], Any]) 
 
 def _of_one(name: str, entity: Entity, do: str, send: Send) -> Operation:
     effect = effect_of(entity, do)
-    assert kind_of(effect.on) == type(entity).__name__
+    assert kind_of(effect.on) == base_of(type(entity).__name__)
     return Operation(name, (effect,), send, {effect.on: entity})

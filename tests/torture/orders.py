@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final
 
 from tests.torture.checker import Violation
@@ -101,6 +101,10 @@ def _events(run: Run, names: frozenset[str], records: Sequence[Record], *, toget
                 writes=step.writes,
                 required=record.outcome != UNKNOWN or record.id in run.seen,
             )
+            again = replace(step, again=True)
+            if again.writes:
+                end = NEVER if record.end is None else record.end
+                yield Event(f"{record.id} again", record.begin, end, again.apply, required=False)
 
 
 def _last(table: Snapshot, names: frozenset[str]) -> Record:
@@ -121,7 +125,7 @@ def _stored(table: Snapshot, name: str) -> Result:
     entity = table.entities.get(name)
     if entity is None:
         return Result(name, None)
-    return Result(name, entity.values, entity.revision, entity.version or None)
+    return Result(name, entity.values, entity.revision or None, entity.version or None)
 
 
 def _evidence(records: Sequence[Record], answer: Answer) -> str:

@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 
 import botocore.session
 
-from tests.torture.entities import KEYS, UNIQUE, VERSIONED, name_of
+from tests.torture.entities import CLASS, KEYS, UNIQUE, VERSIONED, WITHOUT_REVISION, base_of, name_of
 
 Item: TypeAlias = Mapping[str, Mapping[str, Any]]
 
@@ -28,6 +28,8 @@ HIDDEN = frozenset(
 )
 
 TOKEN = "#token#"
+
+_DOCUMENT = "DOC#"
 
 DEFAULTS = {"name": "", "members": 0, "hours": 0}
 
@@ -101,28 +103,37 @@ def _sort_in(item: Item, snapshot: Snapshot) -> None:
     constraint, _, _ = partition.partition("#")
     if constraint in CONSTRAINTS and partition == sort:
         snapshot.guards[partition] = item
+    elif _is_of_tokens(item, snapshot):
         return
-    if _is_of_tokens(item, snapshot):
-        return
-    is_document = partition.startswith("DOC#")
-    kind = item["_type"]["S"] if "_type" in item else VERSIONED if is_document else ""
-    values = {name: plain(value) for name, value in item.items() if name not in HIDDEN}
-    if "deleted" in item and is_document:
-        values |= {"id": partition.removeprefix("DOC#")}
-    if kind not in KEYS or not set(KEYS[kind]) <= values.keys() or "_rev" not in item:
+    elif (stored := _stored(item)) is None:
         snapshot.strangers.append(item)
-        return
-    name, number = name_of(kind, values), int(item["version"]["N"]) if "version" in item else 0
+    elif stored.values is None:
+        snapshot.tombstones[stored.name] = stored
+    elif partition.startswith(_DOCUMENT) and not sort.startswith("v0_"):
+        snapshot.versions[stored.name, int(sort.partition("_")[0].removeprefix("v"))] = stored
+    else:
+        snapshot.entities[stored.name] = stored
+
+
+def _stored(item: Item) -> Stored | None:
+    """An entity, a version or a tombstone; None for an item of no kind."""
+    partition = plain(item["PK"])
+    type_ = item["_type"]["S"] if "_type" in item else VERSIONED if partition.startswith(_DOCUMENT) else ""
+    kind = base_of(type_)
+    values = {name: plain(value) for name, value in item.items() if name not in HIDDEN}
+    if "deleted" in item:
+        values |= {"id": partition.removeprefix(_DOCUMENT)}
+    if kind == "Note":
+        values[CLASS] = type_
     if kind == "Group":
         # The first membership creates its group with only what it adds. An absent attribute means its default.
         values = {**DEFAULTS, **values}
-    stored = Stored(name, item["_rev"]["S"], number, values, item)
-    if "deleted" in item:
-        snapshot.tombstones[name] = Stored(name, stored.revision, number, None, item)
-    elif is_document and not sort.startswith("v0_"):
-        snapshot.versions[name, int(sort.partition("_")[0].removeprefix("v"))] = stored
-    else:
-        snapshot.entities[name] = stored
+    is_written = "_rev" in item or kind == WITHOUT_REVISION
+    if kind not in KEYS or not set(KEYS[kind]) <= values.keys() or not is_written:
+        return None
+    name, revision = name_of(kind, values), item.get("_rev", {"S": ""})["S"]
+    number = int(item["version"]["N"]) if "version" in item else 0
+    return Stored(name, revision, number, None if "deleted" in item else values, item)
 
 
 def _is_of_tokens(item: Item, snapshot: Snapshot) -> bool:

@@ -28,7 +28,7 @@ from dynaorm.testing import faults
 from dynaorm.testing.faults import Fault, FaultyTransport, Strike
 from dynaorm.transport.clock import SystemClock
 from dynaorm.transport.pynamodb import PynamoTransport
-from tests.torture.entities import app, claims, name_of_key, shown
+from tests.torture.entities import TABLES, WITHOUT_REVISION, claims, kind_of, name_of_key, shown
 from tests.torture.journal import ACKNOWLEDGED, REFUSED, UNKNOWN, Journal, Observed, Result
 from tests.torture.kinds import KINDS
 from tests.torture.operations import Operation, Results, World
@@ -153,7 +153,7 @@ class Worker:
             self._end(REFUSED, observed=observed, error=error, changed=moved, unanswered=self._unanswered)
         else:
             found = operation.subjects if returned is None else returned
-            results = [_result(name, entity) for name, entity in found.items()]
+            results = [_result(name, entity) for name, entity in found.items() if operation.shows_all]
             self._end(ACKNOWLEDGED, results=results, unanswered=self._unanswered)
             if operation.name != "read version":
                 self._held |= {name: entity for name, entity in found.items() if entity is not None}
@@ -165,6 +165,8 @@ class Worker:
         try:
             return operation.send(self._session(faulty))
         except OutcomeUnknown as unknown:
+            if any(kind_of(one.on) == WITHOUT_REVISION for one in operation.effects):
+                raise  # Without a revision resume() says whether the change is stored, not who made it.
             plan: Any = unknown.plan
         for _ in range(RESUMES):
             try:
@@ -194,7 +196,7 @@ class Worker:
         self._wire = FaultyTransport(self._transport, *drawn)
         return Session(
             transport=self,
-            table_names={app.name: self._table},
+            table_names={table.name: f"{self._table}{suffix}" for table, suffix in TABLES.items()},
             retry=Retry(attempts=self._chance.choice(ATTEMPTS), base=0.001, cap=0.01),
             clock=self._clock,
         )
@@ -272,7 +274,9 @@ def _result(name: str, entity: Entity | None) -> Result:
 def _observed(refusal: StoreError) -> Iterable[Observed]:
     """What a refusal, and the item that came with it, proves about what is stored."""
     for cause in refusal.causes or (refusal,):
-        if isinstance(cause, StaleEntity):
+        if isinstance(cause, StaleEntity) and cause.expected is None:
+            yield Observed(name_of_key(cause.key), "not as")
+        elif isinstance(cause, StaleEntity):
             on = name_of_key(cause.key)
             yield Observed(on, "not revision", cause.expected)
             yield Observed(on, "absent") if cause.found is None else Observed(on, "revision", cause.found)
