@@ -30,7 +30,16 @@ from tests.torture.entities import (
 from tests.torture.history import Run, check_history
 from tests.torture.journal import Journal, Record, read_journals
 from tests.torture.kinds_of_tokens import opening, paying
-from tests.torture.operations import Operation, deleting, inserting, moving, reading, saving
+from tests.torture.operations import (
+    Operation,
+    deleting,
+    inserting,
+    moving,
+    pruning,
+    purging,
+    reading,
+    saving,
+)
 from tests.torture.orders import check_orders
 from tests.torture.table import raw_items, snapshot_of
 from tests.torture.tokens import check_tokens
@@ -116,6 +125,15 @@ def _operations(perform: Callable[[Operation], object]) -> None:
     sent(reading("User 0-2"))
     for counter in (Till(id="t-0-1"), Till(id="t-0-8"), Purse(id="0")):
         sent(opening(counter))
+    old, purged = Document(id="0-3", text="one"), Document(id="0-4", text="one")
+    for document in (old, purged):
+        sent(inserting(document))
+        sent(saving(document, {"text": "two"}))
+        sent(saving(document, {"text": "three"}))
+    sent(pruning("Document 0-3", 2))
+    sent(deleting(purged))
+    sent(purging("Document 0-4"))
+    sent(inserting(Document(id="0-4", text="four"), "create again"))
     sent(inserting(Memo(id="0-1", text="one"), "insert a note", is_plain=True))
     sent(inserting(Loose(id="0-1", text="one"), is_plain=True))
     for token, amount in (("t-0-1", 1), ("t-0-1", 100), ("t-0-8", 100), ("t-0-1", 1)):

@@ -18,8 +18,9 @@ ACKNOWLEDGED: Final = "acknowledged"
 REFUSED: Final = "refused"
 UNKNOWN: Final = "unknown"
 
-READS: Final = frozenset({"read", "find", "read version", "check", "pay"})
-"""The effects that write no entity of a model. Payments are checked by their tokens."""
+READS: Final = frozenset({"read", "find", "read version", "check"})
+BESIDE: Final = frozenset({"pay", "prune"})
+"""The effects that write, but not what the model follows: what a token is used for, and old versions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,14 +29,16 @@ class Effect:
 
     Attributes:
         on: the entity's name.
-        do: ``insert``, ``save``, ``replace``, ``change``, ``restore``, ``delete``; or ``read``, ``read version``,
-            ``find`` (by a unique value), ``check``; or ``pay``, whose ``on`` is the token.
+        do: ``insert``, ``save``, ``replace``, ``change``, ``restore``, ``delete``, ``purge``; or ``read``,
+            ``read version``, ``find`` (by a unique value), ``check``; or ``prune``; or ``pay``, whose ``on`` is the
+            token.
         base: the revision it must have; None for whatever is stored.
         values: the values it has afterwards; for a change, the fields that are set.
         add: for a change, the numbers that are added.
         where: for a delete or a change, the values it must have.
         text: for a find, the key of the guard; for a payment, the purse.
-        number: for a read version, its number; for a payment, the amount.
+        number: for a read version, its number; for a payment, the amount; for a prune, how many
+            versions are kept.
         plain: of an insert without a token: a repetition may insert it again, after another process deleted it.
     """
 
@@ -51,7 +54,7 @@ class Effect:
 
     @property
     def writes(self) -> bool:
-        return self.do not in READS
+        return self.do not in READS | BESIDE
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,8 @@ from tests.torture.operations import (
     finding,
     inserting,
     overwriting,
+    pruning,
+    purging,
     reading,
     reading_version,
     saving,
@@ -236,12 +238,25 @@ def delete_document(world: World) -> Operation | None:
 
 
 def delete_document_by_key(world: World) -> Operation | None:
-    return deleting_by_key(document_name(world), exactly_once=False)
+    name = document_name(world)
+    if world.chance.random() < 0.5:  # to be purged
+        name = name_of("Document", {"id": world.id(hot.PURGED)})
+    return deleting_by_key(name, exactly_once=False)
+
+
+def prune_document(world: World) -> Operation | None:
+    return pruning(document_name(world), world.chance.randint(1, 3))
+
+
+def purge_document(world: World) -> Operation | None:
+    return purging(name_of("Document", {"id": world.id(hot.PURGED)}))
 
 
 def restore_document(world: World) -> Operation | None:
     """Restore an early version of a document that is live or deleted."""
     name, number = document_name(world), world.chance.randint(1, 4)
+    if name.endswith(hot.PURGED):
+        return None
     found = world.perform(reading_version(name, number))
     version = None if found is None else found.get(name)
     if version is None:
@@ -286,7 +301,8 @@ KINDS: Final[dict[Kind, int]] = {
     count_visit_once: 2, count_visit_by_hand: 3, delete_user: 2, delete_user_by_key: 2, swap_emails: 12,
     rotate_values: 4, save_beside: 3, hand_over: 4, find_user: 5, read_user: 4,
     create_document: 6, save_document: 8, write_document: 3, overwrite_document: 1, delete_document: 2,
-    delete_document_by_key: 1, restore_document: 5, read_document: 3, read_old_document: 2, find_document: 2,
+    delete_document_by_key: 1, restore_document: 5,
+    prune_document: 3, purge_document: 4, read_document: 3, read_old_document: 2, find_document: 2,
     sign_document: 3,
     things.create_parcel: 5, things.save_parcel: 3, things.move_parcel: 8, things.swap_parcels: 5,
     things.delete_parcel: 2, things.weigh_parcel: 4, things.read_parcel: 2,

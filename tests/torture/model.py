@@ -139,6 +139,9 @@ def _written(effect: Effect, kept: Kept, record: Record) -> Kept:
         return kept
     elif effect.do in ("save", "delete", "check", "change"):
         _require(present and effect.base in (None, _revision_by(effect, kept)))
+    elif effect.do == "purge":
+        _require(not present and kept.version > 0)
+        return ABSENT
     elif effect.do == "restore":
         _require(kept.version >= effect.number)
     if not effect.writes:

@@ -10,6 +10,7 @@ from random import Random
 from typing import Any, TypeAlias, TypeVar
 
 from dynaorm import Entity, Key, Session, inspect
+from dynaorm.errors import StoreError, UsageError
 from tests.torture.entities import base_of, claims, key_of, kind_of, name_of_entity, shown
 from tests.torture.journal import Effect
 
@@ -189,6 +190,36 @@ def deleting_by_key(name: str, *, exactly_once: bool) -> Operation:
         session.delete(key_of(name), exactly_once=exactly_once)
 
     return Operation("delete by key", (Effect(name, "delete"),), send)
+
+
+class NotDeleted(StoreError):
+    """A document is not deleted, so it is not purged."""
+
+    name: str
+    problem: str = "{name} is not deleted"
+
+
+def purging(name: str) -> Operation:
+    """Delete the tombstone and all versions of a deleted entity."""
+
+    def send(session: Session) -> Results:
+        try:
+            session.purge(key_of(name))
+        except UsageError as refusal:
+            raise NotDeleted(name=name) from refusal
+        return {}
+
+    return Operation("purge", (Effect(name, "purge"),), send)
+
+
+def pruning(name: str, keep: int) -> Operation:
+    """Delete all versions but the newest ones."""
+
+    def send(session: Session) -> Results:
+        session.prune(key_of(name), keep=keep)
+        return {}
+
+    return Operation("prune", (Effect(name, "prune", number=keep),), send)
 
 
 def moving(entity: Entity, changes: Mapping[str, Any]) -> Operation | None:

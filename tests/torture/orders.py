@@ -8,7 +8,7 @@ from typing import Any, Final
 from tests.torture.checker import Violation
 from tests.torture.entities import KEYS, family_of, kind_of
 from tests.torture.history import Run
-from tests.torture.journal import ACKNOWLEDGED, UNKNOWN, Effect, Observed, Record, Result, sparse
+from tests.torture.journal import ACKNOWLEDGED, BESIDE, UNKNOWN, Effect, Observed, Record, Result, sparse
 from tests.torture.linearizability import NEVER, Answer, Event, linearize
 from tests.torture.model import EMPTY, Step
 from tests.torture.table import Snapshot
@@ -78,7 +78,7 @@ def check_orders(run: Run) -> Orders:
 
 
 def _touched(record: Record) -> set[str]:
-    effects = [one for one in record.effects if one.do != "pay"]
+    effects = [one for one in record.effects if one.do not in BESIDE]
     return {
         one.on
         for part in (effects, record.results, record.observed)

@@ -29,9 +29,9 @@ from dynaorm.testing.faults import Fault, FaultyTransport, Strike
 from dynaorm.transport.clock import SystemClock
 from dynaorm.transport.pynamodb import PynamoTransport
 from tests.torture.entities import TABLES, WITHOUT_REVISION, claims, kind_of, name_of_key, shown
-from tests.torture.journal import ACKNOWLEDGED, REFUSED, UNKNOWN, Journal, Observed, Result
+from tests.torture.journal import ACKNOWLEDGED, READS, REFUSED, UNKNOWN, Journal, Observed, Result
 from tests.torture.kinds import KINDS
-from tests.torture.operations import Operation, Results, World
+from tests.torture.operations import NotDeleted, Operation, Results, World
 
 ATTEMPTS = (1, 2, 8, 8)
 RESUMES = 4
@@ -147,7 +147,8 @@ class Worker:
         except StoreError as refusal:
             after = _revisions(operation.subjects)
             moved = [name for name, revision in before.items() if after[name] != revision]
-            is_modelled = any(effect.do != "pay" for effect in operation.effects)
+            # That a version is not found says nothing about the entity.
+            is_modelled = any(effect.do not in ("pay", "restore") for effect in operation.effects)
             observed = [*_observed(refusal)] if is_modelled else []
             error = type(refusal).__name__
             self._end(REFUSED, observed=observed, error=error, changed=moved, unanswered=self._unanswered)
@@ -257,7 +258,7 @@ FAULTS: tuple[Any, ...] = (
 
 
 def _writes(operation: Operation) -> bool:
-    return not operation.effects or any(one.writes or one.do == "pay" for one in operation.effects)
+    return not operation.effects or any(one.do not in READS for one in operation.effects)
 
 
 def _revisions(subjects: Mapping[str, Entity]) -> dict[str, str | None]:
@@ -274,12 +275,10 @@ def _result(name: str, entity: Entity | None) -> Result:
 def _observed(refusal: StoreError) -> Iterable[Observed]:
     """What a refusal, and the item that came with it, proves about what is stored."""
     for cause in refusal.causes or (refusal,):
-        if isinstance(cause, StaleEntity) and cause.expected is None:
-            yield Observed(name_of_key(cause.key), "not as")
-        elif isinstance(cause, StaleEntity):
-            on = name_of_key(cause.key)
-            yield Observed(on, "not revision", cause.expected)
-            yield Observed(on, "absent") if cause.found is None else Observed(on, "revision", cause.found)
+        if isinstance(cause, StaleEntity):
+            yield from _stale(cause, name_of_key(cause.key))
+        elif isinstance(cause, NotDeleted):
+            yield Observed(cause.name, "present")
         elif isinstance(cause, EntityNotFound):
             yield Observed(name_of_key(cause.key), "absent")
         elif isinstance(cause, ConditionFailed):
@@ -288,6 +287,14 @@ def _observed(refusal: StoreError) -> Iterable[Observed]:
             if isinstance(cause, AlreadyExists):
                 yield Observed(name_of_key(cause.key), "present")
             yield from _held(cause)
+
+
+def _stale(cause: StaleEntity, on: str) -> Iterable[Observed]:
+    if cause.expected is None:
+        yield Observed(on, "not as")
+        return
+    yield Observed(on, "not revision", cause.expected)
+    yield Observed(on, "absent") if cause.found is None else Observed(on, "revision", cause.found)
 
 
 def _held(violation: ConstraintViolation) -> Iterable[Observed]:
