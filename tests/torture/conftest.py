@@ -146,7 +146,9 @@ def _ground(transport: Transport, endpoint: str | None, work: Callable[[Worker],
         for table in TABLES:
             session.create_table(table)
     journal = Journal(made.folder, made.process)
-    work(Worker(transport, made.table, journal, Random(made.seed), faulty=made.faulty, deadly=0.0))
+    worker = Worker(transport, made.table, journal, Random(made.seed), faulty=made.faulty, deadly=0.0)
+    work(worker)
+    worker.close()
     journal.close()
     items = [dict(item) for name in names.values() for item in raw_items(endpoint, name)]
     return Ground(items, read_journals(made.folder))

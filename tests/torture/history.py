@@ -85,7 +85,7 @@ class Run:
         """The newest version that may have been pruned at some time since."""
         latest = self.table.entities.get(name) or self.table.tombstones.get(name)
         kept = [effect.number for effect in self._deletions(name, since) if effect.do == "prune"]
-        return latest.version - min(kept) if latest is not None and kept else 0
+        return max(0, latest.version - min(kept)) if latest is not None and kept else 0
 
     def _deletions(self, name: str, since: int) -> Iterator[Effect]:
         for record in self.deletions_of_versions:

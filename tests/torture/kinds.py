@@ -150,7 +150,8 @@ def _saving_both(name: str, one: User, two: User) -> Operation:
             tx.save(two)
 
     effects = (effect_of(one, "save"), effect_of(two, "save"))
-    return Operation(name, effects, send, {name_of_entity(one): one, name_of_entity(two): two})
+    subjects = {name_of_entity(one): one, name_of_entity(two): two}
+    return Operation(name, effects, send, subjects, is_of_objects=True)
 
 
 def save_beside(world: World) -> Operation | None:
@@ -189,7 +190,7 @@ def hand_over(world: World) -> Operation | None:
         effects: tuple[Effect, ...] = (Effect(added.on, "save", removed.base, added.values),)
     else:
         effects = (removed, added)
-    return Operation("delete and create", effects, send, {added.on: new})
+    return Operation("delete and create", effects, send, {added.on: new}, is_of_objects=True)
 
 
 def find_user(world: World) -> Operation | None:
@@ -293,7 +294,8 @@ def sign_document(world: World) -> Operation | None:
             tx.save(document)
 
     effects = (effect_of(user, "save"), effect_of(document, "save"))
-    return Operation("sign", effects, send, {name_of_entity(user): user, name_of_entity(document): document})
+    subjects = {name_of_entity(user): user, name_of_entity(document): document}
+    return Operation("sign", effects, send, subjects, is_of_objects=True)
 
 
 KINDS: Final[dict[Kind, int]] = {

@@ -36,6 +36,7 @@ class Operation:
         subjects: the entity objects that are written: name afterwards to object.
         is_repeated: without a known outcome it is sent again, under its token, and not resumed.
         shows_all: the objects are afterwards as what is stored, also in fields that the operation does not write.
+        is_of_objects: all that it writes are entity objects, which find out about a cancelled write before the next.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Operation:
     subjects: Mapping[str, Entity] = field(default_factory=dict)
     is_repeated: bool = False
     shows_all: bool = True
+    is_of_objects: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +172,7 @@ def updating(entity: Entity, changes: Mapping[str, Any]) -> Operation | None:
     def send(session: Session) -> None:
         session.update(entity, changes)
 
-    return Operation("update", (effect,), send, {effect.on: entity})
+    return Operation("update", (effect,), send, {effect.on: entity}, is_of_objects=True)
 
 
 def deleting(entity: Entity) -> Operation:
@@ -180,7 +182,7 @@ def deleting(entity: Entity) -> Operation:
     def send(session: Session) -> None:
         session.delete(entity)
 
-    return Operation("delete", (effect,), send)
+    return Operation("delete", (effect,), send, is_of_objects=True)
 
 
 def deleting_by_key(name: str, *, exactly_once: bool) -> Operation:
@@ -233,7 +235,7 @@ def moving(entity: Entity, changes: Mapping[str, Any]) -> Operation | None:
         session.move(entity)
 
     effects = (Effect(old, "delete", base), Effect(new, "insert", values=shown(entity)))
-    return Operation("move", effects, send, {new: entity})
+    return Operation("move", effects, send, {new: entity}, is_of_objects=True)
 
 
 def effect_of(entity: Entity, do: str) -> Effect:
@@ -269,4 +271,4 @@ def by_key(name: str, effect: Effect, send: Callable[[Session, Key[Any]], Any]) 
 def _of_one(name: str, entity: Entity, do: str, send: Send) -> Operation:
     effect = effect_of(entity, do)
     assert kind_of(effect.on) == base_of(type(entity).__name__)
-    return Operation(name, (effect,), send, {effect.on: entity})
+    return Operation(name, (effect,), send, {effect.on: entity}, is_of_objects=True)

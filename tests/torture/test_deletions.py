@@ -78,3 +78,12 @@ def test_a_tombstone_that_came_back_after_the_purge_is_found(ground: "Ground") -
 def test_a_purge_of_a_live_document_has_no_order(ground: "Ground") -> None:
     ground.records.remove(ground.record("delete", "Document 0-4"))
     assert ground.without_order() == {(ENTITY, "Document 0-4"), (FAMILY, "Document 0")}
+
+
+def test_a_prune_that_keeps_more_than_there_is_accounts_for_nothing_and_breaks_nothing(
+    ground: "Ground",
+) -> None:
+    prune = ground.record("prune", "Document 0-3")
+    effects = tuple(replace(one, on="Document 0-1", number=9) for one in prune.effects)
+    ground.records.append(replace(prune, id="2.1-1", effects=effects))
+    assert ground.broken() == set()
