@@ -1,4 +1,4 @@
-"""The class of a stored item: an entity class, a guard item, a version, a tombstone, or unknown.
+"""The class of a stored item: an entity class, a guard or token item, a version, a tombstone, or unknown.
 
 Rule 1. An item with a type attribute is of the class it names. Otherwise its key decides.
 Rule 2. An item whose key looks like a guard item's is a guard, because a class whose key is a bare field refuses such
@@ -17,6 +17,7 @@ from dynaorm.entity.mapping.constraint import OWNER
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table
 from dynaorm.entity.template.key_part import KeyPart
+from dynaorm.entity.token_item import is_token_item
 from dynaorm.errors import DecodeError
 from dynaorm.failure import Hiding, shown
 from dynaorm.item.value import Item
@@ -30,6 +31,7 @@ class NotAnEntity(Enum):
     """The kinds of items that are not entities."""
 
     GUARD = "guard"
+    TOKEN = "token"
     VERSION = "version"
     TOMBSTONE = "tombstone"
     UNKNOWN = "unknown"
@@ -79,6 +81,8 @@ def unknown_item(table: Table, item: Item) -> DecodeError:
 
 
 def _by_shape(table: Table, item: Item) -> EntityMapping | NotAnEntity:
+    if is_token_item(table, item):
+        return NotAnEntity.TOKEN
     shapes = key_beginnings(table)
     candidates = shapes.candidates(item)
     found = next((mapping for mapping in candidates if mapping.key_matches(item)), None)
