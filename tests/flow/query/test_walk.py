@@ -298,3 +298,14 @@ def test_an_item_that_does_not_tell_its_shard_is_reported_as_any_other() -> None
     lenient = session_on(ScriptedTransport(broken), on_decode_error=told.append)
     assert lenient.query(Sensor.by_room, room="r", name="a").all() == []
     assert [one.entity for one in told] == ["Sensor"]
+
+
+def test_counts_and_keys_include_an_item_that_does_not_decode_and_the_query_reports_it() -> None:
+    damaged = item(2, status={"N": "5"})
+    assert session_on(ScriptedTransport(page(item(1), damaged))).query(Ticket, project="p").count() == 2
+    keys = session_on(ScriptedTransport(page(item(1), damaged))).query(Ticket, project="p").keys().all()
+    assert [key.fields["number"] for key in keys] == [1, 2]
+    told: list[DecodeError] = []
+    session = session_on(ScriptedTransport(page(item(1), damaged)), on_decode_error=told.append)
+    assert [one.number for one in session.query(Ticket, project="p").all()] == [1]
+    assert [problem.key["SK"] for problem in told] == [damaged["SK"]]
