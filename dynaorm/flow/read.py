@@ -18,6 +18,8 @@ T = TypeVar("T")
 
 # BatchGetItem takes at most 100 keys (Amazon DynamoDB API Reference).
 BATCH_GET_LIMIT = 100
+# TransactGetItems reads at most 100 items, of 4 MB together (Amazon DynamoDB API Reference).
+TRANSACT_GET_LIMIT = 100
 
 
 def repeat(call: Call, context: Context) -> Flow[Reply]:
