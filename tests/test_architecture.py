@@ -54,6 +54,7 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "flow/integrity/scope.py": "session/test_session_verify.py",
     "flow/query/query.py": "session/test_query.py",
     "flow/integrity/repair.py": "integrity/test_run_damage.py",
+    "flow/recognise.py": "faults/test_tokens_remembered.py",
     "flow/write.py": "faults/test_lost_answers.py",
     "plan/intent.py": "plan/test_merge_intents.py",
     "plan/item_change.py": "plan/test_changes.py",

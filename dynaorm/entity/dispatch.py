@@ -1,4 +1,4 @@
-"""The class of a stored item: an entity class, a guard item, a version, a tombstone, or unknown.
+"""The class of a stored item: an entity class, a guard or token item, a version, a tombstone, or unknown.
 
 Rule 1. An item with a type attribute is of the class it names. Otherwise its key decides.
 Rule 2. An item whose key looks like a guard item's is a guard, because a class whose key is a bare field refuses such
@@ -17,6 +17,7 @@ from dynaorm.entity.mapping.constraint import OWNER
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table
 from dynaorm.entity.template.key_part import KeyPart
+from dynaorm.entity.token_item import is_token_item
 from dynaorm.item.value import Item
 from dynaorm.record import record
 
@@ -25,6 +26,7 @@ class NotAnEntity(Enum):
     """The kinds of items that are not entities."""
 
     GUARD = "guard"
+    TOKEN = "token"
     VERSION = "version"
     TOMBSTONE = "tombstone"
     UNKNOWN = "unknown"
@@ -55,6 +57,8 @@ def live_class(mapping: EntityMapping, item: Item | None, now: float) -> EntityM
 
 
 def _by_shape(table: Table, item: Item) -> EntityMapping | NotAnEntity:
+    if is_token_item(table, item):
+        return NotAnEntity.TOKEN
     shapes = key_beginnings(table)
     candidates = shapes.candidates(item)
     found = next((mapping for mapping in candidates if mapping.key_matches(item)), None)

@@ -230,7 +230,7 @@ def _placed(insert: ItemInsert, read: Item | None, *, overwrite: bool = False, n
 def _update(one: ItemIntents, save: Save, write: ResolvedIntent[Any]) -> ItemUpdate | ItemCheck | None:
     mapping, (values, altered), state = one.mapping, write.valid, write.state
     assert state is not None  # a new entity is inserted
-    changes = _changes(write, state)
+    changes = saved_changes(write, state)
     is_asked = save.condition is not None or bool(one.checks)
     if not (changes or altered or is_asked):
         return None
@@ -244,11 +244,12 @@ def _update(one: ItemIntents, save: Save, write: ResolvedIntent[Any]) -> ItemUpd
 def _move(one: ItemIntents, entity: Any, write: ResolvedIntent[Any]) -> ItemInsert:
     mapping, (values, altered), state = one.mapping, write.valid, write.state
     assert state is not None  # a move of a new entity has been refused
-    image = {**_advanced(mapping, values, state, _changes(write, state)), **one.key}
+    image = {**_advanced(mapping, values, state, saved_changes(write, state)), **one.key}
     return ItemInsert(mapping, one.key, image, entity, values, altered, state)
 
 
-def _changes(write: ResolvedIntent[Any], state: Loaded) -> Mapping[str, AttributeValue | None]:
+def saved_changes(write: ResolvedIntent[Any], state: Loaded) -> Mapping[str, AttributeValue | None]:
+    """The fields that a save or a move of a loaded entity changes."""
     if write.changes is not None:
         return write.changes
     return changes_of(write.mapping, write.valid.values, state, renew=True)

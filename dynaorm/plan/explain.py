@@ -22,6 +22,8 @@ def reason(planned: Planned) -> str:
     subject = _named(planned.subject)
     if planned.purpose is Purpose.AGGREGATE:
         return _added(planned, subject)
+    if planned.purpose is Purpose.REMEMBER:
+        return f"remember the token {planned.value!r}, if it is not remembered yet"
     claim = planned.claim
     value = "" if claim is None else f"{claim.constraint} = {claim.value!r}"
     text = {

@@ -2,6 +2,7 @@
 
 from collections import ChainMap
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, Final
 
 from dynaorm.entity.codec.value import merge
@@ -9,7 +10,7 @@ from dynaorm.entity.key import stored_key
 from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.state import Loaded
-from dynaorm.entity.table import REVISION_ATTRIBUTE, Table
+from dynaorm.entity.table import Table
 from dynaorm.errors import DecodeError, InvalidValue, KeyChanged, StaleEntity, UsageError
 from dynaorm.failure import shown
 from dynaorm.item.condition import Condition, HasType, any_of_conditions, missing
@@ -85,14 +86,14 @@ def _differing(
         if stored is not None:
             if baseline is None:
                 baseline = vars(mapping.hydrate(state.item))
-            now = _over_stored(mapping, field, (stored, baseline[name], now), renew=renew)
+            now = over_stored(mapping, field, (stored, baseline[name], now), renew=renew)
             if now is stored:
                 continue
         found[name] = now
     return found
 
 
-def _over_stored(
+def over_stored(
     mapping: EntityMapping,
     field: FieldMapping,
     value: tuple[AttributeValue, Any, AttributeValue | None],
@@ -105,10 +106,37 @@ def _over_stored(
     """
     stored, loaded, now = value
     was = field.encode(loaded)
+    if was is None or now is None:
+        return stored if same(now, was) else now
     if same(now, was):
-        made = renew and field.name in mapping.derived_fields
-        return now if made and not same(now, field.encode(field.codec.decode(stored))) else stored
-    return now if was is None or now is None else merge(field.codec, stored, was, now)
+        if not (renew and field.name in mapping.derived_fields) or says(field, stored, now):
+            return stored
+        was = _in_shape_of(now, stored)
+    return merge(field.codec, stored, was, now)
+
+
+def says(field: FieldMapping, stored: AttributeValue, now: AttributeValue) -> bool:
+    """Whether a stored value is ``now``, in any spelling. Its maps may lack members, and have others."""
+    if same(_in_shape_of(now, stored), now):
+        return True
+    try:
+        return same(now, field.encode(field.codec.decode(stored)))
+    except ValueError:  # a decoded dict is no instance of a nested class
+        return False
+
+
+def _in_shape_of(now: AttributeValue, stored: AttributeValue) -> AttributeValue:
+    """The stored value with the members that ``now`` has: others are left out, and those it lacks are as in ``now``."""
+    if "M" in stored and "M" in now:
+        held = stored["M"]
+        return {
+            "M": {
+                name: _in_shape_of(one, held[name]) if name in held else one for name, one in now["M"].items()
+            }
+        }
+    if "L" in stored and "L" in now and len(stored["L"]) == len(now["L"]):
+        return {"L": [*map(_in_shape_of, now["L"], stored["L"])]}
+    return stored
 
 
 def advance(
@@ -202,16 +230,23 @@ def writable_state(mapping: EntityMapping, state: Loaded | None, now: float) -> 
     return state
 
 
-def refuse_other_revision(mapping: EntityMapping, item: Item) -> None:
-    """Raises DecodeError if the revision of a stored item is no text, so that dynaorm cannot have written it."""
+def other_revision(mapping: EntityMapping, item: Item) -> str:
+    """Why the revision of a stored item is not dynaorm's, which is text; empty if it is, or if there is none."""
     attribute = mapping.table.revision_attribute
     found = item.get(attribute, _TEXT) if attribute is not None else _TEXT
-    if "S" not in found:
-        ((tag, content),) = found.items()
+    if "S" in found:
+        return ""
+    ((tag, content),) = found.items()
+    return f"{attribute}: is stored as {tag} {shown(content)}, and dynaorm's revisions are text"
+
+
+def refuse_other_revision(mapping: EntityMapping, item: Item) -> None:
+    """Raises DecodeError if the revision of a stored item is no text, so that dynaorm cannot have written it."""
+    if problem := other_revision(mapping, item):
         raise DecodeError(
             entity=mapping.entity.__name__,
             key=mapping.key_of(item),
-            problems=(f"{attribute}: is stored as {tag} {shown(content)}, and dynaorm's revisions are text",),
+            problems=(problem,),
             problem="Cannot write {entity}",
             remedy="If another library keeps it, give the table another one: Table(..., revision_attribute=...)",
         )
@@ -221,13 +256,15 @@ _TEXT: Final[AttributeValue] = {"S": ""}
 
 
 def own_revision(table: Table) -> Condition | None:
-    """The condition that the revision of an item is text or absent; None if no other library can have written it.
+    """The condition of a write by key that the revision of the item is text or absent; None without revisions.
 
-    The default name belongs to dynaorm. A name that the table chose may be the name of another library.
+    It holds writes that read nothing to ``refuse_other_revision``. It costs some bytes of the request, and no units.
     """
-    attribute = table.revision_attribute
-    if attribute is None or attribute == REVISION_ATTRIBUTE:
-        return None
+    return _text_or_absent(table.revision_attribute) if table.revision_attribute is not None else None
+
+
+@cache
+def _text_or_absent(attribute: str) -> Condition:
     return any_of_conditions(missing(attribute), HasType((attribute,), "S"))
 
 

@@ -8,7 +8,7 @@ Rule 3. StaleEntity comes before AlreadyExists and UniqueViolation, these before
 
 from collections.abc import Sequence
 from dataclasses import field
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from dynaorm.entity.declare.catalog import catalog_of, stored_class
 from dynaorm.entity.key import found_key
@@ -34,7 +34,7 @@ from dynaorm.plan.reads import Ident
 from dynaorm.plan.restriction import still_counted
 from dynaorm.record import record
 
-_FAILED = "ConditionalCheckFailed"
+FAILED: Final = "ConditionalCheckFailed"
 # A validation error has one name as a reason and another as an error of its own.
 _SAME = {"ValidationError": "ValidationException"}
 
@@ -80,7 +80,7 @@ def verdict(failures: Sequence[FailedAction], now: float, request_id: str = "") 
     for one in failures:
         if _is_own(one):
             return Committed(one.item)
-    invalid = next((one for one in failures if one.code != _FAILED), None)
+    invalid = next((one for one in failures if one.code != FAILED), None)
     if unread := tuple(one.planned for one in failures if _leads_nowhere(one)):
         return StaleKnowledge(unread=unread)
     if invalid is not None:
@@ -128,7 +128,7 @@ def _judge(failed: FailedAction, now: float) -> StoreError | Violation | StaleKn
         return StaleKnowledge(foreign_guards=frozenset({planned.ident}))
     if planned.purpose is Purpose.VERSION:
         return UnexpectedRefusal(
-            code=_FAILED,
+            code=FAILED,
             message=f"version {planned.number} is already stored, though the latest copy says it is yet to come",
             request_id="",
             reasons=(),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar, overload
 
 from dynaorm.entity.index import IndexOf
@@ -559,7 +559,9 @@ class Session:
     # -- transactions ----------------------------------------------------------------------------------------------
 
     @contextmanager
-    def transaction(self, token: str | None = None) -> Iterator[block.Transaction]:
+    def transaction(
+        self, token: str | None = None, *, remember: timedelta | None = None
+    ) -> Iterator[block.Transaction]:
         """Open a block whose writes are sent as one TransactWriteItems at its end, all or nothing.
 
         If the block raises, nothing is sent. With a ``token`` of your own (1 to 36 characters), an equal block is
@@ -567,26 +569,33 @@ class Session:
         same changes; stored values do not matter. If the token was used and nothing stored shows whether it was for
         this block, the error is OutcomeUnknown.
 
+        ``remember`` adds one item to the block, which remembers the token for that long (at least ten minutes). An
+        equal block is then recognised whatever happened to the entities since, and changes nothing. The item is stored
+        with the guard items of the first entity, and costs two write units. DynamoDB deletes it if TTL is enabled: see
+        the documentation.
+
         Raises:
+            UsageError: the token has no or too many characters; ``remember`` is not a positive duration, or has no
+                token; the table of guard items has no string keys.
             PlanTooLarge: the block needs more than 100 actions or 4 MB; nothing was sent.
             SameItemTwice, UniqueViolation, StaleEntity, ...: as for the single writes.
             TokenReused: the token was used with other changes.
             OutcomeUnknown: no answer came; or the token was used, perhaps for this block.
         """
-        tx = block.Transaction()
-        with self._block(tx, token):
+        tx = block.Transaction(token, remember)
+        with self._block(tx):
             yield tx
         block.run_hooks(tx.hooks)
 
     @contextmanager
-    def _block(self, tx: block.Transaction, token: str | None) -> Iterator[None]:
+    def _block(self, tx: block.Transaction) -> Iterator[None]:
         mark = block.opened(self)
         try:
             yield
         finally:
             block.closed(mark)
             intents = tx.end()
-        self._run(commit.commit(intents, self._context, token))
+        self._run(commit.commit(intents, self._context, tx.token, tx.remember))
 
     def run(self, work: block.Work[T], /, *, attempts: int = 5) -> T:
         """Call ``work(tx)`` in a new transaction, again after StaleEntity or Contention, and return its result.
@@ -601,7 +610,7 @@ class Session:
         for attempt in range(1, attempts + 1):
             tx = block.Transaction()
             try:
-                with self._block(tx, None):
+                with self._block(tx):
                     result = work(tx)
             except (StaleEntity, Contention):
                 pause = next(pauses, None)

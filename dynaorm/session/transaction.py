@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextvars import ContextVar
+from datetime import timedelta
 from typing import Any, TypeAlias, TypeVar
 
 from dynaorm.entity.key import Key
@@ -14,6 +15,7 @@ from dynaorm.item.condition import Condition
 from dynaorm.item.resolve import resolve
 from dynaorm.item.update import Change
 from dynaorm.plan.intent import Check, Deletion, Edit, Intent, Move, Save, target_of_intent
+from dynaorm.plan.unit_of_work import check_token
 
 E = TypeVar("E")
 T = TypeVar("T")
@@ -29,7 +31,9 @@ class Transaction:
     of one item become one action.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, token: str | None = None, remember: timedelta | None = None) -> None:
+        check_token(token, remember)
+        self.token, self.remember = token, remember
         self._intents: list[Intent] = []
         self.hooks: list[Callable[[], object]] = []
         self._ended = False

@@ -103,7 +103,11 @@ def test_the_request_is_conditional_on_absence_or_on_the_class() -> None:
     request = plan.to_request()
     meanings = {**request["ExpressionAttributeNames"], **request["ExpressionAttributeValues"]}
     text = re.sub(r"[#:][nv]\d+", lambda found: str(meanings[found[0]]), request["ConditionExpression"])
-    assert text == "attribute_not_exists(PK) OR _type = {'S': 'Hits'} AND count >= {'N': '-1'}"
+    own_revision = "(attribute_not_exists(_rev) OR attribute_type(_rev, {'S': 'S'}))"
+    assert (
+        text
+        == f"attribute_not_exists(PK) OR _type = {{'S': 'Hits'}} AND {own_revision} AND count >= {{'N': '-1'}}"
+    )
     assert plan.operation == "UpdateItem"
     assert request["Key"] == {"PK": {"S": "PAGE#/"}, "SK": {"S": "HITS"}}
     assert request["ReturnValues"] == "ALL_NEW"

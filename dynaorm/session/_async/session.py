@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar, overload
 
 from dynaorm.entity.index import IndexOf
@@ -563,7 +563,9 @@ class AsyncSession:
     # -- transactions ----------------------------------------------------------------------------------------------
 
     @asynccontextmanager
-    async def transaction(self, token: str | None = None) -> AsyncIterator[block.Transaction]:
+    async def transaction(
+        self, token: str | None = None, *, remember: timedelta | None = None
+    ) -> AsyncIterator[block.Transaction]:
         """Open a block whose writes are sent as one TransactWriteItems at its end, all or nothing.
 
         If the block raises, nothing is sent. With a ``token`` of your own (1 to 36 characters), an equal block is
@@ -571,26 +573,33 @@ class AsyncSession:
         same changes; stored values do not matter. If the token was used and nothing stored shows whether it was for
         this block, the error is OutcomeUnknown.
 
+        ``remember`` adds one item to the block, which remembers the token for that long (at least ten minutes). An
+        equal block is then recognised whatever happened to the entities since, and changes nothing. The item is stored
+        with the guard items of the first entity, and costs two write units. DynamoDB deletes it if TTL is enabled: see
+        the documentation.
+
         Raises:
+            UsageError: the token has no or too many characters; ``remember`` is not a positive duration, or has no
+                token; the table of guard items has no string keys.
             PlanTooLarge: the block needs more than 100 actions or 4 MB; nothing was sent.
             SameItemTwice, UniqueViolation, StaleEntity, ...: as for the single writes.
             TokenReused: the token was used with other changes.
             OutcomeUnknown: no answer came; or the token was used, perhaps for this block.
         """
-        tx = block.Transaction()
-        async with self._block(tx, token):
+        tx = block.Transaction(token, remember)
+        async with self._block(tx):
             yield tx
         block.run_hooks(tx.hooks)
 
     @asynccontextmanager
-    async def _block(self, tx: block.Transaction, token: str | None) -> AsyncIterator[None]:
+    async def _block(self, tx: block.Transaction) -> AsyncIterator[None]:
         mark = block.opened(self)
         try:
             yield
         finally:
             block.closed(mark)
             intents = tx.end()
-        await self._run(commit.commit(intents, self._context, token))
+        await self._run(commit.commit(intents, self._context, tx.token, tx.remember))
 
     async def run(self, work: block.AsyncWork[T], /, *, attempts: int = 5) -> T:
         """Call ``work(tx)`` in a new transaction, again after StaleEntity or Contention, and return its result.
@@ -605,7 +614,7 @@ class AsyncSession:
         for attempt in range(1, attempts + 1):
             tx = block.Transaction()
             try:
-                async with self._block(tx, None):
+                async with self._block(tx):
                     result = await work(tx)
             except (StaleEntity, Contention):
                 pause = next(pauses, None)
