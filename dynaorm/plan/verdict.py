@@ -31,6 +31,7 @@ from dynaorm.plan.aggregate_action import is_target
 from dynaorm.plan.explain import reason
 from dynaorm.plan.planned import Planned, Purpose
 from dynaorm.plan.reads import Ident
+from dynaorm.plan.restriction import still_counted
 from dynaorm.record import record
 
 FAILED: Final = "ConditionalCheckFailed"
@@ -162,8 +163,8 @@ def _judge_aggregate(failed: FailedAction) -> StoreError | StaleKnowledge:
 def _judge_known(failed: FailedAction) -> StoreError | StaleKnowledge:
     planned, item = failed.planned, failed.item
     mapping, key = planned.mapping, planned.subject
-    if is_as_expected(planned, item):
-        return ConditionFailed(key=key)
+    if item is not None and is_as_expected(planned, item):
+        return still_counted(planned, item) or ConditionFailed(key=key)
     if planned.from_read:
         return StaleKnowledge({planned.ident: item})
     gone = item is None or mapping.is_tombstone(item)
@@ -194,7 +195,7 @@ def _judge_blind(failed: FailedAction, now: float) -> StoreError | StaleKnowledg
     if planned.bounds is not None and not holds(planned.bounds, item):
         # With the item, the rule itself can be checked, and the caller's condition as well.
         return StaleKnowledge({planned.ident: item})
-    return ConditionFailed(key=key)
+    return still_counted(planned, item) or ConditionFailed(key=key)
 
 
 def is_as_expected(planned: Planned, item: Item | None) -> bool:
