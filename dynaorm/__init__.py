@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from dynaorm.entity.key import Key
     from dynaorm.entity.mapping.aggregate import Aggregate
     from dynaorm.entity.marker import Attribute, ExpiresAt, InKey, Unique, Versioned
+    from dynaorm.entity.revision import NumberRevision
     from dynaorm.entity.state import LOADING
     from dynaorm.entity.table import BinaryKey, GlobalIndex, LocalIndex, NumberKey, Table
     from dynaorm.entity.text.ksuid import Ksuid, KsuidMs, ksuid_range, new_ksuid
@@ -71,6 +72,7 @@ __all__ = [
     "LocalIndex",
     "NoAnswer",
     "NumberKey",
+    "NumberRevision",
     "Page",
     "Plan",
     "Query",
@@ -109,6 +111,7 @@ _HOMES: Final = {
         "Unique",
         "Versioned",
     ),
+    "dynaorm.entity.revision": ("NumberRevision",),
     "dynaorm.entity.state": ("LOADING",),
     "dynaorm.entity.table": (
         "BinaryKey",

@@ -41,6 +41,7 @@ NAMES = {
     "LocalIndex": "dynaorm.entity.table",
     "NoAnswer": "dynaorm.flow.protocol.call",
     "NumberKey": "dynaorm.entity.table",
+    "NumberRevision": "dynaorm.entity.revision",
     "Page": "dynaorm.query.results",
     "Plan": "dynaorm.plan.plan",
     "Query": "dynaorm.session.query",

@@ -170,7 +170,7 @@ def _is_own(planned: Planned, item: Item | None) -> bool:
     return (
         item is not None
         and planned.revision is not None
-        and planned.mapping.revision_of(item) == planned.revision
+        and planned.mapping.mark_of(item) == planned.revision
     )
 
 
@@ -331,7 +331,7 @@ def _as_stored(effects: Sequence[Effect], plan: Plan, context: Context) -> Flow[
             (one for one in plan.actions if effect.state is not None and one.after is effect.state.item), None
         )
         item = (yield from _stored(plan, planned, context)) if planned is not None else None
-        if planned is None or item is None or planned.mapping.revision_of(item) != planned.revision:
+        if planned is None or item is None or planned.mapping.mark_of(item) != planned.revision:
             found.append(effect)
         else:
             found.append(effect.with_item(planned.mapping, item))

@@ -23,10 +23,10 @@ from dynaorm.item.condition import (
     exists,
     missing,
 )
-from dynaorm.item.update import Change, SetIfMissing, SetTo
+from dynaorm.item.update import Change, SetIfMissing
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.aggregates import TotalDelta
-from dynaorm.plan.image import own_revision, refuse_other_revision
+from dynaorm.plan.image import refuse_other_revision
 from dynaorm.plan.planned import Planned, Purpose
 from dynaorm.plan.reads import Reads
 from dynaorm.plan.unit_of_work import UnitOfWork
@@ -52,14 +52,17 @@ def _action(delta: TotalDelta, read: Any, unit: UnitOfWork) -> Planned:
     mapping, table = delta.mapping, delta.mapping.table
     if read is not _UNREAD and read is not None:
         refuse_other_revision(mapping, read)
-    there, kind = exists(table.pk.name), all_of(_is_of_kind(mapping, read), own_revision(table))
+    there, kind = (
+        exists(table.pk.name),
+        all_of(_is_of_kind(mapping, read), None if table.revision is None else table.revision.own),
+    )
     makes = delta.joined and can_be_made(mapping)
     condition = all_of(there, kind)
     if makes and not _is_untyped(mapping, read):
         condition = any_of_conditions(missing(table.pk.name), kind) if kind is not None else None
     changes = (*(_made(delta) if makes else ()), *delta.additions)
-    if table.revision_attribute is not None:
-        changes = (*changes, SetTo((table.revision_attribute,), {"S": unit.write_id}))
+    if table.revision is not None:
+        changes = (*changes, table.revision.change(unit.write_id))
     return Planned(
         action=Update(unit.table_name(table.name), delta.key, changes, condition),
         purpose=Purpose.AGGREGATE,

@@ -9,10 +9,8 @@ from dynaorm.entity.key import stored_key
 from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.state import Loaded
-from dynaorm.entity.table import REVISION_ATTRIBUTE, Table
 from dynaorm.errors import DecodeError, InvalidValue, KeyChanged, StaleEntity, UsageError
 from dynaorm.failure import shown
-from dynaorm.item.condition import Condition, HasType, any_of_conditions, missing
 from dynaorm.item.value import AttributeValue, Item, same
 
 
@@ -203,32 +201,27 @@ def writable_state(mapping: EntityMapping, state: Loaded | None, now: float) -> 
 
 
 def refuse_other_revision(mapping: EntityMapping, item: Item) -> None:
-    """Raises DecodeError if the revision of a stored item is no text, so that dynaorm cannot have written it."""
-    attribute = mapping.table.revision_attribute
-    found = item.get(attribute, _TEXT) if attribute is not None else _TEXT
-    if "S" not in found:
-        ((tag, content),) = found.items()
+    """Raises DecodeError if the revision of a stored item is of another type than the table says."""
+    revision = mapping.table.revision
+    if revision is not None and revision.is_foreign(item):
+        ((tag, content),) = item[revision.attribute].items()
+        wanted, remedy = _OTHER_REVISION[revision.kind]
         raise DecodeError(
             entity=mapping.entity.__name__,
             key=mapping.key_of(item),
-            problems=(f"{attribute}: is stored as {tag} {shown(content)}, and dynaorm's revisions are text",),
+            problems=(f"{revision.attribute}: is stored as {tag} {shown(content)}, and {wanted}",),
             problem="Cannot write {entity}",
-            remedy="If another library keeps it, give the table another one: Table(..., revision_attribute=...)",
+            remedy=remedy,
         )
 
 
-_TEXT: Final[AttributeValue] = {"S": ""}
-
-
-def own_revision(table: Table) -> Condition | None:
-    """The condition that the revision of an item is text or absent; None if no other library can have written it.
-
-    The default name belongs to dynaorm. A name that the table chose may be the name of another library.
-    """
-    attribute = table.revision_attribute
-    if attribute is None or attribute == REVISION_ATTRIBUTE:
-        return None
-    return any_of_conditions(missing(attribute), HasType((attribute,), "S"))
+_OTHER_REVISION: Final = {
+    "S": (
+        "dynaorm's revisions are text",
+        "If another library keeps a number there, declare revision_attribute=NumberRevision(name), or use another name",
+    ),
+    "N": ("the table declares a whole number there", "Give the table another revision_attribute="),
+}
 
 
 def check_key_unchanged(mapping: EntityMapping, values: Mapping[str, Any], state: Loaded) -> None:

@@ -328,9 +328,12 @@ class EntityMapping:
         return all(part.matches(item) for part in self.primary_parts)
 
     def revision_of(self, item: Item) -> str | None:
-        attribute = self.table.revision_attribute
-        found = item.get(attribute) if attribute is not None else None
-        return str(found["S"]) if found is not None and "S" in found else None
+        """The revision of an item, a text or a number."""
+        return None if self.table.revision is None else self.table.revision.of(item)
+
+    def mark_of(self, item: Item) -> str | None:
+        """The revision of an item if it names one write. A number does not: two writers may write the same."""
+        return None if self.table.revision is None else self.table.revision.mark_of(item)
 
     def version_of(self, item: Item) -> int | None:
         """The version number in a latest copy or version item. Raises DecodeError."""
