@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from dynaorm.entity.base import Entity, detached
+    from dynaorm.entity.codec.json import AnyValue
     from dynaorm.entity.index import Index
     from dynaorm.entity.key import Key
     from dynaorm.entity.mapping.aggregate import Aggregate
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
 __all__ = [
     "LOADING",
     "Aggregate",
+    "AnyValue",
     "AsyncCollection",
     "AsyncDirectTransport",
     "AsyncQuery",
@@ -101,6 +103,7 @@ _HOMES: Final = {
         "Entity",
         "detached",
     ),
+    "dynaorm.entity.codec.json": ("AnyValue",),
     "dynaorm.entity.index": ("Index",),
     "dynaorm.entity.key": ("Key",),
     "dynaorm.entity.mapping.aggregate": ("Aggregate",),

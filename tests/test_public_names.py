@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[1]
 NAMES = {
     "LOADING": "dynaorm.entity.state",
     "Aggregate": "dynaorm.entity.mapping.aggregate",
+    "AnyValue": "dynaorm.entity.codec.json",
     "AsyncCollection": "dynaorm.session._async.query",
     "AsyncDirectTransport": "dynaorm.transport.direct.async_transport",
     "AsyncQuery": "dynaorm.session._async.query",
@@ -91,7 +92,7 @@ TESTING_NAMES = {
 }
 """The same for ``dynaorm.testing``."""
 
-PUBLIC_MODULES = {"dynaorm", "dynaorm.errors", "dynaorm.integrity.run", "dynaorm.testing"}
+PUBLIC_MODULES = {"dynaorm", "dynaorm.codecs", "dynaorm.errors", "dynaorm.integrity.run", "dynaorm.testing"}
 """The modules that users import from."""
 
 DOCUMENTS = [

@@ -9,7 +9,7 @@ from dynaorm.entity.codec.of_type import Codec
 from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.resolve import FieldResolver
-from dynaorm.entity.text.scalar import parse_datetime
+from dynaorm.entity.text.scalar import BETWEEN, parse_datetime
 from dynaorm.errors import UsageError
 from dynaorm.item.condition import (
     And,
@@ -165,7 +165,7 @@ def _relaxed(condition: Condition, times: AbstractSet[str]) -> Condition | None:
 def _around(operand: Attr, operator: str, value: AttributeValue) -> Condition | None:
     """The comparison with all spellings of a time."""
     try:
-        time = parse_datetime(value.get("S", ""))
+        time = parse_datetime(value.get("S", "").removesuffix(BETWEEN))
     except ValueError:
         return None
     if operator in (">", ">="):
