@@ -151,6 +151,9 @@ class Table:
         revision_attribute: the attribute that changes with every write: a name, or ``NumberRevision(name)`` for a
             number that other libraries keep too; None for none.
         guard_table: another table for the guard items of this table's unique values.
+        escape: whether key templates escape the values of their fields, so that different values have different keys.
+            With False, keys have the values as they are, as other libraries write them; a value that contains the
+            literal after its field is refused.
         key_fields: ``"stored"`` also stores the fields of the primary key as attributes; ``"in_key"`` stores them in
             the key alone.
 
@@ -168,6 +171,7 @@ class Table:
         type_attribute: str | None = "_type",
         revision_attribute: str | NumberRevision | None = REVISION_ATTRIBUTE,
         guard_table: "Table | None" = None,
+        escape: bool = True,
         key_fields: Literal["stored", "in_key"] = "stored",
     ) -> None:
         self.name = name
@@ -181,6 +185,7 @@ class Table:
         self.revision = _revision(revision_attribute)
         self.revision_attribute = None if self.revision is None else self.revision.attribute
         self.guard_table = guard_table
+        self.escape = escape
         self.key_fields = key_fields
         # Replaced by the registry whenever a class joins the table.
         self.rules = TableRules()
