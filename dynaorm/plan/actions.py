@@ -1,5 +1,6 @@
 """A change becomes actions: the main item's, and the version item's if a version is due."""
 
+from dynaorm.entity.declare.catalog import of_type
 from dynaorm.entity.mapping.mapping import DELETED, VERSION, VERSION_AT
 from dynaorm.item.action import Action, ConditionCheck, Delete, Put, Update
 from dynaorm.item.condition import (
@@ -94,6 +95,8 @@ def _action(
         changes, revision = change.edits, change.mapping.table.revision
         if revision is not None:
             changes = (*changes, revision.change(unit.write_id))
+        if (kind := change.mapping.table.type_attribute) is not None and change.mapping.formerly:
+            changes = (*changes, SetTo((kind,), {"S": change.mapping.name}))
         return Update(table, key, changes, condition), Purpose.UPDATE
     if isinstance(change, ItemCheck):
         assert condition is not None  # a check requires at least that the item exists
@@ -180,7 +183,7 @@ def _required(
         )
     return all_of(
         exists(table.pk.name),
-        equals(table.type_attribute, {"S": mapping.name}) if table.type_attribute is not None else None,
+        of_type([mapping], table.type_attribute) if table.type_attribute is not None else None,
         None if isinstance(change, ItemCheck) or table.revision is None else table.revision.own,
         missing(DELETED) if mapping.versioning is not None and table.type_attribute is None else None,
         None if expires is None else any_of_conditions(missing(expires), _is(expires, ">", unit)),

@@ -8,18 +8,15 @@ this item can be made without reading get an upsert.
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from dynaorm.entity.declare.catalog import catalog_of, stored_class
+from dynaorm.entity.declare.catalog import catalog_of, of_type, stored_class
 from dynaorm.entity.declare.registry import is_of
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.errors import DecodeError, UsageError
 from dynaorm.item.action import Update
 from dynaorm.item.condition import (
-    Attr,
     Condition,
-    IsIn,
     all_of,
     any_of_conditions,
-    equals,
     exists,
     missing,
 )
@@ -81,10 +78,8 @@ def _is_of_kind(mapping: EntityMapping, read: Any) -> Condition | None:
         return None
     if _is_untyped(mapping, read):
         return missing(attribute)
-    names = [one.name for one in catalog_of(mapping.table).mappings.values() if is_of(one, mapping)]
-    if len(names) == 1:
-        return equals(attribute, {"S": mapping.name})
-    return IsIn(Attr((attribute,)), tuple({"S": name} for name in names))
+    classes = [one for one in catalog_of(mapping.table).mappings.values() if is_of(one, mapping)]
+    return of_type(classes, attribute)
 
 
 def _is_untyped(mapping: EntityMapping, read: Any) -> bool:

@@ -144,8 +144,11 @@ def _put(item: dict[str, AttributeValue], attribute: str, value: AttributeValue 
 
 
 def under_present_names(mapping: EntityMapping, item: Item) -> dict[str, AttributeValue]:
-    """The item with every field under its present attribute name."""
+    """The item with every field under its present attribute name, and its class under its present name."""
     found = dict(item)
+    kind = mapping.table.type_attribute
+    if kind is not None and item.get(kind, {}).get("S") in mapping.formerly:
+        found[kind] = {"S": mapping.name}
     for field in mapping.fields.values():
         if field.formerly:
             _put(found, field.attribute, field.stored_in(item))

@@ -9,7 +9,7 @@ Rule 2. A Put that got no answer is never sent again later, because another writ
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dynaorm.entity.declare.catalog import catalog_of
+from dynaorm.entity.declare.catalog import catalog_of, rivals_of
 from dynaorm.entity.key import stored_key
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.mapping.validate import validated
@@ -98,7 +98,7 @@ def check_loadable(entity: type[Any]) -> None:
             remedy="use session.save_many(...), which raises it",
         )
     family = [one for one in catalog_of(mapping.table).mappings.values() if one.root is mapping.root]
-    for one in (mapping, *family):
+    for one in (mapping, *family, *rivals_of(mapping)):
         _check_class(entity, one)
 
 

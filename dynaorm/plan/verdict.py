@@ -216,7 +216,9 @@ def _violation(planned: Planned, guard: Item | None) -> Violation:
 
 def owner_key(mapping: EntityMapping, owner: Item) -> Any:
     """The entity key that a guard's ``owner`` map names."""
-    mappings = catalog_of(mapping.table).mappings
+    known = catalog_of(mapping.table).mappings
+    # Of classes whose keys are alike, the owner is one with unique values.
+    mappings = {name: one for name, one in known.items() if one.constraints}
     return found_key(mappings, {name: value for name, value in owner.items() if name != TABLE})
 
 

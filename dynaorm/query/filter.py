@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from dynaorm.entity.codec.of_type import Codec
-from dynaorm.entity.declare.catalog import catalog_of
+from dynaorm.entity.declare.catalog import catalog_of, names_of
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.resolve import FieldResolver
 from dynaorm.entity.text.scalar import BETWEEN, parse_datetime
@@ -220,7 +220,7 @@ def of_classes(spec: QuerySpec) -> Condition | None:
     attribute = spec.source.table.type_attribute
     if attribute is None or not spec.source.is_whole:
         return None
-    names = tuple({"S": mapping.name} for mapping in _mappings_of(spec))
+    names = tuple({"S": name} for mapping in _mappings_of(spec) for name in names_of(mapping))
     return Or((IsIn(Attr((attribute,)), names), Missing((attribute,))))
 
 

@@ -360,7 +360,7 @@ def _foreign(annotation: Any, attribute: Attribute) -> Codec:
     if attribute.codec is not None:
         raise Unstorable("Attribute() has codec= beside encode= or decode=; keep one way")
     if attribute.encode is None or attribute.decode is None:
-        raise Unstorable("Attribute() has one of encode= and decode= only; give both")
+        raise Unstorable("Attribute() has only one of encode= and decode=; give both")
     codec = Codec(attribute.encode, attribute.decode, frozenset())
     return optional(codec) if accepts_none(annotation) else codec
 

@@ -168,6 +168,7 @@ class _Draft:
             versioning=versioning,
             expires=expires,
             aggregates=self.aggregates,
+            formerly=self.options.formerly,
         )
 
     # -- fields ----------------------------------------------------------------------------------------------------

@@ -60,6 +60,7 @@ class EntityMapping:
         versioning: its version keys and versioned fields, if it keeps versions.
         expires: the field with its expiry time, if there is one.
         aggregates: the totals over this class, by the attribute name of the class.
+        formerly: its earlier names, which items may still have. The next save that changes an item renames it.
     """
 
     entity: type[BaseModel]
@@ -74,6 +75,7 @@ class EntityMapping:
     versioning: Versioning | None
     expires: FieldMapping | None
     aggregates: Mapping[str, AggregateMapping]
+    formerly: tuple[str, ...] = ()
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Another process that has the same class may resume a plan of unknown outcome.

@@ -4,8 +4,8 @@ Rule 1. Different values have different keys. In a template with literal text, `
         every literal that follows a field are escaped in texts that may hold any character. Which characters are
         escaped depends on the template alone, so a class declared later never changes a stored key. Texts of numbers
         and dates are never escaped, so the literal after one must not begin with a character that could continue
-        it. ``{field:raw}`` turns escaping off. In a table with ``escape=False`` nothing is escaped: a text that contains
-        the literal after its field is refused, because the key would not say where the text ends.
+        it. ``{field:raw}`` turns escaping off. In a table with ``escape=False`` nothing is escaped, and a text that
+        contains the literal after its field is refused, because the key would not say where the text ends.
 Rule 2. Keys sort as the values do. A number without padding is refused in a string sort key, unless its placeholder
         says that the order does not matter: ``{number!s}``.
 Rule 3. Text in braces is a field or an error, never a constant.

@@ -12,7 +12,7 @@ from dynaorm.entity.template.compile import compile_template
 from dynaorm.entity.template.template import KeyTemplate, KeyValueError
 from dynaorm.entity.text.of_type import scalar_of
 from dynaorm.entity.text.scalar import STR, Scalar
-from dynaorm.errors import DecodeError, DeclarationError, InvalidValue
+from dynaorm.errors import DeclarationError, DecodeError, InvalidValue
 
 NUMBER = scalar_of(int)
 assert NUMBER is not None
@@ -106,7 +106,7 @@ def test_a_stored_key_that_its_values_do_not_render_is_a_decode_error() -> None:
 
 
 def test_a_value_that_the_key_could_not_tell_apart_is_not_saved() -> None:
-    with pytest.raises(InvalidValue, match="contains '#', which ends {region} in the key"):
+    with pytest.raises(InvalidValue, match=r"contains '#', which ends \{region\} in the key"):
         mapping_of(Order).primary_key({"customer": "a", "region": "e#u", "order": "1"})
 
 
