@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from dynaorm.entity.marker import Attribute, ExpiresAt, InKey, Unique, Versioned
     from dynaorm.entity.revision import NumberRevision
     from dynaorm.entity.state import LOADING
+    from dynaorm.entity.stored_entity import entity_of
     from dynaorm.entity.table import BinaryKey, GlobalIndex, LocalIndex, NumberKey, Table
     from dynaorm.entity.text.ksuid import Ksuid, KsuidMs, ksuid_range, new_ksuid
     from dynaorm.entity.version import Version
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from dynaorm.item.field import F
     from dynaorm.plan.inspection import inspect
     from dynaorm.plan.plan import Plan
+    from dynaorm.plan.stored_item import item_of
     from dynaorm.query.query_spec import any_of
     from dynaorm.query.results import Page, Results
     from dynaorm.session._async.query import AsyncCollection, AsyncQuery
@@ -92,8 +94,10 @@ __all__ = [
     "Versioned",
     "any_of",
     "detached",
+    "entity_of",
     "iam_policy",
     "inspect",
+    "item_of",
     "ksuid_range",
     "new_ksuid",
 ]
@@ -116,6 +120,7 @@ _HOMES: Final = {
     ),
     "dynaorm.entity.revision": ("NumberRevision",),
     "dynaorm.entity.state": ("LOADING",),
+    "dynaorm.entity.stored_entity": ("entity_of",),
     "dynaorm.entity.table": (
         "BinaryKey",
         "GlobalIndex",
@@ -145,6 +150,7 @@ _HOMES: Final = {
     "dynaorm.item.field": ("F",),
     "dynaorm.plan.inspection": ("inspect",),
     "dynaorm.plan.plan": ("Plan",),
+    "dynaorm.plan.stored_item": ("item_of",),
     "dynaorm.query.query_spec": ("any_of",),
     "dynaorm.query.results": (
         "Page",

@@ -32,7 +32,7 @@ FILE_LINES = 400
 FUNCTION_LINES = 40
 
 LONG_FILES: dict[str, int] = {
-    "dynaorm/session/session.py": 740,  # one class with all that a session does, in methods of a few lines
+    "dynaorm/session/session.py": 820,  # one class with all that a session does, in methods of a few lines
     "tests/laws/defaults.py": 450,  # one generator, of classes, rows and conditions
 }
 """Files over the budget, and how long each may be ("dynaorm/item/field.py": 420). Better: two ideas, two files."""
@@ -56,6 +56,7 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "flow/integrity/scope.py": "session/test_session_verify.py",
     "flow/query/query.py": "session/test_query.py",
     "flow/integrity/repair.py": "integrity/test_run_damage.py",
+    "flow/recognise.py": "faults/test_tokens_remembered.py",
     "flow/write.py": "faults/test_lost_answers.py",
     "plan/intent.py": "plan/test_merge_intents.py",
     "plan/item_change.py": "plan/test_changes.py",

@@ -374,7 +374,7 @@ def test_names_of_tables_and_of_the_partition_are_the_physical_ones() -> None:
         (
             (Note,),
             "reed",
-            "'reed' is no purpose; give some of 'read', 'scan', 'write', 'create', 'verify', 'repair'",
+            "'reed' is no purpose; give some of 'read', 'scan', 'write', 'remember', 'create', 'verify', 'repair'",
         ),
         ((Note,), [], "names no purpose"),
         ((Entity,), "read", "not mapped"),

@@ -60,8 +60,10 @@ NAMES = {
     "Versioned": "dynaorm.entity.marker",
     "any_of": "dynaorm.query.query_spec",
     "detached": "dynaorm.entity.base",
+    "entity_of": "dynaorm.entity.stored_entity",
     "iam_policy": "dynaorm.iam",
     "inspect": "dynaorm.plan.inspection",
+    "item_of": "dynaorm.plan.stored_item",
     "ksuid_range": "dynaorm.entity.text.ksuid",
     "new_ksuid": "dynaorm.entity.text.ksuid",
 }

@@ -1,4 +1,4 @@
-"""The class of a stored item: an entity class, a guard item, a version, a tombstone, or unknown.
+"""The class of a stored item: an entity class, a guard or token item, a version, a tombstone, or unknown.
 
 Rule 1. An item with a type attribute is of the class it names, by its present or a former name. Otherwise its key
         decides, unless it could be a key of several classes.
@@ -18,6 +18,7 @@ from dynaorm.entity.mapping.constraint import OWNER
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table
 from dynaorm.entity.template.key_part import KeyPart
+from dynaorm.entity.token_item import is_token_item
 from dynaorm.item.value import Item
 from dynaorm.record import record
 
@@ -26,6 +27,7 @@ class NotAnEntity(Enum):
     """The kinds of items that are not entities."""
 
     GUARD = "guard"
+    TOKEN = "token"
     VERSION = "version"
     TOMBSTONE = "tombstone"
     UNKNOWN = "unknown"
@@ -56,6 +58,8 @@ def live_class(mapping: EntityMapping, item: Item | None, now: float) -> EntityM
 
 
 def _by_shape(table: Table, item: Item) -> EntityMapping | NotAnEntity:
+    if is_token_item(table, item):
+        return NotAnEntity.TOKEN
     shapes = key_beginnings(table)
     candidates = shapes.candidates(item)
     matching = [mapping for mapping in candidates if mapping.key_matches(item)]

@@ -6,6 +6,7 @@ Rule 2. A number is one more than before, and 1 where there was none. Two writer
 """
 
 from decimal import Decimal, InvalidOperation
+from functools import cached_property
 from typing import Final, Literal
 
 from dynaorm.entity.text.scalar import whole
@@ -64,14 +65,9 @@ class Revision:
         """Whether the attribute holds what this revision never is."""
         return self.attribute in item and self.of(item) is None
 
-    @property
-    def own(self) -> Condition | None:
-        """The condition that the revision is absent or of its type; None if no other library can have written it.
-
-        The default name belongs to dynaorm. A name that the table chose may be the name of another library.
-        """
-        if self.attribute == REVISION_ATTRIBUTE and self.kind == "S":
-            return None
+    @cached_property
+    def own(self) -> Condition:
+        """The condition of a write by key that the revision is absent or of its type."""
         return any_of_conditions(missing(self.attribute), HasType((self.attribute,), self.kind))
 
     def after(self, before: Item | None, write_id: str) -> AttributeValue:

@@ -137,7 +137,7 @@ def batch_get(
             cost.add(rest)
         found += some
         left = rest.get("UnprocessedKeys", {}).get(table, {}).get("Keys", [])
-        if len(left) == len(waiting):
+        if len(left) >= len(waiting):
             pause = next(pauses, None)
             if pause is None:
                 raise Throttled(attempts=context.retry.attempts, code="UnprocessedKeys")

@@ -1,7 +1,7 @@
 """A change becomes actions: the main item's, and the version item's if a version is due."""
 
 from dynaorm.entity.declare.catalog import of_type
-from dynaorm.entity.mapping.mapping import DELETED, VERSION, VERSION_AT
+from dynaorm.entity.mapping.mapping import DELETED, VERSION, VERSION_AT, EntityMapping
 from dynaorm.item.action import Action, ConditionCheck, Delete, Put, Update
 from dynaorm.item.condition import (
     Attr,
@@ -38,7 +38,9 @@ def build_actions(change: ItemChange, unit: UnitOfWork) -> list[Planned]:
     expected, expected_values = (None, None) if before is None else _expectation(change, before)
     condition = _required(change, expected, expected_values, unit)
     bounds = change.bounds if isinstance(change, ItemEdit) else None
-    if change.condition is not None or bounds is not None:
+    if isinstance(change, ItemEdit) and change.creates:
+        condition = all_of(_absent_or(mapping, all_of(condition, bounds)), change.condition)
+    elif change.condition is not None or bounds is not None:
         condition = all_of(condition, change.condition, bounds)
     image, number = assign_version(change, unit)
     action, purpose = _action(change, image, condition, unit)
@@ -95,9 +97,13 @@ def _action(
         changes, revision = change.edits, change.mapping.table.revision
         if revision is not None:
             changes = (*changes, revision.change(unit.write_id))
-        if (kind := change.mapping.table.type_attribute) is not None and change.mapping.formerly:
+        if (
+            (kind := change.mapping.table.type_attribute) is not None
+            and change.mapping.formerly
+            and not change.creates
+        ):
             changes = (*changes, SetTo((kind,), {"S": change.mapping.name}))
-        return Update(table, key, changes, condition), Purpose.UPDATE
+        return Update(table, key, changes, condition), Purpose.UPSERT if change.creates else Purpose.UPDATE
     if isinstance(change, ItemCheck):
         assert condition is not None  # a check requires at least that the item exists
         return ConditionCheck(table, key, condition), Purpose.CHECK
@@ -182,12 +188,17 @@ def _required(
             ),
         )
     return all_of(
-        exists(table.pk.name),
+        None if isinstance(change, ItemEdit) and change.creates else exists(table.pk.name),
         of_type([mapping], table.type_attribute) if table.type_attribute is not None else None,
         None if isinstance(change, ItemCheck) or table.revision is None else table.revision.own,
         missing(DELETED) if mapping.versioning is not None and table.type_attribute is None else None,
         None if expires is None else any_of_conditions(missing(expires), _is(expires, ">", unit)),
     )
+
+
+def _absent_or(mapping: EntityMapping, condition: Condition | None) -> Condition | None:
+    absent = missing(mapping.table.pk.name)
+    return None if condition is None else any_of_conditions(absent, condition)
 
 
 def _is(expires: str, operator: str, unit: UnitOfWork) -> Condition:

@@ -22,11 +22,14 @@ def reason(planned: Planned) -> str:
     subject = _named(planned.subject)
     if planned.purpose is Purpose.AGGREGATE:
         return _added(planned, subject)
+    if planned.purpose is Purpose.REMEMBER:
+        return f"remember the token {planned.value!r}, if it is not remembered yet"
     claim = planned.claim
     value = "" if claim is None else f"{claim.constraint} = {claim.value!r}"
     text = {
         Purpose.INSERT: f"insert {subject}, if nothing is stored under its key",
         Purpose.UPDATE: f"write what changed of {subject}{_provided(planned)}",
+        Purpose.UPSERT: f"create {subject} if it is not stored, otherwise write the changes",
         Purpose.REPLACE: f"replace {subject}{_provided(planned)}",
         Purpose.DELETE: f"delete {subject}{_provided(planned)}",
         Purpose.BURY: f"delete {subject}, leaving a tombstone that keeps its version number{_provided(planned)}",

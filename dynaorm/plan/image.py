@@ -83,14 +83,14 @@ def _differing(
         if stored is not None:
             if baseline is None:
                 baseline = vars(mapping.hydrate(state.item))
-            now = _over_stored(mapping, field, (stored, baseline[name], now), renew=renew)
+            now = over_stored(mapping, field, (stored, baseline[name], now), renew=renew)
             if now is stored:
                 continue
         found[name] = now
     return found
 
 
-def _over_stored(
+def over_stored(
     mapping: EntityMapping,
     field: FieldMapping,
     value: tuple[AttributeValue, Any, AttributeValue | None],
@@ -103,10 +103,37 @@ def _over_stored(
     """
     stored, loaded, now = value
     was = field.encode(loaded)
+    if was is None or now is None:
+        return stored if same(now, was) else now
     if same(now, was):
-        made = renew and field.name in mapping.derived_fields
-        return now if made and not same(now, field.encode(field.codec.decode(stored))) else stored
-    return now if was is None or now is None else merge(field.codec, stored, was, now)
+        if not (renew and field.name in mapping.derived_fields) or says(field, stored, now):
+            return stored
+        was = _in_shape_of(now, stored)
+    return merge(field.codec, stored, was, now)
+
+
+def says(field: FieldMapping, stored: AttributeValue, now: AttributeValue) -> bool:
+    """Whether a stored value is ``now``, in any spelling. Its maps may lack members, and have others."""
+    if same(_in_shape_of(now, stored), now):
+        return True
+    try:
+        return same(now, field.encode(field.codec.decode(stored)))
+    except ValueError:  # a decoded dict is no instance of a nested class
+        return False
+
+
+def _in_shape_of(now: AttributeValue, stored: AttributeValue) -> AttributeValue:
+    """The stored value with the members that ``now`` has: others are left out, and those it lacks are as in ``now``."""
+    if "M" in stored and "M" in now:
+        held = stored["M"]
+        return {
+            "M": {
+                name: _in_shape_of(one, held[name]) if name in held else one for name, one in now["M"].items()
+            }
+        }
+    if "L" in stored and "L" in now and len(stored["L"]) == len(now["L"]):
+        return {"L": [*map(_in_shape_of, now["L"], stored["L"])]}
+    return stored
 
 
 def advance(
@@ -203,27 +230,32 @@ def writable_state(mapping: EntityMapping, state: Loaded | None, now: float) -> 
     return state
 
 
-def refuse_other_revision(mapping: EntityMapping, item: Item) -> None:
-    """Raises DecodeError if the revision of a stored item is of another type than the table says."""
+def other_revision(mapping: EntityMapping, item: Item) -> str:
+    """Why the revision of a stored item is not one that the table declares; empty if it is, or if there is none."""
     revision = mapping.table.revision
-    if revision is not None and revision.is_foreign(item):
-        ((tag, content),) = item[revision.attribute].items()
-        wanted, remedy = _OTHER_REVISION[revision.kind]
+    if revision is None or not revision.is_foreign(item):
+        return ""
+    ((tag, content),) = item[revision.attribute].items()
+    return f"{revision.attribute}: is stored as {tag} {shown(content)}, and {_REVISIONS[revision.kind]}"
+
+
+def refuse_other_revision(mapping: EntityMapping, item: Item) -> None:
+    """Raises DecodeError if the revision of a stored item is of another type than the table declares."""
+    if problem := other_revision(mapping, item):
+        revision = mapping.table.revision
         raise DecodeError(
             entity=mapping.entity.__name__,
             key=mapping.key_of(item),
-            problems=(f"{revision.attribute}: is stored as {tag} {shown(content)}, and {wanted}",),
+            problems=(problem,),
             problem="Cannot write {entity}",
-            remedy=remedy,
+            remedy=_OTHER_REVISION["S" if revision is None else revision.kind],
         )
 
 
+_REVISIONS: Final = {"S": "dynaorm's revisions are text", "N": "the table declares a whole number there"}
 _OTHER_REVISION: Final = {
-    "S": (
-        "dynaorm's revisions are text",
-        "If another library keeps a number there, declare revision_attribute=NumberRevision(name), or use another name",
-    ),
-    "N": ("the table declares a whole number there", "Give the table another revision_attribute="),
+    "S": "If another library keeps a number there, write revision_attribute=NumberRevision(name), or use another name",
+    "N": "Give the table another revision_attribute=",
 }
 
 

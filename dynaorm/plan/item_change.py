@@ -46,7 +46,7 @@ class ItemInsert(NamedTuple):
         mapping: the class of the new item.
         key: its primary key.
         image: the new item.
-        entity: the caller's object.
+        entity: the caller's object; None for an upsert.
         values: the field values that ``image`` was encoded from.
         altered: those of them that validation changed, for the caller's object.
         state: what the object was loaded as, if it is moved or overwrites.
@@ -110,6 +110,7 @@ class ItemEdit(NamedTuple):
         edits: the changes, in stored names and attribute values.
         bounds: the condition under which the outcome is valid.
         condition: the caller's condition, resolved.
+        creates: if nothing is stored, the changes make the item.
     """
 
     mapping: EntityMapping
@@ -117,6 +118,7 @@ class ItemEdit(NamedTuple):
     edits: tuple[Change, ...]
     bounds: Condition | None = None
     condition: Condition | None = None
+    creates: bool = False
 
     @property
     def before(self) -> None:

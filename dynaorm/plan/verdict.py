@@ -8,7 +8,7 @@ Rule 3. StaleEntity comes before AlreadyExists and UniqueViolation, these before
 
 from collections.abc import Sequence
 from dataclasses import field
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from dynaorm.entity.declare.catalog import catalog_of, stored_class
 from dynaorm.entity.key import found_key
@@ -33,7 +33,7 @@ from dynaorm.plan.planned import Planned, Purpose
 from dynaorm.plan.reads import Ident
 from dynaorm.record import record
 
-_FAILED = "ConditionalCheckFailed"
+FAILED: Final = "ConditionalCheckFailed"
 # A validation error has one name as a reason and another as an error of its own.
 _SAME = {"ValidationError": "ValidationException"}
 
@@ -79,7 +79,7 @@ def verdict(failures: Sequence[FailedAction], now: float, request_id: str = "") 
     for one in failures:
         if _is_own(one):
             return Committed(one.item)
-    invalid = next((one for one in failures if one.code != _FAILED), None)
+    invalid = next((one for one in failures if one.code != FAILED), None)
     if unread := tuple(one.planned for one in failures if _leads_nowhere(one)):
         return StaleKnowledge(unread=unread)
     if invalid is not None:
@@ -127,7 +127,7 @@ def _judge(failed: FailedAction, now: float) -> StoreError | Violation | StaleKn
         return StaleKnowledge(foreign_guards=frozenset({planned.ident}))
     if planned.purpose is Purpose.VERSION:
         return UnexpectedRefusal(
-            code=_FAILED,
+            code=FAILED,
             message=f"version {planned.number} is already stored, though the latest copy says it is yet to come",
             request_id="",
             reasons=(),
@@ -173,15 +173,18 @@ def _judge_known(failed: FailedAction) -> StoreError | StaleKnowledge:
 def _judge_blind(failed: FailedAction, now: float) -> StoreError | StaleKnowledge:
     planned, item = failed.planned, failed.item
     mapping, key = planned.mapping, planned.subject
+    creates = planned.purpose is Purpose.UPSERT
     # An expired entity can be deleted.
     expired = item is not None and planned.purpose is not Purpose.DELETE and mapping.is_expired(item, now)
     if item is None or mapping.is_tombstone(item) or expired:
-        if planned.purpose is Purpose.CHECK:
+        if creates and item is not None:
+            return StaleKnowledge({planned.ident: item})
+        if creates or planned.purpose is Purpose.CHECK:
             return ConditionFailed(key=key)
         return EntityNotFound(key=key)
     stored = stored_class(mapping, item)
     if stored is None or not issubclass(stored.entity, mapping.entity):
-        return EntityNotFound(key=key)
+        return StaleKnowledge({planned.ident: item}) if creates else EntityNotFound(key=key)
     attribute = mapping.table.type_attribute
     is_foreign = mapping.table.revision is not None and mapping.table.revision.is_foreign(item)
     if stored is not mapping or is_foreign or (attribute is not None and attribute not in item):

@@ -24,6 +24,7 @@ from dynaorm.entity.mapping.constraint import OWNER, TABLE, Constraint
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.table import Table
 from dynaorm.entity.text.shape import may_meet, shape_of_text
+from dynaorm.entity.token_item import TOKEN_PREFIX
 
 N = TypeVar("N")
 
@@ -174,7 +175,8 @@ def _update(
     counted: Mapping[ClassIdentity, EntityMapping],
 ) -> None:
     """Replace the catalog of a table, with everything that follows from its classes."""
-    reserved = [
+    reserved = [(table.pk.name, re.compile(TOKEN_PREFIX), "a token item")]
+    reserved += [
         (key.name, re.compile(re.escape(f"{claim.name}#")), f"a guard item of {claim.name!r}")
         for claim, _ in _claims(guarded)
         for key in table.keys

@@ -38,7 +38,14 @@ from dynaorm.flow.integrity.repair_actions import (
 )
 from dynaorm.flow.integrity.scope import Scope
 from dynaorm.flow.integrity.stored_check import ItemAddress, StoredCheck
-from dynaorm.flow.integrity.unexplained import doubt_about, doubtful, newer_at, newer_than, not_a_guard
+from dynaorm.flow.integrity.unexplained import (
+    doubt_about,
+    doubtful,
+    newer_at,
+    newer_than,
+    not_a_guard,
+    not_ours,
+)
 from dynaorm.item.update import Change, SetTo
 from dynaorm.item.value import AttributeValue, Item, same
 from dynaorm.plan.aggregates import contributions
@@ -84,7 +91,7 @@ def _judge_stored(
         lacking = _Lacking(subject, wanted.index_keys)
         yield from _find_guards(lacking, wanted.guards, scope)
         yield from _find_versions(lacking)
-        doubt = lacking.doubt or newer
+        doubt = lacking.doubt or not_ours(mapping, subject.item, scope)
         judgement.diagnoses = [
             doubtful(Diagnosis(one.finding, _again(address, scope), one.actions), doubt)
             for one in lacking.diagnoses()

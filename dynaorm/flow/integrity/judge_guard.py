@@ -6,6 +6,7 @@ have to decide.
 
 from collections.abc import Sequence
 
+from dynaorm.entity.codec.expiry import seconds_of
 from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.dispatch import NotAnEntity, classify
 from dynaorm.entity.key import found_key
@@ -32,9 +33,12 @@ def constraint_in(guard: ItemAddress) -> str:
 
 
 def expiry_in(table: Table, guard: Item) -> int | None:
-    """When a guard item expires, in epoch seconds; None for never."""
+    """When a guard item expires, in epoch seconds; None for never, as for what is no time."""
     found = guard.get(table.ttl_attribute) if table.ttl_attribute is not None else None
-    return int(found["N"]) if found is not None and "N" in found else None
+    try:
+        return seconds_of(found) if found is not None else None
+    except ValueError:
+        return None
 
 
 def guard_expired(table: Table, guard: Item, now: float) -> bool:

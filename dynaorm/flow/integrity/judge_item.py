@@ -24,8 +24,8 @@ from dynaorm.flow.integrity.unexplained import (
     doubt_about,
     doubtful,
     more_than_a_guard,
-    newer_than,
     not_a_guard,
+    not_ours,
 )
 from dynaorm.item.update import Change, Remove, SetTo
 from dynaorm.item.value import AttributeValue, Item, same
@@ -66,7 +66,7 @@ def _judge_as(
     elif found is NotAnEntity.UNKNOWN:
         if address.table in scope.whole:
             judgement.diagnoses.append(_unknown(address, item))
-    else:
+    elif found is not NotAnEntity.TOKEN:
         diagnoses = yield from _judge_version_item(found, address, item, scope)
         if diagnoses is None and address.table in scope.whole:
             diagnoses = [_unknown(address, item)]
@@ -128,8 +128,8 @@ def _judge_entity(subject: Subject, scope: Scope, judgement: Judgement) -> Store
         return
     if covered:
         yield from _judge_belongings(subject, wanted, judgement)
-        newer = newer_than(mapping, item, scope)
-        judgement.diagnoses = [doubtful(one, newer) for one in judgement.diagnoses]
+        doubt = not_ours(mapping, item, scope)
+        judgement.diagnoses = [doubtful(one, doubt) for one in judgement.diagnoses]
 
 
 @record

@@ -26,7 +26,7 @@ from dynaorm.flow.integrity.repair_actions import update
 from dynaorm.flow.integrity.scan import RateLimiter, ScanSegment, read_pages, scan_segments_of
 from dynaorm.flow.integrity.scope import Scope, sources_of
 from dynaorm.flow.integrity.stored_check import ItemAddress, read_addresses
-from dynaorm.flow.integrity.unexplained import doubt_about, doubtful, newer_than
+from dynaorm.flow.integrity.unexplained import doubt_about, doubtful, not_ours
 from dynaorm.flow.protocol.call import Flow
 from dynaorm.flow.protocol.together import gather
 from dynaorm.item.condition import missing
@@ -270,7 +270,7 @@ def judge_total(
     sources = {None, *(source.name for source in sources_of(mapping))}
     reasons = [doubt.reason for doubt in doubts if doubt.source in sources]
     if item is not None:
-        reasons.append(newer_than(mapping, item, scope))
+        reasons.append(not_ours(mapping, item, scope))
     return doubtful(diagnosis, next(filter(None, reasons), ""))
 
 

@@ -6,7 +6,7 @@ Versions are pruned from the oldest on, so each version item that exists needs e
 from dynaorm.entity.declare.catalog import catalog_of, class_named, type_in, version_class
 from dynaorm.entity.dispatch import classify
 from dynaorm.entity.mapping.mapping import DELETED, VERSION, VERSION_AT, EntityMapping
-from dynaorm.entity.template.version import VERSION_TYPE
+from dynaorm.entity.template.version import VERSION_TYPE, version_number
 from dynaorm.entity.text.scalar import datetime_text
 from dynaorm.entity.version import version_of
 from dynaorm.errors import DecodeError
@@ -37,8 +37,11 @@ def latest_address(version: ItemAddress) -> tuple[EntityMapping, Item] | None:
 
 
 def _number(item: Item) -> int | None:
-    found = item.get(VERSION, {}).get("N")
-    return int(found) if found is not None else None
+    """The version number of a latest copy or tombstone; None if it has none."""
+    try:
+        return version_number(item[VERSION]) if VERSION in item else None
+    except ValueError:
+        return None
 
 
 def _diagnosis(

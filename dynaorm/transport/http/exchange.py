@@ -12,10 +12,10 @@ from dynaorm.flow.protocol.retry import WRONG_CLOCK
 from dynaorm.item.json_body import encode_body
 from dynaorm.late import late
 from dynaorm.transport.answer import reply_of
-from dynaorm.transport.direct.credentials import Credentials, FixedCredentials
-from dynaorm.transport.direct.destination import Destination
-from dynaorm.transport.direct.http_answer import HttpAnswer
-from dynaorm.transport.direct.signed_request import SignedRequest, Signer
+from dynaorm.transport.http.credentials import Credentials, FixedCredentials
+from dynaorm.transport.http.destination import Destination
+from dynaorm.transport.http.http_answer import HttpAnswer
+from dynaorm.transport.http.signed_request import SignedRequest, Signer
 
 if TYPE_CHECKING:
     from email import utils as email_utils

@@ -8,15 +8,15 @@ from typing import Any, Protocol, TypeAlias
 import pytest
 
 from dynaorm.flow.protocol.call import NoAnswer
-from dynaorm.transport.direct.async_connection import AsyncConnectionPool
-from dynaorm.transport.direct.connection import ConnectionPool
-from dynaorm.transport.direct.credentials import FixedCredentials
-from dynaorm.transport.direct.destination import Destination
-from dynaorm.transport.direct.http_answer import HttpAnswer
-from dynaorm.transport.direct.limits import Limits
-from dynaorm.transport.direct.route import Route, route_to
-from dynaorm.transport.direct.signed_request import SignedRequest, Signer
 from dynaorm.transport.endpoint import endpoint_of
+from dynaorm.transport.http.async_connection import AsyncConnectionPool
+from dynaorm.transport.http.connection import ConnectionPool
+from dynaorm.transport.http.credentials import FixedCredentials
+from dynaorm.transport.http.destination import Destination
+from dynaorm.transport.http.http_answer import HttpAnswer
+from dynaorm.transport.http.limits import Limits
+from dynaorm.transport.http.route import Route, route_to
+from dynaorm.transport.http.signed_request import SignedRequest, Signer
 from dynaorm.transport.proxy import proxy_of
 from tests.transport.unruly import response
 

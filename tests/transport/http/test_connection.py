@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from dynaorm.transport.direct import async_connection, connection
-from dynaorm.transport.direct.connection import ConnectionPool
-from tests.transport.direct.pools import ANOTHERS, BODY, CONTENT, OpenPool, Pool, route_of, send, silence
-from tests.transport.direct.pools import limits as limits_of
+from dynaorm.transport.http import async_connection, connection
+from dynaorm.transport.http.connection import ConnectionPool
+from tests.transport.http.pools import ANOTHERS, BODY, CONTENT, OpenPool, Pool, route_of, send, silence
+from tests.transport.http.pools import limits as limits_of
 from tests.transport.unruly import (
     Behaviour,
     Request,

@@ -18,9 +18,9 @@ from botocore.loaders import create_loader
 from botocore.session import Session
 
 from dynaorm.errors import UsageError
-from dynaorm.transport.direct.credentials import FixedCredentials
-from dynaorm.transport.direct.destination import Destination, find_destination
-from dynaorm.transport.direct.signed_request import Signer
+from dynaorm.transport.http.credentials import FixedCredentials
+from dynaorm.transport.http.destination import Destination, find_destination
+from dynaorm.transport.http.signed_request import Signer
 
 CONFIG = """
 [default]
@@ -210,7 +210,7 @@ def test_botocore_is_imported_only_where_the_environment_does_not_say_it_all(
     program = (
         "import sys\n"
         "from dynaorm.transport.direct.transport import DirectTransport\n"
-        "from dynaorm.transport.direct.destination import find_destination\n"
+        "from dynaorm.transport.http.destination import find_destination\n"
         "assert find_destination(None, None, None).region == 'eu-west-1'\n"
         "print('botocore' in sys.modules)"
     )

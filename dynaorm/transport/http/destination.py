@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, cast
 from dynaorm.errors import UsageError
 from dynaorm.late import late
 from dynaorm.record import record
-from dynaorm.transport.direct.credentials import CredentialSource, FixedCredentials
 from dynaorm.transport.endpoint import Endpoint, endpoint_of
+from dynaorm.transport.http.credentials import CredentialSource, FixedCredentials
 from dynaorm.transport.proxy import Proxy, proxy_of
 from dynaorm.transport.region import region_of
 

@@ -11,9 +11,9 @@ from typing import Any, TypeVar
 import pytest
 
 from dynaorm.flow.protocol.call import NoAnswer
-from dynaorm.transport.direct.async_connection import AsyncConnectionPool
-from dynaorm.transport.direct.http_answer import HttpAnswer
-from tests.transport.direct.pools import limits, request, route_of
+from dynaorm.transport.http.async_connection import AsyncConnectionPool
+from dynaorm.transport.http.http_answer import HttpAnswer
+from tests.transport.http.pools import limits, request, route_of
 from tests.transport.unruly import Request, Unruly, answer, response, sending
 
 T = TypeVar("T")

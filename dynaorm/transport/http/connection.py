@@ -18,10 +18,10 @@ from collections import deque
 from typing import Any
 
 from dynaorm.flow.protocol.call import NoAnswer
-from dynaorm.transport.direct.http_answer import AnswerReader, HttpAnswer, Malformed
-from dynaorm.transport.direct.limits import Limits
-from dynaorm.transport.direct.route import Route, check_tunnel
-from dynaorm.transport.direct.signed_request import SignedRequest
+from dynaorm.transport.http.http_answer import AnswerReader, HttpAnswer, Malformed
+from dynaorm.transport.http.limits import Limits
+from dynaorm.transport.http.route import Route, check_tunnel
+from dynaorm.transport.http.signed_request import SignedRequest
 
 IDLE_SECONDS = 60.0
 """A connection that was idle for longer is not used again: a firewall may have dropped it without a word."""

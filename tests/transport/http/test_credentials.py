@@ -1,6 +1,6 @@
 """Fixed credentials are their own frozen state, and hide it."""
 
-from dynaorm.transport.direct.credentials import FixedCredentials
+from dynaorm.transport.http.credentials import FixedCredentials
 
 
 def test_credentials_do_not_show_themselves() -> None:

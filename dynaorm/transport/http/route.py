@@ -4,10 +4,10 @@ from dataclasses import field
 from typing import TYPE_CHECKING
 
 from dynaorm.record import record
-from dynaorm.transport.direct.certificates import ssl_context
-from dynaorm.transport.direct.destination import Destination
-from dynaorm.transport.direct.http_answer import HttpAnswer
-from dynaorm.transport.direct.signed_request import SignedRequest
+from dynaorm.transport.http.certificates import ssl_context
+from dynaorm.transport.http.destination import Destination
+from dynaorm.transport.http.http_answer import HttpAnswer
+from dynaorm.transport.http.signed_request import SignedRequest
 
 if TYPE_CHECKING:
     import ssl

@@ -16,17 +16,17 @@ from socket import SOCK_STREAM
 from typing import cast
 
 from dynaorm.flow.protocol.call import NoAnswer
-from dynaorm.transport.direct.connection import (
+from dynaorm.transport.http.connection import (
     IDLE_SECONDS,
     is_readable,
     no_answer_within,
     no_connection,
     sentence,
 )
-from dynaorm.transport.direct.http_answer import AnswerReader, HttpAnswer, Malformed
-from dynaorm.transport.direct.limits import Limits
-from dynaorm.transport.direct.route import Route, check_tunnel
-from dynaorm.transport.direct.signed_request import SignedRequest
+from dynaorm.transport.http.http_answer import AnswerReader, HttpAnswer, Malformed
+from dynaorm.transport.http.limits import Limits
+from dynaorm.transport.http.route import Route, check_tunnel
+from dynaorm.transport.http.signed_request import SignedRequest
 
 
 class AsyncConnection(asyncio.Protocol):

@@ -9,12 +9,12 @@ import pytest
 
 from dynaorm.flow.protocol.call import Call, Refusal
 from dynaorm.flow.protocol.retry import is_retryable
-from dynaorm.transport.direct.credentials import FixedCredentials
-from dynaorm.transport.direct.destination import Destination
-from dynaorm.transport.direct.exchange import Exchange
-from dynaorm.transport.direct.http_answer import HttpAnswer
-from dynaorm.transport.direct.signed_request import SignedRequest
 from dynaorm.transport.endpoint import endpoint_of
+from dynaorm.transport.http.credentials import FixedCredentials
+from dynaorm.transport.http.destination import Destination
+from dynaorm.transport.http.exchange import Exchange
+from dynaorm.transport.http.http_answer import HttpAnswer
+from dynaorm.transport.http.signed_request import SignedRequest
 
 KEYS = FixedCredentials("KEY", "secret")
 GET = Call("GetItem", {"TableName": "app", "Key": {"PK": {"B": b"\xff"}}})

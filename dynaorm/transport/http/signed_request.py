@@ -16,8 +16,8 @@ from urllib.parse import quote
 
 from dynaorm.errors import UsageError
 from dynaorm.record import record
-from dynaorm.transport.direct.credentials import Credentials
 from dynaorm.transport.endpoint import Endpoint
+from dynaorm.transport.http.credentials import Credentials
 
 SERVICE = "dynamodb"
 CONTENT_TYPE = "application/x-amz-json-1.0"

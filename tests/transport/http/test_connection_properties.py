@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dynaorm.flow.protocol.call import NoAnswer
-from tests.transport.direct.pools import ANOTHERS, POOLS, limits, route_of, send
+from tests.transport.http.pools import ANOTHERS, POOLS, limits, route_of, send
 from tests.transport.unruly import Behaviour, Request, hang_up, reset, response, unruly_server
 
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from dynaorm.transport.direct import http_answer, limits
-from tests.transport.direct.pools import ANOTHERS, BODY, CONTENT, OpenPool, Pool, send, silence
+from dynaorm.transport.http import http_answer, limits
+from tests.transport.http.pools import ANOTHERS, BODY, CONTENT, OpenPool, Pool, send, silence
 from tests.transport.unruly import (
     Behaviour,
     Request,

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynaorm.transport.direct import http_answer
-from dynaorm.transport.direct.http_answer import AnswerReader, HttpAnswer, Malformed
+from dynaorm.transport.http import http_answer
+from dynaorm.transport.http.http_answer import AnswerReader, HttpAnswer, Malformed
 
 SIZED = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nX-Amz-CRC32: 7\r\n\r\nhello"
 CHUNKED = b"HTTP/1.1 400 \r\nTransfer-Encoding: Chunked\r\n\r\n3\r\nhel\r\n2;x=y\r\nlo\r\n0\r\na: b\r\n\r\n"

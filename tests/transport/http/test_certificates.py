@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dynaorm.errors import UsageError
-from dynaorm.transport.direct.certificates import ssl_context
+from dynaorm.transport.http.certificates import ssl_context
 
 
 def test_a_bundle_that_is_not_there_is_named_with_what_to_correct() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.transport.direct.pools import POOLS, OpenPool, Pool, limits, route_of
+from tests.transport.http.pools import POOLS, OpenPool, Pool, limits, route_of
 from tests.transport.unruly import Unruly
 
 
