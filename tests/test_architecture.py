@@ -44,6 +44,8 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "cli/__main__.py": "cli/test_commands.py",
     "cli/output.py": "cli/test_commands.py",
     "cli/status.py": "cli/test_commands.py",
+    "entity/codec/formed.py": "test_codecs.py",
+    "entity/stored_form.py": "test_codecs.py",
     "flow/integrity/backfill.py": "integrity/test_run_backfill.py",
     "flow/get.py": "flow/test_entity.py",
     "flow/integrity/stored_check.py": "integrity/test_run_writers.py",
