@@ -16,15 +16,19 @@ from dynaorm.entity.dispatch import literal_beginning
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.table import Table
 from dynaorm.entity.template.key_part import KeyPart
+from dynaorm.entity.token_item import TOKEN_PREFIX
 from dynaorm.errors import UsageError
 from dynaorm.flow.integrity.scope import Scope, constrained_by, sources_of
 from dynaorm.plan.unit_of_work import UnitOfWork
 
-Purpose: TypeAlias = Literal["read", "scan", "write", "create", "verify", "repair"]
+Purpose: TypeAlias = Literal[
+    "read", "scan", "write", "remember", "create", "delete_table", "verify", "repair"
+]
 
 _VERSION: Final = "2012-10-17"
 _READ: Final = frozenset({"GetItem", "BatchGetItem", "Query"})
 _WRITE: Final = frozenset({"PutItem", "UpdateItem", "DeleteItem", "ConditionCheckItem", "GetItem"})
+_KEYED: Final = ("read", "write", "remember")
 _CREATE: Final = frozenset({"CreateTable", "DescribeTable"})
 _TTL: Final = frozenset({"DescribeTimeToLive", "UpdateTimeToLive"})
 
@@ -47,11 +51,13 @@ def iam_policy(
 
     The purposes:
 
-    - ``"read"``: ``get``, ``get_by``, ``get_many``, ``exists``, ``refresh``, ``query``, ``collection``, ``history``,
-      ``diff``
+    - ``"read"``: ``get``, ``get_by``, ``get_many``, ``snapshot``, ``exists``, ``refresh``, ``query``, ``collection``,
+      ``history``, ``diff``
     - ``"scan"``: ``scan``
     - ``"write"``: everything that saves, updates, moves or deletes, with the reads that belong to it
+    - ``"remember"``: what ``transaction(remember=...)`` needs in addition to ``"write"``
     - ``"create"``: ``create_table``
+    - ``"delete_table"``: ``delete_table``
     - ``"verify"``: ``verify``, also from the command line
     - ``"repair"``: ``repair`` and ``backfill``
 
@@ -64,8 +70,8 @@ def iam_policy(
         actions: the purposes.
         table_names: physical table names, as for ``Session``.
         partition: ``"aws"``, ``"aws-cn"``, ``"aws-us-gov"``.
-        leading_keys: restrict ``"read"`` and ``"write"`` to the partition keys of these classes
-            (``dynamodb:LeadingKeys``). The other purposes scan tables or name no keys.
+        leading_keys: restrict ``"read"``, ``"write"`` and ``"remember"`` to the partition keys of these classes and of
+            token items (``dynamodb:LeadingKeys``). The other purposes scan tables or name no keys.
 
     Raises:
         UsageError: a class is not mapped; a purpose is unknown; or ``leading_keys`` is impossible, because a key begins
@@ -82,11 +88,15 @@ def iam_policy(
     purposes = _purposes(actions)
     family = _families(entities)
     arn = _arns(f"arn:{partition}:dynamodb:{region}:{account}:table/", table_names)
-    keyed, statements = _granted(family, [one for one in purposes if one in ("read", "write")]), []
-    for purpose in ("scan", "create", "verify", "repair"):
+    keyed, statements = _granted(family, [one for one in purposes if one in _KEYED]), []
+    for purpose in ("scan", "create", "delete_table", "verify", "repair"):
         if purpose in purposes:
-            statements += _statements(f"Dynaorm{purpose.title()}", _granted(family, [purpose]), arn, {})
-    keys = {resource: _patterns(resource, family) for resource in keyed} if leading_keys else {}
+            name = f"Dynaorm{purpose.title().replace('_', '')}"
+            statements += _statements(name, _granted(family, [purpose]), arn, {})
+    keys: dict[_Resource, tuple[str, ...]] = {}
+    if leading_keys:
+        tokens = _token_homes(family) if "remember" in purposes else frozenset()
+        keys = {resource: _patterns(resource, family, tokens) for resource in keyed}
     return {"Version": _VERSION, "Statement": [*_statements("DynaormItems", keyed, arn, keys), *statements]}
 
 
@@ -162,10 +172,21 @@ def _write(mapping: EntityMapping) -> _Grant:
         yield (mapping_of(one.target).table, None), frozenset({"UpdateItem"})
 
 
+def _remember(mapping: EntityMapping) -> _Grant:
+    yield (mapping.table.guards, None), frozenset({"PutItem", "GetItem"})
+
+
 def _create(mapping: EntityMapping) -> _Grant:
     table: Table | None = mapping.table
     while table is not None:
         yield (table, None), _CREATE if table.ttl_attribute is None else _CREATE | _TTL
+        table = table.guard_table
+
+
+def _delete_table(mapping: EntityMapping) -> _Grant:
+    table: Table | None = mapping.table
+    while table is not None:
+        yield (table, None), frozenset({"DeleteTable", "DescribeTable"})
         table = table.guard_table
 
 
@@ -229,7 +250,9 @@ _GRANTS: Final[Mapping[str, Callable[[EntityMapping], _Grant]]] = {
     "read": _read,
     "scan": _scan,
     "write": _write,
+    "remember": _remember,
     "create": _create,
+    "delete_table": _delete_table,
     "verify": _verify,
     "repair": _repair,
 }
@@ -238,10 +261,19 @@ _GRANTS: Final[Mapping[str, Callable[[EntityMapping], _Grant]]] = {
 # -- with which keys ---------------------------------------------------------------------------------------------------
 
 
-def _patterns(resource: _Resource, family: Iterable[EntityMapping]) -> tuple[str, ...]:
+def _token_homes(family: Iterable[EntityMapping]) -> frozenset[Table]:
+    """The tables that hold the token items of these classes."""
+    return frozenset(mapping.table.guards for mapping in family)
+
+
+def _patterns(
+    resource: _Resource, family: Iterable[EntityMapping], tokens: frozenset[Table]
+) -> tuple[str, ...]:
     """What the partition keys used in a table or index look like. Raises UsageError where one can be anything."""
     table, index = resource
     found: dict[str, None] = {}
+    if index is None and table in tokens:
+        found[f"{_literal(TOKEN_PREFIX)}*"] = None
     for mapping in family:
         targets = [mapping_of(one.target) for one in mapping.aggregates.values()]
         for each in (mapping, *targets) if index is None else (mapping,):

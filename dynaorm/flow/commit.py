@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any
 
 from dynaorm.entity.declare.catalog import stored_class
@@ -20,6 +21,7 @@ from dynaorm.flow.protocol.call import Flow, Pause
 from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.protocol.retry import WINDOW_SECONDS
 from dynaorm.flow.read import get_item
+from dynaorm.flow.recognise import remembered_revision
 from dynaorm.flow.target import target_of
 from dynaorm.flow.write import resume, send
 from dynaorm.item.action import ConditionCheck
@@ -32,29 +34,28 @@ from dynaorm.plan.merge_intents import ItemIntents, merge_intents
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import Effect, Planned, Purpose
 from dynaorm.plan.reads import NOTHING_READ, Reads, ident_of
+from dynaorm.plan.remember import effects_of_repeat, is_of_block, remember
 from dynaorm.plan.token import revision_under_token
-from dynaorm.plan.unit_of_work import UnitOfWork
+from dynaorm.plan.unit_of_work import UnitOfWork, check_token
 from dynaorm.plan.verdict import Committed, StaleKnowledge
 
 _logger = logging.getLogger("dynaorm")
-_TOKEN_LIMIT = 36
+# An expired entity is refused only if its block was not applied before.
+_EVER = float("-inf")
 
 
 def unit_of_work(
-    context: Context, token: str | None = None, *, exactly_once: bool | None = None
+    context: Context,
+    token: str | None = None,
+    duration: timedelta | None = None,
+    *,
+    exactly_once: bool | None = None,
 ) -> UnitOfWork:
-    """The circumstances of a new unit of work. Raises UsageError for a token that DynamoDB would refuse.
-
-    ``exactly_once``: None for the setting of the session.
-    """
+    """The circumstances of a new unit of work. ``exactly_once``: None for the setting of the session."""
+    clock, seconds = context.clock, None if duration is None else duration.total_seconds()
     if exactly_once is None:
         exactly_once = context.exactly_once
-    if token is not None and not 1 <= len(token) <= _TOKEN_LIMIT:
-        raise UsageError(
-            problem=f"the token {token!r} has {len(token)} characters",
-            remedy=f"use 1 to {_TOKEN_LIMIT} (ClientRequestToken, Amazon DynamoDB API Reference)",
-        )
-    return UnitOfWork(context.clock.now(), context.clock.new_id(), context.table_name, token, exactly_once)
+    return UnitOfWork(clock.now(), clock.new_id(), context.table_name, token, exactly_once, seconds)
 
 
 def planned(intents: Sequence[Intent], context: Context) -> Plan:
@@ -73,25 +74,38 @@ def commit(
     intents: Sequence[Intent],
     context: Context,
     token: str | None = None,
+    remembered_for: timedelta | None = None,
     *,
     exactly_once: bool | None = None,
     reads: Reads = NOTHING_READ,
 ) -> Flow[tuple[Plan, Item | None]]:
     """Commit a unit of work: the plan that was committed, and the item an update asked for.
 
-    ``reads``: items that the caller has just read, consistently.
+    ``remembered_for``: how long a token item remembers the token. ``reads``: items that the caller has just read,
+    consistently.
 
     Raises:
         UsageError: it cannot be planned; nothing was sent.
         StoreError: DynamoDB refused it; nothing was written and no entity changed.
         OutcomeUnknown: it may have been written.
     """
-    intents = yield from settle(intents, context)
-    unit = unit_of_work(context, token, exactly_once=exactly_once)
+    check_token(token, remembered_for)
+    unit = unit_of_work(context, token, remembered_for, exactly_once=exactly_once)
+    done = yield from _settled_before(intents, unit, context)
+    if done is not None:
+        return done, None
+    left = yield from settle(intents, context)
+    return (yield from _committed(left, unit, reads, context))
+
+
+def _committed(
+    intents: Sequence[Intent], unit: UnitOfWork, reads: Reads, context: Context
+) -> Flow[tuple[Plan, Item | None]]:
+    """Compile and send until it is committed, because what it was compiled from may be out of date."""
     pauses = context.retry.pauses(context.clock)
     is_repeated = False
     while True:
-        merged = merge_intents(intents, unit.now)
+        merged = yield from _merged(intents, unit, context)
         for mapping, key in items_to_read(merged):
             reads = yield from _with_item(reads, mapping, key, context)
         plan = yield from _compiled(merged, reads, unit, context)
@@ -111,7 +125,19 @@ def commit(
             # After a pause, the items of the refusal would be out of date again.
             reads = Reads({}, reads.foreign_guards)
         is_repeated = True
-        unit = unit_of_work(context, token, exactly_once=exactly_once)
+        unit = unit._replace(now=context.clock.now(), write_id=context.clock.new_id())
+
+
+def _merged(intents: Sequence[Intent], unit: UnitOfWork, context: Context) -> Flow[list[ItemIntents]]:
+    """The merged intents; none if an equal block was applied before, which expired entities must not hide."""
+    try:
+        return merge_intents(intents, unit.now)
+    except StoreError:
+        if unit.remember is None:
+            raise
+        if not (yield from _is_applied(merge_intents(intents, _EVER), NOTHING_READ, unit, context)):
+            raise
+        return []
 
 
 def _compiled(merged: Sequence[ItemIntents], reads: Reads, unit: UnitOfWork, context: Context) -> Flow[Plan]:
@@ -122,7 +148,8 @@ def _compiled(merged: Sequence[ItemIntents], reads: Reads, unit: UnitOfWork, con
         if unit.token is None:
             raise
         if not (yield from _is_applied(merged, reads, unit, context)):
-            yield from _check_token_is_unused(merged[0], unit, context)
+            if unit.remember is None:
+                yield from _check_token_is_unused(merged[0], unit, context)
             raise
         return Plan((), unit.token, made_at=unit.now, caller_token=True)
 
@@ -132,17 +159,7 @@ def _check_token_is_unused(one: ItemIntents, unit: UnitOfWork, context: Context)
 
     Only DynamoDB knows. A check that always fails is sent under the token: it writes nothing, and uses up nothing.
     """
-    table, pk = one.mapping.table, one.mapping.table.pk.name
-    never = all_of(exists(pk), missing(pk))
-    assert never is not None
-    check = Planned(
-        action=ConditionCheck(unit.table_name(table.name), one.key, never),
-        purpose=Purpose.CHECK,
-        mapping=one.mapping,
-        entity_key=one.key,
-        item_key=one.key,
-    )
-    plan = Plan((check,), unit.token, made_at=unit.now, caller_token=True)
+    plan = _failing_check(one, unit)
     try:
         yield from send(plan, context)
     except (ConditionFailed, StaleEntity):
@@ -153,6 +170,21 @@ def _check_token_is_unused(one: ItemIntents, unit: UnitOfWork, context: Context)
         raise OutcomeUnknown(
             plan=plan, reason=f"whether the token was used is not known: {trouble}"
         ) from trouble
+
+
+def _failing_check(one: ItemIntents, unit: UnitOfWork) -> Plan:
+    """A plan that writes nothing: a check that always fails."""
+    table, pk = one.mapping.table, one.mapping.table.pk.name
+    never = all_of(exists(pk), missing(pk))
+    assert never is not None
+    check = Planned(
+        action=ConditionCheck(unit.table_name(table.name), one.key, never),
+        purpose=Purpose.CHECK,
+        mapping=one.mapping,
+        entity_key=one.key,
+        item_key=one.key,
+    )
+    return Plan((check,), unit.token, made_at=unit.now, caller_token=True)
 
 
 def _with_item(reads: Reads, mapping: EntityMapping, key: Item, context: Context) -> Flow[Reads]:
@@ -168,20 +200,34 @@ def _is_applied(
 ) -> Flow[bool]:
     """Whether an equal block was applied before: the items that it deleted are gone, so this one cannot be planned.
 
-    One item that carries the block's revision proves it for all of the block. Saved entities become what is stored.
+    Its token item proves it, or else one item that carries its revision. Saved entities become what is stored.
     """
-    revision = revision_under_token(merged, unit)
-    is_applied = False
+    if unit.remember is None:
+        return (yield from _with_stored(merged, reads, revision_under_token(merged, unit), context))
+    plan, token_item = _failing_check(merged[0], unit), remember(merged, unit)
+    revision = yield from remembered_revision(plan, token_item, context)
+    if revision is None:
+        return False
+    for one in merged:
+        for effect in effects_of_repeat(one, revision):
+            effect.apply()
+    yield from _with_stored(merged, reads, revision, context)
+    return True
+
+
+def _with_stored(merged: Sequence[ItemIntents], reads: Reads, revision: str, context: Context) -> Flow[bool]:
+    """Whether an item carries the revision of the block. Saved entities whose items do become what is stored."""
+    is_found = False
     for one in merged:
         reads = yield from _with_item(reads, one.mapping, one.key, context)
         item = reads.items[one.ident]
-        if item is None or one.mapping.revision_of(item) != revision:
+        if item is None or one.mapping.mark_of(item) != revision:
             continue
-        is_applied = True
+        is_found = True
         if one.write is not None and isinstance(one.write.intent, Save | Move):
             fresh = dict.fromkeys([*one.mapping.maintained, *one.write.valid.altered]) or None
             Effect(one.write.intent.entity, Loaded(item), fresh).with_item(one.mapping, item).apply()
-    return is_applied
+    return is_found
 
 
 def _with_unread(reads: Reads, refusal: StaleKnowledge, context: Context) -> Flow[Reads]:
@@ -198,6 +244,26 @@ def _with_refusal(reads: Reads, refusal: StaleKnowledge) -> Reads:
             "a guard item %s#... in table %s belongs to another entity, and is left alone", constraint, table
         )
     return reads.with_more(refusal.items, refusal.foreign_guards)
+
+
+def _settled_before(intents: Sequence[Intent], unit: UnitOfWork, context: Context) -> Flow[Plan | None]:
+    """The plan whose outcome these entities wait for, if it is that of an equal block and turns out to be committed.
+
+    After that, the entities are as the block left them, and running it again would do more.
+    """
+    if unit.token is None:
+        return None
+    for unsettled in (one for one in map(_unsettled, intents) if one is not None):
+        plan = unsettled.plan
+        if isinstance(plan, Plan) and plan.caller_token and plan.token == unit.token:
+            merged = merge_intents(intents, _EVER)
+            if is_of_block(plan, merged, unit) and (
+                yield from _is_committed(unsettled, context, read_only=False)
+            ):
+                yield from settle(intents, context)
+                return plan
+            break
+    return None
 
 
 def settle(intents: Sequence[Intent], context: Context) -> Flow[list[Intent]]:

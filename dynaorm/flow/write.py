@@ -16,15 +16,28 @@ from dynaorm.errors import DynaormError, OutcomeUnknown, StoreError, TokenReused
 from dynaorm.flow.protocol.call import Call, Flow, NoAnswer, Pause, Refusal, Reply
 from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.protocol.retry import is_retryable
-from dynaorm.flow.read import get_item, refused, spent
-from dynaorm.item.action import Put, Update
-from dynaorm.item.update import Change, Remove, SetTo
-from dynaorm.item.value import Item, same
+from dynaorm.flow.read import refused, spent
+from dynaorm.flow.recognise import (
+    DELETES,
+    OTHER_BYTES,
+    PERHAPS_APPLIED,
+    is_committed,
+    is_in_effect,
+    is_own,
+    is_recognised,
+    perhaps_applied,
+    remembered,
+    remembered_otherwise,
+    revision_of_block,
+    stored,
+)
+from dynaorm.item.value import Item
 from dynaorm.plan.explain import reason
 from dynaorm.plan.plan import Plan
-from dynaorm.plan.planned import GUARDS, Effect, Planned, Purpose
+from dynaorm.plan.planned import Effect, Purpose
+from dynaorm.plan.remember import Match
 from dynaorm.plan.token import is_fixed
-from dynaorm.plan.verdict import Committed, FailedAction, StaleKnowledge, is_as_expected, verdict
+from dynaorm.plan.verdict import FAILED, Committed, FailedAction, StaleKnowledge, is_as_expected, verdict
 from dynaorm.record import record, replace
 
 _WRITTEN_OVER: Final = (
@@ -36,17 +49,11 @@ _NEVER_REPEATED: Final = (
     "it is not sent again, because that could undo what others did since; get the entity to see what is stored, and "
     "decide again. session.resume(error.plan) only reads the item again"
 )
+_MISMATCH: Final = "IdempotentParameterMismatchException"
 _MAY_ARRIVE: Final = (
     "the unanswered request may still arrive: call session.resume(error.plan) later, which is certain nine minutes "
     "after the write; or get the entity to see what is stored, and decide again"
 )
-_OTHER_BYTES: Final = "the token was used in the last ten minutes, for this block or for another"
-_PERHAPS_APPLIED: Final = (
-    "get the entities to see whether the block was applied, and decide again; "
-    "give every other block its own token"
-)
-_READ_AGAIN: Final = "call session.resume(error.plan), which reads what is stored"
-_DELETES: Final = (Purpose.DELETE, Purpose.PURGE)
 
 
 @record(frozen=False)
@@ -159,29 +166,31 @@ def _is_never_repeated(plan: Plan) -> bool:
 
 def _own_commit_or_unknown(plan: Plan, context: Context, silence: NoAnswer) -> Flow[Committed]:
     planned = plan.actions[0]
-    item = yield from _stored(plan, planned, context)
-    if _is_own(planned, item) or (item is None and planned.purpose in _DELETES):
+    item = yield from stored(plan, planned, context)
+    if is_own(planned, item) or (item is None and planned.purpose in DELETES):
         return Committed(item)
     raise OutcomeUnknown(plan=plan, reason=silence.reason, remedy=_NEVER_REPEATED) from silence
-
-
-def _is_own(planned: Planned, item: Item | None) -> bool:
-    """Whether an item carries the revision that the action writes."""
-    return (
-        item is not None
-        and planned.revision is not None
-        and planned.mapping.revision_of(item) == planned.revision
-    )
 
 
 def _refused(sending: _Sending, refusal: Refusal, context: Context) -> Flow[Outcome]:
     plan = sending.plan
     failures = _failures(plan, refusal)
-    if refusal.code == "IdempotentParameterMismatchException" and plan.token is not None:
+    if plan.token_item is not None and (failures or refusal.code == _MISMATCH):
+        if (yield from _is_remembered(plan, failures, refusal, context)):
+            return Committed(None, elsewhere=True)
+        failures = [one for one in failures if not (one.planned is plan.token_item and one.code == FAILED)]
+        if not failures and not sending.refusal_is_inconclusive:
+            return StaleKnowledge()  # its time was over by a moment: try again
+    elif refusal.code == _MISMATCH and plan.token is not None:
         return (yield from _used_before(plan, plan.token, refusal, context))
+    return _judged(sending, failures, refusal, context.clock.now())
+
+
+def _judged(sending: _Sending, failures: Sequence[FailedAction], refusal: Refusal, now: float) -> Outcome:
+    plan = sending.plan
     outcome: Committed | StaleKnowledge | DynaormError
     if failures:
-        outcome = verdict(failures, context.clock.now(), refusal.request_id)
+        outcome = verdict(failures, now, refusal.request_id)
     else:
         action = reason(plan.actions[0]) if len(plan.actions) == 1 else ""
         outcome = refused(refusal, sending.call, action)
@@ -197,13 +206,37 @@ def _refused(sending: _Sending, refusal: Refusal, context: Context) -> Flow[Outc
     raise outcome from refusal
 
 
+def _is_remembered(
+    plan: Plan, failures: Sequence[FailedAction], refusal: Refusal, context: Context
+) -> Flow[bool]:
+    """Whether the refused block was applied before, as its token item says.
+
+    It is read even if nothing is wrong with it: what stands in the block's way may be what the block itself wrote.
+
+    Raises:
+        TokenReused: another block was applied under the token.
+        OutcomeUnknown: nobody knows which.
+    """
+    assert plan.token is not None
+    assert plan.token_item is not None
+    found = next((one.item for one in failures if one.planned is plan.token_item), None)
+    match = yield from remembered(plan, plan.token_item, context, found)
+    if match is Match.OTHER:
+        raise remembered_otherwise(plan.token) from refusal
+    if match is Match.PERHAPS:
+        raise perhaps_applied(plan) from refusal
+    if match is Match.FREE and refusal.code == _MISMATCH:
+        raise OutcomeUnknown(plan=plan, reason=OTHER_BYTES, remedy=PERHAPS_APPLIED) from refusal
+    return match is Match.SAME
+
+
 def _used_before(plan: Plan, token: str, refusal: Refusal, context: Context) -> Flow[Committed]:
     """The token was used for other bytes: for an equal block, for another one, or nobody knows for which."""
-    if (yield from _is_recognised(plan, context)):
+    if (yield from is_recognised(plan, context)):
         return Committed(None, elsewhere=True)
     if is_fixed(plan):
         raise TokenReused(token=token) from refusal
-    raise OutcomeUnknown(plan=plan, reason=_OTHER_BYTES, remedy=_PERHAPS_APPLIED) from refusal
+    raise OutcomeUnknown(plan=plan, reason=OTHER_BYTES, remedy=PERHAPS_APPLIED) from refusal
 
 
 def _can_never_be_made(sending: _Sending, failures: Sequence[FailedAction]) -> bool:
@@ -228,7 +261,7 @@ def _unknown_after(plan: Plan, refusal: Refusal, *, written_over: bool) -> Outco
 
 def _failures(plan: Plan, refusal: Refusal) -> list[FailedAction]:
     if refusal.code == "ConditionalCheckFailedException":
-        return [FailedAction(plan.actions[0], "ConditionalCheckFailed", refusal.message, refusal.item)]
+        return [FailedAction(plan.actions[0], FAILED, refusal.message, refusal.item)]
     if refusal.code == "ValidationException" and "document path" in refusal.message:
         return [FailedAction(planned, refusal.code, refusal.message, None) for planned in plan.actions]
     if refusal.code != "TransactionCanceledException":
@@ -295,14 +328,14 @@ def _check_tables(plan: Plan, context: Context) -> None:
 
 def _read_back(plan: Plan, context: Context, *, in_window: bool) -> Flow[bool]:
     if not _is_never_repeated(plan):
-        committed = yield from _is_committed(plan, context)
+        committed = yield from is_committed(plan, context)
         if in_window and not committed:
             why = "the item does not show the write, and the request may still arrive"
             raise OutcomeUnknown(plan=plan, reason=why, remedy=_MAY_ARRIVE)
         return committed
     planned = plan.actions[0]
-    item = yield from _stored(plan, planned, context)
-    if _is_in_effect(planned, item) or (item is None and planned.purpose in _DELETES):
+    item = yield from stored(plan, planned, context)
+    if is_in_effect(planned, item) or (item is None and planned.purpose in DELETES):
         return True
     if not in_window and not planned.blind and is_as_expected(planned, item):
         return False
@@ -325,71 +358,27 @@ def _apply(effects: Sequence[Effect], plan: Plan, context: Context, *, elsewhere
 
 def _as_stored(effects: Sequence[Effect], plan: Plan, context: Context) -> Flow[list[Effect]]:
     """The effects of a plan that was committed from other bytes: entities become what is stored, if still theirs."""
+    if not effects:
+        return []
     found: list[Effect] = []
+    revision = yield from revision_of_block(plan, context)
     for effect in effects:
         planned = next(
             (one for one in plan.actions if effect.state is not None and one.after is effect.state.item), None
         )
-        item = (yield from _stored(plan, planned, context)) if planned is not None else None
-        if planned is None or item is None or planned.mapping.revision_of(item) != planned.revision:
+        if planned is None:
             found.append(effect)
-        else:
+            continue
+        item = yield from stored(plan, planned, context)
+        if item is not None and planned.mapping.mark_of(item) == (revision or planned.revision):
             found.append(effect.with_item(planned.mapping, item))
+        elif planned.revision is not None and revision is not None:
+            found.append(effect.with_revision(planned.mapping, revision))
+        else:
+            found.append(effect)
     return found
 
 
 def _awaited(plan: Plan) -> list[Effect]:
     """The effects on entities that are still unsettled: a copy may resume a plan after its original was settled."""
     return [effect for effect in plan.effects if effect.is_awaited(plan)]
-
-
-def _is_recognised(plan: Plan, context: Context) -> Flow[bool]:
-    """Whether an item carries the plan's revision: the proof that an equal block was committed under its token."""
-    for planned in plan.actions:
-        if planned.revision is not None and _is_own(planned, (yield from _stored(plan, planned, context))):
-            return True
-    return False
-
-
-def _is_committed(plan: Plan, context: Context) -> Flow[bool]:
-    """Whether the items say that the plan was committed. One written by it is enough: a transaction is atomic.
-
-    A missing item may have been deleted by another writer, so it is evidence only if the plan deletes it.
-    """
-    missing: list[bool] = []
-    for planned in plan.actions:
-        # Other plans write guards and totals too, so these are no evidence.
-        if planned.purpose in GUARDS or planned.purpose in (Purpose.CHECK, Purpose.AGGREGATE):
-            continue
-        item = yield from _stored(plan, planned, context)
-        if planned.purpose not in _DELETES and _is_in_effect(planned, item):
-            return True
-        missing.append(planned.purpose in _DELETES and item is None)
-    if not missing and plan.caller_token:
-        raise OutcomeUnknown(plan=plan, reason=_OTHER_BYTES, remedy=_PERHAPS_APPLIED)
-    return bool(missing) and all(missing)
-
-
-def _stored(plan: Plan, planned: Planned, context: Context) -> Flow[Item | None]:
-    try:
-        return (yield from get_item(planned.action.table, planned.item_key, context, consistent=True))
-    except StoreError as trouble:
-        why = "the item could not be read back"
-        raise OutcomeUnknown(plan=plan, reason=why, remedy=_READ_AGAIN) from trouble
-
-
-def _is_in_effect(planned: Planned, item: Item | None) -> bool:
-    if item is None or planned.revision is not None:
-        return _is_own(planned, item)
-    action = planned.action
-    if isinstance(action, Put):
-        return same({"M": item}, {"M": action.item})
-    # Others may have changed the rest of the item since.
-    return isinstance(action, Update) and all(_is_made(item, change) for change in action.changes)
-
-
-def _is_made(item: Item, change: Change) -> bool:
-    """Whether an item shows a change. A change that adds or appends cannot be seen in the item."""
-    if isinstance(change, SetTo) and len(change.path) == 1:
-        return same(item.get(str(change.path[0])), change.value)
-    return isinstance(change, Remove) and len(change.path) == 1 and str(change.path[0]) not in item

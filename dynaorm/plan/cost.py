@@ -11,7 +11,7 @@ from dynaorm.entity.table import GlobalIndex, LocalIndex, Projection, Table
 from dynaorm.item.action import Action, ConditionCheck, Update, to_wire
 from dynaorm.item.size import item_size, write_units
 from dynaorm.item.value import Item
-from dynaorm.plan.planned import GUARDS, Planned
+from dynaorm.plan.planned import Planned
 
 # An upper bound: two keys of at most 1024 bytes, and the owner's of at most 2048 and 1024.
 GUARD_BYTES = 6 * 1024
@@ -40,8 +40,7 @@ def index_units(planned: Planned) -> int:
     action = planned.action
     if isinstance(action, ConditionCheck) or (isinstance(action, Update) and planned.after is None):
         return 0
-    table: Table = planned.mapping.table.guards if planned.purpose in GUARDS else planned.mapping.table
-    return sum(_entry_units(planned, table, index) for index in table.indexes.values())
+    return sum(_entry_units(planned, planned.table, index) for index in planned.table.indexes.values())
 
 
 def _entry_units(planned: Planned, table: Table, index: GlobalIndex | LocalIndex) -> int:

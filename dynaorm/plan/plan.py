@@ -14,7 +14,7 @@ from dynaorm.item.update import AddTo, Append, Change, Prepend, SetIfMissing, Se
 from dynaorm.item.value import AttributeValue
 from dynaorm.plan.cost import GUARD_BYTES, image_bytes, index_units, item_units, sent_bytes
 from dynaorm.plan.explain import sentences
-from dynaorm.plan.planned import Effect, Planned
+from dynaorm.plan.planned import Effect, Planned, Purpose
 
 # What is sent is close to the items that result. It is measured only where it could come near the limit.
 _NEAR_LIMIT = TRANSACTION_LIMIT // 4
@@ -49,6 +49,12 @@ class Plan(NamedTuple):
         if self.token is None and len(self.actions) == 1:
             return operation_of(self.actions[0].action)
         return "TransactWriteItems"
+
+    @property
+    def token_item(self) -> Planned | None:
+        """The action that remembers the caller's token: the last one; None if the block did not ask for it."""
+        last = self.actions[-1] if self.actions else None
+        return last if last is not None and last.purpose is Purpose.REMEMBER else None
 
     @property
     def is_transaction(self) -> bool:

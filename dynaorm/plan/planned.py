@@ -14,12 +14,15 @@ from dynaorm.item.condition import Condition
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.reads import Ident, ident_of
 
+_NO_TOTALS: Mapping[str, AttributeValue] = {}
+
 
 class Purpose(Enum):
     """Why an action is in a plan."""
 
     INSERT = "insert"
     UPDATE = "update"
+    UPSERT = "upsert"
     REPLACE = "replace"
     DELETE = "delete"
     BURY = "bury"
@@ -30,9 +33,11 @@ class Purpose(Enum):
     CHECK = "check"
     PURGE = "purge"
     AGGREGATE = "aggregate"
+    REMEMBER = "remember"
 
 
 GUARDS = (Purpose.CLAIM, Purpose.PASS_ON, Purpose.RELEASE)
+_IN_GUARD_TABLE = (*GUARDS, Purpose.REMEMBER)
 
 
 class Planned(NamedTuple):
@@ -43,11 +48,11 @@ class Planned(NamedTuple):
         purpose: why.
         mapping: the class it is about.
         entity_key: the primary key of the entity it is about.
-        item_key: the primary key of the item it writes; differs from ``entity_key`` for guards and versions.
+        item_key: the primary key of the item it writes; for guards, versions and tokens not the ``entity_key``.
         before: what is believed to be stored; None for nothing, or for not known.
         after: what will be stored; None for nothing, or for not known.
         constraint: for a guard, the name of the constraint.
-        value: for a guard, the value as a person would name it.
+        value: for a guard, the value as a person would name it; for a token item, the token.
         expected: the revision the stored item must carry.
         expected_values: without a revision, the attribute values that must be stored (None: absent).
         revision: the revision this action writes, by which its own commit is recognised.
@@ -56,6 +61,7 @@ class Planned(NamedTuple):
         from_read: what it expects came from a read of ours, not from the caller's entity.
         number: for a version item, its number.
         bounds: for an action that is ``blind``, the part of its condition that holds it to the rules of its fields.
+        totals: for the deletion of a target, the totals that restrict it, each with the value that it has to have.
     """
 
     action: Action
@@ -75,6 +81,7 @@ class Planned(NamedTuple):
     from_read: bool = False
     number: int | None = None
     bounds: Condition | None = None
+    totals: Mapping[str, AttributeValue] = _NO_TOTALS
 
     def __repr__(self) -> str:
         # The action has every value.
@@ -96,7 +103,7 @@ class Planned(NamedTuple):
     @property
     def table(self) -> Table:
         """The declared table of the item it writes."""
-        return self.mapping.table.guards if self.purpose in GUARDS else self.mapping.table
+        return self.mapping.table.guards if self.purpose in _IN_GUARD_TABLE else self.mapping.table
 
     @property
     def ident(self) -> Ident:
@@ -139,6 +146,13 @@ class Effect(NamedTuple):
         fresh = vars(mapping.hydrate(item)) if self.values is not None else {}
         values = None if self.values is None else {name: fresh[name] for name in self.values}
         return self._replace(state=Loaded(item, defaults), values=values)
+
+    def with_revision(self, mapping: EntityMapping, revision: str) -> "Effect":
+        """The same with the revision that an equal block wrote."""
+        attribute = mapping.table.revision_attribute
+        assert self.state is not None
+        assert attribute is not None
+        return self._replace(state=self.state._replace(item={**self.state.item, attribute: {"S": revision}}))
 
     def is_awaited(self, plan: object) -> bool:
         """Whether the entity still waits for the outcome of a plan; it may have been settled and saved since."""

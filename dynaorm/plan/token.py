@@ -47,6 +47,7 @@ def is_fixed(plan: Plan) -> bool:
     return any(one.purpose is not Purpose.CHECK for one in plan.actions) and not any(
         one.from_read
         or one.before is not None
+        or one.purpose is Purpose.UPSERT
         or one.purpose is Purpose.VERSION
         or one.mapping.expires is not None
         or one.mapping.table.guards.ttl_attribute is not None
@@ -56,9 +57,13 @@ def is_fixed(plan: Plan) -> bool:
 
 def _given(one: ItemIntents, unit: UnitOfWork) -> list[Any]:
     content: list[Any] = []
-    if items_to_read([one]):
-        intents = (one.removal, one.write, *one.checks)
-        content = [_content_of(one, intent) for intent in intents if intent is not None]
+    is_upsert = one.write is not None and isinstance(one.write.intent, Edit) and one.write.intent.creates
+    if is_upsert or items_to_read([one]):  # an upsert may store what default factories give, which differs
+        intents: tuple[ResolvedIntent[Intent] | None, ...] = (one.removal, one.write, *one.checks)
+        for resolved in (intent for intent in intents if intent is not None):
+            content.append(given := content_of(resolved))
+            if isinstance(resolved.intent, Save):
+                given.append(new_image(resolved.mapping, one.key, resolved.valid.values))
     elif (change := change_of(one, NOTHING_READ, unit)) is not None:
         image = change.image if isinstance(change, (ItemInsert, ItemUpdate, ItemCheck)) else None
         edits = change.edits if isinstance(change, ItemEdit) else ()
@@ -66,18 +71,17 @@ def _given(one: ItemIntents, unit: UnitOfWork) -> list[Any]:
     return [one.mapping.table.name, one.key, *content]
 
 
-def _content_of(one: ItemIntents, resolved: ResolvedIntent[Intent]) -> list[Any]:
-    """What the caller gave in an intent about an item that is yet to be read."""
+def content_of(resolved: ResolvedIntent[Intent]) -> list[Any]:
+    """What the caller gave in an intent, whatever is stored; without the values of a saved entity."""
     intent, mapping = resolved.intent, resolved.mapping
     content: list[Any] = [_INTENTS[type(intent)]]
     if isinstance(intent, Move):
         return content
     if intent.condition is not None:
         content.append(repr(resolve(intent.condition, FieldResolver(mapping))))
-    if isinstance(intent, Save):
-        content.append(new_image(mapping, one.key, resolved.valid.values))
-    elif isinstance(intent, Edit):
+    if isinstance(intent, Edit):
         content += [repr(stored_changes(mapping, intent.changes)), _of_keys(mapping, intent.changes)]
+        content += ["creates"] if intent.creates else []
     return content
 
 

@@ -1,7 +1,12 @@
 """The circumstances of one unit of work: its time, its identifier, and how it is to be sent."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from datetime import timedelta
+from typing import Final, NamedTuple
+
+from dynaorm.errors import UsageError
+
+_TOKEN_LIMIT: Final = 36
 
 
 class UnitOfWork(NamedTuple):
@@ -13,6 +18,7 @@ class UnitOfWork(NamedTuple):
         table_name: gives the physical name of a declared table.
         token: the caller's own client request token.
         exactly_once: send even a single action as a transaction with a token.
+        remember: for how many seconds a token item remembers the caller's token; None: there is none.
     """
 
     now: float
@@ -20,3 +26,27 @@ class UnitOfWork(NamedTuple):
     table_name: Callable[[str], str]
     token: str | None = None
     exactly_once: bool = False
+    remember: float | None = None
+
+
+def check_token(token: object, remember: object = None) -> None:
+    """Raises UsageError for a token that DynamoDB would refuse, and for a duration that cannot be remembered."""
+    if token is not None and not isinstance(token, str):
+        raise UsageError(problem=f"the token {token!r} is no text", remedy="give a str")
+    if token is not None and not 1 <= len(token) <= _TOKEN_LIMIT:
+        raise UsageError(
+            problem=f"the token {token!r} has {len(token)} characters",
+            remedy=f"use 1 to {_TOKEN_LIMIT} (ClientRequestToken, Amazon DynamoDB API Reference)",
+        )
+    if remember is None:
+        return
+    if token is None:
+        raise UsageError(
+            problem=f"remember={remember!r} without a token remembers nothing",
+            remedy='name the block: transaction(token="order-17", remember=...)',
+        )
+    if not isinstance(remember, timedelta) or remember <= timedelta(0):
+        raise UsageError(
+            problem=f"remember={remember!r} is not a positive duration",
+            remedy="give a datetime.timedelta, such as timedelta(days=1)",
+        )

@@ -2,18 +2,20 @@
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextvars import ContextVar
+from datetime import timedelta
 from typing import Any, TypeAlias, TypeVar
 
 from dynaorm.entity.key import Key
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.resolve import FieldResolver
 from dynaorm.errors import UsageError
-from dynaorm.flow.entity import edit_of
+from dynaorm.flow.entity import edit_of, upsert_of
 from dynaorm.flow.target import target_of
 from dynaorm.item.condition import Condition
 from dynaorm.item.resolve import resolve
 from dynaorm.item.update import Change
 from dynaorm.plan.intent import Check, Deletion, Edit, Intent, Move, Save, target_of_intent
+from dynaorm.plan.unit_of_work import check_token
 
 E = TypeVar("E")
 T = TypeVar("T")
@@ -29,7 +31,9 @@ class Transaction:
     of one item become one action.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, token: str | None = None, remember: timedelta | None = None) -> None:
+        check_token(token, remember)
+        self.token, self.remember = token, remember
         self._intents: list[Intent] = []
         self.hooks: list[Callable[[], object]] = []
         self._ended = False
@@ -47,6 +51,17 @@ class Transaction:
     ) -> None:
         """Change some fields of a loaded entity, or of the entity with a key."""
         edit: Edit = edit_of(target, changes, checked_condition(target, condition))
+        self._add(edit, None)
+
+    def upsert(
+        self,
+        target: Key[Any],
+        /,
+        *changes: Change | Mapping[str, Any],
+        condition: Condition | None = None,
+    ) -> None:
+        """Change the entity with a key; if there is none, create it of the key, its defaults and the changes."""
+        edit: Edit = upsert_of(target, changes, checked_condition(target, condition))
         self._add(edit, None)
 
     def delete(self, target: Key[Any] | Any, /, *, condition: Condition | None = None) -> None:

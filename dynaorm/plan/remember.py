@@ -1,0 +1,172 @@
+"""The token item of a block: what it holds, and what a stored one says about a block that runs again.
+
+Rule 1. Blocks are compared by what the caller gave. Entities that were loaded can differ when a block runs again,
+        because their stored items changed. So their changes and their values are compared separately: it is the same
+        block if one of the two is equal.
+Rule 2. Otherwise it is another block only if what differs does not follow from loaded entities. If it may, nobody
+        knows.
+Rule 3. The item is put if none is stored or the stored one has expired, in the same transaction as the block. So it
+        proves that the block was applied, whatever happened to the block's items since.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from enum import Enum
+from hashlib import sha256
+from math import ceil
+from typing import Any, Final, NamedTuple
+
+from dynaorm.entity.mapping.mapping import EntityMapping
+from dynaorm.entity.state import Loaded
+from dynaorm.entity.token_item import BLOCK, REVISION, UNTIL, token_key, why_no_token_items
+from dynaorm.errors import UsageError
+from dynaorm.item.action import Put
+from dynaorm.item.condition import Attr, Compare, any_of_conditions, missing
+from dynaorm.item.value import AttributeValue, Item
+from dynaorm.plan.changes import saved_changes
+from dynaorm.plan.image import new_image
+from dynaorm.plan.intent import Deletion, Intent, Move, Save
+from dynaorm.plan.merge_intents import ItemIntents, ResolvedIntent
+from dynaorm.plan.plan import Plan
+from dynaorm.plan.planned import Effect, Planned, Purpose
+from dynaorm.plan.token import content_of, revision_under_token
+from dynaorm.plan.unit_of_work import UnitOfWork
+
+# DynamoDB remembers a token for ten minutes, so a token item that expires earlier would free nothing.
+_AT_LEAST: Final = 600.0
+_DIGITS: Final = 32
+
+
+class Match(Enum):
+    """What a stored token item says about a block."""
+
+    FREE = "the token was not used, or its time is over"
+    SAME = "the block was applied"
+    PERHAPS = "this block or another one was applied"
+    OTHER = "another block was applied"
+
+
+class _Block(NamedTuple):
+    """The fingerprints of a block.
+
+    Attributes:
+        outline: of everything but the values of saved entities.
+        changes: of these entities' changes since they were loaded.
+        values: of all their values.
+        origin: whether some of them were loaded.
+    """
+
+    outline: str
+    changes: str
+    values: str
+    origin: str
+
+
+_GIVEN: Final = "given"
+_LOADED: Final = "loaded"
+
+
+def remember(merged: Sequence[ItemIntents], unit: UnitOfWork) -> Planned:
+    """The action that puts the token item of a block. Raises UsageError if its table cannot hold one."""
+    assert unit.token is not None
+    assert unit.remember is not None
+    first = merged[0]
+    home = first.mapping.table.guards
+    if problem := why_no_token_items(home):
+        raise UsageError(
+            problem=f"the table cannot remember the token {unit.token!r}: {problem}",
+            remedy="give the table guard_table=, another table with string keys",
+        )
+    key = token_key(home, unit.token)
+    until = {"N": str(ceil(unit.now + max(unit.remember, _AT_LEAST)))}
+    block = {"S": ":".join(_block_of(merged))}
+    item = {**key, BLOCK: block, REVISION: {"S": unit.write_id}, UNTIL: until}
+    if home.ttl_attribute is not None:
+        item[home.ttl_attribute] = until
+    is_over = Compare(Attr((UNTIL,)), "<=", {"N": str(int(unit.now))})
+    return Planned(
+        action=Put(unit.table_name(home.name), item, any_of_conditions(missing(home.pk.name), is_over)),
+        purpose=Purpose.REMEMBER,
+        mapping=first.mapping,
+        entity_key=first.key,
+        item_key=key,
+        after=item,
+        value=unit.token,
+    )
+
+
+def compare(block: Item, stored: Item | None, now: float) -> Match:
+    """What a stored token item says about the block that has the token item ``block``."""
+    if stored is None or (UNTIL in stored and int(stored[UNTIL]["N"]) <= now):
+        return Match.FREE
+    first = _Block(*stored[BLOCK]["S"].split(":")) if BLOCK in stored else None
+    again = _Block(*block[BLOCK]["S"].split(":"))
+    if first is None or first.outline != again.outline:
+        return Match.OTHER
+    if first.changes == again.changes or first.values == again.values:
+        return Match.SAME
+    return Match.PERHAPS if _LOADED in (first.origin, again.origin) else Match.OTHER
+
+
+def revision_in(stored: Item) -> str:
+    """The revision that the items of a remembered block got."""
+    return str(stored[REVISION]["S"])
+
+
+def is_of_block(plan: Plan, merged: Sequence[ItemIntents], unit: UnitOfWork) -> bool:
+    """Whether a plan under the caller's token is that of a block with these intents."""
+    if plan.token_item is None or unit.remember is None:
+        revision = revision_under_token(merged, unit)
+        return any(planned.revision == revision for planned in plan.actions)
+    ours, theirs = remember(merged, unit).after, plan.token_item.after
+    return ours is not None and compare(ours, theirs, float("-inf")) is Match.SAME
+
+
+def effects_of_repeat(one: ItemIntents, revision: str) -> Iterator[Effect]:
+    """What a block that was applied before gave the caller's objects. Others may have changed the items since."""
+    kept = one.mapping.table.revision
+    if one.removal is not None and isinstance(one.removal.intent, Deletion) and one.removal.state is not None:
+        yield Effect(one.removal.intent.target, None)
+    if one.write is not None and isinstance(one.write.intent, Save | Move):
+        values, altered = one.write.valid
+        loaded = {} if one.write.state is None else one.write.state.item
+        image = {**loaded, **new_image(one.write.mapping, one.key, values)}
+        if kept is not None:
+            image[kept.attribute] = kept.after(loaded, revision)
+        yield Effect(one.write.intent.entity, Loaded(image), altered or None)
+
+
+def _block_of(merged: Sequence[ItemIntents]) -> _Block:
+    outline: list[Any] = []
+    changes: list[Any] = []
+    values: list[Any] = []
+    origin = _GIVEN
+    for one in merged:
+        intents: tuple[ResolvedIntent[Intent] | None, ...] = (one.removal, one.write, *one.checks)
+        found = [content_of(resolved) for resolved in intents if resolved is not None]
+        outline.append([one.mapping.table.name, one.key, *found])
+        if one.write is not None and isinstance(one.write.intent, Save | Move):
+            outline.append(isinstance(one.write.intent, Save) and one.write.intent.overwrite)
+            values.append(_values(one.write.mapping, one.write.valid.values))
+            changes.append(_changes(one.write))
+            if one.write.state is not None:
+                origin = _LOADED
+    return _Block(_hash(outline), _hash(changes), _hash(values), origin)
+
+
+def _values(mapping: EntityMapping, values: Mapping[str, Any]) -> list[Any]:
+    in_keys = {name: repr(values.get(name)) for name, field in mapping.fields.items() if field.in_key}
+    return [mapping.name, mapping.encode(values), in_keys]
+
+
+def _changes(write: ResolvedIntent[Any]) -> list[Any]:
+    mapping, values, state = write.mapping, write.valid.values, write.state
+    if state is None or (isinstance(write.intent, Save) and write.intent.overwrite):
+        return _values(mapping, values)
+    changed: Mapping[str, AttributeValue | None] = saved_changes(write, state)
+    in_keys = {name: repr(values[name]) for name in changed if mapping.fields[name].in_key}
+    return [mapping.name, changed, in_keys]
+
+
+def _hash(content: list[Any]) -> str:
+    return sha256(json.dumps(content, sort_keys=True, default=repr).encode()).hexdigest()[:_DIGITS]

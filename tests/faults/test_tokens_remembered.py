@@ -1,0 +1,240 @@
+"""A token that is remembered: an equal block is recognised whatever happened to its items since."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from dynaorm import F, Key, Retry, Session, inspect
+from dynaorm.errors import (
+    OutcomeUnknown,
+    StaleEntity,
+)
+from dynaorm.testing import assert_consistent, lost_answer, lost_request
+from tests.faults.remembering import (
+    BLOCKS,
+    DAY,
+    TEN_MINUTES,
+    Loose,
+    Page,
+    Stock,
+    User,
+    app,
+    change,
+    count,
+    items,
+    loose,
+    nothing,
+    remove,
+    take,
+)
+
+if TYPE_CHECKING:
+    from tests.faults.conftest import Store
+
+
+@pytest.fixture
+def store(store: "Store") -> "Store":
+    store.create(app, loose)
+    return store
+
+
+@pytest.fixture
+def token(unique_name: Callable[[str], str]) -> str:
+    """A token of this test: ministack is shared, and remembers tokens."""
+    return unique_name("TRANSACTION3")
+
+
+# -- what is recognised ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("write", BLOCKS)
+def test_a_repeated_block_is_recognised_on_a_server_too(
+    ministack_store: "Store", token: str, write: Callable[[Any], Any]
+) -> None:
+    check_repeated(ministack_store, token, write, take)
+
+
+@pytest.mark.parametrize("meanwhile", [nothing, change, remove, take])
+@pytest.mark.parametrize("write", BLOCKS)
+def test_a_repeated_block_is_recognised_whatever_others_did(
+    moto_store: "Store", token: str, write: Callable[[Any], Any], meanwhile: Callable[[Session], None]
+) -> None:
+    check_repeated(moto_store, token, write, meanwhile)
+
+
+def check_repeated(
+    store: "Store", token: str, write: Callable[[Any], Any], meanwhile: Callable[[Session], None]
+) -> None:
+    """Run a block, let others do something, and run it again, now and later: nothing changes."""
+    store.create(app, loose)
+    setup = store.line().session
+    setup.save(User(user_id="1", email="1@x"))
+    setup.save(Page(name="home", text="Hi"))
+    setup.save(Stock(sku="x", left=1))
+    setup.save(Loose(name="a"))
+
+    def block() -> Any:
+        with store.line().session.transaction(token=token, remember=DAY) as tx:
+            return write(tx)
+
+    block()
+    meanwhile(setup)
+    found = items(store)
+    for elapsed in (0.0, TEN_MINUTES + 1):
+        store.clock.advance(elapsed)
+        again = block()
+        assert items(store) == found
+        if again is None:
+            continue
+        if meanwhile is nothing:
+            key = inspect(again).key
+            assert key is not None
+            stored = setup.get_one(key)
+            assert (again, inspect(again).revision) == (stored, inspect(stored).revision)
+        elif not isinstance(again, Stock):
+            # It is as the block left it, and that is out of date.
+            with pytest.raises(StaleEntity):
+                setup.update(again, {"city": "Bern"} if isinstance(again, User) else {"text": "next"})
+    assert_consistent(setup, app)
+
+
+def test_what_the_block_gave_is_loaded_and_can_be_saved(store: "Store", token: str) -> None:
+    def block() -> User:
+        with store.line().session.transaction(token=token, remember=DAY) as tx:
+            return tx.save(User(user_id="2", email="2@x"))
+
+    block()
+    again = block()
+    again.city = "Bern"
+    session = store.line().session
+    session.save(again)
+    assert session.get_one(User, user_id="2").city == "Bern"
+
+
+def test_an_object_that_the_block_deleted_is_new_again(store: "Store", token: str) -> None:
+    session = store.line().session
+    session.save(User(user_id="1", email="1@x"))
+    copies = [session.get_one(User, user_id="1") for _ in range(2)]
+    for user in copies:
+        with store.line().session.transaction(token=token, remember=DAY) as tx:
+            tx.delete(user)
+        assert not inspect(user).loaded
+
+
+def test_a_lost_answer_in_the_first_or_in_the_second_run_changes_nothing(store: "Store", token: str) -> None:
+    def run(session: Session) -> None:
+        with session.transaction(token=token, remember=DAY) as tx:
+            count(tx)
+
+    setup = store.line().session
+    setup.save(Stock(sku="x", left=5))
+    with pytest.raises(OutcomeUnknown):
+        run(store.line(lost_answer(), retry=Retry(attempts=1)).session)
+    setup.update(Key(Stock, sku="x"), F.left.set(50))
+    run(store.line(lost_answer()).session)
+    run(store.line(lost_request()).session)
+    assert setup.get_one(Stock, sku="x").left == 50
+
+
+def test_the_plan_of_a_block_without_an_answer_is_resumed_by_its_token_item(
+    store: "Store", token: str
+) -> None:
+    setup = store.line().session
+    setup.save(Stock(sku="x", left=5))
+
+    def run(session: Session) -> None:
+        with session.transaction(token=token, remember=DAY) as tx:
+            count(tx)
+
+    applied = store.unknown(lambda: run(store.line(lost_answer(), retry=Retry(attempts=1)).session))
+    setup.update(Key(Stock, sku="x"), F.left.set(50))
+    assert setup.resume(applied) is True
+    store.clock.advance(TEN_MINUTES)
+    assert setup.resume(applied) is True
+    assert setup.get_one(Stock, sku="x").left == 50
+
+
+def test_the_plan_of_a_block_that_never_arrived_is_known_not_to_be_in_effect(
+    moto_store: "Store", token: str
+) -> None:
+    moto_store.create(app, loose)
+    setup = moto_store.line().session
+    setup.save(Stock(sku="x", left=5))
+
+    def block() -> None:
+        line = moto_store.line(lost_request(times=99), retry=Retry(attempts=1))
+        with line.session.transaction(token=token, remember=DAY) as tx:
+            count(tx)
+
+    plan = moto_store.unknown(block)
+    moto_store.clock.advance(TEN_MINUTES)
+    assert setup.resume(plan) is False
+    assert setup.get_one(Stock, sku="x").left == 5
+
+
+@pytest.mark.parametrize("remember", [None, DAY])
+def test_a_block_that_is_run_again_with_the_objects_that_wait_for_its_outcome_is_recognised(
+    store: "Store", token: str, remember: timedelta | None
+) -> None:
+    """Settling the objects first makes them loaded, so that the block would seem to be another one."""
+    setup = store.line().session
+    setup.save(Stock(sku="x", left=5))
+    setup.save(Stock(sku="y", left=5))
+    user, stock = User(user_id="2", email="2@x"), setup.get_one(Stock, sku="y")
+
+    def block(session: Session) -> None:
+        with session.transaction(token=token, remember=remember) as tx:
+            tx.save(user)
+            tx.delete(stock)
+            count(tx)
+
+    with pytest.raises(OutcomeUnknown):
+        block(store.line(lost_answer(operation="TransactWriteItems"), retry=Retry(attempts=1)).session)
+    block(store.line().session)
+    assert setup.get_one(Stock, sku="x").left == 4
+    assert (inspect(user).loaded, inspect(stock).loaded) == (True, False)
+
+
+# -- loaded entities ---------------------------------------------------------------------------------------------------
+
+
+def visit(store: "Store", token: str, visits: Callable[[User], int]) -> User:
+    session = store.line().session
+    user = session.get_one(Key(User, user_id="1"), consistent=True)
+    user.visits = visits(user)
+    with session.transaction(token=token, remember=DAY) as tx:
+        tx.save(user)
+    return user
+
+
+@pytest.mark.parametrize("field", [None, "city", "visits"])
+def test_a_block_that_saves_a_loaded_entity_is_recognised_if_it_gives_the_same_values_or_changes(
+    store: "Store", token: str, field: str | None
+) -> None:
+    setup = store.line().session
+    setup.save(User(user_id="1", email="1@x"))
+    visit(store, token, lambda _: 5)
+    if field is not None:
+        setup.update(Key(User, user_id="1"), {field: {"city": "Bern", "visits": 9}[field]})
+    found = items(store)
+    if field == "city":  # what the block changed is stored already, and the rest differs
+        with pytest.raises(OutcomeUnknown, match="loaded"):
+            visit(store, token, lambda _: 5)
+    else:
+        visit(store, token, lambda _: 5)
+    assert items(store) == found
+
+
+def test_a_block_that_counts_in_a_loaded_entity_is_never_counted_twice(store: "Store", token: str) -> None:
+    setup = store.line().session
+    setup.save(User(user_id="1", email="1@x"))
+    visit(store, token, lambda user: user.visits + 1)
+    with pytest.raises(OutcomeUnknown, match="loaded") as caught:
+        visit(store, token, lambda user: user.visits + 1)
+    assert isinstance(caught.value.plan, object)
+    assert setup.get_one(User, user_id="1").visits == 1
+    with pytest.raises(OutcomeUnknown):
+        setup.resume(caught.value.plan)
+    assert setup.get_one(User, user_id="1").visits == 1

@@ -1,0 +1,169 @@
+"""The token item of a block, and what it says about a block that runs again."""
+
+from typing import Annotated, Any
+
+import pytest
+
+from dynaorm import Entity, F, GlobalIndex, Index, InKey, Key, Table
+from dynaorm.errors import UsageError
+from dynaorm.item.value import Item
+from dynaorm.plan.compiler import compile_plan
+from dynaorm.plan.intent import Check, Deletion, Edit, Intent, Save
+from dynaorm.plan.merge_intents import merge_intents
+from dynaorm.plan.plan import Plan
+from dynaorm.plan.planned import Purpose
+from dynaorm.plan.reads import NOTHING_READ
+from dynaorm.plan.remember import Match, compare, is_of_block, revision_in
+from dynaorm.plan.unit_of_work import UnitOfWork
+from tests.plan.compiling import NOW
+
+homes = Table("remember-guards", pk="id", sk=None)
+app = Table("remember-app", guard_table=homes, indexes=[GlobalIndex("GSI1")])
+inverted = Table("remember-inverted", indexes=[GlobalIndex("Inverted", pk="SK", sk="PK")])
+
+
+class User(Entity, table=app, pk="USER#{name}", sk="U"):
+    name: str
+    city: str = ""
+    visits: int = 0
+    shelf: Annotated[str, InKey()] = "a"
+    by_shelf = Index("GSI1", pk="SHELF#{shelf}", sk="{name}")
+
+
+class Song(Entity, table=inverted, pk="SONG#{name}", sk="S"):
+    name: str
+
+
+def unit(now: float = NOW, seconds: float | None = 3600.0) -> UnitOfWork:
+    return UnitOfWork(now, "w2", str, "T", remember=seconds)
+
+
+def plan_of(*intents: Intent, now: float = NOW, seconds: float = 3600.0) -> Plan:
+    return compile_plan(merge_intents(intents, now), NOTHING_READ, unit(now, seconds))
+
+
+def token_item(*intents: Intent, now: float = NOW) -> Item:
+    planned = plan_of(*intents, now=now).token_item
+    assert planned is not None
+    assert planned.after is not None
+    return planned.after
+
+
+def loaded(**values: Any) -> User:
+    user = User(**{"name": "u", **values})
+    for effect in plan_of(Save(user)).effects:
+        effect.apply()
+    return user
+
+
+def changed(user: User, **values: Any) -> Save:
+    for name, value in values.items():
+        setattr(user, name, value)
+    return Save(user)
+
+
+ADD = Edit(Key(User, name="u"), (F.visits.add(1),))
+REMOVE = Deletion(Key(User, name="u"))
+
+
+def match(first: Intent, second: Intent) -> Match:
+    return compare(token_item(second), token_item(first), NOW)
+
+
+def test_it_is_put_in_the_table_of_the_guard_items_as_the_last_action() -> None:
+    plan = plan_of(ADD)
+    assert [planned.purpose for planned in plan.actions] == [Purpose.UPDATE, Purpose.REMEMBER]
+    put = plan.to_request()["TransactItems"][1]["Put"]
+    assert put["TableName"] == "remember-guards"
+    assert put["Item"] == {
+        "id": {"S": "#token#T"},
+        "_block": put["Item"]["_block"],
+        "_revision": {"S": "w2"},
+        "_until": {"N": str(int(NOW) + 3600)},
+    }
+    assert put["ConditionExpression"] == "attribute_not_exists(#n0) OR #n1 <= :v0"
+    assert plan.token_item is not None
+    assert plan.token_item.table is homes
+    assert revision_in(put["Item"]) == "w2"
+
+
+def test_its_time_is_ten_minutes_at_least() -> None:
+    item = plan_of(ADD, seconds=0.5).actions[-1].after
+    assert item is not None
+    assert item["_until"] == {"N": str(int(NOW) + 600)}
+
+
+def test_it_costs_two_units_and_those_of_the_indexes_on_the_keys_of_the_table() -> None:
+    assert plan_of(ADD).write_units == 4
+    song = Song(name="s")
+    units = [compile_plan(merge_intents([Save(song)], NOW), NOTHING_READ, one).write_units for one in (
+        unit(), UnitOfWork(NOW, "w2", str, "T"))]  # fmt: skip
+    assert units == [6, 3]
+
+
+def test_a_block_without_intents_has_none() -> None:
+    assert plan_of().token_item is None
+
+
+def test_the_block_of_a_plan_is_known_with_and_without_one() -> None:
+    for one in (unit(), UnitOfWork(NOW, "w2", str, "T")):
+        merged = merge_intents([ADD], NOW)
+        plan = compile_plan(merged, NOTHING_READ, one)
+        assert is_of_block(plan, merged, one)
+        assert not is_of_block(plan, merge_intents([REMOVE], NOW), one)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "said"),
+    [
+        (ADD, ADD, Match.SAME),
+        (Save(User(name="u")), Save(User(name="u")), Match.SAME),
+        (Save(User(name="u")), Save(User(name="u", city="b")), Match.OTHER),
+        (Save(User(name="u")), Save(User(name="v")), Match.OTHER),
+        (Save(User(name="u")), Save(User(name="u", shelf="b")), Match.OTHER),
+        (Save(User(name="u")), Save(User(name="u"), None, True), Match.OTHER),
+        (Save(User(name="u")), Save(User(name="u"), F.visits == 0), Match.OTHER),
+        (ADD, REMOVE, Match.OTHER),
+        (ADD, Edit(Key(User, name="u"), (F.visits.add(2),)), Match.OTHER),
+        (REMOVE, Check(Key(User, name="u")), Match.OTHER),
+        (REMOVE, Deletion(loaded()), Match.SAME),
+        (Edit(loaded(), (F.city.set("b"),)), Edit(loaded(visits=3), (F.city.set("b"),)), Match.SAME),
+        (changed(loaded(), city="b"), changed(loaded(visits=3), city="b"), Match.SAME),
+        (changed(loaded(), city="b"), Save(loaded(city="b")), Match.SAME),
+        (Save(User(name="u", city="b")), Save(loaded(city="b")), Match.SAME),
+        (changed(loaded(), city="b"), Save(loaded(city="b", visits=3)), Match.PERHAPS),
+        (changed(loaded(), visits=1), changed(loaded(visits=1), visits=2), Match.PERHAPS),
+        (changed(loaded(), shelf="b"), changed(loaded(), shelf="c"), Match.PERHAPS),
+        (changed(loaded(), city="b"), changed(loaded(name="v"), city="b"), Match.OTHER),
+    ],
+)
+def test_blocks_are_compared_by_what_was_given(first: Intent, second: Intent, said: Match) -> None:
+    assert match(first, second) is said
+
+
+def test_a_token_is_free_when_its_time_is_over() -> None:
+    ours, theirs = token_item(ADD), token_item(REMOVE)
+    assert compare(ours, None, NOW) is Match.FREE
+    assert compare(ours, theirs, NOW + 3599) is Match.OTHER
+    assert compare(ours, theirs, NOW + 3600) is Match.FREE
+
+
+def test_an_item_under_its_key_that_is_none_is_another_block() -> None:
+    ours = token_item(ADD)
+    assert compare(ours, {"id": ours["id"], "owner": {"S": "?"}}, NOW) is Match.OTHER
+
+
+@pytest.mark.parametrize(
+    ("declared", "why"),
+    [({"pk": "_until"}, "_until"), ({"indexes": [GlobalIndex("GSI1", pk="_block")]}, "_block")],
+)
+def test_a_table_whose_keys_are_called_like_its_attributes_cannot_hold_one(
+    declared: dict[str, Any], why: str
+) -> None:
+    table = Table("remember-taken", **declared)
+
+    class Taken(Entity, table=table, pk="TAKEN#{name}", sk="T"):
+        name: str
+
+    with pytest.raises(UsageError, match=f"{why!r} is a key attribute.*guard_table="):
+        plan_of(Save(Taken(name="t")))
