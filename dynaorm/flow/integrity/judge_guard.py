@@ -7,7 +7,7 @@ have to decide.
 from collections.abc import Sequence
 
 from dynaorm.entity.codec.expiry import seconds_of
-from dynaorm.entity.declare.catalog import catalog_of
+from dynaorm.entity.declare.catalog import catalog_of, constraint_at
 from dynaorm.entity.dispatch import NotAnEntity, classify
 from dynaorm.entity.key import found_key
 from dynaorm.entity.mapping.constraint import OWNER, TABLE
@@ -29,7 +29,7 @@ from dynaorm.record import record
 
 def constraint_in(guard: ItemAddress) -> str:
     """The name of the constraint, from the key of a guard item."""
-    return str(guard.key[guard.table.pk.name]["S"]).partition("#")[0]
+    return constraint_at(guard.table, guard.key)
 
 
 def expiry_in(table: Table, guard: Item) -> int | None:
@@ -95,8 +95,8 @@ def holds(address: ItemAddress, item: Item | None, guard: ItemAddress, now: floa
         claims = found.claims(found.subject(item), lambda: subject_of(found, item))
     except DynaormError:
         return None
-    wanted = constraint_in(guard), str(guard.key[guard.table.pk.name]["S"])
-    return any((name, key) == wanted for name, key, _ in claims)
+    constraint = constraint_in(guard)
+    return any(name == constraint and key.in_table(guard.table) == guard.key for name, key, _ in claims)
 
 
 @record(frozen=False)

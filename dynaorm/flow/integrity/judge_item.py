@@ -9,10 +9,11 @@ Rule 3. Expired entities and expired guard items are absent, as they are to ever
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from dynaorm.entity.declare.catalog import is_guard_of_others
 from dynaorm.entity.dispatch import NotAnEntity, classify
 from dynaorm.entity.mapping.constraint import OWNER
 from dynaorm.entity.mapping.mapping import EntityMapping
-from dynaorm.entity.table import GlobalIndex, Table
+from dynaorm.entity.table import GlobalIndex
 from dynaorm.errors import DecodeError, DynaormError
 from dynaorm.flow.integrity.finding import Diagnosis, Finding, FindingKind, Judgement, SuspectGuard
 from dynaorm.flow.integrity.judge_guard import constraint_in, expiry_in, guard_expired, holds, owner_address
@@ -148,18 +149,13 @@ def derived(subject: Subject) -> Derived:
     if mapping.constraints:
         home = mapping.table.guards
         claims = mapping.claims(mapping.subject(item), lambda: subject_of(mapping, item))
-        guards = {name: guard_address(home, key) for name, key, _ in claims}
+        guards = {name: ItemAddress(home, key.in_table(home)) for name, key, _ in claims}
     return Derived(mapping.index_keys(mapping.subject(item)), guards)
 
 
 def unreadable(subject: Subject, problem: Exception) -> Diagnosis:
     problems = "; ".join(problem.problems) if isinstance(problem, DecodeError) else str(problem)
     return Diagnosis(subject.finding(FindingKind.UNREADABLE, problems, mendable=False))
-
-
-def guard_address(home: Table, text: str) -> ItemAddress:
-    """The address of the guard item with this key."""
-    return ItemAddress(home, {key.name: {"S": text} for key in home.keys})
 
 
 def _judge_belongings(subject: Subject, wanted: Derived, judgement: Judgement) -> StoredCheck[None]:
@@ -252,7 +248,9 @@ def _judge_guard_item(
     """A guard item that the scan met: does its owner hold the value?"""
     if not scope.covers_guards(address.table, constraint_in(address)):
         return
-    if extra := more_than_a_guard(address.table, item):
+    extra = more_than_a_guard(address.table, item)
+    # Another library may write more into the guard items of its own format.
+    if extra and not is_guard_of_others(address.table, item):
         detail = f"a guard item has no {', '.join(extra)}"
         finding = Finding(
             FindingKind.EXTRA_ATTRIBUTES, address.table.name, address.key, None, detail, mendable=False
