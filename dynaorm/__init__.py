@@ -43,9 +43,12 @@ if TYPE_CHECKING:
     from dynaorm.query.results import Page, Results
     from dynaorm.session._async.query import AsyncCollection, AsyncQuery
     from dynaorm.session._async.session import AsyncSession
+    from dynaorm.session.handler import StreamHandler, handler
     from dynaorm.session.query import Collection, Query
     from dynaorm.session.session import Session
     from dynaorm.session.transaction import Transaction
+    from dynaorm.streams.change import Changed, Deleted, Inserted, Internal, Unreadable
+    from dynaorm.streams.interpret import changes
     from dynaorm.transport.direct.async_transport import AsyncDirectTransport
     from dynaorm.transport.direct.transport import DirectTransport
 
@@ -61,8 +64,10 @@ __all__ = [
     "Attribute",
     "BinaryKey",
     "Call",
+    "Changed",
     "Clock",
     "Collection",
+    "Deleted",
     "DirectTransport",
     "Entity",
     "ExpiresAt",
@@ -70,6 +75,8 @@ __all__ = [
     "GlobalIndex",
     "InKey",
     "Index",
+    "Inserted",
+    "Internal",
     "Key",
     "Ksuid",
     "KsuidMs",
@@ -86,15 +93,19 @@ __all__ = [
     "Results",
     "Retry",
     "Session",
+    "StreamHandler",
     "Table",
     "Transaction",
     "Transport",
     "Unique",
+    "Unreadable",
     "Version",
     "Versioned",
     "any_of",
+    "changes",
     "detached",
     "entity_of",
+    "handler",
     "iam_policy",
     "inspect",
     "item_of",
@@ -161,12 +172,24 @@ _HOMES: Final = {
         "AsyncQuery",
     ),
     "dynaorm.session._async.session": ("AsyncSession",),
+    "dynaorm.session.handler": (
+        "StreamHandler",
+        "handler",
+    ),
     "dynaorm.session.query": (
         "Collection",
         "Query",
     ),
     "dynaorm.session.session": ("Session",),
     "dynaorm.session.transaction": ("Transaction",),
+    "dynaorm.streams.change": (
+        "Changed",
+        "Deleted",
+        "Inserted",
+        "Internal",
+        "Unreadable",
+    ),
+    "dynaorm.streams.interpret": ("changes",),
     "dynaorm.transport.direct.async_transport": ("AsyncDirectTransport",),
     "dynaorm.transport.direct.transport": ("DirectTransport",),
 }

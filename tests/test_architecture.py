@@ -62,6 +62,10 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "plan/item_change.py": "plan/test_changes.py",
     "plan/unit_of_work.py": "plan/test_compiler.py",
     "query/choose_key.py": "query/test_key_query.py",
+    "streams/change.py": "streams/test_interpret.py",
+    "streams/images.py": "streams/test_interpret.py",
+    "streams/record.py": "streams/test_event.py",
+    "streams/subscription.py": "session/test_handler.py",
     "testing/request_rules.py": "testing/test_moto_engine.py",
     "testing/store.py": "testing/test_plugin.py",
 }

@@ -11,7 +11,7 @@ Rule 3. Classes are looked up by the literal text that their keys begin with, so
 
 from collections.abc import Iterable, Mapping
 from enum import Enum
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from dynaorm.entity.declare.catalog import (
     catalog_of,
@@ -26,8 +26,13 @@ from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table
 from dynaorm.entity.template.key_part import KeyPart
 from dynaorm.entity.token_item import is_token_item
+from dynaorm.errors import DecodeError
+from dynaorm.failure import Hiding, shown
 from dynaorm.item.value import Item
 from dynaorm.record import record
+
+# How many classes a message lists.
+_LISTED: Final = 5
 
 
 class NotAnEntity(Enum):
@@ -62,6 +67,25 @@ def live_class(mapping: EntityMapping, item: Item | None, now: float) -> EntityM
     if stored is None or not issubclass(stored.entity, mapping.entity) or stored.is_expired(item, now):
         return None
     return stored
+
+
+def unknown_item(table: Table, item: Item) -> DecodeError:
+    """The error of an item of no declared class. It masks key attributes in which a class has a secret field."""
+    mappings = catalog_of(table).mappings.values()
+    tag = type_in(table, item)
+    if tag is not None:
+        reason = f"{table.type_attribute} is {shown(tag.get('S', tag))}, which no declared class is called"
+    else:
+        texts = [f"{one.entity.__name__} {one.key_text}" for one in mappings]
+        more = f", and {len(texts) - _LISTED} more" if len(texts) > _LISTED else ""
+        reason = f"its key is that of no declared class ({', '.join(texts[:_LISTED])}{more})"
+    secret = frozenset(name for one in mappings for name in one.secrets.keys)
+    key = {name: item[name] for name in table.key_names}
+    return DecodeError(
+        entity=str(table),
+        key=Hiding(key, secret) if secret else key,
+        problems=(f"{reason}; declare one, import its module, or correct the item",),
+    )
 
 
 def _by_shape(table: Table, item: Item) -> EntityMapping | NotAnEntity:

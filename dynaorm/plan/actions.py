@@ -1,5 +1,7 @@
 """A change becomes actions: the main item's, and the version item's if a version is due."""
 
+from collections.abc import Mapping
+
 from dynaorm.entity.declare.catalog import of_type
 from dynaorm.entity.mapping.mapping import DELETED, VERSION, VERSION_AT, EntityMapping
 from dynaorm.item.action import Action, ConditionCheck, Delete, Put, Update
@@ -26,8 +28,11 @@ from dynaorm.plan.item_change import (
     StoredItem,
 )
 from dynaorm.plan.planned import Planned, Purpose
+from dynaorm.plan.restriction import restriction
 from dynaorm.plan.unit_of_work import UnitOfWork
 from dynaorm.plan.versions import assign_version, version_item, version_key
+
+_NO_TOTALS: Mapping[str, AttributeValue] = {}
 
 
 def build_actions(change: ItemChange, unit: UnitOfWork) -> list[Planned]:
@@ -42,6 +47,9 @@ def build_actions(change: ItemChange, unit: UnitOfWork) -> list[Planned]:
         condition = all_of(_absent_or(mapping, all_of(condition, bounds)), change.condition)
     elif change.condition is not None or bounds is not None:
         condition = all_of(condition, change.condition, bounds)
+    totals = change.totals if isinstance(change, ItemDelete) else _NO_TOTALS
+    if totals:
+        condition = all_of(condition, restriction(mapping, totals))
     image, number = assign_version(change, unit)
     action, purpose = _action(change, image, condition, unit)
     found_nothing = isinstance(change, ItemInsert) and change.found_nothing
@@ -62,6 +70,7 @@ def build_actions(change: ItemChange, unit: UnitOfWork) -> list[Planned]:
         before is None and not isinstance(change, ItemInsert),
         found_nothing if before is None else before.from_read,
         bounds=bounds,
+        totals=totals,
     )
     return [main] if image is None or number is None else [main, _version(change, image, number, main)]
 

@@ -26,6 +26,7 @@ from dynaorm.plan.aggregates import TotalDelta
 from dynaorm.plan.image import refuse_other_revision
 from dynaorm.plan.planned import Planned, Purpose
 from dynaorm.plan.reads import Reads
+from dynaorm.plan.total_bounds import check_totals, total_bounds
 from dynaorm.plan.unit_of_work import UnitOfWork
 
 _UNREAD: Any = object()
@@ -57,6 +58,9 @@ def _action(delta: TotalDelta, read: Any, unit: UnitOfWork) -> Planned:
     condition = all_of(there, kind)
     if makes and not _is_untyped(mapping, read):
         condition = any_of_conditions(missing(table.pk.name), kind) if kind is not None else None
+    if read is not _UNREAD and (read is None or is_target(mapping, read)):
+        check_totals(mapping, read, delta.totals)
+    condition = all_of(condition, total_bounds(mapping, delta.totals))
     changes = (*(_made(delta) if makes else ()), *delta.additions)
     if table.revision is not None:
         changes = (*changes, table.revision.change(unit.write_id))

@@ -252,7 +252,7 @@ def saved_changes(write: ResolvedIntent[Any], state: Loaded) -> Mapping[str, Att
     """The fields that a save or a move of a loaded entity changes."""
     if write.changes is not None:
         return write.changes
-    return changes_of(write.mapping, write.valid.values, state, renew=True)
+    return changes_of(write.mapping, write.valid.values, state, renewed=write.mapping.derived_fields)
 
 
 def _advanced(

@@ -42,6 +42,8 @@ def reason(planned: Planned) -> str:
         if planned.number is not None
         else f"remove the tombstone of {subject}, the last of its items",
     }[planned.purpose]
+    if planned.totals:
+        text += f", and only if nothing is counted in {' and '.join(planned.totals)} any more"
     return text + (", and only under the caller's condition" if planned.has_condition else "")
 
 

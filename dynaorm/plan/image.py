@@ -4,7 +4,7 @@ from collections import ChainMap
 from collections.abc import Mapping
 from typing import Any, Final
 
-from dynaorm.entity.codec.value import merge
+from dynaorm.entity.codec.value import merge, restore
 from dynaorm.entity.key import stored_key
 from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.mapping import EntityMapping
@@ -24,7 +24,7 @@ def new_image(mapping: EntityMapping, key: Item, values: Mapping[str, Any]) -> d
 
 
 def changes_of(
-    mapping: EntityMapping, values: Mapping[str, Any], state: Loaded, *, renew: bool = False
+    mapping: EntityMapping, values: Mapping[str, Any], state: Loaded, *, renewed: frozenset[str] = frozenset()
 ) -> dict[str, AttributeValue | None]:
     """The fields that differ from what was loaded, with their new attribute values (None for absence).
 
@@ -32,13 +32,13 @@ def changes_of(
     result. Of a nested value only what changed is new; the rest is as stored. Fields that are stored only in keys are
     compared as values, and come with None.
 
-    With ``renew`` a derived field also differs if validation made its value of the stored one: keys and guards must be
-    those of the values that load.
+    A ``renewed`` field also differs if validation made its value of the stored one: keys and guards must be those of
+    the values that load.
 
     Raises:
         InvalidValue: a field's value cannot be stored.
     """
-    return _differing(mapping, values, state, mapping.encode(values), renew=renew)
+    return _differing(mapping, values, state, mapping.encode(values), renewed=renewed)
 
 
 def unvalidated_changes(
@@ -66,36 +66,51 @@ def _differing(
     state: Loaded,
     encoded: Mapping[str, AttributeValue],
     *,
-    renew: bool = False,
+    renewed: frozenset[str] = frozenset(),
 ) -> dict[str, AttributeValue | None]:
     found: dict[str, AttributeValue | None] = {}
     baseline: Mapping[str, Any] | None = None
     for name, field in mapping.fields.items():
         if field.in_key:
-            if mapping.subject(state.item)[name] != values.get(name):
-                found[name] = None
+            found |= {} if mapping.subject(state.item)[name] == values.get(name) else {name: None}
             continue
         now, stored = encoded.get(field.attribute), field.stored_in(state.item)
-        default = state.defaults.get(field.attribute) if stored is None else stored
         # Most values are equal as they are spelled, and `same` costs a call.
-        if now == stored or same(now, stored) or same(now, default):
+        if now == stored or same(now, stored):
             continue
+        is_renewed = name in renewed
         if stored is not None:
             if baseline is None:
                 baseline = vars(mapping.hydrate(state.item))
-            now = over_stored(mapping, field, (stored, baseline[name], now), renew=renew)
-            if now is stored:
-                continue
-        found[name] = now
+            now = over_stored(field, (stored, baseline[name], now), is_renewed=is_renewed)
+        elif _is_default(mapping, field, now, state, is_renewed=is_renewed):
+            continue
+        if now is not stored:
+            found[name] = now
     return found
 
 
-def over_stored(
+def _is_default(
     mapping: EntityMapping,
     field: FieldMapping,
-    value: tuple[AttributeValue, Any, AttributeValue | None],
+    value: AttributeValue | None,
+    state: Loaded,
     *,
-    renew: bool,
+    is_renewed: bool,
+) -> bool:
+    """Whether the absence of a field means this value; for a renewed one, without a validator that makes it."""
+    if not same(value, state.defaults.get(field.attribute)):
+        return False
+    if not is_renewed or mapping.entity.model_fields[field.name].default_factory is not None:
+        return True
+    try:
+        return same(value, field.encode(field.value_in({})))
+    except ValueError:
+        return False
+
+
+def over_stored(
+    field: FieldMapping, value: tuple[AttributeValue, Any, AttributeValue | None], *, is_renewed: bool
 ) -> AttributeValue | None:
     """What the attribute of a field becomes, ``value`` being the stored one, its loaded value and the one to store.
 
@@ -103,37 +118,23 @@ def over_stored(
     """
     stored, loaded, now = value
     was = field.encode(loaded)
-    if was is None or now is None:
-        return stored if same(now, was) else now
+    if is_renewed:
+        if was is None:
+            return stored if now is None and _is_absence(field, stored) else now
+        stored = restore(field.codec, stored, was)
     if same(now, was):
-        if not (renew and field.name in mapping.derived_fields) or says(field, stored, now):
-            return stored
-        was = _in_shape_of(now, stored)
-    return merge(field.codec, stored, was, now)
+        return stored
+    return now if was is None or now is None else merge(field.codec, stored, was, now)
 
 
 def says(field: FieldMapping, stored: AttributeValue, now: AttributeValue) -> bool:
     """Whether a stored value is ``now``, in any spelling. Its maps may lack members, and have others."""
-    if same(_in_shape_of(now, stored), now):
-        return True
-    try:
-        return same(now, field.encode(field.codec.decode(stored)))
-    except ValueError:  # a decoded dict is no instance of a nested class
-        return False
+    return restore(field.codec, stored, now) is stored
 
 
-def _in_shape_of(now: AttributeValue, stored: AttributeValue) -> AttributeValue:
-    """The stored value with the members that ``now`` has: others are left out, and those it lacks are as in ``now``."""
-    if "M" in stored and "M" in now:
-        held = stored["M"]
-        return {
-            "M": {
-                name: _in_shape_of(one, held[name]) if name in held else one for name, one in now["M"].items()
-            }
-        }
-    if "L" in stored and "L" in now and len(stored["L"]) == len(now["L"]):
-        return {"L": [*map(_in_shape_of, now["L"], stored["L"])]}
-    return stored
+def _is_absence(field: FieldMapping, stored: AttributeValue) -> bool:
+    """Whether a stored value stands for the same as an absent one."""
+    return field.absent_value is not None and same(stored, field.absent_value)
 
 
 def advance(

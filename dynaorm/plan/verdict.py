@@ -31,6 +31,7 @@ from dynaorm.plan.aggregate_action import is_target
 from dynaorm.plan.explain import reason
 from dynaorm.plan.planned import Planned, Purpose
 from dynaorm.plan.reads import Ident
+from dynaorm.plan.restriction import still_counted
 from dynaorm.record import record
 
 FAILED: Final = "ConditionalCheckFailed"
@@ -151,8 +152,10 @@ def _judge_insert(failed: FailedAction) -> StoreError | StaleKnowledge:
 
 def _judge_aggregate(failed: FailedAction) -> StoreError | StaleKnowledge:
     planned, item = failed.planned, failed.item
-    # Joining requires a target. A plan that leaves it, or whose target has no type, is compiled again with the item.
-    if planned.from_read or is_target(planned.mapping, item):
+    # Joining requires a target. A plan that leaves it, whose target has no type, or whose total would break a bound is
+    # compiled again with the item.
+    is_to_be_made = item is None and not planned.blind
+    if planned.from_read or is_to_be_made or is_target(planned.mapping, item):
         return StaleKnowledge({planned.ident: item})
     return EntityNotFound(key=planned.subject)
 
@@ -160,8 +163,8 @@ def _judge_aggregate(failed: FailedAction) -> StoreError | StaleKnowledge:
 def _judge_known(failed: FailedAction) -> StoreError | StaleKnowledge:
     planned, item = failed.planned, failed.item
     mapping, key = planned.mapping, planned.subject
-    if is_as_expected(planned, item):
-        return ConditionFailed(key=key)
+    if item is not None and is_as_expected(planned, item):
+        return still_counted(planned, item) or ConditionFailed(key=key)
     if planned.from_read:
         return StaleKnowledge({planned.ident: item})
     gone = item is None or mapping.is_tombstone(item)
@@ -192,7 +195,7 @@ def _judge_blind(failed: FailedAction, now: float) -> StoreError | StaleKnowledg
     if planned.bounds is not None and not holds(planned.bounds, item):
         # With the item, the rule itself can be checked, and the caller's condition as well.
         return StaleKnowledge({planned.ident: item})
-    return ConditionFailed(key=key)
+    return still_counted(planned, item) or ConditionFailed(key=key)
 
 
 def is_as_expected(planned: Planned, item: Item | None) -> bool:

@@ -115,9 +115,28 @@ def merge(
     """
     if same(loaded, now):
         return stored
-    if codec.merge_parts is None or not stored.keys() == loaded.keys() == now.keys():
+    if not stored.keys() == loaded.keys() == now.keys():
         return now
+    if codec.merge_parts is None:
+        return stored if loaded is stored and _decode_alike(codec, stored, now) else now
     return codec.merge_parts(stored, loaded, now)
+
+
+def restore(codec: Codec, stored: AttributeValue, loads: AttributeValue) -> AttributeValue:
+    """The value to store for one that validation changes whenever it is loaded, so that it loads as it is stored.
+
+    It is the stored value itself if that is only spelled differently, or lacks members that have their default.
+    ``loads`` is what the codec encodes for the value that was loaded.
+    """
+    found = merge(codec, stored, stored, loads)
+    return stored if same(found, stored) else found
+
+
+def _decode_alike(codec: Codec, one: AttributeValue, other: AttributeValue) -> bool:
+    try:
+        return bool(codec.decode(one) == codec.decode(other))
+    except ValueError:
+        return False
 
 
 def mistyped(value: object, wanted: str) -> Misfit:

@@ -11,11 +11,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final, TypeGuard
 
 from dynaorm.entity.declare.catalog import catalog_of, rivals_of
-from dynaorm.entity.dispatch import NotAnEntity, classify
+from dynaorm.entity.dispatch import NotAnEntity, classify, unknown_item
 from dynaorm.entity.mapping.mapping import DELETED, EntityMapping
 from dynaorm.entity.page import is_entity
 from dynaorm.entity.table import Table
-from dynaorm.errors import DecodeError
 from dynaorm.flow.protocol.call import Flow
 from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.protocol.cost import ReadCost
@@ -153,17 +152,12 @@ class Sorting:
 
     def report(self, item: Item) -> None:
         """Report an item of no declared class."""
-        problem = DecodeError(
-            entity=str(self._table),
-            key={name: item[name] for name in self._table.key_names},
-            problems=("no class of the table is declared for this item; declare one, or import its module",),
-        )
+        problem = unknown_item(self._table, item)
         if self._context.on_decode_error is not None:
             self._context.on_decode_error(problem)
             return
-        # The key may be personal data: without a handler, log the fact only, once.
         if not self._has_warned:
-            _logger.warning("items in %r are of no declared class, and are skipped", self._table)
+            _logger.warning("an item is skipped, and more may be in the same read: %s", problem)
         self._has_warned = True
 
 
