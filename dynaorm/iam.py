@@ -13,6 +13,7 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 
 from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.dispatch import literal_beginning
+from dynaorm.entity.mapping.constraint import Constraint
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.table import Table
 from dynaorm.entity.template.key_part import KeyPart
@@ -280,8 +281,14 @@ def _patterns(
             if each.table is table:
                 found |= dict.fromkeys(_pattern(each, part) for part in _partitions(each, index))
         if index is None and mapping.table.guards is table:
-            found |= dict.fromkeys(f"{_literal(name)}#*" for name in mapping.constraints)
+            found |= dict.fromkeys(_guards_pattern(one) for one in mapping.constraints.values())
     return tuple(sorted(found))
+
+
+def _guards_pattern(constraint: Constraint) -> str:
+    if constraint.parts:
+        return f"{_literal(literal_beginning(constraint.parts[0]))}*"
+    return f"{_literal(constraint.name)}#*"
 
 
 def _partitions(mapping: EntityMapping, index: str | None) -> Iterator[KeyPart]:

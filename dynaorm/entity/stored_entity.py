@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final, TypeVar, overload
 
-from dynaorm.entity.declare.catalog import catalog_of, stored_class, type_in
+from dynaorm.entity.declare.catalog import catalog_of, constraint_at, stored_class, type_in
 from dynaorm.entity.dispatch import NotAnEntity, classify
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.table import Table
@@ -119,7 +119,7 @@ def shown_key(table: Table, item: Item) -> dict[str, AttributeValue]:
     key = {name: item[name] for name in table.key_names if name in item}
     catalog = catalog_of(table)
     hidden = {name for one in catalog.mappings.values() for name in one.secrets.keys}
-    text = str(next(iter(key.get(table.pk.name, {"S": ""}).values())))
-    if any(text.partition("#")[0] in one.secrets.constraints for one in catalog.guarded.values()):
+    constraint = constraint_at(table, {table.pk.name: {"S": ""}, **key})
+    if any(constraint in one.secrets.constraints for one in catalog.guarded.values()):
         hidden |= key.keys()
     return Hiding(key, frozenset(hidden)) if hidden else key

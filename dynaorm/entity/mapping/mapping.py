@@ -13,7 +13,7 @@ from pydantic import BaseModel, ValidationError
 
 from dynaorm.entity.codec.expiry import is_past, seconds_of
 from dynaorm.entity.mapping.aggregate import AggregateMapping
-from dynaorm.entity.mapping.constraint import Constraint
+from dynaorm.entity.mapping.constraint import Constraint, GuardKey
 from dynaorm.entity.mapping.encoder import Encoder, encoder_of
 from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.rules import ClassRules, rules_of
@@ -39,7 +39,7 @@ DELETED = "deleted"
 
 _NOTHING: Final[Mapping[str, str]] = {}
 
-Claim: TypeAlias = tuple[str, str, Any]
+Claim: TypeAlias = tuple[str, GuardKey, Any]
 """A claimed unique value: the constraint's name, the guard's key, and the value for messages."""
 
 
@@ -208,10 +208,12 @@ class EntityMapping:
                 found.append((name, key, constraint.value_of(values)))
         return found
 
-    def guard_key_of(self, constraint: Constraint, values: Mapping[str, Any]) -> str | None:
+    def guard_key_of(self, constraint: Constraint, values: Mapping[str, Any]) -> GuardKey | None:
         """The guard key of one constraint; None if nothing is claimed. Raises InvalidValue."""
         try:
             return constraint.guard_key(values)
+        except KeyValueError as problem:
+            raise self.invalid_key(problem) from self.cause_of(problem.field, problem)
         except ValueError as problem:
             fields, value = ", ".join(constraint.fields), constraint.value_of(values)
             raise self.invalid(fields, value, str(problem)) from self.cause_of(fields, problem)
