@@ -93,7 +93,8 @@ def write(
     values = {name: data.draw(VALUES[name], label=name) for name in fields_of(kind)}
     if last is None:
         numbers = [one.number for one in history if one.number is not None]
-        if numbers and data.draw(st.booleans(), label="restore"):
+        is_restored: bool = data.draw(st.booleans(), label="restore")
+        if numbers and is_restored:
             return session.restore(key, version=data.draw(st.sampled_from(numbers), label="version"))
         return session.save(kind(name="a", part="p", **values))
     step = data.draw(st.sampled_from(["save", "save", "update", "delete", "restore"]), label="step")
