@@ -1,6 +1,7 @@
 """The class of a stored item: an entity class, a guard or token item, a version, a tombstone, or unknown.
 
-Rule 1. An item with a type attribute is of the class it names. Otherwise its key decides.
+Rule 1. An item with a type attribute is of the class it names, by its present or a former name. Otherwise its key
+        decides, unless it could be a key of several classes.
 Rule 2. An item whose key looks like a guard item's is a guard, because a class whose key is a bare field refuses such
         values. If the class has opted out with ``{field:raw}``, the item is a guard only if it has no attributes but
         those of a guard.
@@ -12,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from enum import Enum
 from typing import Final, TypeAlias
 
-from dynaorm.entity.declare.catalog import catalog_of, derived, stored_class, type_in
+from dynaorm.entity.declare.catalog import catalog_of, class_named, derived, stored_class, type_in
 from dynaorm.entity.mapping.constraint import OWNER
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table
@@ -42,7 +43,7 @@ def classify(table: Table, item: Item) -> EntityMapping | NotAnEntity:
     tag = type_in(table, item)
     if tag is None:
         return _by_shape(table, item)
-    found = catalog_of(table).mappings.get(tag.get("S", ""))
+    found = class_named(table, tag.get("S", ""))
     if found is None:
         return NotAnEntity.UNKNOWN
     return NotAnEntity.TOMBSTONE if found.is_tombstone(item) else found
@@ -85,7 +86,9 @@ def _by_shape(table: Table, item: Item) -> EntityMapping | NotAnEntity:
         return NotAnEntity.TOKEN
     shapes = key_beginnings(table)
     candidates = shapes.candidates(item)
-    found = next((mapping for mapping in candidates if mapping.key_matches(item)), None)
+    matching = [mapping for mapping in candidates if mapping.key_matches(item)]
+    # Only the type attribute, which the item lacks, tells classes apart whose keys are alike.
+    found = matching[0] if len(matching) == 1 else None
     if shapes.is_like_guard(item) and (found is None or _is_guard(found, item)):
         return NotAnEntity.GUARD
     if found is not None:

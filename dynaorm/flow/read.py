@@ -20,6 +20,8 @@ T = TypeVar("T")
 
 # BatchGetItem takes at most 100 keys (Amazon DynamoDB API Reference).
 BATCH_GET_LIMIT = 100
+# TransactGetItems reads at most 100 items, of 4 MB together (Amazon DynamoDB API Reference).
+TRANSACT_GET_LIMIT = 100
 
 _KINDS: Final[tuple[KeyKind, ...]] = ("S", "N", "B")
 

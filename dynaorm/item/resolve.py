@@ -160,7 +160,7 @@ def _stored(path: Path, resolver: Resolver) -> _Cases:
     return [case for case in _cases(Attr(path), resolver) if not case.is_value]
 
 
-def _cases_of_value(value: Any, subject: Operand, resolver: Resolver, role: Role = "value") -> _Cases:
+def _cases_of_value(value: Any, subject: Operand, resolver: Resolver, role: Role = "bound") -> _Cases:
     if isinstance(value, (Attr, SizeOf)):
         return _cases(value, resolver)
     if isinstance(subject, Attr):

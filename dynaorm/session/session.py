@@ -165,6 +165,19 @@ class Session:
         """
         self._run(provision.create_table(table, self._context))
 
+    def delete_table(self, table: Table, /, *, name: str, guard_table: str | None = None) -> None:
+        """Delete a table with everything in it, and wait until it is gone. A table that is gone already is no error.
+
+        ``name`` is the physical name, so that no configuration deletes another table than the one you mean. A guard
+        table stays, because other tables may share it, unless you give its physical name as ``guard_table``.
+
+        Raises:
+            UsageError: ``name`` or ``guard_table`` is not the physical name; nothing was sent.
+            UnexpectedRefusal: DynamoDB refuses it, for example because of deletion protection.
+        """
+        deleting = provision.delete_table(table, self._context, name=name, guard_table=guard_table)
+        self._write("delete_table", deleting)
+
     # -- reading one entity ----------------------------------------------------------------------------------------
 
     @overload
@@ -318,6 +331,23 @@ class Session:
         return self._run(
             bulk_read.get_many(keys, self._context, consistent=consistent, concurrency=concurrency)
         )
+
+    @overload
+    def snapshot(self, keys: Iterable[Key[E]], /) -> list[E | None]: ...
+    @overload
+    def snapshot(self, keys: Iterable[Key[Any]], /) -> list[Any]: ...
+    def snapshot(self, keys: Iterable[Key[Any]], /) -> list[Any]:
+        """Return the entity with each key, all as they are at one moment; None for a key without an entity.
+
+        One TransactGetItems reads up to 100 items, of 4 MB together, for 2 read units per 4 KB of each item. It is
+        repeated while another transaction writes one of them. Otherwise as ``get_many``.
+
+        Raises:
+            UsageError: one of the keys is not a ``Key``, or there are more than 100.
+            DecodeError: an item does not fit its class.
+            Contention: there was a conflict at every attempt.
+        """
+        return self._run(bulk_read.snapshot(keys, self._context))
 
     # -- writing one entity ----------------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, TypeGuard
 
-from dynaorm.entity.declare.catalog import catalog_of
+from dynaorm.entity.declare.catalog import catalog_of, rivals_of
 from dynaorm.entity.dispatch import NotAnEntity, classify, unknown_item
 from dynaorm.entity.mapping.mapping import DELETED, EntityMapping
 from dynaorm.entity.page import is_entity
@@ -169,7 +169,8 @@ def _hides(spec: QuerySpec) -> bool:
     projected |= set() if isinstance(index.projection, str) else set(index.projection)
     roots = {source.mapping.root for source in spec.sources}
     family = [one for one in catalog_of(table).mappings.values() if one.root in roots]
-    if table.type_attribute not in {None, *projected} and len(family) > len(roots):
+    is_shared = len(family) > len(roots) or any(rivals_of(source.mapping) for source in spec.sources)
+    if table.type_attribute not in {None, *projected} and is_shared:
         return True
     if any(one.expires is not None and one.expires.attribute not in projected for one in family):
         return not spec.expired
