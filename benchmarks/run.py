@@ -23,7 +23,9 @@ from stub import stub_server
 from dynaorm import Entity, Key, Session, Table, Unique
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.flow.commit import planned
+from dynaorm.flow.protocol.call import Call, Reply
 from dynaorm.flow.protocol.retry import Retry
+from dynaorm.item.json_body import Body, encode_body
 from dynaorm.plan.intent import Save
 from dynaorm.session.settings import context_of
 
@@ -77,6 +79,36 @@ VALUES = {
 }
 
 
+class Answering:
+    """A transport in this process: queries find one page, and writes succeed."""
+
+    def __init__(self, page: bytes) -> None:
+        self._page = page
+
+    def call(self, call: Call, /) -> Reply:
+        return Body(self._page if call.operation == "Query" else b"{}")
+
+
+def page_of_orders(number: int) -> bytes:
+    """A page of entities."""
+    mapping = mapping_of(PlainOrder)
+    orders = [PlainOrder(**{**VALUES, "order_id": f"{place:08d}"}) for place in range(number)]
+    items = [{**mapping.primary_key(vars(one)), **mapping.encode(vars(one))} for one in orders]
+    return encode_body(
+        {"Items": [{**item, "_type": {"S": mapping.name}, "_rev": {"S": "r"}} for item in items]}
+    )
+
+
+def read(session: Session) -> list[PlainOrder]:
+    return session.query(PlainOrder, order_id="00000001").all()
+
+
+def read_and_change_one(session: Session) -> None:
+    order = read(session)[7]
+    order.note = "ring twice"
+    session.save(order)
+
+
 def microseconds(work: Callable[[], object], repetitions: int) -> float:
     start = time.process_time()
     for _ in range(repetitions):
@@ -101,6 +133,7 @@ def benchmarks(endpoint: str) -> dict[str, tuple[Callable[[], object], int]]:
     item = dict(ready.item)  # type: ignore[union-attr]
     loaded = mapping.hydrate(item)
     changed = loaded.model_copy(update={"email": "bobby@tables.com"})
+    in_process = Session(transport=Answering(page_of_orders(1000)))
     return {
         "raw botocore PutItem (reference)": (lambda: client.put_item(TableName="bench", Item=item), 60),
         "compile and encode: insert, 12 fields, 2 guards": (
@@ -114,6 +147,8 @@ def benchmarks(endpoint: str) -> dict[str, tuple[Callable[[], object], int]]:
         "render the primary key": (lambda: mapping.primary_key(vars(order)), 2000),
         "decode and validate an item": (lambda: mapping.hydrate(item), 1000),
         "make a Key": (lambda: Key(Order, order_id="1"), 2000),
+        "read a page of 1,000": (lambda: read(in_process), 5),
+        "read a page of 1,000, change and save one": (lambda: read_and_change_one(in_process), 5),
         "session.save of a new plain entity, all of it": (lambda: session.save(plain.model_copy()), 60),
     }  # fmt: skip
 

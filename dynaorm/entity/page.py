@@ -1,8 +1,11 @@
-"""A reply that was read straight from its bytes: the entities found, and the page from which their items are parsed.
+"""A reply that was read straight from its bytes: the entities found, and the text of each one's item.
 
-The entities of a reply share its page. The items are parsed once, when the item of any of them is first needed.
+Rule 1. An entity keeps the text of its own item, not the page. The text is parsed when the item is needed.
+Rule 2. The texts are cut, not parsed: finding where items begin takes a twentieth of the time that reading them takes.
+        If a page could be cut in more than one way, ``item_texts`` gives nothing, and the page is parsed.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
@@ -10,46 +13,50 @@ from dynaorm.item.json_body import decode_body
 from dynaorm.item.value import Item
 from dynaorm.record import record
 
+# The beginning of the first item of a reply. In a text, each of these quotes would have a backslash; and no attribute
+# has a list without a type.
+_BEGINNINGS: Final[Mapping[str, re.Pattern[bytes]]] = {
+    "GetItem": re.compile(rb'"Item":{"'),
+    "Query": re.compile(rb'"Items":\[{"'),
+    "Scan": re.compile(rb'"Items":\[{"'),
+    "BatchGetItem": re.compile(rb'"Responses":{"[^"]+":\[{"'),
+}
 
-class ReplyPage:
-    """The items of a reply.
+# The end of one item and the beginning of another with its first attribute. It also matches between two maps in a list
+# if the second one's first member has the name M, and between two keys of a batch that was not read whole.
+_CUT: Final = re.compile(
+    rb'}},{"(?=(?:[^"\\]|\\.)*+":{"(?:[SNB]":"|[SNB]S":\[|L":\[|M":{|BOOL":[tf]|NULL":t))'
+)
 
-    Threads may share it: two that need an item at the same time both parse the reply, with equal results.
+_ITEMS: Final[Mapping[str, Callable[[Mapping[str, Any]], Sequence[Item]]]] = {
+    "GetItem": lambda reply: [reply["Item"]],
+    "Query": lambda reply: reply["Items"],
+    "Scan": lambda reply: reply["Items"],
+    "BatchGetItem": lambda reply: [item for items in reply["Responses"].values() for item in items],
+}
+
+
+def item_texts(raw: bytes, operation: str, count: int) -> list[bytes] | None:
+    """The texts of the items in a reply, as ``decode_item`` takes them; None where the items must be parsed.
 
     Args:
         raw: the body of the reply.
         operation: ``GetItem``, ``Query``, ``Scan``, or ``BatchGetItem`` of one table.
+        count: the number of items. Every item has an attribute.
     """
-
-    __slots__ = ("_items", "_operation", "_raw")
-
-    def __init__(self, raw: bytes, operation: str) -> None:
-        self._raw = raw
-        self._operation = operation
-        self._items: Sequence[Item] | None = None
-
-    def __getitem__(self, place: int) -> Item:
-        raw, items = (
-            self._raw,
-            self._items,
-        )  # in this order: another thread drops the bytes once it has parsed the items
-        if items is None:
-            self._items = items = _ITEMS[self._operation](decode_body(raw))
-            self._raw = b""
-        return items[place]
+    if count == 0:
+        return []
+    beginning = _BEGINNINGS[operation].search(raw)
+    if beginning is None:
+        return None
+    texts = _CUT.split(raw) if count > 1 else [raw]
+    texts[0] = texts[0][beginning.end() :]
+    return texts if len(texts) == count else None
 
 
-def _items(reply: Mapping[str, Any]) -> Sequence[Item]:
-    found: Sequence[Item] = reply["Items"]
-    return found
-
-
-_ITEMS: Final[Mapping[str, Callable[[Mapping[str, Any]], Sequence[Item]]]] = {
-    "GetItem": lambda reply: [reply["Item"]],
-    "Query": _items,
-    "Scan": _items,
-    "BatchGetItem": lambda reply: [item for items in reply["Responses"].values() for item in items],
-}
+def items_in(raw: bytes, operation: str) -> Sequence[Item]:
+    """The items of a reply, parsed. Raises ValueError for a binary value that is not base64."""
+    return _ITEMS[operation](decode_body(raw))
 
 
 @record

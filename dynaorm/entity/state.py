@@ -6,7 +6,7 @@ Copies of an entity share its snapshot, which is immutable. A change replaces it
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
-from dynaorm.entity.page import ReplyPage
+from dynaorm.item.json_body import decode_item
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.record import record
 
@@ -52,21 +52,19 @@ class LazyItem(NamedTuple):
     """A snapshot whose item has not been parsed yet.
 
     Attributes:
-        page: the items of the reply.
-        place: the position of the item in the page.
+        text: the JSON of the item, as ``decode_item`` takes it.
         defaults: those of the snapshot, or a function that finds them for the item.
     """
 
-    page: ReplyPage
-    place: int
+    text: bytes
     defaults: Defaults | Callable[[Item], Defaults] = NO_DEFAULTS
 
     def __repr__(self) -> str:
-        return f"<LazyItem {self.place} of {self.page!r}>"
+        return f"<LazyItem of {len(self.text)} bytes>"
 
     @property
     def item(self) -> Item:
-        return self.page[self.place]
+        return decode_item(self.text)
 
     def loaded(self) -> Loaded:
         """The snapshot, with its item parsed."""
@@ -125,7 +123,7 @@ def unsettled_of(entity: object) -> Unsettled | None:
 
 
 def slot_of(entity: object) -> Loaded | Unsettled | None:
-    """The state of an entity, with its item parsed, so that the entity no longer keeps the whole reply in memory."""
+    """The state of an entity, with its item parsed."""
     found = carried_by(entity)
     if isinstance(found, LazyItem):
         found = found.loaded()
@@ -133,9 +131,9 @@ def slot_of(entity: object) -> Loaded | Unsettled | None:
     return found
 
 
-def place_of(entity: object) -> LazyItem:
-    """The unparsed snapshot of an entity that was just read."""
-    found: LazyItem = _slot(entity, SLOT)
+def read_state_of(entity: object) -> Loaded | LazyItem:
+    """The snapshot of an entity that was just read, parsed or not."""
+    found: Loaded | LazyItem = _slot(entity, SLOT)
     return found
 
 

@@ -9,6 +9,8 @@ from typing import Any
 
 from pydantic_core import PydanticSerializationError, to_json
 
+from dynaorm.item.value import Item
+
 # The B comes first because quotes are everywhere, and a B is rare.
 _BINARY = re.compile(rb'B(?<="B)S?"')
 
@@ -80,6 +82,19 @@ def decode_body(body: bytes) -> Any:
         raise ValueError(f"a binary value is not base64: {error}") from None
 
 
+def decode_item(text: bytes) -> Item:
+    """The item of a text that was cut out of valid JSON: without the ``{"`` at its beginning.
+
+    The ``}}`` at its end may be missing, or anything may follow it.
+
+    Raises:
+        ValueError: a binary value is not base64.
+    """
+    decode = _decode_binary if _BINARY.search(text) else _decode
+    item: Item = decode(f'{{"{text.decode()}}}}}')[0]
+    return item
+
+
 def with_bytes(value: Any) -> Any:
     """A part of a body parsed as plain JSON, with bytes for binary values. Raises ValueError for other than base64."""
     if isinstance(value, dict):
@@ -97,6 +112,7 @@ def _plain(value: object) -> Any:
 
 # Requests have no cycles, and checking for them takes a fifth of the time.
 _encode = json.JSONEncoder(separators=(",", ":"), check_circular=False, default=_plain).encode
+_decode = json.JSONDecoder().raw_decode
 
 
 def _with_bytes(value: dict[str, Any]) -> dict[str, Any]:
@@ -109,3 +125,6 @@ def _with_bytes(value: dict[str, Any]) -> dict[str, Any]:
         if isinstance(texts, list) and all(isinstance(each, str) for each in texts):
             return {"BS": [b64decode(each, validate=True) for each in texts]}
     return value
+
+
+_decode_binary = json.JSONDecoder(object_hook=_with_bytes).raw_decode

@@ -23,7 +23,7 @@ from dynaorm.item.update import (
     resolve_changes,
 )
 from dynaorm.item.value import AttributeValue, Item, same
-from dynaorm.plan.image import advance, under_present_names
+from dynaorm.plan.image import advance, over_stored, says, under_present_names
 from dynaorm.record import replace
 
 
@@ -189,9 +189,11 @@ def _corrected(
     given = mapping.decode(after)
     valid = validated(mapping, given, kept=frozenset(mapping.fields) - names, strict=False)
     corrected = [name for name in valid.altered if _is_corrected(mapping, name, given, (valid.values, after))]
+    if not corrected:
+        return after, names
+    loaded = _loaded(mapping, before)
     # Values that are altered without the edit, because validators were added later, stay as they are stored.
-    if any(name not in names and name not in mapping.derived_fields for name in corrected):
-        loaded = vars(mapping.hydrate(before))
+    if loaded is not None:
         corrected = [
             name
             for name in corrected
@@ -199,13 +201,25 @@ def _corrected(
             or name in mapping.derived_fields
             or not is_equal(valid.values[name], loaded[name])
         ]
-    if not corrected:
-        return after, names
     encoded = mapping.encode(valid.values)
-    fields = {name: mapping.fields[name] for name in corrected}
-    found = {name: _over(one.stored_in(after), encoded.get(one.attribute)) for name, one in fields.items()}
+    found: dict[str, AttributeValue | None] = {}
+    for name in corrected:
+        field = mapping.fields[name]
+        found[name], stored = encoded.get(field.attribute), field.stored_in(before)
+        if loaded is not None and stored is not None and not field.in_key:
+            is_renewed = name in mapping.derived_fields
+            found[name] = over_stored(field, (stored, loaded[name], found[name]), is_renewed=is_renewed)
     in_keys = {name: valid.values[name] for name in found if mapping.fields[name].in_key}
     return advance(mapping, after, found, in_keys), names | found.keys()
+
+
+def _loaded(mapping: EntityMapping, item: Item) -> Mapping[str, Any] | None:
+    """The values that a stored item loads as; None if it does not load, which an edit may repair."""
+    try:
+        loaded: Mapping[str, Any] = vars(mapping.hydrate(item))
+    except DecodeError:
+        return None
+    return loaded
 
 
 def _is_corrected(
@@ -221,32 +235,7 @@ def _is_corrected(
     if stored is None:
         has_factory = mapping.entity.model_fields[name].default_factory is not None
         return not has_factory and not same(now, field.encode(given.get(name, field.default)))
-    if now is not None and _covers(stored, now):
-        return False
-    try:
-        return not same(now, field.encode(given[name]))
-    except ValueError:  # a decoded dict is no instance of a nested class
-        return True
-
-
-def _covers(stored: AttributeValue, now: AttributeValue) -> bool:
-    """Whether a stored value says nothing else than another one. It may lack members of maps, and have others."""
-    if "M" in stored and "M" in now:
-        return all(
-            name not in stored["M"] or _covers(stored["M"][name], one) for name, one in now["M"].items()
-        )
-    if "L" in stored and "L" in now:
-        return len(stored["L"]) == len(now["L"]) and all(map(_covers, stored["L"], now["L"]))
-    return same(stored, now)
-
-
-def _over(stored: AttributeValue | None, now: AttributeValue | None) -> AttributeValue | None:
-    """A corrected value with the members of stored maps that no class knows."""
-    if stored is None or now is None or "M" not in stored or "M" not in now:
-        return now
-    return {
-        "M": {**stored["M"], **{name: _over(stored["M"].get(name), one) for name, one in now["M"].items()}}
-    }
+    return now is None or not says(field, stored, now)
 
 
 def _with_other_fields(
@@ -274,12 +263,10 @@ def _over_stored(mapping: EntityMapping, before: Item, changes: tuple[Change, ..
     }
     if not codecs:
         return resolved
-    try:
-        loaded = mapping.encode(vars(mapping.hydrate(before)))
-    except DecodeError:  # the change may repair what does not load
+    if (loaded := _loaded(mapping, before)) is None:
         return resolved
-    stored = under_present_names(mapping, before)
-    return tuple(_merged(one, codecs, stored, loaded) for one in resolved)
+    stored, was = under_present_names(mapping, before), mapping.encode(loaded)
+    return tuple(_merged(one, codecs, stored, was) for one in resolved)
 
 
 def _merged(change: Change, codecs: Mapping[Path, Codec], stored: Item, loaded: Item) -> Change:

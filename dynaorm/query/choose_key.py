@@ -6,8 +6,9 @@ Rule 2. The partition key must be given whole, except for a field that only choo
         read. In a collection the fields of one class are enough; the others are read from the same partition.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from functools import cached_property
 from itertools import product
 from typing import Any, TypeAlias
 
@@ -51,12 +52,18 @@ class KeyCondition:
         """Whether DynamoDB returns only wanted items of the class."""
         return not self.held and all(one.is_exact for one in self.ranges)
 
+    @cached_property
+    def _keys(self) -> tuple[tuple[str, KeyPart, Callable[[AttributeValue], bool]], ...]:
+        """The sort key attributes that have ranges, and the test of each."""
+        pairs = zip(self.source.sort, self.ranges, strict=False)
+        return tuple((part.attribute.name, part, one.admits or one.contains) for part, one in pairs)
+
     def may_match(self, entry: Item) -> bool | None:
         """Whether an item is wanted, by its keys alone; None where its values must be compared."""
         verdict: bool | None = None if self.held else True
-        for part, one in zip(self.source.sort, self.ranges, strict=False):
-            stored = entry[part.attribute.name]
-            if one.contains(stored):
+        for name, part, is_wanted in self._keys:
+            stored = entry[name]
+            if is_wanted(stored):
                 continue
             if part.match(stored[part.attribute.kind]) is not None:
                 return False
@@ -71,17 +78,12 @@ class KeyCondition:
         try:
             if any(values[name] != value for name, value in self.held):
                 return False
-            pairs = zip(self.source.sort, self.ranges, strict=False)
-            return all(_contains_value(part, one, item, values) for part, one in pairs)
+            return all(
+                is_wanted(item[name]) or (rendered := part.value(values)) is None or is_wanted(rendered)
+                for name, part, is_wanted in self._keys
+            )
         except (DecodeError, KeyValueError):
             return True
-
-
-def _contains_value(part: KeyPart, wanted: KeyRange, item: Item, values: Mapping[str, Any]) -> bool:
-    if wanted.contains(item[part.attribute.name]):
-        return True
-    rendered = part.value(values)
-    return rendered is None or wanted.contains(rendered)
 
 
 def key_conditions_of(spec: QuerySpec) -> list[tuple[KeyCondition, ...]]:
@@ -202,8 +204,9 @@ def _ranges(source: Source, equal: Mapping[str, Any], bounds: Sequence[Bound]) -
 def _spellings(source: Source, part: KeyPart) -> bool | None:
     """Which spellings of times a key may have: dynaorm's own (None), any in UTC (False), any at all (True).
 
-    An entity loads only under the primary key that dynaorm renders. An index key may be of another writer; and one
-    that is a field's own attribute may be in any time zone.
+    An entity loads and is saved only under the primary key that its template renders: there, another spelling needs
+    ``Attribute(encode=, decode=)``. An index key may be of another writer; and one that is a field's own attribute may
+    be in any time zone.
     """
     if source.index is None or len(source.sort) > 1 or part.attribute.name in source.table.key_names:
         return None

@@ -65,6 +65,12 @@ class Interval:
         """Whether it contains exactly one key."""
         return self.low is not None and bool(self.low == self.high) and self.has_low and self.has_high
 
+    @property
+    def excluded(self) -> frozenset[Any]:
+        """The bounds that it does not contain."""
+        ends = ((self.low, self.has_low), (self.high, self.has_high))
+        return frozenset(bound for bound, is_in in ends if bound is not None and not is_in)
+
     def hull(self, other: "Interval") -> "Interval":
         """The smallest interval that contains both."""
         lows, highs = (self.low, other.low), (self.high, other.high)

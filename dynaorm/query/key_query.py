@@ -68,6 +68,8 @@ class KeyQuery:
         ranges: the intervals of the leading sort key attributes.
         within: the condition of its keys; None for a scan.
         wanted: the conditions, one of which every wanted item matches; empty where DynamoDB returns only wanted items.
+        surplus: the sort keys that DynamoDB returns beside those of wanted entities, if the keys of all entities are as
+            their class renders them; None where ``wanted`` decides for these, too.
     """
 
     operation: str
@@ -77,6 +79,7 @@ class KeyQuery:
     ranges: tuple[Interval, ...] = ()
     within: Condition | None = None
     wanted: tuple[KeyCondition, ...] = ()
+    surplus: frozenset[Any] | None = None
 
     def can_start_at(self, key: Item) -> bool:
         """Whether a key can be a start key. DynamoDB refuses one outside the key condition."""
@@ -84,10 +87,10 @@ class KeyQuery:
 
     def accepts(self, mapping: EntityMapping, item: Item) -> bool:
         """Whether an item of a class is wanted."""
-        return not self.wanted or any(
-            issubclass(mapping.entity, one.source.mapping.entity) and one.matches(mapping, item)
-            for one in self.wanted
-        )
+        for one in self.wanted:
+            if issubclass(mapping.entity, one.source.mapping.entity) and one.matches(mapping, item):
+                return True
+        return not self.wanted
 
     def may_match(self, entry: Item) -> bool | None:
         """Whether the item of an index entry is wanted, by its keys; None where its values must be compared."""
@@ -274,7 +277,16 @@ def _joined(spec: QuerySpec, form: Form, box: tuple[_Box, tuple[KeyCondition, ..
     is_exact = len(distinct) == len(spec.sources) == 1 and distinct[0].is_exact
     if {id(one.source) for one in distinct} == set(map(id, spec.sources)):
         is_exact = is_exact or not any(one.narrows for one in distinct)
-    return _key_query(form, conditions[0].partition, ranges, () if is_exact else distinct)
+    found = _key_query(form, conditions[0].partition, ranges, () if is_exact else distinct)
+    return replace(found, surplus=_surplus(spec, distinct))
+
+
+def _surplus(spec: QuerySpec, conditions: Sequence[KeyCondition]) -> frozenset[Any] | None:
+    if spec.source.index is not None or not len(conditions) == len(spec.sources) == 1:
+        return None
+    ranges = conditions[0].ranges
+    is_own = len(ranges) == 1 and ranges[0].is_own and not conditions[0].held
+    return ranges[0].interval.excluded if is_own else None
 
 
 def keys_alone(spec: QuerySpec) -> QuerySpec:

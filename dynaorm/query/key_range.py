@@ -46,6 +46,7 @@ class KeyRange:
         is_equal: the whole key is given.
         interval: the interval of the condition, with contents as ``comparable`` gives them.
         is_wide: the condition is wider than the query, to include other spellings of times.
+        is_own: of the keys that the template renders, exactly those in the interval are wanted.
     """
 
     condition: Condition | None
@@ -54,6 +55,7 @@ class KeyRange:
     is_equal: bool = False
     interval: Interval = EVERYTHING
     is_wide: bool = False
+    is_own: bool = False
 
     @property
     def is_exact(self) -> bool:
@@ -121,7 +123,8 @@ def key_range(
     exact = _exact(part, equal, bounds)
     if zones is None or exact.is_empty or (wide := _widened(part, equal, bounds, zones=zones)) is None:
         return exact
-    return KeyRange(range_condition(part.attribute, wide), exact.contains, interval=wide, is_wide=True)
+    admits = exact.admits or exact.contains
+    return KeyRange(range_condition(part.attribute, wide), admits, interval=wide, is_wide=True)
 
 
 def _exact(part: KeyPart, equal: Mapping[str, Any], bounds: Sequence[Bound]) -> KeyRange:
@@ -193,6 +196,8 @@ def _written(piece: Piece, value: Any) -> str:
     placeholder = piece.placeholder
     try:
         # The texts of ksuid_range bound a Ksuid, too.
+        if placeholder.plain and placeholder.scalar.bound is not None:
+            return placeholder.scalar.bound(value)
         spoken = isinstance(value, str) and placeholder.scalar.python in (Ksuid, KsuidMs)
         return piece.write(placeholder.scalar.from_text(value) if spoken else value)
     except ValueError as problem:
@@ -252,6 +257,7 @@ class _TextRange:
         text, following = _patterns(self._template, self._place)
         self._whole, self._text = re.compile(f"({text}){following}"), re.compile(text)
         self._following = re.compile(following)
+        self._may_end_anywhere = self._piece.placeholder.raw and self._is_followed
 
     def key_range(self) -> KeyRange:
         attribute, head = self._part.attribute, self._head
@@ -261,7 +267,8 @@ class _TextRange:
             return _NOTHING
         if self.comparisons:
             keys = keys if keys.low else replace(keys, low=None)
-            return KeyRange(range_condition(attribute, keys), self.admits, interval=keys)
+            is_last = not self._after and not self._is_followed
+            return KeyRange(range_condition(attribute, keys), self.admits, interval=keys, is_own=is_last)
         if beginning := head + max(self.beginnings, key=len):
             condition = BeginsWith((attribute.name,), key_in(attribute.kind, beginning))
             return KeyRange(condition, self.admits, interval=keys)
@@ -273,9 +280,17 @@ class _TextRange:
         if self._version is not None and key is not None:
             key = self._version.inside(key)
         own = key.decode(_BYTEWISE) if isinstance(key, bytes) else key
-        if own is None or not all(own.startswith(one) for one in self.beginnings):
+        if own is None:
             return False
-        return not self.comparisons or any(text in self.texts for text in self._texts_of(own))
+        for beginning in self.beginnings:
+            if not own.startswith(beginning):
+                return False
+        if not self.comparisons:
+            return True
+        if self._may_end_anywhere:
+            return any(text in self.texts for text in self._texts_of(own))
+        found = self._whole.fullmatch(own, len(self._level))
+        return found is not None and found[1] in self.texts
 
     # -- the wanted texts
 
@@ -368,11 +383,8 @@ class _TextRange:
     # -- parsing a key
 
     def _texts_of(self, own: str) -> Iterator[str]:
-        """The texts that the bounded field may have in a key; several only where the end of a raw text is ambiguous."""
+        """The texts that the bounded field may have in a key whose end of a raw text is ambiguous."""
         rest = own[len(self._level) :]
-        if not self._piece.placeholder.raw or self._place == len(self._template.pieces) - 1:
-            found = self._whole.fullmatch(rest)
-            return iter(() if found is None else (found[1],))
         ends = (end for end in range(len(rest) + 1) if self._following.fullmatch(rest, end))
         return (rest[:end] for end in ends if self._text.fullmatch(rest[:end]))
 

@@ -11,6 +11,7 @@ from dynaorm.flow.integrity.finding import Finding, FindingKind
 from dynaorm.flow.integrity.judge_items import judge_items
 from dynaorm.flow.protocol.call import Call, Flow
 from dynaorm.flow.protocol.context import Context
+from dynaorm.flow.protocol.paging import PageKeys
 from dynaorm.flow.read import repeat
 from dynaorm.item.value import Item
 from dynaorm.session._async.session import AsyncSession
@@ -91,9 +92,11 @@ def _findings(context: Context, tables: Sequence[Table]) -> Flow[list[Finding]]:
 def _items(name: str, context: Context) -> Flow[list[Item]]:
     found: list[Item] = []
     request: dict[str, object] = {"TableName": name, "ConsistentRead": True}
+    page_keys = PageKeys()
     while True:
         reply = yield from repeat(Call("Scan", request), context)
         found += reply["Items"]
-        if not reply.get("LastEvaluatedKey"):
+        last = page_keys.checked("Scan", reply.get("LastEvaluatedKey"))
+        if last is None:
             return found
-        request = {**request, "ExclusiveStartKey": reply["LastEvaluatedKey"]}
+        request = {**request, "ExclusiveStartKey": last}

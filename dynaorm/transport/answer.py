@@ -19,6 +19,7 @@ from typing import Any, TypeAlias
 from dynaorm.errors import Unreachable
 from dynaorm.flow.protocol.call import NoAnswer, Reason, Refusal, Reply
 from dynaorm.item.json_body import Body
+from dynaorm.item.well_formed import is_item, is_list_of
 
 READS = frozenset({"GetItem", "BatchGetItem", "TransactGetItems", "Query", "Scan"})
 SERVER_FAULTS = frozenset({"InternalServerError", "InternalFailure", "ServiceUnavailable"})
@@ -59,7 +60,7 @@ def failure_of(status: int, content: Mapping[str, Any], request_id: str) -> Refu
     if status < 400 or not code:
         return NoAnswer(f"HTTP {status} without an error of DynamoDB's own: is the endpoint a DynamoDB?")
     reasons, item = content.get("CancellationReasons"), content.get("Item")
-    if not (item is None or _is_item(item)) or not (reasons is None or _are_reasons(reasons)):
+    if not (item is None or is_item(item)) or not (reasons is None or _are_reasons(reasons)):
         return NoAnswer(f"HTTP {status} {code} with reasons of the wrong type")
     found = tuple(_reason(reason) for reason in reasons or ())
     return Refusal(code, message, reasons=found, item=item, request_id=request_id)
@@ -122,25 +123,6 @@ def _invalid_member(content: dict[str, Any], operation: str, *, deeply: bool = T
     return ""
 
 
-def _is_item(value: object) -> bool:
-    return isinstance(value, dict) and all(map(_is_value, value.values()))
-
-
-def _is_value(value: object) -> bool:
-    """Whether it is an attribute value."""
-    if not isinstance(value, dict) or len(value) != 1:
-        return False
-    ((kind, inner),) = value.items()
-    if kind not in _VALUES:
-        return False
-    of, is_valid = _VALUES[kind]
-    return isinstance(inner, of) and (is_valid is None or is_valid(inner))
-
-
-def _is_list_of(is_valid: Callable[[Any], bool]) -> Callable[[Any], bool]:
-    return lambda value: isinstance(value, list) and all(map(is_valid, value))
-
-
 def _is_map_of(is_valid: Callable[[Any], bool]) -> Callable[[Any], bool]:
     return lambda value: isinstance(value, dict) and all(map(is_valid, value.values()))
 
@@ -155,7 +137,7 @@ def _is_reason(value: object) -> bool:
 
 
 def _may_have_item(value: object) -> bool:
-    return isinstance(value, dict) and (value.get("Item") is None or _is_item(value["Item"]))
+    return isinstance(value, dict) and (value.get("Item") is None or is_item(value["Item"]))
 
 
 def _is_capacity(value: object) -> bool:
@@ -168,40 +150,26 @@ def _are_keys(value: object) -> bool:
 
 _Check: TypeAlias = tuple[type | UnionType, Callable[[Any], bool] | None]
 
-_are_items = _is_list_of(lambda value: _is_item(value) and value != {})
-_are_reasons = _is_list_of(_is_reason)
-_are_texts: _Check = (list, _is_list_of(lambda one: isinstance(one, str)))
-
-_VALUES: Mapping[object, _Check] = {
-    "S": (str, None),
-    "N": (str, None),
-    "B": (bytes, None),
-    "SS": _are_texts,
-    "NS": _are_texts,
-    "BS": (list, _is_list_of(lambda one: isinstance(one, bytes))),
-    "M": (dict, _is_item),
-    "L": (list, _is_list_of(_is_value)),
-    "BOOL": (bool, None),
-    "NULL": (bool, None),
-}
+_are_items = is_list_of(lambda value: is_item(value) and value != {})
+_are_reasons = is_list_of(_is_reason)
 
 _MEMBERS: Mapping[str, _Check] = {
-    "Attributes": (dict, _is_item),
+    "Attributes": (dict, is_item),
     "BatchGetItem.Responses": (dict, _is_map_of(_are_items)),
     "ConsumedCapacity": (
         dict | list,
         lambda value: all(map(_is_capacity, value if isinstance(value, list) else [value])),
     ),
     "Count": (int, None),
-    "Item": (dict, _is_item),
+    "Item": (dict, is_item),
     "Items": (list, _are_items),
-    "LastEvaluatedKey": (dict, _is_item),
+    "LastEvaluatedKey": (dict, is_item),
     "ScannedCount": (int, None),
     "Table": (dict, None),
     "TableDescription": (dict, None),
     "TableNames": (list, None),
     "TimeToLiveDescription": (dict, None),
-    "TransactGetItems.Responses": (list, _is_list_of(_may_have_item)),
+    "TransactGetItems.Responses": (list, is_list_of(_may_have_item)),
     "UnprocessedItems": (dict, _is_map_of(lambda value: isinstance(value, list))),
     "UnprocessedKeys": (dict, _is_map_of(_are_keys)),
 }

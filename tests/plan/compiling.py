@@ -6,6 +6,7 @@ from dynaorm import Entity
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.table import Table
 from dynaorm.item.action import Update
+from dynaorm.item.condition import Condition, HasType, Or, missing
 from dynaorm.item.update import AddTo
 from dynaorm.item.value import Item
 from dynaorm.plan.compiler import compile_plan
@@ -18,6 +19,8 @@ from dynaorm.plan.unit_of_work import UnitOfWork
 
 E = TypeVar("E", bound=Entity)
 NOW = 1_700_000_000.0
+OWN_REVISION: Condition = Or((missing("_rev"), HasType(("_rev",), "S")))
+"""What a write by key demands of the revision: none is there, or one that dynaorm can have written."""
 
 
 def plan_of(

@@ -18,7 +18,7 @@ from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import Planned, Purpose
 from dynaorm.plan.reads import Reads, ident_of
 from dynaorm.plan.verdict import FailedAction, StaleKnowledge, verdict
-from tests.plan.compiling import NOW, plan_of
+from tests.plan.compiling import NOW, OWN_REVISION, plan_of
 
 music = Table(
     "music",
@@ -123,7 +123,7 @@ def test_a_target_is_made_with_its_type_key_fields_index_keys_and_what_a_factory
         SetTo(("_rev",), {"S": "w2"}),
     )
     key: dict[str, Any] = {"PK": {"S": "SONG#s"}, "SK": {"S": "MONTH#2024-01"}}
-    condition = Or((missing("PK"), equals("_type", {"S": "Month"})))
+    condition = Or((missing("PK"), And((equals("_type", {"S": "Month"}), OWN_REVISION))))
     assert action == Update("music", key, made, condition)
     assert planned.entity_key == planned.item_key == key
 
@@ -212,7 +212,8 @@ def test_what_can_be_made_of_its_key_alone() -> None:
 
 def test_a_target_may_be_of_a_class_that_derives_from_it() -> None:
     _, action = last(plan_of(Save(Membership())))
-    assert action.condition == And((exists("PK"), IsIn(Attr(("_type",)), ({"S": "Group"}, {"S": "Club"}))))
+    kinds = IsIn(Attr(("_type",)), ({"S": "Group"}, {"S": "Club"}))
+    assert action.condition == And((exists("PK"), kinds, OWN_REVISION))
 
 
 @pytest.mark.parametrize(
@@ -246,11 +247,11 @@ def test_a_target_stored_without_its_type_is_learned_and_told_by_its_key(joins: 
     outcome = verdict([FailedAction(planned, "ConditionalCheckFailed", "", STORED)], NOW)
     assert outcome == StaleKnowledge({planned.ident: STORED})
     _, action = last(plan_of(intent, reads=group_known(STORED)))
-    assert action.condition == And((exists("PK"), missing("_type")))
+    assert action.condition == And((exists("PK"), missing("_type"), OWN_REVISION))
 
 
 def test_a_target_that_could_be_made_is_told_by_its_key_too() -> None:
     key: dict[str, Any] = {"PK": {"S": "SONG#s"}, "SK": {"S": "MONTH#2024-01"}}
     known = Reads({ident_of(music, key): {**key, "song": {"S": "s"}}})
     _, action = last(plan_of(Save(Download(song="s")), reads=known))
-    assert action.condition == And((exists("PK"), missing("_type")))
+    assert action.condition == And((exists("PK"), missing("_type"), OWN_REVISION))

@@ -18,7 +18,7 @@ from dynaorm.plan.intent import Edit, Move, Save
 from dynaorm.plan.merge_intents import merge_intents
 from dynaorm.plan.planned import Purpose
 from dynaorm.plan.reads import Reads, ident_of
-from tests.plan.compiling import NOW, E, added, plan_of
+from tests.plan.compiling import NOW, OWN_REVISION, E, added, plan_of
 
 app = Table("totals", indexes=[GlobalIndex("GSI1")])
 bare = Table("bare", type_attribute=None, revision_attribute=None)
@@ -118,7 +118,7 @@ def test_an_insert_adds_to_its_target_in_the_same_transaction() -> None:
             AddTo(("hours",), {"N": "1.5"}),
             SetTo(("_rev",), {"S": "w2"}),
         ),
-        And((exists("PK"), equals("_type", {"S": "Group"}))),
+        And((exists("PK"), equals("_type", {"S": "Group"}), OWN_REVISION)),
     )
     assert plan.operation == "TransactWriteItems"
     assert plan.write_units == 4

@@ -15,7 +15,7 @@ from dynaorm.plan.edit import touched
 from dynaorm.plan.intent import Check, Edit, Move, Save
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.reads import Reads, ident_of
-from tests.plan.compiling import committed, loaded, plan_of, stored
+from tests.plan.compiling import OWN_REVISION, committed, loaded, plan_of, stored
 
 app = Table("targets")
 bare = Table("bare-targets", revision_attribute=None)
@@ -199,7 +199,7 @@ def test_an_update_by_key_adds_what_is_due() -> None:
         "targets",
         GROUP,
         (SetTo(("name",), {"S": "new"}), AddTo(("members",), {"N": "2"}), SetTo(("_rev",), {"S": "w2"})),
-        And((exists("PK"), equals("_type", {"S": "Group"}), FEW)),
+        And((exists("PK"), equals("_type", {"S": "Group"}), OWN_REVISION, FEW)),
     )
     assert purposes(plan) == ["update", "insert", "insert"]
 
@@ -239,7 +239,7 @@ def test_a_check_of_a_key_becomes_the_condition_of_what_is_added() -> None:
         "targets",
         GROUP,
         (AddTo(("members",), {"N": "2"}), SetTo(("_rev",), {"S": "w2"})),
-        And((exists("PK"), equals("_type", {"S": "Group"}), FEW)),
+        And((exists("PK"), equals("_type", {"S": "Group"}), OWN_REVISION, FEW)),
     )
 
 
@@ -278,7 +278,7 @@ def test_a_derived_target_takes_both_its_own_totals_and_those_of_its_base() -> N
     (action,) = [planned for planned in both.actions if planned.purpose.value == "aggregate"]
     assert action.mapping.entity is Club
     assert isinstance(action.action, Update)
-    assert action.action.condition == Or((missing("PK"), equals("_type", {"S": "Club"})))
+    assert action.action.condition == Or((missing("PK"), And((equals("_type", {"S": "Club"}), OWN_REVISION))))
 
 
 def test_what_joins_a_target_of_another_class_finds_none() -> None:

@@ -1,12 +1,12 @@
 """Which edits by key are sent without reading, and the conditions that hold them to the rules of their fields."""
 
 from decimal import Decimal
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import pytest
 from pydantic import AfterValidator, BaseModel, Field, ValidationInfo, field_validator, model_validator
 
-from dynaorm import Entity, F, Table
+from dynaorm import Attribute, Entity, F, GlobalIndex, Index, InKey, Table
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.item.condition import And, Attr, Compare, Condition, Or, SizeOf, missing
 from dynaorm.item.update import Change
@@ -22,12 +22,16 @@ from tests.plan.test_edit import (
     Twofold,
 )
 
-app = Table("blind-app")
+app = Table("blind-app", indexes=[GlobalIndex("GSI1")])
 BLIND, READS = False, True
 
 
 class Part(BaseModel):
     size: Annotated[int, Field(ge=0)] = 0
+
+
+class Label(BaseModel):
+    text: str
 
 
 class Ruled(Entity, table=app, pk="RULED#{name}", sk="R"):
@@ -44,8 +48,21 @@ class Ruled(Entity, table=app, pk="RULED#{name}", sk="R"):
     lower: list[Annotated[str, AfterValidator(str.lower)]] = Field(default_factory=list)
     part: Part = Part()
     seen: str = ""
+    label: Label = Label(text="l")
+    colours: set[str] | str = Field(default={"red"})
+    counts: dict[str, int] = Field(default_factory=dict)
+    levels: dict[str, Literal[1, 2]] = Field(default_factory=dict)
+    bits: Annotated[set[str], Field(min_length=1, max_length=3)] = Field(default_factory=set)
+    grid: Annotated[list[list[str]], Field(max_length=3)] = Field(default_factory=list)
+    own_size: Annotated[
+        int, Field(ge=0), Attribute(encode=lambda n: {"N": str(-n)}, decode=lambda one: -int(one["N"]))
+    ] = 0
+    price: Annotated[Decimal, Field(ge=5)] = Decimal(5)
+    place: Annotated[str, InKey()] = ""
+    watched: Annotated[str, InKey()] = ""
+    by_place = Index("GSI1", pk="PLACE#{place}", sk="{place}#{watched}")
 
-    @field_validator("seen")
+    @field_validator("seen", "watched")
     @classmethod
     def look(cls, seen: str, info: ValidationInfo) -> str:
         return seen or str(info.data.get("seen", ""))
@@ -111,12 +128,39 @@ def test_a_field_that_may_be_stored_under_a_former_name_needs_reading() -> None:
         (F.part["size"].set(1), READS),
         (F.part.set(Part()), BLIND),
         (F.seen.set("x"), READS),
+        (F.shown.remove(), BLIND),
+        (F.small.add("x"), BLIND),
+        (F.shown.add(1), BLIND),
+        (F.label.text.set("x"), BLIND),
+        (F.label.text.remove(), READS),
+        (F.part["size"].remove(), READS),
+        (F.counts["a"].remove(), BLIND),
+        (F.counts["a"].add(1), BLIND),
+        (F.levels["a"].set(1), BLIND),
+        (F.levels["a"].add(1), READS),
+        (F.colours.add("x"), READS),
+        (F.colours.discard("x"), READS),
+        (F.own_size.add(1), READS),
+        (F.price.add(1), BLIND),
+        (F.price.add(Decimal("1e-100")), READS),
     ],
 )
 def test_an_update_reads_where_the_rules_of_a_field_depend_on_more_than_the_change(
     change: Change, expected: bool
 ) -> None:
     assert needs_reading(mapping_of(Ruled), (change,)) is expected
+
+
+def test_a_field_that_lives_in_an_index_key_reads_only_if_its_validators_look_at_others() -> None:
+    both = (F.place.set("a"), F.watched.set("b"))
+    assert needs_reading(mapping_of(Ruled), both)
+
+    class Placed(Entity, table=app, pk="PLACED#{name}", sk="P"):
+        name: str
+        place: Annotated[str, InKey()] = ""
+        by_place = Index("GSI1", pk="AT#{place}", sk="{place}")
+
+    assert not needs_reading(mapping_of(Placed), (F.place.set("a"),))
 
 
 def test_every_update_of_a_class_with_model_validators_reads() -> None:
@@ -147,6 +191,14 @@ def size(operator: str, path: str, bound: int) -> Condition:
         (F.few.prepend("x"), size("<=", "few", 2)),
         (F.tags.add({"x", "y"}), Or((missing("tags"), size("<=", "tags", 1)))),
         (F.some.add("x"), size(">=", "some", 1)),
+        (F.tags.add("xy"), Or((missing("tags"), size("<=", "tags", 2)))),
+        (F.bits.add("x"), And((size(">=", "bits", 1), Or((missing("bits"), size("<=", "bits", 2)))))),
+        (
+            F.bits.add({"x", "y", "z"}),
+            And((size(">=", "bits", 1), Or((missing("bits"), size("<=", "bits", 0))))),
+        ),
+        (F.grid[0].append("x"), None),
+        (F.counts["a"].add(1), None),
     ],
 )
 def test_bounds_become_conditions_on_what_is_stored(change: Change, expected: Condition | None) -> None:

@@ -14,7 +14,7 @@ from dynaorm.plan.intent import Edit, Save
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import Effect, Planned, Purpose
 from dynaorm.plan.reads import Reads, ident_of
-from tests.plan.compiling import NOW, actions_of, plan_of, saved
+from tests.plan.compiling import NOW, OWN_REVISION, actions_of, plan_of, saved
 
 AT = "2023-11-14T22:13:20.000000Z"
 
@@ -169,7 +169,7 @@ def test_an_unguarded_delete_is_one_conditional_delete() -> None:
 def test_a_delete_by_key_of_an_unguarded_class_is_blind_under_existence_and_type() -> None:
     plan = plan_of(intent.Deletion(Key(Stock, sku="a")))
     (planned,) = plan.actions
-    condition = And((exists("PK"), equals("_type", {"S": "Stock"})))
+    condition = And((exists("PK"), equals("_type", {"S": "Stock"}), OWN_REVISION))
     assert planned.action == Delete("compiler-app", STOCK_KEY, condition)
     assert planned.blind
     assert plan.operation == "DeleteItem"
@@ -181,13 +181,16 @@ def test_a_blind_update_asks_for_the_item_and_carries_a_revision_of_its_own() ->
         "TableName": "compiler-app",
         "Key": STOCK_KEY,
         "UpdateExpression": "SET #n1 = :v1 ADD #n0 :v0",
-        "ConditionExpression": "attribute_exists(#n2) AND #n3 = :v2 AND (attribute_not_exists(#n0) OR #n0 < :v3)",
+        "ConditionExpression": "attribute_exists(#n2) AND #n3 = :v2 "
+        "AND (attribute_not_exists(#n1) OR attribute_type(#n1, :v3)) "
+        "AND (attribute_not_exists(#n0) OR #n0 < :v4)",
         "ExpressionAttributeNames": {"#n0": "left", "#n1": "_rev", "#n2": "PK", "#n3": "_type"},
         "ExpressionAttributeValues": {
             ":v0": {"N": "3"},
             ":v1": {"S": "w2"},
             ":v2": {"S": "Stock"},
-            ":v3": {"N": "10"},
+            ":v3": {"S": "S"},
+            ":v4": {"N": "10"},
         },
         "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
         "ReturnValues": "ALL_NEW",

@@ -246,6 +246,28 @@ def test_a_required_field_whose_absence_has_a_meaning_can_be_removed(change: Cha
     assert refusal.value.remedy == "set F.name_of_it to a value"
 
 
+class Placed(Entity, table=app, pk="PLACED#{name}", sk="P"):
+    name: str
+    spot: Annotated[str, InKey()] = "s"
+    by_spot = Index("GSI1", pk="SPOT#{spot}", sk="{name}")
+
+
+@pytest.mark.parametrize(
+    ("entity", "change", "remedy"),
+    [
+        (Sticky, F.place.remove(), "write F.place.set(None)"),
+        (Sticky, F.place.set_if_missing("x"), "write F.place.set(...)"),
+        (Placed, F.spot.remove(), "write F.spot.set(...)"),
+    ],
+)
+def test_a_field_that_lives_in_an_index_key_alone_is_set(
+    entity: type[Entity], change: Change, remedy: str
+) -> None:
+    with pytest.raises(UsageError) as refusal:
+        touched(mapping_of(entity), (change,))
+    assert refusal.value.remedy == remedy
+
+
 @pytest.mark.parametrize(
     ("change", "remedy"),
     [

@@ -3,6 +3,7 @@
 from typing import Annotated
 
 import pytest
+from pydantic import Field
 
 from dynaorm import Aggregate, Entity, F, Key, Table, Unique
 from dynaorm.entity.mapping.mapping import mapping_of
@@ -159,3 +160,15 @@ def test_stored_text_cannot_begin_a_line_of_its_own() -> None:
 
 def test_nothing_to_send() -> None:
     assert explained(Save(saved(User(user_id="1", email="a")))) == ["Nothing to send: nothing changed."]
+
+
+class Badge(Entity, table=app, pk="BADGE#{number}", sk="B"):
+    number: int
+    code: Annotated[str, Unique(), Field(repr=False)]
+
+
+def test_a_unique_value_that_is_not_to_be_shown_is_not_in_the_plan() -> None:
+    put, claim = explained(Save(Badge(number=1, code="open sesame")))[1:3]
+    assert put.startswith("1. Put app PK=BADGE#1 SK=B: ")
+    assert "sesame" not in claim
+    assert claim.startswith("2. Put app PK=********** SK=**********: claim code = ")

@@ -13,7 +13,7 @@ from dynaorm.item.update import Append, Change, Remove, SetTo
 from dynaorm.plan.cost import sent_bytes
 from dynaorm.plan.intent import Check, Edit, Intent, Save
 from dynaorm.plan.plan import Plan
-from tests.plan.compiling import plan_of
+from tests.plan.compiling import OWN_REVISION, plan_of
 
 ITEM_LIMIT = 409_600
 TRANSACTION_LIMIT = 4_194_304
@@ -47,6 +47,12 @@ def test_an_item_of_exactly_400_kb_is_planned() -> None:
     assert item_size(planned.after) == ITEM_LIMIT
 
 
+def test_a_plan_names_its_operation_and_actions() -> None:
+    one, other = plan_of(Save(Blob(name="a"))), plan_of(Save(Blob(name="a")), Save(Blob(name="b")))
+    assert repr(one) == f"<Plan of PutItem: {one.actions[0]!r}>"
+    assert repr(other) == f"<Plan of TransactWriteItems: {other.actions[0]!r}, {other.actions[1]!r}>"
+
+
 def test_one_byte_more_is_refused_naming_the_entity() -> None:
     with pytest.raises(ItemTooLarge, match=r"409,601 bytes.*409,600") as raised:
         plan_of(Save(blob_of(ITEM_LIMIT + 1)))
@@ -78,7 +84,7 @@ def test_a_blind_update_that_only_takes_away_is_as_large_as_its_key() -> None:
         "plan-app",
         {"PK": {"S": "BLOB#b"}, "SK": {"S": "B"}},
         (Remove(("text",)), SetTo(("_rev",), {"S": "w2"})),
-        And((exists("PK"), equals("_type", {"S": "Blob"}))),
+        And((exists("PK"), equals("_type", {"S": "Blob"}), OWN_REVISION)),
     )
 
 

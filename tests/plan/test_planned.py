@@ -47,6 +47,19 @@ def test_an_entity_whose_write_got_no_answer_awaits_that_plan_and_no_other() -> 
     assert (effect.is_awaited(plan), effect.is_awaited(other)) == (True, False)
 
 
+def test_an_effect_can_be_that_of_another_object_with_other_values() -> None:
+    one, other = note(), note()
+    effect = Effect(one, Loaded(STORED), {"text": "told"})
+    assert effect.for_object(other) == effect._replace(entity=other)
+    told = effect.for_object(other, {"name": "b", "text": "given"})
+    assert (told.entity is other, told.values, told.spares_frozen) == (
+        True,
+        {"name": "b", "text": "told"},
+        True,
+    )
+    assert effect._replace(values=None).for_object(other, {"name": "b"}).values == {"name": "b"}
+
+
 def test_an_entity_of_unknown_outcome_still_is_what_was_loaded() -> None:
     one = note()
     plan = plan_of(one)

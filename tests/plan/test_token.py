@@ -1,17 +1,18 @@
 """The revision of a block under a token of the caller's: it follows from what the caller gave, and from that alone."""
 
+from datetime import datetime
 from typing import Annotated, Any
 
 import pytest
 
-from dynaorm import Aggregate, Attribute, Entity, F, GlobalIndex, Index, InKey, Key, Table, Unique
+from dynaorm import Aggregate, Attribute, Entity, ExpiresAt, F, GlobalIndex, Index, InKey, Key, Table, Unique
 from dynaorm.item.value import Item
 from dynaorm.plan.compiler import compile_plan
 from dynaorm.plan.intent import Check, Deletion, Edit, Intent, Move, Save
 from dynaorm.plan.merge_intents import merge_intents
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.reads import NOTHING_READ, Reads, ident_of
-from dynaorm.plan.token import revision_under_token
+from dynaorm.plan.token import is_fixed, revision_under_token
 from dynaorm.plan.unit_of_work import UnitOfWork
 from tests.plan.compiling import NOW
 
@@ -67,6 +68,18 @@ class Seat(Entity, table=app, pk="SEAT#{seat}", sk="S"):
 
 
 class Loose(Entity, table=loose, pk="LOOSE#{name}", sk="L"):
+    name: str
+
+
+fleeting = Table("token-fleeting")
+
+
+class Visit(Entity, table=fleeting, pk="VISIT#{name}", sk="S"):
+    name: str
+    until: Annotated[datetime | None, ExpiresAt()] = None
+
+
+class Beside(Entity, table=fleeting, pk="BESIDE#{name}", sk="B"):
     name: str
 
 
@@ -201,3 +214,29 @@ def test_a_move_that_has_to_read_has_one() -> None:
     moved = loaded(Loose(name="a"))
     moved.name = "b"
     assert revision(Move(moved)) == revision(Move(moved))
+
+
+@pytest.mark.parametrize(
+    ("intents", "expected"),
+    [
+        ([Save(Stock(sku="a"))], True),
+        ([Save(Stock(sku="a")), Check(Key(Stock, sku="b"), F.left > 0)], True),
+        ([Edit(Key(Stock, sku="a"), (F.left.add(1),))], True),
+        ([Check(Key(Stock, sku="b"), F.left > 0)], False),
+        ([Save(loaded(Stock(sku="a")), F.left > 0)], False),
+        ([Save(Stock(sku="b")), Deletion(loaded(Stock(sku="a")))], False),
+        ([Save(Document(doc_id="d"))], False),
+        ([Save(Visit(name="v"))], False),
+        ([Save(Beside(name="b"))], False),
+    ],
+)
+def test_a_block_is_fixed_if_neither_time_nor_what_is_stored_or_was_loaded_is_in_it(
+    intents: list[Intent], expected: bool
+) -> None:
+    assert is_fixed(plan_of(*intents)) is expected
+
+
+def test_a_block_that_was_planned_with_a_read_item_is_not_fixed() -> None:
+    key = Key(Document, doc_id="d")
+    item = stored(Document(doc_id="d"))
+    assert not is_fixed(plan_of(Edit(key, (F.text.set("n"),)), reads=Reads({ident_of(app, item): item})))

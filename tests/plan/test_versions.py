@@ -162,3 +162,30 @@ def test_padding_is_for_numbers_never_for_the_latest_copy(number: int, expected:
     latest = {"PK": {"S": "PADDED#p"}, "SK": {"S": "rev_0_P"}}
     assert dict(Key(Padded, name="p").primary_key) == latest
     assert version_key(mapping_of(Padded), latest, number) == {"PK": {"S": "PADDED#p"}, "SK": {"S": expected}}
+
+
+class Paper(Entity, table=app, pk="PAPER#{name}", sk="P", versioned=True):
+    name: str
+
+
+class Report(Paper):
+    pages: int = 0
+
+
+def test_the_versions_of_a_family_name_their_class() -> None:
+    (version,) = versions_in(plan_of(Save(Report(name="r"))))
+    assert version["version_type"] == {"S": "Report"}
+
+
+def test_the_first_version_after_a_deletion_tells_when_that_was() -> None:
+    class Memo(Entity, table=app, pk="MEMO#{name}", sk="M", versioned=True):
+        name: str
+
+    tombstone: Item = {
+        "PK": {"S": "MEMO#m"}, "SK": {"S": "v0_M"}, "_rev": {"S": "w1"}, "deleted": {"BOOL": True},
+        "version": {"N": "4"}, "version_at": {"S": "2020-01-01T00:00:00.000000Z"},
+    }  # fmt: skip
+    reads = Reads({ident_of(app, tombstone): tombstone})
+    (version,) = versions_in(plan_of(Save(Memo(name="m")), reads=reads))
+    assert version["version"] == {"N": "5"}
+    assert version["previous_deletion"] == {"S": "2020-01-01T00:00:00.000000Z"}

@@ -2,23 +2,27 @@
 
 Rule 1. The type attribute names the class of an item, so the table must have one. Items that are damaged or of a class
     that was not requested are returned as items, so that the codecs raise the error, if there is one.
-Rule 2. Nothing else parses the items. The page that the entities share parses them when one is needed.
+Rule 2. Nothing else parses the items. Each entity keeps the text of its item, which is parsed when it is needed.
 """
 
-from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import partial
+from typing import Any, Final, TypeAlias
 
 from pydantic_core import CoreSchema, SchemaError, SchemaValidator, core_schema
 
-from dynaorm.entity.declare.catalog import catalog_of, derived
+from dynaorm.entity.declare.catalog import catalog_of, derived, names_of
 from dynaorm.entity.json_reader.core_schema import Node, as_schema, validator_of
 from dynaorm.entity.json_reader.model import JsonModel, json_model
 from dynaorm.entity.mapping.mapping import DELETED, EntityMapping
-from dynaorm.entity.page import ParsedReply, ReplyPage
-from dynaorm.entity.state import LOADING, NO_DEFAULTS, SLOT, LazyItem, set_state
+from dynaorm.entity.page import ParsedReply, item_texts, items_in
+from dynaorm.entity.state import LOADING, NO_DEFAULTS, SLOT, Defaults, LazyItem, Loaded, set_state
 from dynaorm.entity.table import Table
 from dynaorm.item.json_body import Body, with_bytes
 from dynaorm.item.value import Item
+
+Snapshot: TypeAlias = Loaded | LazyItem
+FindDefaults: TypeAlias = Defaults | Callable[[Item], Defaults]
 
 _HEADS: Final = "heads"
 _NO_HEAD: Final[Item] = {}
@@ -69,7 +73,7 @@ class JsonReader:
         found, heads = (self._listed(rest.pop(name, None)) for name in (_ITEMS[self._operation], _HEADS))
         if self._is_binary:
             heads, rest = with_bytes(heads), with_bytes(rest)
-        return self._settled(ParsedReply(found, heads, rest), ReplyPage(reply.raw, self._operation), now)
+        return self._settled(ParsedReply(found, heads, rest), reply.raw, now)
 
     def _listed(self, found: Any) -> list[Any]:
         if found is None:
@@ -78,22 +82,25 @@ class JsonReader:
             return [found]
         return found if isinstance(found, list) else [item for items in found.values() for item in items]
 
-    def _settled(self, reading: ParsedReply, page: ReplyPage, now: float | None) -> ParsedReply:
+    def _settled(self, reading: ParsedReply, raw: bytes, now: float | None) -> ParsedReply:
         found, easy, models = reading.found, self._easy, self._models
+        texts = item_texts(raw, self._operation, len(found))
+        new: Callable[[Any], Snapshot] = _lazy if texts is not None else _loaded
+        kept: Sequence[Any] = texts if texts is not None else items_in(raw, self._operation)
         has_expired = False
-        put, new = object.__setattr__, LazyItem._make
+        put = object.__setattr__
         for place, entity in enumerate(found):
             kind = type(entity)
             if (defaults := easy.get(kind)) is not None:
-                put(entity, SLOT, new((page, place, defaults)))  # inlined: half the time of a call
+                put(entity, SLOT, new((kept[place], defaults)))  # inlined: half the time of a call
             elif kind in models:
                 head = reading.heads[place] if self._has_heads else _NO_HEAD
-                at = LazyItem(page, place, self._defaults.get(kind, NO_DEFAULTS))
+                at = new((kept[place], self._defaults.get(kind, NO_DEFAULTS)))
                 found[place] = self._examined(entity, head, at, now)
                 has_expired = has_expired or found[place] is None
             else:
                 # Not an entity: an item, or an object that a validator of the user's returned in place of the entity.
-                found[place] = with_bytes(entity) if kind is dict else page[place]
+                found[place] = with_bytes(entity) if kind is dict else new((kept[place], NO_DEFAULTS)).item
         if not has_expired:
             return reading
         left = [place for place, one in enumerate(found) if one is not None]
@@ -101,7 +108,7 @@ class JsonReader:
             [found[place] for place in left], [reading.heads[place] for place in left], reading.rest
         )
 
-    def _examined(self, entity: Any, head: Item, at: LazyItem, now: float | None) -> Any | None:
+    def _examined(self, entity: Any, head: Item, at: Snapshot, now: float | None) -> Any | None:
         """The entity with its state, or its item if it is damaged; None if it has expired."""
         model = self._models[type(entity)]
         try:
@@ -115,6 +122,15 @@ class JsonReader:
             return at.item
         set_state(entity, at)
         return entity
+
+
+# A snapshot of an item and its defaults. (Faster than the method ``_make``.)
+_lazy: Final[Callable[[tuple[bytes, FindDefaults]], LazyItem]] = partial(tuple.__new__, LazyItem)
+
+
+def _loaded(item_and_defaults: tuple[Item, FindDefaults]) -> Loaded:
+    item, defaults = item_and_defaults
+    return Loaded(item, defaults(item) if callable(defaults) else defaults)
 
 
 def json_reader_of(
@@ -166,7 +182,9 @@ class _Readers:
 def _item(table: Table, models: Sequence[JsonModel]) -> Node:
     """The schema of an item: an entity of one of the classes, or any other item unchanged."""
     path: list[str | int] = [str(table.type_attribute), "S"]
-    choices: dict[Hashable, CoreSchema] = {model.mapping.name: as_schema(model.schema) for model in models}
+    choices: dict[Hashable, CoreSchema] = {
+        name: as_schema(model.schema) for model in models for name in names_of(model.mapping)
+    }
     entity = core_schema.tagged_union_schema(choices, discriminator=[path])
     return dict(core_schema.union_schema([entity, core_schema.any_schema()], mode="left_to_right"))
 

@@ -6,6 +6,7 @@ have to decide.
 
 from collections.abc import Sequence
 
+from dynaorm.entity.codec.expiry import seconds_of
 from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.dispatch import NotAnEntity, classify
 from dynaorm.entity.key import found_key
@@ -22,6 +23,7 @@ from dynaorm.item.value import Item, same
 from dynaorm.plan.image import subject_of
 from dynaorm.plan.planned import Planned
 from dynaorm.plan.reads import ident_of
+from dynaorm.plan.renewal import renewal_of
 from dynaorm.plan.unit_of_work import UnitOfWork
 from dynaorm.record import record
 
@@ -32,9 +34,12 @@ def constraint_in(guard: ItemAddress) -> str:
 
 
 def expiry_in(table: Table, guard: Item) -> int | None:
-    """When a guard item expires, in epoch seconds; None for never."""
+    """When a guard item expires, in epoch seconds; None for never, as for what is no time."""
     found = guard.get(table.ttl_attribute) if table.ttl_attribute is not None else None
-    return int(found["N"]) if found is not None and "N" in found else None
+    try:
+        return seconds_of(found) if found is not None else None
+    except ValueError:
+        return None
 
 
 def guard_expired(table: Table, guard: Item, now: float) -> bool:
@@ -86,13 +91,20 @@ def holds(address: ItemAddress, item: Item | None, guard: ItemAddress, now: floa
         return None if found is NotAnEntity.UNKNOWN else False
     if found.is_expired(item, now) or found.table.guards is not guard.table:
         return False
+    constraint = constraint_in(guard)
     try:
-        found.hydrate(item)
-        claims = found.claims(found.subject(item), lambda: subject_of(found, item))
+        # It keeps the guards of its stored values until it is stored as it loads.
+        held = [guards_of(found, one).get(constraint) for one in (item, renewal_of(found, item).image)]
     except DynaormError:
         return None
-    wanted = constraint_in(guard), str(guard.key[guard.table.pk.name]["S"])
-    return any((name, key) == wanted for name, key, _ in claims)
+    return any(one is not None and one.ident == guard.ident for one in held)
+
+
+def guards_of(mapping: EntityMapping, item: Item) -> dict[str, ItemAddress]:
+    """The guard items of an entity, by constraint. Raises DynaormError if the item does not fit its class."""
+    home = mapping.table.guards
+    claims = mapping.claims(mapping.subject(item), lambda: subject_of(mapping, item))
+    return {name: ItemAddress(home, {key.name: {"S": text} for key in home.keys}) for name, text, _ in claims}
 
 
 @record(frozen=False)

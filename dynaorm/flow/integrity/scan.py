@@ -12,6 +12,8 @@ from dynaorm.flow.bulk.limits import CONCURRENCY
 from dynaorm.flow.protocol.call import Call, Flow, Pause
 from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.protocol.cost import ReadCost
+from dynaorm.flow.protocol.paging import PageKeys
+from dynaorm.flow.protocol.reply_keys import check_keys
 from dynaorm.flow.protocol.together import gather
 from dynaorm.flow.read import repeat
 from dynaorm.item.condition import Attr, Compare, render
@@ -36,6 +38,7 @@ class ScanSegment:
         partition: a partition key value; then only its item collection is read, with Query.
         after: the key of the last item read; None at the beginning.
         is_over: the last page was read.
+        page_keys: checks that no page ends where another one did.
     """
 
     table: Table
@@ -44,6 +47,7 @@ class ScanSegment:
     partition: AttributeValue | None = None
     after: Item | None = None
     is_over: bool = False
+    page_keys: PageKeys = field(default_factory=PageKeys, repr=False)
 
     def request(self, name: str, limit: int) -> Call:
         """The call for the next page."""
@@ -76,8 +80,10 @@ class ScannedPage:
     after: Item | None
 
     def finish(self) -> None:
-        """Move the segment behind this page."""
-        self.segment.after, self.segment.is_over = self.after, self.after is None
+        """Move the segment behind this page. Raises Unreachable if pages repeat."""
+        operation = "Scan" if self.segment.partition is None else "Query"
+        self.segment.after = self.segment.page_keys.checked(operation, self.after)
+        self.segment.is_over = self.after is None
 
 
 def scan_segments_of(tables: Sequence[Table], segments: int, segment: int | None) -> list[ScanSegment]:
@@ -142,4 +148,7 @@ def _page(segment: ScanSegment, limiter: RateLimiter, cost: ReadCost, limit: int
     call = segment.request(limiter.context.table_name(segment.table.name), limit)
     reply = yield from repeat(call, limiter.context)
     cost.add(reply)
-    return ScannedPage(segment, reply.get("Items", ()), reply.get("LastEvaluatedKey"))
+    after = reply.get("LastEvaluatedKey")
+    check_keys(call.operation, reply.get("Items", ()), segment.table.keys)
+    check_keys(call.operation, () if after is None else (after,), segment.table.keys)
+    return ScannedPage(segment, reply.get("Items", ()), after)

@@ -5,6 +5,7 @@ Rule 2. A newer declaration may have written an entity with attributes that its 
         every item that it writes a revision. So an item without one, in a table with revisions, was written by another
         program, and nothing follows from its attributes.
 Rule 3. An item is a guard item only if it has the attributes of one, and no others.
+Rule 4. A revision that is no text is kept by another library, whose lock a repair would break.
 """
 
 from collections.abc import Iterable
@@ -18,6 +19,7 @@ from dynaorm.flow.integrity.finding import Diagnosis, Doubt
 from dynaorm.flow.integrity.scope import Scope
 from dynaorm.flow.integrity.stored_check import ItemAddress
 from dynaorm.item.value import Item
+from dynaorm.plan.image import other_revision
 from dynaorm.record import replace
 
 
@@ -26,6 +28,16 @@ def doubtful(diagnosis: Diagnosis, doubt: str) -> Diagnosis:
     if not doubt or not diagnosis.actions:
         return diagnosis
     return Diagnosis(replace(diagnosis.finding, mendable=False, doubt=doubt), diagnosis.again)
+
+
+def not_ours(mapping: EntityMapping, item: Item, scope: Scope) -> str:
+    """Why an entity must not be written: another library keeps its revision, or a newer declaration wrote it.
+
+    Empty if it may be written.
+    """
+    if problem := other_revision(mapping, item):
+        return f"{problem}; if another library keeps it, give the table another revision_attribute="
+    return newer_than(mapping, item, scope)
 
 
 def newer_than(mapping: EntityMapping, item: Item, scope: Scope) -> str:

@@ -10,10 +10,11 @@ from typing import Any, NamedTuple, TypeAlias
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.page import ParsedReply, is_entity
 from dynaorm.entity.reader import ReplyReader, reader_of
-from dynaorm.entity.state import LazyItem, place_of
+from dynaorm.entity.state import LazyItem, Loaded, read_state_of
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.query.choose_key import compared_fields
 from dynaorm.query.key_query import KeyQueries, KeyQuery
+from dynaorm.query.key_range import comparable
 from dynaorm.query.query_spec import QuerySpec
 
 
@@ -30,13 +31,13 @@ class FoundEntry(NamedTuple):
     item: Item
 
 
-ItemSource: TypeAlias = Item | LazyItem
-"""A stored item, or the reply to take it from."""
+ItemSource: TypeAlias = Item | Loaded | LazyItem
+"""A stored item, or the snapshot that has it."""
 
 
 def source_of(found: Any) -> ItemSource:
     """The item of something buffered."""
-    return found.item if isinstance(found, FoundItem | FoundEntry) else place_of(found)
+    return found.item if isinstance(found, FoundItem | FoundEntry) else read_state_of(found)
 
 
 def key_in(source: ItemSource, names: tuple[str, ...]) -> dict[str, AttributeValue]:
@@ -53,21 +54,33 @@ def reply_reader_for(
     if spec.keys_only or several or not spec.source.is_whole or not key_queries.key_queries:
         return None
     first, names = key_queries.key_queries[0], set[str]()
-    if first.wanted:
+    if first.wanted and first.surplus is None:
         given = {*spec.equal, *(bound.field for bound in spec.bounds)}
         names |= {key.name for key in spec.source.keys}
         for source in spec.sources:
             names |= {source.mapping.fields[name].attribute for name in compared_fields(source, given)}
     if key_queries.local_filter is not None:
         names |= key_queries.local_filter.attributes
-    return reader_of(spec.source.table, wanted, first.operation, tuple(sorted(names)) or None)
+    has_heads = bool(names or first.surplus)
+    return reader_of(spec.source.table, wanted, first.operation, tuple(sorted(names)) if has_heads else None)
 
 
 def accepted(reading: ParsedReply, key_query: KeyQuery, key_queries: KeyQueries) -> list[Any]:
-    """The results of a page: the wanted entities, and the items that are not entities yet."""
-    if not key_query.wanted and key_queries.local_filter is None:
+    """The results of a page: the wanted entities, and the items that are not entities yet.
+
+    The reader has compared the primary key of each entity with what its class renders.
+    """
+    local, surplus = key_queries.local_filter, key_query.surplus
+    if local is None and not (key_query.wanted if surplus is None else surplus):
         return reading.found
     pairs = zip(reading.found, reading.heads, strict=True)
+    if local is None and surplus is not None:
+        (sort,) = key_query.form.sort
+        return [
+            found
+            for found, head in pairs
+            if not is_entity(found) or comparable(head[sort.name]) not in surplus
+        ]
     return [
         found
         for found, head in pairs

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 from dynaorm.entity.table import KeyAttribute
 from dynaorm.flow.protocol.call import Reply
 from dynaorm.flow.protocol.cost import ReadCost
+from dynaorm.flow.protocol.paging import PageKeys
 from dynaorm.flow.query.buffer import source_of
 from dynaorm.item.value import Item
 from dynaorm.query.key_query import KeyQuery
@@ -58,6 +59,7 @@ class Progress:
         buffered: read but not yet returned: entities, live items and index entries.
         unknown: items of no declared class, to be reported.
         cost: the requests and capacity used.
+        page_keys: checks that no page ends where another one did.
     """
 
     number: int
@@ -71,6 +73,7 @@ class Progress:
     buffered: deque[Any] = field(default_factory=deque)
     unknown: list[Item] = field(default_factory=list)
     cost: ReadCost = field(default_factory=ReadCost)
+    page_keys: PageKeys = field(default_factory=PageKeys)
 
     @property
     def is_over(self) -> bool:
@@ -82,11 +85,11 @@ class Progress:
         return not self.is_read and not self.buffered
 
     def advance(self, reply: Reply, count: int) -> None:
-        """Record that a page of ``count`` items was read."""
+        """Record that a page of ``count`` items was read. Raises Unreachable if pages repeat."""
         self.cost.add(reply)
         self.pages += 1
         self.scanned += reply.get("ScannedCount", count)
-        self.read_to = reply.get("LastEvaluatedKey")
+        self.read_to = self.page_keys.checked(self.key_query.operation, reply.get("LastEvaluatedKey"))
         self.is_read = self.read_to is None
 
     def is_skipped(self, found: Rank) -> bool:

@@ -1,4 +1,4 @@
-"""Connections of our own: finding the server, signing, sending and reading HTTP without botocore's client.
+"""The direct transports, for threads and for asyncio: calls over connections of our own and nothing else.
 
-Transports over another library, and what all transports share, do not belong here.
+The connections are in ``http``; transports over another library do not belong here.
 """

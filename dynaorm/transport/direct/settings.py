@@ -5,9 +5,9 @@ import warnings
 from typing import TYPE_CHECKING
 
 from dynaorm.late import late
-from dynaorm.transport.direct.destination import Destination, find_destination
-from dynaorm.transport.direct.limits import Limits
 from dynaorm.transport.endpoint import without_password
+from dynaorm.transport.http.destination import Destination, find_destination
+from dynaorm.transport.http.limits import Limits
 
 if TYPE_CHECKING:
     from dynaorm.transport import pynamodb

@@ -7,12 +7,12 @@ in-process mock do not see its calls.
 from typing import Protocol, Self
 
 from dynaorm.flow.protocol.call import Call, Reply
-from dynaorm.transport.direct.connection import ConnectionPool
-from dynaorm.transport.direct.destination import Destination
-from dynaorm.transport.direct.exchange import Exchange
-from dynaorm.transport.direct.limits import Limits
-from dynaorm.transport.direct.route import route_to
 from dynaorm.transport.direct.settings import DirectSettings
+from dynaorm.transport.http.connection import ConnectionPool
+from dynaorm.transport.http.destination import Destination
+from dynaorm.transport.http.exchange import Exchange
+from dynaorm.transport.http.limits import Limits
+from dynaorm.transport.http.route import route_to
 
 
 class DirectTransport(DirectSettings):

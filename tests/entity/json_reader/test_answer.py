@@ -1,7 +1,9 @@
 """Replies are read into entities; damaged items and items of other classes are returned as items."""
 
 import copy
+import gc
 import pickle
+import tracemalloc
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Any
@@ -12,7 +14,7 @@ from pydantic import AfterValidator, BaseModel, Field
 from dynaorm import LOADING, BinaryKey, Entity, ExpiresAt, Table, inspect
 from dynaorm.entity.json_reader.answer import json_reader_of
 from dynaorm.entity.mapping.mapping import mapping_of
-from dynaorm.entity.page import ParsedReply, ReplyPage
+from dynaorm.entity.page import ParsedReply
 from dynaorm.entity.state import LazyItem, Loaded, carried_by, state_of
 from dynaorm.errors import StaleEntity
 from dynaorm.item.json_body import Body, encode_body
@@ -20,6 +22,9 @@ from dynaorm.item.value import Item
 
 APP = Table("app")
 NOW = 1_700_000_000.0
+
+# An attribute in which two maps look like the end of one item and the beginning of another.
+MAPS_NAMED_M: dict[str, Any] = {"maps": {"L": [{"M": {"M": {"M": {"a": {"S": "x"}}}}}] * 2}}
 
 
 class Shape(Entity, table=APP, pk="SHAPE#{slug}", sk="A"):
@@ -267,15 +272,47 @@ def test_copies_and_pickles_keep_the_item_and_pickles_leave_out_the_page() -> No
     assert state_of(other) == Loaded(big)
 
 
-def test_an_entity_releases_its_page_when_its_item_is_needed() -> None:
+def test_an_entity_parses_its_item_once() -> None:
     entities = read(stored(Shape(slug="a")), stored(Shape(slug="b"))).found
-    place = carried_by(entities[0])
-    assert isinstance(place, LazyItem)
-    assert isinstance(place.page, ReplyPage)
     assert state_of(entities[0]) is state_of(entities[0])
     assert all(
         isinstance(carried_by(one), kind) for one, kind in zip(entities, (Loaded, LazyItem), strict=True)
     )
+
+
+@pytest.mark.parametrize("extra", [{}, MAPS_NAMED_M], ids=["cut", "parsed"])
+def test_a_kept_entity_keeps_its_own_item_alone(extra: dict[str, Any]) -> None:
+    items = [stored(Audit(slug=f"{number:04d}", seen=["x" * 500])) | extra for number in range(200)]
+    reply = Body(encode_body({"Items": items}))
+    reader = json_reader_of(APP, (Audit,), "Query")
+    assert reader is not None
+    reader.read(reply, NOW)
+    gc.collect()
+    tracemalloc.start()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        reading = reader.read(Body(bytes(bytearray(reply.raw))), NOW)
+        assert reading is not None
+        kept = reading.found[100]
+        del reading
+        gc.collect()
+        after, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert after - before < 10_000 < len(reply.raw) / 10
+    assert state_of(kept) == Loaded(items[100])
+
+
+def test_an_ambiguous_page_gives_each_entity_its_item() -> None:
+    items = [stored(Shape(slug=slug)) | MAPS_NAMED_M for slug in "abc"]
+    entities = read(*items).found
+    assert entities == [Shape(slug="a"), Shape(slug="b"), Shape(slug="c")]
+    assert [state_of(one) for one in entities] == [
+        Loaded(item, state.defaults)
+        for item, state in zip(items, map(state_of, entities), strict=True)
+        if state is not None
+    ]
+    assert [inspect(one).changes for one in entities] == [{}, {}, {}]
 
 
 def test_items_are_not_parsed_until_one_is_needed() -> None:

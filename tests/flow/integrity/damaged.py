@@ -68,6 +68,8 @@ Found: TypeAlias = tuple[FindingKind, str]
 """A finding as a test names it: its kind, and the contents of its key."""
 
 NOW = FakeClock().now()
+NUMBERS = ("1.5", "1E+125", "1E99999999", "9" * 6000, "NaN", "x")
+"""Numbers that are no version and no time, some of which DynamoDB cannot hold."""
 TABLES = (app, rooms, keys)
 
 

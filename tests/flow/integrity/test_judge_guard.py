@@ -3,7 +3,19 @@
 import pytest
 
 from dynaorm.flow.integrity.finding import FindingKind
-from tests.flow.integrity.damaged import Damage, Found, Items, app, damage, found, guard, item, keys, remove
+from tests.flow.integrity.damaged import (
+    NUMBERS,
+    Damage,
+    Found,
+    Items,
+    app,
+    damage,
+    found,
+    guard,
+    item,
+    keys,
+    remove,
+)
 
 
 @pytest.mark.parametrize(
@@ -54,6 +66,14 @@ from tests.flow.integrity.damaged import Damage, Found, Items, app, damage, foun
             "a guard that expires before its entity",
             lambda items: guard(items, "alias#later").update(until={"N": "1"}),
             (FindingKind.GUARD_EXPIRY, "alias#later alias#later"),
+        ),
+        *(
+            damage(
+                f"a guard whose expiry is {number:.12}",
+                lambda items, number=number: guard(items, "alias#later").update(until={"N": number}),  # type: ignore[misc]  # a default binds the loop's value
+                (FindingKind.GUARD_EXPIRY, "alias#later alias#later"),
+            )
+            for number in NUMBERS
         ),
         damage(
             "a guard that holds more",

@@ -3,7 +3,17 @@
 import pytest
 
 from dynaorm.flow.integrity.finding import FindingKind
-from tests.flow.integrity.damaged import Damage, Found, Items, app, damage, found, item, remove
+from tests.flow.integrity.damaged import (
+    NUMBERS,
+    Damage,
+    Found,
+    Items,
+    app,
+    damage,
+    found,
+    item,
+    remove,
+)
 
 
 @pytest.mark.parametrize(
@@ -72,6 +82,15 @@ from tests.flow.integrity.damaged import Damage, Found, Items, app, damage, foun
             "a tombstone without its number",
             lambda items: item(items, "DOC#gone", "v0_D").pop("version"),
             (FindingKind.UNREADABLE, "DOC#gone v0_D"),
+        ),
+        *(
+            damage(
+                f"a {what} whose number is {number:.12}",
+                lambda items, key=key, number=number: item(items, *key).update(version={"N": number}),  # type: ignore[misc]  # defaults bind the loop's values
+                (FindingKind.UNREADABLE, " ".join(key)),
+            )
+            for what, key in (("tombstone", ("DOC#gone", "v0_D")), ("latest copy", ("AUDIT#1", "v0_A")))
+            for number in NUMBERS
         ),
     ],
 )

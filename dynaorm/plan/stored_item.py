@@ -1,0 +1,45 @@
+"""The item that a save of an entity would store, without sending it."""
+
+from typing import Any
+
+from dynaorm.entity.mapping.mapping import mapping_of
+from dynaorm.entity.state import state_of
+from dynaorm.item.value import AttributeValue
+from dynaorm.plan.changes import change_of
+from dynaorm.plan.intent import Save
+from dynaorm.plan.item_change import ItemInsert, ItemUpdate
+from dynaorm.plan.merge_intents import merge_intents
+from dynaorm.plan.reads import NOTHING_READ
+from dynaorm.plan.unit_of_work import UnitOfWork
+
+# An entity that has expired has an item, too.
+_EVER = float("-inf")
+
+
+def item_of(entity: Any, /) -> dict[str, AttributeValue]:
+    """The item of an entity in DynamoDB JSON, as a save of the entity would store it. Nothing is sent or changed.
+
+    The item of a new entity has no revision and no version number, because the write gives these. The item of a loaded
+    entity is the stored one with your changes: unknown attributes, revision and version are those that were loaded.
+    Binary values are bytes. ``entity_of`` is the reverse.
+
+    Raises:
+        InvalidValue: a value is not valid, or cannot be stored or be part of a key.
+        KeyChanged: the primary key of a loaded entity has changed.
+        UsageError: the class is not mapped to a table, or the entity was read at a version.
+
+    Example:
+        >>> from dynaorm import Entity, Table, item_of
+        >>> class Song(Entity, table=Table("app"), pk="SONG#{song_id}", sk="SONG"):
+        ...     song_id: str
+        >>> item_of(Song(song_id="1"))
+        {'PK': {'S': 'SONG#1'}, 'SK': {'S': 'SONG'}, '_type': {'S': 'Song'}, 'song_id': {'S': '1'}}
+    """
+    mapping_of(type(entity))
+    (intents,) = merge_intents([Save(entity)], _EVER)
+    change = change_of(intents, NOTHING_READ, UnitOfWork(_EVER, "", str))
+    if isinstance(change, ItemInsert | ItemUpdate):
+        return dict(change.image)
+    state = state_of(entity)
+    assert state is not None  # a new entity is inserted
+    return dict(state.item)

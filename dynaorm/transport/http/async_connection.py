@@ -1,0 +1,257 @@
+"""Connections to one server for the tasks of one event loop: kept open, checked, one request at a time on each.
+
+The rules are those of ``connection``. What asyncio adds:
+
+Rule 1. asyncio reads whenever bytes arrive. Bytes that arrive while no request waits end their connection; and before
+        a request is sent the socket itself is checked, because the event loop may not have looked at it yet.
+Rule 2. An attempt that is cancelled ends its connection, so that its answer cannot reach another request.
+Rule 3. At most ``pool_size`` attempts are under way. Further ones wait in line, first come first served.
+Rule 4. A request counts as not sent only before there is a connection, while asyncio still holds a part of it, or if
+        writing it failed.
+"""
+
+import asyncio
+from collections import deque
+from socket import SOCK_STREAM
+from typing import cast
+
+from dynaorm.flow.protocol.call import NoAnswer
+from dynaorm.transport.http.connection import (
+    IDLE_SECONDS,
+    is_readable,
+    no_answer_within,
+    no_connection,
+    sentence,
+)
+from dynaorm.transport.http.http_answer import AnswerReader, HttpAnswer, Malformed
+from dynaorm.transport.http.limits import Limits
+from dynaorm.transport.http.route import Route, check_tunnel
+from dynaorm.transport.http.signed_request import SignedRequest
+
+
+class AsyncConnection(asyncio.Protocol):
+    """One open connection. The caller must abort it or return it to the pool."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._transport: asyncio.Transport
+        self._timer: asyncio.TimerHandle
+        self._reader = AnswerReader()
+        self._waiting: asyncio.Future[HttpAnswer] | None = None
+        self._is_paused = False
+        self._is_sending = False
+        self._is_secure = False
+        self.closed: asyncio.Future[None] = loop.create_future()
+        self.idle_since = loop.time()
+
+    async def secure(self, route: Route) -> None:
+        """Speak TLS from now on, if the route wants it."""
+        if route.tls is not None:
+            secured = await self._loop.start_tls(
+                self._transport, self, route.tls, server_hostname=route.tls_host
+            )
+            assert secured is not None
+            self.connection_made(secured)
+            self._is_secure = True
+
+    async def exchange(self, message: memoryview, limits: Limits) -> HttpAnswer:
+        """Send a request and receive its answer. After NoAnswer or a cancellation, abort the connection."""
+        reader = self._reader = AnswerReader()
+        self._expire(self._loop.time(), len(message), limits)
+        try:
+            return await self.ask(message, reader)
+        finally:
+            self._timer.cancel()
+
+    async def ask(self, message: memoryview, reader: AnswerReader) -> HttpAnswer:
+        """The same without a deadline, with a reader for the answer."""
+        self._reader = reader
+        waiting: asyncio.Future[HttpAnswer] = self._loop.create_future()
+        self._waiting = waiting
+        try:
+            self._is_sending = True
+            self._transport.write(message)
+            # Decided once: a pause that comes later concerns bytes of TLS's own.
+            self._is_sending = self._is_paused
+            return await waiting
+        finally:
+            self._waiting = None
+            if waiting.done() and not waiting.cancelled():
+                waiting.exception()  # a task that is cancelled at this moment does not look at it
+
+    def is_alive(self) -> bool:
+        """Whether the server waits for a request: nothing came since the last answer, not even the end."""
+        if self._transport.is_closing() or self._loop.time() - self.idle_since > IDLE_SECONDS:
+            return False
+        opened = self._transport.get_extra_info("socket")
+        return not is_readable(opened.fileno())
+
+    def abort(self) -> None:
+        """Close it at once; ``closed`` is done when that has happened."""
+        self._transport.abort()
+
+    # -- what asyncio calls --------------------------------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Keep the transport; it is to call ``pause_writing`` whenever bytes have not left."""
+        self._transport = cast("asyncio.Transport", transport)
+        self._transport.set_write_buffer_limits(high=1, low=0)
+
+    def pause_writing(self) -> None:
+        """A part of what was written has not left."""
+        self._is_paused = True
+
+    def resume_writing(self) -> None:
+        """All of it has left."""
+        self._is_paused = self._is_sending = False
+
+    def data_received(self, data: bytes) -> None:
+        """Read on in the answer. Bytes that belong to no answer end the connection."""
+        waiting = self._waiting
+        if waiting is None or waiting.done():
+            self.abort()
+            return
+        try:
+            answer = self._reader.feed(data)
+        except Malformed as error:
+            self._fail(sentence(error))
+            return
+        if answer is None:
+            return
+        if self._is_sending:
+            self._fail("an answer came before its request was sent whole")
+        else:
+            waiting.set_result(answer)
+
+    def eof_received(self) -> None:
+        """The server has closed: the end of the answer, if it has no other."""
+        waiting = self._waiting
+        if waiting is not None and not waiting.done():
+            try:
+                waiting.set_result(self._reader.end())
+            except Malformed as error:
+                self._fail(sentence(error))
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Nothing comes any more."""
+        if exc is None:
+            self.eof_received()
+        # EPIPE: the last part of what was written has not left. With TLS, that may not have been the request's.
+        self._is_sending = self._is_sending or (isinstance(exc, BrokenPipeError) and not self._is_secure)
+        self._fail(sentence(exc or ConnectionAbortedError("the connection was closed")))
+        if not self.closed.done():
+            self.closed.set_result(None)
+
+    def _expire(self, began: float, size: int, limits: Limits) -> None:
+        """Fail if the time for what has passed is over, else look again when it will be."""
+        left = began + limits.seconds_for(size + self._reader.received) - self._loop.time()
+        if left > 0:
+            self._timer = self._loop.call_later(left, self._expire, began, size, limits)
+        else:
+            self._fail(no_answer_within(limits))
+
+    def _fail(self, reason: str) -> None:
+        if self._waiting is not None and not self._waiting.done():
+            self._waiting.set_exception(NoAnswer(reason, sent=not self._is_sending))
+
+
+class AsyncConnectionPool:
+    """The connections to one destination from one event loop.
+
+    Args:
+        route: how to reach the destination.
+        limits: how long to wait, and how many connections to have at most.
+    """
+
+    def __init__(self, route: Route, limits: Limits) -> None:
+        self._route = route
+        self._limits = limits
+        self._places = asyncio.Semaphore(limits.pool_size)
+        self._idle: deque[AsyncConnection] = deque()
+        self._is_closed = False
+
+    async def send(self, request: SignedRequest) -> HttpAnswer:
+        """Send a request once and return its answer. Raises NoAnswer."""
+        await self._take_place()
+        try:
+            connection = self._take_idle() or await _opened(self._route, self._limits)
+            try:
+                answer = await connection.exchange(self._route.message(request), self._limits)
+            except BaseException:
+                connection.abort()
+                raise
+            if not answer.is_reusable or self._is_closed:
+                connection.abort()
+            else:
+                connection.idle_since = asyncio.get_running_loop().time()
+                self._idle.append(connection)
+            return answer
+        finally:
+            self._places.release()
+
+    async def close(self) -> None:
+        """Close the idle connections; those in use close after their answer."""
+        self._is_closed = True
+        idle = [*self._idle]
+        self._idle.clear()
+        for connection in idle:
+            connection.abort()
+        if idle:
+            await asyncio.wait({connection.closed for connection in idle}, timeout=1.0)
+
+    async def _take_place(self) -> None:
+        try:
+            async with asyncio.timeout(self._limits.timeout if self._places.locked() else None):
+                await self._places.acquire()
+        except TimeoutError as error:
+            reason = f"all {self._limits.pool_size} connections were in use for {self._limits.timeout:g} s"
+            raise NoAnswer(reason, sent=False) from error
+
+    def _take_idle(self) -> AsyncConnection | None:
+        while self._idle:
+            connection = self._idle.pop()
+            if connection.is_alive():
+                return connection
+            connection.abort()
+        return None
+
+
+async def _opened(route: Route, limits: Limits) -> AsyncConnection:
+    """A connection to the destination, through its proxy and with TLS where it wants them."""
+    try:
+        async with asyncio.timeout(limits.connect_timeout):
+            connection = await _connected(route, limits.connect_timeout)
+            try:
+                if route.connect:
+                    check_tunnel(await connection.ask(route.connect, AnswerReader(to_connect=True)))
+                await connection.secure(route)
+            except BaseException:
+                connection.abort()
+                raise
+    except TimeoutError as error:
+        raise no_connection(route, TimeoutError(f"not within {limits.connect_timeout:g} s")) from error
+    except NoAnswer as error:  # the proxy's to CONNECT
+        raise no_connection(route, ConnectionError(error.reason)) from error
+    except (OSError, ValueError) as error:  # ValueError: a host name that is not possible
+        raise no_connection(route, error) from error
+    return connection
+
+
+async def _connected(route: Route, seconds: float) -> AsyncConnection:
+    """A connection to one of a host's addresses, each tried for its share of the time."""
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + seconds
+    addresses = await loop.getaddrinfo(route.host, route.port, type=SOCK_STREAM)
+    for tried, (family, _, protocol, _, address) in enumerate(addresses, 1):
+        share = (deadline - loop.time()) / (len(addresses) - tried + 1)
+        try:
+            async with asyncio.timeout(share):
+                _, connection = await loop.create_connection(
+                    lambda: AsyncConnection(loop), *address[:2], family=family, proto=protocol
+                )
+        except OSError:
+            if tried == len(addresses):
+                raise
+        else:
+            return connection
+    raise OSError("the host has no address")

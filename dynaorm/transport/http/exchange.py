@@ -1,0 +1,100 @@
+"""What the direct transports do besides sending: a call becomes a signed request, and an answer its reply.
+
+DynamoDB refuses a signature that differs by some minutes from its own clock. That refusal brings its time along, which
+is then used for signing: the call may be repeated at once, because it was not carried out.
+"""
+
+import time
+from typing import TYPE_CHECKING
+
+from dynaorm.flow.protocol.call import Call, Refusal, Reply
+from dynaorm.flow.protocol.retry import WRONG_CLOCK
+from dynaorm.item.json_body import encode_body
+from dynaorm.late import late
+from dynaorm.transport.answer import reply_of
+from dynaorm.transport.http.credentials import Credentials, FixedCredentials
+from dynaorm.transport.http.destination import Destination
+from dynaorm.transport.http.http_answer import HttpAnswer
+from dynaorm.transport.http.signed_request import SignedRequest, Signer
+
+if TYPE_CHECKING:
+    from email import utils as email_utils
+
+    from dynaorm.transport import aws_configuration
+else:
+    late(globals(), aws_configuration="dynaorm.transport.aws_configuration", email_utils="email.utils")
+
+SKEW_SECONDS = 60.0
+"""A smaller difference is not why a signature was refused: DynamoDB allows five minutes."""
+
+# What AWS services call a signature of another time (service-error-classification in the AWS SDK for JavaScript).
+_SIGNATURE_REFUSED = frozenset(
+    {
+        "AuthFailure",
+        "InvalidSignatureException",
+        "RequestExpired",
+        "RequestInTheFuture",
+        "RequestTimeTooSkewed",
+        "SignatureDoesNotMatch",
+    }
+)
+
+
+class Exchange:
+    """Makes the requests to one destination and reads its answers. It may be shared by threads."""
+
+    def __init__(self, destination: Destination) -> None:
+        self._credentials = destination.credentials
+        self._signer = Signer(destination.endpoint, destination.region)
+        self._offset = 0.0
+
+    @property
+    def may_block(self) -> bool:
+        """Whether asking for credentials now may wait for a service or a program."""
+        refresh_needed = getattr(self._credentials, "refresh_needed", None)
+        return refresh_needed is not None and bool(refresh_needed())
+
+    def credentials(self) -> Credentials:
+        """The credentials of this moment.
+
+        Raises:
+            UsageError: there are none, or they have expired.
+            NoAnswer: the service that gives them did not answer; nothing was sent to DynamoDB.
+        """
+        if isinstance(self._credentials, FixedCredentials):
+            return self._credentials
+        try:
+            return self._credentials.get_frozen_credentials()
+        except Exception as error:
+            raise aws_configuration.failure_of(error) from error
+
+    def request(self, call: Call, credentials: Credentials) -> SignedRequest:
+        """The request that carries a call, signed now."""
+        now = time.time() + self._offset
+        return self._signer.sign(call.operation, encode_body(call.request), credentials, now)
+
+    def reply(self, call: Call, request: SignedRequest, answer: HttpAnswer) -> Reply:
+        """The reply in the answer to a request.
+
+        Raises:
+            Refusal: DynamoDB said no; ``WRONG_CLOCK`` if a repetition will be signed with DynamoDB's time.
+            NoAnswer: the answer does not say what became of the request.
+        """
+        try:
+            return reply_of(call.operation, answer.status, answer.headers, answer.body)
+        except Refusal as refusal:
+            date = answer.headers.get("date", "")
+            if refusal.code in _SIGNATURE_REFUSED and self._set_clock(request, date):
+                raise Refusal(WRONG_CLOCK, refusal.message, request_id=refusal.request_id) from refusal
+            raise
+
+    def _set_clock(self, request: SignedRequest, date: str) -> bool:
+        """Use the server's time from now on; whether the request was signed with another."""
+        try:
+            theirs = email_utils.parsedate_to_datetime(date).timestamp()
+        except (ValueError, OverflowError):
+            return False
+        if abs(theirs - request.signed_at) < SKEW_SECONDS:
+            return False
+        self._offset = theirs - time.time()
+        return True

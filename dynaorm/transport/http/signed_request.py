@@ -1,0 +1,136 @@
+"""A request to DynamoDB, signed with AWS Signature Version 4: a pure function of its arguments.
+
+Rule 1. The signature covers the body's hash, and the head has its length: a request that was not sent whole is never
+        carried out.
+Rule 2. A signing key holds for one day and one credential, and is derived once for them.
+Rule 3. No ``repr`` shows signed headers, bodies or credentials.
+
+Source: "Create a signed AWS API request" (AWS Identity and Access Management user guide).
+"""
+
+import hmac
+from dataclasses import field
+from hashlib import sha256
+from time import gmtime, strftime
+from urllib.parse import quote
+
+from dynaorm.errors import UsageError
+from dynaorm.record import record
+from dynaorm.transport.endpoint import Endpoint
+from dynaorm.transport.http.credentials import Credentials
+
+SERVICE = "dynamodb"
+CONTENT_TYPE = "application/x-amz-json-1.0"
+TARGET_PREFIX = "DynamoDB_20120810."
+USER_AGENT = "dynaorm"
+ALGORITHM = "AWS4-HMAC-SHA256"
+
+
+@record
+class SignedRequest:
+    """One POST without its length. ``signed_at``: when it was signed, in seconds since the Unix epoch."""
+
+    headers: dict[str, str] = field(repr=False)
+    body: bytes = field(repr=False)
+    signed_at: float
+
+    def message(self, target: str, extra: str = "") -> bytes:
+        """The whole request in HTTP/1.1. ``extra``: further header lines, each with its line end."""
+        lines = "".join([f"{name}: {value}\r\n" for name, value in self.headers.items()])
+        head = f"POST {target} HTTP/1.1\r\n{lines}{extra}Content-Length: {len(self.body)}\r\n\r\n"
+        return head.encode("ascii") + self.body
+
+
+@record
+class _Scope:
+    """What all requests of a day with the same credentials share."""
+
+    credentials: Credentials = field(repr=False)
+    day: str
+    key: bytes = field(repr=False)
+    scope: str
+    authorization: str = field(repr=False)
+    between: str = field(repr=False)
+    after: str
+
+
+class Signer:
+    """Signs requests to one endpoint. It may be shared by threads: its caches are replaced as a whole."""
+
+    def __init__(self, endpoint: Endpoint, region: str) -> None:
+        self._authority = endpoint.authority
+        self._region = region
+        self._before = (
+            f"POST\n{quote(endpoint.path, safe='/~')}\n\n"
+            f"content-type:{CONTENT_TYPE}\nhost:{endpoint.authority}\nx-amz-date:"
+        )
+        self._second = (-1, "")
+        self._scope: _Scope | None = None
+
+    def sign(self, operation: str, body: bytes, credentials: Credentials, now: float) -> SignedRequest:
+        """The signed request for an operation, ``now`` in seconds since the Unix epoch.
+
+        Raises:
+            UsageError: the credentials cannot stand in a header.
+        """
+        stamp = self._stamp(int(now))
+        scope = self._scope
+        if scope is None or scope.credentials != credentials or scope.day != stamp[:8]:
+            scope = self._scope = _scope_of(credentials, stamp[:8], self._region)
+        target = TARGET_PREFIX + operation
+        canonical = (
+            f"{self._before}{stamp}{scope.between}{target}{scope.after}{sha256(body).hexdigest()}".encode()
+        )
+        text = f"{ALGORITHM}\n{stamp}\n{scope.scope}\n{sha256(canonical).hexdigest()}"
+        signature = hmac.digest(scope.key, text.encode(), "sha256").hex()
+        headers = {
+            "Host": self._authority,
+            "User-Agent": USER_AGENT,
+            "Accept-Encoding": "identity",
+            "Content-Type": CONTENT_TYPE,
+            "X-Amz-Target": target,
+            "X-Amz-Date": stamp,
+            "Authorization": scope.authorization + signature,
+        }
+        if credentials.token:
+            headers["X-Amz-Security-Token"] = credentials.token
+        return SignedRequest(headers, body, now)
+
+    def _stamp(self, second: int) -> str:
+        known, stamp = self._second
+        if known != second:
+            stamp = strftime("%Y%m%dT%H%M%SZ", gmtime(second))
+            self._second = (second, stamp)
+        return stamp
+
+
+def _scope_of(credentials: Credentials, day: str, region: str) -> _Scope:
+    if not _is_visible(credentials.access_key) or not _is_visible(credentials.token or ""):
+        raise UsageError(
+            problem="The AWS access key or session token has a character that cannot stand in a header",
+            remedy="look for a line break or a blank at its end, where it is set",
+        )
+    access_key, token = credentials.access_key, credentials.token
+    scope = f"{day}/{region}/{SERVICE}/aws4_request"
+    key = f"AWS4{credentials.secret_key}".encode()
+    for part in scope.split("/"):
+        key = hmac.digest(key, part.encode(), "sha256")
+    signed = "content-type;host;x-amz-date"
+    between = "\n"
+    if token:
+        signed += ";x-amz-security-token"
+        between += f"x-amz-security-token:{token}\n"
+    signed += ";x-amz-target"
+    return _Scope(
+        credentials,
+        day,
+        key,
+        scope,
+        f"{ALGORITHM} Credential={access_key}/{scope}, SignedHeaders={signed}, Signature=",
+        f"{between}x-amz-target:",
+        f"\n\n{signed}\n",
+    )
+
+
+def _is_visible(text: str) -> bool:
+    return all("!" <= character <= "~" for character in text)

@@ -1,0 +1,110 @@
+"""``item_of`` gives the item that a save stores, and refuses what a save refuses."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dynaorm import Entity, Table, entity_of, inspect, item_of
+from dynaorm.entity.state import Loaded, set_state, state_of
+from dynaorm.errors import DynaormError, InvalidValue, KeyChanged, UsageError
+from dynaorm.item.value import Item
+from dynaorm.plan.intent import Save
+from dynaorm.plan.planned import Purpose
+from tests.laws.test_writes import World, new_entity, value_for
+from tests.laws.written_classes import SPECS, Spec, make
+from tests.plan.compiling import plan_of, saved
+
+GIVEN_BY_THE_WRITE = {"_rev", "version", "version_at"}
+
+
+class Planned(World):
+    """A class without a table of an engine."""
+
+    def __init__(self, spec: Spec) -> None:
+        self.spec, self.kind = spec, make(spec)
+
+
+def _without(item: Item | None) -> dict[str, Any]:
+    return {name: value for name, value in (item or {}).items() if name not in GIVEN_BY_THE_WRITE}
+
+
+def _stored(entity: Any) -> Item:
+    """The item that the plan of a save leaves in the table."""
+    for one in plan_of(Save(entity)).actions:
+        if one.purpose in (Purpose.INSERT, Purpose.UPDATE):
+            assert one.after is not None
+            return one.after
+    state = state_of(entity)
+    assert state is not None
+    return state.item
+
+
+def _outcome(work: Any) -> Any:
+    try:
+        return _without(work())
+    except DynaormError as error:
+        return type(error), str(error)
+
+
+@given(spec=SPECS, data=st.data())
+def test_it_is_what_a_save_stores(spec: Spec, data: st.DataObject) -> None:
+    world = Planned(spec)
+    entity = new_entity(world, data.draw)
+    before = dict(vars(entity))
+    assert _outcome(lambda: item_of(entity)) == _outcome(lambda: _stored(entity))
+    assert vars(entity) == before
+    try:
+        item = item_of(saved(entity))
+    except DynaormError:
+        return
+    assert item == state_of(entity).item  # type: ignore[union-attr]  # it was saved
+    loaded = entity_of(item, world.kind)
+    assert (item_of(loaded), inspect(loaded).changes) == (item, {})
+    for name in set(world.kind.model_fields) - {"name"}:
+        if data.draw(st.booleans()):
+            vars(loaded)[name] = value_for(world, name, data.draw)
+    assert _outcome(lambda: item_of(loaded)) == _outcome(lambda: _stored(loaded))
+
+
+class User(Entity, table=Table("app"), pk="USER#{name}", sk="U", versioned=True):
+    name: str
+    age: int = 0
+
+
+def test_unknown_attributes_revision_and_version_stay() -> None:
+    item: Any = {
+        "PK": {"S": "USER#a"}, "SK": {"S": "v0_U"}, "_type": {"S": "User"}, "_rev": {"S": "r"}, "name": {"S": "a"},
+        "age": {"N": "1"}, "other": {"S": "x"}, "version": {"N": "3"},
+        "version_at": {"S": "2024-01-01T00:00:00.000000Z"},
+    }  # fmt: skip
+    user = entity_of(item, User)
+    user.age = 2
+    assert item_of(user) == {**item, "age": {"N": "2"}}
+
+
+def test_a_broken_value_is_refused() -> None:
+    with pytest.raises(InvalidValue, match="age"):
+        item_of(User.model_construct(name="a", age="old"))
+
+
+def test_a_changed_key_is_refused() -> None:
+    user = saved(User(name="a"))
+    user.name = "b"
+    with pytest.raises(KeyChanged):
+        item_of(user)
+
+
+def test_an_entity_read_at_a_version_is_refused() -> None:
+    user = saved(User(name="a"))
+    state = state_of(user)
+    assert state is not None
+    set_state(user, Loaded(state.item, read_only=True))
+    with pytest.raises(UsageError, match="read at a version"):
+        item_of(user)
+
+
+def test_what_is_no_entity_is_refused() -> None:
+    with pytest.raises(UsageError, match="no entity class"):
+        item_of({"name": "a"})

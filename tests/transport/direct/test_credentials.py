@@ -1,9 +1,0 @@
-"""Fixed credentials are their own frozen state, and hide it."""
-
-from dynaorm.transport.direct.credentials import FixedCredentials
-
-
-def test_credentials_do_not_show_themselves() -> None:
-    keys = FixedCredentials("KEY", "secret", "token")
-    assert repr(keys) == str(keys) == "FixedCredentials(...)"
-    assert keys.get_frozen_credentials() is keys
