@@ -1,11 +1,8 @@
 """A change becomes actions: the main item's, and the version item's if a version is due."""
 
-<<<<<<< HEAD
 from collections.abc import Mapping
 
-=======
 from dynaorm.entity.declare.catalog import of_type
->>>>>>> existing
 from dynaorm.entity.mapping.mapping import DELETED, VERSION, VERSION_AT, EntityMapping
 from dynaorm.item.action import Action, ConditionCheck, Delete, Put, Update
 from dynaorm.item.condition import (
