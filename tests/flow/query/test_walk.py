@@ -301,7 +301,7 @@ def test_an_item_that_does_not_tell_its_shard_is_reported_as_any_other() -> None
 
 
 def test_counts_and_keys_include_an_item_that_does_not_decode_and_the_query_reports_it() -> None:
-    damaged = item(2, status={"N": "5"})
+    damaged = {**item(2), "status": {"N": "5"}}
     assert session_on(ScriptedTransport(page(item(1), damaged))).query(Ticket, project="p").count() == 2
     keys = session_on(ScriptedTransport(page(item(1), damaged))).query(Ticket, project="p").keys().all()
     assert [key.fields["number"] for key in keys] == [1, 2]
