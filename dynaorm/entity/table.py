@@ -8,13 +8,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
 from enum import Enum
 from functools import cached_property
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias, get_args
 
 from dynaorm.errors import DeclarationError
 from dynaorm.record import record
 
 KeyKind: TypeAlias = Literal["S", "N", "B"]
 Projection: TypeAlias = str | tuple[str, ...]
+StreamView: TypeAlias = Literal["KEYS_ONLY", "NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES"]
 
 REVISION_ATTRIBUTE: Final = "_rev"
 """The default name of the attribute that changes with every write."""
@@ -148,6 +149,9 @@ class Table:
         guard_table: another table for the guard items of this table's unique values.
         key_fields: ``"stored"`` also stores the fields of the primary key as attributes; ``"in_key"`` stores them in
             the key alone.
+        stream: what the records of the table's stream carry: ``"NEW_AND_OLD_IMAGES"``, ``"NEW_IMAGE"``,
+            ``"OLD_IMAGE"`` or ``"KEYS_ONLY"``. ``create_table`` switches the stream on. With None, the stream is left
+            as it is.
 
     Raises:
         DeclarationError: the declaration contradicts itself or DynamoDB's naming rules.
@@ -164,6 +168,7 @@ class Table:
         revision_attribute: str | None = REVISION_ATTRIBUTE,
         guard_table: "Table | None" = None,
         key_fields: Literal["stored", "in_key"] = "stored",
+        stream: StreamView | None = None,
     ) -> None:
         self.name = name
         self.pk = key_attribute(pk)
@@ -176,6 +181,7 @@ class Table:
         self.revision_attribute = revision_attribute
         self.guard_table = guard_table
         self.key_fields = key_fields
+        self.stream = stream
         # Replaced by the registry whenever a class joins the table.
         self.rules = TableRules()
         if problems := tuple(dict.fromkeys(_problems(self, indexes))):
@@ -243,6 +249,8 @@ def _problems(table: Table, indexes: tuple[GlobalIndex | LocalIndex, ...]) -> It
             yield f"guard_table {table.guards.name!r}: its key {key.name!r} is not a string key; use one"
     if table.key_fields not in ("stored", "in_key"):
         yield f"key_fields={table.key_fields!r}; write 'stored' or 'in_key'"
+    if table.stream is not None and table.stream not in get_args(StreamView):
+        yield f"stream={table.stream!r}; write one of {', '.join(map(repr, get_args(StreamView)))}, or None"
 
 
 def _key_name_problems(table: Table, indexes: tuple[GlobalIndex | LocalIndex, ...]) -> Iterator[str]:
