@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from dynaorm.entity.base import Entity, detached
+    from dynaorm.entity.codec.json import AnyValue
     from dynaorm.entity.index import Index
     from dynaorm.entity.key import Key
     from dynaorm.entity.mapping.aggregate import Aggregate
     from dynaorm.entity.marker import Attribute, ExpiresAt, InKey, Unique, Versioned
+    from dynaorm.entity.revision import NumberRevision
     from dynaorm.entity.state import LOADING
     from dynaorm.entity.stored_entity import entity_of
     from dynaorm.entity.table import BinaryKey, GlobalIndex, LocalIndex, NumberKey, Table
@@ -53,6 +55,7 @@ if TYPE_CHECKING:
 __all__ = [
     "LOADING",
     "Aggregate",
+    "AnyValue",
     "AsyncCollection",
     "AsyncDirectTransport",
     "AsyncQuery",
@@ -80,6 +83,7 @@ __all__ = [
     "LocalIndex",
     "NoAnswer",
     "NumberKey",
+    "NumberRevision",
     "Page",
     "Plan",
     "Query",
@@ -114,6 +118,7 @@ _HOMES: Final = {
         "Entity",
         "detached",
     ),
+    "dynaorm.entity.codec.json": ("AnyValue",),
     "dynaorm.entity.index": ("Index",),
     "dynaorm.entity.key": ("Key",),
     "dynaorm.entity.mapping.aggregate": ("Aggregate",),
@@ -124,6 +129,7 @@ _HOMES: Final = {
         "Unique",
         "Versioned",
     ),
+    "dynaorm.entity.revision": ("NumberRevision",),
     "dynaorm.entity.state": ("LOADING",),
     "dynaorm.entity.stored_entity": ("entity_of",),
     "dynaorm.entity.table": (

@@ -14,9 +14,9 @@ DynaormError
 │   └── UniqueViolation          .constraint .fields .value .owner of the first
 ├── StaleEntity                  it was saved or deleted since it was loaded
 ├── ConditionFailed              the condition= of the call does not hold
+│   └── StillCounted             the totals of a target are not 0
 ├── Contention · Throttled       the retries are used up; try again later
-├── OutcomeUnknown · Unreachable · TokenReused · OwnerUnknown · TableNotFound · BulkError
-├── CheckpointExpired            records of a stream are gone that were not read yet
+├── OutcomeUnknown · Unreachable · TokenReused · OwnerUnknown · TableNotFound · CheckpointExpired · BulkError
 └── UnexpectedRefusal            any other refusal
 """
 
@@ -268,6 +268,24 @@ class ConditionFailed(StoreError):
     key: Address
     problem: str = "the condition does not hold for {key!r}, so nothing was written"
     remedy: str = "get the entity to see what is stored now, and decide again"
+
+
+class StillCounted(ConditionFailed):
+    """An entity was to be deleted or moved while totals of it are not 0, which ``Aggregate(restrict=True)`` forbids.
+
+    Attributes:
+        aggregates: the aggregates that forbid it, such as ``Membership.in_group``.
+        totals: their fields that are not as they have to be, with what is stored.
+    """
+
+    aggregates: tuple[str, ...]
+    totals: Mapping[str, object]
+    problem: str = "{key!r} is still counted in, so nothing was written"
+    remedy: str = "delete what is counted first, or in the same transaction"
+
+    def __str__(self) -> str:
+        found = ", ".join(f"{name} is {text}" for name, text in texts_of(self.totals, str).items())
+        return f"{self.problem}: {' and '.join(self.aggregates)} counts ({found}); {self.remedy}"
 
 
 class Contention(StoreError):

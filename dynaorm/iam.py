@@ -21,7 +21,9 @@ from dynaorm.errors import UsageError
 from dynaorm.flow.integrity.scope import Scope, constrained_by, sources_of
 from dynaorm.plan.unit_of_work import UnitOfWork
 
-Purpose: TypeAlias = Literal["read", "scan", "write", "remember", "follow", "create", "verify", "repair"]
+Purpose: TypeAlias = Literal[
+    "read", "scan", "write", "remember", "follow", "create", "delete_table", "verify", "repair"
+]
 
 _VERSION: Final = "2012-10-17"
 _READ: Final = frozenset({"GetItem", "BatchGetItem", "Query"})
@@ -52,13 +54,14 @@ def iam_policy(
 
     The purposes:
 
-    - ``"read"``: ``get``, ``get_by``, ``get_many``, ``exists``, ``refresh``, ``query``, ``collection``, ``history``,
-      ``diff``
+    - ``"read"``: ``get``, ``get_by``, ``get_many``, ``snapshot``, ``exists``, ``refresh``, ``query``, ``collection``,
+      ``history``, ``diff``
     - ``"scan"``: ``scan``
     - ``"write"``: everything that saves, updates, moves or deletes, with the reads that belong to it
     - ``"remember"``: what ``transaction(remember=...)`` needs in addition to ``"write"``
     - ``"follow"``: ``follow``
     - ``"create"``: ``create_table``
+    - ``"delete_table"``: ``delete_table``
     - ``"verify"``: ``verify``, also from the command line
     - ``"repair"``: ``repair`` and ``backfill``
 
@@ -90,9 +93,10 @@ def iam_policy(
     family = _families(entities)
     arn = _arns(f"arn:{partition}:dynamodb:{region}:{account}:table/", table_names)
     keyed, statements = _granted(family, [one for one in purposes if one in _KEYED]), []
-    for purpose in ("scan", "follow", "create", "verify", "repair"):
+    for purpose in ("scan", "follow", "create", "delete_table", "verify", "repair"):
         if purpose in purposes:
-            statements += _statements(f"Dynaorm{purpose.title()}", _granted(family, [purpose]), arn, {})
+            name = f"Dynaorm{purpose.title().replace('_', '')}"
+            statements += _statements(name, _granted(family, [purpose]), arn, {})
     keys: dict[_Resource, tuple[str, ...]] = {}
     if leading_keys:
         tokens = _token_homes(family) if "remember" in purposes else frozenset()
@@ -190,6 +194,13 @@ def _create(mapping: EntityMapping) -> _Grant:
         table = table.guard_table
 
 
+def _delete_table(mapping: EntityMapping) -> _Grant:
+    table: Table | None = mapping.table
+    while table is not None:
+        yield (table, None), frozenset({"DeleteTable", "DescribeTable"})
+        table = table.guard_table
+
+
 def _verify(mapping: EntityMapping) -> _Grant:
     for table in _scope(mapping).tables:
         yield (table, None), frozenset({"Scan", "DescribeTable"})
@@ -253,6 +264,7 @@ _GRANTS: Final[Mapping[str, Callable[[EntityMapping], _Grant]]] = {
     "remember": _remember,
     "follow": _follow,
     "create": _create,
+    "delete_table": _delete_table,
     "verify": _verify,
     "repair": _repair,
 }

@@ -32,7 +32,7 @@ FILE_LINES = 400
 FUNCTION_LINES = 40
 
 LONG_FILES: dict[str, int] = {
-    "dynaorm/session/session.py": 805,  # one class with all that a session does, in methods of a few lines
+    "dynaorm/session/session.py": 880,  # one class with all that a session does, in methods of a few lines
     "tests/laws/defaults.py": 450,  # one generator, of classes, rows and conditions
 }
 """Files over the budget, and how long each may be ("dynaorm/item/field.py": 420). Better: two ideas, two files."""
@@ -44,6 +44,8 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "cli/__main__.py": "cli/test_commands.py",
     "cli/output.py": "cli/test_commands.py",
     "cli/status.py": "cli/test_commands.py",
+    "entity/codec/formed.py": "test_codecs.py",
+    "entity/stored_form.py": "test_codecs.py",
     "flow/integrity/backfill.py": "integrity/test_run_backfill.py",
     "flow/get.py": "flow/test_entity.py",
     "flow/integrity/stored_check.py": "integrity/test_run_writers.py",

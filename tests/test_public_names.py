@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[1]
 NAMES = {
     "LOADING": "dynaorm.entity.state",
     "Aggregate": "dynaorm.entity.mapping.aggregate",
+    "AnyValue": "dynaorm.entity.codec.json",
     "AsyncCollection": "dynaorm.session._async.query",
     "AsyncDirectTransport": "dynaorm.transport.direct.async_transport",
     "AsyncQuery": "dynaorm.session._async.query",
@@ -45,6 +46,7 @@ NAMES = {
     "LocalIndex": "dynaorm.entity.table",
     "NoAnswer": "dynaorm.flow.protocol.call",
     "NumberKey": "dynaorm.entity.table",
+    "NumberRevision": "dynaorm.entity.revision",
     "Page": "dynaorm.query.results",
     "Plan": "dynaorm.plan.plan",
     "Query": "dynaorm.session.query",
@@ -100,7 +102,7 @@ TESTING_NAMES = {
 }
 """The same for ``dynaorm.testing``."""
 
-PUBLIC_MODULES = {"dynaorm", "dynaorm.errors", "dynaorm.integrity.run", "dynaorm.testing"}
+PUBLIC_MODULES = {"dynaorm", "dynaorm.codecs", "dynaorm.errors", "dynaorm.integrity.run", "dynaorm.testing"}
 """The modules that users import from."""
 
 DOCUMENTS = [

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from dynaorm.entity.stored_form import StoredForm
 from dynaorm.item.value import AttributeValue
 from dynaorm.record import record
 
@@ -65,12 +66,14 @@ class Attribute:
         formerly: older names, read if ``name`` is absent. The next save that changes the item renames the attribute.
         encode: turns a value into an attribute value (``{"S": ...}``), for types dynaorm does not know.
         decode: the reverse.
+        codec: how the value is stored, in its attribute and in keys: one of ``dynaorm.codecs``.
     """
 
     name: str | None = None
     formerly: tuple[str, ...] = ()
     encode: Callable[[Any], AttributeValue] | None = None
     decode: Callable[[AttributeValue], Any] | None = None
+    codec: StoredForm | None = None
 
     def __init__(
         self,
@@ -78,11 +81,14 @@ class Attribute:
         formerly: str | tuple[str, ...] = (),
         encode: Callable[[Any], AttributeValue] | None = None,
         decode: Callable[[AttributeValue], Any] | None = None,
+        *,
+        codec: StoredForm | None = None,
     ) -> None:
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "formerly", (formerly,) if isinstance(formerly, str) else tuple(formerly))
         object.__setattr__(self, "encode", encode)
         object.__setattr__(self, "decode", decode)
+        object.__setattr__(self, "codec", codec)
 
 
 MARKERS = (Unique, Versioned, InKey, ExpiresAt, Attribute)

@@ -10,15 +10,13 @@ from enum import Enum
 from functools import cached_property
 from typing import Final, Literal, TypeAlias, get_args
 
+from dynaorm.entity.revision import REVISION_ATTRIBUTE, NumberRevision, Revision
 from dynaorm.errors import DeclarationError
 from dynaorm.record import record
 
 KeyKind: TypeAlias = Literal["S", "N", "B"]
 Projection: TypeAlias = str | tuple[str, ...]
 StreamView: TypeAlias = Literal["KEYS_ONLY", "NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES"]
-
-REVISION_ATTRIBUTE: Final = "_rev"
-"""The default name of the attribute that changes with every write."""
 
 
 @record
@@ -69,6 +67,12 @@ def _key_attributes(spec: KeySpec | tuple[KeySpec, ...] | None) -> tuple[KeyAttr
 
 def _projection(projection: str | Iterable[str]) -> Projection:
     return projection if isinstance(projection, str) else tuple(projection)
+
+
+def _revision(declared: str | NumberRevision | None) -> Revision | None:
+    if isinstance(declared, NumberRevision):
+        return Revision(declared.name, "N")
+    return None if declared is None else Revision(declared)
 
 
 class GlobalIndex:
@@ -145,8 +149,12 @@ class Table:
         sk: the sort key likewise; None for a table with a partition key only.
         indexes: its ``GlobalIndex`` and ``LocalIndex`` declarations.
         type_attribute: the attribute that names an item's class; None for none.
-        revision_attribute: the attribute that changes with every write; None for none.
+        revision_attribute: the attribute that changes with every write: a name, or ``NumberRevision(name)`` for a
+            number that other libraries keep too; None for none.
         guard_table: another table for the guard items of this table's unique values.
+        escape: whether key templates escape the values of their fields, so that different values have different keys.
+            With False, keys have the values as they are, as other libraries write them; a value that contains the
+            literal after its field is refused.
         key_fields: ``"stored"`` also stores the fields of the primary key as attributes; ``"in_key"`` stores them in
             the key alone.
         stream: what the records of the table's stream carry: ``"NEW_AND_OLD_IMAGES"``, ``"NEW_IMAGE"``,
@@ -165,8 +173,9 @@ class Table:
         sk: KeySpec | None = "SK",
         indexes: Iterable[GlobalIndex | LocalIndex] = (),
         type_attribute: str | None = "_type",
-        revision_attribute: str | None = REVISION_ATTRIBUTE,
+        revision_attribute: str | NumberRevision | None = REVISION_ATTRIBUTE,
         guard_table: "Table | None" = None,
+        escape: bool = True,
         key_fields: Literal["stored", "in_key"] = "stored",
         stream: StreamView | None = None,
     ) -> None:
@@ -178,8 +187,10 @@ class Table:
             raise DeclarationError(entity=f"Table({name!r})", problems=wrong)
         self.indexes = {index.name: index for index in indexes}
         self.type_attribute = type_attribute
-        self.revision_attribute = revision_attribute
+        self.revision = _revision(revision_attribute)
+        self.revision_attribute = None if self.revision is None else self.revision.attribute
         self.guard_table = guard_table
+        self.escape = escape
         self.key_fields = key_fields
         self.stream = stream
         # Replaced by the registry whenever a class joins the table.

@@ -17,6 +17,7 @@ from dynaorm.flow.target import Target, target_of
 from dynaorm.item.condition import Condition
 from dynaorm.item.update import Change, SetTo
 from dynaorm.item.value import Item, same
+from dynaorm.plan.creation import check_complete
 from dynaorm.plan.edit import touched, valid_changes
 from dynaorm.plan.image import writable_state
 from dynaorm.plan.intent import Edit, Save
@@ -58,6 +59,31 @@ def take_over(entity: Any, fresh: Any) -> Any:
 
 def edit_of(named: Any, given: Sequence[Change | Mapping[str, Any]], condition: Condition | None) -> Edit:
     """The edit that ``update`` was called for, checked as far as it can be without reading."""
+    changes = _changes_of("update", given)
+    if not changes:
+        raise UsageError(problem="update() was given nothing to change", remedy="name at least one change")
+    return _checked_edit(Edit(named, changes, condition))
+
+
+def upsert_of(named: Any, given: Sequence[Change | Mapping[str, Any]], condition: Condition | None) -> Edit:
+    """The edit that ``upsert`` was called for, checked as far as it can be without reading."""
+    if not isinstance(named, Key):
+        raise UsageError(
+            problem=f"upsert() takes a key, and got an object of {type(named).__name__}",
+            remedy="give Key(Class, ...) and the changes; save(entity, overwrite=True) stores a whole object",
+        )
+    edit = _checked_edit(Edit(named, _changes_of("upsert", given), condition, creates=True))
+    check_complete(target_of(named).mapping, named, edit.changes)
+    return edit
+
+
+def _checked_edit(edit: Edit) -> Edit:
+    mapping = target_of(edit.target).mapping
+    touched(mapping, edit.changes)
+    return edit._replace(changes=valid_changes(mapping, edit.changes))
+
+
+def _changes_of(verb: str, given: Sequence[Change | Mapping[str, Any]]) -> tuple[Change, ...]:
     changes: list[Change] = []
     for one in given:
         if isinstance(one, Mapping):
@@ -66,24 +92,20 @@ def edit_of(named: Any, given: Sequence[Change | Mapping[str, Any]], condition: 
             changes.append(one)
         else:
             raise UsageError(
-                problem=f"update() cannot make the change {one!r}",
+                problem=f"{verb}() cannot make the change {one!r}",
                 remedy='write F.field.set(value) and its like, or {"field": value}',
             )
-    if not changes:
-        raise UsageError(problem="update() was given nothing to change", remedy="name at least one change")
-    mapping = target_of(named).mapping
-    touched(mapping, tuple(changes))
-    return Edit(named, valid_changes(mapping, tuple(changes)), condition)
+    return tuple(changes)
 
 
 def update(edit: Edit, context: Context, *, exactly_once: bool | None = None) -> Flow[Any]:
-    """Make a partial update: the entity that it made, the caller's own object where that may change."""
+    """Make a partial update or an upsert: the entity that it made, the caller's own object where that may change."""
     mapping, item = yield from updated(edit, context, exactly_once=exactly_once)
     entity = edit.target
     try:
         fresh = mapping.hydrate(item)
     except DecodeError as problem:
-        problem.problem = f"The item was updated, but it does not load: {problem.problem}"
+        problem.problem = f"The item was written, but it does not load: {problem.problem}"
         raise
     if isinstance(entity, Key) or type(entity).model_config.get("frozen"):
         return fresh
@@ -162,7 +184,8 @@ def _check_latest(target: Target, copy: Any) -> None:
     if target.state is None:
         return
     expected, found = (target.mapping.revision_of(item) for item in (target.state.item, copy))
-    if expected != found or (expected is None and not same({"M": target.state.item}, {"M": copy})):
+    is_mark = target.mapping.mark_of(copy) is not None
+    if expected != found or (not is_mark and not same({"M": target.state.item}, {"M": copy})):
         raise StaleEntity(key=target.name, expected=expected, found=found)
 
 

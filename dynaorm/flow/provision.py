@@ -1,4 +1,7 @@
-"""CreateTable: creates a table, waits until it is active, and refuses an existing table with other keys."""
+"""CreateTable and DeleteTable: each waits until the table is active or gone.
+
+An existing table with other keys is refused. A table is deleted only if its physical name is given.
+"""
 
 from collections.abc import Iterator
 from typing import Any
@@ -31,6 +34,63 @@ def create_table(table: Table, context: Context) -> Flow[None]:
     yield from _create_one(table, context)
     if table.guard_table is not None:
         yield from create_table(table.guard_table, context)
+
+
+def delete_table(table: Table, context: Context, *, name: str, guard_table: str | None = None) -> Flow[None]:
+    """Delete a table with everything in it, and its guard table if that is named, and wait until they are gone.
+
+    Raises:
+        UsageError: a physical name is not that of the table; nothing was sent.
+        StoreError: DynamoDB refused the request.
+    """
+    if not isinstance(table, Table):
+        raise UsageError(
+            problem=f"delete_table() takes a Table, not {table!r}", remedy="give the Table of the class"
+        )
+    _check_named(table, "name", name, context)
+    if guard_table is not None:
+        if table.guard_table is None:
+            raise UsageError(
+                problem=f"{table} has no guard table: its guards are in it",
+                remedy="leave guard_table= out",
+            )
+        _check_named(table.guard_table, "guard_table", guard_table, context)
+    # The entities go first: without them, their guards only take up space. The reverse would break uniqueness.
+    for one in (name, guard_table):
+        if one is not None:
+            yield from _delete_one(one, context)
+
+
+def _check_named(table: Table, keyword: str, given: str, context: Context) -> None:
+    physical = context.table_name(table.name)
+    if given != physical:
+        raise UsageError(
+            problem=f"{keyword}={given!r}, and this session keeps {table} in {physical!r}",
+            remedy=f"give {keyword}={physical!r} if that is the table to delete with everything in it",
+        )
+
+
+def _delete_one(name: str, context: Context) -> Flow[None]:
+    deletion = Call("DeleteTable", {"TableName": name})
+    for _ in range(_POLLS):
+        try:
+            reply = yield from repeat(Call("DescribeTable", {"TableName": name}), context)
+            # DynamoDB deletes a table only while it is active (Amazon DynamoDB API Reference, DeleteTable).
+            if reply["Table"]["TableStatus"] == "ACTIVE":
+                yield from answered(deletion, context)
+                continue
+        except TableNotFound:
+            return
+        except Refusal as refusal:
+            if refusal.code == "ResourceNotFoundException":
+                return
+            if refusal.code != "ResourceInUseException":
+                raise refused(refusal, deletion) from refusal
+        yield Pause(_POLL_SECONDS)
+    raise UsageError(
+        problem=f"the table {name!r} is not gone after {_POLL_SECONDS * _POLLS:g} seconds",
+        remedy="look at its status in the AWS console, and call delete_table again",
+    )
 
 
 def _create_one(table: Table, context: Context) -> Flow[None]:

@@ -12,8 +12,10 @@ from dynaorm.errors import AlreadyExists, ConditionFailed, EntityNotFound, Inval
 from dynaorm.item.condition import Condition, all_of
 from dynaorm.item.evaluate import holds
 from dynaorm.item.resolve import resolve
+from dynaorm.item.update import Change
 from dynaorm.item.value import AttributeValue, Item, same
 from dynaorm.plan.blind import bounds_of, needs_reading
+from dynaorm.plan.creation import changes_without_reading, created
 from dynaorm.plan.edit import edited_image, stored_changes, touched
 from dynaorm.plan.image import advance, changes_of, new_image
 from dynaorm.plan.intent import Deletion, Edit, Move, Save, condition_of
@@ -47,14 +49,21 @@ def _needs_reading(one: ItemIntents) -> bool:
         return write.intent.overwrite
     if write is not None and isinstance(write.intent, Edit) and write.state is None:
         edit = write.intent
+        if edit.creates:
+            return edit.read_first or _upserted(one, write) is None
         return edit.read_first or needs_reading(one.mapping, edit.changes)
     if removal is not None and isinstance(removal.intent, Deletion) and removal.state is None:
         mapping = removal.mapping
         has_derived = bool(mapping.constraints or mapping.aggregates) or mapping.versioning is not None
         return write is not None or has_derived
     if removal is not None and isinstance(removal.intent, Move):
-        return removal.state is not None and one.mapping.revision_of(removal.state.item) is None
+        return removal.state is not None and one.mapping.mark_of(removal.state.item) is None
     return False
+
+
+def _upserted(one: ItemIntents, write: ResolvedIntent[Any]) -> tuple[Change, ...] | None:
+    """The changes of an upsert, in stored names and values; None if the item has to be read first."""
+    return changes_without_reading(one.mapping, one.key, write.intent.changes, write.valid.values)
 
 
 def change_of(one: ItemIntents, reads: Reads, unit: UnitOfWork) -> ItemChange | None:
@@ -94,6 +103,8 @@ def _with_conditions(one: ItemIntents, change: ItemChange) -> ItemChange:
         resolve(given, FieldResolver(resolved.mapping))
         for resolved in one.intents
         if (given := condition_of(resolved.intent)) is not None
+        # The condition of an upsert was judged on nothing. An expired item or a tombstone may be stored.
+        and not (isinstance(change, ItemInsert) and isinstance(resolved.intent, Edit))
     ]
     return change._replace(condition=all_of(*conditions)) if conditions else change
 
@@ -102,7 +113,8 @@ def _with_checks(one: ItemIntents, change: ItemChange) -> ItemChange:
     """The change, only if the item is as the objects that are checked were loaded."""
     for check in one.checks:
         if check.intent.condition is None:
-            if isinstance(change, ItemInsert) and change.before is None:
+            makes = isinstance(change, ItemInsert) and change.before is None
+            if makes or (isinstance(change, ItemEdit) and change.creates):
                 raise one.refuse("is inserted as new, and checked to be stored already")
             # An edit by key knows its item if there is such a check.
             if check.state is not None and not isinstance(change, ItemEdit):
@@ -119,7 +131,7 @@ def _as_loaded(
     if before is None:
         return StoredItem(mapping, loaded, as_loaded=True)
     expected, found = mapping.revision_of(loaded), mapping.revision_of(before.item)
-    if expected != found or (expected is None and not _is_same(loaded, before.item)):
+    if expected != found or (mapping.mark_of(loaded) is None and not _is_same(loaded, before.item)):
         raise StaleEntity(key=stored_key(mapping, change.key), expected=expected, found=found)
     return before._replace(as_loaded=True)
 
@@ -182,7 +194,7 @@ def _write(
 ) -> ItemChange | None:
     intent, state = write.intent, write.state
     if isinstance(intent, Edit):
-        return _edit(one, intent, state, read, now=now)
+        return _edit(one, intent, write, read, now=now)
     if isinstance(intent, Move):
         insert = _move(one, intent.entity, write)
     elif state is not None and not intent.overwrite:
@@ -199,15 +211,19 @@ def _insert(one: ItemIntents, save: Save, write: ResolvedIntent[Any], read: Any,
     mapping, (values, altered) = one.mapping, write.valid
     image = new_image(mapping, one.key, values)
     insert = ItemInsert(mapping, one.key, image, save.entity, values, altered, write.state)
-    if read is _UNREAD or read is None or mapping.is_expired(read, now):
-        return insert._replace(found_nothing=True) if save.overwrite else insert
-    stored = None
-    if mapping.is_tombstone(read):
-        stored = mapping
-    elif save.overwrite:
-        stored = stored_class(mapping, read)
+    if read is _UNREAD:
+        return insert._replace(found_nothing=save.overwrite)
+    return _placed(insert, read, overwrite=save.overwrite, now=now)
+
+
+def _placed(insert: ItemInsert, read: Item | None, *, overwrite: bool = False, now: float) -> ItemInsert:
+    """The insert where this was read. Raises AlreadyExists if that stands in its way."""
+    mapping = insert.mapping
+    if read is None or mapping.is_expired(read, now):
+        return insert._replace(found_nothing=overwrite)
+    stored = mapping if mapping.is_tombstone(read) else stored_class(mapping, read) if overwrite else None
     if stored is None:
-        raise AlreadyExists(key=stored_key(mapping, one.key), violations=())
+        raise AlreadyExists(key=stored_key(mapping, insert.key), violations=())
     return insert._replace(before=StoredItem(stored, read, from_read=True))
 
 
@@ -236,7 +252,7 @@ def saved_changes(write: ResolvedIntent[Any], state: Loaded) -> Mapping[str, Att
     """The fields that a save or a move of a loaded entity changes."""
     if write.changes is not None:
         return write.changes
-    return changes_of(write.mapping, write.valid.values, state, renew=True)
+    return changes_of(write.mapping, write.valid.values, state, renewed=write.mapping.derived_fields)
 
 
 def _advanced(
@@ -250,17 +266,28 @@ def _advanced(
 
 
 def _edit(
-    one: ItemIntents, edit: Edit, state: Loaded | None, read: Any, *, now: float
-) -> ItemEdit | ItemUpdate | ItemCheck | None:
-    mapping = one.mapping
+    one: ItemIntents, edit: Edit, write: ResolvedIntent[Any], read: Any, *, now: float
+) -> ItemInsert | ItemEdit | ItemUpdate | ItemCheck | None:
+    mapping, state = one.mapping, write.state
     touched(mapping, edit.changes)
     if state is None and read is _UNREAD:
-        bounds = bounds_of(mapping, edit.changes)
-        return ItemEdit(mapping, one.key, stored_changes(mapping, edit.changes), bounds)
-    if state is None:
-        before, loaded = _live(mapping, one.key, read, now)._replace(as_loaded=edit.read_first), None
-    else:
-        before, loaded = StoredItem(mapping, state.item), LoadedEntity(edit.target, state)
+        edits = _upserted(one, write) if edit.creates else stored_changes(mapping, edit.changes)
+        assert edits is not None  # otherwise the item has been read
+        return ItemEdit(mapping, one.key, edits, bounds_of(mapping, edit.changes), creates=edit.creates)
+    if state is not None:
+        return _edit_known(one, edit, StoredItem(mapping, state.item), LoadedEntity(edit.target, state))
+    try:
+        before = _live(mapping, one.key, read, now)
+    except EntityNotFound:
+        if not edit.creates:
+            raise
+        return _creation(one, edit, read, now=now)
+    return _edit_known(one, edit, before._replace(as_loaded=edit.read_first), None)
+
+
+def _edit_known(
+    one: ItemIntents, edit: Edit, before: StoredItem, loaded: LoadedEntity | None
+) -> ItemUpdate | ItemCheck | None:
     try:
         image, changed = edited_image(before.mapping, before.item, edit.changes)
     except InvalidValue:
@@ -272,6 +299,16 @@ def _edit(
     if edit.condition is None and not one.checks:
         return None
     return ItemCheck(before.mapping, one.key, before, loaded, image, changed)
+
+
+def _creation(one: ItemIntents, edit: Edit, read: Item | None, *, now: float) -> ItemInsert:
+    """The insert of an upsert that has found no live entity. Raises ConditionFailed, InvalidValue, AlreadyExists."""
+    mapping = one.mapping
+    if not _holds(edit.condition, StoredItem(mapping, {})):
+        raise ConditionFailed(key=stored_key(mapping, one.key))
+    values = created(mapping, edit.target, edit.changes)
+    insert = ItemInsert(mapping, one.key, new_image(mapping, one.key, values), None, values)
+    return _placed(insert, read, now=now)._replace(found_nothing=True)
 
 
 def _holds(condition: Condition | None, before: StoredItem) -> bool:

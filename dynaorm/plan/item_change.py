@@ -14,6 +14,7 @@ from dynaorm.item.value import AttributeValue, Item
 
 _NO_FIELDS: frozenset[str] = frozenset()
 _NO_VALUES: Mapping[str, Any] = {}
+_NO_TOTALS: Mapping[str, AttributeValue] = {}
 
 
 class StoredItem(NamedTuple):
@@ -46,7 +47,7 @@ class ItemInsert(NamedTuple):
         mapping: the class of the new item.
         key: its primary key.
         image: the new item.
-        entity: the caller's object.
+        entity: the caller's object; None for an upsert.
         values: the field values that ``image`` was encoded from.
         altered: those of them that validation changed, for the caller's object.
         state: what the object was loaded as, if it is moved or overwrites.
@@ -110,6 +111,7 @@ class ItemEdit(NamedTuple):
         edits: the changes, in stored names and attribute values.
         bounds: the condition under which the outcome is valid.
         condition: the caller's condition, resolved.
+        creates: if nothing is stored, the changes make the item.
     """
 
     mapping: EntityMapping
@@ -117,6 +119,7 @@ class ItemEdit(NamedTuple):
     edits: tuple[Change, ...]
     bounds: Condition | None = None
     condition: Condition | None = None
+    creates: bool = False
 
     @property
     def before(self) -> None:
@@ -132,6 +135,8 @@ class ItemDelete(NamedTuple):
         before: the stored item; None if it is not known.
         entity: the caller's object; None if the item is named by its key, or moved.
         condition: the caller's condition, resolved.
+        totals: totals that keep it from being deleted, each with the value that it has to have: 0, unless the same unit
+            of work ends what it counts.
     """
 
     mapping: EntityMapping
@@ -139,6 +144,7 @@ class ItemDelete(NamedTuple):
     before: StoredItem | None = None
     entity: Any = None
     condition: Condition | None = None
+    totals: Mapping[str, AttributeValue] = _NO_TOTALS
 
 
 class ItemCheck(NamedTuple):

@@ -19,6 +19,7 @@ from dynaorm.item.condition import all_of
 from dynaorm.item.path import overlaps
 from dynaorm.item.update import Change
 from dynaorm.item.value import AttributeValue, Item
+from dynaorm.plan.creation import created_if_valid
 from dynaorm.plan.edit import valid_changes
 from dynaorm.plan.image import check_key_unchanged, unvalidated_changes, writable_state
 from dynaorm.plan.intent import Check, Deletion, Edit, Intent, Move, Save, target_of_intent
@@ -35,7 +36,8 @@ class ResolvedIntent(NamedTuple, Generic[T_co]):
         intent: what the caller asked for.
         mapping: the class of the entity or key that the intent names.
         state: what the entity was loaded as; None for a new entity, and for a key.
-        valid: the values that are saved or moved; those of a loaded entity that did not change are not validated again.
+        valid: the values that are saved, moved or created; those of a loaded entity that did not change are not
+            validated again.
         changes: how they differ from what was loaded, if validation does not affect that; None: not known yet.
     """
 
@@ -122,7 +124,16 @@ def _resolved(intent: Intent, now: float) -> list[ItemIntents]:
     if isinstance(intent, Deletion):
         return [ItemIntents(mapping, key, removal=ResolvedIntent(intent, mapping, state))]
     intent = intent._replace(changes=valid_changes(mapping, intent.changes))
-    return [ItemIntents(mapping, key, write=ResolvedIntent(intent, mapping, state))]
+    return [ItemIntents(mapping, key, write=_of_edit(intent, mapping, state))]
+
+
+def _of_edit(edit: Edit, mapping: EntityMapping, state: Loaded | None) -> ResolvedIntent[Edit]:
+    """The intent to change an entity, with the values of the one that it may have to create."""
+    if not edit.creates:
+        return ResolvedIntent(edit, mapping, state)
+    return ResolvedIntent(
+        edit, mapping, state, Validated(created_if_valid(mapping, edit.target, edit.changes))
+    )
 
 
 def _resolved_save(intent: Save, now: float) -> ItemIntents:
@@ -208,9 +219,12 @@ def _merged_write(
         return write
     first, second = one.write.intent, write.intent
     if isinstance(first, Edit) and isinstance(second, Edit) and _same_target(first, second):
+        if first.creates != second.creates:
+            raise one.refuse("is both updated, which requires it, and upserted")
         changes = _combined(one, first.changes, second.changes)
         condition = all_of(first.condition, second.condition)
-        return write._replace(intent=Edit(first.target, changes, condition))
+        edit = Edit(first.target, changes, condition, creates=first.creates)
+        return _of_edit(edit, write.mapping, write.state)
     if isinstance(first, Save) and isinstance(second, Save) and first.entity is second.entity:
         condition = all_of(first.condition, second.condition)
         save = Save(second.entity, condition, first.overwrite or second.overwrite)

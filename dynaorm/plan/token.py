@@ -47,6 +47,7 @@ def is_fixed(plan: Plan) -> bool:
     return any(one.purpose is not Purpose.CHECK for one in plan.actions) and not any(
         one.from_read
         or one.before is not None
+        or one.purpose is Purpose.UPSERT
         or one.purpose is Purpose.VERSION
         or one.mapping.expires is not None
         or one.mapping.table.guards.ttl_attribute is not None
@@ -56,7 +57,8 @@ def is_fixed(plan: Plan) -> bool:
 
 def _given(one: ItemIntents, unit: UnitOfWork) -> list[Any]:
     content: list[Any] = []
-    if items_to_read([one]):
+    is_upsert = one.write is not None and isinstance(one.write.intent, Edit) and one.write.intent.creates
+    if is_upsert or items_to_read([one]):  # an upsert may store what default factories give, which differs
         intents: tuple[ResolvedIntent[Intent] | None, ...] = (one.removal, one.write, *one.checks)
         for resolved in (intent for intent in intents if intent is not None):
             content.append(given := content_of(resolved))
@@ -79,6 +81,7 @@ def content_of(resolved: ResolvedIntent[Intent]) -> list[Any]:
         content.append(repr(resolve(intent.condition, FieldResolver(mapping))))
     if isinstance(intent, Edit):
         content += [repr(stored_changes(mapping, intent.changes)), _of_keys(mapping, intent.changes)]
+        content += ["creates"] if intent.creates else []
     return content
 
 

@@ -168,6 +168,19 @@ class Session:
         """
         self._run(provision.create_table(table, self._context))
 
+    def delete_table(self, table: Table, /, *, name: str, guard_table: str | None = None) -> None:
+        """Delete a table with everything in it, and wait until it is gone. A table that is gone already is no error.
+
+        ``name`` is the physical name, so that no configuration deletes another table than the one you mean. A guard
+        table stays, because other tables may share it, unless you give its physical name as ``guard_table``.
+
+        Raises:
+            UsageError: ``name`` or ``guard_table`` is not the physical name; nothing was sent.
+            UnexpectedRefusal: DynamoDB refuses it, for example because of deletion protection.
+        """
+        deleting = provision.delete_table(table, self._context, name=name, guard_table=guard_table)
+        self._write("delete_table", deleting)
+
     # -- reading one entity ----------------------------------------------------------------------------------------
 
     @overload
@@ -322,6 +335,23 @@ class Session:
             bulk_read.get_many(keys, self._context, consistent=consistent, concurrency=concurrency)
         )
 
+    @overload
+    def snapshot(self, keys: Iterable[Key[E]], /) -> list[E | None]: ...
+    @overload
+    def snapshot(self, keys: Iterable[Key[Any]], /) -> list[Any]: ...
+    def snapshot(self, keys: Iterable[Key[Any]], /) -> list[Any]:
+        """Return the entity with each key, all as they are at one moment; None for a key without an entity.
+
+        One TransactGetItems reads up to 100 items, of 4 MB together, for 2 read units per 4 KB of each item. It is
+        repeated while another transaction writes one of them. Otherwise as ``get_many``.
+
+        Raises:
+            UsageError: one of the keys is not a ``Key``, or there are more than 100.
+            DecodeError: an item does not fit its class.
+            Contention: there was a conflict at every attempt.
+        """
+        return self._run(bulk_read.snapshot(keys, self._context))
+
     # -- writing one entity ----------------------------------------------------------------------------------------
 
     def save(
@@ -393,6 +423,33 @@ class Session:
         edit = verbs.edit_of(target, changes, block.checked_condition(target, condition))
         return self._write("update", verbs.update(edit, self._context, exactly_once=exactly_once))
 
+    def upsert(
+        self,
+        target: Key[E],
+        /,
+        *changes: Change | Mapping[str, Any],
+        condition: Condition | None = None,
+        exactly_once: bool | None = None,
+    ) -> E:
+        """Change the entity with a key; if there is none, create it of the key, its defaults and the changes.
+
+        ``upsert(Key(Hits, page="/"), F.count.add(1))`` sends one UpdateItem without a read, unless the class has
+        unique values, versions, totals or rules about several fields, or an index key depends on other fields. Then it
+        reads, and inserts or updates on condition that nothing else happened in between. Returns the entity as stored.
+        Without changes, an entity that exists is returned as it is.
+
+        ``condition`` is judged on what is stored; where nothing is, on the defaults. ``exactly_once`` is that of
+        ``update``.
+
+        Raises:
+            UsageError: a required field has no value if the entity has to be created. Nothing was sent.
+            AlreadyExists, UniqueViolation: an item of another class has the key; a unique value is taken.
+            InvalidValue, ConditionFailed, OutcomeUnknown, Contention: as for ``update``.
+        """
+        edit = verbs.upsert_of(target, changes, block.checked_condition(target, condition))
+        found: E = self._write("upsert", verbs.update(edit, self._context, exactly_once=exactly_once))
+        return found
+
     def move(self, entity: E, /, *, exactly_once: bool | None = None) -> E:
         """Store a loaded entity under the primary key that its fields now give, in one transaction with its guards.
 
@@ -434,20 +491,35 @@ class Session:
     # is done.
 
     def save_many(
-        self, entities: Iterable[E], /, *, concurrency: int = CONCURRENCY, progress: Progress | None = None
+        self,
+        entities: Iterable[E],
+        /,
+        *,
+        per_transaction: int = 1,
+        concurrency: int = CONCURRENCY,
+        progress: Progress | None = None,
     ) -> list[E]:
         """Save each entity as ``save`` does, with a request of its own, and return the entities.
 
         Not atomic: every entity is attempted, and those that succeed stay saved. An object given twice is saved once.
         Two objects with the same key are two saves, and one of them fails.
 
+        ``per_transaction=25`` saves 25 entities, in the order given, by one transaction, which updates each total once.
+        A transaction that is refused because of an entity is divided and sent again, so that only that entity fails.
         ``concurrency`` is the number of requests at a time. ``progress(done, total)`` is called in your thread after
         each window of some hundred entities; ``total`` is None if ``entities`` has no length.
 
         Raises:
             BulkError: some entities failed. ``.failures`` has each of them with its error.
+            UsageError: ``per_transaction`` is not 1 to 100.
         """
-        flow = bulk_write.save_many(entities, self._context, concurrency=concurrency, progress=progress)
+        flow = bulk_write.save_many(
+            entities,
+            self._context,
+            per_transaction=per_transaction,
+            concurrency=concurrency,
+            progress=progress,
+        )
         return self._write("save_many", flow)
 
     def delete_many(

@@ -9,7 +9,7 @@ from dynaorm.entity.key import Key
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.resolve import FieldResolver
 from dynaorm.errors import UsageError
-from dynaorm.flow.entity import edit_of
+from dynaorm.flow.entity import edit_of, upsert_of
 from dynaorm.flow.target import target_of
 from dynaorm.item.condition import Condition
 from dynaorm.item.resolve import resolve
@@ -51,6 +51,17 @@ class Transaction:
     ) -> None:
         """Change some fields of a loaded entity, or of the entity with a key."""
         edit: Edit = edit_of(target, changes, checked_condition(target, condition))
+        self._add(edit, None)
+
+    def upsert(
+        self,
+        target: Key[Any],
+        /,
+        *changes: Change | Mapping[str, Any],
+        condition: Condition | None = None,
+    ) -> None:
+        """Change the entity with a key; if there is none, create it of the key, its defaults and the changes."""
+        edit: Edit = upsert_of(target, changes, checked_condition(target, condition))
         self._add(edit, None)
 
     def delete(self, target: Key[Any] | Any, /, *, condition: Condition | None = None) -> None:

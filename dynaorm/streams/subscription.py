@@ -67,9 +67,10 @@ class Subscriptions:
             table = self._choose(one)
             for change in changes_in(one, table) if table is not None else ():
                 if isinstance(change, Inserted | Changed | Deleted | Unreadable):
-                    yield Delivery(change, self._functions(change), one.failure_id)
+                    yield Delivery(change, self.functions(change), one.failure_id)
 
-    def _functions(self, change: StreamChange) -> tuple[Function, ...]:
+    def functions(self, change: StreamChange) -> tuple[Function, ...]:
+        """The functions to call with a change, in their order."""
         found = tuple(one.function for one in self._all if _is_for(one, change))
         if not found and isinstance(change, Unreadable) and self._concerns(change):
             return (_raise,)

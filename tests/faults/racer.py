@@ -11,6 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
+from pydantic import Field
+
 from dynaorm import Entity, F, Key, Retry, Session, Table, Transaction, Unique, inspect
 from dynaorm.errors import ConditionFailed, OutcomeUnknown, StaleEntity, UniqueViolation
 from dynaorm.testing import faults
@@ -35,6 +37,17 @@ class Stock(Entity, table=app, pk="STOCK#{sku}", sk="STOCK"):
     sku: str
     left: int = 0
     taken: int = 0
+
+
+class Hits(Entity, table=app, pk="HITS#{page}", sk="H"):
+    page: str
+    count: int = 0
+
+
+class Account(Entity, table=app, pk="ACCOUNT#{name}", sk="A", versioned=True):
+    name: str
+    balance: int = 100
+    payers: set[str] = Field(default_factory=set)
 
 
 HOME = Key(Page, name="home")
@@ -108,6 +121,17 @@ def take(racer: Racer, rounds: int) -> int:
             continue
         had += 1
     return had
+
+
+def upsert(racer: Racer, me: str, rounds: int) -> list[int]:
+    """Count hits and pay into accounts that nobody created; return the counts that this process made.
+
+    Accounts keep versions, so their items have to be read first.
+    """
+    pages = [Key(Hits, page=str(number)) for number in range(rounds) for _ in range(2)]
+    counts = [racer.session.upsert(page, F.count.add(1)).count for page in pages]
+    racer.session.upsert(Key(Account, name="one"), F.balance.add(1), F.payers.add({me}))
+    return counts
 
 
 def swap(racer: Racer, rounds: int) -> None:
@@ -235,7 +259,21 @@ def resume(racer: Racer, path: str) -> bool:
 
 WORKS: dict[str, Callable[..., Any]] = {
     work.__name__: work
-    for work in (create, append, append_all, take, swap, register, lossy, crash, finish, churn, lose, resume)
+    for work in (
+        create,
+        append,
+        append_all,
+        take,
+        upsert,
+        swap,
+        register,
+        lossy,
+        crash,
+        finish,
+        churn,
+        lose,
+        resume,
+    )
 }
 
 

@@ -169,6 +169,19 @@ def test_successful_updates_of_one_entity_are_as_many_as_its_versions_without_a_
     assert broken(arena.items()) == []
 
 
+def test_racing_upserts_create_once_and_count_every_change(arena: Arena) -> None:
+    rounds = 4
+    counts = arena.race(*(("upsert", {"me": str(me), "rounds": rounds}) for me in range(8)))
+    for number in range(rounds):
+        made = [count for each in counts for count in each[2 * number : 2 * number + 2]]
+        assert sorted(made) == [*range(1, 17)]
+        assert arena.get(f"HITS#{number}", "H")["count"] == {"N": "16"}
+    account = [item for item in arena.items() if item["PK"]["S"] == "ACCOUNT#one"]
+    assert [item["SK"]["S"] for item in account] == [f"v{number}_A" for number in range(9)]
+    assert account[0]["balance"] == {"N": "108"}
+    assert sorted(account[0]["payers"]["SS"]) == [*"01234567"]
+
+
 def test_work_that_is_run_again_when_overtaken_is_done_by_every_process(arena: Arena) -> None:
     put_page(arena)
     arena.race(*(("append_all", {"me": str(me), "rounds": 6}) for me in range(PROCESSES)))

@@ -142,7 +142,7 @@ class World:
         if self.spec.versioned:
             sort = f"v{main['version']['N']}_T"
             (version,) = [one for one in items if one["PK"] == main["PK"] and one["SK"]["S"] == sort]
-            unversioned = ("SK", "_type", "GSI1PK", "GSI1SK", "_rev")
+            unversioned = ("SK", "_type", "GSI1PK", "GSI1SK", "_rev", "previous_deletion")
             assert {name: one for name, one in version.items() if name not in unversioned} == {
                 name: one for name, one in main.items() if name not in unversioned
             }
@@ -275,6 +275,30 @@ def update(world: World, draw: Any) -> None:
     world.live[entity.name] = world.session.refresh(world.live[entity.name])
 
 
+def upsert(world: World, draw: Any) -> None:
+    """An upsert of an entity that is stored, or of one that the key, the defaults and the changes make."""
+    name = draw(st.sampled_from(sorted({*world.live, "a", "Bob", "new"})))
+    entity = world.live.get(name)
+    text = value_for(world, "text", draw)
+    start = entity if entity is not None else world.kind.model_construct(name=name, text=text)
+    change, field, value = change_for(world, start, draw)
+    expected = constructed(world.kind, {**vars(start), "text": text, field: value})
+    if expected is not None and expected["name"] != name:
+        expected = None
+    returned: list[Any] = []
+
+    def make_it() -> None:
+        changes = [change] if field == "text" else [F.text.set(text), change]
+        returned.append(world.session.upsert(Key(world.kind, name=name), *changes))
+
+    objects = () if entity is None else (entity,)
+    if world.attempt(make_it, expected, *objects) and expected is not None:
+        world.live[name] = returned[0]
+        world.check(expected, returned[0])
+    elif entity is not None:
+        world.live[name] = world.session.refresh(entity)
+
+
 def transact(world: World, draw: Any) -> None:
     """An insert and an update by key, both or neither."""
     if (entity := chosen(world, draw)) is None:
@@ -323,6 +347,8 @@ OPERATIONS = (
     move,
     update,
     update,
+    upsert,
+    upsert,
     transact,
     restore,
     delete,

@@ -4,7 +4,6 @@ from datetime import UTC, datetime
 from typing import Annotated, TypeVar
 
 import pytest
-from pydantic import Field
 
 from dynaorm import Attribute, Entity, ExpiresAt, F, GlobalIndex, Index, InKey, Key, Table, Unique
 from dynaorm.entity.mapping.mapping import mapping_of
@@ -19,7 +18,7 @@ from dynaorm.errors import (
     StaleEntity,
     UnknownField,
 )
-from dynaorm.item.condition import And, Attr, Compare, Condition, Or, equals, missing
+from dynaorm.item.condition import And, Attr, Compare, Or, equals, missing
 from dynaorm.item.evaluate import holds
 from dynaorm.item.update import SetTo
 from dynaorm.item.value import AttributeValue, Item
@@ -62,12 +61,6 @@ class Stock(Entity, table=app, pk="STOCK#{sku}", sk="S"):
 
 class Fragile(Stock):
     padding: int = 0
-
-
-class Shelf(Entity, table=app, pk="SHELF#{name}", sk="S"):
-    name: str
-    size: Annotated[int, Field(le=9)] = 0
-    note: str = ""
 
 
 class User(Entity, table=app, pk="USER#{user_id}", sk="U"):
@@ -402,55 +395,3 @@ def test_a_field_that_lives_in_an_index_key_alone_is_known_to_the_new_image() ->
     assert moved.image["GSI1PK"] == {"S": "PLACE#y"}
     edit = Edit(Key(Held, name="h"), (SetTo(("place",), "z"),))
     assert only(ItemUpdate, edit, stored=dict(state_of(held).item)).image["GSI1PK"] == {"S": "PLACE#z"}
-
-
-SHELF: Item = {
-    "PK": {"S": "SHELF#a"}, "SK": {"S": "S"}, "_type": {"S": "Shelf"}, "_rev": {"S": "w1"},
-    "name": {"S": "a"}, "size": {"N": "9"}, "note": {"S": "full"},
-}  # fmt: skip
-
-
-def shelf_changes(edit: Edit, *, reads: Reads = NOTHING_READ) -> ItemChange | None:
-    (one,) = merge_intents([edit], NOW)
-    return change_of(one, reads, UNIT)
-
-
-READ_SHELF = Reads({ident_of(app, SHELF): SHELF})
-
-
-def test_an_edit_by_key_carries_the_bounds_of_its_fields() -> None:
-    change = shelf_changes(Edit(Key(Shelf, name="a"), (F.size.add(2),)))
-    assert isinstance(change, ItemEdit)
-    assert change.bounds == Compare(Attr(("size",)), "<=", {"N": "7"})
-
-
-@pytest.mark.parametrize(
-    ("condition", "error"),
-    [(None, InvalidValue), (F.note == "full", InvalidValue), (F.note == "empty", ConditionFailed)],
-)
-def test_the_callers_condition_comes_before_a_rule_that_the_outcome_breaks(
-    condition: Condition | None, error: type[Exception]
-) -> None:
-    edit = Edit(Key(Shelf, name="a"), (F.size.add(1),), condition)
-    with pytest.raises(error) as refusal:
-        shelf_changes(edit, reads=READ_SHELF)
-    if isinstance(refusal.value, ConditionFailed):
-        assert refusal.value.key == Key(Shelf, name="a")
-
-
-def test_the_condition_of_a_loaded_entity_is_not_judged_by_what_it_was_loaded_with() -> None:
-    shelf = mapping_of(Shelf).hydrate(SHELF)
-    with pytest.raises(InvalidValue):
-        shelf_changes(Edit(shelf, (F.size.add(1),), F.note == "empty"))
-
-
-def test_an_edit_that_changes_nothing_checks_its_condition_and_knows_what_it_named() -> None:
-    shelf = mapping_of(Shelf).hydrate(SHELF)
-    change = shelf_changes(Edit(shelf, (F.note.set("full"),), F.size > 3))
-    assert isinstance(change, ItemCheck)
-    assert change.loaded is not None
-    assert (change.loaded.entity is shelf, change.image, change.edited) == (
-        True,
-        SHELF,
-        frozenset({"note"}),
-    )

@@ -5,7 +5,6 @@ from datetime import datetime
 from typing import Annotated, Any
 
 import pytest
-from pydantic import Field
 
 from dynaorm import Entity, ExpiresAt, F, Key, Table, Unique, Versioned
 from dynaorm.errors import (
@@ -47,12 +46,6 @@ class Stock(Entity, table=app, pk="STOCK#{sku}", sk="S"):
 
 class Fragile(Stock):
     padding: int = 0
-
-
-class Shelf(Entity, table=app, pk="SHELF#{name}", sk="S"):
-    name: str
-    size: Annotated[int, Field(le=9)] = 0
-    note: str = ""
 
 
 class Document(Entity, table=app, pk="DOC#{doc_id}", sk="D", versioned=True):
@@ -124,48 +117,6 @@ def test_an_item_with_the_plans_own_revision_is_its_own_commit() -> None:
 def test_its_own_commit_is_recognised_whatever_else_failed() -> None:
     outcome = judged(INSERT, {Purpose.INSERT: item("User", _rev=rev("w2")), Purpose.CLAIM: guard_of("9")})
     assert isinstance(outcome, Committed)
-
-
-NOWHERE = "The document path provided in the update expression is invalid for update"
-
-
-@pytest.mark.parametrize("code", ["ValidationError", "ValidationException"])
-def test_an_update_of_a_path_that_leads_nowhere_is_planned_again_with_the_item(code: str) -> None:
-    (edit,) = BLIND.actions
-    assert verdict([FailedAction(edit, code, NOWHERE, None)], NOW) == StaleKnowledge(unread=(edit,))
-
-
-@pytest.mark.parametrize(
-    ("plan", "code", "message"),
-    [
-        (BLIND, "ValidationError", "An operand in the update expression has an incorrect data type"),
-        (BLIND, "ItemCollectionSizeLimitExceeded", NOWHERE),
-        (CHECK, "ValidationError", NOWHERE),
-        (BLIND_DELETE, "ValidationError", NOWHERE),
-        (INSERT, "ValidationError", NOWHERE),
-    ],
-)
-def test_nothing_else_that_is_invalid_is_planned_again(plan: Plan, code: str, message: str) -> None:
-    assert isinstance(verdict([FailedAction(plan.actions[0], code, message, None)], NOW), UnexpectedRefusal)
-
-
-def test_an_update_that_broke_the_bounds_of_a_field_is_planned_again_with_the_item() -> None:
-    plan = plan_of(Edit(Key(Shelf, name="a"), (AddTo(("size",), 2),), F.note == "x"))
-    full, other = item("Shelf", size={"N": "8"}), item("Shelf", size={"N": "7"})
-    assert judged(plan, {Purpose.UPDATE: full}) == StaleKnowledge({ident_of(app, full): full})
-    assert isinstance(judged(plan, {Purpose.UPDATE: other}), ConditionFailed)
-
-
-def test_a_revision_of_another_library_is_met_with_the_item() -> None:
-    counted = item("Stock", _rev={"N": "3"}, left={"N": "9"})
-    assert judged(BLIND, {Purpose.UPDATE: counted}) == StaleKnowledge({ident_of(app, counted): counted})
-    for unknown in (item("Stock", left={"N": "9"}), item("Stock", _rev=rev("w1"), left={"N": "9"})):
-        assert isinstance(judged(BLIND, {Purpose.UPDATE: unknown}), ConditionFailed)
-
-
-def test_a_table_without_revisions_has_none_of_another_library() -> None:
-    plan = plan_of(Edit(Key(Loose, name="a"), (AddTo(("left",), 1),), F.left < 9))
-    assert isinstance(judged(plan, {Purpose.UPDATE: item("Loose", left={"N": "9"})}), ConditionFailed)
 
 
 def test_a_taken_key_is_already_exists() -> None:

@@ -43,11 +43,13 @@ class Step:
         record: the operation.
         follows: whether an entity is followed.
         together: all entities that could be counted, or claim the same values, are followed.
+        again: it is the repetition of a plain insert, after somebody deleted what the first attempt inserted.
     """
 
     record: Record
     follows: Callable[[str], bool]
     together: bool = False
+    again: bool = False
 
     @property
     def concerned(self) -> bool:
@@ -74,7 +76,10 @@ class Step:
     def _effects(self) -> tuple[Effect, ...]:
         if self.record.outcome not in (ACKNOWLEDGED, UNKNOWN):
             return ()
-        return tuple(one for one in self.record.effects if self._follows(one))
+        effects = self.record.effects
+        if self.again:
+            effects = tuple(one for one in effects if self.record.may_insert_again(one))
+        return tuple(one for one in effects if self._follows(one))
 
     def _follows(self, effect: Effect) -> bool:
         if effect.do == "read version":
@@ -94,7 +99,7 @@ class Step:
 
     def _after(self, before: dict[str, Kept]) -> dict[str, Kept]:
         record, effects = self.record, self._effects()
-        results = {one.on: one for one in record.results}
+        results = {} if self.again else {one.on: one for one in record.results}
         after = dict(before)
         if not _sent_nothing(record, effects, results):
             for effect in effects:
@@ -134,13 +139,16 @@ def _written(effect: Effect, kept: Kept, record: Record) -> Kept:
         return kept
     elif effect.do in ("save", "delete", "check", "change"):
         _require(present and effect.base in (None, _revision_by(effect, kept)))
+    elif effect.do == "purge":
+        _require(not present and kept.version > 0)
+        return ABSENT
     elif effect.do == "restore":
         _require(kept.version >= effect.number)
     if not effect.writes:
         return kept
     versions = kept.version + 1 if kind_of(effect.on) == VERSIONED else 0
+    _require(_holds(kept, effect.where))
     if effect.do == "delete":
-        _require(_holds(kept, effect.where))
         return Kept(record.id, None, kept.version) if versions else ABSENT
     return Kept(record.id, frozenset(_new_values(effect, kept).items()), versions)
 
@@ -193,6 +201,8 @@ def _observe(one: Observed, kept: Kept, where: Mapping[str, Any]) -> None:
         _require(not present or operation_of(one.value) != kept.writer)
     elif one.what == "holds":
         _require(one.value in _claimed(one.on, kept.values))
+    elif one.what == "not as":
+        _require(not present or not _holds(kept, where))
     elif one.what == "not where":
         _require(present and not _holds(kept, where))
     else:

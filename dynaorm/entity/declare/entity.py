@@ -51,9 +51,7 @@ def declare(entity: type[BaseModel], options: ClassOptions) -> EntityMapping:
     problems = [*options.problems, *_class_problems(entity, marks)]
     if options.table is None:
         raise DeclarationError(entity=entity.__name__, problems=tuple(problems))
-    scalars = {
-        name: found for name, mark in marks.items() if (found := scalar_of(mark.annotation)) is not None
-    }
+    scalars = {name: found for name, mark in marks.items() if (found := _scalar(mark)) is not None}
     attributes = {name: _attribute(name, mark) for name, mark in marks.items()}
     nullable = frozenset(name for name, mark in marks.items() if accepts_none(mark.annotation))
     keys = KeysOf(options.table, scalars, attributes, nullable, _encoded(options.table, marks), _texts(marks))
@@ -67,6 +65,12 @@ def declare(entity: type[BaseModel], options: ClassOptions) -> EntityMapping:
         raise DeclarationError(entity=entity.__name__, problems=tuple(dict.fromkeys(draft.problems)))
     register(mapping)
     return mapping
+
+
+def _scalar(mark: Marked) -> Scalar | None:
+    """The scalar of a field's type, or of the form it is stored in."""
+    form = next((one.codec for one in mark.find(Attribute)), None)
+    return scalar_of(mark.annotation) if form is None else form.scalar
 
 
 def _attribute(name: str, mark: Marked) -> str:
@@ -164,6 +168,7 @@ class _Draft:
             versioning=versioning,
             expires=expires,
             aggregates=self.aggregates,
+            formerly=self.options.formerly,
         )
 
     # -- fields ----------------------------------------------------------------------------------------------------
@@ -193,7 +198,8 @@ class _Draft:
             empty_is_absent=codec.is_set and not none_is_absent,
             in_key=self._in_key(name, mark),
             versioned=bool(mark.find(Versioned)),
-            exact=not mark.find(ExpiresAt) and not any(one.encode for one in mark.find(Attribute)),
+            exact=not mark.find(ExpiresAt)
+            and not any(one.encode or one.codec for one in mark.find(Attribute)),
         )
 
     def _validates_default(self, info: FieldInfo) -> bool:
@@ -222,20 +228,16 @@ class _Draft:
     def _codec(self, name: str, mark: Marked) -> Codec | None:
         attribute = next(iter(mark.find(Attribute)), None)
         if mark.find(ExpiresAt):
+            if attribute is not None and attribute.codec is not None:
+                self.problems.append(f"{name}: ExpiresAt() is stored in epoch seconds; drop codec=")
             if is_expiry(mark.annotation):
                 return optional(EXPIRY) if accepts_none(mark.annotation) else EXPIRY
             self.problems.append(f"{name}: ExpiresAt() needs a field that is a time; write datetime | None")
             return None
-        if attribute is not None and (attribute.encode or attribute.decode):
-            if attribute.encode is None or attribute.decode is None:
-                self.problems.append(f"{name}: Attribute() has only one of encode= and decode=; give both")
-                return None
-            own = Codec(encode=attribute.encode, decode=attribute.decode, tags=frozenset())
-            return optional(own) if accepts_none(mark.annotation) else own
         try:
             info = self.entity.model_fields[name]
             strict = bool(self.entity.model_config.get("strict"))
-            return codec_of(mark.annotation, (*mark.metadata, info), strict=strict)
+            return codec_of(mark.annotation, (*mark.metadata, *mark.find(Attribute), info), strict=strict)
         except Unstorable as problem:
             self.problems.append(f"{name}: {problem}")
             return None

@@ -11,7 +11,14 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeVar
 
-from dynaorm.entity.declare.catalog import Catalog, ClassIdentity, catalog_of
+from dynaorm.entity.declare.catalog import (
+    Catalog,
+    ClassIdentity,
+    catalog_of,
+    class_named,
+    keys_may_meet,
+    names_of,
+)
 from dynaorm.entity.declare.options import declared_options
 from dynaorm.entity.mapping.constraint import OWNER, TABLE, Constraint
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
@@ -25,25 +32,47 @@ N = TypeVar("N")
 def conflicts(mapping: EntityMapping) -> Iterator[str]:
     """Why a class cannot join its table, one sentence each."""
     table = mapping.table
-    named = catalog_of(table).mappings.get(mapping.name)
-    if named is not None and not replaces(mapping, named):
-        yield (
-            f"the name {mapping.name!r} is already that of {named.entity.__module__}."
-            f"{named.entity.__qualname__} in {table}; give this class another with name="
-        )
+    yield from _name_conflicts(mapping)
     for other in _strangers(mapping, table):
-        if _keys_may_meet(mapping, other):
-            derive = "derive both from a class that has the table and the keys"
-            if table.type_attribute is None:
-                derive = f"give the table a type attribute and {derive}"
+        if (why := _indistinct(mapping, other)) and keys_may_meet(mapping, other):
             yield (
                 f"its keys ({_texts(mapping)}) could meet those of {other.entity.__name__} ({_texts(other)}) in "
-                f"{table}; begin one of them with a literal of its own, or {derive}"
+                f"{table}; begin one of them with a literal of its own, or {why}"
             )
     yield from _guard_conflicts(mapping)
     yield from _guard_table_conflicts(mapping)
     if mapping.expires is not None:
         yield from _expiry_conflicts(mapping, mapping.expires.attribute)
+
+
+def _name_conflicts(mapping: EntityMapping) -> Iterator[str]:
+    table = mapping.table
+    if mapping.formerly and table.type_attribute is None:
+        yield f"formerly= renames what the type attribute says, and {table} has none; drop it"
+    for name in names_of(mapping):
+        named = class_named(table, name)
+        if named is not None and not replaces(mapping, named):
+            remedy = (
+                "give this class another with name=" if name == mapping.name else "drop it from formerly="
+            )
+            yield (
+                f"the name {name!r} is already that of {named.entity.__module__}."
+                f"{named.entity.__qualname__} in {table}; {remedy}"
+            )
+
+
+def _indistinct(mapping: EntityMapping, other: EntityMapping) -> str:
+    """What would tell two classes apart whose keys could meet; empty if the type attribute does."""
+    if mapping.table.type_attribute is None:
+        return (
+            "give the table a type attribute, which tells classes apart, also those that derive from a common base "
+            "class with the table and the keys"
+        )
+    if mapping.versioning is not None or other.versioning is not None:
+        return (
+            "derive both from a common base class with the table and the keys, because versions have no type"
+        )
+    return ""
 
 
 def _guard_conflicts(mapping: EntityMapping) -> Iterator[str]:
@@ -202,12 +231,6 @@ def _claims(guarded: Mapping[ClassIdentity, EntityMapping]) -> Iterator[tuple[Co
     for mapping in guarded.values():
         for constraint in mapping.constraints.values():
             yield constraint, mapping
-
-
-def _keys_may_meet(left: EntityMapping, right: EntityMapping) -> bool:
-    return all(
-        may_meet(a.shape, b.shape) for a, b in zip(left.primary_parts, right.primary_parts, strict=True)
-    )
 
 
 def _guard_may_meet(name: str, mapping: EntityMapping) -> bool:

@@ -47,6 +47,12 @@ class Tally:
         elif isinstance(outcome, Exception):
             self.stop(outcome)
 
+    def add_all(self, outcome: list[Failure] | Exception) -> None:
+        """Record the failures of several entities. An error that ended their work is raised."""
+        if isinstance(outcome, Exception):
+            self.stop(outcome)
+        self.failures += outcome
+
     def stop(self, reason: Exception) -> NoReturn:
         """Raise the error that ends the work. Its cause is a BulkError with the earlier failures."""
         if self.failures:

@@ -1,0 +1,159 @@
+"""Upserts: the entity that a key, defaults and changes make where nothing is stored, and the one request that makes it.
+
+Rule 1. Where nothing is stored, every field is absent, and absence means the default: changes start from it, and the
+        caller's condition is judged on it. The outcome is validated as constructing the entity would.
+Rule 2. One UpdateItem makes the entity or changes it, if it is decided without reading what either would be. Each
+        attribute that the changes do not name is then stored by ``if_not_exists``.
+Rule 3. So the read may be spared only if no such attribute can be absent from a stored entity and mean something else
+        there: not for an index key that other values may have removed, and not where absence means None or empty.
+"""
+
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any
+
+from dynaorm.entity.key import Key
+from dynaorm.entity.mapping.field import FieldMapping
+from dynaorm.entity.mapping.mapping import EntityMapping
+from dynaorm.entity.mapping.validate import validated
+from dynaorm.entity.resolve import FieldResolver
+from dynaorm.entity.template.key_part import IndexMapping
+from dynaorm.errors import InvalidValue, UsageError
+from dynaorm.item.update import Change, Discard, Remove, SetIfMissing, SetTo, apply_changes, resolve_changes
+from dynaorm.item.value import Item, same
+from dynaorm.plan.blind import needs_reading
+from dynaorm.plan.edit import stored_changes
+from dynaorm.plan.image import new_image
+
+_NOTHING: Mapping[str, Any] = {}
+
+
+def created(mapping: EntityMapping, key: Key[Any], changes: Sequence[Change]) -> Mapping[str, Any]:
+    """The field values of the entity that an upsert creates.
+
+    Raises:
+        InvalidValue: they break a rule of the class, or validation changes the key.
+        UsageError: DynamoDB could not make the changes where nothing is stored.
+    """
+    given = {**key.fields}
+    others: list[Change] = []
+    for change in changes:
+        if isinstance(change, SetTo) and len(change.path) == 1:
+            given[str(change.path[0])] = change.value
+        else:
+            others.append(change)
+    if others:
+        given |= _changed(mapping, others)
+    # Values that a codec has decoded may be dicts in place of dataclasses.
+    values = validated(mapping, given, strict=False if others else None).values
+    _check_key(mapping, key, values)
+    return values
+
+
+def created_if_valid(mapping: EntityMapping, key: Key[Any], changes: Sequence[Change]) -> Mapping[str, Any]:
+    """The same; no values where an entity can be changed so, but not created."""
+    try:
+        return created(mapping, key, changes)
+    except UsageError:
+        return _NOTHING
+
+
+def _changed(mapping: EntityMapping, changes: Sequence[Change]) -> dict[str, Any]:
+    """The values of the fields that changes make of nothing."""
+    resolver = FieldResolver(mapping)
+    start: Item = _NOTHING
+    resolved = resolve_changes(changes, resolver)
+    for change in changes:
+        start = resolver.with_parents(start, change.path)
+    try:
+        outcome = apply_changes(start, resolved)
+    except ValueError as problem:
+        raise UsageError(
+            problem=f"{mapping.entity.__name__} is not stored, and cannot be created so: {problem}",
+            remedy="set the whole field",
+        ) from problem
+    return _values(mapping, {str(change.path[0]) for change in changes}, outcome)
+
+
+def _values(mapping: EntityMapping, names: set[str], item: Item) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name in names:
+        field = mapping.fields[name]
+        stored = item.get(field.attribute)
+        try:
+            found[name] = field.decode_absent() if stored is None else field.codec.decode(stored)
+        except KeyError:
+            continue
+    return found
+
+
+def _check_key(mapping: EntityMapping, key: Key[Any], values: Mapping[str, Any]) -> None:
+    rendered = mapping.primary_key(values)
+    if all(same(rendered[name], key.primary_key.get(name)) for name in rendered):
+        return
+    name = next(one for one in mapping.key_fields if values[one] != key.fields.get(one))
+    raise mapping.invalid(
+        name,
+        key.fields.get(name),
+        f"is part of the key, and validation makes {mapping.secrets.hiding(values)[name]!r} of it",
+        "give the key the value that validation gives",
+    )
+
+
+def check_complete(mapping: EntityMapping, key: Key[Any], changes: Sequence[Change]) -> None:
+    """Raises UsageError if an upsert could not create the entity, because nothing gives a required field a value."""
+    given = {str(change.path[0]) for change in changes if not isinstance(change, Remove | Discard)}
+    known = given.union(key.fields)
+    missing = [name for name, field in mapping.fields.items() if field.required and name not in known]
+    if not missing:
+        return
+    try:
+        created(mapping, key, changes)  # a validator of the class may complete it
+    except InvalidValue as problem:
+        name, fields = mapping.entity.__name__, ", ".join(missing)
+        raise UsageError(
+            problem=f"upsert() may have to create {key!r}, and nothing gives {fields} a value",
+            remedy=f"give {' and '.join(f'F.{one}.set(...)' for one in missing)}, or declare a default in {name}; "
+            "to change only what is stored, call update()",
+        ) from problem
+
+
+def changes_without_reading(
+    mapping: EntityMapping, key: Item, changes: tuple[Change, ...], values: Mapping[str, Any]
+) -> tuple[Change, ...] | None:
+    """The changes of an UpdateItem that makes the entity or changes it; None if what is stored has to be read.
+
+    ``values`` are those of the entity that would be created; none if it cannot be.
+    """
+    if not (changes and values) or any(len(change.path) > 1 for change in changes):
+        return None
+    if mapping.versioning is not None or mapping.aggregates or needs_reading(mapping, changes):
+        return None
+    if mapping.claims(values, lambda: None):  # one with when= needs reading
+        return None
+    fields = {str(change.path[0]) for change in changes}
+    image, totals = new_image(mapping, key, values), mapping.maintained
+    if any(_is_ambiguous(field, image) for name, field in mapping.fields.items() if name not in fields):
+        return None
+    if not all(_is_decided(mapping, index, fields, values) for index in mapping.indexes.values()):
+        return None
+    edits = stored_changes(mapping, changes)
+    # A total begins at 0, which its absence means: the same unit of work may add to it.
+    own = {*key, *(mapping.fields[name].attribute for name in totals), *(one.path[0] for one in edits)}
+    return (*edits, *(SetIfMissing((name,), value) for name, value in image.items() if name not in own))
+
+
+def _is_ambiguous(field: FieldMapping, image: Item) -> bool:
+    """Whether a stored entity may lack the attribute, and mean something else by that than the one created."""
+    return field.attribute in image and (field.can_be_absent or bool(field.formerly))
+
+
+def _is_decided(
+    mapping: EntityMapping, index: IndexMapping, changed: AbstractSet[str], values: Mapping[str, Any]
+) -> bool:
+    """Whether the keys of an index follow from the upsert alone, whatever is stored."""
+    if not index.fields.isdisjoint(mapping.maintained):
+        return False
+    if not index.made_up or not index.fields.isdisjoint(changed):
+        return True  # the changes decide them, otherwise the item has to be read anyway
+    return index.fields <= {*mapping.key_fields} or mapping.index_keys_of(index, values) is None

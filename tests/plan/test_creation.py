@@ -1,0 +1,173 @@
+"""Upserts: what one UpdateItem makes of nothing, when an item has to be read first, and the plan in words."""
+
+import re
+from typing import Annotated, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import Field
+
+from dynaorm import Attribute, Entity, F, GlobalIndex, Index, Key, Table
+from dynaorm.entity.mapping.mapping import mapping_of
+from dynaorm.errors import InvalidValue, UsageError
+from dynaorm.item.update import Change, apply_changes
+from dynaorm.plan.changes import items_to_read
+from dynaorm.plan.creation import changes_without_reading, check_complete, created
+from dynaorm.plan.edit import valid_changes
+from dynaorm.plan.image import new_image
+from dynaorm.plan.intent import Edit
+from dynaorm.plan.merge_intents import merge_intents
+from tests.plan.compiling import NOW, plan_of
+
+app = Table("creation-app", indexes=[GlobalIndex("GSI1"), GlobalIndex("GSI2", pk="owner", sk="PK")])
+
+
+class Hits(Entity, table=app, pk="PAGE#{page}", sk="HITS"):
+    page: str
+    count: Annotated[int, Field(ge=0)] = 0
+    least: int = 100
+    kind: str = "page"
+    queue: str = "q"
+    owner: str | None = None
+    tags: set[str] = Field(default_factory=set)
+    steps: list[int] = [1]  # noqa: RUF012
+    by_page = Index("GSI1", pk="HITS", sk="{page}")
+
+
+class Sorted(Hits):
+    by_kind = Index("GSI2", pk="{owner}")
+
+
+class Filled(Hits):
+    tags: set[str] = Field(default_factory=lambda: {"new"})
+
+
+class Renamed(Hits):
+    note: Annotated[str, Attribute("note", formerly=("remark",))] = ""
+
+
+class Told(Hits):
+    by_page = Index("GSI1", pk="KIND#{kind}", sk="{queue}")
+
+
+CHANGES: dict[str, list[Change]] = {
+    "count": [F.count.add(1), F.count.set(3), F.count.set_if_missing(9)],
+    "least": [F.least.add(-1), F.least.set(7)],
+    "owner": [F.owner.set("bob"), F.owner.remove(), F.owner.set_if_missing("liz")],
+    "tags": [F.tags.add({"a"}), F.tags.set(set()), F.tags.discard("a")],
+    "steps": [F.steps.append(2), F.steps.prepend(0), F.steps.set([])],
+}
+
+
+def upsert(kind: type[Hits], *changes: Change) -> Edit:
+    valid = valid_changes(mapping_of(kind), changes)
+    return Edit(Key(kind, page="/"), valid, creates=True)
+
+
+def is_read(edit: Edit) -> bool:
+    return bool(items_to_read(merge_intents([edit], NOW)))
+
+
+some_changes = st.lists(st.sampled_from(sorted(CHANGES)), unique=True, min_size=1).flatmap(
+    lambda names: st.tuples(*(st.sampled_from(CHANGES[name]) for name in names))
+)
+
+
+@given(some_changes)
+def test_one_update_makes_of_nothing_what_an_insert_would_store(changes: tuple[Change, ...]) -> None:
+    mapping, key = mapping_of(Hits), Key(Hits, page="/")
+    values = created(mapping, key, changes)
+    edits = changes_without_reading(mapping, key.primary_key, changes, values)
+    assert edits is not None
+    image = new_image(mapping, key.primary_key, values)
+    assert apply_changes(key.primary_key, edits) == image
+    again = mapping.hydrate(image)
+    assert {name: getattr(again, name) for name in mapping.fields} == values
+
+
+@given(some_changes)
+def test_one_update_of_a_stored_entity_changes_nothing_else(changes: tuple[Change, ...]) -> None:
+    mapping, key = mapping_of(Hits), Key(Hits, page="/")
+    before = new_image(mapping, key.primary_key, vars(Hits(page="/", kind="x", least=1, queue="z")))
+    edits = changes_without_reading(mapping, key.primary_key, changes, created(mapping, key, changes))
+    after = apply_changes(before, edits or ())
+    touched = {str(change.path[0]) for change in changes}
+    assert {name: one for name, one in after.items() if name not in touched} == {
+        name: one for name, one in before.items() if name not in touched
+    }
+
+
+def test_the_request_is_conditional_on_absence_or_on_the_class() -> None:
+    plan = plan_of(upsert(Hits, F.count.add(1)))
+    request = plan.to_request()
+    meanings = {**request["ExpressionAttributeNames"], **request["ExpressionAttributeValues"]}
+    text = re.sub(r"[#:][nv]\d+", lambda found: str(meanings[found[0]]), request["ConditionExpression"])
+    own_revision = "(attribute_not_exists(_rev) OR attribute_type(_rev, {'S': 'S'}))"
+    assert (
+        text
+        == f"attribute_not_exists(PK) OR _type = {{'S': 'Hits'}} AND {own_revision} AND count >= {{'N': '-1'}}"
+    )
+    assert plan.operation == "UpdateItem"
+    assert request["Key"] == {"PK": {"S": "PAGE#/"}, "SK": {"S": "HITS"}}
+    assert request["ReturnValues"] == "ALL_NEW"
+
+
+def test_the_plan_says_what_it_may_do() -> None:
+    head, line = plan_of(upsert(Hits, F.owner.set("bob"))).explain().splitlines()
+    assert head == "UpdateItem, 1 action, 1 write capacity units"
+    assert line.endswith("create Hits(page='/') if it is not stored, otherwise write the changes")
+
+
+@pytest.mark.parametrize(
+    ("edit", "reads"),
+    [
+        (upsert(Hits, F.count.add(1)), False),
+        (upsert(Hits), True),
+        (upsert(Hits, F.count.add(-1)), True),
+        (upsert(Filled, F.count.add(1)), True),
+        (upsert(Filled, F.tags.add({"a"})), False),
+        (upsert(Renamed, F.count.add(1)), True),
+        (upsert(Told, F.count.add(1)), True),
+        (upsert(Told, F.kind.set("x"), F.queue.set("y")), False),
+    ],
+    ids=[
+        "decided",
+        "no change",
+        "cannot be created",
+        "absence is not the default",
+        "absence is overwritten",
+        "former name",
+        "index of other fields",
+        "index of given fields",
+    ],
+)
+def test_an_item_is_read_where_the_upsert_does_not_decide_alone(edit: Edit, reads: bool) -> None:
+    assert is_read(edit) is reads
+
+
+class Bare(Entity, table=app, pk="BARE#{name}", sk="B"):
+    name: str
+    number: int
+    text: str
+    many: list[str]
+
+
+@pytest.mark.parametrize(
+    ("changes", "missing"),
+    [
+        ((), "number, text, many"),
+        ((F.number.add(1), F.many.append("x")), "text"),
+        ((F.number.add(1), F.text.set("x"), F.many.set([])), ""),
+    ],
+)
+def test_a_required_field_needs_a_change_that_gives_it_a_value(
+    changes: tuple[Any, ...], missing: str
+) -> None:
+    mapping, key = mapping_of(Bare), Key(Bare, name="a")
+    if not missing:
+        check_complete(mapping, key, changes)
+        return
+    with pytest.raises(UsageError, match=f"nothing gives {missing} a value") as caught:
+        check_complete(mapping, key, changes)
+    assert not isinstance(caught.value, InvalidValue)
