@@ -42,6 +42,8 @@ def reason(planned: Planned) -> str:
         if planned.number is not None
         else f"remove the tombstone of {subject}, the last of its items",
     }[planned.purpose]
+    if planned.totals:
+        text += f", and only if nothing is counted in {' and '.join(planned.totals)} any more"
     return text + (", and only under the caller's condition" if planned.has_condition else "")
 
 
@@ -51,7 +53,7 @@ def _added(planned: Planned, subject: str) -> str:
     added = {
         names[str(change.path[0])]: change.value["N"]
         for change in planned.action.changes
-        if isinstance(change, AddTo)
+        if isinstance(change, AddTo) and change.path[0] in names
     }
     texts = texts_of(planned.mapping.secrets.hiding(added), str)
     totals = " and ".join(f"{text} to {name}" for name, text in texts.items())

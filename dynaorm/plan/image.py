@@ -2,7 +2,6 @@
 
 from collections import ChainMap
 from collections.abc import Mapping
-from functools import cache
 from typing import Any, Final
 
 from dynaorm.entity.codec.value import merge, restore
@@ -10,10 +9,8 @@ from dynaorm.entity.key import stored_key
 from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.state import Loaded
-from dynaorm.entity.table import Table
 from dynaorm.errors import DecodeError, InvalidValue, KeyChanged, StaleEntity, UsageError
 from dynaorm.failure import shown
-from dynaorm.item.condition import Condition, HasType, any_of_conditions, missing
 from dynaorm.item.value import AttributeValue, Item, same
 
 
@@ -175,8 +172,11 @@ def _put(item: dict[str, AttributeValue], attribute: str, value: AttributeValue 
 
 
 def under_present_names(mapping: EntityMapping, item: Item) -> dict[str, AttributeValue]:
-    """The item with every field under its present attribute name."""
+    """The item with every field under its present attribute name, and its class under its present name."""
     found = dict(item)
+    kind = mapping.table.type_attribute
+    if kind is not None and item.get(kind, {}).get("S") in mapping.formerly:
+        found[kind] = {"S": mapping.name}
     for field in mapping.fields.values():
         if field.formerly:
             _put(found, field.attribute, field.stored_in(item))
@@ -232,41 +232,32 @@ def writable_state(mapping: EntityMapping, state: Loaded | None, now: float) -> 
 
 
 def other_revision(mapping: EntityMapping, item: Item) -> str:
-    """Why the revision of a stored item is not dynaorm's, which is text; empty if it is, or if there is none."""
-    attribute = mapping.table.revision_attribute
-    found = item.get(attribute, _TEXT) if attribute is not None else _TEXT
-    if "S" in found:
+    """Why the revision of a stored item is not one that the table declares; empty if it is, or if there is none."""
+    revision = mapping.table.revision
+    if revision is None or not revision.is_foreign(item):
         return ""
-    ((tag, content),) = found.items()
-    return f"{attribute}: is stored as {tag} {shown(content)}, and dynaorm's revisions are text"
+    ((tag, content),) = item[revision.attribute].items()
+    return f"{revision.attribute}: is stored as {tag} {shown(content)}, and {_REVISIONS[revision.kind]}"
 
 
 def refuse_other_revision(mapping: EntityMapping, item: Item) -> None:
-    """Raises DecodeError if the revision of a stored item is no text, so that dynaorm cannot have written it."""
+    """Raises DecodeError if the revision of a stored item is of another type than the table declares."""
     if problem := other_revision(mapping, item):
+        revision = mapping.table.revision
         raise DecodeError(
             entity=mapping.entity.__name__,
             key=mapping.key_of(item),
             problems=(problem,),
             problem="Cannot write {entity}",
-            remedy="If another library keeps it, give the table another one: Table(..., revision_attribute=...)",
+            remedy=_OTHER_REVISION["S" if revision is None else revision.kind],
         )
 
 
-_TEXT: Final[AttributeValue] = {"S": ""}
-
-
-def own_revision(table: Table) -> Condition | None:
-    """The condition of a write by key that the revision of the item is text or absent; None without revisions.
-
-    It holds writes that read nothing to ``refuse_other_revision``. It costs some bytes of the request, and no units.
-    """
-    return _text_or_absent(table.revision_attribute) if table.revision_attribute is not None else None
-
-
-@cache
-def _text_or_absent(attribute: str) -> Condition:
-    return any_of_conditions(missing(attribute), HasType((attribute,), "S"))
+_REVISIONS: Final = {"S": "dynaorm's revisions are text", "N": "the table declares a whole number there"}
+_OTHER_REVISION: Final = {
+    "S": "If another library keeps a number there, write revision_attribute=NumberRevision(name), or use another name",
+    "N": "Give the table another revision_attribute=",
+}
 
 
 def check_key_unchanged(mapping: EntityMapping, values: Mapping[str, Any], state: Loaded) -> None:

@@ -16,6 +16,7 @@ from dynaorm.flow.protocol.call import Call, Transport
 from dynaorm.record import record
 from dynaorm.testing.clock import FakeClock
 from tests.laws.classes import (
+    NATIVE_SORT,
     NOON,
     VALUES,
     Declared,
@@ -72,6 +73,8 @@ def key_texts(declared: Declared, name: str, index: str | None) -> tuple[str, st
     found = dict(spec.indexes)[index]
     if found.name == "Own":
         return "{" + spec.own("c") + "}", "{" + spec.own("at") + "}"
+    if found.name == "LSI1":
+        return spec.pk, found.sk
     assert found.pk is not None
     return found.pk, found.sk
 
@@ -271,12 +274,19 @@ class Stored:
     def place(self, row: int, chain: Chain) -> tuple[Any, ...]:
         """Where an item stands in the order of the keys."""
         index = self.declared.spec(self.declared.classes[chain.classes[0]]).indexes
-        names = {None: "SK", "one": "GSI1SK", "two": "GSI2SK", "own": "when"}
-        found = self.items[row].get(names[chain.index]) if index or chain.index is None else None
-        if found is None:
-            return ()
-        ((kind, value),) = found.items()
-        return (Decimal(value),) if kind == "N" else (value,)
+        names = _SORT_KEYS[chain.index] if index or chain.index is None else ()
+        stored = [self.items[row][name] for name in names if name in self.items[row]]
+        return tuple(Decimal(one["N"]) if "N" in one else next(iter(one.values())) for one in stored)
+
+
+_SORT_KEYS: Mapping[str | None, Sequence[str]] = {
+    None: ("SK",),
+    "one": ("GSI1SK",),
+    "two": ("GSI2SK",),
+    "own": ("when",),
+    "native": NATIVE_SORT,
+    "local": ("LSI1SK",),
+}
 
 
 def _several(value: Any) -> Sequence[Any]:

@@ -74,6 +74,8 @@ class Codec:
         members: the fields of a model, dataclass, TypedDict or NamedTuple: name to (attribute name or index, codec).
         absent: what the absence of one of the ``members`` means, by its name; None if they have no names.
         from_text: converts the text under the only tag to the value ``decode`` returns; None if decoding needs more.
+        bound: encodes a value to compare with, if not every value is stored exactly; None for ``encode``.
+        opaque: what the value is stored as, if DynamoDB cannot compare it: ``JSON text``; empty otherwise.
         merge_parts: writes a changed value over the stored one, part by part (see ``merge``); None if the value has no
             parts that could be preserved.
     """
@@ -88,6 +90,8 @@ class Codec:
     members: Mapping[str, tuple[str | int, "Codec"]] | None = field(default=None, repr=False)
     absent: Callable[[str], Absent] | None = field(default=None, repr=False)
     from_text: Callable[[str], Any] | None = field(default=None, repr=False)
+    bound: Callable[[Any], AttributeValue] | None = field(default=None, repr=False)
+    opaque: str = ""
     merge_parts: "Merge | None" = field(default=None, repr=False)
 
 

@@ -36,7 +36,13 @@ def aggregates_of(entity: type, keys: KeysOf) -> dict[str, AggregateMapping]:
             target = mapping_of(declared.target)
             key = {one: declared.key.get(one, one) for one in target.key_fields}
             found[name] = AggregateMapping(
-                name, declared.target, key, declared.count, dict(declared.sums), declared.when
+                name,
+                declared.target,
+                key,
+                declared.count,
+                dict(declared.sums),
+                declared.when,
+                declared.restrict,
             )
     return found
 

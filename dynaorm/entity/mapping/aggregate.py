@@ -30,6 +30,7 @@ class Aggregate(Declaration):
         sum: number fields of this class to the target's fields that hold their sums: ``{"hours": "hours"}``.
         key: fields of the target's primary key to the fields of this class with their values; default the same names.
         when: a pure function of the stored fields; an entity for which it is false is not counted.
+        restrict: a target whose totals are not 0 can be neither deleted nor moved: ``StillCounted``.
     """
 
     def __init__(
@@ -40,6 +41,7 @@ class Aggregate(Declaration):
         sum: Mapping[str, str] | None = None,
         key: Mapping[str, str] | None = None,
         when: Callable[[Any], bool] | None = None,
+        restrict: bool = False,
     ) -> None:
         super().__init__()
         self.target = target
@@ -47,12 +49,19 @@ class Aggregate(Declaration):
         self.sums = sum if sum is not None else {}
         self.key = key if key is not None else {}
         self.when = when
+        self.restrict = restrict
 
     def __get__(self, instance: object, owner: type | None = None) -> Self:
         return self
 
     def __repr__(self) -> str:
-        keywords = {"count": self.count, "sum": self.sums, "key": self.key, "when": self.when}
+        keywords: dict[str, object] = {
+            "count": self.count,
+            "sum": self.sums,
+            "key": self.key,
+            "when": self.when,
+        }
+        keywords |= {"restrict": self.restrict}
         given = (f"{name}={value!r}" for name, value in keywords.items() if value)
         return f"Aggregate({', '.join([getattr(self.target, '__name__', repr(self.target)), *given])})"
 
@@ -68,6 +77,7 @@ class AggregateMapping:
         count: the target's field that holds the count, if there is one.
         sums: fields of the source, each with the target's field that holds its sum.
         when: an entity for which it is false is not counted.
+        restrict: a target can be deleted only while these totals are 0.
     """
 
     name: str
@@ -76,6 +86,7 @@ class AggregateMapping:
     count: str | None
     sums: Mapping[str, str]
     when: Callable[[Any], bool] | None
+    restrict: bool = False
 
     @cached_property
     def fields(self) -> frozenset[str]:

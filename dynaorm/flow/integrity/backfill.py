@@ -229,9 +229,9 @@ class _Lacking:
     def _own(self, changes: tuple[Change, ...]) -> Iterable[Planned]:
         subject, mapping, unit = self.subject, self.subject.mapping, self.subject.unit
         item = {**subject.now.item, **self.numbers}
-        revision = mapping.table.revision_attribute
+        revision = mapping.table.revision
         if revision is not None and (subject.is_moved or changes or self.numbers):
-            item[revision] = {"S": unit.write_id}
+            item[revision.attribute] = revision.after(subject.item, unit.write_id)
         names = [str(change.path[0]) for change in changes]
         # The version item repeats the whole item, so all of it must be as it was read.
         also = names if self.version is None else [*names, *subject.item]

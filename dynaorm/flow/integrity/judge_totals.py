@@ -96,13 +96,15 @@ def looks_wrong(counted: tuple[ItemAddress, Totals], item: Item | None, scope: S
     return item is None or bool(_differing(mapping, item, totals))
 
 
+def _with_totals(table: Table) -> Mapping[str, EntityMapping]:
+    return {name: one for name, one in catalog_of(table).mappings.items() if one.maintained}
+
+
 def _target(address: ItemAddress, item: Item | None, scope: Scope) -> EntityMapping | None:
     """The class of a target that exists or can be created; None if no totals are kept in it, or verified."""
     if item is None:
         entity = (
-            found_key(catalog_of(address.table).mappings, address.key).entity
-            if scope.with_new_targets
-            else None
+            found_key(_with_totals(address.table), address.key).entity if scope.with_new_targets else None
         )
         mapping = mapping_of(entity) if entity is not None else None
         return (
