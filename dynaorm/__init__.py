@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from dynaorm.plan.stored_item import item_of
     from dynaorm.query.query_spec import any_of
     from dynaorm.query.results import Page, Results
+    from dynaorm.query.row import Row
     from dynaorm.session._async.query import AsyncCollection, AsyncQuery
     from dynaorm.session._async.session import AsyncSession
     from dynaorm.session.query import Collection, Query
@@ -81,6 +82,7 @@ __all__ = [
     "Reply",
     "Results",
     "Retry",
+    "Row",
     "Session",
     "Table",
     "Transaction",
@@ -150,6 +152,7 @@ _HOMES: Final = {
         "Page",
         "Results",
     ),
+    "dynaorm.query.row": ("Row",),
     "dynaorm.session._async.query": (
         "AsyncCollection",
         "AsyncQuery",

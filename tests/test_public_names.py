@@ -49,6 +49,7 @@ NAMES = {
     "Reply": "dynaorm.flow.protocol.call",
     "Results": "dynaorm.query.results",
     "Retry": "dynaorm.flow.protocol.retry",
+    "Row": "dynaorm.query.row",
     "Session": "dynaorm.session.session",
     "Table": "dynaorm.entity.table",
     "Transaction": "dynaorm.session.transaction",
