@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from dynaorm.entity.base import Entity, detached
+    from dynaorm.entity.codec.json import AnyValue
     from dynaorm.entity.index import Index
     from dynaorm.entity.key import Key
     from dynaorm.entity.mapping.aggregate import Aggregate
     from dynaorm.entity.marker import Attribute, ExpiresAt, InKey, Unique, Versioned
+    from dynaorm.entity.revision import NumberRevision
     from dynaorm.entity.state import LOADING
     from dynaorm.entity.stored_entity import entity_of
     from dynaorm.entity.table import BinaryKey, GlobalIndex, LocalIndex, NumberKey, Table
@@ -42,15 +44,19 @@ if TYPE_CHECKING:
     from dynaorm.query.row import Row
     from dynaorm.session._async.query import AsyncCollection, AsyncQuery
     from dynaorm.session._async.session import AsyncSession
+    from dynaorm.session.handler import StreamHandler, handler
     from dynaorm.session.query import Collection, Query
     from dynaorm.session.session import Session
     from dynaorm.session.transaction import Transaction
+    from dynaorm.streams.change import Changed, Deleted, Inserted, Internal, Unreadable
+    from dynaorm.streams.interpret import changes
     from dynaorm.transport.direct.async_transport import AsyncDirectTransport
     from dynaorm.transport.direct.transport import DirectTransport
 
 __all__ = [
     "LOADING",
     "Aggregate",
+    "AnyValue",
     "AsyncCollection",
     "AsyncDirectTransport",
     "AsyncQuery",
@@ -59,8 +65,10 @@ __all__ = [
     "Attribute",
     "BinaryKey",
     "Call",
+    "Changed",
     "Clock",
     "Collection",
+    "Deleted",
     "DirectTransport",
     "Entity",
     "ExpiresAt",
@@ -68,12 +76,15 @@ __all__ = [
     "GlobalIndex",
     "InKey",
     "Index",
+    "Inserted",
+    "Internal",
     "Key",
     "Ksuid",
     "KsuidMs",
     "LocalIndex",
     "NoAnswer",
     "NumberKey",
+    "NumberRevision",
     "Page",
     "Plan",
     "Query",
@@ -84,15 +95,19 @@ __all__ = [
     "Retry",
     "Row",
     "Session",
+    "StreamHandler",
     "Table",
     "Transaction",
     "Transport",
     "Unique",
+    "Unreadable",
     "Version",
     "Versioned",
     "any_of",
+    "changes",
     "detached",
     "entity_of",
+    "handler",
     "iam_policy",
     "inspect",
     "item_of",
@@ -105,6 +120,7 @@ _HOMES: Final = {
         "Entity",
         "detached",
     ),
+    "dynaorm.entity.codec.json": ("AnyValue",),
     "dynaorm.entity.index": ("Index",),
     "dynaorm.entity.key": ("Key",),
     "dynaorm.entity.mapping.aggregate": ("Aggregate",),
@@ -115,6 +131,7 @@ _HOMES: Final = {
         "Unique",
         "Versioned",
     ),
+    "dynaorm.entity.revision": ("NumberRevision",),
     "dynaorm.entity.state": ("LOADING",),
     "dynaorm.entity.stored_entity": ("entity_of",),
     "dynaorm.entity.table": (
@@ -158,12 +175,24 @@ _HOMES: Final = {
         "AsyncQuery",
     ),
     "dynaorm.session._async.session": ("AsyncSession",),
+    "dynaorm.session.handler": (
+        "StreamHandler",
+        "handler",
+    ),
     "dynaorm.session.query": (
         "Collection",
         "Query",
     ),
     "dynaorm.session.session": ("Session",),
     "dynaorm.session.transaction": ("Transaction",),
+    "dynaorm.streams.change": (
+        "Changed",
+        "Deleted",
+        "Inserted",
+        "Internal",
+        "Unreadable",
+    ),
+    "dynaorm.streams.interpret": ("changes",),
     "dynaorm.transport.direct.async_transport": ("AsyncDirectTransport",),
     "dynaorm.transport.direct.transport": ("DirectTransport",),
 }

@@ -19,6 +19,7 @@ from dynaorm.entity.key import stored_key
 from dynaorm.entity.mapping.aggregate import AggregateMapping
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.errors import EntityNotFound, InvalidValue, UsageError
+from dynaorm.item.condition import all_of
 from dynaorm.item.update import AddTo, Change
 from dynaorm.item.value import AttributeValue, Item, number_text, same
 from dynaorm.plan.edit import refuse_written_totals
@@ -37,6 +38,7 @@ from dynaorm.plan.item_change import (
 from dynaorm.plan.merge_intents import ItemIntents
 from dynaorm.plan.reads import Ident, ident_of
 from dynaorm.plan.restriction import restricting_totals
+from dynaorm.plan.total_bounds import check_totals, total_bounds
 
 # Exact: two numbers of DynamoDB's together span fewer than 300 digits.
 EXACT: Final = Context(prec=300, traps=[Inexact])
@@ -276,7 +278,9 @@ def _with_delta(change: ItemChange, delta: TotalDelta, one: ItemIntents) -> Item
     if isinstance(change, ItemCheck):
         change = _write_of_checked(change, one)
     if isinstance(change, ItemEdit):
-        return change._replace(edits=change.edits + delta.additions)
+        bounds = all_of(change.bounds, total_bounds(change.mapping, delta.totals))
+        return change._replace(edits=change.edits + delta.additions, bounds=bounds)
+    check_totals(change.mapping, change.image, delta.totals)
     image = {**change.image}
     for name, total in delta.totals.items():
         attribute = change.mapping.fields[name].attribute

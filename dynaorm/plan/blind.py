@@ -6,7 +6,7 @@ Rule 2. A condition on a bound is stricter than the rule where the attribute is 
         set. If it fails, the edit is compiled again with the item that was found.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from decimal import Context, Decimal, DecimalException, Inexact
 from typing import Any, Final
 
@@ -112,11 +112,16 @@ def _bounds(mapping: EntityMapping, change: Change) -> Iterator[Condition]:
         added = (
             FieldResolver(mapping).encode(change.path, change.value).get("N", "0") if rules.bounds else "0"
         )
-        for name, bound in (rules.bounds or {}).items():
-            limit = _EXACT.subtract(Decimal(str(bound)), Decimal(added))
-            yield Compare(Attr((field.attribute,)), _OPERATORS[name], {"N": number_text(limit)})
+        yield from limits(field.attribute, rules.bounds or {}, Decimal(added))
     elif rules.lengths is not None:
         yield from _length_bounds(field, rules.lengths, _count(change))
+
+
+def limits(attribute: str, bounds: Mapping[str, Any], added: Decimal) -> Iterator[Condition]:
+    """The conditions under which a number keeps to its bounds, such as ``{"ge": 0}``, if another is added to it."""
+    for name, bound in bounds.items():
+        limit = _EXACT.subtract(Decimal(str(bound)), added)
+        yield Compare(Attr((attribute,)), _OPERATORS[name], {"N": number_text(limit)})
 
 
 def _count(change: AddTo | Append | Prepend) -> int:

@@ -53,7 +53,7 @@ def _added(planned: Planned, subject: str) -> str:
     added = {
         names[str(change.path[0])]: change.value["N"]
         for change in planned.action.changes
-        if isinstance(change, AddTo)
+        if isinstance(change, AddTo) and change.path[0] in names
     }
     texts = texts_of(planned.mapping.secrets.hiding(added), str)
     totals = " and ".join(f"{text} to {name}" for name, text in texts.items())

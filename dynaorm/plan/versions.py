@@ -14,10 +14,11 @@ def assign_version(
 ) -> tuple[dict[str, AttributeValue] | None, int | None]:
     """The item as it will be stored, with its version and revision, and the number of the version if one is due.
 
-    The revision is the same for the whole unit of work. The item is None if none is left, or if it is not known.
+    A revision that is a text is the same for the whole unit of work. The item is None if none is left, or if it is not
+    known.
     """
     mapping, number = change.mapping, None
-    versioning, revision = mapping.versioning, mapping.table.revision_attribute
+    versioning, revision = mapping.versioning, mapping.table.revision
     if isinstance(change, (ItemInsert, ItemUpdate)):
         image = {**change.image}
         if versioning is not None and _is_due(change, versioning):
@@ -29,7 +30,8 @@ def assign_version(
     else:
         return None, None
     if revision is not None:
-        image[revision] = {"S": unit.write_id}
+        before = None if change.before is None else change.before.item
+        image[revision.attribute] = revision.after(before, unit.write_id)
     return image, number
 
 

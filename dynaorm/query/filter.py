@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 from typing import Final
 
 from dynaorm.entity.codec.of_type import Codec
-from dynaorm.entity.declare.catalog import catalog_of
+from dynaorm.entity.declare.catalog import catalog_of, names_of
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.resolve import FieldResolver
-from dynaorm.entity.text.scalar import parse_datetime
+from dynaorm.entity.text.scalar import BETWEEN, parse_datetime
 from dynaorm.errors import UsageError
 from dynaorm.item.condition import (
     And,
@@ -165,7 +165,7 @@ def _relaxed(condition: Condition, times: AbstractSet[str]) -> Condition | None:
 def _around(operand: Attr, operator: str, value: AttributeValue) -> Condition | None:
     """The comparison with all spellings of a time."""
     try:
-        time = parse_datetime(value.get("S", ""))
+        time = parse_datetime(value.get("S", "").removesuffix(BETWEEN))
     except ValueError:
         return None
     if operator in (">", ">="):
@@ -220,7 +220,7 @@ def of_classes(spec: QuerySpec) -> Condition | None:
     attribute = spec.source.table.type_attribute
     if attribute is None or not spec.source.is_whole:
         return None
-    names = tuple({"S": mapping.name} for mapping in mappings_of(spec))
+    names = tuple({"S": name} for mapping in mappings_of(spec) for name in names_of(mapping))
     return Or((IsIn(Attr((attribute,)), names), Missing((attribute,))))
 
 

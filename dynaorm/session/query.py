@@ -68,7 +68,10 @@ class Query(Chain[E]):
         return found
 
     def count(self) -> int:
-        """Return the number of entities. Consumes the read capacity of all of them, but transfers no content."""
+        """Return the number of entities. Consumes the read capacity of all of them, but transfers no content.
+
+        So it includes an item that does not fit its class, which ``all`` reports.
+        """
         return self._run(endings.count_of(self._spec, self._context))
 
     def page(
@@ -98,7 +101,10 @@ class Query(Chain[E]):
         )
 
     def keys(self) -> Query[Key[E]]:
-        """Return the same query for keys instead of entities. Whole items are fetched only if needed."""
+        """Return the same query for keys instead of entities. Whole items are fetched only if needed.
+
+        So it includes the key of an item that does not fit its class, which the query for entities reports.
+        """
         return Query(keys_alone(self._spec), self._context, self._run)
 
     def values(self, *names: str) -> Query[Row]:

@@ -16,6 +16,7 @@ from dynaorm.flow.protocol.call import Call, Transport
 from dynaorm.record import record
 from dynaorm.testing.clock import FakeClock
 from tests.laws.classes import (
+    NATIVE_SORT,
     NOON,
     VALUES,
     Declared,
@@ -27,6 +28,7 @@ from tests.laws.classes import (
     rows,
     schemas,
 )
+from tests.laws.pages import check_pages
 
 # -- a chain, as data --------------------------------------------------------------------------------------------------
 
@@ -72,6 +74,8 @@ def key_texts(declared: Declared, name: str, index: str | None) -> tuple[str, st
     found = dict(spec.indexes)[index]
     if found.name == "Own":
         return "{" + spec.own("c") + "}", "{" + spec.own("at") + "}"
+    if found.name == "LSI1":
+        return spec.pk, found.sk
     assert found.pk is not None
     return found.pk, found.sk
 
@@ -271,12 +275,19 @@ class Stored:
     def place(self, row: int, chain: Chain) -> tuple[Any, ...]:
         """Where an item stands in the order of the keys."""
         index = self.declared.spec(self.declared.classes[chain.classes[0]]).indexes
-        names = {None: "SK", "one": "GSI1SK", "two": "GSI2SK", "own": "when"}
-        found = self.items[row].get(names[chain.index]) if index or chain.index is None else None
-        if found is None:
-            return ()
-        ((kind, value),) = found.items()
-        return (Decimal(value),) if kind == "N" else (value,)
+        names = _SORT_KEYS[chain.index] if index or chain.index is None else ()
+        stored = [self.items[row][name] for name in names if name in self.items[row]]
+        return tuple(Decimal(one["N"]) if "N" in one else next(iter(one.values())) for one in stored)
+
+
+_SORT_KEYS: Mapping[str | None, Sequence[str]] = {
+    None: ("SK",),
+    "one": ("GSI1SK",),
+    "two": ("GSI2SK",),
+    "own": ("when",),
+    "native": NATIVE_SORT,
+    "local": ("LSI1SK",),
+}
 
 
 def _several(value: Any) -> Sequence[Any]:
@@ -364,26 +375,6 @@ def check_endings(query: Any, found: Sequence[Any], data: st.DataObject, *, is_s
         assert query.one() == found[0]
     names = data.draw(st.lists(st.sampled_from(["row", "at", "flag", "until"]), min_size=1, unique=True))
     assert query.values(*names).all() == [tuple(getattr(one, name) for name in names) for one in found]
-
-
-def check_pages(query: Any, numbers: Sequence[int], data: st.DataObject, *, is_scan: bool) -> None:
-    """Pages in both directions."""
-    sizes, pages = st.integers(1, 5), [query.page(3)]
-    while pages[-1].cursor is not None:
-        pages.append(query.page(data.draw(sizes), after=pages[-1].cursor))
-        assert len(pages) < 60
-    assert [entity.row for page in pages for entity in page] == numbers
-    turned = data.draw(st.integers(0, len(pages) - 1), label="page")
-    page, left = pages[turned], [entity.row for one in pages[:turned] for entity in one]
-    while page.previous is not None:
-        page = query.page(data.draw(sizes), before=page.previous)
-        place = len(left)
-        if page.cursor is not None and data.draw(st.booleans()):
-            following = query.page(3, after=page.cursor)
-            assert [entity.row for entity in following] == numbers[place : place + 3]
-        left = left[: place - len(page)]
-        assert [entity.row for entity in page] == numbers[len(left) : place]
-    assert not left or is_scan
 
 
 def is_rightly_refused(problem: str) -> bool:

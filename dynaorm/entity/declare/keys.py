@@ -84,7 +84,12 @@ class KeysOf:
             scalars = {**scalars, own: self.encoded[own]}
         try:
             return compile_template(
-                text, scalars, kind=attribute.kind, sort=sort, known=self.attributes.keys()
+                text,
+                scalars,
+                kind=attribute.kind,
+                sort=sort,
+                known=self.attributes.keys(),
+                escape=self.table.escape,
             )
         except TemplateError as error:
             self.problems += [f"{where}={text!r}: {problem}" for problem in error.problems]

@@ -17,7 +17,8 @@ class Aggregate(Declaration):
     ``in_group = Aggregate(Group, count="members", sum={"hours": "hours"})`` in ``class Membership`` stores in the field
     ``members`` of a ``Group`` the number of memberships with its ``group_id``, and in ``hours`` the sum of their hours.
     Insert, update, overwrite, delete, move and restore update the totals in the same transaction. Nothing else may
-    write these fields, which are numbers with the default 0.
+    write these fields, which are numbers with the default 0. A write that would break a bound
+    of theirs (``ge``, ``gt``, ``le``, ``lt``) raises ``InvalidValue``.
 
     If any of the key fields is None, the entity is not counted. A None in a summed field adds 0. If every target field
     outside the key has a default, the first entity that refers to a missing target creates it; otherwise such a write

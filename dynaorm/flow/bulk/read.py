@@ -16,6 +16,7 @@ from dynaorm.errors import DecodeError, UsageError
 from dynaorm.flow.bulk.limits import CONCURRENCY, check_many, windows
 from dynaorm.flow.protocol.call import Call, Flow, Reply
 from dynaorm.flow.protocol.context import Context
+from dynaorm.flow.protocol.reply_keys import check_keys
 from dynaorm.flow.protocol.together import gather
 from dynaorm.flow.read import BATCH_GET_LIMIT, TRANSACT_GET_LIMIT, batch_get, repeat
 from dynaorm.flow.target import Target, target_of
@@ -97,7 +98,9 @@ def _read(
         reading = reader.read(reply, now) if reader is not None else None
         if reading is None:
             items = reply.get("Responses", {}).get(name, [])
+            check_keys("BatchGetItem", items, table.keys)
             return [(contents_of(table, item), dict(item)) for item in items], reply
+        check_keys("BatchGetItem", reading.heads, table.keys)
         idents = [contents_of(table, head) for head in reading.heads]
         return list(zip(idents, reading.found, strict=True)), reading.rest
 

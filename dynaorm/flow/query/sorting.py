@@ -11,12 +11,11 @@ from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, Final, TypeGuard
 
-from dynaorm.entity.declare.catalog import catalog_of
-from dynaorm.entity.dispatch import NotAnEntity, classify
+from dynaorm.entity.declare.catalog import catalog_of, rivals_of
+from dynaorm.entity.dispatch import NotAnEntity, classify, unknown_item
 from dynaorm.entity.mapping.mapping import DELETED, EntityMapping
 from dynaorm.entity.page import is_entity
 from dynaorm.entity.table import Table
-from dynaorm.errors import DecodeError
 from dynaorm.flow.protocol.call import Flow
 from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.protocol.cost import ReadCost
@@ -157,17 +156,12 @@ class Sorting:
 
     def report(self, item: Item) -> None:
         """Report an item of no declared class."""
-        problem = DecodeError(
-            entity=str(self._table),
-            key={name: item[name] for name in self._table.key_names},
-            problems=("no class of the table is declared for this item; declare one, or import its module",),
-        )
+        problem = unknown_item(self._table, item)
         if self._context.on_decode_error is not None:
             self._context.on_decode_error(problem)
             return
-        # The key may be personal data: without a handler, log the fact only, once.
         if not self._has_warned:
-            _logger.warning("items in %r are of no declared class, and are skipped", self._table)
+            _logger.warning("an item is skipped, and more may be in the same read: %s", problem)
         self._has_warned = True
 
 
@@ -187,7 +181,8 @@ def _hides(spec: QuerySpec, projected: AbstractSet[str]) -> bool:
     table = spec.source.table
     roots = {source.mapping.root for source in spec.sources}
     family = [one for one in catalog_of(table).mappings.values() if one.root in roots]
-    if table.type_attribute not in {None, *projected} and len(family) > len(roots):
+    is_shared = len(family) > len(roots) or any(rivals_of(source.mapping) for source in spec.sources)
+    if table.type_attribute not in {None, *projected} and is_shared:
         return True
     if any(one.expires is not None and one.expires.attribute not in projected for one in family):
         return not spec.expired

@@ -13,17 +13,19 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from dynaorm.entity.key import stored_key
+from dynaorm.entity.page import ParsedReply, is_entity
 from dynaorm.errors import DecodeError
 from dynaorm.flow.protocol.call import Call, Flow
 from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.protocol.cost import ReadCost
+from dynaorm.flow.protocol.reply_keys import check_keys
 from dynaorm.flow.protocol.together import gather
 from dynaorm.flow.query.buffer import FoundEntry, FoundItem, accepted, key_in, reply_reader_for, source_of
 from dynaorm.flow.query.progress import Progress, rank
 from dynaorm.flow.query.sorting import Sorting
 from dynaorm.flow.read import BATCH_GET_LIMIT, repeat
 from dynaorm.query.cursor import Position
-from dynaorm.query.key_query import KeyQueries
+from dynaorm.query.key_query import KeyQueries, KeyQuery
 from dynaorm.query.query_spec import QuerySpec
 from dynaorm.query.row import row_of
 
@@ -61,7 +63,8 @@ class Walk:
         self._start = start
         self._returned = start.returned if start is not None else 0
         table, source = spec.source.table, spec.source
-        self._key_names = tuple(dict.fromkeys([*table.key_names, *(key.name for key in source.keys)]))
+        self._keys = tuple({key.name: key for key in (*table.keys, *source.keys)}.values())
+        self._key_names = tuple(key.name for key in self._keys)
         self._sort = key_queries.key_queries[0].form.sort if key_queries.key_queries else ()
         self._is_merged = spec.segments is None and len(key_queries.key_queries) > 1
         self._progress = [self._beginning(number, start) for number in range(len(key_queries.key_queries))]
@@ -301,12 +304,24 @@ class Walk:
         now = self._context.clock.now()
         page = self._reader and self._reader.read(reply, None if self.spec.expired else now)
         items = page.found if page else reply.get("Items", ())
+        if not page or not page.is_of_entities:
+            check_keys(
+                key_query.operation, (one for one in items if not page or not is_entity(one)), self._keys
+            )
         progress.advance(page.rest if page else reply, len(items))
-        found = accepted(page, key_query, self._key_queries) if page else items
+        check_keys(key_query.operation, () if progress.read_to is None else (progress.read_to,), self._keys)
+        found = self._accepted(page, key_query) if page else items
         if page and page.is_of_entities:
             progress.buffered.extend(found)
         else:
             self._sorting.sort_out(progress, found, now)
+
+    def _accepted(self, page: ParsedReply, key_query: KeyQuery) -> list[Any]:
+        try:
+            return accepted(page, key_query, self._key_queries)
+        except (KeyError, TypeError):
+            check_keys(key_query.operation, page.heads, self._keys)
+            raise
 
     def _page_size(self, progress: Progress, most: int | None, reading: int) -> int | None:
         size: int | None = None

@@ -67,7 +67,10 @@ class AsyncQuery(Chain[E]):
         return found
 
     async def count(self) -> int:
-        """Return the number of entities. Consumes the read capacity of all of them, but transfers no content."""
+        """Return the number of entities. Consumes the read capacity of all of them, but transfers no content.
+
+        So it includes an item that does not fit its class, which ``all`` reports.
+        """
         return await self._run(endings.count_of(self._spec, self._context))
 
     async def page(
@@ -97,7 +100,10 @@ class AsyncQuery(Chain[E]):
         )
 
     def keys(self) -> AsyncQuery[Key[E]]:
-        """Return the same query for keys instead of entities. Whole items are fetched only if needed."""
+        """Return the same query for keys instead of entities. Whole items are fetched only if needed.
+
+        So it includes the key of an item that does not fit its class, which the query for entities reports.
+        """
         return AsyncQuery(keys_alone(self._spec), self._context, self._run)
 
     def values(self, *names: str) -> AsyncQuery[Row]:
