@@ -7,8 +7,10 @@ from dynaorm.entity.key import sought_key
 from dynaorm.errors import EntityNotFound, InvalidCursor, UsageError
 from dynaorm.flow.protocol.call import Flow
 from dynaorm.flow.protocol.context import Context
+from dynaorm.flow.query.sorting import Sorting
 from dynaorm.flow.query.walk import Walk
 from dynaorm.query.cursor import Position, decode_cursor, encode_cursor, fingerprint_of
+from dynaorm.query.explain import explained
 from dynaorm.query.filter import canonical, filter_of
 from dynaorm.query.key_query import KeyQueries, key_queries_of, keys_alone
 from dynaorm.query.query_spec import AnyOf, QuerySpec
@@ -30,6 +32,12 @@ def walk_of(spec: QuerySpec, context: Context) -> Walk:
 
 def _key_queries(spec: QuerySpec, context: Context) -> KeyQueries:
     return key_queries_of(spec, context.table_name, consistent=context.consistent)
+
+
+def explain(spec: QuerySpec, context: Context) -> str:
+    """The requests of a query in words. Raises UsageError, InvalidValue, as ``walk_of`` does."""
+    key_queries = _key_queries(spec, context)
+    return explained(spec, key_queries, is_fetching=Sorting(spec, key_queries, context).is_fetching)
 
 
 def all_of(spec: QuerySpec, context: Context) -> Flow[Results[Any]]:
