@@ -23,7 +23,7 @@ from dynaorm.flow.integrity.scope import Scope, constrained_by, sources_of
 from dynaorm.plan.unit_of_work import UnitOfWork
 
 Purpose: TypeAlias = Literal[
-    "read", "scan", "write", "remember", "create", "delete_table", "verify", "repair"
+    "read", "scan", "write", "remember", "follow", "create", "delete_table", "verify", "repair"
 ]
 
 _VERSION: Final = "2012-10-17"
@@ -32,9 +32,12 @@ _WRITE: Final = frozenset({"PutItem", "UpdateItem", "DeleteItem", "ConditionChec
 _KEYED: Final = ("read", "write", "remember")
 _CREATE: Final = frozenset({"CreateTable", "DescribeTable"})
 _TTL: Final = frozenset({"DescribeTimeToLive", "UpdateTimeToLive"})
+_FOLLOW: Final = frozenset({"DescribeStream", "GetShardIterator", "GetRecords"})
 
 _Resource: TypeAlias = tuple[Table, str | None]
-"""A table, or one of its indexes by name."""
+"""A table, or one of its indexes by name, or its streams, as ``_STREAMS``."""
+
+_STREAMS: Final = "stream/*"
 
 _Grants: TypeAlias = dict[_Resource, set[str]]
 
@@ -57,6 +60,7 @@ def iam_policy(
     - ``"scan"``: ``scan``
     - ``"write"``: everything that saves, updates, moves or deletes, with the reads that belong to it
     - ``"remember"``: what ``transaction(remember=...)`` needs in addition to ``"write"``
+    - ``"follow"``: ``follow``
     - ``"create"``: ``create_table``
     - ``"delete_table"``: ``delete_table``
     - ``"verify"``: ``verify``, also from the command line
@@ -90,7 +94,7 @@ def iam_policy(
     family = _families(entities)
     arn = _arns(f"arn:{partition}:dynamodb:{region}:{account}:table/", table_names)
     keyed, statements = _granted(family, [one for one in purposes if one in _KEYED]), []
-    for purpose in ("scan", "create", "delete_table", "verify", "repair"):
+    for purpose in ("scan", "follow", "create", "delete_table", "verify", "repair"):
         if purpose in purposes:
             name = f"Dynaorm{purpose.title().replace('_', '')}"
             statements += _statements(name, _granted(family, [purpose]), arn, {})
@@ -177,10 +181,17 @@ def _remember(mapping: EntityMapping) -> _Grant:
     yield (mapping.table.guards, None), frozenset({"PutItem", "GetItem"})
 
 
+def _follow(mapping: EntityMapping) -> _Grant:
+    yield (mapping.table, None), frozenset({"DescribeTable"})
+    yield (mapping.table, _STREAMS), _FOLLOW
+
+
 def _create(mapping: EntityMapping) -> _Grant:
     table: Table | None = mapping.table
     while table is not None:
         yield (table, None), _CREATE if table.ttl_attribute is None else _CREATE | _TTL
+        if table.stream is not None:
+            yield (table, None), frozenset({"UpdateTable"})
         table = table.guard_table
 
 
@@ -252,6 +263,7 @@ _GRANTS: Final[Mapping[str, Callable[[EntityMapping], _Grant]]] = {
     "scan": _scan,
     "write": _write,
     "remember": _remember,
+    "follow": _follow,
     "create": _create,
     "delete_table": _delete_table,
     "verify": _verify,
@@ -353,6 +365,8 @@ def _arns(
         else:
             name = table_names(table.name)
         whole = name if name.startswith("arn:") else f"{prefix}{name}"
-        return whole if index is None else f"{whole}/index/{index}"
+        if index is None:
+            return whole
+        return f"{whole}/{index}" if index == _STREAMS else f"{whole}/index/{index}"
 
     return arn
