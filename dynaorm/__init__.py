@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from dynaorm.entity.base import Entity, detached
+    from dynaorm.entity.codec.json import AnyValue
     from dynaorm.entity.index import Index
     from dynaorm.entity.key import Key
     from dynaorm.entity.mapping.aggregate import Aggregate
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
         UpdatedAt,
         Versioned,
     )
+    from dynaorm.entity.revision import NumberRevision
     from dynaorm.entity.state import LOADING
     from dynaorm.entity.stored_entity import entity_of
     from dynaorm.entity.table import BinaryKey, GlobalIndex, LocalIndex, NumberKey, Table
@@ -47,17 +49,22 @@ if TYPE_CHECKING:
     from dynaorm.plan.stored_item import item_of
     from dynaorm.query.query_spec import any_of
     from dynaorm.query.results import Page, Results
+    from dynaorm.query.row import Row
     from dynaorm.session._async.query import AsyncCollection, AsyncQuery
     from dynaorm.session._async.session import AsyncSession
+    from dynaorm.session.handler import StreamHandler, handler
     from dynaorm.session.query import Collection, Query
     from dynaorm.session.session import Session
     from dynaorm.session.transaction import Transaction
+    from dynaorm.streams.change import Changed, Deleted, Inserted, Internal, Unreadable
+    from dynaorm.streams.interpret import changes
     from dynaorm.transport.direct.async_transport import AsyncDirectTransport
     from dynaorm.transport.direct.transport import DirectTransport
 
 __all__ = [
     "LOADING",
     "Aggregate",
+    "AnyValue",
     "AsyncCollection",
     "AsyncDirectTransport",
     "AsyncQuery",
@@ -66,9 +73,11 @@ __all__ = [
     "Attribute",
     "BinaryKey",
     "Call",
+    "Changed",
     "Clock",
     "Collection",
     "CreatedAt",
+    "Deleted",
     "DirectTransport",
     "Entity",
     "ExpiresAt",
@@ -76,12 +85,15 @@ __all__ = [
     "GlobalIndex",
     "InKey",
     "Index",
+    "Inserted",
+    "Internal",
     "Key",
     "Ksuid",
     "KsuidMs",
     "LocalIndex",
     "NoAnswer",
     "NumberKey",
+    "NumberRevision",
     "Page",
     "Plan",
     "Query",
@@ -90,17 +102,22 @@ __all__ = [
     "Reply",
     "Results",
     "Retry",
+    "Row",
     "Session",
+    "StreamHandler",
     "Table",
     "Transaction",
     "Transport",
     "Unique",
+    "Unreadable",
     "UpdatedAt",
     "Version",
     "Versioned",
     "any_of",
+    "changes",
     "detached",
     "entity_of",
+    "handler",
     "iam_policy",
     "inspect",
     "item_of",
@@ -113,6 +130,7 @@ _HOMES: Final = {
         "Entity",
         "detached",
     ),
+    "dynaorm.entity.codec.json": ("AnyValue",),
     "dynaorm.entity.index": ("Index",),
     "dynaorm.entity.key": ("Key",),
     "dynaorm.entity.mapping.aggregate": ("Aggregate",),
@@ -125,6 +143,7 @@ _HOMES: Final = {
         "UpdatedAt",
         "Versioned",
     ),
+    "dynaorm.entity.revision": ("NumberRevision",),
     "dynaorm.entity.state": ("LOADING",),
     "dynaorm.entity.stored_entity": ("entity_of",),
     "dynaorm.entity.table": (
@@ -162,17 +181,30 @@ _HOMES: Final = {
         "Page",
         "Results",
     ),
+    "dynaorm.query.row": ("Row",),
     "dynaorm.session._async.query": (
         "AsyncCollection",
         "AsyncQuery",
     ),
     "dynaorm.session._async.session": ("AsyncSession",),
+    "dynaorm.session.handler": (
+        "StreamHandler",
+        "handler",
+    ),
     "dynaorm.session.query": (
         "Collection",
         "Query",
     ),
     "dynaorm.session.session": ("Session",),
     "dynaorm.session.transaction": ("Transaction",),
+    "dynaorm.streams.change": (
+        "Changed",
+        "Deleted",
+        "Inserted",
+        "Internal",
+        "Unreadable",
+    ),
+    "dynaorm.streams.interpret": ("changes",),
     "dynaorm.transport.direct.async_transport": ("AsyncDirectTransport",),
     "dynaorm.transport.direct.transport": ("DirectTransport",),
 }

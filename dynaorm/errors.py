@@ -14,8 +14,9 @@ DynaormError
 │   └── UniqueViolation          .constraint .fields .value .owner of the first
 ├── StaleEntity                  it was saved or deleted since it was loaded
 ├── ConditionFailed              the condition= of the call does not hold
+│   └── StillCounted             the totals of a target are not 0
 ├── Contention · Throttled       the retries are used up; try again later
-├── OutcomeUnknown · Unreachable · TokenReused · OwnerUnknown · TableNotFound · BulkError
+├── OutcomeUnknown · Unreachable · TokenReused · OwnerUnknown · TableNotFound · CheckpointExpired · BulkError
 └── UnexpectedRefusal            any other refusal
 """
 
@@ -269,6 +270,24 @@ class ConditionFailed(StoreError):
     remedy: str = "get the entity to see what is stored now, and decide again"
 
 
+class StillCounted(ConditionFailed):
+    """An entity was to be deleted or moved while totals of it are not 0, which ``Aggregate(restrict=True)`` forbids.
+
+    Attributes:
+        aggregates: the aggregates that forbid it, such as ``Membership.in_group``.
+        totals: their fields that are not as they have to be, with what is stored.
+    """
+
+    aggregates: tuple[str, ...]
+    totals: Mapping[str, object]
+    problem: str = "{key!r} is still counted in, so nothing was written"
+    remedy: str = "delete what is counted first, or in the same transaction"
+
+    def __str__(self) -> str:
+        found = ", ".join(f"{name} is {text}" for name, text in texts_of(self.totals, str).items())
+        return f"{self.problem}: {' and '.join(self.aggregates)} counts ({found}); {self.remedy}"
+
+
 class Contention(StoreError):
     """Other writers changed the same items during every attempt."""
 
@@ -337,6 +356,17 @@ class TableNotFound(StoreError):
     table: str
     problem: str = "there is no table {table!r} in this account, region or endpoint"
     remedy: str = "create it with session.create_table(...), or check region=, endpoint= and table_names="
+
+
+class CheckpointExpired(StoreError):
+    """The stream may no longer have all records that follow what was read: DynamoDB keeps them for 24 hours."""
+
+    table: str
+    reason: str
+    problem: str = "the stream of {table!r} may no longer have all records after this checkpoint: {reason}"
+    remedy: str = (
+        "follow without a checkpoint, from the oldest record, and rebuild what you keep by session.scan(...)"
+    )
 
 
 class BulkError(StoreError):

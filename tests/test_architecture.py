@@ -32,7 +32,7 @@ FILE_LINES = 400
 FUNCTION_LINES = 40
 
 LONG_FILES: dict[str, int] = {
-    "dynaorm/session/session.py": 820,  # one class with all that a session does, in methods of a few lines
+    "dynaorm/session/session.py": 920,  # one class with all that a session does, in methods of a few lines
     "tests/laws/defaults.py": 450,  # one generator, of classes, rows and conditions
 }
 """Files over the budget, and how long each may be ("dynaorm/item/field.py": 420). Better: two ideas, two files."""
@@ -44,6 +44,8 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "cli/__main__.py": "cli/test_commands.py",
     "cli/output.py": "cli/test_commands.py",
     "cli/status.py": "cli/test_commands.py",
+    "entity/codec/formed.py": "test_codecs.py",
+    "entity/stored_form.py": "test_codecs.py",
     "flow/integrity/backfill.py": "integrity/test_run_backfill.py",
     "flow/get.py": "flow/test_entity.py",
     "flow/integrity/stored_check.py": "integrity/test_run_writers.py",
@@ -60,6 +62,10 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "plan/item_change.py": "plan/test_changes.py",
     "plan/unit_of_work.py": "plan/test_compiler.py",
     "query/choose_key.py": "query/test_key_query.py",
+    "streams/change.py": "streams/test_interpret.py",
+    "streams/images.py": "streams/test_interpret.py",
+    "streams/record.py": "streams/test_event.py",
+    "streams/subscription.py": "session/test_handler.py",
     "testing/request_rules.py": "testing/test_moto_engine.py",
     "testing/store.py": "testing/test_plugin.py",
 }

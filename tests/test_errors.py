@@ -14,6 +14,7 @@ from dynaorm import errors
 from dynaorm.errors import (
     AlreadyExists,
     BulkError,
+    CheckpointExpired,
     ConditionFailed,
     ConstraintViolation,
     Contention,
@@ -32,6 +33,7 @@ from dynaorm.errors import (
     SameItemTwice,
     SessionClosed,
     StaleEntity,
+    StillCounted,
     StoreError,
     TableNotFound,
     Throttled,
@@ -66,6 +68,7 @@ TREE: dict[type[DynaormError], tuple[type[BaseException], ...]] = {
     UniqueViolation: (ConstraintViolation,),
     StaleEntity: (StoreError,),
     ConditionFailed: (StoreError,),
+    StillCounted: (ConditionFailed,),
     Contention: (StoreError,),
     Throttled: (StoreError,),
     OutcomeUnknown: (StoreError,),
@@ -73,6 +76,7 @@ TREE: dict[type[DynaormError], tuple[type[BaseException], ...]] = {
     TokenReused: (StoreError,),
     OwnerUnknown: (StoreError,),
     TableNotFound: (StoreError,),
+    CheckpointExpired: (StoreError,),
     BulkError: (StoreError,),
     UnexpectedRefusal: (StoreError,),
 }
@@ -123,6 +127,7 @@ SAMPLES: list[DynaormError] = [
     StaleEntity(key=ONE, expected="r1", found="r2"),
     StaleEntity(key=ONE, expected=None, found=None),
     ConditionFailed(key=ONE),
+    StillCounted(key=ONE, aggregates=("Membership.in_group",), totals={"members": 2}),
     Contention(attempts=8, code="TransactionConflict"),
     Throttled(attempts=8, code="ThrottlingException"),
     OutcomeUnknown(plan=("a", "plan"), reason="read timeout"),
@@ -130,6 +135,7 @@ SAMPLES: list[DynaormError] = [
     TokenReused(token="TRANSACTION1"),
     OwnerUnknown(constraint="email", value="b@example.com"),
     TableNotFound(table="app"),
+    CheckpointExpired(table="app", reason="the shard shardId-1 is gone"),
     BulkError(failures=(("u1", ConditionFailed(key=ONE)), ("u2", SessionClosed()))),
     UnexpectedRefusal(
         code="ValidationException",

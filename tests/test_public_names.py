@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[1]
 NAMES = {
     "LOADING": "dynaorm.entity.state",
     "Aggregate": "dynaorm.entity.mapping.aggregate",
+    "AnyValue": "dynaorm.entity.codec.json",
     "AsyncCollection": "dynaorm.session._async.query",
     "AsyncDirectTransport": "dynaorm.transport.direct.async_transport",
     "AsyncQuery": "dynaorm.session._async.query",
@@ -26,9 +27,11 @@ NAMES = {
     "Attribute": "dynaorm.entity.marker",
     "BinaryKey": "dynaorm.entity.table",
     "Call": "dynaorm.flow.protocol.call",
+    "Changed": "dynaorm.streams.change",
     "Clock": "dynaorm.flow.protocol.call",
     "Collection": "dynaorm.session.query",
     "CreatedAt": "dynaorm.entity.marker",
+    "Deleted": "dynaorm.streams.change",
     "DirectTransport": "dynaorm.transport.direct.transport",
     "Entity": "dynaorm.entity.base",
     "ExpiresAt": "dynaorm.entity.marker",
@@ -36,12 +39,15 @@ NAMES = {
     "GlobalIndex": "dynaorm.entity.table",
     "InKey": "dynaorm.entity.marker",
     "Index": "dynaorm.entity.index",
+    "Inserted": "dynaorm.streams.change",
+    "Internal": "dynaorm.streams.change",
     "Key": "dynaorm.entity.key",
     "Ksuid": "dynaorm.entity.text.ksuid",
     "KsuidMs": "dynaorm.entity.text.ksuid",
     "LocalIndex": "dynaorm.entity.table",
     "NoAnswer": "dynaorm.flow.protocol.call",
     "NumberKey": "dynaorm.entity.table",
+    "NumberRevision": "dynaorm.entity.revision",
     "Page": "dynaorm.query.results",
     "Plan": "dynaorm.plan.plan",
     "Query": "dynaorm.session.query",
@@ -50,17 +56,22 @@ NAMES = {
     "Reply": "dynaorm.flow.protocol.call",
     "Results": "dynaorm.query.results",
     "Retry": "dynaorm.flow.protocol.retry",
+    "Row": "dynaorm.query.row",
     "Session": "dynaorm.session.session",
+    "StreamHandler": "dynaorm.session.handler",
     "Table": "dynaorm.entity.table",
     "Transaction": "dynaorm.session.transaction",
     "Transport": "dynaorm.flow.protocol.call",
     "Unique": "dynaorm.entity.marker",
+    "Unreadable": "dynaorm.streams.change",
     "UpdatedAt": "dynaorm.entity.marker",
     "Version": "dynaorm.entity.version",
     "Versioned": "dynaorm.entity.marker",
     "any_of": "dynaorm.query.query_spec",
+    "changes": "dynaorm.streams.interpret",
     "detached": "dynaorm.entity.base",
     "entity_of": "dynaorm.entity.stored_entity",
+    "handler": "dynaorm.session.handler",
     "iam_policy": "dynaorm.iam",
     "inspect": "dynaorm.plan.inspection",
     "item_of": "dynaorm.plan.stored_item",
@@ -94,7 +105,7 @@ TESTING_NAMES = {
 }
 """The same for ``dynaorm.testing``."""
 
-PUBLIC_MODULES = {"dynaorm", "dynaorm.errors", "dynaorm.integrity.run", "dynaorm.testing"}
+PUBLIC_MODULES = {"dynaorm", "dynaorm.codecs", "dynaorm.errors", "dynaorm.integrity.run", "dynaorm.testing"}
 """The modules that users import from."""
 
 DOCUMENTS = [

@@ -36,6 +36,7 @@ class Entity(BaseModel, metaclass=ModelMetaclass):
         table: the ``Table`` that stores it; None makes a subclass of a mapped class a plain model.
         pk, sk: key templates of literal text and ``{field}`` or ``{field:spec}``.
         name: a stable name, the value of the type attribute; default the name of the class.
+        formerly: earlier names, which stored items may still have; the next save that changes an item renames it.
         unique: composite unique constraints, ``{"name": ("field", ...)}``.
         versioned: True, or a sort key template with ``{version}`` (and ``{sk}``).
         version_padding: digits to which version numbers in keys are padded, except in the key of the latest copy.
@@ -55,6 +56,7 @@ class Entity(BaseModel, metaclass=ModelMetaclass):
         pk: str | _Unset = UNSET,
         sk: str | _Unset = UNSET,
         name: str | _Unset = UNSET,
+        formerly: str | tuple[str, ...] | _Unset = UNSET,
         unique: Mapping[str, tuple[str, ...] | str] | _Unset = UNSET,
         versioned: bool | str | _Unset = UNSET,
         version_padding: int | _Unset = UNSET,
@@ -66,6 +68,7 @@ class Entity(BaseModel, metaclass=ModelMetaclass):
             "pk": pk,
             "sk": sk,
             "name": name,
+            "formerly": formerly,
             "unique": unique,
             "versioned": versioned,
             "version_padding": version_padding,

@@ -1,6 +1,7 @@
 """The class of a stored item: an entity class, a guard or token item, a version, a tombstone, or unknown.
 
-Rule 1. An item with a type attribute is of the class it names. Otherwise its key decides.
+Rule 1. An item with a type attribute is of the class it names, by its present or a former name. Otherwise its key
+        decides, unless it could be a key of several classes.
 Rule 2. An item whose key looks like a guard item's is a guard, because a class whose key is a bare field refuses such
         values. If the class has opted out with ``{field:raw}``, the item is a guard only if it has no attributes but
         those of a guard.
@@ -10,16 +11,28 @@ Rule 3. Classes are looked up by the literal text that their keys begin with, so
 
 from collections.abc import Iterable, Mapping
 from enum import Enum
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
-from dynaorm.entity.declare.catalog import catalog_of, derived, stored_class, type_in
+from dynaorm.entity.declare.catalog import (
+    catalog_of,
+    class_named,
+    derived,
+    is_guard_of_others,
+    stored_class,
+    type_in,
+)
 from dynaorm.entity.mapping.constraint import OWNER
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table
 from dynaorm.entity.template.key_part import KeyPart
 from dynaorm.entity.token_item import is_token_item
+from dynaorm.errors import DecodeError
+from dynaorm.failure import Hiding, shown
 from dynaorm.item.value import Item
 from dynaorm.record import record
+
+# How many classes a message lists.
+_LISTED: Final = 5
 
 
 class NotAnEntity(Enum):
@@ -37,9 +50,9 @@ def classify(table: Table, item: Item) -> EntityMapping | NotAnEntity:
     tag = type_in(table, item)
     if tag is None:
         return _by_shape(table, item)
-    found = catalog_of(table).mappings.get(tag.get("S", ""))
+    found = class_named(table, tag.get("S", ""))
     if found is None:
-        return NotAnEntity.UNKNOWN
+        return NotAnEntity.GUARD if is_guard_of_others(table, item) else NotAnEntity.UNKNOWN
     return NotAnEntity.TOMBSTONE if found.is_tombstone(item) else found
 
 
@@ -56,12 +69,39 @@ def live_class(mapping: EntityMapping, item: Item | None, now: float) -> EntityM
     return stored
 
 
+def unknown_item(table: Table, item: Item) -> DecodeError:
+    """The error of an item of no declared class. It masks key attributes in which a class has a secret field."""
+    mappings = catalog_of(table).mappings.values()
+    tag = type_in(table, item)
+    if tag is not None:
+        reason = f"{table.type_attribute} is {shown(tag.get('S', tag))}, which no declared class is called"
+    else:
+        texts = [f"{one.entity.__name__} {_key_text(one)}" for one in mappings]
+        more = f", and {len(texts) - _LISTED} more" if len(texts) > _LISTED else ""
+        reason = f"its key is that of no declared class ({', '.join(texts[:_LISTED])}{more})"
+    secret = frozenset(name for one in mappings for name in one.secrets.keys)
+    key = {name: item[name] for name in table.key_names}
+    return DecodeError(
+        entity=str(table),
+        key=Hiding(key, secret) if secret else key,
+        problems=(f"{reason}; declare one, import its module, or correct the item",),
+    )
+
+
+def _key_text(mapping: EntityMapping) -> str:
+    return ", ".join(f"{part.attribute.name}={part.text!r}" for part in mapping.primary_parts)
+
+
 def _by_shape(table: Table, item: Item) -> EntityMapping | NotAnEntity:
     if is_token_item(table, item):
         return NotAnEntity.TOKEN
     shapes = key_beginnings(table)
     candidates = shapes.candidates(item)
-    found = next((mapping for mapping in candidates if mapping.key_matches(item)), None)
+    matching = [mapping for mapping in candidates if mapping.key_matches(item)]
+    # Only the type attribute, which the item lacks, tells classes apart whose keys are alike.
+    found = matching[0] if len(matching) == 1 else None
+    if found is None and is_guard_of_others(table, item):
+        return NotAnEntity.GUARD
     if shapes.is_like_guard(item) and (found is None or _is_guard(found, item)):
         return NotAnEntity.GUARD
     if found is not None:
@@ -140,7 +180,12 @@ def _key_beginnings(table: Table) -> KeyBeginnings:
         names=table.key_names,
         classes=classes,
         lengths=tuple(dict.fromkeys(tuple(map(len, beginning)) for beginning in classes)),
-        constraints=frozenset(name for one in catalog_of(table).guarded.values() for name in one.constraints),
+        constraints=frozenset(
+            name
+            for mapping in catalog_of(table).guarded.values()
+            for name, one in mapping.constraints.items()
+            if not one.parts
+        ),
     )
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dynaorm.entity.declaration import GivenWhen
+from dynaorm.entity.stored_form import StoredForm
 from dynaorm.item.value import AttributeValue
 from dynaorm.record import record
 
@@ -19,6 +20,8 @@ class Unique:
         when: a condition (``F.active == True``), or a pure function of the entity. The value of an entity for which
             it does not hold is not claimed.
         shared: several classes of the table share this constraint. Every one of them must declare it so.
+        pk, sk: key templates of the guard item, for guard items that another library writes too
+            (``pk="_unique#User#email#{email}", sk="_unique#"``). They also say which fields are unique together.
     """
 
     name: str | None = None
@@ -26,6 +29,8 @@ class Unique:
     normalize: Callable[[Any], Any] | None = None
     when: GivenWhen | None = None
     shared: bool = False
+    pk: str | None = None
+    sk: str | None = None
 
     def __init__(
         self,
@@ -35,12 +40,16 @@ class Unique:
         normalize: Callable[[Any], Any] | None = None,
         when: GivenWhen | None = None,
         shared: bool = False,
+        pk: str | None = None,
+        sk: str | None = None,
     ) -> None:
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "scope", (scope,) if isinstance(scope, str) else tuple(scope))
         object.__setattr__(self, "normalize", normalize)
         object.__setattr__(self, "when", when)
         object.__setattr__(self, "shared", shared)
+        object.__setattr__(self, "pk", pk)
+        object.__setattr__(self, "sk", sk)
 
 
 @record
@@ -77,12 +86,14 @@ class Attribute:
         formerly: older names, read if ``name`` is absent. The next save that changes the item renames the attribute.
         encode: turns a value into an attribute value (``{"S": ...}``), for types dynaorm does not know.
         decode: the reverse.
+        codec: how the value is stored, in its attribute and in keys: one of ``dynaorm.codecs``.
     """
 
     name: str | None = None
     formerly: tuple[str, ...] = ()
     encode: Callable[[Any], AttributeValue] | None = None
     decode: Callable[[AttributeValue], Any] | None = None
+    codec: StoredForm | None = None
 
     def __init__(
         self,
@@ -90,11 +101,14 @@ class Attribute:
         formerly: str | tuple[str, ...] = (),
         encode: Callable[[Any], AttributeValue] | None = None,
         decode: Callable[[AttributeValue], Any] | None = None,
+        *,
+        codec: StoredForm | None = None,
     ) -> None:
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "formerly", (formerly,) if isinstance(formerly, str) else tuple(formerly))
         object.__setattr__(self, "encode", encode)
         object.__setattr__(self, "decode", decode)
+        object.__setattr__(self, "codec", codec)
 
 
 MARKERS = (Unique, Versioned, InKey, ExpiresAt, CreatedAt, UpdatedAt, Attribute)

@@ -1,7 +1,7 @@
 """Turns paths of field names into paths of attribute names, and Python values into attribute values of the field."""
 
 from collections.abc import Iterator
-from typing import Final, Literal
+from typing import Final
 
 from dynaorm.entity.codec.of_type import Codec
 from dynaorm.entity.codec.value import NULL, Absent
@@ -9,7 +9,7 @@ from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.mapping.validate import validated_field
 from dynaorm.errors import InvalidValue, UnknownField, UsageError
-from dynaorm.item.path import Path, PathSource, value_at
+from dynaorm.item.path import Path, PathSource, Role, dotted, value_at
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.record import replace
 
@@ -72,11 +72,14 @@ class FieldResolver:
             return item
         return {**item, field.attribute: _with_parents(stored, field.codec, path[1:])}
 
-    def encode(
-        self, path: Path, value: object, *, role: Literal["value", "element", "text"] = "value"
-    ) -> AttributeValue:
+    def encode(self, path: Path, value: object, *, role: Role = "value") -> AttributeValue:
         codec = self._walk(path)[1]
         name = str(path[0])
+        if codec.opaque and role != "value" and value is not None:
+            raise UsageError(
+                problem=f"{dotted(path)} is stored as {codec.opaque}, which DynamoDB cannot compare or search",
+                remedy=f"ask F.{dotted(path)}.exists() or .missing(), and compare what was loaded",
+            )
         pieces = role == "text" or (role == "element" and codec.element is None)
         if pieces and isinstance(value, str) and "S" in codec.tags:
             return {"S": value}
@@ -99,6 +102,8 @@ class FieldResolver:
                 f"ask for F.{name}.missing(), or give a value",
             )
         try:
+            if role == "bound" and wanted.bound is not None and value is not None:
+                return wanted.bound(value)
             return wanted.encode(value)
         except ValueError as problem:
             raise self._mapping.invalid(name, value, str(problem)) from self._mapping.cause_of(name, problem)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final, TypeVar, overload
 
-from dynaorm.entity.declare.catalog import catalog_of, stored_class, type_in
+from dynaorm.entity.declare.catalog import catalog_of, constraint_at, stored_class, type_in
 from dynaorm.entity.dispatch import NotAnEntity, classify
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.table import Table
@@ -49,11 +49,13 @@ def entity_of(item: Mapping[str, Any], source: Any, /) -> Any:
     table = source if wanted is None else wanted.table
     stored = checked_item(item)
     found = class_of(table, stored)
-    if wanted is None or isinstance(found, NotAnEntity):
-        return hydrated(table, stored, found)
+    if isinstance(found, NotAnEntity):
+        raise no_entity(table, stored, found)
+    if wanted is None:
+        return found.hydrate(stored)
     own = stored_class(wanted, stored) if found.root is wanted.root else None
     if own is None or not issubclass(own.entity, wanted.entity):
-        raise not_loadable(table, stored, wanted.entity.__name__, f"it is {with_article(found.name)}")
+        raise _refused(table, stored, wanted.entity.__name__, f"it is {with_article(found.name)}")
     return own.hydrate(stored)
 
 
@@ -79,26 +81,25 @@ def checked_item(item: object) -> Item:
 
 
 def class_of(table: Table, item: Item) -> EntityMapping | NotAnEntity:
-    """The class of an item. An item without its whole primary key is unknown."""
-    return classify(table, item) if item.keys() >= set(table.key_names) else NotAnEntity.UNKNOWN
+    """The class of an item. An item without its whole primary key is of no class."""
+    is_whole = all(key.kind in item.get(key.name, ()) for key in table.keys)
+    return classify(table, item) if is_whole else NotAnEntity.UNKNOWN
 
 
-def hydrated(table: Table, item: Item, found: EntityMapping | NotAnEntity) -> Any:
-    """The entity in an item of this class. Raises DecodeError."""
-    if isinstance(found, EntityMapping):
-        return found.hydrate(item)
-    raise not_loadable(table, item, f"an entity of {table}", _what_it_is(table, item, found))
+def no_entity(table: Table, item: Item, found: NotAnEntity) -> DecodeError:
+    """The error of an item that is no entity, which says what it is."""
+    return _refused(table, item, f"an entity of {table}", _what_it_is(table, item, found))
 
 
-def not_loadable(table: Table, item: Item, what: str, problem: str) -> DecodeError:
-    """The error of an item that is not what was expected."""
-    return DecodeError(entity=what, key=shown_key(table, item), problems=(problem,), remedy=_REMEDY)
+def _refused(table: Table, item: Item, wanted: str, problem: str) -> DecodeError:
+    return DecodeError(entity=wanted, key=shown_key(table, item), problems=(problem,), remedy=_REMEDY)
 
 
 _REMEDY: Final = "Give items of entities, and import the module that declares their class"
 
 _KINDS: Final[Mapping[NotAnEntity, str]] = {
     NotAnEntity.GUARD: "it is a guard item, which reserves a unique value for its owner",
+    NotAnEntity.TOKEN: "it is a token item, which remembers a transaction",
     NotAnEntity.VERSION: "it is a version item, which keeps an old version of an entity",
     NotAnEntity.TOMBSTONE: "it is the tombstone of a deleted entity",
 }
@@ -107,8 +108,8 @@ _KINDS: Final[Mapping[NotAnEntity, str]] = {
 def _what_it_is(table: Table, item: Item, found: NotAnEntity) -> str:
     if found is not NotAnEntity.UNKNOWN:
         return _KINDS[found]
-    if missing := [name for name in table.key_names if name not in item]:
-        return f"it has no {', '.join(missing)}, the key of {table}"
+    if missing := [key for key in table.keys if key.kind not in item.get(key.name, ())]:
+        return f"it has no {missing[0].name} of type {missing[0].kind}, which is part of the key of {table}"
     tag = type_in(table, item)
     named = "" if tag is None else f": its {table.type_attribute} is {shown(next(iter(tag.values())))}"
     return f"it belongs to no class of {table}{named}"
@@ -119,7 +120,7 @@ def shown_key(table: Table, item: Item) -> dict[str, AttributeValue]:
     key = {name: item[name] for name in table.key_names if name in item}
     catalog = catalog_of(table)
     hidden = {name for one in catalog.mappings.values() for name in one.secrets.keys}
-    text = str(next(iter(key.get(table.pk.name, {"S": ""}).values())))
-    if any(text.partition("#")[0] in one.secrets.constraints for one in catalog.guarded.values()):
+    constraint = constraint_at(table, {table.pk.name: {"S": ""}, **key})
+    if any(constraint in one.secrets.constraints for one in catalog.guarded.values()):
         hidden |= key.keys()
     return Hiding(key, frozenset(hidden)) if hidden else key

@@ -8,16 +8,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
 from enum import Enum
 from functools import cached_property
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias, get_args
 
+from dynaorm.entity.revision import REVISION_ATTRIBUTE, NumberRevision, Revision
 from dynaorm.errors import DeclarationError
+from dynaorm.item.value import Item
 from dynaorm.record import record
 
 KeyKind: TypeAlias = Literal["S", "N", "B"]
 Projection: TypeAlias = str | tuple[str, ...]
-
-REVISION_ATTRIBUTE: Final = "_rev"
-"""The default name of the attribute that changes with every write."""
+StreamView: TypeAlias = Literal["KEYS_ONLY", "NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES"]
 
 
 @record
@@ -68,6 +68,12 @@ def _key_attributes(spec: KeySpec | tuple[KeySpec, ...] | None) -> tuple[KeyAttr
 
 def _projection(projection: str | Iterable[str]) -> Projection:
     return projection if isinstance(projection, str) else tuple(projection)
+
+
+def _revision(declared: str | NumberRevision | None) -> Revision | None:
+    if isinstance(declared, NumberRevision):
+        return Revision(declared.name, "N")
+    return None if declared is None else Revision(declared)
 
 
 class GlobalIndex:
@@ -144,10 +150,17 @@ class Table:
         sk: the sort key likewise; None for a table with a partition key only.
         indexes: its ``GlobalIndex`` and ``LocalIndex`` declarations.
         type_attribute: the attribute that names an item's class; None for none.
-        revision_attribute: the attribute that changes with every write; None for none.
+        revision_attribute: the attribute that changes with every write: a name, or ``NumberRevision(name)`` for a
+            number that other libraries keep too; None for none.
         guard_table: another table for the guard items of this table's unique values.
+        escape: whether key templates escape the values of their fields, so that different values have different keys.
+            With False, keys have the values as they are, as other libraries write them; a value that contains the
+            literal after its field is refused.
         key_fields: ``"stored"`` also stores the fields of the primary key as attributes; ``"in_key"`` stores them in
             the key alone.
+        stream: what the records of the table's stream carry: ``"NEW_AND_OLD_IMAGES"``, ``"NEW_IMAGE"``,
+            ``"OLD_IMAGE"`` or ``"KEYS_ONLY"``. ``create_table`` switches the stream on. With None, the stream is left
+            as it is.
 
     Raises:
         DeclarationError: the declaration contradicts itself or DynamoDB's naming rules.
@@ -161,9 +174,11 @@ class Table:
         sk: KeySpec | None = "SK",
         indexes: Iterable[GlobalIndex | LocalIndex] = (),
         type_attribute: str | None = "_type",
-        revision_attribute: str | None = REVISION_ATTRIBUTE,
+        revision_attribute: str | NumberRevision | None = REVISION_ATTRIBUTE,
         guard_table: "Table | None" = None,
+        escape: bool = True,
         key_fields: Literal["stored", "in_key"] = "stored",
+        stream: StreamView | None = None,
     ) -> None:
         self.name = name
         self.pk = key_attribute(pk)
@@ -173,9 +188,12 @@ class Table:
             raise DeclarationError(entity=f"Table({name!r})", problems=wrong)
         self.indexes = {index.name: index for index in indexes}
         self.type_attribute = type_attribute
-        self.revision_attribute = revision_attribute
+        self.revision = _revision(revision_attribute)
+        self.revision_attribute = None if self.revision is None else self.revision.attribute
         self.guard_table = guard_table
+        self.escape = escape
         self.key_fields = key_fields
+        self.stream = stream
         # Replaced by the registry whenever a class joins the table.
         self.rules = TableRules()
         if problems := tuple(dict.fromkeys(_problems(self, indexes))):
@@ -208,6 +226,10 @@ class Table:
     def ttl_attribute(self) -> str | None:
         """The attribute by which DynamoDB expires items; None where no class has one."""
         return self.rules.ttl_attribute
+
+    def mark_of(self, item: Item) -> str | None:
+        """The revision of an item if it names one write. A number does not: two writers may write the same."""
+        return None if self.revision is None else self.revision.mark_of(item)
 
     def __repr__(self) -> str:
         return f"Table({self.name!r})"
@@ -243,6 +265,8 @@ def _problems(table: Table, indexes: tuple[GlobalIndex | LocalIndex, ...]) -> It
             yield f"guard_table {table.guards.name!r}: its key {key.name!r} is not a string key; use one"
     if table.key_fields not in ("stored", "in_key"):
         yield f"key_fields={table.key_fields!r}; write 'stored' or 'in_key'"
+    if table.stream is not None and table.stream not in get_args(StreamView):
+        yield f"stream={table.stream!r}; write one of {', '.join(map(repr, get_args(StreamView)))}, or None"
 
 
 def _key_name_problems(table: Table, indexes: tuple[GlobalIndex | LocalIndex, ...]) -> Iterator[str]:

@@ -1,9 +1,12 @@
-"""CreateTable: creates a table, waits until it is active, and refuses an existing table with other keys."""
+"""CreateTable and DeleteTable: each waits until the table is active or gone.
+
+An existing table with other keys is refused. A table is deleted only if its physical name is given.
+"""
 
 from collections.abc import Iterator
 from typing import Any
 
-from dynaorm.entity.table import GlobalIndex, KeyAttribute, Projection, Table
+from dynaorm.entity.table import GlobalIndex, KeyAttribute, Projection, StreamView, Table
 from dynaorm.errors import TableNotFound, UsageError
 from dynaorm.flow.protocol.call import Call, Flow, Pause, Refusal, Reply
 from dynaorm.flow.protocol.context import Context
@@ -15,9 +18,10 @@ _POLLS = 1200
 
 
 def create_table(table: Table, context: Context) -> Flow[None]:
-    """Create a table and its guard table, wait until they are active, and enable TTL if a class uses it.
+    """Create a table and its guard table, and wait until they are active.
 
-    An existing table is not changed.
+    TTL is enabled if a class uses it, and the stream if the table declares one. Nothing else of an existing table is
+    changed.
 
     Raises:
         UsageError: the table exists with other keys, or without a declared index.
@@ -30,6 +34,63 @@ def create_table(table: Table, context: Context) -> Flow[None]:
     yield from _create_one(table, context)
     if table.guard_table is not None:
         yield from create_table(table.guard_table, context)
+
+
+def delete_table(table: Table, context: Context, *, name: str, guard_table: str | None = None) -> Flow[None]:
+    """Delete a table with everything in it, and its guard table if that is named, and wait until they are gone.
+
+    Raises:
+        UsageError: a physical name is not that of the table; nothing was sent.
+        StoreError: DynamoDB refused the request.
+    """
+    if not isinstance(table, Table):
+        raise UsageError(
+            problem=f"delete_table() takes a Table, not {table!r}", remedy="give the Table of the class"
+        )
+    _check_named(table, "name", name, context)
+    if guard_table is not None:
+        if table.guard_table is None:
+            raise UsageError(
+                problem=f"{table} has no guard table: its guards are in it",
+                remedy="leave guard_table= out",
+            )
+        _check_named(table.guard_table, "guard_table", guard_table, context)
+    # The entities go first: without them, their guards only take up space. The reverse would break uniqueness.
+    for one in (name, guard_table):
+        if one is not None:
+            yield from _delete_one(one, context)
+
+
+def _check_named(table: Table, keyword: str, given: str, context: Context) -> None:
+    physical = context.table_name(table.name)
+    if given != physical:
+        raise UsageError(
+            problem=f"{keyword}={given!r}, and this session keeps {table} in {physical!r}",
+            remedy=f"give {keyword}={physical!r} if that is the table to delete with everything in it",
+        )
+
+
+def _delete_one(name: str, context: Context) -> Flow[None]:
+    deletion = Call("DeleteTable", {"TableName": name})
+    for _ in range(_POLLS):
+        try:
+            reply = yield from repeat(Call("DescribeTable", {"TableName": name}), context)
+            # DynamoDB deletes a table only while it is active (Amazon DynamoDB API Reference, DeleteTable).
+            if reply["Table"]["TableStatus"] == "ACTIVE":
+                yield from answered(deletion, context)
+                continue
+        except TableNotFound:
+            return
+        except Refusal as refusal:
+            if refusal.code == "ResourceNotFoundException":
+                return
+            if refusal.code != "ResourceInUseException":
+                raise refused(refusal, deletion) from refusal
+        yield Pause(_POLL_SECONDS)
+    raise UsageError(
+        problem=f"the table {name!r} is not gone after {_POLL_SECONDS * _POLLS:g} seconds",
+        remedy="look at its status in the AWS console, and call delete_table again",
+    )
 
 
 def _create_one(table: Table, context: Context) -> Flow[None]:
@@ -46,6 +107,8 @@ def _create_one(table: Table, context: Context) -> Flow[None]:
             problem=f"the table {name!r} exists, but {'; '.join(problems)}",
             remedy=f"declare {table} as the table is, or create a table with another name (table_names=)",
         )
+    if table.stream is not None:
+        yield from _enable_stream(name, table.stream, description, context)
     if table.ttl_attribute is not None:
         yield from _enable_ttl(name, table.ttl_attribute, context)
 
@@ -65,6 +128,20 @@ def _active(name: str, context: Context) -> Flow[Reply]:
         problem=f"the table {name!r} is not active after {_POLL_SECONDS * _POLLS:g} seconds",
         remedy="look at its status in the AWS console, and call create_table again when it is active",
     )
+
+
+def _enable_stream(name: str, view: StreamView, description: Reply, context: Context) -> Flow[None]:
+    found = description.get("StreamSpecification") or {}
+    if not found.get("StreamEnabled"):
+        specification = {"StreamEnabled": True, "StreamViewType": view}
+        request = {"TableName": name, "StreamSpecification": specification}
+        yield from repeat(Call("UpdateTable", request), context)
+        yield from _active(name, context)
+    elif found.get("StreamViewType") != view:
+        raise UsageError(
+            problem=f"the stream of the table {name!r} carries {found.get('StreamViewType')}, not {view}",
+            remedy="declare the view type that it has, or disable the stream first: DynamoDB starts another one",
+        )
 
 
 def _enable_ttl(name: str, attribute: str, context: Context) -> Flow[None]:
@@ -112,6 +189,8 @@ def definition(table: Table, name: str) -> dict[str, Any]:
         ],
         "KeySchema": _key_schema((table.pk,), table.keys[1:]),
     }
+    if table.stream is not None:
+        found["StreamSpecification"] = {"StreamEnabled": True, "StreamViewType": table.stream}
     if global_:
         found["GlobalSecondaryIndexes"] = global_
     if local:

@@ -1,16 +1,18 @@
 """Reading items by key, with retries."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from dynaorm.entity.dispatch import live_class
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.page import is_entity
 from dynaorm.entity.reader import reader_of
+from dynaorm.entity.table import KeyAttribute, KeyKind
 from dynaorm.errors import Contention, StoreError, TableNotFound, Throttled, UnexpectedRefusal, Unreachable
 from dynaorm.flow.protocol.call import Call, Flow, NoAnswer, Pause, Refusal, Reply
 from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.protocol.cost import ReadCost
+from dynaorm.flow.protocol.reply_keys import check_keys
 from dynaorm.flow.protocol.retry import conflict_in, is_retryable, throttle_in
 from dynaorm.item.value import Item
 
@@ -18,6 +20,10 @@ T = TypeVar("T")
 
 # BatchGetItem takes at most 100 keys (Amazon DynamoDB API Reference).
 BATCH_GET_LIMIT = 100
+# TransactGetItems reads at most 100 items, of 4 MB together (Amazon DynamoDB API Reference).
+TRANSACT_GET_LIMIT = 100
+
+_KINDS: Final[tuple[KeyKind, ...]] = ("S", "N", "B")
 
 
 def repeat(call: Call, context: Context) -> Flow[Reply]:
@@ -96,6 +102,10 @@ def get_item(table: str, key: Item, context: Context, *, consistent: bool) -> Fl
     return reply.get("Item")
 
 
+def _attributes_of(key: Item) -> list[KeyAttribute]:
+    return [KeyAttribute(name, kind) for name, value in key.items() for kind in _KINDS if kind in value]
+
+
 def _get(table: str, key: Item, context: Context, *, consistent: bool) -> Flow[Reply]:
     request = {"TableName": table, "Key": dict(key), "ConsistentRead": consistent}
     return repeat(Call("GetItem", request), context)
@@ -110,7 +120,9 @@ def get_items(
     """
 
     def items(reply: Reply) -> tuple[list[Item], Reply]:
-        return reply.get("Responses", {}).get(table, []), reply
+        found = reply.get("Responses", {}).get(table, [])
+        check_keys("BatchGetItem", found, _attributes_of(keys[0]))
+        return found, reply
 
     return batch_get(table, keys, context, items, consistent=consistent, cost=cost)
 
@@ -137,6 +149,7 @@ def batch_get(
             cost.add(rest)
         found += some
         left = rest.get("UnprocessedKeys", {}).get(table, {}).get("Keys", [])
+        check_keys("BatchGetItem", left, _attributes_of(keys[0]))
         if len(left) >= len(waiting):
             pause = next(pauses, None)
             if pause is None:
@@ -156,11 +169,13 @@ def load(mapping: EntityMapping, key: Item, context: Context, *, consistent: boo
     reading = reader.read(reply, now) if reader is not None else None
     item: Item | None
     if reading is None:
-        item = reply.get("Item")
+        if (item := reply.get("Item") or None) is not None:
+            check_keys("GetItem", [item], mapping.table.keys)
     else:
         found = next(iter(reading.found), None)
         if found is None or is_entity(found):
             return found
         item = found
+        check_keys("GetItem", [item], mapping.table.keys)
     stored = live_class(mapping, item, now)
     return stored.hydrate(item) if stored is not None and item is not None else None

@@ -58,8 +58,8 @@ def resolve(condition: Condition, resolver: Resolver) -> Condition:
     """The same condition on attribute names and attribute values, with the meaning that absence has for the class.
 
     Raises:
-        UsageError: a size is compared with something that is not a number, or a value is compared by order although its
-            type has no order in DynamoDB. Errors of the resolver are passed on.
+        UsageError: an operand is compared with itself, a size with something that is not a number, a value by order
+            although its type has no order in DynamoDB, or a beginning is no text. Errors of the resolver are passed on.
     """
     raise TypeError(f"{condition!r} with {resolver!r} is not a condition; combine conditions of F")
 
@@ -94,6 +94,7 @@ def _(condition: Missing, resolver: Resolver) -> Condition:
 
 @resolve.register
 def _(condition: Compare, resolver: Resolver) -> Condition:
+    _refuse_itself(condition.left, condition.right)
     left = _cases(condition.left, resolver)
     right = _cases_of_value(condition.right, condition.left, resolver)
     if condition.operator not in ("=", "<>"):
@@ -103,6 +104,7 @@ def _(condition: Compare, resolver: Resolver) -> Condition:
 
 @resolve.register
 def _(condition: Between, resolver: Resolver) -> Condition:
+    _refuse_itself(condition.operand, condition.low, condition.high)
     operand = _cases(condition.operand, resolver)
     low, high = (
         _cases_of_value(bound, condition.operand, resolver) for bound in (condition.low, condition.high)
@@ -116,6 +118,7 @@ def _(condition: Between, resolver: Resolver) -> Condition:
 
 @resolve.register
 def _(condition: IsIn, resolver: Resolver) -> Condition:
+    _refuse_itself(condition.operand, *condition.values)
     operand = _cases(condition.operand, resolver)
     values = [_cases_of_value(value, condition.operand, resolver) for value in condition.values]
     if not _are_simple(operand, *values):
@@ -157,7 +160,7 @@ def _stored(path: Path, resolver: Resolver) -> _Cases:
     return [case for case in _cases(Attr(path), resolver) if not case.is_value]
 
 
-def _cases_of_value(value: Any, subject: Operand, resolver: Resolver, role: Role = "value") -> _Cases:
+def _cases_of_value(value: Any, subject: Operand, resolver: Resolver, role: Role = "bound") -> _Cases:
     if isinstance(value, (Attr, SizeOf)):
         return _cases(value, resolver)
     if isinstance(subject, Attr):
@@ -169,6 +172,15 @@ def _cases_of_value(value: Any, subject: Operand, resolver: Resolver, role: Role
             problem=f"the size of {dotted(subject.path)} is a number, but {problem}",
             remedy="compare .size() with an int",
         ) from problem
+
+
+def _refuse_itself(subject: Operand, *others: Any) -> None:
+    """DynamoDB refuses an expression if an operand equals the first one of its operator."""
+    if any(isinstance(one, type(subject)) and one.path == subject.path for one in others):
+        raise UsageError(
+            problem=f"{dotted(subject.path)} is compared with itself, which DynamoDB refuses",
+            remedy="compare it with a value or another field",
+        )
 
 
 def _check_ordered(given: Any, cases: _Cases, subject: Operand) -> None:
@@ -258,8 +270,14 @@ def _negated(guards: tuple[Condition, ...]) -> Condition:
 
 
 def _searched(path: Path, given: Any, kind: type[BeginsWith | Contains], resolver: Resolver) -> Condition:
+    _refuse_itself(Attr(path), given)
     subjects = _cases(Attr(path), resolver)
     pieces = _cases_of_value(given, Attr(path), resolver, "text" if kind is BeginsWith else "element")
+    if kind is BeginsWith and not isinstance(given, Attr) and not _is_text(pieces[0].side):
+        raise UsageError(
+            problem=f"{dotted(path)} begins with {given!r}, which is stored as {next(iter(pieces[0].side))}",
+            remedy="only text and binary have a beginning; use ==, >= or .between(...)",
+        )
     return _either(
         ((*subject.guards, *piece.guards), _search(subject, piece, kind, path))
         for subject, piece in product(subjects, pieces)

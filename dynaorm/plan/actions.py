@@ -1,6 +1,11 @@
 """A change becomes actions: the main item's, and the version item's if a version is due."""
 
+from collections.abc import Mapping
+from typing import Final
+
+from dynaorm.entity.declare.catalog import of_type
 from dynaorm.entity.mapping.mapping import DELETED, VERSION, VERSION_AT, EntityMapping
+from dynaorm.errors import UsageError
 from dynaorm.item.action import Action, ConditionCheck, Delete, Put, Update
 from dynaorm.item.condition import (
     Attr,
@@ -11,10 +16,12 @@ from dynaorm.item.condition import (
     equals,
     exists,
     missing,
+    render,
 )
+from dynaorm.item.placeholder import Placeholders
 from dynaorm.item.update import Change, Remove, SetTo
 from dynaorm.item.value import AttributeValue, Item, same
-from dynaorm.plan.image import own_revision, refuse_other_revision
+from dynaorm.plan.image import refuse_other_revision
 from dynaorm.plan.item_change import (
     ItemChange,
     ItemCheck,
@@ -25,8 +32,13 @@ from dynaorm.plan.item_change import (
     StoredItem,
 )
 from dynaorm.plan.planned import Planned, Purpose
+from dynaorm.plan.restriction import restriction
 from dynaorm.plan.unit_of_work import UnitOfWork
 from dynaorm.plan.versions import assign_version, version_item, version_key
+
+# A condition that compares fewer attributes is short enough: DynamoDB accepts 300 operators.
+_MANY: Final = 100
+_NO_TOTALS: Mapping[str, AttributeValue] = {}
 
 
 def build_actions(change: ItemChange, unit: UnitOfWork) -> list[Planned]:
@@ -41,9 +53,13 @@ def build_actions(change: ItemChange, unit: UnitOfWork) -> list[Planned]:
         condition = all_of(_absent_or(mapping, all_of(condition, bounds)), change.condition)
     elif change.condition is not None or bounds is not None:
         condition = all_of(condition, change.condition, bounds)
+    totals = change.totals if isinstance(change, ItemDelete) else _NO_TOTALS
+    if totals:
+        condition = all_of(condition, restriction(mapping, totals))
+    if expected_values is not None and condition is not None:
+        _check_length(change.mapping, condition, len(expected_values))
     image, number = assign_version(change, unit)
     action, purpose = _action(change, image, condition, unit)
-    has_revision = mapping.table.revision_attribute is not None
     found_nothing = isinstance(change, ItemInsert) and change.found_nothing
     main = Planned(
         action,
@@ -57,13 +73,36 @@ def build_actions(change: ItemChange, unit: UnitOfWork) -> list[Planned]:
         None,
         expected,
         expected_values,
-        unit.write_id if has_revision and (image is not None or isinstance(change, ItemEdit)) else None,
+        _mark(change, image, unit),
         change.condition is not None,
         before is None and not isinstance(change, ItemInsert),
         found_nothing if before is None else before.from_read,
         bounds=bounds,
+        totals=totals,
     )
     return [main] if image is None or number is None else [main, _version(change, image, number, main)]
+
+
+def _check_length(mapping: EntityMapping, condition: Condition, compared: int) -> None:
+    """Raises UsageError if a condition that compares values in place of a revision is too long for DynamoDB."""
+    if compared <= _MANY:
+        return
+    try:
+        render(condition, Placeholders())
+    except UsageError as problem:
+        name = mapping.entity.__name__
+        raise UsageError(
+            problem=f"this {name} has no revision, so this write compares {compared} of its attributes; "
+            f"{problem.problem}",
+            remedy=f"give the table a revision_attribute=, or write by key: Key({name}, ...)",
+        ) from problem
+
+
+def _mark(change: ItemChange, image: Item | None, unit: UnitOfWork) -> str | None:
+    """The revision by which the action's own commit is recognised."""
+    revision = change.mapping.table.revision
+    is_written = image is not None or isinstance(change, ItemEdit)
+    return unit.write_id if is_written and revision is not None and revision.kind == "S" else None
 
 
 def _version(change: ItemChange, image: Item, number: int, main: Planned) -> Planned:
@@ -87,9 +126,15 @@ def _action(
     if isinstance(change, ItemInsert) and image is not None:
         return Put(table, image, condition), Purpose.INSERT if change.before is None else Purpose.REPLACE
     if isinstance(change, ItemEdit):
-        changes, revision = change.edits, change.mapping.table.revision_attribute
+        changes, revision = change.edits, change.mapping.table.revision
         if revision is not None:
-            changes = (*changes, SetTo((revision,), {"S": unit.write_id}))
+            changes = (*changes, revision.change(unit.write_id))
+        if (
+            (kind := change.mapping.table.type_attribute) is not None
+            and change.mapping.formerly
+            and not change.creates
+        ):
+            changes = (*changes, SetTo((kind,), {"S": change.mapping.name}))
         return Update(table, key, changes, condition), Purpose.UPSERT if change.creates else Purpose.UPDATE
     if isinstance(change, ItemCheck):
         assert condition is not None  # a check requires at least that the item exists
@@ -115,18 +160,19 @@ def difference(before: Item, after: Item) -> tuple[Change, ...]:
 def _expectation(
     change: ItemChange, before: StoredItem
 ) -> tuple[str | None, dict[str, AttributeValue | None] | None]:
-    """The revision that must be stored; without one, the attribute values that must be."""
+    """The revision that must be stored; unless it names one write, the attribute values that must be."""
     refuse_other_revision(before.mapping, before.item)
-    revision = before.mapping.revision_of(before.item)
-    if revision is not None:
-        return revision, None
+    mark = before.mapping.table.mark_of(before.item)
+    if mark is not None:
+        return mark, None
     return None, {name: before.item.get(name) for name in _attributes_relied_on(change, before)}
 
 
 def _attributes_relied_on(change: ItemChange, before: StoredItem) -> list[str]:
     """Without a revision: everything that changes, and everything a key, index, guard or version is made of.
 
-    For a delete, everything that was loaded; for a versioned class, also the version.
+    For a delete, everything that was loaded; for a versioned class, also the version. A revision that is a number does
+    not name one write, so it is only one more value.
     """
     mapping = before.mapping
     if isinstance(change, (ItemCheck, ItemDelete)) or before.as_loaded:
@@ -144,6 +190,8 @@ def _attributes_relied_on(change: ItemChange, before: StoredItem) -> list[str]:
         found |= {VERSION, VERSION_AT, DELETED}
     if mapping.table.type_attribute is not None:
         found.add(mapping.table.type_attribute)
+    if (revision := mapping.table.revision) is not None and revision.kind == "N":
+        found.add(revision.attribute)
     return sorted(found - {key.name for key in mapping.table.keys})
 
 
@@ -173,8 +221,8 @@ def _required(
         )
     return all_of(
         None if isinstance(change, ItemEdit) and change.creates else exists(table.pk.name),
-        equals(table.type_attribute, {"S": mapping.name}) if table.type_attribute is not None else None,
-        None if isinstance(change, ItemCheck) else own_revision(table),
+        of_type([mapping], table.type_attribute) if table.type_attribute is not None else None,
+        None if isinstance(change, ItemCheck) or table.revision is None else table.revision.own,
         missing(DELETED) if mapping.versioning is not None and table.type_attribute is None else None,
         None if expires is None else any_of_conditions(missing(expires), _is(expires, ">", unit)),
     )

@@ -8,7 +8,7 @@ this item can be made without reading get an upsert.
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from dynaorm.entity.declare.catalog import catalog_of, stored_class
+from dynaorm.entity.declare.catalog import catalog_of, of_type, stored_class
 from dynaorm.entity.declare.registry import is_of
 from dynaorm.entity.mapping.derive import index_keys
 from dynaorm.entity.mapping.mapping import EntityMapping
@@ -16,22 +16,20 @@ from dynaorm.entity.mapping.place import IndexMapping
 from dynaorm.errors import DecodeError, UsageError
 from dynaorm.item.action import Update
 from dynaorm.item.condition import (
-    Attr,
     Condition,
-    IsIn,
     all_of,
     any_of_conditions,
-    equals,
     exists,
     missing,
 )
-from dynaorm.item.update import Change, SetIfMissing, SetTo
+from dynaorm.item.update import Change, SetIfMissing
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.aggregates import TotalDelta
-from dynaorm.plan.image import own_revision, refuse_other_revision
+from dynaorm.plan.image import refuse_other_revision
 from dynaorm.plan.planned import Planned, Purpose
 from dynaorm.plan.reads import Reads
 from dynaorm.plan.times import times_of_new
+from dynaorm.plan.total_bounds import check_totals, total_bounds
 from dynaorm.plan.unit_of_work import UnitOfWork
 
 _UNREAD: Any = object()
@@ -55,14 +53,20 @@ def _action(delta: TotalDelta, read: Any, unit: UnitOfWork) -> Planned:
     mapping, table = delta.mapping, delta.mapping.table
     if read is not _UNREAD and read is not None:
         refuse_other_revision(mapping, read)
-    there, kind = exists(table.pk.name), all_of(_is_of_kind(mapping, read), own_revision(table))
+    there, kind = (
+        exists(table.pk.name),
+        all_of(_is_of_kind(mapping, read), None if table.revision is None else table.revision.own),
+    )
     makes = delta.joined and can_be_made(mapping)
     condition = all_of(there, kind)
     if makes and not _is_untyped(mapping, read):
         condition = any_of_conditions(missing(table.pk.name), kind) if kind is not None else None
+    if read is not _UNREAD and (read is None or is_target(mapping, read)):
+        check_totals(mapping, read, delta.totals)
+    condition = all_of(condition, total_bounds(mapping, delta.totals))
     changes = (*(_made(delta, unit) if makes else ()), *delta.additions)
-    if table.revision_attribute is not None:
-        changes = (*changes, SetTo((table.revision_attribute,), {"S": unit.write_id}))
+    if table.revision is not None:
+        changes = (*changes, table.revision.change(unit.write_id))
     return Planned(
         action=Update(unit.table_name(table.name), delta.key, changes, condition),
         purpose=Purpose.AGGREGATE,
@@ -81,10 +85,8 @@ def _is_of_kind(mapping: EntityMapping, read: Any) -> Condition | None:
         return None
     if _is_untyped(mapping, read):
         return missing(attribute)
-    names = [one.name for one in catalog_of(mapping.table).mappings.values() if is_of(one, mapping)]
-    if len(names) == 1:
-        return equals(attribute, {"S": mapping.name})
-    return IsIn(Attr((attribute,)), tuple({"S": name} for name in names))
+    classes = [one for one in catalog_of(mapping.table).mappings.values() if is_of(one, mapping)]
+    return of_type(classes, attribute)
 
 
 def _is_untyped(mapping: EntityMapping, read: Any) -> bool:

@@ -20,6 +20,7 @@ from dynaorm.entity.mapping.aggregate import AggregateMapping
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.mapping.stored import StoredValues
 from dynaorm.errors import EntityNotFound, InvalidValue
+from dynaorm.item.condition import all_of
 from dynaorm.item.update import AddTo, Change
 from dynaorm.item.value import AttributeValue, Item, number_text, same
 from dynaorm.plan.edit import refuse_written_totals
@@ -36,6 +37,8 @@ from dynaorm.plan.item_change import (
 )
 from dynaorm.plan.merge_intents import ItemIntents
 from dynaorm.plan.reads import Ident, ident_of
+from dynaorm.plan.restriction import restricting_totals
+from dynaorm.plan.total_bounds import check_totals, total_bounds
 
 # Exact: two numbers of DynamoDB's together span fewer than 300 digits.
 EXACT: Final = Context(prec=300, traps=[Inexact])
@@ -94,14 +97,15 @@ def settle_totals(
     written = {ident_of(one.mapping.table, one.key): _own_totals(one) for one in changes}
     intents = {one.ident: one for one in merged}
     left: list[TotalDelta] = []
-    for ident, delta in _deltas(written.values()).items():
+    deltas = _deltas(written.values())
+    for ident, delta in deltas.items():
         one = intents.get(ident)
         own = written.get(ident) or (_unchanged(one) if one is not None else None)
         if one is None or own is None:
             left.append(delta)
         else:
             written[ident] = _with_delta(own, delta, one)
-    return [*written.values()], left
+    return [_restricted(one, deltas.get(ident)) for ident, one in written.items()], left
 
 
 # -- contributions -----------------------------------------------------------------------------------------------------
@@ -225,6 +229,19 @@ def _take_over(insert: ItemInsert, name: str) -> ItemInsert:
     return insert._replace(image={**insert.image, attribute: stored}, totals=insert.totals | {name})
 
 
+def _restricted(change: ItemChange, delta: TotalDelta | None) -> ItemChange:
+    """The deletion of a target, only if nothing is counted in it any more where that is declared."""
+    mapping = change.mapping
+    if not (isinstance(change, ItemDelete) and mapping.maintained):
+        return change
+    added = delta.totals if delta is not None else {}
+    totals = {
+        name: _number(mapping, name, EXACT.minus(added.get(name, Decimal(0))))
+        for name in restricting_totals(mapping)
+    }
+    return change._replace(totals=totals) if totals else change
+
+
 def _unchanged(one: ItemIntents) -> ItemUpdate | None:
     """The write of a loaded target that was saved without a change; None if its key named it."""
     if one.write is None or one.write.state is None:
@@ -250,7 +267,9 @@ def _with_delta(change: ItemChange, delta: TotalDelta, one: ItemIntents) -> Item
     if isinstance(change, ItemCheck):
         change = _write_of_checked(change, one)
     if isinstance(change, ItemEdit):
-        return change._replace(edits=change.edits + delta.additions)
+        bounds = all_of(change.bounds, total_bounds(change.mapping, delta.totals))
+        return change._replace(edits=change.edits + delta.additions, bounds=bounds)
+    check_totals(change.mapping, change.image, delta.totals)
     image = {**change.image}
     for name, total in delta.totals.items():
         attribute = change.mapping.fields[name].attribute

@@ -166,11 +166,16 @@ def _bounds(mapping: EntityMapping, change: Change) -> Iterator[Condition]:
         added = (
             FieldResolver(mapping).encode(change.path, change.value).get("N", "0") if rules.bounds else "0"
         )
-        for name, bound in (rules.bounds or {}).items():
-            limit = _EXACT.subtract(Decimal(str(bound)), Decimal(added))
-            yield Compare(Attr((field.attribute,)), _OPERATORS[name], {"N": number_text(limit)})
+        yield from limits(field.attribute, rules.bounds or {}, Decimal(added))
     elif rules.lengths is not None:
         yield from _length_bounds(field, rules.lengths, _count(change))
+
+
+def limits(attribute: str, bounds: Mapping[str, Any], added: Decimal) -> Iterator[Condition]:
+    """The conditions under which a number keeps to its bounds, such as ``{"ge": 0}``, if another is added to it."""
+    for name, bound in bounds.items():
+        limit = _EXACT.subtract(Decimal(str(bound)), added)
+        yield Compare(Attr((attribute,)), _OPERATORS[name], {"N": number_text(limit)})
 
 
 def _count(change: AddTo | Append | Prepend) -> int:

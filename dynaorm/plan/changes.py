@@ -33,6 +33,7 @@ from dynaorm.plan.merge_intents import ItemIntents, ResolvedIntent
 from dynaorm.plan.reads import Reads
 from dynaorm.plan.times import as_created, changes_of_new, stamped, times_of_loaded, unstamped, with_times
 from dynaorm.plan.unit_of_work import UnitOfWork
+from dynaorm.plan.versions import over_version
 
 _UNREAD: Any = object()
 # An expired entity can be deleted.
@@ -58,7 +59,7 @@ def _needs_reading(one: ItemIntents) -> bool:
         has_derived = bool(mapping.constraints or mapping.aggregates) or mapping.versioning is not None
         return write is not None or has_derived
     if removal is not None and isinstance(removal.intent, Move):
-        return removal.state is not None and one.mapping.revision_of(removal.state.item) is None
+        return removal.state is not None and one.mapping.table.mark_of(removal.state.item) is None
     return False
 
 
@@ -132,7 +133,7 @@ def _as_loaded(
     if before is None:
         return StoredItem(mapping, loaded, as_loaded=True)
     expected, found = mapping.revision_of(loaded), mapping.revision_of(before.item)
-    if expected != found or (expected is None and not _is_same(loaded, before.item)):
+    if expected != found or (mapping.table.mark_of(loaded) is None and not _is_same(loaded, before.item)):
         raise StaleEntity(key=stored_key(mapping, change.key), expected=expected, found=found)
     return before._replace(as_loaded=True)
 
@@ -215,6 +216,8 @@ def _insert(one: ItemIntents, save: Save, write: ResolvedIntent[Any], read: Any,
             mapping, valid, save.entity, StoredItem(stored_class(mapping, read) or mapping, read)
         )
     image = new_image(mapping, one.key, valid.values)
+    if save.version is not None:
+        image = over_version(mapping, image, save.version)
     insert = ItemInsert(mapping, one.key, image, save.entity, valid.values, valid.altered, write.state)
     if read is _UNREAD:
         return insert._replace(found_nothing=save.overwrite)
@@ -261,7 +264,7 @@ def saved_changes(write: ResolvedIntent[Any], state: Loaded) -> Mapping[str, Att
     """The fields that a save or a move of a loaded entity changes."""
     if write.changes is not None:
         return write.changes
-    return changes_of(write.mapping, write.valid.values, state, renew=True)
+    return changes_of(write.mapping, write.valid.values, state, renewed=write.mapping.derived_fields)
 
 
 def _advanced(

@@ -4,7 +4,7 @@ merge_intents (one ``ItemIntents`` per item) -> changes (what happens to each it
 (version, revision) -> actions -> guards -> token item -> limits.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from dynaorm.entity.mapping.mapping import EntityMapping
@@ -36,17 +36,7 @@ def compile_plan(merged: Iterable[ItemIntents], reads: Reads, unit: UnitOfWork) 
     changes = [change for one in merged if (change := change_of(one, reads, unit)) is not None]
     if unit.token is not None and unit.remember is None:
         unit = unit._replace(write_id=revision_under_token(merged, unit))
-    deltas: list[TotalDelta] = []
-    if _are_counted(changes):
-        changes, deltas = settle_totals(changes, merged)
-    built = [build_actions(change, unit) for change in changes]
-    actions: list[Planned] = []
-    effects: list[Effect] = []
-    for change, own, guards in zip(changes, built, guard_actions(changes, reads, unit), strict=True):
-        actions += own + guards
-        effects += _effects(change, own[0].after if own else None)
-    if deltas:
-        actions += total_actions(deltas, reads, unit)
+    changes, actions, effects = planned_changes(changes, merged, reads, unit)
     if unit.remember is not None and merged:
         actions.append(remember(merged, unit))
     plan = Plan(
@@ -58,6 +48,24 @@ def compile_plan(merged: Iterable[ItemIntents], reads: Reads, unit: UnitOfWork) 
         len(changes) == 1 and isinstance(changes[0], ItemEdit),
     )
     return check_limits(plan)
+
+
+def planned_changes(
+    changes: list[ItemChange], merged: Sequence[ItemIntents], reads: Reads, unit: UnitOfWork
+) -> tuple[list[ItemChange], list[Planned], list[Effect]]:
+    """The changes with their totals, all actions, and what becomes of the caller's objects."""
+    deltas: list[TotalDelta] = []
+    if _are_counted(changes):
+        changes, deltas = settle_totals(changes, merged)
+    actions: list[Planned] = []
+    effects: list[Effect] = []
+    built = [build_actions(change, unit) for change in changes]
+    for change, own, guards in zip(changes, built, guard_actions(changes, reads, unit), strict=True):
+        actions += own + guards
+        effects += _effects(change, own[0].after if own else None)
+    if deltas:
+        actions += total_actions(deltas, reads, unit)
+    return changes, actions, effects
 
 
 def _are_counted(changes: list[ItemChange]) -> bool:

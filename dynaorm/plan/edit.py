@@ -204,7 +204,8 @@ def _corrected(
         field = mapping.fields[name]
         found[name], stored = encoded.get(field.attribute), field.stored_in(before)
         if loaded is not None and stored is not None and not field.in_key:
-            found[name] = over_stored(mapping, field, (stored, loaded[name], found[name]), renew=True)
+            is_renewed = name in mapping.derived_fields
+            found[name] = over_stored(field, (stored, loaded[name], found[name]), is_renewed=is_renewed)
     in_keys = {name: valid.values[name] for name in found if mapping.fields[name].in_key}
     return advance(mapping, after, found, in_keys), names | found.keys()
 

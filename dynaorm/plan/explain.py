@@ -51,8 +51,10 @@ def reason(planned: Planned) -> str:
         if planned.number is not None
         else f"remove the tombstone of {subject}, the last of its items",
     }[planned.purpose]
-    because = _because(planned) if claim is not None else _placed(planned)
-    return text + because + (", and only under the caller's condition" if planned.has_condition else "")
+    text += _because(planned) if claim is not None else _placed(planned)
+    if planned.totals:
+        text += f", and only if nothing is counted in {' and '.join(planned.totals)} any more"
+    return text + (", and only under the caller's condition" if planned.has_condition else "")
 
 
 def _because(planned: Planned) -> str:
@@ -95,7 +97,7 @@ def _added(planned: Planned, subject: str) -> str:
     added = {
         names[str(change.path[0])]: change.value["N"]
         for change in planned.action.changes
-        if isinstance(change, AddTo)
+        if isinstance(change, AddTo) and change.path[0] in names
     }
     texts = texts_of(planned.mapping.secrets.hiding(added), str)
     totals = " and ".join(f"{text} to {name}" for name, text in texts.items())

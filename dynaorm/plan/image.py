@@ -1,19 +1,16 @@
 """Images: the item an entity becomes, and the item that follows from a stored one by some changed fields."""
 
 from collections.abc import Mapping
-from functools import cache
 from typing import Any, Final
 
-from dynaorm.entity.codec.value import merge
+from dynaorm.entity.codec.value import merge, restore
 from dynaorm.entity.key import stored_key
 from dynaorm.entity.mapping.derive import index_keys
 from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.state import Loaded
-from dynaorm.entity.table import Table
 from dynaorm.errors import DecodeError, InvalidValue, KeyChanged, StaleEntity, UsageError
 from dynaorm.failure import shown
-from dynaorm.item.condition import Condition, HasType, any_of_conditions, missing
 from dynaorm.item.value import AttributeValue, Item, same
 
 
@@ -27,7 +24,7 @@ def new_image(mapping: EntityMapping, key: Item, values: Mapping[str, Any]) -> d
 
 
 def changes_of(
-    mapping: EntityMapping, values: Mapping[str, Any], state: Loaded, *, renew: bool = False
+    mapping: EntityMapping, values: Mapping[str, Any], state: Loaded, *, renewed: frozenset[str] = frozenset()
 ) -> dict[str, AttributeValue | None]:
     """The fields that differ from what was loaded, with their new attribute values (None for absence).
 
@@ -35,13 +32,13 @@ def changes_of(
     result. Of a nested value only what changed is new; the rest is as stored. Fields that are stored only in keys are
     compared as values, and come with None.
 
-    With ``renew`` a derived field also differs if validation made its value of the stored one: keys and guards must be
-    those of the values that load.
+    A ``renewed`` field also differs if validation made its value of the stored one: keys and guards must be those of
+    the values that load.
 
     Raises:
         InvalidValue: a field's value cannot be stored.
     """
-    return _differing(mapping, values, state, mapping.encode(values), renew=renew)
+    return _differing(mapping, values, state, mapping.encode(values), renewed=renewed)
 
 
 def unvalidated_changes(
@@ -69,36 +66,51 @@ def _differing(
     state: Loaded,
     encoded: Mapping[str, AttributeValue],
     *,
-    renew: bool = False,
+    renewed: frozenset[str] = frozenset(),
 ) -> dict[str, AttributeValue | None]:
     found: dict[str, AttributeValue | None] = {}
     baseline: Mapping[str, Any] | None = None
     for name, field in mapping.fields.items():
         if field.in_key:
-            if mapping.subject(state.item)[name] != values.get(name):
-                found[name] = None
+            found |= {} if mapping.subject(state.item)[name] == values.get(name) else {name: None}
             continue
         now, stored = encoded.get(field.attribute), field.stored_in(state.item)
-        default = state.defaults.get(field.attribute) if stored is None else stored
         # Most values are equal as they are spelled, and `same` costs a call.
-        if now == stored or same(now, stored) or same(now, default):
+        if now == stored or same(now, stored):
             continue
+        is_renewed = name in renewed
         if stored is not None:
             if baseline is None:
                 baseline = vars(mapping.hydrate(state.item))
-            now = over_stored(mapping, field, (stored, baseline[name], now), renew=renew)
-            if now is stored:
-                continue
-        found[name] = now
+            now = over_stored(field, (stored, baseline[name], now), is_renewed=is_renewed)
+        elif _is_default(mapping, field, now, state, is_renewed=is_renewed):
+            continue
+        if now is not stored:
+            found[name] = now
     return found
 
 
-def over_stored(
+def _is_default(
     mapping: EntityMapping,
     field: FieldMapping,
-    value: tuple[AttributeValue, Any, AttributeValue | None],
+    value: AttributeValue | None,
+    state: Loaded,
     *,
-    renew: bool,
+    is_renewed: bool,
+) -> bool:
+    """Whether the absence of a field means this value; for a renewed one, without a validator that makes it."""
+    if not same(value, state.defaults.get(field.attribute)):
+        return False
+    if not is_renewed or mapping.entity.model_fields[field.name].default_factory is not None:
+        return True
+    try:
+        return same(value, field.encode(field.value_in({})))
+    except ValueError:
+        return False
+
+
+def over_stored(
+    field: FieldMapping, value: tuple[AttributeValue, Any, AttributeValue | None], *, is_renewed: bool
 ) -> AttributeValue | None:
     """What the attribute of a field becomes, ``value`` being the stored one, its loaded value and the one to store.
 
@@ -106,37 +118,23 @@ def over_stored(
     """
     stored, loaded, now = value
     was = field.encode(loaded)
-    if was is None or now is None:
-        return stored if same(now, was) else now
+    if is_renewed:
+        if was is None:
+            return stored if now is None and _is_absence(field, stored) else now
+        stored = restore(field.codec, stored, was)
     if same(now, was):
-        if not (renew and field.name in mapping.derived_fields) or says(field, stored, now):
-            return stored
-        was = _in_shape_of(now, stored)
-    return merge(field.codec, stored, was, now)
+        return stored
+    return now if was is None or now is None else merge(field.codec, stored, was, now)
 
 
 def says(field: FieldMapping, stored: AttributeValue, now: AttributeValue) -> bool:
     """Whether a stored value is ``now``, in any spelling. Its maps may lack members, and have others."""
-    if same(_in_shape_of(now, stored), now):
-        return True
-    try:
-        return same(now, field.encode(field.codec.decode(stored)))
-    except ValueError:  # a decoded dict is no instance of a nested class
-        return False
+    return restore(field.codec, stored, now) is stored
 
 
-def _in_shape_of(now: AttributeValue, stored: AttributeValue) -> AttributeValue:
-    """The stored value with the members that ``now`` has: others are left out, and those it lacks are as in ``now``."""
-    if "M" in stored and "M" in now:
-        held = stored["M"]
-        return {
-            "M": {
-                name: _in_shape_of(one, held[name]) if name in held else one for name, one in now["M"].items()
-            }
-        }
-    if "L" in stored and "L" in now and len(stored["L"]) == len(now["L"]):
-        return {"L": [*map(_in_shape_of, now["L"], stored["L"])]}
-    return stored
+def _is_absence(field: FieldMapping, stored: AttributeValue) -> bool:
+    """Whether a stored value stands for the same as an absent one."""
+    return field.absent_value is not None and same(stored, field.absent_value)
 
 
 def advance(
@@ -174,8 +172,11 @@ def _put(item: dict[str, AttributeValue], attribute: str, value: AttributeValue 
 
 
 def under_present_names(mapping: EntityMapping, item: Item) -> dict[str, AttributeValue]:
-    """The item with every field under its present attribute name."""
+    """The item with every field under its present attribute name, and its class under its present name."""
     found = dict(item)
+    kind = mapping.table.type_attribute
+    if kind is not None and item.get(kind, {}).get("S") in mapping.formerly:
+        found[kind] = {"S": mapping.name}
     for field in mapping.fields.values():
         if field.formerly:
             _put(found, field.attribute, field.stored_in(item))
@@ -215,41 +216,32 @@ def writable_state(mapping: EntityMapping, state: Loaded | None, now: float) -> 
 
 
 def other_revision(mapping: EntityMapping, item: Item) -> str:
-    """Why the revision of a stored item is not dynaorm's, which is text; empty if it is, or if there is none."""
-    attribute = mapping.table.revision_attribute
-    found = item.get(attribute, _TEXT) if attribute is not None else _TEXT
-    if "S" in found:
+    """Why the revision of a stored item is not one that the table declares; empty if it is, or if there is none."""
+    revision = mapping.table.revision
+    if revision is None or not revision.is_foreign(item):
         return ""
-    ((tag, content),) = found.items()
-    return f"{attribute}: is stored as {tag} {shown(content)}, and dynaorm's revisions are text"
+    ((tag, content),) = item[revision.attribute].items()
+    return f"{revision.attribute}: is stored as {tag} {shown(content)}, and {_REVISIONS[revision.kind]}"
 
 
 def refuse_other_revision(mapping: EntityMapping, item: Item) -> None:
-    """Raises DecodeError if the revision of a stored item is no text, so that dynaorm cannot have written it."""
+    """Raises DecodeError if the revision of a stored item is of another type than the table declares."""
     if problem := other_revision(mapping, item):
+        revision = mapping.table.revision
         raise DecodeError(
             entity=mapping.entity.__name__,
             key=mapping.key_of(item),
             problems=(problem,),
             problem="Cannot write {entity}",
-            remedy="If another library keeps it, give the table another one: Table(..., revision_attribute=...)",
+            remedy=_OTHER_REVISION["S" if revision is None else revision.kind],
         )
 
 
-_TEXT: Final[AttributeValue] = {"S": ""}
-
-
-def own_revision(table: Table) -> Condition | None:
-    """The condition of a write by key that the revision of the item is text or absent; None without revisions.
-
-    It holds writes that read nothing to ``refuse_other_revision``. It costs some bytes of the request, and no units.
-    """
-    return _text_or_absent(table.revision_attribute) if table.revision_attribute is not None else None
-
-
-@cache
-def _text_or_absent(attribute: str) -> Condition:
-    return any_of_conditions(missing(attribute), HasType((attribute,), "S"))
+_REVISIONS: Final = {"S": "dynaorm's revisions are text", "N": "the table declares a whole number there"}
+_OTHER_REVISION: Final = {
+    "S": "If another library keeps a number there, write revision_attribute=NumberRevision(name), or use another name",
+    "N": "Give the table another revision_attribute=",
+}
 
 
 def check_key_unchanged(mapping: EntityMapping, values: Mapping[str, Any], state: Loaded) -> None:

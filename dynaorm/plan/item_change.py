@@ -14,6 +14,7 @@ from dynaorm.item.value import AttributeValue, Item
 
 _NO_FIELDS: frozenset[str] = frozenset()
 _NO_VALUES: Mapping[str, Any] = {}
+_NO_TOTALS: Mapping[str, AttributeValue] = {}
 
 
 class StoredItem(NamedTuple):
@@ -134,6 +135,8 @@ class ItemDelete(NamedTuple):
         before: the stored item; None if it is not known.
         entity: the caller's object; None if the item is named by its key, or moved.
         condition: the caller's condition, resolved.
+        totals: totals that keep it from being deleted, each with the value that it has to have: 0, unless the same unit
+            of work ends what it counts.
     """
 
     mapping: EntityMapping
@@ -141,6 +144,7 @@ class ItemDelete(NamedTuple):
     before: StoredItem | None = None
     entity: Any = None
     condition: Condition | None = None
+    totals: Mapping[str, AttributeValue] = _NO_TOTALS
 
 
 class ItemCheck(NamedTuple):

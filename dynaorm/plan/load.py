@@ -9,7 +9,7 @@ Rule 2. A Put that got no answer is never sent again later, because another writ
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dynaorm.entity.declare.catalog import catalog_of
+from dynaorm.entity.declare.catalog import catalog_of, rivals_of
 from dynaorm.entity.key import stored_key
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.state import Loaded, state_of
@@ -83,18 +83,25 @@ def load_of(entity: Any, revision: str, now: float) -> Load:
     values, altered = validated_at(mapping, vars(entity), times)
     key = mapping.primary_key(values)
     item = new_image(mapping, key, values)
-    if mapping.table.revision_attribute is not None:
-        item[mapping.table.revision_attribute] = {"S": revision}
+    if mapping.table.revision is not None:
+        item[mapping.table.revision.attribute] = mapping.table.revision.after(None, revision)
     if (bound := size_bound(item)) > ITEM_LIMIT and (size := item_size(item)) > ITEM_LIMIT:
         raise ItemTooLarge(key=stored_key(mapping, key), bytes=size)
     return Load(entity, mapping, key, item, bound, altered)
 
 
 def check_loadable(entity: type[Any]) -> None:
-    """Raises UsageError for a class that has other items besides its own, or that is not mapped."""
+    """Raises UsageError for a class that has other items besides its own or a numbered revision, or is not mapped."""
     mapping = mapping_of(entity)
+    revision = mapping.table.revision
+    if revision is not None and revision.kind == "N":
+        raise UsageError(
+            problem=f"{mapping.table} keeps the number {revision.attribute!r}, by which other writers see that an item "
+            "changed, and bulk_load would set it back to 1",
+            remedy="use session.save_many(...), which raises it",
+        )
     family = [one for one in catalog_of(mapping.table).mappings.values() if one.root is mapping.root]
-    for one in (mapping, *family):
+    for one in (mapping, *family, *rivals_of(mapping)):
         _check_class(entity, one)
 
 

@@ -153,7 +153,7 @@ def _resolved_save(intent: Save, now: float) -> ItemIntents:
     mapping, state = mapping_of(type(entity)), state_of(entity)
     if state is None or intent.overwrite:
         times = times_of_new(mapping, now)
-        if mapping.created is not None and (state is not None or intent.was_created):
+        if mapping.created is not None and (state is not None or intent.version is not None):
             times[mapping.created.name] = _created(mapping, entity, state)
         valid = validated_at(mapping, vars(entity), times)
         key = mapping.primary_key(valid.values)

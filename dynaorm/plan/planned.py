@@ -14,6 +14,8 @@ from dynaorm.item.condition import Condition
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.reads import Ident, ident_of
 
+_NO_TOTALS: Mapping[str, AttributeValue] = {}
+
 
 class Purpose(Enum):
     """Why an action is in a plan."""
@@ -59,6 +61,7 @@ class Planned(NamedTuple):
         from_read: what it expects came from a read of ours, not from the caller's entity.
         number: for a version item, its number.
         bounds: for an action that is ``blind``, the part of its condition that holds it to the rules of its fields.
+        totals: for the deletion of a target, the totals that restrict it, each with the value that it has to have.
     """
 
     action: Action
@@ -78,6 +81,7 @@ class Planned(NamedTuple):
     from_read: bool = False
     number: int | None = None
     bounds: Condition | None = None
+    totals: Mapping[str, AttributeValue] = _NO_TOTALS
 
     def __repr__(self) -> str:
         # The action has every value.

@@ -125,15 +125,15 @@ def is_of_block(plan: Plan, merged: Sequence[ItemIntents], unit: UnitOfWork) -> 
 
 def effects_of_repeat(one: ItemIntents, revision: str) -> Iterator[Effect]:
     """What a block that was applied before gave the caller's objects. Others may have changed the items since."""
-    attribute = one.mapping.table.revision_attribute
+    kept = one.mapping.table.revision
     if one.removal is not None and isinstance(one.removal.intent, Deletion) and one.removal.state is not None:
         yield Effect(one.removal.intent.target, None)
     if one.write is not None and isinstance(one.write.intent, Save | Move):
         values, altered = one.write.valid
         loaded = {} if one.write.state is None else one.write.state.item
         image = {**loaded, **new_image(one.write.mapping, one.key, values)}
-        if attribute is not None:
-            image[attribute] = {"S": revision}
+        if kept is not None:
+            image[kept.attribute] = kept.after(loaded, revision)
         yield Effect(one.write.intent.entity, Loaded(image), altered or None)
 
 

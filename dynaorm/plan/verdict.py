@@ -31,6 +31,7 @@ from dynaorm.plan.aggregate_action import is_target
 from dynaorm.plan.explain import reason
 from dynaorm.plan.planned import Planned, Purpose
 from dynaorm.plan.reads import Ident
+from dynaorm.plan.restriction import still_counted
 from dynaorm.record import record
 
 FAILED: Final = "ConditionalCheckFailed"
@@ -115,7 +116,7 @@ def _is_own(failed: FailedAction) -> bool:
     return (
         item is not None
         and planned.revision is not None
-        and planned.mapping.revision_of(item) == planned.revision
+        and planned.mapping.table.mark_of(item) == planned.revision
     )
 
 
@@ -151,8 +152,10 @@ def _judge_insert(failed: FailedAction) -> StoreError | StaleKnowledge:
 
 def _judge_aggregate(failed: FailedAction) -> StoreError | StaleKnowledge:
     planned, item = failed.planned, failed.item
-    # Joining requires a target. A plan that leaves it, or whose target has no type, is compiled again with the item.
-    if planned.from_read or is_target(planned.mapping, item):
+    # Joining requires a target. A plan that leaves it, whose target has no type, or whose total would break a bound is
+    # compiled again with the item.
+    is_to_be_made = item is None and not planned.blind
+    if planned.from_read or is_to_be_made or is_target(planned.mapping, item):
         return StaleKnowledge({planned.ident: item})
     return EntityNotFound(key=planned.subject)
 
@@ -160,13 +163,14 @@ def _judge_aggregate(failed: FailedAction) -> StoreError | StaleKnowledge:
 def _judge_known(failed: FailedAction) -> StoreError | StaleKnowledge:
     planned, item = failed.planned, failed.item
     mapping, key = planned.mapping, planned.subject
-    if is_as_expected(planned, item):
-        return ConditionFailed(key=key)
+    if item is not None and is_as_expected(planned, item):
+        return still_counted(planned, item) or ConditionFailed(key=key)
     if planned.from_read:
         return StaleKnowledge({planned.ident: item})
     gone = item is None or mapping.is_tombstone(item)
     current = None if gone or item is None else mapping.revision_of(item)
-    return StaleEntity(key=key, expected=planned.expected, found=current)
+    expected = None if planned.before is None else mapping.revision_of(planned.before)
+    return StaleEntity(key=key, expected=expected, found=current)
 
 
 def _judge_blind(failed: FailedAction, now: float) -> StoreError | StaleKnowledge:
@@ -185,14 +189,13 @@ def _judge_blind(failed: FailedAction, now: float) -> StoreError | StaleKnowledg
     if stored is None or not issubclass(stored.entity, mapping.entity):
         return StaleKnowledge({planned.ident: item}) if creates else EntityNotFound(key=key)
     attribute = mapping.table.type_attribute
-    revision = mapping.table.revision_attribute
-    is_foreign = revision is not None and "S" not in item.get(revision, {"S": ""})
+    is_foreign = mapping.table.revision is not None and mapping.table.revision.is_foreign(item)
     if stored is not mapping or is_foreign or (attribute is not None and attribute not in item):
         return StaleKnowledge({planned.ident: item})
     if planned.bounds is not None and not holds(planned.bounds, item):
         # With the item, the rule itself can be checked, and the caller's condition as well.
         return StaleKnowledge({planned.ident: item})
-    return ConditionFailed(key=key)
+    return still_counted(planned, item) or ConditionFailed(key=key)
 
 
 def is_as_expected(planned: Planned, item: Item | None) -> bool:
@@ -200,7 +203,7 @@ def is_as_expected(planned: Planned, item: Item | None) -> bool:
     if item is None:
         return False
     if planned.expected is not None:
-        return planned.mapping.revision_of(item) == planned.expected
+        return planned.mapping.table.mark_of(item) == planned.expected
     values = planned.expected_values or {}
     return all(same(item.get(name), value) for name, value in values.items())
 
@@ -219,7 +222,9 @@ def _violation(planned: Planned, guard: Item | None) -> Violation:
 
 def owner_key(mapping: EntityMapping, owner: Item) -> Any:
     """The entity key that a guard's ``owner`` map names."""
-    mappings = catalog_of(mapping.table).mappings
+    known = catalog_of(mapping.table).mappings
+    # Of classes whose keys are alike, the owner is one with unique values.
+    mappings = {name: one for name, one in known.items() if one.constraints}
     return found_key(mappings, {name: value for name, value in owner.items() if name != TABLE})
 
 

@@ -1,5 +1,6 @@
 """The bookkeeping attributes of a new image: its revision, its version number and time, and the version item."""
 
+from dynaorm.entity.codec.value import restore
 from dynaorm.entity.declare.catalog import are_several
 from dynaorm.entity.mapping.mapping import DELETED, VERSION, VERSION_AT, EntityMapping
 from dynaorm.entity.template.version import PREVIOUS_DELETION, VERSION_TYPE, Versioning
@@ -14,10 +15,11 @@ def assign_version(
 ) -> tuple[dict[str, AttributeValue] | None, int | None]:
     """The item as it will be stored, with its version and revision, and the number of the version if one is due.
 
-    The revision is the same for the whole unit of work. The item is None if none is left, or if it is not known.
+    A revision that is a text is the same for the whole unit of work. The item is None if none is left, or if it is not
+    known.
     """
     mapping, number = change.mapping, None
-    versioning, revision = mapping.versioning, mapping.table.revision_attribute
+    versioning, revision = mapping.versioning, mapping.table.revision
     if isinstance(change, (ItemInsert, ItemUpdate)):
         image = {**change.image}
         if versioning is not None and _is_due(change, versioning):
@@ -29,7 +31,8 @@ def assign_version(
     else:
         return None, None
     if revision is not None:
-        image[revision] = {"S": unit.write_id}
+        before = None if change.before is None else change.before.item
+        image[revision.attribute] = revision.after(before, unit.write_id)
     return image, number
 
 
@@ -75,6 +78,19 @@ def version_item(
 
 def _class_of(mapping: EntityMapping) -> dict[str, AttributeValue]:
     return {VERSION_TYPE: {"S": mapping.name}} if are_several(mapping) else {}
+
+
+def over_version(mapping: EntityMapping, image: Item, version: Item) -> dict[str, AttributeValue]:
+    """The item of a restored entity: what no class knows, and the spelling of its values, as in the version."""
+    known = {VERSION, VERSION_AT, VERSION_TYPE, PREVIOUS_DELETION, mapping.table.revision_attribute}
+    for field in mapping.fields.values():
+        known |= {field.attribute, *field.formerly}
+    found = {name: value for name, value in version.items() if name not in known} | dict(image)
+    for field in mapping.fields.values():
+        stored, now = field.stored_in(version), image.get(field.attribute)
+        if not field.in_key and stored is not None and now is not None:
+            found[field.attribute] = restore(field.codec, stored, now)
+    return found
 
 
 def version_key(mapping: EntityMapping, key: Item, number: int) -> dict[str, AttributeValue]:

@@ -234,8 +234,9 @@ def _ranges(source: Source, equal: Mapping[str, Any], bounds: Sequence[Bound]) -
 def _spellings(source: Source, part: KeyPart) -> bool | None:
     """Which spellings of times a key may have: dynaorm's own (None), any in UTC (False), any at all (True).
 
-    An entity loads only under the primary key that dynaorm renders. An index key may be of another writer; and one
-    that is a field's own attribute may be in any time zone.
+    An entity loads and is saved only under the primary key that its template renders: there, another spelling needs
+    ``Attribute(encode=, decode=)``. An index key may be of another writer; and one that is a field's own attribute may
+    be in any time zone.
     """
     if source.index is None or len(source.sort) > 1 or part.attribute.name in source.table.key_names:
         return None

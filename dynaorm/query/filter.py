@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from typing import Final
 
-from dynaorm.entity.declare.catalog import catalog_of
+from dynaorm.entity.declare.catalog import catalog_of, names_of
 from dynaorm.entity.mapping.field import is_time_text, respelled
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.resolve import FieldResolver
-from dynaorm.entity.text.scalar import parse_datetime
+from dynaorm.entity.text.scalar import BETWEEN, parse_datetime
 from dynaorm.errors import UsageError
 from dynaorm.item.condition import (
     And,
@@ -76,7 +76,7 @@ def filter_of(spec: QuerySpec) -> Filter | None:
     if not spec.filters:
         return None
     by_class: dict[str, Condition] = {}
-    for mapping in _mappings_of(spec):
+    for mapping in mappings_of(spec):
         condition = all_of(*(resolve(one, FieldResolver(mapping)) for one in spec.filters))
         assert condition is not None
         by_class[mapping.name] = condition
@@ -146,7 +146,7 @@ def _relaxed(condition: Condition, times: AbstractSet[str]) -> Condition | None:
 def _around(operand: Attr, operator: str, value: AttributeValue) -> Condition | None:
     """The comparison with all spellings of a time."""
     try:
-        time = parse_datetime(value.get("S", ""))
+        time = parse_datetime(value.get("S", "").removesuffix(BETWEEN))
     except ValueError:
         return None
     if operator in (">", ">="):
@@ -201,11 +201,11 @@ def of_classes(spec: QuerySpec) -> Condition | None:
     attribute = spec.source.table.type_attribute
     if attribute is None or not spec.source.is_whole:
         return None
-    names = tuple({"S": mapping.name} for mapping in _mappings_of(spec))
+    names = tuple({"S": name} for mapping in mappings_of(spec) for name in names_of(mapping))
     return Or((IsIn(Attr((attribute,)), names), Missing((attribute,))))
 
 
-def _mappings_of(spec: QuerySpec) -> list[EntityMapping]:
+def mappings_of(spec: QuerySpec) -> list[EntityMapping]:
     """The classes of a query and their subclasses, in the order of declaration."""
     wanted = tuple(source.mapping.entity for source in spec.sources)
     mappings = catalog_of(spec.source.table).mappings.values()

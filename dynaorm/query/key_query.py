@@ -25,6 +25,7 @@ from dynaorm.query.filter import Filter, filter_of, of_classes
 from dynaorm.query.interval import EVERYTHING, Interval
 from dynaorm.query.key_range import comparable, range_condition
 from dynaorm.query.query_spec import QuerySpec
+from dynaorm.query.row import attributes_of_rows
 from dynaorm.query.source import Source
 from dynaorm.record import record, replace
 
@@ -157,7 +158,7 @@ def key_queries_of(spec: QuerySpec, table_name: Callable[[str], str], *, consist
         partition=tuple(part.attribute for part in source.partition),
         sort=tuple(part.attribute for part in source.sort),
         server_filter=server if spec.segments is None else all_of(of_classes(spec), server),
-        projection=tuple(_needed_for_keys(spec, filtered)) if spec.keys_only and _is_projected(spec) else (),
+        projection=_projection(spec, filtered),
     )
     if filtered is not None and filtered.is_never:
         return KeyQueries(())
@@ -189,14 +190,17 @@ def _key_query(
     return KeyQuery("Query", form, form.requesting(within), partition, ranges, within, wanted)
 
 
-def _is_projected(spec: QuerySpec) -> bool:
-    """Whether some attributes of an item tell whether it is wanted."""
-    return spec.source.is_whole and not any(map(needs_whole_items, spec.sources))
-
-
 def needs_whole_items(source: Source) -> bool:
     """Whether only the whole item tells if it is wanted: its keys could be those of another place in the index."""
     return not all(map(source.is_told_from, source.rivals))
+
+
+def _projection(spec: QuerySpec, filtered: Filter | None) -> tuple[str, ...]:
+    """The attributes to return of whole items; empty for all."""
+    attributes = attributes_of_rows(spec)
+    if attributes is None or not spec.source.is_whole or any(map(needs_whole_items, spec.sources)):
+        return ()
+    return tuple(dict.fromkeys([*_needed_for_keys(spec, filtered), *sorted(attributes)]))
 
 
 def _needed_for_keys(spec: QuerySpec, filtered: Filter | None) -> list[str]:
@@ -311,4 +315,4 @@ def _has_strangers(condition: KeyCondition, spec: QuerySpec) -> bool:
 
 def keys_alone(spec: QuerySpec) -> QuerySpec:
     """The same query, returning keys."""
-    return replace(spec, keys_only=True)
+    return replace(spec, keys_only=True, names=())

@@ -196,6 +196,8 @@ def _written(piece: Piece, value: Any) -> str:
     placeholder = piece.placeholder
     try:
         # The texts of ksuid_range bound a Ksuid, too.
+        if placeholder.plain and placeholder.scalar.bound is not None:
+            return placeholder.scalar.bound(value)
         spoken = isinstance(value, str) and placeholder.scalar.python in (Ksuid, KsuidMs)
         return piece.write(placeholder.scalar.from_text(value) if spoken else value)
     except ValueError as problem:

@@ -1,8 +1,9 @@
 """``drive``: runs a flow over a transport."""
 
+from collections import deque
 from contextvars import copy_context
 from threading import Event
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from dynaorm.errors import DynaormError
 from dynaorm.flow.protocol.call import Call, Clock, Flow, Pause, Reply, Together, Transport
@@ -16,9 +17,16 @@ else:
 
 T = TypeVar("T")
 
+# A flow reads most replies at once. What it reads together has at most 16 calls at a time.
+_REMEMBERED: Final = 32
 
-def drive(flow: Flow[T], transport: Transport, clock: Clock) -> T:
-    """Run a flow to its end, one call at a time. Errors of a call are thrown into the flow."""
+
+def drive(flow: Flow[T], transport: Transport, clock: Clock, replies: "Replies | None" = None) -> T:
+    """Run a flow to its end, one call at a time. Errors of a call are thrown into the flow.
+
+    ``replies``: those of the flow that runs this one.
+    """
+    replies = replies or Replies()
     try:
         step = next(flow)
         while True:
@@ -26,14 +34,15 @@ def drive(flow: Flow[T], transport: Transport, clock: Clock) -> T:
                 reply: Any = {}
                 if isinstance(step, Call):
                     reply = transport.call(step)
+                    replies.add(reply)
                 elif isinstance(step, Pause):
                     clock.pause(step.seconds)
                 else:
-                    reply = _together(step, transport, clock)
+                    reply = _together(step, transport, clock, replies)
             except BaseException as raised:  # noqa: BLE001 - Ctrl-C too: the flow must know that no answer came
                 step = flow.throw(raised)
             else:
-                step = after(flow, reply)
+                step = replies.after(flow, reply)
     except StopIteration as stop:
         result: T = stop.value
         return result
@@ -41,18 +50,31 @@ def drive(flow: Flow[T], transport: Transport, clock: Clock) -> T:
         flow.close()
 
 
-def after(flow: Flow[Any], reply: Any) -> Any:
-    """The step after a reply. Raises Unreachable if the flow could not read the reply because it is invalid."""
-    try:
-        return flow.send(reply)
-    except (StopIteration, DynaormError):
-        raise
-    except Exception:
-        check_reply(reply)
-        raise
+class Replies:
+    """The last replies to the calls of a flow, and of the flows that it runs together."""
+
+    __slots__ = ("_last",)
+
+    def __init__(self) -> None:
+        self._last: deque[Any] = deque(maxlen=_REMEMBERED)
+
+    def add(self, reply: Any) -> None:
+        """Remember a reply."""
+        self._last.append(reply)
+
+    def after(self, flow: Flow[Any], reply: Any) -> Any:
+        """The step after a reply. Raises Unreachable if the flow could not read one because it is invalid."""
+        try:
+            return flow.send(reply)
+        except (StopIteration, DynaormError):
+            raise
+        except Exception:
+            for one in list(self._last):
+                check_reply(one)
+            raise
 
 
-def _together(step: Together, transport: Transport, clock: Clock) -> list[Any]:
+def _together(step: Together, transport: Transport, clock: Clock, replies: Replies) -> list[Any]:
     """Return the outcome of every flow, in order, each run in a thread. If interrupted, wait for the running flows."""
     if not step.flows:
         return []
@@ -60,7 +82,9 @@ def _together(step: Together, transport: Transport, clock: Clock) -> list[Any]:
     with futures.ThreadPoolExecutor(min(step.limit, len(step.flows)), "dynaorm") as pool:
         try:
             # Validators of the application may read the caller's context variables.
-            running = [pool.submit(copy_context().run, _outcome, flow, gate, clock) for flow in step.flows]
+            running = [
+                pool.submit(copy_context().run, _outcome, flow, gate, clock, replies) for flow in step.flows
+            ]
             gate.open()
             return [future.result() for future in running]
         except BaseException:
@@ -70,9 +94,9 @@ def _together(step: Together, transport: Transport, clock: Clock) -> list[Any]:
             raise
 
 
-def _outcome(flow: Flow[Any], gate: "_Gate", clock: Clock) -> Any:
+def _outcome(flow: Flow[Any], gate: "_Gate", clock: Clock, replies: Replies) -> Any:
     try:
-        return drive(flow, gate, clock)
+        return drive(flow, gate, clock, replies)
     except Exception as failure:  # noqa: BLE001 - the flow that asked decides about errors
         return failure
     except BaseException:

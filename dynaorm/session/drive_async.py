@@ -7,7 +7,7 @@ import asyncio
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from dynaorm.flow.protocol.call import AsyncTransport, Call, Clock, Flow, Pause, Together
-from dynaorm.session.drive import after
+from dynaorm.session.drive import Replies
 
 T = TypeVar("T")
 
@@ -19,8 +19,14 @@ class AsyncClock(Protocol):
     async def wait(self, seconds: float) -> None: ...
 
 
-async def drive_async(flow: Flow[T], transport: AsyncTransport, clock: Clock) -> T:
-    """Run a flow to its end, one call at a time. Errors of a call are thrown into the flow, also its cancellation."""
+async def drive_async(
+    flow: Flow[T], transport: AsyncTransport, clock: Clock, replies: Replies | None = None
+) -> T:
+    """Run a flow to its end, one call at a time. Errors of a call are thrown into the flow, also its cancellation.
+
+    ``replies``: those of the flow that runs this one.
+    """
+    replies = replies or Replies()
     try:
         step = next(flow)
         while True:
@@ -28,14 +34,15 @@ async def drive_async(flow: Flow[T], transport: AsyncTransport, clock: Clock) ->
                 reply: Any = {}
                 if isinstance(step, Call):
                     reply = await transport.call(step)
+                    replies.add(reply)
                 elif isinstance(step, Pause):
                     await _pause(clock, step.seconds)
                 else:
-                    reply = await _together(step, transport, clock)
+                    reply = await _together(step, transport, clock, replies)
             except BaseException as raised:  # noqa: BLE001 - a cancelled flow must know that no answer came
                 step = flow.throw(raised)
             else:
-                step = after(flow, reply)
+                step = replies.after(flow, reply)
     except StopIteration as stop:
         result: T = stop.value
         return result
@@ -50,14 +57,14 @@ async def _pause(clock: Clock, seconds: float) -> None:
         await asyncio.to_thread(clock.pause, seconds)
 
 
-async def _together(step: Together, transport: AsyncTransport, clock: Clock) -> list[Any]:
+async def _together(step: Together, transport: AsyncTransport, clock: Clock, replies: Replies) -> list[Any]:
     """Return the outcome of every flow, in order. If cancelled, cancel the running flows and wait for them."""
     gate = asyncio.Semaphore(step.limit)
 
     async def run(flow: Flow[Any]) -> Any:
         async with gate:
             try:
-                return await drive_async(flow, transport, clock)
+                return await drive_async(flow, transport, clock, replies)
             except Exception as failure:  # noqa: BLE001 - the flow that asked decides about errors
                 return failure
 

@@ -7,9 +7,10 @@ from typing import Annotated, Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import Field
 
 from dynaorm import BinaryKey, Entity, ExpiresAt, NumberKey, Table, Unique
-from dynaorm.entity.dispatch import NotAnEntity, classify, key_beginnings
+from dynaorm.entity.dispatch import NotAnEntity, classify, key_beginnings, unknown_item
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.item.value import Item
 
@@ -197,3 +198,24 @@ def test_an_item_without_its_partition_key_is_unknown(item: Item) -> None:
 
     assert classify(table, {"PK": {"S": "1"}, "SK": {"S": "v2_a"}}) is NotAnEntity.VERSION
     assert classify(table, item) is NotAnEntity.UNKNOWN
+
+
+def test_an_item_of_no_class_is_named_with_its_key_and_the_reason() -> None:
+    told = str(unknown_item(bare, {"PK": {"S": "PLAIN#a"}, "SK": {"S": "x\n"}, "name": {"S": "never shown"}}))
+    assert told.startswith("Cannot load Table('bare') from the item PK='PLAIN#a', SK='x\\n':")
+    assert "is that of no declared class (Plain PK='PLAIN#{name}', SK='P', Other PK=" in told
+    assert "never shown" not in told
+    told = str(unknown_item(tagged, {"PK": {"S": "a"}, "SK": {"S": "b"}, "_type": {"S": "Gone"}}))
+    assert "_type is 'Gone', which no declared class is called; declare one" in told
+
+
+def test_a_key_that_may_have_a_secret_in_it_is_masked() -> None:
+    table = Table("secret", type_attribute=None)
+
+    class Token(Entity, table=table, pk="TOKEN#{token}", sk="T"):
+        token: str = Field(repr=False)
+
+    told = str(unknown_item(table, {"PK": {"S": "TOKEN#hunter2"}, "SK": {"S": "X"}}))
+    assert "hunter2" not in told
+    assert "SK='X'" in told
+    assert "Token PK='TOKEN#{token}', SK='T'" in told

@@ -70,11 +70,13 @@ def test_binary_values_may_be_base64() -> None:
     ("item", "words"),
     [
         ({"PK": {"S": "chip#1"}, "SK": {"S": "chip#1"}}, "a guard item"),
+        ({"PK": {"S": "#token#t"}, "SK": {"S": "#token#t"}}, "a token item"),
         ({"PK": {"S": "AUDIT#a"}, "SK": {"S": "v1_A"}}, "a version item"),
         ({"PK": {"S": "AUDIT#a"}, "SK": {"S": "v0_A"}, "deleted": {"BOOL": True}}, "the tombstone"),
         ({"PK": {"S": "X"}, "SK": {"S": "X"}, "_type": {"S": "Dog"}}, "no class .*: its _type is 'Dog'"),
         ({"PK": {"S": "X"}, "SK": {"S": "X"}}, r"no class of Table\('app'\)"),
-        ({"PK": {"S": "PET#Tom"}}, "no SK, the key of"),
+        ({"PK": {"S": "PET#Tom"}}, "no SK of type S, which"),
+        ({"PK": {"S": "PET#Tom"}, "SK": {"N": "1"}}, "no SK of type S, which"),
     ],
 )
 def test_the_error_says_what_the_item_is(item: Any, words: str) -> None:

@@ -248,3 +248,79 @@ def test_another_refusal_is_passed_on() -> None:
 def test_a_table_that_never_gets_active_is_given_up() -> None:
     with pytest.raises(UsageError, match="not active after 600 seconds"):
         create(plain, {}, *[described(plain, "CREATING")] * 1200)
+
+
+# -- deleting ----------------------------------------------------------------------------------------------------------
+
+
+ACTIVE: Answer = {"Table": {"TableStatus": "ACTIVE"}}
+DELETING: Answer = {"Table": {"TableStatus": "DELETING"}}
+GONE = Refusal("ResourceNotFoundException")
+
+
+def deleting(*answers: Answer, **names: Any) -> list[str]:
+    transport = ScriptedTransport(*answers)
+    with Session(transport=transport, clock=FakeClock()) as session:
+        session.delete_table(guarded, **(names or {"name": "provision-guarded"}))
+    return [f"{call.operation} {call.request['TableName']}" for call in transport.calls]
+
+
+def test_a_table_is_deleted_and_waited_for() -> None:
+    name = "provision-guarded"
+    assert deleting(ACTIVE, {}, DELETING, GONE) == [
+        f"DescribeTable {name}",
+        f"DeleteTable {name}",
+        f"DescribeTable {name}",
+        f"DescribeTable {name}",
+    ]
+
+
+def test_a_table_that_is_gone_is_no_error() -> None:
+    assert deleting(GONE) == ["DescribeTable provision-guarded"]
+    assert len(deleting(ACTIVE, GONE)) == 2
+
+
+def test_a_table_that_is_being_changed_is_deleted_afterwards() -> None:
+    updating: Answer = {"Table": {"TableStatus": "UPDATING"}}
+    calls = deleting(updating, ACTIVE, Refusal("ResourceInUseException"), ACTIVE, NoAnswer("lost"), GONE)
+    assert [call.split()[0] for call in calls] == [
+        *("DescribeTable", "DescribeTable", "DeleteTable", "DescribeTable", "DeleteTable", "DeleteTable"),
+    ]
+
+
+def test_a_guard_table_is_deleted_only_if_it_is_named() -> None:
+    names = {"name": "provision-guarded", "guard_table": "provision-guards"}
+    assert deleting(ACTIVE, {}, GONE, ACTIVE, {}, GONE, **names)[3:] == [
+        "DescribeTable provision-guards",
+        "DeleteTable provision-guards",
+        "DescribeTable provision-guards",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("table", "names", "problem"),
+    [
+        (guarded, {"name": "provision"}, "keeps .* in 'provision-guarded'"),
+        (guarded, {"name": "provision-guarded", "guard_table": "guards"}, "in 'provision-guards'"),
+        (plain, {"name": "provision-plain", "guard_table": "provision-plain"}, "has no guard table"),
+        ("provision-plain", {"name": "provision-plain"}, "takes a Table"),
+    ],
+)
+def test_a_table_that_is_not_named_exactly_stays(table: Any, names: dict[str, str], problem: str) -> None:
+    transport = ScriptedTransport()
+    with Session(transport=transport) as session, pytest.raises(UsageError, match=problem):
+        session.delete_table(table, **names)
+    assert transport.calls == []
+
+
+def test_the_name_is_the_one_under_which_the_session_keeps_the_table() -> None:
+    transport = ScriptedTransport(GONE)
+    with Session(transport=transport, table_names=lambda name: f"test-{name}") as session:
+        with pytest.raises(UsageError, match="test-provision-plain"):
+            session.delete_table(plain, name="provision-plain")
+        session.delete_table(plain, name="test-provision-plain")
+
+
+def test_a_protected_table_is_refused() -> None:
+    with pytest.raises(UnexpectedRefusal, match="protected"):
+        deleting(ACTIVE, Refusal("ValidationException", "the table is protected"))

@@ -272,6 +272,12 @@ DAMAGES = [
         on="red",
     ),
     damage(
+        "a value that its validator changes",
+        lambda raw: raw.change(app, member("dan"), status=text("NEW")),
+        (FindingKind.STORED_VALUES, app, "GROUP#blue MEMBER#dan"),
+        on="dan",
+    ),
+    damage(
         "a required field is removed",
         lambda raw: raw.change(app, key_of("VOUCHER#2", "VOUCHER"), code=None),
         (FindingKind.UNREADABLE, app, "VOUCHER#2 VOUCHER"),

@@ -6,6 +6,8 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Annotated, Any
 
+from pydantic import AfterValidator
+
 from dynaorm import (
     Aggregate,
     Entity,
@@ -59,7 +61,7 @@ class Member(Entity, table=app, pk="GROUP#{group_id}", sk="MEMBER#{name}"):
     name: str
     email: Annotated[str, Unique(normalize=str.casefold)]
     phone: Annotated[str | None, Unique(scope=("group_id",))] = None
-    status: str = "new"
+    status: Annotated[str, AfterValidator(str.lower)] = "new"
     hours: Decimal | None = None
     by_status = Index("GSI1", pk="STATUS#{status}", sk="{name}")
     by_hours = Index("LSI1", sk="HOURS#{hours!s}")

@@ -164,12 +164,12 @@ def test_resolving_translates_names_and_encodes_values_by_their_role() -> None:
     )
     assert list(names.values()) == ["A", "B", "C", "D", "E"]
     assert [value["S"] for value in values.values()] == [
-        "a:1:value",
+        "a:1:bound",
         "b:2:element",
         "c:3:text",
-        "d:4:value",
-        "d:5:value",
-        "e:6:value",
+        "d:4:bound",
+        "d:5:bound",
+        "e:6:bound",
     ]
 
 

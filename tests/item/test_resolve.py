@@ -2,6 +2,7 @@
 
 import pytest
 
+from dynaorm.errors import UsageError
 from dynaorm.item.condition import Condition, render
 from dynaorm.item.field import F
 from dynaorm.item.path import Path, PathSource, Role
@@ -58,3 +59,37 @@ class Defaults:
 )
 def test_absence_is_asked_about_where_its_value_matches(condition: Condition, text: str) -> None:
     assert render(resolve(condition, Defaults()), Placeholders()) == text
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        F.n == F.n,
+        F.n != F.n,
+        F.other < F.other,
+        F.other.contains(F.other),
+        F.other.begins_with(F.other),
+        F.other.between(F.other, 3),
+        F.other.between(1, F.other),
+        F.other.is_in([1, F.other]),
+        F.a.b[0] == F.a.b[0],
+        F.other.size() >= F.other.size(),
+        ~(F.n == 5) & (F.a.b == 1) | (F.n == F.n),
+    ],
+    ids=repr,
+)
+def test_what_is_compared_with_itself_is_refused(condition: Condition) -> None:
+    with pytest.raises(
+        UsageError, match=r"^(n|other|a\.b\.0) is compared with itself, which DynamoDB refuses"
+    ):
+        resolve(condition, Defaults())
+
+
+def test_an_attribute_may_be_compared_with_its_size_and_with_its_parts() -> None:
+    for condition in (F.other == F.other.size(), F.other.size() == F.other, F.other == F.other.part):
+        assert render(resolve(condition, Defaults()), Placeholders())
+
+
+def test_only_text_and_binary_have_a_beginning() -> None:
+    with pytest.raises(UsageError, match="n begins with 5, which is stored as N; only text and binary"):
+        resolve(F.n.begins_with(5), Defaults())

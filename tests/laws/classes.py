@@ -15,7 +15,19 @@ from typing import Annotated, Any, Final
 from hypothesis import strategies as st
 from pydantic import computed_field
 
-from dynaorm import Attribute, BinaryKey, Entity, ExpiresAt, F, GlobalIndex, Index, InKey, NumberKey, Table
+from dynaorm import (
+    Attribute,
+    BinaryKey,
+    Entity,
+    ExpiresAt,
+    F,
+    GlobalIndex,
+    Index,
+    InKey,
+    LocalIndex,
+    NumberKey,
+    Table,
+)
 from dynaorm.record import record, replace
 
 # -- fields ------------------------------------------------------------------------------------------------------------
@@ -78,7 +90,7 @@ def values_of(name: str) -> st.SearchStrategy[Any]:
 
 @record
 class IndexSpec:
-    """A class's place in an index: its templates, and the name of its condition."""
+    """A class's place in an index: its templates (``|`` separates several), and the name of its condition."""
 
     name: str
     pk: str | None
@@ -161,8 +173,8 @@ _INDEX_SORTS: Final = (
     "S#{b}",
     "{b:upper}",
     "{size}#{m:03d}",
-    None,
 )
+_NATIVE_SORTS: Final = ("{b}|{n:03d}", "{m:03d}|{at}", "{at}|{b}", "{b:upper}|S#{m:02d}")
 
 
 @st.composite
@@ -182,7 +194,7 @@ def schemas(draw: st.DrawFn, *, families: bool = True) -> Schema:
             pk = "P#{a}"
             sk = _NESTED[number] if nested else draw(st.sampled_from(_LEVELS)).format(number)
         in_key = ("b",) if sk is not None and "{b}" in sk and draw(st.booleans()) else ()
-        spec = ClassSpec(f"C{number}", None, pk, sk, renamed, draw(_indexes()), in_key)
+        spec = ClassSpec(f"C{number}", None, pk, sk, renamed, draw(_indexes(kind)), in_key)
         classes.append(_in_own_names(spec))
         if families and has_type and draw(st.booleans()):
             own = classes[-1]
@@ -191,7 +203,7 @@ def schemas(draw: st.DrawFn, *, families: bool = True) -> Schema:
 
 
 @st.composite
-def _indexes(draw: st.DrawFn) -> tuple[tuple[str, IndexSpec], ...]:
+def _indexes(draw: st.DrawFn, kind: str) -> tuple[tuple[str, IndexSpec], ...]:
     found = []
     for attribute, name in (("one", "GSI1"), ("two", "GSI2")):
         if draw(st.booleans()):
@@ -202,12 +214,15 @@ def _indexes(draw: st.DrawFn) -> tuple[tuple[str, IndexSpec], ...]:
             ]
     if draw(st.booleans()):
         found.append(("own", IndexSpec("Own", None, None)))
+    if draw(st.booleans()):
+        found.append(("native", IndexSpec("Native", "X#{c}|{a}", draw(st.sampled_from(_NATIVE_SORTS)))))
+    if kind and draw(st.booleans()):  # a table without a sort key has no local index
+        found.append(("local", IndexSpec("LSI1", None, draw(st.sampled_from(_INDEX_SORTS)))))
     return tuple(found)
 
 
 def _index(draw: st.DrawFn, name: str) -> IndexSpec:
-    sk = draw(st.sampled_from([one for one in _INDEX_SORTS if one is not None]))
-    return IndexSpec(name, draw(st.sampled_from(_INDEX_PARTITIONS)), sk)
+    return IndexSpec(name, draw(st.sampled_from(_INDEX_PARTITIONS)), draw(st.sampled_from(_INDEX_SORTS)))
 
 
 def _in_own_names(spec: ClassSpec) -> ClassSpec:
@@ -220,6 +235,7 @@ def _in_own_names(spec: ClassSpec) -> ClassSpec:
 
 # -- declared ----------------------------------------------------------------------------------------------------------
 
+NATIVE_SORT: Final = ("NativeSK1", "NativeSK2")
 _FIELD: Final = re.compile(r"\{(\w+)((?:!s)?(?::[^{}]+)?\})")
 _numbers_of_tables = count()
 
@@ -251,6 +267,8 @@ def declare(schema: Schema) -> Declared:
             GlobalIndex("GSI1"),
             GlobalIndex("GSI2", projection=schema.projection),
             GlobalIndex("Own", pk="c", sk="when"),
+            GlobalIndex("Native", pk=("NativePK1", "NativePK2"), sk=NATIVE_SORT),
+            *([LocalIndex("LSI1", sk="LSI1SK")] if schema.kind else []),
         ],
     )
     classes: dict[str, type[Entity]] = {}
@@ -267,7 +285,9 @@ def _class(table: Table, spec: ClassSpec, classes: Mapping[str, type[Entity]]) -
     space: dict[str, Any] = {"__annotations__": annotations, "__module__": __name__}
     space |= {spec.own(name): default for name, default in DEFAULTS.items()}
     space |= {
-        at: Index(one.name, pk=one.pk, sk=one.sk, when=CONDITIONS[one.when][0] if one.when else None)
+        at: Index(
+            one.name, pk=_parts(one.pk), sk=_parts(one.sk), when=CONDITIONS[one.when][0] if one.when else None
+        )
         for at, one in spec.indexes
     }
     space["size"] = computed_field(property(size))
@@ -280,6 +300,10 @@ def _class(table: Table, spec: ClassSpec, classes: Mapping[str, type[Entity]]) -
 
 def size(self: Any) -> str:
     return size_of(self.n)
+
+
+def _parts(text: str | None) -> Any:
+    return tuple(text.split("|")) if text is not None and "|" in text else text
 
 
 def _annotation(name: str, spec: ClassSpec) -> Any:
@@ -348,7 +372,7 @@ def respelled(item: Mapping[str, Any], row: Row, at: datetime) -> dict[str, Any]
     canonical = at.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
     if found.get("when") == {"S": canonical}:
         found["when"] = {"S": text}
-    for name in ("GSI1SK", "GSI2SK"):
+    for name in ("GSI1SK", "GSI2SK", "LSI1SK"):
         if found.get(name) == {"S": canonical} and row.spelling in _IN_UTC:
             found[name] = {"S": text}
     return found

@@ -321,9 +321,10 @@ def _choices(spec: FieldSpec) -> list[str]:
 def leaves(draw: st.DrawFn, specs: tuple[FieldSpec, ...]) -> Asked:
     paths = list(_leaf_paths(specs))
     path, spec = draw(st.sampled_from(paths))
-    choice = draw(st.sampled_from(_choices(spec)))
+    others = [one for one, its in paths if its.kind == spec.kind and one != path]
+    choice = draw(st.sampled_from([one for one in _choices(spec) if others or "path" not in one]))
     samples = st.none() if isinstance(spec.kind, tuple) else st.sampled_from(SAMPLES[spec.kind])
-    second = draw(st.sampled_from([one for one, its in paths if its.kind == spec.kind]))
+    second = draw(st.sampled_from(others)) if others else path
     number = draw(st.integers(0, 2))
     wanted = draw(st.lists(samples, max_size=3)) + ([None] if spec.nullable and number else [])
     one = _Draft(

@@ -81,6 +81,8 @@ WRITES: dict[str, Write] = {
     "update of an entity": lambda session, of: session.update(changed(session, of), {"city": "b"}),
     "update by key": lambda session, of: session.update(Key(of.User, name="n"), F.city.set("b")),
     "update without reading": lambda session, of: session.update(Key(of.Note, name="n"), F.text.set("b")),
+    "upsert": lambda session, of: session.upsert(Key(of.User, name="n"), F.city.set("b")),
+    "upsert without reading": lambda session, of: session.upsert(Key(of.Note, name="n"), F.text.set("b")),
     "delete of an entity": lambda session, of: session.delete(changed(session, of)),
     "delete by key": lambda session, of: session.delete(Key(of.User, name="n")),
     "delete without reading": lambda session, of: session.delete(Key(of.Note, name="n")),

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from typing import Annotated, Any
 
 import pytest
-from pydantic import Field, field_validator
+from pydantic import AfterValidator, BaseModel, Field, field_validator, model_validator
 
 from dynaorm import Attribute, Entity, ExpiresAt, GlobalIndex, Index, InKey, Key, Table
 from dynaorm.entity.mapping.mapping import mapping_of
@@ -295,3 +295,32 @@ def test_refusals_name_the_class() -> None:
     with pytest.raises(KeyChanged) as refusal:
         check_key_unchanged(mapping_of(Ticket), vars(loaded), state)
     assert refusal.value.entity == "Ticket"
+
+
+class Room(BaseModel):
+    floor: Annotated[int, AfterValidator(abs)] = 0
+
+
+class Plan(Entity, table=app, pk="PLAN#{name}", sk="P", versioned=True):
+    name: str
+    rooms: list[Room] = Field([])
+    label: str | None = None
+
+    @model_validator(mode="after")
+    def named(self) -> "Plan":
+        vars(self)["label"] = self.name.upper()
+        return self
+
+
+def test_what_keys_guards_and_versions_are_made_of_is_stored_as_it_loads_by_every_save() -> None:
+    rooms: Any = [{"M": {"floor": {"N": "1"}}}, {"M": {"floor": {"N": "-2"}, "legacy": {"S": "kept"}}}]
+    item: Item = {"PK": {"S": "PLAN#p"}, "SK": {"S": "v0_P"}, "name": {"S": "p"}, "rooms": {"L": rooms}}
+    mapping = mapping_of(Plan)
+    plan = mapping.hydrate(item)
+    state = state_of(plan)
+    assert state is not None
+    assert changes_of(mapping, vars(plan), state) == {}
+    assert changes_of(mapping, vars(plan), state, renewed=mapping.derived_fields) == {
+        "rooms": {"L": [rooms[0], {"M": {"floor": {"N": "2"}, "legacy": {"S": "kept"}}}]},
+        "label": {"S": "P"},
+    }

@@ -13,6 +13,7 @@ from dynaorm import (
     inspect,
 )
 from dynaorm.errors import (
+    DynaormError,
     UniqueViolation,
     UsageError,
 )
@@ -173,3 +174,15 @@ def test_what_happens_between_the_read_and_the_write_is_taken_into_account(
     found = Session(transport=wire, clock=clock).upsert(key, F.low.add(1))
     assert found.low == 1
     assert operations(wire) == ["GetItem", "PutItem", "UpdateItem", "GetItem", "PutItem"]
+
+
+def test_an_equal_block_under_one_token_is_applied_once(session: Session) -> None:
+    for _ in range(2):
+        with session.transaction(token="T1") as tx:
+            tx.upsert(ROOT, F.count.add(1))  # its default factories are called twice
+            tx.upsert(Key(Page, name="p"), F.text.set("x"))
+    assert session.get_one(ROOT).count == 1
+    with pytest.raises(DynaormError), session.transaction(token="T1") as tx:
+        tx.upsert(ROOT, F.count.add(2))
+        tx.upsert(Key(Page, name="p"), F.text.set("x"))
+    assert session.get_one(ROOT).count == 1

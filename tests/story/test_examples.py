@@ -79,6 +79,18 @@ SHOWN = {
         "(1 request)",
     ),
     "deals": ("BigTimeDeals: 8 items", "day='2020-05-18 00:00:00'", "subject='Two for one'", "(1 request)"),
+    "search_index": (
+        "9 records, and these changes:",
+        "Deleted Key(Song, song_id='3')",
+        "wild:\n['1', '2']",
+        "example:\n[]",
+    ),
+    "downloads_per_month": (
+        "MusicLibrary: 18 items",
+        "#token#d6",
+        "[('129', 2), ('130', 1)]",
+        "[('130', 2), ('129', 1)]",
+    ),
     "device_state_log": ("DeviceStateLog: 11 items", "State#Date", "WARNING4#2020-04-27T16:15:00", "Sara"),
 }
 """What each example must print, among other things."""

@@ -15,11 +15,12 @@ from dynaorm import Session
 from dynaorm.testing.faults import EXIT_STATUS
 from dynaorm.testing.ministack import Ministack, find_ministack
 from tests.torture.checker import Violation, check_table
-from tests.torture.entities import app
+from tests.torture.entities import TABLES, app
 from tests.torture.history import Run, check_history
 from tests.torture.journal import read_journals
 from tests.torture.orders import Orders, check_orders
 from tests.torture.table import raw_items, snapshot_of
+from tests.torture.tokens import check_tokens
 from tests.torture.worker import STOP
 from tests.torture.worker import Orders as WorkerOrders
 
@@ -186,14 +187,17 @@ def torture(settings: Settings) -> Outcome:
     name = f"{app.name}-{uuid.uuid4().hex[:12]}"
     with _credentials(), ExitStack() as stack:
         endpoint = settings.endpoint or stack.enter_context(_ministack()).endpoint
-        with Session(endpoint=endpoint, table_names={app.name: name}) as session:
-            session.create_table(app)
+        names = {table.name: f"{name}{suffix}" for table, suffix in TABLES.items()}
+        with Session(endpoint=endpoint, table_names=names) as session:
+            for table in TABLES:
+                session.create_table(table)
         begun = time.monotonic()
         crew = Crew(settings, endpoint, name)
         stack.callback(crew.close)
         crew.work()
         worked = time.monotonic()
-        run = Run(snapshot_of(raw_items(endpoint, name)), read_journals(settings.folder))
+        items = [item for one in names.values() for item in raw_items(endpoint, one)]
+        run = Run(snapshot_of(items), read_journals(settings.folder))
     outcome = check(run)
     outcome.violations += crew.violations
     outcome.ends = crew.ends
@@ -204,7 +208,7 @@ def torture(settings: Settings) -> Outcome:
 def check(run: Run) -> Outcome:
     """Check every invariant of a finished run."""
     orders = check_orders(run)
-    violations = [*check_table(run.table), *check_history(run), *orders.violations]
+    violations = [*check_table(run.table), *check_history(run), *check_tokens(run), *orders.violations]
     violations += [
         Violation("histories are decided", subject, "the search was given up") for subject in orders.undecided
     ]

@@ -70,13 +70,14 @@ def no_value_has_two_owners(table: Snapshot) -> Iterator[Violation]:
 
 
 def versions_are_dense(table: Snapshot) -> Iterator[Violation]:
-    """The versions of a document are numbered 1, 2, …, up to the number in its latest copy or tombstone."""
+    """The numbers of versions have no gap, up to the number in the latest copy or tombstone. Old ones may be pruned."""
     numbers: defaultdict[str, set[int]] = defaultdict(set)
     for name, number in table.versions:
         numbers[name].add(number)
     latest = {name: one for name, one in (table.entities | table.tombstones).items() if one.version}
     for name in sorted(numbers.keys() | latest.keys()):
-        expected = set(range(1, latest[name].version + 1)) if name in latest else set()
+        first = min(numbers[name], default=1)
+        expected = set(range(first, latest[name].version + 1)) if name in latest else set()
         if numbers[name] != expected:
             missing, beyond = sorted(expected - numbers[name]), sorted(numbers[name] - expected)
             yield Violation("versions are dense", name, f"missing {missing}, too many {beyond}")
@@ -152,6 +153,9 @@ def _keys(stored: Stored) -> dict[str, Mapping[str, Any]]:
             "Parcel": "SHELF#{shelf} PLACE#{place}",
             "Group": "GROUP#{group_id} INFO",
             "Membership": "GROUP#{group_id} USER#{user_id}",
+            "Note": "NOTE#{id} NOTE",
+            "Loose": "LOOSE#{id} LOOSE",
+            "Lease": "LEASE#{id} LEASE",
         }[kind]
         .format_map(values)
         .split(" ")

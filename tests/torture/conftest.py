@@ -1,8 +1,10 @@
 """A small sound run, made of known operations on a table in memory: what the checkers' tests corrupt."""
 
+import time
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -14,12 +16,36 @@ from dynaorm.flow.protocol.call import Transport
 from dynaorm.testing.moto_engine import strict_moto
 from dynaorm.transport.pynamodb import PynamoTransport
 from tests.torture.checker import check_table
-from tests.torture.entities import Document, Group, Membership, Parcel, User, app
+from tests.torture.entities import (
+    TABLES,
+    Document,
+    Group,
+    Lease,
+    Loose,
+    Membership,
+    Memo,
+    Parcel,
+    Purse,
+    Till,
+    User,
+    app,
+)
 from tests.torture.history import Run, check_history
 from tests.torture.journal import Journal, Record, read_journals
-from tests.torture.operations import Operation, deleting, inserting, moving, reading, saving
+from tests.torture.kinds_of_tokens import opening, paying
+from tests.torture.operations import (
+    Operation,
+    deleting,
+    inserting,
+    moving,
+    pruning,
+    purging,
+    reading,
+    saving,
+)
 from tests.torture.orders import check_orders
 from tests.torture.table import raw_items, snapshot_of
+from tests.torture.tokens import check_tokens
 from tests.torture.worker import Worker
 
 
@@ -56,7 +82,13 @@ class Ground:
     def broken(self) -> set[str]:
         """The invariants of table and journals that do not hold."""
         run = self.run()
-        return {violation.invariant for violation in [*check_table(run.table), *check_history(run)]}
+        found = [*check_table(run.table), *check_history(run), *check_tokens(run)]
+        return {violation.invariant for violation in found}
+
+    def payment(self, token: str, at: int) -> Record:
+        """One of the payments under a token, by its place in time."""
+        paid = [one for one in self.records if one.amount and one.effects[0].on == token]
+        return sorted(paid, key=lambda record: record.begin)[at]
 
     def without_order(self) -> set[tuple[str, str]]:
         """What no order explains."""
@@ -94,15 +126,37 @@ def _operations(perform: Callable[[Operation], object]) -> None:
     sent(reading("User 0-1"))
     sent(saving(ann, {"name": "Ann"}))
     sent(reading("User 0-2"))
+    for counter in (Till(id="t-0-1"), Till(id="t-0-8"), Purse(id="0")):
+        sent(opening(counter))
+    old, purged = Document(id="0-3", text="one"), Document(id="0-4", text="one")
+    for document in (old, purged):
+        sent(inserting(document))
+        sent(saving(document, {"text": "two"}))
+        sent(saving(document, {"text": "three"}))
+    sent(pruning("Document 0-3", 2))
+    sent(deleting(purged))
+    sent(purging("Document 0-4"))
+    sent(inserting(Document(id="0-4", text="four"), "create again"))
+    sent(inserting(Memo(id="0-1", text="one"), "insert a note", is_plain=True))
+    until = datetime.fromtimestamp(int(time.time()) + 3600, UTC)
+    sent(inserting(Lease(id="0-1", text="one", until=until), "insert a lease"))
+    sent(reading("Lease 0-1"))
+    sent(inserting(Loose(id="0-1", text="one"), is_plain=True))
+    for token, amount in (("t-0-1", 1), ("t-0-1", 100), ("t-0-8", 100), ("t-0-1", 1)):
+        sent(paying(token, "0", amount))
 
 
 def _ground(transport: Transport, endpoint: str | None, work: Callable[[Worker], None], made: Made) -> Ground:
-    with Session(transport=transport, table_names={app.name: made.table}) as session:
-        session.create_table(app)
+    names = {table.name: f"{made.table}{suffix}" for table, suffix in TABLES.items()}
+    with Session(transport=transport, table_names=names) as session:
+        for table in TABLES:
+            session.create_table(table)
     journal = Journal(made.folder, made.process)
-    work(Worker(transport, made.table, journal, Random(made.seed), faulty=made.faulty, deadly=0.0))
+    worker = Worker(transport, made.table, journal, Random(made.seed), faulty=made.faulty, deadly=0.0)
+    work(worker)
+    worker.close()
     journal.close()
-    items = [dict(item) for item in raw_items(endpoint, made.table)]
+    items = [dict(item) for name in names.values() for item in raw_items(endpoint, name)]
     return Ground(items, read_journals(made.folder))
 
 

@@ -5,11 +5,18 @@ stored, so that the history of each entity stays short enough for the search.
 """
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Annotated, Any, Final
 
-from dynaorm import Aggregate, Entity, GlobalIndex, Index, Key, Table, Unique
+from dynaorm import Aggregate, Entity, ExpiresAt, GlobalIndex, Index, Key, Table, Unique
 
 app = Table("torture", indexes=[GlobalIndex("GSI1")])
+loose = Table("torture-loose", revision_attribute=None)
+
+leases = Table("torture-leases")
+
+TABLES: Final = {app: "", loose: "-loose", leases: "-leases"}
+"""The tables, and what the name of each ends with."""
 
 
 class User(Entity, table=app, pk="USER#{id}", sk="PROFILE"):
@@ -52,8 +59,59 @@ class Membership(Entity, table=app, pk="GROUP#{group_id}", sk="USER#{user_id}"):
     in_group = Aggregate(Group, count="members", sum={"hours": "hours"}, when=lambda one: one.active)
 
 
+class Note(Entity, table=app, pk="NOTE#{id}", sk="NOTE"):
+    id: str
+    text: str = ""
+    seen: int = 0
+
+
+class Memo(Note):
+    """A note of another class, under the same keys."""
+
+    topic: str = ""
+
+
+class Loose(Entity, table=loose, pk="LOOSE#{id}", sk="LOOSE"):
+    """Nothing that is stored says who wrote it."""
+
+    id: str
+    text: str = ""
+    seen: int = 0
+
+
+class Lease(Entity, table=leases, pk="LEASE#{id}", sk="LEASE"):
+    """Absent from a time on, although it may still be stored."""
+
+    id: str
+    text: str = ""
+    until: Annotated[datetime, ExpiresAt()]
+
+
+class Till(Entity, table=app, pk="TILL#{id}", sk="TILL"):
+    """How often the block of a token was applied. Only this block counts in it."""
+
+    id: str
+    runs: int = 0
+    note: str = ""
+
+
+class Purse(Entity, table=app, pk="PURSE#{id}", sk="PURSE"):
+    """The sum of the tills of an epoch."""
+
+    id: str
+    total: int = 0
+    note: str = ""
+
+
+class Receipt(Entity, table=app, pk="RECEIPT#{id}", sk="RECEIPT"):
+    """What the block of a token inserts, and others delete."""
+
+    id: str
+    amount: int
+
+
 CLASSES: Final[dict[str, type[Any]]] = {
-    one.__name__: one for one in (User, Document, Parcel, Group, Membership)
+    one.__name__: one for one in (User, Document, Parcel, Group, Membership, Note, Loose, Lease)
 }
 KEYS: Final[dict[str, tuple[str, ...]]] = {
     "User": ("id",),
@@ -61,15 +119,27 @@ KEYS: Final[dict[str, tuple[str, ...]]] = {
     "Parcel": ("shelf", "place"),
     "Group": ("group_id",),
     "Membership": ("group_id", "user_id"),
+    "Note": ("id",),
+    "Loose": ("id",),
+    "Lease": ("id",),
 }
+SUBCLASSES: Final = {"Memo": "Note"}
+"""A subclass has the keys of its base."""
 UNIQUE: Final[dict[str, dict[str, tuple[str, ...]]]] = {
     "User": {"email": ("email",), "phone": ("phone",), "nick": ("team", "nick")},
     "Document": {"slug": ("slug",)},
     "Parcel": {"label": ("label",)},
     "Membership": {"badge": ("badge",)},
     "Group": {},
+    "Note": {},
+    "Loose": {},
+    "Lease": {},
 }
 VERSIONED: Final = "Document"
+EXPIRING: Final = "Lease"
+WITHOUT_REVISION: Final = "Loose"
+CLASS: Final = "class"
+"""Among the values of an entity, the name of its class, if it is one of a family."""
 
 NAMES: Final = ("n", "o", "p", "q")
 USERS: Final = ("1", "2", "3")
@@ -77,7 +147,9 @@ EMAILS: Final = ("a", "A", "b", "c", "d")
 PHONES: Final = ("1", "2", None)
 NICKS: Final = ("x", "y", None)
 TEAMS: Final = ("red", "blue", None)
-DOCUMENTS: Final = ("1", "2")
+DOCUMENTS: Final = ("1", "2", "3")
+PURGED: Final = ("3",)
+"""The documents that are purged. They are not restored: after a purge a number can be that of another version."""
 SLUGS: Final = ("s", "t", None)
 SHELVES: Final = ("a", "b")
 PLACES: Final = ("1", "2")
@@ -85,6 +157,10 @@ LABELS: Final = ("l", "m", None)
 GROUPS: Final = ("g", "h")
 MEMBERS: Final = ("1", "2")
 BADGES: Final = ("p", "q", None)
+NOTES: Final = ("1", "2", "3")
+TOKENS: Final = ("1", "2", "3", "4", "5", "6", "7", "8")
+REMEMBERED: Final = frozenset("1234")
+AMOUNTS: Final = (1, 100)
 
 
 def name_of(kind: str, fields: Mapping[str, Any]) -> str:
@@ -93,11 +169,16 @@ def name_of(kind: str, fields: Mapping[str, Any]) -> str:
 
 
 def name_of_entity(entity: Entity) -> str:
-    return name_of(type(entity).__name__, vars(entity))
+    return name_of(base_of(type(entity).__name__), vars(entity))
 
 
 def name_of_key(key: Any) -> str:
-    return name_of(key.entity.__name__, key.fields)
+    return name_of(base_of(key.entity.__name__), key.fields)
+
+
+def base_of(kind: str) -> str:
+    """The class whose keys a class has."""
+    return SUBCLASSES.get(kind, kind)
 
 
 def kind_of(name: str) -> str:
@@ -121,8 +202,16 @@ def family_of(name: str) -> tuple[str, str]:
 
 
 def shown(entity: Entity) -> dict[str, Any]:
-    """The fields of an entity that are stored: those that are not None."""
-    return {name: value for name, value in vars(entity).items() if value is not None}
+    """The fields of an entity that are stored: those that are not None. Of a family, its class, too.
+
+    Times are epoch seconds, as they are stored.
+    """
+    found = {
+        name: int(value.timestamp()) if isinstance(value, datetime) else value
+        for name, value in vars(entity).items()
+        if value is not None
+    }
+    return found | {CLASS: type(entity).__name__} if isinstance(entity, Note) else found
 
 
 def claims(kind: str, values: Mapping[str, Any]) -> dict[str, str]:

@@ -7,14 +7,15 @@ from functools import cached_property
 from typing import Final, TypeAlias
 
 from tests.torture.checker import Violation
-from tests.torture.entities import VERSIONED, kind_of, name_of
+from tests.torture.entities import EXPIRING, VERSIONED, WITHOUT_REVISION, kind_of, name_of
 from tests.torture.journal import ACKNOWLEDGED, REFUSED, Effect, Record, Result, operation_of
+from tests.torture.linearizability import NEVER
 from tests.torture.table import Snapshot, Stored
 
 EXPECTED: Final = frozenset(
     {
         "StaleEntity", "AlreadyExists", "UniqueViolation", "EntityNotFound", "ConditionFailed", "Contention",
-        "Throttled", "Unreachable", "NotInEffect",
+        "Throttled", "Unreachable", "NotInEffect", "NotDeleted",
     }
 )  # fmt: skip
 """The errors that may refuse an operation of the torture test. Any other error is a violation."""
@@ -67,9 +68,35 @@ class Run:
                         found[effect.on].append((record, effect))
         return found
 
+    @cached_property
+    def deletions_of_versions(self) -> Sequence[Record]:
+        """The prunes and purges that may have happened."""
+        return [
+            record
+            for record in self.records
+            if record.outcome != REFUSED and any(one.do in ("prune", "purge") for one in record.effects)
+        ]
+
+    def was_purged(self, name: str, since: int) -> bool:
+        """Whether a document may have been purged at some time since."""
+        return any(effect.do == "purge" for effect in self._deletions(name, since))
+
+    def prunable(self, name: str, since: int) -> int:
+        """The newest version that may have been pruned at some time since."""
+        latest = self.table.entities.get(name) or self.table.tombstones.get(name)
+        kept = [effect.number for effect in self._deletions(name, since) if effect.do == "prune"]
+        return max(0, latest.version - min(kept)) if latest is not None and kept else 0
+
+    def _deletions(self, name: str, since: int) -> Iterator[Effect]:
+        for record in self.deletions_of_versions:
+            if record.effects[0].on == name and (record.end or NEVER) >= since:
+                yield record.effects[0]
+
     def happened(self, record: Record) -> bool:
         return record.outcome == ACKNOWLEDGED or record.id in self.seen
 
+
+_REMOVES: Final = ("delete", "purge")
 
 Invariant: TypeAlias = Callable[[Run], Iterator[Violation]]
 
@@ -77,7 +104,8 @@ Invariant: TypeAlias = Callable[[Run], Iterator[Violation]]
 def refusals_are_expected(run: Run) -> Iterator[Violation]:
     """No operation ends with an error that the run does not account for."""
     for record in run.records:
-        if record.outcome == REFUSED and record.error not in EXPECTED:
+        expected = EXPECTED | {"TokenReused"} if record.amount else EXPECTED
+        if record.outcome == REFUSED and record.error not in expected:
             yield Violation("refusals are expected", record.id, str(record))
 
 
@@ -92,6 +120,8 @@ def every_item_has_its_writer(run: Run) -> Iterator[Violation]:
     """Every revision in the table belongs to an operation that was to write this entity, or to count in it."""
     for stored in run.table.all_stored():
         record = run.by_id.get(operation_of(stored.revision))
+        if kind_of(stored.name) == WITHOUT_REVISION:
+            continue
         if record is None or stored.name not in {*_written_by(record)}:
             yield Violation("every item has its writer", stored.name, f"{stored.item} written by {record}")
 
@@ -113,7 +143,7 @@ def writes_are_whole(run: Run) -> Iterator[Violation]:
 
 
 def no_revision_has_two_successors(run: Run) -> Iterator[Violation]:
-    """Of all writes under one revision, at most one happened."""
+    """Of all writes under one revision, at most one happened. A plain insert may have made its revision twice."""
     bases: defaultdict[tuple[str, str], list[Record]] = defaultdict(list)
     for name, writes in run.writes.items():
         for record, effect in writes:
@@ -121,21 +151,67 @@ def no_revision_has_two_successors(run: Run) -> Iterator[Violation]:
             if effect.base is not None and run.happened(record) and not excused:
                 bases[name, effect.base].append(record)
     for (name, base), records in bases.items():
-        if len(records) > 1:
+        writer = run.by_id.get(operation_of(base))
+        came_back = writer is not None and any(map(writer.may_insert_again, writer.effects))
+        if len(records) > 1 + came_back:
             said = " and ".join(str(record) for record in records)
             yield Violation("no revision has two successors", f"{name} at {base}", said)
 
 
 def versions_are_the_history(run: Run) -> Iterator[Violation]:
-    """Every version that an operation returned is stored as returned. A version never changes."""
+    """Every version that an operation returned is stored as returned, or was pruned or purged. It never changes."""
     for record in run.records:
         for result in record.results:
             if kind_of(result.on) != VERSIONED or result.version is None or result.values is None:
                 continue
             stored = run.table.versions.get((result.on, result.version))
+            if run.was_purged(result.on, record.begin):
+                continue
+            if stored is None and result.version <= run.prunable(result.on, record.begin):
+                continue
             if stored is None or not _is_as_said(result, stored):
                 found = None if stored is None else stored.item
                 yield Violation("versions are the history", f"{result} of {record}", f"stored is {found}")
+
+
+def only_pruned_versions_are_missing(run: Run) -> Iterator[Violation]:
+    """Old versions are missing only as far as a prune may have deleted them."""
+    oldest: dict[str, int] = {}
+    for name, number in run.table.versions:
+        oldest[name] = min(number, oldest.get(name, number))
+    for name, number in oldest.items():
+        if number - 1 > (prunable := run.prunable(name, 0)):
+            said = f"the oldest version is {number}, and at most {prunable} were pruned"
+            yield Violation("only pruned versions are missing", name, said)
+
+
+def what_was_pruned_is_gone(run: Run) -> Iterator[Violation]:
+    """After an acknowledged prune, at most the versions that it keeps are left of those that had been stored."""
+    for record in run.deletions_of_versions:
+        (effect,) = record.effects
+        if effect.do != "prune" or record.outcome != ACKNOWLEDGED or run.was_purged(effect.on, 0):
+            continue
+        known = [
+            result.version or 0
+            for other in run.records
+            for result in other.results
+            if result.on == effect.on and (other.end or 0) < record.begin
+        ]
+        left = range(1, max(known, default=0) - effect.number + 1)
+        if found := [number for number in left if (effect.on, number) in run.table.versions]:
+            yield Violation("what was pruned is gone", str(record), f"{found} are stored")
+
+
+def what_was_purged_is_gone(run: Run) -> Iterator[Violation]:
+    """After an acknowledged purge, nothing is stored of a document that no later write may have created again."""
+    for record in run.deletions_of_versions:
+        (effect,) = record.effects
+        if effect.do != "purge" or record.outcome != ACKNOWLEDGED:
+            continue
+        later = [one for one, _ in run.writes[effect.on] if (one.end or NEVER) >= record.begin]
+        stored = [one.item for one in run.table.all_stored() if one.name == effect.on]
+        if stored and later == [record]:
+            yield Violation("what was purged is gone", str(record), str(stored))
 
 
 def no_write_made_two_versions(run: Run) -> Iterator[Violation]:
@@ -164,6 +240,9 @@ INVARIANTS: Final[tuple[Invariant, ...]] = (
     writes_are_whole,
     no_revision_has_two_successors,
     versions_are_the_history,
+    only_pruned_versions_are_missing,
+    what_was_pruned_is_gone,
+    what_was_purged_is_gone,
     no_write_made_two_versions,
     refusals_change_no_object,
 )
@@ -184,7 +263,11 @@ def _written_by(record: Record) -> Iterable[str]:
 def _lost(run: Run) -> Iterator[tuple[Record, Effect]]:
     """Writes that happened, of which nothing is left, although no other write came after them."""
     for name, writes in run.writes.items():
+        if kind_of(name) == WITHOUT_REVISION:
+            continue
         last = run.table.entities.get(name)
+        if last is None and kind_of(name) == EXPIRING:
+            continue  # DynamoDB deletes what has expired.
         holder = None if last is None else run.by_id.get(operation_of(last.revision))
         for record, effect in writes:
             if (
@@ -198,7 +281,7 @@ def _lost(run: Run) -> Iterator[tuple[Record, Effect]]:
 
 
 def _is_left(record: Record, effect: Effect, holder: Record | None, last: Stored | None) -> bool:
-    return last is None if effect.do == "delete" else holder is not None and holder.id == record.id
+    return last is None if effect.do in _REMOVES else holder is not None and holder.id == record.id
 
 
 def _excused(record: Record, effect: Effect) -> bool:
@@ -213,7 +296,7 @@ def _may_follow(other: tuple[Record, Effect], record: Record, effect: Effect) ->
 def _explains(followers: Sequence[tuple[Record, Effect]], holder: Record | None, last: Stored | None) -> bool:
     """Whether the item that is stored at the end may come from a later write than this one."""
     if last is None:
-        return any(effect.do == "delete" for _, effect in followers)
+        return any(effect.do in _REMOVES for _, effect in followers)
     if kind_of(last.name) == "Group":
         return bool(followers) or holder is not None
     return holder is not None and any(record.id == holder.id for record, _ in followers)

@@ -18,7 +18,9 @@ ACKNOWLEDGED: Final = "acknowledged"
 REFUSED: Final = "refused"
 UNKNOWN: Final = "unknown"
 
-READS: Final = frozenset({"read", "find", "read version", "check"})
+READS: Final = frozenset({"read", "find", "read version", "check", "scan"})
+BESIDE: Final = frozenset({"pay", "prune"})
+"""The effects that write, but not what the model follows: what a token is used for, and old versions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,14 +29,17 @@ class Effect:
 
     Attributes:
         on: the entity's name.
-        do: ``insert``, ``save``, ``replace``, ``change``, ``restore``, ``delete``; or ``read``, ``read version``,
-            ``find`` (by a unique value), ``check``.
+        do: ``insert``, ``save``, ``replace``, ``change``, ``restore``, ``delete``, ``purge``; or ``read``,
+            ``read version``, ``find`` (by a unique value), ``check``, ``scan`` (which shows what has expired); or
+            ``prune``; or ``pay``, whose ``on`` is the token.
         base: the revision it must have; None for whatever is stored.
         values: the values it has afterwards; for a change, the fields that are set.
         add: for a change, the numbers that are added.
-        where: for a delete, the values it must have.
-        text: for a find, the key of the guard.
-        number: for a read version, its number.
+        where: for a delete or a change, the values it must have.
+        text: for a find, the key of the guard; for a payment, the purse.
+        number: for a read version, its number; for a payment, the amount; for a prune, how many
+            versions are kept.
+        plain: of an insert without a token: a repetition may insert it again, after another process deleted it.
     """
 
     on: str
@@ -45,10 +50,11 @@ class Effect:
     where: Mapping[str, Any] = field(default_factory=dict)
     text: str = ""
     number: int = 0
+    plain: bool = False
 
     @property
     def writes(self) -> bool:
-        return self.do not in READS
+        return self.do not in READS | BESIDE
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +71,8 @@ class Result:
 class Observed:
     """What a refusal proves about one entity at some time while the operation was under way.
 
-    ``what``: ``absent``, ``present``, ``revision`` (has this one), ``not revision``, ``holds`` (a guard's key), or
-    ``not where`` (its values differ from the operation's ``where``).
+    ``what``: ``absent``, ``present``, ``revision`` (has this one), ``not revision``, ``holds`` (a guard's key),
+    ``not where`` (its values differ from the operation's ``where``), or ``not as`` (the same, or it is absent).
     """
 
     on: str
@@ -108,6 +114,15 @@ class Record:
     @property
     def written(self) -> tuple[Effect, ...]:
         return tuple(effect for effect in self.effects if effect.writes)
+
+    @property
+    def amount(self) -> int:
+        """Of a payment, the amount; 0 for any other operation."""
+        return self.effects[0].number if self.effects and self.effects[0].do == "pay" else 0
+
+    def may_insert_again(self, effect: Effect) -> bool:
+        """Whether an insert may have been made twice, with a delete of another process in between."""
+        return effect.plain and (self.unanswered or self.outcome == UNKNOWN)
 
     @property
     def may_have_written(self) -> bool:

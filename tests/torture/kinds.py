@@ -4,7 +4,10 @@ from typing import Any, Final
 
 from dynaorm import F, Key, Session, Transaction, detached
 from tests.torture import entities as hot
+from tests.torture import kinds_of_leases as leases
+from tests.torture import kinds_of_notes as notes
 from tests.torture import kinds_of_things as things
+from tests.torture import kinds_of_tokens as tokens
 from tests.torture.entities import Document, User, name_of, name_of_entity, shown
 from tests.torture.journal import Effect
 from tests.torture.operations import (
@@ -20,6 +23,8 @@ from tests.torture.operations import (
     finding,
     inserting,
     overwriting,
+    pruning,
+    purging,
     reading,
     reading_version,
     saving,
@@ -146,7 +151,8 @@ def _saving_both(name: str, one: User, two: User) -> Operation:
             tx.save(two)
 
     effects = (effect_of(one, "save"), effect_of(two, "save"))
-    return Operation(name, effects, send, {name_of_entity(one): one, name_of_entity(two): two})
+    subjects = {name_of_entity(one): one, name_of_entity(two): two}
+    return Operation(name, effects, send, subjects, is_of_objects=True)
 
 
 def save_beside(world: World) -> Operation | None:
@@ -185,7 +191,7 @@ def hand_over(world: World) -> Operation | None:
         effects: tuple[Effect, ...] = (Effect(added.on, "save", removed.base, added.values),)
     else:
         effects = (removed, added)
-    return Operation("delete and create", effects, send, {added.on: new})
+    return Operation("delete and create", effects, send, {added.on: new}, is_of_objects=True)
 
 
 def find_user(world: World) -> Operation | None:
@@ -234,12 +240,25 @@ def delete_document(world: World) -> Operation | None:
 
 
 def delete_document_by_key(world: World) -> Operation | None:
-    return deleting_by_key(document_name(world), exactly_once=False)
+    name = document_name(world)
+    if world.chance.random() < 0.5:  # to be purged
+        name = name_of("Document", {"id": world.id(hot.PURGED)})
+    return deleting_by_key(name, exactly_once=False)
+
+
+def prune_document(world: World) -> Operation | None:
+    return pruning(document_name(world), world.chance.randint(1, 3))
+
+
+def purge_document(world: World) -> Operation | None:
+    return purging(name_of("Document", {"id": world.id(hot.PURGED)}))
 
 
 def restore_document(world: World) -> Operation | None:
     """Restore an early version of a document that is live or deleted."""
     name, number = document_name(world), world.chance.randint(1, 4)
+    if name.endswith(hot.PURGED):
+        return None
     found = world.perform(reading_version(name, number))
     version = None if found is None else found.get(name)
     if version is None:
@@ -276,7 +295,8 @@ def sign_document(world: World) -> Operation | None:
             tx.save(document)
 
     effects = (effect_of(user, "save"), effect_of(document, "save"))
-    return Operation("sign", effects, send, {name_of_entity(user): user, name_of_entity(document): document})
+    subjects = {name_of_entity(user): user, name_of_entity(document): document}
+    return Operation("sign", effects, send, subjects, is_of_objects=True)
 
 
 KINDS: Final[dict[Kind, int]] = {
@@ -284,7 +304,8 @@ KINDS: Final[dict[Kind, int]] = {
     count_visit_once: 2, count_visit_by_hand: 3, delete_user: 2, delete_user_by_key: 2, swap_emails: 12,
     rotate_values: 4, save_beside: 3, hand_over: 4, find_user: 5, read_user: 4,
     create_document: 6, save_document: 8, write_document: 3, overwrite_document: 1, delete_document: 2,
-    delete_document_by_key: 1, restore_document: 5, read_document: 3, read_old_document: 2, find_document: 2,
+    delete_document_by_key: 1, restore_document: 5,
+    prune_document: 3, purge_document: 4, read_document: 3, read_old_document: 2, find_document: 2,
     sign_document: 3,
     things.create_parcel: 5, things.save_parcel: 3, things.move_parcel: 8, things.swap_parcels: 5,
     things.delete_parcel: 2, things.weigh_parcel: 4, things.read_parcel: 2,
@@ -292,5 +313,11 @@ KINDS: Final[dict[Kind, int]] = {
     things.overwrite_membership: 2, things.change_groups: 5, things.leave: 3, things.leave_by_key: 2,
     things.rename_group: 2, things.save_group: 2, things.overwrite_group: 1, things.rename_and_join: 2,
     things.delete_empty_group: 2, things.read_group: 4, things.read_membership: 1,
+    notes.create_note: 7, notes.overwrite_note: 1, notes.save_note: 4, notes.write_note: 4, notes.delete_note: 3,
+    notes.delete_note_by_key: 4, notes.read_note: 3, notes.create_loose: 6, notes.save_loose: 5, notes.count_loose: 3,
+    notes.delete_loose: 3, notes.delete_loose_by_key: 3, notes.read_loose: 3,
+    leases.create_lease: 6, leases.save_lease: 4, leases.write_lease: 4, leases.delete_lease: 2,
+    leases.delete_lease_by_key: 2, leases.read_lease: 5,
+    tokens.pay: 12, tokens.write_over_till: 2, tokens.write_over_purse: 2, tokens.shred_receipt: 2,
 }  # fmt: skip
 """How often each is drawn, relative to the others."""

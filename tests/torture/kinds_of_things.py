@@ -40,7 +40,9 @@ def parcel_values(world: World) -> dict[str, Any]:
 
 
 def create_parcel(world: World) -> Operation | None:
-    return inserting(Parcel(**parcel_key(world), **parcel_values(world)))
+    """A parcel without a label has no guard item, so its insert can be a plain one."""
+    parcel = Parcel(**parcel_key(world), **parcel_values(world))
+    return inserting(parcel, is_plain=parcel.label is None and world.chance.random() < 0.5)
 
 
 def save_parcel(world: World) -> Operation | None:
@@ -71,7 +73,8 @@ def swap_parcels(world: World) -> Operation | None:
     effects = tuple(
         Effect(name_of_entity(each), "save", bases[name_of_entity(each)], shown(each)) for each in (one, two)
     )
-    return Operation("swap places", effects, send, {name_of_entity(one): one, name_of_entity(two): two})
+    subjects = {name_of_entity(one): one, name_of_entity(two): two}
+    return Operation("swap places", effects, send, subjects, is_of_objects=True)
 
 
 def delete_parcel(world: World) -> Operation | None:
@@ -133,7 +136,8 @@ def join_in_two(world: World) -> Operation | None:
             tx.save(two)
 
     effects = (effect_of(one, "insert"), effect_of(two, "insert"))
-    return Operation("join in two", effects, send, {name_of_entity(one): one, name_of_entity(two): two})
+    subjects = {name_of_entity(one): one, name_of_entity(two): two}
+    return Operation("join in two", effects, send, subjects, is_of_objects=True)
 
 
 def save_membership(world: World) -> Operation | None:
@@ -197,7 +201,7 @@ def rename_and_join(world: World) -> Operation | None:
 
     effects = (effect_of(member, "insert"), effect_of(group, "save"))
     names = {name_of_entity(member): member, name_of_entity(group): group}
-    return Operation("rename and join", effects, send, names)
+    return Operation("rename and join", effects, send, names, is_of_objects=True)
 
 
 def delete_empty_group(world: World) -> Operation | None:

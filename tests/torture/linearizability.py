@@ -1,9 +1,10 @@
 """A search whether overlapping operations could have happened one after another, in the style of Wing and Gong.
 
 An operation takes effect at one moment between its begin and its end. An operation that was never answered has no end:
-it takes effect at any time after its begin, or never. The search puts operations into an order in which each has the
-effect and result that it reported. It remembers what it has tried, the set of operations done and the state they led
-to, as Lowe proposes ("Testing for linearizability", 2017).
+it takes effect at any time after its begin, or never. An operation that is not required takes effect between its begin
+and its end, or never. The search puts operations into an order in which each has the effect and result that it
+reported. It remembers what it has tried, the set of operations done and the state they led to, as Lowe proposes
+("Testing for linearizability", 2017).
 
 An operation that changes nothing is put into the order as soon as it fits: if there is an order in which it comes
 later, there is one in which it comes now. So only writes make the search branch.
@@ -141,9 +142,12 @@ class Search:
                 order = _Order(event.name, point.order)
                 found.append((event.end, _Point(point.done | 1 << place, point.tried, state, order)))
         last = min((event.end for _, event in window), default=NEVER)
+        newest = self._required[point.done.bit_length() - 1].begin if point.done else 0
         for place, event in enumerate(self._possible):
             if event.begin > last:
                 break
+            if event.end < newest:
+                continue
             if not point.tried >> place & 1 and (state := event.apply(point.state)) is not None:
                 order = _Order(event.name, point.order)
                 found.append((NEVER, _Point(point.done, point.tried | 1 << place, state, order)))

@@ -5,12 +5,13 @@ journaled), decides, and returns an operation, or None if there is nothing to do
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any, TypeAlias, TypeVar
 
 from dynaorm import Entity, Key, Session, inspect
-from tests.torture.entities import claims, key_of, kind_of, name_of_entity, shown
+from dynaorm.errors import StoreError, UsageError
+from tests.torture.entities import base_of, claims, key_of, kind_of, name_of_entity, shown
 from tests.torture.journal import Effect
 
 T = TypeVar("T")
@@ -33,12 +34,18 @@ class Operation:
         effects: its intended effects.
         send: sends it; returns the entities that were returned, or None if they are in ``subjects``.
         subjects: the entity objects that are written: name afterwards to object.
+        is_repeated: without a known outcome it is sent again, under its token, and not resumed.
+        shows_all: the objects are afterwards as what is stored, also in fields that the operation does not write.
+        is_of_objects: all that it writes are entity objects, which find out about a cancelled write before the next.
     """
 
     name: str
     effects: tuple[Effect, ...]
     send: Send
     subjects: Mapping[str, Entity] = field(default_factory=dict)
+    is_repeated: bool = False
+    shows_all: bool = True
+    is_of_objects: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +57,16 @@ class World:
         epoch: which keys and values are used.
         perform: sends an operation; returns its result, or None if it failed.
         held: entities that earlier operations returned, and that other processes may have changed since.
+        run: the name of the run, which makes tokens unique.
+        opened: the tills and purses that are known to be stored.
     """
 
     chance: Random
     epoch: str
     perform: Callable[[Operation], Results | None]
     held: Mapping[str, Entity]
+    run: str = ""
+    opened: set[str] = field(default_factory=set)
 
     def pick(self, pool: Sequence[T]) -> T:
         return self.chance.choice(pool)
@@ -118,13 +129,15 @@ def finding(world: World, entity: type[Any], constraint: str, fields: Mapping[st
     return Operation("find", (effect,), send)
 
 
-def inserting(entity: Entity, name: str = "insert") -> Operation:
-    """Insert an entity, exactly once: a plain insert may come back after another process deleted the item."""
+def inserting(entity: Entity, name: str = "insert", *, is_plain: bool = False) -> Operation:
+    """Insert an entity: exactly once, or by a plain Put, which may come back after another process deleted the item."""
 
     def send(session: Session) -> None:
-        session.save(entity, exactly_once=True)
+        session.save(entity, exactly_once=not is_plain)
 
-    return _of_one(name, entity, "insert", send)
+    operation = _of_one(name, entity, "insert", send)
+    (effect,) = operation.effects
+    return replace(operation, effects=(replace(effect, plain=is_plain),))
 
 
 def overwriting(entity: Entity, name: str = "overwrite") -> Operation:
@@ -159,7 +172,7 @@ def updating(entity: Entity, changes: Mapping[str, Any]) -> Operation | None:
     def send(session: Session) -> None:
         session.update(entity, changes)
 
-    return Operation("update", (effect,), send, {effect.on: entity})
+    return Operation("update", (effect,), send, {effect.on: entity}, is_of_objects=True)
 
 
 def deleting(entity: Entity) -> Operation:
@@ -169,7 +182,7 @@ def deleting(entity: Entity) -> Operation:
     def send(session: Session) -> None:
         session.delete(entity)
 
-    return Operation("delete", (effect,), send)
+    return Operation("delete", (effect,), send, is_of_objects=True)
 
 
 def deleting_by_key(name: str, *, exactly_once: bool) -> Operation:
@@ -179,6 +192,36 @@ def deleting_by_key(name: str, *, exactly_once: bool) -> Operation:
         session.delete(key_of(name), exactly_once=exactly_once)
 
     return Operation("delete by key", (Effect(name, "delete"),), send)
+
+
+class NotDeleted(StoreError):
+    """A document is not deleted, so it is not purged."""
+
+    name: str
+    problem: str = "{name} is not deleted"
+
+
+def purging(name: str) -> Operation:
+    """Delete the tombstone and all versions of a deleted entity."""
+
+    def send(session: Session) -> Results:
+        try:
+            session.purge(key_of(name))
+        except UsageError as refusal:
+            raise NotDeleted(name=name) from refusal
+        return {}
+
+    return Operation("purge", (Effect(name, "purge"),), send)
+
+
+def pruning(name: str, keep: int) -> Operation:
+    """Delete all versions but the newest ones."""
+
+    def send(session: Session) -> Results:
+        session.prune(key_of(name), keep=keep)
+        return {}
+
+    return Operation("prune", (Effect(name, "prune", number=keep),), send)
 
 
 def moving(entity: Entity, changes: Mapping[str, Any]) -> Operation | None:
@@ -192,7 +235,7 @@ def moving(entity: Entity, changes: Mapping[str, Any]) -> Operation | None:
         session.move(entity)
 
     effects = (Effect(old, "delete", base), Effect(new, "insert", values=shown(entity)))
-    return Operation("move", effects, send, {new: entity})
+    return Operation("move", effects, send, {new: entity}, is_of_objects=True)
 
 
 def effect_of(entity: Entity, do: str) -> Effect:
@@ -227,5 +270,5 @@ def by_key(name: str, effect: Effect, send: Callable[[Session, Key[Any]], Any]) 
 
 def _of_one(name: str, entity: Entity, do: str, send: Send) -> Operation:
     effect = effect_of(entity, do)
-    assert kind_of(effect.on) == type(entity).__name__
-    return Operation(name, (effect,), send, {effect.on: entity})
+    assert kind_of(effect.on) == base_of(type(entity).__name__)
+    return Operation(name, (effect,), send, {effect.on: entity}, is_of_objects=True)

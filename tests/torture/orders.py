@@ -2,13 +2,13 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final
 
 from tests.torture.checker import Violation
-from tests.torture.entities import family_of, kind_of
+from tests.torture.entities import KEYS, family_of, kind_of
 from tests.torture.history import Run
-from tests.torture.journal import ACKNOWLEDGED, UNKNOWN, Effect, Observed, Record, Result, sparse
+from tests.torture.journal import ACKNOWLEDGED, BESIDE, UNKNOWN, Effect, Observed, Record, Result, sparse
 from tests.torture.linearizability import NEVER, Answer, Event, linearize
 from tests.torture.model import EMPTY, Step
 from tests.torture.table import Snapshot
@@ -78,7 +78,13 @@ def check_orders(run: Run) -> Orders:
 
 
 def _touched(record: Record) -> set[str]:
-    return {one.on for part in (record.effects, record.results, record.observed) for one in part}
+    effects = [one for one in record.effects if one.do not in BESIDE]
+    return {
+        one.on
+        for part in (effects, record.results, record.observed)
+        for one in part
+        if kind_of(one.on) in KEYS
+    }
 
 
 def _events(run: Run, names: frozenset[str], records: Sequence[Record], *, together: bool) -> Iterator[Event]:
@@ -95,6 +101,10 @@ def _events(run: Run, names: frozenset[str], records: Sequence[Record], *, toget
                 writes=step.writes,
                 required=record.outcome != UNKNOWN or record.id in run.seen,
             )
+            again = replace(step, again=True)
+            if again.writes:
+                end = NEVER if record.end is None else record.end
+                yield Event(f"{record.id} again", record.begin, end, again.apply, required=False)
 
 
 def _last(table: Snapshot, names: frozenset[str]) -> Record:
@@ -105,7 +115,7 @@ def _last(table: Snapshot, names: frozenset[str]) -> Record:
         name="read all",
         begin=AT_THE_END,
         end=AT_THE_END,
-        effects=tuple(Effect(name, "read") for name in known),
+        effects=tuple(Effect(name, "scan") for name in known),
         outcome=ACKNOWLEDGED,
         results=tuple(_stored(table, name) for name in known),
     )
@@ -115,7 +125,7 @@ def _stored(table: Snapshot, name: str) -> Result:
     entity = table.entities.get(name)
     if entity is None:
         return Result(name, None)
-    return Result(name, entity.values, entity.revision, entity.version or None)
+    return Result(name, entity.values, entity.revision or None, entity.version or None)
 
 
 def _evidence(records: Sequence[Record], answer: Answer) -> str:

@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 
 import botocore.session
 
-from tests.torture.entities import KEYS, UNIQUE, VERSIONED, name_of
+from tests.torture.entities import CLASS, KEYS, UNIQUE, VERSIONED, WITHOUT_REVISION, base_of, name_of
 
 Item: TypeAlias = Mapping[str, Mapping[str, Any]]
 
@@ -26,6 +26,10 @@ HIDDEN = frozenset(
         "version_type",
     }
 )
+
+TOKEN = "#token#"
+
+_DOCUMENT = "DOC#"
 
 DEFAULTS = {"name": "", "members": 0, "hours": 0}
 
@@ -50,6 +54,8 @@ class Snapshot:
         tombstones: of deleted ones, by name.
         versions: by name and number.
         guards: by key.
+        tills, purses: what they count, and their items.
+        tokens: token items, by token.
         strangers: items of no kind.
     """
 
@@ -57,6 +63,9 @@ class Snapshot:
     tombstones: dict[str, Stored] = field(default_factory=dict)
     versions: dict[tuple[str, int], Stored] = field(default_factory=dict)
     guards: dict[str, Item] = field(default_factory=dict)
+    tills: dict[str, tuple[int, Item]] = field(default_factory=dict)
+    purses: dict[str, tuple[int, Item]] = field(default_factory=dict)
+    tokens: dict[str, Item] = field(default_factory=dict)
     strangers: list[Item] = field(default_factory=list)
 
     def all_stored(self) -> Iterable[Stored]:
@@ -94,23 +103,47 @@ def _sort_in(item: Item, snapshot: Snapshot) -> None:
     constraint, _, _ = partition.partition("#")
     if constraint in CONSTRAINTS and partition == sort:
         snapshot.guards[partition] = item
+    elif _is_of_tokens(item, snapshot):
         return
-    is_document = partition.startswith("DOC#")
-    kind = item["_type"]["S"] if "_type" in item else VERSIONED if is_document else ""
-    values = {name: plain(value) for name, value in item.items() if name not in HIDDEN}
-    if "deleted" in item and is_document:
-        values |= {"id": partition.removeprefix("DOC#")}
-    if kind not in KEYS or not set(KEYS[kind]) <= values.keys() or "_rev" not in item:
+    elif (stored := _stored(item)) is None:
         snapshot.strangers.append(item)
-        return
-    name, number = name_of(kind, values), int(item["version"]["N"]) if "version" in item else 0
+    elif stored.values is None:
+        snapshot.tombstones[stored.name] = stored
+    elif partition.startswith(_DOCUMENT) and not sort.startswith("v0_"):
+        snapshot.versions[stored.name, int(sort.partition("_")[0].removeprefix("v"))] = stored
+    else:
+        snapshot.entities[stored.name] = stored
+
+
+def _stored(item: Item) -> Stored | None:
+    """An entity, a version or a tombstone; None for an item of no kind."""
+    partition = plain(item["PK"])
+    type_ = item["_type"]["S"] if "_type" in item else VERSIONED if partition.startswith(_DOCUMENT) else ""
+    kind = base_of(type_)
+    values = {name: plain(value) for name, value in item.items() if name not in HIDDEN}
+    if "deleted" in item:
+        values |= {"id": partition.removeprefix(_DOCUMENT)}
+    if kind == "Note":
+        values[CLASS] = type_
     if kind == "Group":
         # The first membership creates its group with only what it adds. An absent attribute means its default.
         values = {**DEFAULTS, **values}
-    stored = Stored(name, item["_rev"]["S"], number, values, item)
-    if "deleted" in item:
-        snapshot.tombstones[name] = Stored(name, stored.revision, number, None, item)
-    elif is_document and not sort.startswith("v0_"):
-        snapshot.versions[name, int(sort.partition("_")[0].removeprefix("v"))] = stored
-    else:
-        snapshot.entities[name] = stored
+    is_written = "_rev" in item or kind == WITHOUT_REVISION
+    if kind not in KEYS or not set(KEYS[kind]) <= values.keys() or not is_written:
+        return None
+    name, revision = name_of(kind, values), item.get("_rev", {"S": ""})["S"]
+    number = int(item["version"]["N"]) if "version" in item else 0
+    return Stored(name, revision, number, None if "deleted" in item else values, item)
+
+
+def _is_of_tokens(item: Item, snapshot: Snapshot) -> bool:
+    """Whether an item is a token item, a till, a purse or a receipt, which no model follows."""
+    if item["PK"] == item["SK"] and item["PK"]["S"].startswith(TOKEN):
+        snapshot.tokens[item["PK"]["S"].removeprefix(TOKEN)] = item
+        return True
+    kind, values = item.get("_type", {}).get("S"), {name: plain(value) for name, value in item.items()}
+    if kind == "Till":
+        snapshot.tills[values["id"]] = (values["runs"], item)
+    elif kind == "Purse":
+        snapshot.purses[values["id"]] = (values["total"], item)
+    return kind in ("Till", "Purse", "Receipt")

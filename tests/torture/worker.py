@@ -4,6 +4,7 @@
 outcome is resumed a few times, as an application would do, and its second answer counts.
 """
 
+import asyncio
 import json
 import sys
 import time
@@ -13,7 +14,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from dynaorm import Entity, Retry, Session, inspect
+from dynaorm import AsyncSession, Entity, Retry, Session, inspect
 from dynaorm.errors import (
     AlreadyExists,
     ConditionFailed,
@@ -28,15 +29,18 @@ from dynaorm.testing import faults
 from dynaorm.testing.faults import Fault, FaultyTransport, Strike
 from dynaorm.transport.clock import SystemClock
 from dynaorm.transport.pynamodb import PynamoTransport
-from tests.torture.entities import app, claims, name_of_key, shown
-from tests.torture.journal import ACKNOWLEDGED, REFUSED, UNKNOWN, Journal, Observed, Result
+from tests.torture.cancelling import Cancelling, DrivenSession
+from tests.torture.entities import TABLES, WITHOUT_REVISION, claims, kind_of, name_of_key, shown
+from tests.torture.journal import ACKNOWLEDGED, READS, REFUSED, UNKNOWN, Journal, Observed, Result
 from tests.torture.kinds import KINDS
-from tests.torture.operations import Operation, Results, World
+from tests.torture.operations import NotDeleted, Operation, Results, World
 
 ATTEMPTS = (1, 2, 8, 8)
 RESUMES = 4
 FAULTY = 0.5
 """The probability that a write meets faults. For a read it is a fifth of it."""
+ASYNCHRONOUS = 0.2
+"""The probability that a write is sent by an AsyncSession, which may be cancelled."""
 DEADLY = 0.002
 """The probability that an operation ends its process."""
 
@@ -115,14 +119,20 @@ class Worker:
         self._struck: list[str] = []
         self._unanswered = False
         self._held: dict[str, Entity] = {}
+        self._opened: set[str] = set()
+        self._loop = asyncio.new_event_loop()
         self._epoch = ""
+
+    def close(self) -> None:
+        self._loop.close()
 
     def draw(self, epoch: str) -> None:
         """Perform an operation of some kind."""
         if epoch != self._epoch:
             self._epoch = epoch
             self._held.clear()
-        world = World(self._chance, epoch, self.perform, self._held)
+        run = self._journal.process.partition(".")[0]
+        world = World(self._chance, epoch, self.perform, self._held, run, self._opened)
         (kind,) = self._chance.choices([*KINDS], [*KINDS.values()])
         operation = kind(world)
         if operation is not None:
@@ -141,15 +151,18 @@ class Worker:
         try:
             returned = self._settled(operation, self._faulty if _writes(operation) else self._faulty / 5)
         except OutcomeUnknown as unknown:
-            self._end(UNKNOWN, error=type(unknown).__name__)
+            self._end(UNKNOWN, error=type(unknown).__name__, unanswered=self._unanswered)
         except StoreError as refusal:
             after = _revisions(operation.subjects)
             moved = [name for name, revision in before.items() if after[name] != revision]
-            observed = [*_observed(refusal)]
-            self._end(REFUSED, observed=observed, error=type(refusal).__name__, changed=moved)
+            # That a version is not found says nothing about the entity.
+            is_modelled = any(effect.do not in ("pay", "restore") for effect in operation.effects)
+            observed = [*_observed(refusal)] if is_modelled else []
+            error = type(refusal).__name__
+            self._end(REFUSED, observed=observed, error=error, changed=moved, unanswered=self._unanswered)
         else:
             found = operation.subjects if returned is None else returned
-            results = [_result(name, entity) for name, entity in found.items()]
+            results = [_result(name, entity) for name, entity in found.items() if operation.shows_all]
             self._end(ACKNOWLEDGED, results=results, unanswered=self._unanswered)
             if operation.name != "read version":
                 self._held |= {name: entity for name, entity in found.items() if entity is not None}
@@ -157,20 +170,42 @@ class Worker:
         return None
 
     def _settled(self, operation: Operation, faulty: float) -> Results | None:
-        """Send it, and resume it if its outcome is unknown."""
+        """Send it, and find out about it if its outcome is unknown, as an application would do."""
+        plan: Any = None
         try:
-            return operation.send(self._session(faulty))
+            return operation.send(self._first_session(operation, faulty))
+        except asyncio.CancelledError:
+            self._unanswered = True
         except OutcomeUnknown as unknown:
-            plan: Any = unknown.plan
-        for _ in range(RESUMES):
+            plan = unknown.plan
+        # Without a revision resume() says whether the change is stored, not who made it.
+        resumes = plan is not None and not _without_revision(operation)
+        resends = operation.is_repeated or (plan is None and operation.is_of_objects)
+        for _ in range(RESUMES if resumes or resends else 0):
             try:
+                if resends:
+                    return operation.send(self._session(faulty))
                 settled = self._session(faulty).resume(plan)
             except OutcomeUnknown:
                 continue
             if settled:
                 return None if operation.subjects else {}
             raise NotInEffect
-        raise OutcomeUnknown(plan=plan, reason=f"{RESUMES} times resumed")
+        raise OutcomeUnknown(plan=plan, reason="it was not settled")
+
+    def _first_session(self, operation: Operation, faulty: float) -> Any:
+        """A session, or an asynchronous one, one of whose requests may be cancelled."""
+        session = self._session(faulty)
+        if not _is_cancellable(operation) or self._chance.random() >= ASYNCHRONOUS:
+            return session
+        at = self._chance.choice((1, 1, 2)) if self._chance.random() < faulty else 0
+        delivers = self._chance.random() < 0.5
+
+        def note() -> None:
+            self._struck.append("cancelled")
+
+        cancelling = Cancelling(self, at, note, delivers=delivers)
+        return DrivenSession(AsyncSession(transport=cancelling, **self._settings()), self._loop)
 
     def _end(self, outcome: str, **said: Any) -> None:
         self._journal.end(self._number, outcome, struck=self._struck, **said)
@@ -186,12 +221,14 @@ class Worker:
     def _session(self, faulty: float) -> Session:
         drawn = [_renamed(fault, fault.name, self._counted(fault)) for fault in self._faults(faulty)]
         self._wire = FaultyTransport(self._transport, *drawn)
-        return Session(
-            transport=self,
-            table_names={app.name: self._table},
-            retry=Retry(attempts=self._chance.choice(ATTEMPTS), base=0.001, cap=0.01),
-            clock=self._clock,
-        )
+        return Session(transport=self, **self._settings())
+
+    def _settings(self) -> dict[str, Any]:
+        return {
+            "table_names": {table.name: f"{self._table}{suffix}" for table, suffix in TABLES.items()},
+            "retry": Retry(attempts=self._chance.choice(ATTEMPTS), base=0.001, cap=0.01),
+            "clock": self._clock,
+        }
 
     def _faults(self, faulty: float) -> Iterable[Fault]:
         """None, one or two faults for the next calls."""
@@ -248,8 +285,17 @@ FAULTS: tuple[Any, ...] = (
 )
 
 
+def _without_revision(operation: Operation) -> bool:
+    return any(kind_of(one.on) == WITHOUT_REVISION for one in operation.effects)
+
+
+def _is_cancellable(operation: Operation) -> bool:
+    """Whether a cancellation can be accounted for: an effect may stay unknown, or the objects settle it."""
+    return _writes(operation) and operation.name != "count in a block" and not _without_revision(operation)
+
+
 def _writes(operation: Operation) -> bool:
-    return any(effect.writes for effect in operation.effects)
+    return not operation.effects or any(one.do not in READS for one in operation.effects)
 
 
 def _revisions(subjects: Mapping[str, Entity]) -> dict[str, str | None]:
@@ -267,9 +313,9 @@ def _observed(refusal: StoreError) -> Iterable[Observed]:
     """What a refusal, and the item that came with it, proves about what is stored."""
     for cause in refusal.causes or (refusal,):
         if isinstance(cause, StaleEntity):
-            on = name_of_key(cause.key)
-            yield Observed(on, "not revision", cause.expected)
-            yield Observed(on, "absent") if cause.found is None else Observed(on, "revision", cause.found)
+            yield from _stale(cause, name_of_key(cause.key))
+        elif isinstance(cause, NotDeleted):
+            yield Observed(cause.name, "present")
         elif isinstance(cause, EntityNotFound):
             yield Observed(name_of_key(cause.key), "absent")
         elif isinstance(cause, ConditionFailed):
@@ -278,6 +324,14 @@ def _observed(refusal: StoreError) -> Iterable[Observed]:
             if isinstance(cause, AlreadyExists):
                 yield Observed(name_of_key(cause.key), "present")
             yield from _held(cause)
+
+
+def _stale(cause: StaleEntity, on: str) -> Iterable[Observed]:
+    if cause.expected is None:
+        yield Observed(on, "not as")
+        return
+    yield Observed(on, "not revision", cause.expected)
+    yield Observed(on, "absent") if cause.found is None else Observed(on, "revision", cause.found)
 
 
 def _held(violation: ConstraintViolation) -> Iterable[Observed]:
@@ -297,6 +351,7 @@ def main(orders: Orders) -> None:
     worker = Worker(transport, orders.table, journal, Random(f"{orders.seed}/{orders.process}"))
     while not (folder / STOP).exists():
         worker.draw(str((time.monotonic_ns() - orders.begins) // orders.epoch))
+    worker.close()
     journal.close()
     transport.close()
 

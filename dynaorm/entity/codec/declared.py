@@ -37,11 +37,13 @@ class Meta:
         discriminator: the field name or function that chooses the member of a union.
         attribute: the ``Attribute`` marker.
         strict: whether pydantic accepts only instances.
+        formed: the ``codec=`` of the marker has been applied.
     """
 
     discriminator: Any = None
     attribute: Attribute | None = None
     strict: bool = False
+    formed: bool = False
 
     def beside(self, outer: "Meta") -> "Meta":
         """The metadata of an ``Annotated`` inside another one; the inner one takes precedence."""
@@ -49,6 +51,7 @@ class Meta:
             self.discriminator or outer.discriminator,
             self.attribute or outer.attribute,
             self.strict or outer.strict,
+            self.formed or outer.formed,
         )
 
 

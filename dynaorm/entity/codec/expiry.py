@@ -8,10 +8,11 @@ from dynaorm.entity.codec.of_type import Codec
 from dynaorm.entity.text.of_type import scalar_of
 from dynaorm.entity.text.scalar import in_utc
 from dynaorm.failure import shown
-from dynaorm.item.value import AttributeValue
+from dynaorm.item.value import AttributeValue, number_text
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _SECOND: Final = timedelta(seconds=1)
+_MICROSECOND: Final = timedelta(microseconds=1)
 _MOST_DIGITS: Final = 38  # of a DynamoDB number
 
 
@@ -57,4 +58,10 @@ def _decode(stored: AttributeValue) -> Any:
         ) from None
 
 
-EXPIRY: Final = Codec(encode=_encode, decode=_decode, tags=frozenset({"N"}))
+def _bound(value: Any) -> AttributeValue:
+    if not isinstance(value, datetime):
+        return _encode(value)
+    return {"N": number_text(Decimal((in_utc(value) - _EPOCH) // _MICROSECOND).scaleb(-6))}
+
+
+EXPIRY: Final = Codec(encode=_encode, decode=_decode, tags=frozenset({"N"}), bound=_bound)

@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 
+from typing_extensions import TypeAliasType
+
 from dynaorm.entity.codec.container import merge_list, merge_map
 from dynaorm.entity.codec.value import NULL, Codec, Misfit, content, inside
 from dynaorm.entity.text.scalar import whole
@@ -52,6 +54,12 @@ def _dict(value: dict[Any, Any]) -> AttributeValue:
     return {"M": {name: _part(encode, name, one) for name, one in value.items()}}
 
 
+def _set(value: set[Any]) -> AttributeValue:
+    if not value:
+        raise Misfit("is an empty set, which DynamoDB does not have; give None")
+    return set_of(map(encode, value))
+
+
 _ENCODE: Final[Mapping[type, Callable[[Any], AttributeValue]]] = {
     str: lambda value: {"S": str.__str__(value)},
     bool: lambda value: {"BOOL": value},
@@ -61,7 +69,7 @@ _ENCODE: Final[Mapping[type, Callable[[Any], AttributeValue]]] = {
     bytes: lambda value: {"B": value},
     list: _list,
     dict: _dict,
-    set: lambda value: set_of(map(encode, value)),
+    set: _set,
     type(None): lambda _: NULL,
 }
 
@@ -76,7 +84,7 @@ def encode(value: Any) -> AttributeValue:
         (found for kind, found in _ENCODE.items() if isinstance(value, kind)), None
     )
     if way is None:
-        raise Misfit(f"is {shown(value)}, which is not a JSON value")
+        raise Misfit(f"is {shown(value)}, which is not a value of JSON or DynamoDB")
     return way(value)
 
 
@@ -129,7 +137,7 @@ def _decode_json(stored: AttributeValue) -> Any:
     return decode(stored)
 
 
-_DECLARE: Final = "declare its type, or use Attribute(encode=..., decode=...)"
+_DECLARE: Final = "use AnyValue, or declare its type"
 
 JSON: Final = Codec(encode, _decode_json, _TYPES, nullable=True, merge_parts=_merge)
 
@@ -142,6 +150,15 @@ def _checked_number(value: Any) -> AttributeValue:
 
 PLAIN: Final = Codec(encode, decode, frozenset(), merge_parts=_merge)
 """The codec of a model's extra fields without a declared type."""
+
+AnyValue = TypeAliasType("AnyValue", Any)
+"""The type of an attribute that may hold anything DynamoDB has.
+
+A whole number is loaded as int, another number as float, or as Decimal if it has more digits than a float. A set is
+loaded as set.
+"""
+
+ANY: Final = Codec(encode, decode, _TYPES | {"B", "SS", "NS", "BS"}, nullable=True, merge_parts=_merge)
 
 NUMBER: Final = Codec(_checked_number, lambda stored: _from_number(content(stored, "N")), frozenset({"N"}))
 """The codec of ``int | float``."""

@@ -94,6 +94,24 @@ class Member:
         except ValueError:
             return None
 
+    def merge(
+        self,
+        held: Mapping[str, AttributeValue],
+        was: Mapping[str, AttributeValue],
+        new: Mapping[str, AttributeValue],
+    ) -> AttributeValue | None:
+        """What becomes of the member in a map as stored, as loaded and as it is now; None for absence."""
+        one, before, value = self.stored_in(held), self.stored_in(was), new.get(self.attribute)
+        if one is None and before is not None:
+            return None if self.can_stay_absent and same(before, value) else value
+        if one is None:
+            absent = self.absent_value()
+            is_made = absent is None and not self.is_key  # by a default factory, each time it is loaded
+            return None if is_made or same(absent, value) else value
+        if value is None:
+            return one if before is one and "NULL" in one else None
+        return value if before is None else merge(self.codec, one, before, value)
+
     def decode_into(self, values: dict[str, Any], found: Mapping[str, AttributeValue]) -> None:
         """Add the value to the decoded fields, if the map has one or rule 3 provides one."""
         stored = found.get(self.attribute) if not self.formerly else self.stored_in(found)
@@ -158,22 +176,20 @@ class _Plan:
         return values
 
     def merge(self, stored: AttributeValue, loaded: AttributeValue, now: AttributeValue) -> AttributeValue:
-        """The map to store for a changed value (rule 4)."""
+        """The map to store for a changed value (rule 4); the stored one if nothing in it changed."""
         held, was, new = stored["M"], loaded["M"], now["M"]
-        found = {name: one for name, one in held.items() if name not in self.known}
+        unknown = {name: one for name, one in held.items() if name not in self.known}
+        found = dict(unknown)
         if self.extra is not None:
             extra = {name: one for name, one in new.items() if name not in self.known}
             found = dict(merge_map(self.extra)({"M": found}, loaded, {"M": extra})["M"])
+        is_changed = found != unknown
         for member in self.members:
-            one, value = member.stored_in(held), new.get(member.attribute)
-            if value is None:
-                continue
-            before = was.get(member.attribute)
-            if one is not None and before is not None:
-                found[member.attribute] = merge(member.codec, one, before, value)
-            elif one is not None or not (member.can_stay_absent and same(before, value)):
-                found[member.attribute] = value
-        return {"M": found}
+            one = member.merge(held, was, new)
+            is_changed |= one is not member.stored_in(held)
+            if one is not None:
+                found[member.attribute] = one
+        return {"M": found} if is_changed else stored
 
     def codec(self, encode: Callable[[Any], AttributeValue]) -> Codec:
         members = {member.name: (member.attribute, member.codec) for member in self.members}

@@ -42,7 +42,8 @@ from dynaorm.entity.codec.declared import (
     name_of,
     value_of,
 )
-from dynaorm.entity.codec.json import JSON, NUMBER, PLAIN
+from dynaorm.entity.codec.formed import formed_codec
+from dynaorm.entity.codec.json import ANY, JSON, NUMBER, PLAIN, AnyValue
 from dynaorm.entity.codec.leaf import leaf_codec, secret_codec
 from dynaorm.entity.codec.model import (
     Member,
@@ -57,6 +58,7 @@ from dynaorm.entity.codec.value import Codec, Unstorable, merge, optional
 from dynaorm.entity.marker import Attribute
 from dynaorm.entity.text.of_type import ALIASES
 from dynaorm.item.value import AttributeValue
+from dynaorm.record import replace
 
 __all__ = ["Codec", "Unstorable", "codec_of"]
 
@@ -64,8 +66,8 @@ _NOTHING: Final = Meta()
 _OWN: Final = "or Attribute(encode=..., decode=...)"
 _REMEDY: Final = f"use a type that DynamoDB has, {_OWN}"
 _ANY_REMEDY: Final = (
-    "it does not say how to load a value. Use pydantic.JsonValue for None, bool, numbers, str, and lists and dicts of "
-    "these, a union of the types it can have, such as str | int | set[str], or Attribute(encode=..., decode=...)"
+    "it does not say how to load a value. Use dynaorm.AnyValue for whatever DynamoDB has, pydantic.JsonValue for None, "
+    "bool, numbers, str, and lists and dicts of these, or a union of the types it can have, such as str | set[str]"
 )
 _BARE: Final[Mapping[Any, str]] = {
     list: "a list without the type of its elements cannot be loaded; write list[...],",
@@ -116,6 +118,11 @@ class _Resolution:
             return self.of(annotation.__supertype__, meta, strict=strict)
         if meta.attribute is not None and (meta.attribute.encode or meta.attribute.decode):
             return _foreign(annotation, meta.attribute)
+        if meta.attribute is not None and meta.attribute.codec is not None and not meta.formed:
+            inner = replace(meta, attribute=None, formed=True)
+            return formed_codec(
+                annotation, meta.attribute.codec, lambda: self.of(annotation, inner, strict=strict)
+            )
         if isinstance(annotation, ALIASES) or isinstance(origin, ALIASES):
             return self._alias(annotation, origin, arguments, meta, strict=strict)
         if origin in (Union, UnionType):
@@ -162,6 +169,8 @@ class _Resolution:
     def _alias(self, alias: Any, origin: Any, arguments: Any, meta: Meta, *, strict: bool) -> Codec:
         if alias is pydantic.JsonValue:
             return JSON
+        if alias is AnyValue:
+            return ANY
         value = value_of(alias) if origin is None else value_of(origin)[arguments]
         if meta != _NOTHING:
             return self.of(value, meta, strict=strict)
@@ -174,7 +183,7 @@ class _Resolution:
         everything = get_args(annotation) if discriminator is not None else tuple(flat(annotation))
         members = [one for one in dict.fromkeys(everything) if one is not NoneType]
         if len(members) == 1 or discriminator is None:
-            codec = self._plain_union(members, Meta(strict=meta.strict), strict=strict)
+            codec = self._plain_union(members, Meta(strict=meta.strict, formed=meta.formed), strict=strict)
         elif isinstance(discriminator, str):
             codec = self._discriminated(members, discriminator, strict=strict)
         else:
@@ -348,8 +357,10 @@ def _mapped(kind: Any, parts: Mapping[FieldOf, Codec], extra: Codec | None) -> C
 
 def _foreign(annotation: Any, attribute: Attribute) -> Codec:
     """The codec of ``Attribute(encode=, decode=)``. Its functions never receive None if the type is ``X | None``."""
+    if attribute.codec is not None:
+        raise Unstorable("Attribute() has codec= beside encode= or decode=; keep one way")
     if attribute.encode is None or attribute.decode is None:
-        raise Unstorable("Attribute() has one of encode= and decode= only; give both")
+        raise Unstorable("Attribute() has only one of encode= and decode=; give both")
     codec = Codec(attribute.encode, attribute.decode, frozenset())
     return optional(codec) if accepts_none(annotation) else codec
 
@@ -369,7 +380,7 @@ def _no_codec(kind: Any) -> str:
 
 def _become(reference: Codec, codec: Codec) -> None:
     """Turn a reference into the codec. Only codecs that are still being built have seen the reference."""
-    for name in ("encode", "decode", "tags", "nullable", "is_set", "merge_parts"):
+    for name in ("encode", "decode", "tags", "nullable", "is_set", "bound", "opaque", "merge_parts"):
         object.__setattr__(reference, name, getattr(codec, name))
     _adopt(reference, codec)
 

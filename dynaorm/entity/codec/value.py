@@ -74,6 +74,8 @@ class Codec:
         members: the fields of a model, dataclass, TypedDict or NamedTuple: name to (attribute name or index, codec).
         absent: what the absence of one of the ``members`` means, by its name; None if they have no names.
         from_text: converts the text under the only tag to the value ``decode`` returns; None if decoding needs more.
+        bound: encodes a value to compare with, if not every value is stored exactly; None for ``encode``.
+        opaque: what the value is stored as, if DynamoDB cannot compare it: ``JSON text``; empty otherwise.
         merge_parts: writes a changed value over the stored one, part by part (see ``merge``); None if the value has no
             parts that could be preserved.
     """
@@ -88,6 +90,8 @@ class Codec:
     members: Mapping[str, tuple[str | int, "Codec"]] | None = field(default=None, repr=False)
     absent: Callable[[str], Absent] | None = field(default=None, repr=False)
     from_text: Callable[[str], Any] | None = field(default=None, repr=False)
+    bound: Callable[[Any], AttributeValue] | None = field(default=None, repr=False)
+    opaque: str = ""
     merge_parts: "Merge | None" = field(default=None, repr=False)
 
 
@@ -111,9 +115,28 @@ def merge(
     """
     if same(loaded, now):
         return stored
-    if codec.merge_parts is None or not stored.keys() == loaded.keys() == now.keys():
+    if not stored.keys() == loaded.keys() == now.keys():
         return now
+    if codec.merge_parts is None:
+        return stored if loaded is stored and _decode_alike(codec, stored, now) else now
     return codec.merge_parts(stored, loaded, now)
+
+
+def restore(codec: Codec, stored: AttributeValue, loads: AttributeValue) -> AttributeValue:
+    """The value to store for one that validation changes whenever it is loaded, so that it loads as it is stored.
+
+    It is the stored value itself if that is only spelled differently, or lacks members that have their default.
+    ``loads`` is what the codec encodes for the value that was loaded.
+    """
+    found = merge(codec, stored, stored, loads)
+    return stored if same(found, stored) else found
+
+
+def _decode_alike(codec: Codec, one: AttributeValue, other: AttributeValue) -> bool:
+    try:
+        return bool(codec.decode(one) == codec.decode(other))
+    except ValueError:
+        return False
 
 
 def mistyped(value: object, wanted: str) -> Misfit:

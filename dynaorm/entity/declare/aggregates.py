@@ -5,6 +5,7 @@ Rule 1. A total is incremented in place, without being read. So it must be a num
 Rule 2. Source and target may be declared in any order. Each checks the other when it is declared.
 """
 
+import operator
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from typing import Any, Final
@@ -23,6 +24,7 @@ from dynaorm.errors import DeclarationError, UsageError
 from dynaorm.failure import suggestion
 
 _NUMBERS: Final = ("int", "Decimal", "float")
+_COMPARED: Final = {"ge": operator.ge, "gt": operator.gt, "le": operator.le, "lt": operator.lt}
 
 
 def aggregates_of(entity: type, keys: KeysOf) -> dict[str, AggregateMapping]:
@@ -41,6 +43,7 @@ def aggregates_of(entity: type, keys: KeysOf) -> dict[str, AggregateMapping]:
                 declared.count,
                 dict(declared.sums),
                 declared_when(f"{entity.__name__}.{name}", declared.when, frozenset(keys.attributes)),
+                declared.restrict,
             )
     return found
 
@@ -230,6 +233,10 @@ def _field_problems(target: EntityMapping, name: str) -> Iterator[str]:
         yield "is not a plain number; make it an int, Decimal or float"
     elif isinstance(field.default, bool) or field.default != 0:
         yield "does not begin at 0; write = 0"
+    elif (bounds := target.rules.fields[name].bounds) is None:
+        yield "has rules that an increment cannot keep; give it no others than ge, gt, le and lt"
+    elif not _allow_zero(bounds):
+        yield "begins at 0, which its bounds do not allow; change them"
     if field.formerly:
         yield "may be stored under a former name, which an increment would ignore; drop formerly="
     if name in target.key_fields:
@@ -258,3 +265,7 @@ def _derived_problems(target: EntityMapping, name: str) -> Iterator[str]:
                 f"is in the template of {key!r}, which an increment cannot render; "
                 f"store it as the index's own NumberKey attribute: Attribute({key!r})"
             )
+
+
+def _allow_zero(bounds: Mapping[str, Any]) -> bool:
+    return all(_COMPARED[name](0, bound) for name, bound in bounds.items())

@@ -1,14 +1,22 @@
 """The catalog of a table: the classes stored in it, and those that store guard items or totals in it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
-from typing import Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
+from dynaorm.entity.mapping.constraint import Constraint
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table, TableRules
 from dynaorm.entity.template.version import VERSION_TYPE
+from dynaorm.entity.text.shape import may_meet
 from dynaorm.item.value import AttributeValue, Item
+from dynaorm.late import late
 from dynaorm.record import record
+
+if TYPE_CHECKING:
+    from dynaorm.item import condition
+else:
+    late(globals(), condition="dynaorm.item.condition")
 
 ClassIdentity: TypeAlias = tuple[str, str, str]
 """The module, qualified name and entity name of a class: a class statement that runs again declares the same class."""
@@ -54,6 +62,48 @@ def type_in(table: Table, item: Item) -> AttributeValue | None:
     return item.get(attribute) if attribute is not None else None
 
 
+def names_of(mapping: EntityMapping) -> tuple[str, ...]:
+    """The values of the type attribute that mean a class: its name, then its former ones."""
+    return (mapping.name, *mapping.formerly)
+
+
+def class_named(table: Table, name: object) -> EntityMapping | None:
+    """The class that a value of the type attribute means, by its name or a former one; None for no class."""
+    known = catalog_of(table).mappings
+    return known.get(str(name)) or derived(table, _formerly).get(str(name))
+
+
+def _formerly(table: Table) -> dict[str, EntityMapping]:
+    return {name: one for one in catalog_of(table).mappings.values() for name in one.formerly}
+
+
+def of_type(mappings: Iterable[EntityMapping], attribute: str) -> "condition.Condition":
+    """The condition that an item is of one of these classes."""
+    names = [{"S": name} for mapping in mappings for name in names_of(mapping)]
+    if len(names) == 1:
+        return condition.equals(attribute, names[0])
+    return condition.IsIn(condition.Attr((attribute,)), tuple(names))
+
+
+def constraint_at(table: Table, key: Item) -> str:
+    """The name of the constraint whose guard items have a key like this one."""
+    for one in derived(table, _constraints_with_keys):
+        if one.matches(key):
+            return one.name
+    return str(key[table.pk.name].get("S", "")).partition("#")[0]
+
+
+def _constraints_with_keys(table: Table) -> list[Constraint]:
+    """The constraints whose guard items have key templates of their own."""
+    guarded = catalog_of(table).guarded.values()
+    return [one for mapping in guarded for one in mapping.constraints.values() if one.parts]
+
+
+def is_guard_of_others(table: Table, item: Item) -> bool:
+    """Whether the key of an item is that of a guard item that another library writes too."""
+    return any(one.matches(item) for one in derived(table, _constraints_with_keys))
+
+
 def are_several(mapping: EntityMapping) -> bool:
     """Whether other classes share the keys of this one."""
     return mapping.root in derived(mapping.table, _roots_of_several)
@@ -66,7 +116,7 @@ def _roots_of_several(table: Table) -> frozenset[type]:
 
 def version_class(mapping: EntityMapping, item: Item) -> EntityMapping | None:
     """The class that a version or a tombstone under a key of ``mapping`` names; None if it names none."""
-    found = catalog_of(mapping.table).mappings.get(item.get(VERSION_TYPE, {}).get("S", ""))
+    found = class_named(mapping.table, item.get(VERSION_TYPE, {}).get("S", ""))
     return found if found is not None and issubclass(found.entity, mapping.root) else None
 
 
@@ -74,9 +124,45 @@ def stored_class(mapping: EntityMapping, item: Item) -> EntityMapping | None:
     """The class of an item under a key of ``mapping``: the class itself or one of its family; None for any other.
 
     An item without a type attribute belongs to ``mapping``.
+
+    Raises:
+        DecodeError: it has no type attribute, and its key could be that of another class, too.
     """
     tag = type_in(mapping.table, item)
     if tag is None:
+        _refuse_ambiguous(mapping, item)
         return mapping
-    found = catalog_of(mapping.table).mappings.get(tag.get("S", ""))
+    found = class_named(mapping.table, tag.get("S", ""))
     return found if found is not None and issubclass(found.entity, mapping.root) else None
+
+
+# -- classes whose keys could meet -------------------------------------------------------------------------------------
+
+
+def keys_may_meet(left: EntityMapping, right: EntityMapping) -> bool:
+    """Whether a key of one class could be a key of the other."""
+    return all(
+        may_meet(a.shape, b.shape) for a, b in zip(left.primary_parts, right.primary_parts, strict=True)
+    )
+
+
+def rivals_of(mapping: EntityMapping) -> tuple[EntityMapping, ...]:
+    """The classes of other families whose keys could meet those of this one. The type attribute tells them apart."""
+    return derived(mapping.table, _rivals).get(mapping.root, ())
+
+
+def _rivals(table: Table) -> dict[type, tuple[EntityMapping, ...]]:
+    known = catalog_of(table).mappings.values()
+    families = {one.root: one for one in known}.values()
+    return {
+        one.root: tuple(other for other in known if other.root is not one.root and keys_may_meet(one, other))
+        for one in families
+    }
+
+
+def _refuse_ambiguous(mapping: EntityMapping, item: Item) -> None:
+    others = [one.entity.__name__ for one in rivals_of(mapping) if one.key_matches(item)]
+    if others:
+        attribute = mapping.table.type_attribute
+        problem = f"{attribute}: is absent, and the key could be that of {', '.join(others)}"
+        raise mapping.unreadable(item, (problem,))

@@ -14,31 +14,27 @@ from dynaorm.entity.codec.of_type import Codec, Unstorable, codec_of
 from dynaorm.entity.codec.value import optional
 from dynaorm.entity.declare.aggregates import aggregate_conflicts, aggregates_of
 from dynaorm.entity.declare.conditions import with_conditions
+from dynaorm.entity.declare.constraints import constraints_of
 from dynaorm.entity.declare.kept_time import kept_time_problems
 from dynaorm.entity.declare.keys import KeysOf, attribute_of, fields_for_keys, keys_of
 from dynaorm.entity.declare.options import ClassOptions
 from dynaorm.entity.declare.registry import conflicts, register
 from dynaorm.entity.index import Index
 from dynaorm.entity.mapping.aggregate import Aggregate, AggregateMapping
-from dynaorm.entity.mapping.constraint import Constraint
 from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.mapping import DELETED, VERSION, VERSION_AT, EntityMapping
-from dynaorm.entity.mapping.secret import secret_fields
-from dynaorm.entity.mapping.when import declared_when
 from dynaorm.entity.marker import (
     MARKERS,
     Attribute,
     CreatedAt,
     ExpiresAt,
     InKey,
-    Unique,
     UpdatedAt,
     Versioned,
 )
 from dynaorm.entity.table import Table
 from dynaorm.entity.template.version import PREVIOUS_DELETION, VERSION_TYPE, Versioning
 from dynaorm.errors import DeclarationError
-from dynaorm.failure import suggestion
 from dynaorm.record import record
 
 _VERSIONED: Final = {
@@ -123,7 +119,8 @@ class _Draft:
     def mapping(self) -> EntityMapping | None:
         """The mapping, complete unless there are problems; None without a complete primary key."""
         fields = {name: found for name in self.marks if (found := self._field(name)) is not None}
-        constraints = self._constraints()
+        constraints = constraints_of(self.entity, self.options, self.marks, self.keys)
+        self.problems += constraints.problems
         versioning = self._versioning()
         expires = self._expires(fields)
         for one in fields.values():
@@ -140,13 +137,14 @@ class _Draft:
             partition=self.keys.partition,
             sort=self.keys.sort,
             indexes=self.keys.indexes,
-            constraints=constraints,
+            constraints=constraints.found,
             versioning=versioning,
             expires=expires,
             aggregates=self.aggregates,
             created=self._time(fields, CreatedAt),
             updated=self._time(fields, UpdatedAt),
             computed=self.keys.computed,
+            formerly=self.options.formerly,
         )
 
     # -- fields ----------------------------------------------------------------------------------------------------
@@ -176,7 +174,8 @@ class _Draft:
             empty_is_absent=codec.is_set and not none_is_absent,
             in_key=self._in_key(name, mark),
             versioned=bool(mark.find(Versioned)),
-            exact=not mark.find(ExpiresAt) and not any(one.encode for one in mark.find(Attribute)),
+            exact=not mark.find(ExpiresAt)
+            and not any(one.encode or one.codec for one in mark.find(Attribute)),
         )
 
     def _validates_default(self, info: FieldInfo) -> bool:
@@ -205,20 +204,16 @@ class _Draft:
     def _codec(self, name: str, mark: Marked) -> Codec | None:
         attribute = next(iter(mark.find(Attribute)), None)
         if mark.find(ExpiresAt):
+            if attribute is not None and attribute.codec is not None:
+                self.problems.append(f"{name}: ExpiresAt() is stored in epoch seconds; drop codec=")
             if is_expiry(mark.annotation):
                 return optional(EXPIRY) if accepts_none(mark.annotation) else EXPIRY
             self.problems.append(f"{name}: ExpiresAt() needs a field that is a time; write datetime | None")
             return None
-        if attribute is not None and (attribute.encode or attribute.decode):
-            if attribute.encode is None or attribute.decode is None:
-                self.problems.append(f"{name}: Attribute() has only one of encode= and decode=; give both")
-                return None
-            own = Codec(encode=attribute.encode, decode=attribute.decode, tags=frozenset())
-            return optional(own) if accepts_none(mark.annotation) else own
         try:
             info = self.entity.model_fields[name]
             strict = bool(self.entity.model_config.get("strict"))
-            return codec_of(mark.annotation, (*mark.metadata, info), strict=strict)
+            return codec_of(mark.annotation, (*mark.metadata, *mark.find(Attribute), info), strict=strict)
         except Unstorable as problem:
             self.problems.append(f"{name}: {problem}")
             return None
@@ -291,53 +286,7 @@ class _Draft:
                     )
                 taken[attribute] = one.name
 
-    # -- constraints, versions, expiry -----------------------------------------------------------------------------
-
-    def _constraints(self) -> dict[str, Constraint]:
-        found: dict[str, Constraint] = {}
-        wanted: list[tuple[str, tuple[str, ...], Unique]] = [
-            (unique.name or attribute_of(name, mark), (*unique.scope, name), unique)
-            for name, mark in self.marks.items()
-            for unique in mark.find(Unique)
-        ]
-        wanted += [(name, members, Unique()) for name, members in self.options.unique.items()]
-        for name, members, unique in wanted:
-            if name in found:
-                self.problems.append(
-                    f'two unique constraints are called {name!r}; name one of them with Unique("name")'
-                )
-            problems = list(self._constraint_problems(name, members))
-            self.problems += problems
-            if not problems:
-                types = tuple(self.keys.scalars[member] for member in members)
-                secret = secret_fields(self.entity) & frozenset(members)
-                found[name] = Constraint(
-                    name,
-                    members,
-                    types,
-                    unique.normalize,
-                    declared_when(f"the unique constraint {name!r}", unique.when, frozenset(self.marks)),
-                    unique.shared,
-                    secret,
-                )
-        return found
-
-    def _constraint_problems(self, name: str, members: tuple[str, ...]) -> Iterator[str]:
-        if "#" in name or not name:
-            yield (
-                f"unique constraint {name!r}: its name must not be empty or contain '#', which ends it in the keys of "
-                f'guard items; write Unique("name"), or another key of unique='
-            )
-        if len(set(members)) != len(members):
-            yield f"unique constraint {name!r}: it names a field twice; name each once"
-        for member in members:
-            if member not in self.marks:
-                yield f"unique constraint {name!r}: {member!r} is not a field; {suggestion(member, self.marks)}"
-            elif member not in self.keys.scalars:
-                yield (
-                    f"unique constraint {name!r}: {member} has no text form to compare; "
-                    f"use a str, number, date, UUID or Enum"
-                )
+    # -- versions, expiry ------------------------------------------------------------------------------------------
 
     def _versioning(self) -> Versioning | None:
         partial = frozenset(name for name, mark in self.marks.items() if mark.find(Versioned))

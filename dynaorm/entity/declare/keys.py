@@ -98,7 +98,12 @@ class KeysOf:
             scalars = {**scalars, own: self.encoded[own]}
         try:
             return compile_template(
-                text, scalars, kind=attribute.kind, sort=sort, known=self.attributes.keys()
+                text,
+                scalars,
+                kind=attribute.kind,
+                sort=sort,
+                known=self.attributes.keys(),
+                escape=self.table.escape,
             )
         except TemplateError as error:
             self.problems += [f"{where}={text!r}: {problem}" for problem in error.problems]
@@ -121,9 +126,7 @@ def fields_for_keys(entity: type[BaseModel], options: ClassOptions, marks: Mappi
     """The fields of a class as its templates see them; no key is compiled yet."""
     table = options.table
     assert table is not None
-    scalars = {
-        name: found for name, mark in marks.items() if (found := scalar_of(mark.annotation)) is not None
-    }
+    scalars = {name: found for name, mark in marks.items() if (found := _scalar(mark)) is not None}
     attributes = {name: attribute_of(name, mark) for name, mark in marks.items()}
     nullable = frozenset(name for name, mark in marks.items() if accepts_none(mark.annotation))
     own = [
@@ -159,6 +162,12 @@ def _computed(
     for one in computed_fields(entity):
         if any(f"{{{one.name}" in text for text in named):
             yield one
+
+
+def _scalar(mark: Marked) -> Scalar | None:
+    """The scalar of a field's type, or of the form it is stored in."""
+    form = next((one.codec for one in mark.find(Attribute)), None)
+    return scalar_of(mark.annotation) if form is None else form.scalar
 
 
 def attribute_of(name: str, mark: Marked) -> str:

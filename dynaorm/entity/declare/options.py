@@ -10,7 +10,7 @@ from dynaorm.entity.table import UNSET, Table
 from dynaorm.failure import nearest
 from dynaorm.record import record, replace
 
-KEYWORDS: Final = ("table", "pk", "sk", "name", "unique", "versioned", "version_padding")
+KEYWORDS: Final = ("table", "pk", "sk", "name", "formerly", "unique", "versioned", "version_padding")
 OPTIONS: Final = "__dynaorm_options__"
 _KEYS: Final = ("pk", "sk", "versioned", "version_padding")
 _WIDEST: Final = 20
@@ -27,6 +27,7 @@ class ClassOptions:
     pk: str | None = None
     sk: str | None = None
     name: str = ""
+    formerly: tuple[str, ...] = ()
     unique: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     versioned: bool | str = False
     version_padding: int = 0
@@ -73,6 +74,7 @@ def options_of(entity: type, given: Mapping[str, Any]) -> ClassOptions:
         table=table,
         root=base.root if inherits else entity,
         name=own.get("name", entity.__name__),
+        formerly=_names(own.get("formerly", ())) or (),
         pk=own.get("pk", base.pk),
         sk=own.get("sk", base.sk),
         unique={**shared, **_unique(own.get("unique", {}))},
@@ -128,6 +130,8 @@ def _keyword_problems(own: Mapping[str, Any], unknown: list[str]) -> Iterator[st
             yield f'{name}={own[name]!r} is not a key template; write {name}="..."'
     if "name" in own and not (isinstance(own["name"], str) and own["name"]):
         yield f'name={own["name"]!r} is not the name of an entity; write name="..."'
+    if "formerly" in own and not _names(own["formerly"]):
+        yield f'formerly={own["formerly"]!r} names no former class; write formerly=("OldName",)'
     yield from _unique_problems(own.get("unique", {}))
     yield from _version_problems(own)
 

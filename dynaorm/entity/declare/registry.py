@@ -11,12 +11,19 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeVar
 
-from dynaorm.entity.declare.catalog import Catalog, ClassIdentity, catalog_of
+from dynaorm.entity.declare.catalog import (
+    Catalog,
+    ClassIdentity,
+    catalog_of,
+    class_named,
+    keys_may_meet,
+    names_of,
+)
 from dynaorm.entity.declare.options import declared_options
 from dynaorm.entity.mapping.constraint import OWNER, TABLE, Constraint
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
-from dynaorm.entity.table import Table
-from dynaorm.entity.text.shape import may_meet, shape_of_text
+from dynaorm.entity.table import KeyAttribute, Table
+from dynaorm.entity.text.shape import Shape, may_meet, shape_of_text
 from dynaorm.entity.token_item import TOKEN_PREFIX
 
 N = TypeVar("N")
@@ -25,20 +32,12 @@ N = TypeVar("N")
 def conflicts(mapping: EntityMapping) -> Iterator[str]:
     """Why a class cannot join its table, one sentence each."""
     table = mapping.table
-    named = catalog_of(table).mappings.get(mapping.name)
-    if named is not None and not replaces(mapping, named):
-        yield (
-            f"the name {mapping.name!r} is already that of {named.entity.__module__}."
-            f"{named.entity.__qualname__} in {table}; give this class another with name="
-        )
+    yield from _name_conflicts(mapping)
     for other in _strangers(mapping, table):
-        if _keys_may_meet(mapping, other):
-            derive = "derive both from a class that has the table and the keys"
-            if table.type_attribute is None:
-                derive = f"give the table a type attribute and {derive}"
+        if (why := _indistinct(mapping, other)) and keys_may_meet(mapping, other):
             yield (
                 f"its keys ({_texts(mapping)}) could meet those of {other.entity.__name__} ({_texts(other)}) in "
-                f"{table}; begin one of them with a literal of its own, or {derive}"
+                f"{table}; begin one of them with a literal of its own, or {why}"
             )
     yield from _guard_conflicts(mapping)
     yield from _guard_table_conflicts(mapping)
@@ -46,31 +45,62 @@ def conflicts(mapping: EntityMapping) -> Iterator[str]:
         yield from _expiry_conflicts(mapping, mapping.expires.attribute)
 
 
+def _name_conflicts(mapping: EntityMapping) -> Iterator[str]:
+    table = mapping.table
+    if mapping.formerly and table.type_attribute is None:
+        yield f"formerly= renames what the type attribute says, and {table} has none; drop it"
+    for name in names_of(mapping):
+        named = class_named(table, name)
+        if named is not None and not replaces(mapping, named):
+            remedy = (
+                "give this class another with name=" if name == mapping.name else "drop it from formerly="
+            )
+            yield (
+                f"the name {name!r} is already that of {named.entity.__module__}."
+                f"{named.entity.__qualname__} in {table}; {remedy}"
+            )
+
+
+def _indistinct(mapping: EntityMapping, other: EntityMapping) -> str:
+    """What would tell two classes apart whose keys could meet; empty if the type attribute does."""
+    if mapping.table.type_attribute is None:
+        return (
+            "give the table a type attribute, which tells classes apart, also those that derive from a common base "
+            "class with the table and the keys"
+        )
+    if mapping.versioning is not None or other.versioning is not None:
+        return (
+            "derive both from a common base class with the table and the keys, because versions have no type"
+        )
+    return ""
+
+
 def _guard_conflicts(mapping: EntityMapping) -> Iterator[str]:
     home = mapping.table.guards
     for constraint in mapping.constraints.values():
         for claim, other in _claims(catalog_of(home).guarded):
             shared = claim.shared and constraint.shared
-            if claim.name == constraint.name and not shared and _is_stranger(mapping, other):
+            if _are_alike(claim, constraint) and not shared and _is_stranger(mapping, other):
                 yield (
                     f"the unique constraint {constraint.name!r} is already that of {other.entity.__name__} in "
                     f"{home}; give it another name, or say shared=True in both classes"
                 )
         for tenant in [*_strangers(mapping, home), *([mapping] if home is mapping.table else [])]:
-            if _guard_may_meet(constraint.name, tenant):
+            if _guard_may_meet(constraint, tenant):
                 yield (
-                    f"guard items of {constraint.name!r} ({constraint.name}#...) could meet the keys of "
+                    f"guard items of {constraint.name!r} ({_guard_text(constraint)}) could meet the keys of "
                     f"{tenant.entity.__name__} ({_texts(tenant)}); rename the constraint or the key's literal"
                 )
-    for name in dict.fromkeys(
-        claim.name
+    others = {
+        claim.name: claim
         for claim, other in _claims(catalog_of(mapping.table).guarded)
         if _is_stranger(mapping, other)
-    ):
-        if name not in mapping.constraints and _guard_may_meet(name, mapping):
+    }
+    for name, claim in others.items():
+        if name not in mapping.constraints and _guard_may_meet(claim, mapping):
             yield (
-                f"its keys ({_texts(mapping)}) could meet guard items of {name!r} ({name}#...) in {mapping.table}; "
-                f"begin them with another literal"
+                f"its keys ({_texts(mapping)}) could meet guard items of {name!r} ({_guard_text(claim)}) in "
+                f"{mapping.table}; begin them with another literal"
             )
 
 
@@ -148,9 +178,9 @@ def _update(
     """Replace the catalog of a table, with everything that follows from its classes."""
     reserved = [(table.pk.name, re.compile(TOKEN_PREFIX), "a token item")]
     reserved += [
-        (key.name, re.compile(re.escape(f"{claim.name}#")), f"a guard item of {claim.name!r}")
+        (key.name, begins, f"a guard item of {claim.name!r}")
         for claim, _ in _claims(guarded)
-        for key in table.keys
+        for key, begins in _reserved_by(claim, table)
     ]
     for one in mappings.values():
         if one.versioning is not None and table.sk is not None:
@@ -168,6 +198,14 @@ def _update(
         guarded=guarded,
         counted=counted,
     )
+
+
+def _reserved_by(claim: Constraint, table: Table) -> list[tuple[KeyAttribute, re.Pattern[str]]]:
+    """The key attributes in which a bare value could be that of a guard item, and how such values begin."""
+    if not claim.parts:
+        return [(key, re.compile(re.escape(f"{claim.name}#"))) for key in table.keys]
+    template = claim.parts[0].template
+    return [] if template is None else [(table.pk, template.pattern)]
 
 
 def is_of(mapping: EntityMapping, target: EntityMapping) -> bool:
@@ -204,13 +242,24 @@ def _claims(guarded: Mapping[ClassIdentity, EntityMapping]) -> Iterator[tuple[Co
             yield constraint, mapping
 
 
-def _keys_may_meet(left: EntityMapping, right: EntityMapping) -> bool:
-    return all(
-        may_meet(a.shape, b.shape) for a, b in zip(left.primary_parts, right.primary_parts, strict=True)
-    )
+def _are_alike(one: Constraint, other: Constraint) -> bool:
+    """Whether the guard items of two constraints could have one key."""
+    if not one.parts and not other.parts:
+        return one.name == other.name
+    sides = zip(_guard_shapes(one, 2), _guard_shapes(other, 2), strict=False)
+    return all(may_meet(*shapes) for shapes in sides)
 
 
-def _guard_may_meet(name: str, mapping: EntityMapping) -> bool:
+def _guard_shapes(constraint: Constraint, count: int) -> tuple[Shape, ...]:
+    own = tuple(part.shape for part in constraint.parts)
+    return own or (shape_of_text(f"{constraint.name}#"),) * count
+
+
+def _guard_text(constraint: Constraint) -> str:
+    return ", ".join(part.text for part in constraint.parts) or f"{constraint.name}#..."
+
+
+def _guard_may_meet(constraint: Constraint, mapping: EntityMapping) -> bool:
     parts = mapping.primary_parts
     if any(part.attribute.kind != "S" for part in parts):
         return False
@@ -218,7 +267,8 @@ def _guard_may_meet(name: str, mapping: EntityMapping) -> bool:
     # {field:raw} opts out of that check.
     if any(part.bare or part.text in {f"{{{field}:raw}}" for field in part.fields} for part in parts):
         return False
-    return all(may_meet(part.shape, shape_of_text(f"{name}#")) for part in parts)
+    shapes = _guard_shapes(constraint, len(parts))
+    return all(may_meet(part.shape, shape) for part, shape in zip(parts, shapes, strict=False))
 
 
 def _texts(mapping: EntityMapping) -> str:

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 
 from pydantic_core import CoreSchema, SchemaError, SchemaValidator, core_schema
 
-from dynaorm.entity.declare.catalog import catalog_of, derived
+from dynaorm.entity.declare.catalog import catalog_of, derived, names_of
 from dynaorm.entity.json_reader.core_schema import Node, as_schema, validator_of
 from dynaorm.entity.json_reader.model import JsonModel, json_model
 from dynaorm.entity.mapping.mapping import DELETED, EntityMapping
@@ -182,7 +182,9 @@ class _Readers:
 def _item(table: Table, models: Sequence[JsonModel]) -> Node:
     """The schema of an item: an entity of one of the classes, or any other item unchanged."""
     path: list[str | int] = [str(table.type_attribute), "S"]
-    choices: dict[Hashable, CoreSchema] = {model.mapping.name: as_schema(model.schema) for model in models}
+    choices: dict[Hashable, CoreSchema] = {
+        name: as_schema(model.schema) for model in models for name in names_of(model.mapping)
+    }
     entity = core_schema.tagged_union_schema(choices, discriminator=[path])
     return dict(core_schema.union_schema([entity, core_schema.any_schema()], mode="left_to_right"))
 

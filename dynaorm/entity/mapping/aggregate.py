@@ -18,7 +18,8 @@ class Aggregate(Declaration):
     ``in_group = Aggregate(Group, count="members", sum={"hours": "hours"})`` in ``class Membership`` stores in the field
     ``members`` of a ``Group`` the number of memberships with its ``group_id``, and in ``hours`` the sum of their hours.
     Insert, update, overwrite, delete, move and restore update the totals in the same transaction. Nothing else may
-    write these fields, which are numbers with the default 0.
+    write these fields, which are numbers with the default 0. A write that would break a bound
+    of theirs (``ge``, ``gt``, ``le``, ``lt``) raises ``InvalidValue``.
 
     If any of the key fields is None, the entity is not counted. A None in a summed field adds 0. If every target field
     outside the key has a default, the first entity that refers to a missing target creates it; otherwise such a write
@@ -31,6 +32,7 @@ class Aggregate(Declaration):
         key: fields of the target's primary key to the fields of this class with their values; default the same names.
         when: a condition (``F.status == "active"``), or a pure function of the stored fields. An entity for which it
             does not hold is not counted.
+        restrict: a target whose totals are not 0 can be neither deleted nor moved: ``StillCounted``.
     """
 
     def __init__(
@@ -41,6 +43,7 @@ class Aggregate(Declaration):
         sum: Mapping[str, str] | None = None,
         key: Mapping[str, str] | None = None,
         when: GivenWhen | None = None,
+        restrict: bool = False,
     ) -> None:
         super().__init__()
         self.target = target
@@ -48,12 +51,19 @@ class Aggregate(Declaration):
         self.sums = sum if sum is not None else {}
         self.key = key if key is not None else {}
         self.when = when
+        self.restrict = restrict
 
     def __get__(self, instance: object, owner: type | None = None) -> Self:
         return self
 
     def __repr__(self) -> str:
-        keywords = {"count": self.count, "sum": self.sums or None, "key": self.key or None, "when": self.when}
+        keywords: dict[str, object] = {
+            "count": self.count,
+            "sum": self.sums or None,
+            "key": self.key or None,
+            "when": self.when,
+            "restrict": self.restrict or None,
+        }
         given = (f"{name}={value!r}" for name, value in keywords.items() if value is not None)
         return f"Aggregate({', '.join([getattr(self.target, '__name__', repr(self.target)), *given])})"
 
@@ -69,6 +79,7 @@ class AggregateMapping:
         count: the target's field that holds the count, if there is one.
         sums: fields of the source, each with the target's field that holds its sum.
         when: an entity for which it does not hold is not counted.
+        restrict: a target can be deleted only while these totals are 0.
     """
 
     name: str
@@ -77,6 +88,7 @@ class AggregateMapping:
     count: str | None
     sums: Mapping[str, str]
     when: When | None
+    restrict: bool = False
 
     @cached_property
     def fields(self) -> frozenset[str]:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
-from dynaorm.entity.mapping.constraint import Constraint
+from dynaorm.entity.mapping.constraint import Constraint, GuardKey
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.mapping.place import IndexMapping, IndexPlaces
 from dynaorm.entity.mapping.stored import StoredValues
@@ -11,7 +11,7 @@ from dynaorm.entity.template.template import KeyValueError
 from dynaorm.errors import InvalidValue
 from dynaorm.item.value import AttributeValue
 
-Claim: TypeAlias = tuple[str, str, Any]
+Claim: TypeAlias = tuple[str, GuardKey, Any]
 """A claimed unique value: the constraint's name, the guard's key, and the value for messages."""
 
 
@@ -88,10 +88,12 @@ def claims(mapping: EntityMapping, values: StoredValues) -> list[Claim]:
     return found
 
 
-def guard_key_of(mapping: EntityMapping, constraint: Constraint, values: Any) -> str | None:
+def guard_key_of(mapping: EntityMapping, constraint: Constraint, values: Any) -> GuardKey | None:
     """The guard key of one constraint; None if nothing is claimed. Raises InvalidValue."""
     try:
         return constraint.guard_key(values)
+    except KeyValueError as problem:
+        raise mapping.invalid_key(problem) from mapping.cause_of(problem.field, problem)
     except ValueError as problem:
         fields, value = ", ".join(constraint.fields), constraint.value_of(values)
         raise mapping.invalid(fields, value, str(problem)) from mapping.cause_of(fields, problem)

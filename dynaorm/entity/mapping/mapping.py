@@ -63,6 +63,7 @@ class EntityMapping:
         created: the field with the time of its creation, if there is one.
         updated: the field with the time of its last change, if there is one.
         computed: the parts of its keys that are no fields, by the name that templates and queries give them.
+        formerly: its earlier names, which items may still have. The next save that changes an item renames it.
     """
 
     entity: type[BaseModel]
@@ -80,6 +81,7 @@ class EntityMapping:
     created: FieldMapping | None = None
     updated: FieldMapping | None = None
     computed: Mapping[str, Computed] = dataclasses.field(default_factory=dict)
+    formerly: tuple[str, ...] = ()
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Another process that has the same class may resume a plan of unknown outcome.
@@ -334,9 +336,8 @@ class EntityMapping:
         return all(part.matches(item) for part in self.primary_parts)
 
     def revision_of(self, item: Item) -> str | None:
-        attribute = self.table.revision_attribute
-        found = item.get(attribute) if attribute is not None else None
-        return str(found["S"]) if found is not None and "S" in found else None
+        """The revision of an item, a text or a number."""
+        return None if self.table.revision is None else self.table.revision.of(item)
 
     def version_of(self, item: Item) -> int | None:
         """The version number in a latest copy or version item. Raises DecodeError."""

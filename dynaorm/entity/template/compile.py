@@ -4,7 +4,8 @@ Rule 1. Different values have different keys. In a template with literal text, `
         every literal that follows a field are escaped in texts that may hold any character. Which characters are
         escaped depends on the template alone, so a class declared later never changes a stored key. Texts of numbers
         and dates are never escaped, so the literal after one must not begin with a character that could continue
-        it. ``{field:raw}`` turns escaping off.
+        it. ``{field:raw}`` turns escaping off. In a table with ``escape=False`` nothing is escaped, and a text that
+        contains the literal after its field is refused, because the key would not say where the text ends.
 Rule 2. Keys sort as the values do. A number without padding is refused in a string sort key, unless its placeholder
         says that the order does not matter: ``{number!s}``.
 Rule 3. Text in braces is a field or an error, never a constant.
@@ -30,7 +31,13 @@ _LOWER: Final = frozenset("abcdefghijklmnopqrstuvwxyz")
 
 
 def compile_template(
-    text: str, scalars: Mapping[str, Scalar], *, kind: KeyKind, sort: bool, known: Collection[str] = ()
+    text: str,
+    scalars: Mapping[str, Scalar],
+    *,
+    kind: KeyKind,
+    sort: bool,
+    known: Collection[str] = (),
+    escape: bool = True,
 ) -> KeyTemplate:
     """Compile a template.
 
@@ -40,6 +47,7 @@ def compile_template(
         kind: the type of the key attribute.
         sort: whether it is a sort key, so that its order matters.
         known: the names of all fields of the class, so that the error can tell a wrong type from a wrong name.
+        escape: whether texts that may hold any character are escaped.
 
     Raises:
         TemplateError: with every problem of the template.
@@ -53,17 +61,21 @@ def compile_template(
     problems += ambiguous(placeholders, literals)
     if problems:
         raise TemplateError(*dict.fromkeys(problems))
-    return _compiled(text, kind, placeholders, literals)
+    return _compiled(text, kind, placeholders, literals, escape=escape)
 
 
 def _compiled(
-    text: str, kind: KeyKind, placeholders: Sequence[Placeholder], literals: Sequence[str]
+    text: str, kind: KeyKind, placeholders: Sequence[Placeholder], literals: Sequence[str], *, escape: bool
 ) -> KeyTemplate:
     special = (
         ALWAYS | {literal[0] for literal in literals[1:] if literal} if any(literals) else frozenset[str]()
     )
     after = literals[-1]
-    pieces = tuple(_piece(*one, special) for one in zip(literals, placeholders, strict=False))
+    ends = literals[1:]
+    pieces = tuple(
+        _piece(before, one, special) if escape or not special else _unescaped_piece(before, one, end)
+        for before, one, end in zip(literals, placeholders, ends, strict=False)
+    )
     fields = tuple(dict.fromkeys(placeholder.field for placeholder in placeholders))
     is_bare = len(placeholders) == 1 and not special and placeholders[0].plain
     packing = PACKINGS[placeholders[0].scalar.python] if kind == "B" else None
@@ -107,9 +119,7 @@ def _piece(before: str, placeholder: Placeholder, special: frozenset[str]) -> Pi
     if not placeholder.open:
         pattern = f"(?:{placeholder.pattern})"
         return Piece(before, placeholder, write, str, read, pattern, placeholder.shape)
-    never = frozenset[str]()
-    if placeholder.change is not None:
-        never = _LOWER if placeholder.change is str.upper else _UPPER
+    never = _never(placeholder)
     if placeholder.raw or not special:
         return Piece(before, placeholder, write, str, read, ANY_TEXT, _without(never))
     escape = escaper(special)
@@ -123,6 +133,40 @@ def _piece(before: str, placeholder: Placeholder, special: frozenset[str]) -> Pi
         # Escapes consist of these characters, even where such a character is special itself.
         _without((never | special) - _HEX - {"%"}),
     )
+
+
+def _unescaped_piece(before: str, placeholder: Placeholder, end: str) -> Piece:
+    """A piece whose text ends where ``end`` first occurs; any other text is refused."""
+    if not placeholder.open or placeholder.raw or not end:
+        return _piece(before, placeholder, frozenset())
+
+    def ended(text: str) -> str:
+        if (text + end).find(end) < len(text):
+            raise ValueError(
+                f"contains {end!r}, which ends {placeholder.source} in the key, and its table has escape=False; "
+                f"use another value, or {{{placeholder.field}:raw}}"
+            )
+        return text
+
+    def part(text: str) -> str:
+        return ended(text) if end in text else text
+
+    return Piece(
+        before,
+        placeholder,
+        lambda value: ended(placeholder.write(value)),
+        part,
+        placeholder.read,
+        rf"(?:(?!{re.escape(end)})[\s\S])*",
+        _without(_never(placeholder) | ({end} if len(end) == 1 else frozenset())),
+    )
+
+
+def _never(placeholder: Placeholder) -> frozenset[str]:
+    """The characters that the placeholder's texts never contain."""
+    if placeholder.change is None:
+        return frozenset()
+    return _LOWER if placeholder.change is str.upper else _UPPER
 
 
 def _without(characters: frozenset[str]) -> Shape:

@@ -38,6 +38,8 @@ class Scalar:
             open types.
         formatted: for a field with its own ``encode=``, which gives the texts: the scalar of its type, which specs such
             as ``%Y`` and ``06d`` write.
+        bound: a text to compare with, for a type whose texts drop a part of the value; None where ``to_text`` is one.
+            It lies between the texts of the next smaller and the next larger value.
     """
 
     name: str
@@ -50,6 +52,11 @@ class Scalar:
     shape: Shape = (ANYTHING,)
     grows: frozenset[str] = frozenset()
     formatted: "Scalar | None" = None
+    bound: Callable[[Any], str] | None = None
+
+
+BETWEEN: Final = "~"
+"""The end of a bound: with it, a text lies after itself, and before the text of any later time."""
 
 
 def datetime_text(value: datetime | float) -> str:

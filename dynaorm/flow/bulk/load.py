@@ -197,8 +197,11 @@ class _Batch:
         """Return the keys of unprocessed items. If the answer names other items, all: a second Put does no harm."""
         table = next(iter(self.waiting.values()))[-1].mapping.table
         unprocessed = reply.get("UnprocessedItems", {}).get(self.table, [])
-        left = {contents_of(table, one["PutRequest"]["Item"]) for one in unprocessed}
-        return left if left <= self.waiting.keys() else set(self.waiting)
+        try:
+            left = {contents_of(table, one["PutRequest"]["Item"]) for one in unprocessed}
+        except (KeyError, TypeError, AttributeError):
+            left = set()
+        return left if left <= self.waiting.keys() and len(left) == len(unprocessed) else set(self.waiting)
 
     def _refused(self, refusal: Refusal) -> Flow[None]:
         if refusal.code not in _OF_AN_ITEM:

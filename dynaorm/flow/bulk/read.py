@@ -1,4 +1,7 @@
-"""``get_many``: BatchGetItem for batches of 100 keys, with the entities in the order of the keys."""
+"""``get_many``: BatchGetItem for batches of 100 keys; ``snapshot``: one TransactGetItems, as of one moment.
+
+Both return the entities in the order of the keys.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -11,10 +14,11 @@ from dynaorm.entity.reader import ReplyReader, reader_of
 from dynaorm.entity.table import Table
 from dynaorm.errors import DecodeError, UsageError
 from dynaorm.flow.bulk.limits import CONCURRENCY, check_many, windows
-from dynaorm.flow.protocol.call import Flow, Reply
+from dynaorm.flow.protocol.call import Call, Flow, Reply
 from dynaorm.flow.protocol.context import Context
+from dynaorm.flow.protocol.reply_keys import check_keys, items_at_once
 from dynaorm.flow.protocol.together import gather
-from dynaorm.flow.read import BATCH_GET_LIMIT, batch_get
+from dynaorm.flow.read import BATCH_GET_LIMIT, TRANSACT_GET_LIMIT, batch_get, repeat
 from dynaorm.flow.target import Target, target_of
 from dynaorm.item.value import Item
 from dynaorm.plan.reads import Ident, contents_of
@@ -34,7 +38,7 @@ def get_many(
         UsageError: one of the keys is not a ``Key``.
     """
     check_many(keys, concurrency)
-    targets = [_target(key) for key in keys]
+    targets = [_target(key, "get_many") for key in keys]
     places = [_place_of(target, context) for target in targets]
     asked: dict[str, dict[Ident, Target]] = {}
     for target, (name, ident) in zip(targets, places, strict=True):
@@ -54,6 +58,33 @@ def get_many(
     return _entities(targets, places, stored, context)
 
 
+def snapshot(keys: Iterable[Key[Any]], context: Context) -> Flow[list[Any | None]]:
+    """Read the entity with each key as they all are at one moment, None if there is none.
+
+    Raises:
+        DecodeError: an item does not fit its class, and the session has no ``on_decode_error``.
+        UsageError: one of the keys is not a ``Key``, or there are more than 100.
+        Contention: other writers changed the items during every attempt.
+    """
+    check_many(keys, CONCURRENCY)
+    targets = [_target(key, "snapshot") for key in keys]
+    places = [_place_of(target, context) for target in targets]
+    asked = dict(zip(places, targets, strict=True))
+    if not asked:
+        return []
+    if len(asked) > TRANSACT_GET_LIMIT:
+        raise UsageError(
+            problem=f"snapshot() reads {len(asked)} entities, and one moment has at most {TRANSACT_GET_LIMIT} "
+            "(TransactGetItems, Amazon DynamoDB API Reference)",
+            remedy="read fewer, or read with get_many(), one after the other",
+        )
+    gets = [{"Get": {"TableName": name, "Key": dict(target.key)}} for (name, _), target in asked.items()]
+    reply = yield from repeat(Call("TransactGetItems", {"TransactItems": gets}), context)
+    items = items_at_once(reply, [target.mapping.table.keys for target in asked.values()])
+    stored = {place: item for place, item in zip(asked, items, strict=True) if item is not None}
+    return _entities(targets, places, stored, context)
+
+
 def _read(
     name: str, targets: Sequence[Target], context: Context, *, consistent: bool
 ) -> Flow[list[tuple[Ident, Any]]]:
@@ -66,7 +97,9 @@ def _read(
         reading = reader.read(reply, now) if reader is not None else None
         if reading is None:
             items = reply.get("Responses", {}).get(name, [])
+            check_keys("BatchGetItem", items, table.keys)
             return [(contents_of(table, item), dict(item)) for item in items], reply
+        check_keys("BatchGetItem", reading.heads, table.keys)
         idents = [contents_of(table, head) for head in reading.heads]
         return list(zip(idents, reading.found, strict=True)), reading.rest
 
@@ -82,9 +115,9 @@ def _reader_of(table: Table, targets: Sequence[Target]) -> ReplyReader | None:
     return reader_of(table, tuple(sorted(wanted, key=id)), "BatchGetItem", ())
 
 
-def _target(key: object) -> Target:
+def _target(key: object, verb: str) -> Target:
     if not isinstance(key, Key):
-        raise UsageError(problem=f"get_many() takes keys, not {key!r}", remedy="give Key(Class, ...)")
+        raise UsageError(problem=f"{verb}() takes keys, not {key!r}", remedy="give Key(Class, ...)")
     return target_of(key)
 
 

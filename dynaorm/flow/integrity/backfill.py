@@ -26,7 +26,8 @@ from dynaorm.flow.integrity.judge_guard import (
     owner_check,
     owner_doubt,
 )
-from dynaorm.flow.integrity.judge_item import Subject, derived, index_changes, unreadable
+from dynaorm.flow.integrity.judge_item import Derived, Subject, derived, index_changes, unreadable
+from dynaorm.flow.integrity.judge_values import judge_values
 from dynaorm.flow.integrity.repair_actions import (
     as_deleted,
     as_inserted,
@@ -51,8 +52,9 @@ from dynaorm.item.value import AttributeValue, Item, same
 from dynaorm.plan.aggregates import contributions
 from dynaorm.plan.planned import Planned
 from dynaorm.plan.reads import Ident
+from dynaorm.plan.renewal import Renewal, renewal_of
 from dynaorm.plan.versions import version_key
-from dynaorm.record import record
+from dynaorm.record import record, replace
 
 
 def complete(address: ItemAddress, scope: Scope) -> StoredCheck[Judgement]:
@@ -79,7 +81,10 @@ def _judge_stored(
     if counted and newer:
         judgement.doubt = Doubt(mapping.name, newer)
     try:
-        wanted = derived(subject.now)
+        renewal = renewal_of(mapping, subject.now.item)
+        wanted = derived(renewal)
+        if subject.is_moved:
+            subject = replace(subject, now=replace(subject.now, item=renewal.image))
         if counted:
             judgement.contributions = list(contributions(mapping, subject.now.item))
     except DynaormError as problem:
@@ -88,14 +93,25 @@ def _judge_stored(
             judgement.diagnoses.append(unreadable(subject.now, problem))
         return
     if scope.covers(mapping):
-        lacking = _Lacking(subject, wanted.index_keys)
-        yield from _find_guards(lacking, wanted.guards, scope)
-        yield from _find_versions(lacking)
-        doubt = lacking.doubt or not_ours(mapping, subject.item, scope)
+        found, doubt = yield from _found(subject, renewal, wanted, scope)
         judgement.diagnoses = [
-            doubtful(Diagnosis(one.finding, _again(address, scope), one.actions), doubt)
-            for one in lacking.diagnoses()
+            doubtful(Diagnosis(one.finding, _again(address, scope), one.actions), doubt) for one in found
         ]
+
+
+def _found(
+    subject: "_Stored", renewal: Renewal, wanted: Derived, scope: Scope
+) -> StoredCheck[tuple[list[Diagnosis], str]]:
+    """What an entity lacks, and why it must not be completed."""
+    lacking = _Lacking(subject, wanted.index_keys)
+    yield from _find_guards(lacking, wanted.guards, scope)
+    if renewal.changes and not subject.is_moved:
+        # To be stored as it loads gives it everything that it lacks.
+        found = [*lacking.taken, *(yield from judge_values(renewal, scope))]
+    else:
+        yield from _find_versions(lacking)
+        found = [*lacking.diagnoses()]
+    return found, lacking.doubt or not_ours(subject.mapping, subject.item, scope)
 
 
 def _again(address: ItemAddress, scope: Scope) -> Any:
@@ -114,11 +130,13 @@ class _Stored:
 
     Attributes:
         item: the stored item.
-        now: the same entity under its new key.
+        now: the same entity under its new key, as it loads.
+        is_moved: the two keys differ.
     """
 
     item: Item
     now: Subject
+    is_moved: bool = False
 
     @property
     def mapping(self) -> EntityMapping:
@@ -128,22 +146,20 @@ class _Stored:
     def unit(self) -> Any:
         return self.now.unit
 
-    @property
-    def is_moved(self) -> bool:
-        return self.item is not self.now.item
-
 
 def _subject_at(table: Table, item: Item, scope: Scope) -> _Stored | None:
     unit = scope.new_unit()
     found = classify(table, item)
     if isinstance(found, EntityMapping):
         moved = _under_new_key(found, item)
-        return _Stored(item, Subject(found, item if moved is None else moved, unit))
+        return _Stored(
+            item, Subject(found, item if moved is None else moved, unit), is_moved=moved is not None
+        )
     if found is NotAnEntity.UNKNOWN and (table.type_attribute is None or table.type_attribute not in item):
         for mapping in scope.mappings:
             moved = _under_new_key(mapping, item) if mapping.table is table else None
             if moved is not None:
-                return _Stored(item, Subject(mapping, moved, unit))
+                return _Stored(item, Subject(mapping, moved, unit), is_moved=True)
     return None
 
 
@@ -213,9 +229,9 @@ class _Lacking:
     def _own(self, changes: tuple[Change, ...]) -> Iterable[Planned]:
         subject, mapping, unit = self.subject, self.subject.mapping, self.subject.unit
         item = {**subject.now.item, **self.numbers}
-        revision = mapping.table.revision_attribute
+        revision = mapping.table.revision
         if revision is not None and (subject.is_moved or changes or self.numbers):
-            item[revision] = {"S": unit.write_id}
+            item[revision.attribute] = revision.after(subject.item, unit.write_id)
         names = [str(change.path[0]) for change in changes]
         # The version item repeats the whole item, so all of it must be as it was read.
         also = names if self.version is None else [*names, *subject.item]

@@ -50,6 +50,9 @@ class FindingKind(Enum):
     NO_LATEST = "no latest copy"
     """Version items without a latest copy or a tombstone."""
 
+    STORED_VALUES = "stored values"
+    """Stored values that the class's validators change whenever they are loaded, as when the validators are newer."""
+
     INDEX_KEYS = "index keys"
     """Index keys that are missing, left over, or differ from those that the entity's fields give."""
 

@@ -7,7 +7,7 @@ have to decide.
 from collections.abc import Sequence
 
 from dynaorm.entity.codec.expiry import seconds_of
-from dynaorm.entity.declare.catalog import catalog_of
+from dynaorm.entity.declare.catalog import catalog_of, constraint_at
 from dynaorm.entity.dispatch import NotAnEntity, classify
 from dynaorm.entity.key import found_key
 from dynaorm.entity.mapping.constraint import OWNER, TABLE
@@ -23,13 +23,14 @@ from dynaorm.flow.integrity.unexplained import doubtful, newer_at, newer_than, n
 from dynaorm.item.value import Item, same
 from dynaorm.plan.planned import Planned
 from dynaorm.plan.reads import ident_of
+from dynaorm.plan.renewal import renewal_of
 from dynaorm.plan.unit_of_work import UnitOfWork
 from dynaorm.record import record
 
 
 def constraint_in(guard: ItemAddress) -> str:
     """The name of the constraint, from the key of a guard item."""
-    return str(guard.key[guard.table.pk.name]["S"]).partition("#")[0]
+    return constraint_at(guard.table, guard.key)
 
 
 def expiry_in(table: Table, guard: Item) -> int | None:
@@ -90,13 +91,20 @@ def holds(address: ItemAddress, item: Item | None, guard: ItemAddress, now: floa
         return None if found is NotAnEntity.UNKNOWN else False
     if found.is_expired(item, now) or found.table.guards is not guard.table:
         return False
+    constraint = constraint_in(guard)
     try:
-        found.hydrate(item)
-        held = claims(found, found.subject(item))
+        # It keeps the guards of its stored values until it is stored as it loads.
+        held = [guards_of(found, one).get(constraint) for one in (item, renewal_of(found, item).image)]
     except DynaormError:
         return None
-    wanted = constraint_in(guard), str(guard.key[guard.table.pk.name]["S"])
-    return any((name, key) == wanted for name, key, _ in held)
+    return any(one is not None and one.ident == guard.ident for one in held)
+
+
+def guards_of(mapping: EntityMapping, item: Item) -> dict[str, ItemAddress]:
+    """The guard items of an entity, by constraint. Raises DynaormError if the item does not fit its class."""
+    home = mapping.table.guards
+    found = claims(mapping, mapping.subject(item))
+    return {name: ItemAddress(home, key.in_table(home)) for name, key, _ in found}
 
 
 @record(frozen=False)

@@ -9,14 +9,23 @@ Rule 3. Expired entities and expired guard items are absent, as they are to ever
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from dynaorm.entity.declare.catalog import is_guard_of_others
 from dynaorm.entity.dispatch import NotAnEntity, classify
 from dynaorm.entity.mapping.constraint import OWNER
-from dynaorm.entity.mapping.derive import claims, index_keys
+from dynaorm.entity.mapping.derive import index_keys
 from dynaorm.entity.mapping.mapping import EntityMapping
-from dynaorm.entity.table import GlobalIndex, Table
+from dynaorm.entity.table import GlobalIndex
 from dynaorm.errors import DecodeError, DynaormError
 from dynaorm.flow.integrity.finding import Diagnosis, Finding, FindingKind, Judgement, SuspectGuard
-from dynaorm.flow.integrity.judge_guard import constraint_in, expiry_in, guard_expired, holds, owner_address
+from dynaorm.flow.integrity.judge_guard import (
+    constraint_in,
+    expiry_in,
+    guard_expired,
+    guards_of,
+    holds,
+    owner_address,
+)
+from dynaorm.flow.integrity.judge_values import judge_values
 from dynaorm.flow.integrity.judge_version import judge_latest, judge_tombstone, judge_version, latest_address
 from dynaorm.flow.integrity.repair_actions import check, owner_of, put_guard, update
 from dynaorm.flow.integrity.scope import Scope
@@ -31,6 +40,7 @@ from dynaorm.flow.integrity.unexplained import (
 from dynaorm.item.update import Change, Remove, SetTo
 from dynaorm.item.value import AttributeValue, Item, same
 from dynaorm.plan.aggregates import contributions
+from dynaorm.plan.renewal import Renewal, renewal_of
 from dynaorm.plan.unit_of_work import UnitOfWork
 from dynaorm.record import record
 
@@ -118,7 +128,8 @@ def _judge_entity(subject: Subject, scope: Scope, judgement: Judgement) -> Store
     if not covered and not counted:
         return
     try:
-        wanted = derived(subject)
+        renewal = renewal_of(mapping, item)
+        wanted = derived(renewal)
         if counted:
             judgement.contributions = list(contributions(mapping, item))
     except DynaormError as problem:
@@ -127,7 +138,11 @@ def _judge_entity(subject: Subject, scope: Scope, judgement: Judgement) -> Store
             judgement.diagnoses.append(unreadable(subject, problem))
         return
     if covered:
-        yield from _judge_belongings(subject, wanted, judgement)
+        yield from _judge_belongings(subject, renewal, wanted, judgement)
+        # A renewal is a new version, after which the one before could not be put.
+        later = any(one.finding.kind is FindingKind.VERSION_MISSING for one in judgement.diagnoses)
+        doubt = "its missing version comes first; repair again" if later else ""
+        judgement.diagnoses += [doubtful(one, doubt) for one in (yield from judge_values(renewal, scope))]
         doubt = not_ours(mapping, item, scope)
         judgement.diagnoses = [doubtful(one, doubt) for one in judgement.diagnoses]
 
@@ -140,16 +155,11 @@ class Derived:
     guards: dict[str, ItemAddress]
 
 
-def derived(subject: Subject) -> Derived:
-    """Raises DecodeError, InvalidValue if the entity does not fit its class."""
-    mapping, item = subject.mapping, subject.item
-    mapping.hydrate(item)
-    guards: dict[str, ItemAddress] = {}
-    if mapping.constraints:
-        home = mapping.table.guards
-        found = claims(mapping, mapping.subject(item))
-        guards = {name: guard_address(home, key) for name, key, _ in found}
-    return Derived(index_keys(mapping, mapping.subject(item)), guards)
+def derived(renewal: Renewal) -> Derived:
+    """What a save derives from the values that load. Raises InvalidValue."""
+    mapping, image = renewal.mapping, renewal.image
+    guards = guards_of(mapping, image) if mapping.constraints else {}
+    return Derived(index_keys(mapping, mapping.subject(image)), guards)
 
 
 def unreadable(subject: Subject, problem: Exception) -> Diagnosis:
@@ -157,14 +167,11 @@ def unreadable(subject: Subject, problem: Exception) -> Diagnosis:
     return Diagnosis(subject.finding(FindingKind.UNREADABLE, problems, mendable=False))
 
 
-def guard_address(home: Table, text: str) -> ItemAddress:
-    """The address of the guard item with this key."""
-    return ItemAddress(home, {key.name: {"S": text} for key in home.keys})
-
-
-def _judge_belongings(subject: Subject, wanted: Derived, judgement: Judgement) -> StoredCheck[None]:
+def _judge_belongings(
+    subject: Subject, renewal: Renewal, wanted: Derived, judgement: Judgement
+) -> StoredCheck[None]:
     mapping, item = subject.mapping, subject.item
-    if changes := index_changes(mapping, item, wanted.index_keys):
+    if changes := index_changes(mapping, renewal.image, wanted.index_keys):
         judgement.diagnoses.append(_wrong_index_keys(subject, changes))
     if foreign := sorted(_foreign_index_keys(mapping) & item.keys()):
         detail = f"it has {', '.join(foreign)}, but {mapping.name} declares no such index"
@@ -172,7 +179,7 @@ def _judge_belongings(subject: Subject, wanted: Derived, judgement: Judgement) -
     stored = yield list(wanted.guards.values())
     for (constraint, guard), found in zip(wanted.guards.items(), stored, strict=True):
         if found is not None and same(found.get(OWNER), owner_of(mapping, item)):
-            if mapping.expiry_of(item) != expiry_in(guard.table, found):
+            if renewal.image is item and mapping.expiry_of(item) != expiry_in(guard.table, found):
                 judgement.diagnoses.append(_wrong_expiry(subject, constraint, guard, found))
             continue
         is_live = found is not None and not guard_expired(guard.table, found, subject.unit.now)
@@ -252,7 +259,9 @@ def _judge_guard_item(
     """A guard item that the scan met: does its owner hold the value?"""
     if not scope.covers_guards(address.table, constraint_in(address)):
         return
-    if extra := more_than_a_guard(address.table, item):
+    extra = more_than_a_guard(address.table, item)
+    # Another library may write more into the guard items of its own format.
+    if extra and not is_guard_of_others(address.table, item):
         detail = f"a guard item has no {', '.join(extra)}"
         finding = Finding(
             FindingKind.EXTRA_ATTRIBUTES, address.table.name, address.key, None, detail, mendable=False

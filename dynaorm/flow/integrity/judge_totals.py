@@ -35,6 +35,7 @@ from dynaorm.item.value import AttributeValue, Item, number_text, same
 from dynaorm.plan.aggregate_action import can_be_made, total_actions
 from dynaorm.plan.aggregates import TotalDelta, contributions
 from dynaorm.plan.reads import NOTHING_READ, Ident
+from dynaorm.plan.total_bounds import is_in_bounds
 from dynaorm.plan.unit_of_work import UnitOfWork
 from dynaorm.record import record
 
@@ -95,13 +96,15 @@ def looks_wrong(counted: tuple[ItemAddress, Totals], item: Item | None, scope: S
     return item is None or bool(_differing(mapping, item, totals))
 
 
+def _with_totals(table: Table) -> Mapping[str, EntityMapping]:
+    return {name: one for name, one in catalog_of(table).mappings.items() if one.maintained}
+
+
 def _target(address: ItemAddress, item: Item | None, scope: Scope) -> EntityMapping | None:
     """The class of a target that exists or can be created; None if no totals are kept in it, or verified."""
     if item is None:
         entity = (
-            found_key(catalog_of(address.table).mappings, address.key).entity
-            if scope.with_new_targets
-            else None
+            found_key(_with_totals(address.table), address.key).entity if scope.with_new_targets else None
         )
         mapping = mapping_of(entity) if entity is not None else None
         return (
@@ -284,7 +287,9 @@ def _wrong_totals(
     changes = [SetTo((name,), {"N": number_text(wanted)}) for name, wanted in attributes.items()]
     maintained = [mapping.fields[name].attribute for name in mapping.maintained]
     action = update(mapping, item, changes, unit=unit, also=maintained)
-    return Diagnosis(_finding(mapping, address, "; ".join(words)), actions=(action,))
+    diagnosis = Diagnosis(_finding(mapping, address, "; ".join(words)), actions=(action,))
+    too_many = [name for name, (_, wanted) in wrong.items() if not is_in_bounds(mapping, name, wanted)]
+    return doubtful(diagnosis, f"{mapping.name} does not allow this {too_many[0]}" if too_many else "")
 
 
 def _finding(mapping: EntityMapping, address: ItemAddress, detail: str) -> Finding:

@@ -3,7 +3,7 @@
 Versions are pruned from the oldest on, so each version item that exists needs every later one.
 """
 
-from dynaorm.entity.declare.catalog import catalog_of, type_in, version_class
+from dynaorm.entity.declare.catalog import catalog_of, class_named, type_in, version_class
 from dynaorm.entity.dispatch import classify
 from dynaorm.entity.mapping.mapping import DELETED, VERSION, VERSION_AT, EntityMapping
 from dynaorm.entity.template.version import VERSION_TYPE, version_number
@@ -127,7 +127,7 @@ def judge_tombstone(address: ItemAddress, item: Item, scope: Scope) -> StoredChe
 def _class_of(address: ItemAddress, item: Item) -> EntityMapping | None:
     tag = type_in(address.table, item)
     if tag is not None:
-        return catalog_of(address.table).mappings.get(str(tag.get("S")))
+        return class_named(address.table, tag.get("S"))
     classes = catalog_of(address.table).mappings.values()
     return next((one for one in classes if one.versioning is not None and one.key_matches(item)), None)
 

@@ -147,11 +147,10 @@ def update(
     also: Iterable[str] = (),
 ) -> Planned:
     """Change the item of an entity, under a new revision. ``also``: more attributes to compare."""
-    table, revision = mapping.table, None
+    table = mapping.table
     changes = tuple(changes)
-    if table.revision_attribute is not None:
-        revision = unit.write_id
-        changes = (*changes, SetTo((table.revision_attribute,), {"S": revision}))
+    if table.revision is not None:
+        changes = (*changes, SetTo((table.revision.attribute,), table.revision.after(item, unit.write_id)))
     action = Update(
         unit.table_name(table.name), mapping.key_of(item), changes, unchanged(mapping, item, also)
     )
@@ -162,12 +161,18 @@ def update(
         item,
         before=item,
         expected=_revision(mapping, item),
-        revision=revision,
+        revision=_written(mapping, unit),
     )
 
 
 def _revision(mapping: EntityMapping, item: Item | None) -> str | None:
-    return mapping.revision_of(item) if item is not None else None
+    return mapping.table.mark_of(item) if item is not None else None
+
+
+def _written(mapping: EntityMapping, unit: UnitOfWork) -> str | None:
+    """The revision by which the action's own commit is recognised."""
+    revision = mapping.table.revision
+    return unit.write_id if revision is not None and revision.kind == "S" else None
 
 
 def _planned(
@@ -190,13 +195,10 @@ def as_deleted(mapping: EntityMapping, item: Item, unit: UnitOfWork) -> Planned:
 
 
 def as_inserted(mapping: EntityMapping, image: Item, unit: UnitOfWork) -> Planned:
-    """Put the item of an entity, if its key is free."""
-    table, revision = mapping.table, None
+    """Put the item of an entity, with its new revision, if its key is free."""
+    table = mapping.table
     image = dict(image)
     if table.type_attribute is not None:
         image[table.type_attribute] = {"S": mapping.name}
-    if table.revision_attribute is not None:
-        revision = unit.write_id
-        image[table.revision_attribute] = {"S": revision}
     action = Put(unit.table_name(table.name), image, missing(table.pk.name))
-    return _planned(action, Purpose.INSERT, mapping, image, revision=revision)
+    return _planned(action, Purpose.INSERT, mapping, image, revision=_written(mapping, unit))

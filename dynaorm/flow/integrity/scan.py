@@ -13,6 +13,7 @@ from dynaorm.flow.protocol.call import Call, Flow, Pause
 from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.protocol.cost import ReadCost
 from dynaorm.flow.protocol.paging import PageKeys
+from dynaorm.flow.protocol.reply_keys import check_keys
 from dynaorm.flow.protocol.together import gather
 from dynaorm.flow.read import repeat
 from dynaorm.item.condition import Attr, Compare, render
@@ -147,4 +148,7 @@ def _page(segment: ScanSegment, limiter: RateLimiter, cost: ReadCost, limit: int
     call = segment.request(limiter.context.table_name(segment.table.name), limit)
     reply = yield from repeat(call, limiter.context)
     cost.add(reply)
-    return ScannedPage(segment, reply.get("Items", ()), reply.get("LastEvaluatedKey"))
+    after = reply.get("LastEvaluatedKey")
+    check_keys(call.operation, reply.get("Items", ()), segment.table.keys)
+    check_keys(call.operation, () if after is None else (after,), segment.table.keys)
+    return ScannedPage(segment, reply.get("Items", ()), after)

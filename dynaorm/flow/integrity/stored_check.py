@@ -14,6 +14,7 @@ from dynaorm.flow.bulk.limits import CONCURRENCY, windows
 from dynaorm.flow.protocol.call import Call, Flow
 from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.protocol.cost import ReadCost
+from dynaorm.flow.protocol.reply_keys import items_at_once
 from dynaorm.flow.protocol.together import gather
 from dynaorm.flow.read import BATCH_GET_LIMIT, get_items, repeat
 from dynaorm.item.value import Item
@@ -169,4 +170,5 @@ def _read_at_once(
     call = Call("TransactGetItems", {"TransactItems": gets, "ReturnConsumedCapacity": "TOTAL"})
     reply = yield from repeat(call, context)
     cost.add(reply)
-    return {ident: one.get("Item") or None for ident, one in zip(addresses, reply["Responses"], strict=True)}
+    items = items_at_once(reply, [address.table.keys for address in addresses.values()])
+    return dict(zip(addresses, items, strict=True))

@@ -11,6 +11,7 @@ from typing_extensions import TypeAliasType
 from dynaorm import Entity, ExpiresAt, Table
 from dynaorm.entity.codec.expiry import EXPIRY, is_expiry
 from dynaorm.entity.mapping.mapping import mapping_of
+from dynaorm.entity.resolve import FieldResolver
 
 Until = TypeAliasType("Until", Annotated[datetime | None, ExpiresAt()])
 
@@ -82,3 +83,10 @@ def test_an_entity_without_expiry_has_no_ttl_attribute() -> None:
     assert mapping_of(Lock).encode({"slug": "x", "until": None}) == {"slug": {"S": "x"}}
     encoded = mapping_of(Lock).encode({"slug": "x", "until": datetime(1970, 1, 2, tzinfo=UTC)})
     assert encoded == {"slug": {"S": "x"}, "until": {"N": "86400"}}
+
+
+def test_a_time_to_compare_with_is_exact() -> None:
+    """Stored times are whole seconds: half a second later is later than what is stored."""
+    at = datetime(1970, 1, 2, tzinfo=UTC) + timedelta(microseconds=500_000)
+    assert FieldResolver(mapping_of(Lock)).encode(("until",), at, role="bound") == {"N": "86400.5"}
+    assert FieldResolver(mapping_of(Lock)).encode(("until",), at, role="value") == {"N": "86400"}

@@ -4,10 +4,15 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from pydantic import BaseModel, ConfigDict, JsonValue
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from dynaorm.entity.codec.json import decode
+from dynaorm import AnyValue, Entity, Table
+from dynaorm.entity.codec.json import ANY, decode
 from dynaorm.entity.codec.of_type import codec_of
+from dynaorm.entity.mapping.mapping import mapping_of
+from dynaorm.errors import InvalidValue
 from dynaorm.item.value import AttributeValue
 
 
@@ -36,7 +41,7 @@ def test_json_is_told_by_the_stored_type(value: Any, stored: Any) -> None:
         (1e23, "would be loaded as 100000000000000000000000"),
         (Decimal("0.1"), "would be loaded as 0.1"),
         ({1: 2}, "has the key 1, not a str"),
-        ({"a": [object()]}, r"at a\[0\]: is <object object at .*>, which is not a JSON value"),
+        ({"a": [object()]}, r"at a\[0\]: is <object object at .*>, which is not a value of JSON or DynamoDB"),
         ({"a": {"x", b"y"}}, "at a: a DynamoDB set holds only strings, .* not B and S"),
     ],
 )
@@ -52,7 +57,7 @@ def test_a_number_too_long_for_a_float_is_read_exactly() -> None:
 @pytest.mark.parametrize(
     ("stored", "problem"),
     [
-        ({"SS": ["a"]}, "is stored as SS, which JsonValue cannot hold; declare its type"),
+        ({"SS": ["a"]}, "is stored as SS, which JsonValue cannot hold; use AnyValue"),
         ({"M": {"a": {"L": [{"B": b"x"}]}}}, r"at a\[0\]: is stored as B, which JsonValue cannot hold"),
     ],
 )
@@ -86,3 +91,72 @@ def test_an_int_or_float_is_a_number_and_nothing_else() -> None:
     assert [codec.decode(codec.encode(one)) for one in (1, 1.5)] == [1, 1.5]
     with pytest.raises(ValueError, match="not a number"):
         codec.encode(True)
+
+
+# -- AnyValue ----------------------------------------------------------------------------------------------------------
+
+
+class Parcel(Entity, table=Table("parcels"), pk="PARCEL#{id}", sk="P"):
+    id: str
+    anything: AnyValue = None
+    labels: dict[str, AnyValue] = Field(default_factory=dict)
+
+
+ANYTHING = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(10**37), 10**37)
+    | st.floats(-1e15, 1e15)
+    | st.text()
+    | st.binary()
+    | st.sets(st.text(), min_size=1)
+    | st.sets(st.integers(-(10**9), 10**9), min_size=1)
+    | st.sets(st.binary(), min_size=1),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=6,
+)
+
+
+@given(ANYTHING, st.dictionaries(st.text(), ANYTHING))
+def test_anything_that_dynamodb_has_is_loaded_as_it_was(value: Any, labels: dict[str, Any]) -> None:
+    mapping = mapping_of(Parcel)
+    parcel = Parcel(id="1", anything=value, labels=labels)
+    try:
+        item = {**mapping.primary_key(vars(parcel)), **mapping.encode(vars(parcel))}
+    except InvalidValue:
+        return  # a float that DynamoDB's numbers would not give back
+    assert mapping.hydrate(item) == parcel
+
+
+def test_the_types_of_dynamodb_are_those_of_python() -> None:
+    stored: dict[str, AttributeValue] = {
+        "fraction": {"N": "0.1"},
+        "exact": {"N": "0.1234567890123456789"},
+        "whole": {"N": "7.0"},
+        "numbers": {"NS": ["1", "2.5"]},
+        "bytes": {"B": b"1"},
+    }
+    loaded = ANY.decode({"M": stored})
+    assert loaded == {
+        "fraction": 0.1,
+        "exact": Decimal("0.1234567890123456789"),
+        "whole": 7,
+        "numbers": {1, 2.5},
+        "bytes": b"1",
+    }
+    assert ANY.decode(ANY.encode(loaded)) == loaded
+
+
+@pytest.mark.parametrize(
+    ("value", "problem"),
+    [
+        (set(), "an empty set"),
+        ((1,), "not a value of JSON or DynamoDB"),
+        ({1: "a"}, "has the key 1"),
+        (object(), "not a value of JSON or DynamoDB"),
+    ],
+    ids=["empty set", "tuple", "key", "object"],
+)
+def test_what_dynamodb_has_not_is_refused(value: object, problem: str) -> None:
+    with pytest.raises(ValueError, match=problem):
+        ANY.encode(value)

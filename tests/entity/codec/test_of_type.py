@@ -99,7 +99,7 @@ def test_a_value_deep_in_a_type_that_contains_itself_is_checked() -> None:
         (complex, "complex cannot be stored"),
         (
             list[Any],
-            r"Any cannot be stored; .* Use pydantic.JsonValue for .*, a union .*, or Attribute\(encode=",
+            r"Any cannot be stored; .* Use dynaorm.AnyValue for .*, pydantic.JsonValue for .*, or a union",
         ),
         (set[bool], r"use list\[...\]"),
         (set[int | None], r"use list\[...\]"),

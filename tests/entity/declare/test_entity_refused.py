@@ -294,9 +294,9 @@ row(
 )
 row(
     "a type that cannot be stored",
-    "body: Any cannot be stored; it does not say how to load a value. Use pydantic.JsonValue for None, bool, numbers, "
-    "str, and lists and dicts of these, a union of the types it can have, such as str | int | set[str], "
-    "or Attribute(encode=..., decode=...)",
+    "body: Any cannot be stored; it does not say how to load a value. Use dynaorm.AnyValue for whatever DynamoDB has, "
+    "pydantic.JsonValue for None, bool, numbers, str, and lists and dicts of these, or a union of the types it can "
+    "have, such as str | set[str]",
     fields={"slug": str, "body": Any},
 )
 row(
@@ -311,7 +311,7 @@ class Inner(BaseModel):
 
 
 @refused(
-    "unknown keyword colour=; the keywords are table, pk, sk, name, unique, versioned, version_padding",
+    "unknown keyword colour=; the keywords are table, pk, sk, name, formerly, unique, versioned, version_padding",
     "inner: Unique() stands inside the type, where it would mean a part of the value; "
     "write Annotated[<the whole type>, Unique()]",
     "pk='TICKET#{slug}': {slug} names no field; use one of number, until",

@@ -27,7 +27,10 @@ def declare(**keywords: Any) -> type[Entity]:
         (
             {"colour": 1},
             [
-                "unknown keyword colour=; the keywords are table, pk, sk, name, unique, versioned, version_padding"
+                (
+                    "unknown keyword colour=; "
+                    "the keywords are table, pk, sk, name, formerly, unique, versioned, version_padding"
+                )
             ],
         ),
         ({"table": "app"}, ["table='app' is not a Table; write table=Table('app')"]),

@@ -29,7 +29,7 @@ def test_a_function_sees_a_field_that_lives_in_another_index_key_alone() -> None
         item = mapping.primary_key(values) | mapping.encode(values)
         keys = index_keys(mapping, mapping.subject(item, values))
         assert ("GSI2PK" in keys) is held
-        assert (claims(mapping, mapping.subject(item | keys)) == [("slug", "slug#s", "s")]) is held
+        assert ([name for name, *_ in claims(mapping, mapping.subject(item | keys))] == ["slug"]) is held
 
 
 class Filed(Entity, table=app, pk="FILED#{name}", sk="F"):

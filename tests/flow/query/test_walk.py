@@ -144,8 +144,9 @@ def test_what_no_reader_should_see_is_passed_over(caplog: pytest.LogCaptureFixtu
 def test_an_item_of_no_class_is_reported_and_not_dropped_silently(caplog: pytest.LogCaptureFixture) -> None:
     stranger = {"PK": {"S": "INVOICE#1"}, "SK": {"S": "I"}, "_type": {"S": "Invoice"}}
     session_on(ScriptedTransport(page(stranger, stranger, item(1)))).scan(Ticket).all()
-    assert caplog.text.count("of no declared class") == 1
-    assert "INVOICE#1" not in caplog.text
+    assert caplog.text.count("an item is skipped") == 1
+    assert "from the item PK='INVOICE#1', SK='I'" in caplog.text
+    assert "_type is 'Invoice', which no declared class is called" in caplog.text
     told: list[DecodeError] = []
     transport = ScriptedTransport(page(stranger, item(1)))
     found = session_on(transport, on_decode_error=told.append).scan(Ticket).all()
@@ -297,3 +298,14 @@ def test_an_item_that_does_not_tell_its_shard_is_reported_as_any_other() -> None
     lenient = session_on(ScriptedTransport(broken), on_decode_error=told.append)
     assert lenient.query(Sensor.by_room, room="r", name="a").all() == []
     assert [one.entity for one in told] == ["Sensor"]
+
+
+def test_counts_and_keys_include_an_item_that_does_not_decode_and_the_query_reports_it() -> None:
+    damaged = {**item(2), "status": {"N": "5"}}
+    assert session_on(ScriptedTransport(page(item(1), damaged))).query(Ticket, project="p").count() == 2
+    keys = session_on(ScriptedTransport(page(item(1), damaged))).query(Ticket, project="p").keys().all()
+    assert [key.fields["number"] for key in keys] == [1, 2]
+    told: list[DecodeError] = []
+    session = session_on(ScriptedTransport(page(item(1), damaged)), on_decode_error=told.append)
+    assert [one.number for one in session.query(Ticket, project="p").all()] == [1]
+    assert [problem.key["SK"] for problem in told] == [damaged["SK"]]

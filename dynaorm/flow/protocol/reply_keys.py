@@ -1,0 +1,53 @@
+"""Checks that the items of a reply have their keys. Everything that reads items relies on that.
+
+Rule 1. DynamoDB returns no item without its key attributes, each of the declared type. A server that does is not
+        understood: its reply is no answer, and its items are not taken for absent ones.
+"""
+
+from collections.abc import Iterable, Sequence
+from decimal import Decimal, InvalidOperation
+from typing import Any, Final
+
+from dynaorm.entity.table import KeyAttribute, KeyKind
+from dynaorm.errors import Unreachable
+from dynaorm.flow.protocol.call import Reply
+from dynaorm.item.value import Item
+
+_CONTENTS: Final[dict[KeyKind, type]] = {"S": str, "N": str, "B": bytes}
+
+
+def check_keys(operation: str, items: Iterable[Any], keys: Sequence[KeyAttribute]) -> None:
+    """Raise Unreachable if an item of a reply has not all of these attributes."""
+    for item in items:
+        for key in keys:
+            try:
+                content = item[key.name][key.kind]
+            except (KeyError, TypeError):
+                content = None
+            is_content = type(content) is _CONTENTS[key.kind]
+            if not is_content or (key.kind == "N" and not _is_finite(content)):
+                reason = f"an item without its key {key.name!r} of type {key.kind}"
+                raise Unreachable(operation=operation, attempts=1, reason=reason)
+
+
+def items_at_once(reply: Reply, keys: Sequence[Sequence[KeyAttribute]]) -> list[Item | None]:
+    """The items in a reply to TransactGetItems, None where there is none; ``keys``: those of each item.
+
+    Raises:
+        Unreachable: an item has not its key, or the reply has another number of answers.
+    """
+    responses = reply.get("Responses", ())
+    if len(responses) != len(keys):
+        reason = f"{len(responses)} answers to {len(keys)} keys"
+        raise Unreachable(operation="TransactGetItems", attempts=1, reason=reason)
+    items = [one.get("Item") or None for one in responses]
+    for item, own in zip(items, keys, strict=True):
+        check_keys("TransactGetItems", [item] if item else (), own)
+    return items
+
+
+def _is_finite(text: str) -> bool:
+    try:
+        return Decimal(text).is_finite()
+    except InvalidOperation:
+        return False

@@ -1,0 +1,172 @@
+"""``handler``: a Lambda handler that calls functions with the changes in an event, and reports the first failure."""
+
+import logging
+import threading
+import weakref
+from collections.abc import Callable
+from inspect import isawaitable
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
+
+from dynaorm.entity.table import Table
+from dynaorm.late import late
+from dynaorm.streams.change import Changed, Deleted, Inserted, StreamChange, Unreadable
+from dynaorm.streams.interpret import TableNames
+from dynaorm.streams.subscription import Delivery, Function, Subscriptions
+
+if TYPE_CHECKING:
+    import asyncio
+else:
+    late(globals(), asyncio="asyncio")
+
+E = TypeVar("E")
+R = TypeVar("R")
+
+_logger = logging.getLogger("dynaorm")
+
+
+class BatchItemFailure(TypedDict):
+    """A record that failed."""
+
+    itemIdentifier: str
+
+
+class BatchResponse(TypedDict):
+    """A partial batch response: the record from which the event is delivered again, if there is one."""
+
+    batchItemFailures: list[BatchItemFailure]
+
+
+def handler(*tables: Table, table_names: TableNames | None = None) -> "StreamHandler":
+    """A handler for the events of some tables' streams, without functions.
+
+    Args:
+        *tables: the tables. With one table and no ``table_names``, every record is taken as one of it.
+        table_names: physical table names, as for ``Session``.
+
+    Raises:
+        UsageError: no table is given.
+    """
+    return StreamHandler(Subscriptions(tables, table_names))
+
+
+class StreamHandler:
+    """A Lambda handler that calls your functions with the changes in an event.
+
+    Give each function the changes that it is for. A function for a class is also called for its subclasses. It may be
+    asynchronous::
+
+        on = handler(app)
+
+        @on.inserted(User)
+        def index(change: Inserted[User]) -> None: ...
+
+        lambda_handler = on
+
+    Calling the handler with an event calls the functions in the order of the records, and for each record in the order
+    in which they were added. The first exception ends it and is logged at ERROR by the logger ``dynaorm``. The answer
+    names that record in ``batchItemFailures``. Lambda then delivers it and all records after it again, if the event
+    source mapping has ``ReportBatchItemFailures``; without this setting, Lambda drops them.
+
+    An ``Unreadable`` record fails likewise, unless a function is given to ``unreadable``, or the key of its item shows
+    that it is of a class that no function is for.
+
+    Create it with ``handler``.
+    """
+
+    def __init__(self, subscriptions: Subscriptions) -> None:
+        self._subscriptions = subscriptions
+        self._running = threading.Lock()
+        self._runner: asyncio.Runner | None = None
+
+    def inserted(
+        self, entity: type[E], /
+    ) -> Callable[[Callable[[Inserted[E]], R]], Callable[[Inserted[E]], R]]:
+        """Add a function for inserted entities. Raises UsageError if the class is of another table."""
+        return self._adding((Inserted,), entity)
+
+    def changed(self, entity: type[E], /) -> Callable[[Callable[[Changed[E]], R]], Callable[[Changed[E]], R]]:
+        """Add a function for changed entities. Raises UsageError if the class is of another table."""
+        return self._adding((Changed,), entity)
+
+    def deleted(self, entity: type[E], /) -> Callable[[Callable[[Deleted[E]], R]], Callable[[Deleted[E]], R]]:
+        """Add a function for deleted entities. Raises UsageError if the class is of another table."""
+        return self._adding((Deleted,), entity)
+
+    def any(
+        self, entity: type[E], /
+    ) -> Callable[
+        [Callable[[Inserted[E] | Changed[E] | Deleted[E]], R]],
+        Callable[[Inserted[E] | Changed[E] | Deleted[E]], R],
+    ]:
+        """Add a function for all changes of entities. Raises UsageError if the class is of another table."""
+        return self._adding((Inserted, Changed, Deleted), entity)
+
+    def unreadable(self, function: Callable[[Unreadable], R], /) -> Callable[[Unreadable], R]:
+        """Add a function for unreadable records, of all classes and of none. If it returns, the record is done."""
+        self._subscriptions.add((Unreadable,), None, function)
+        return function
+
+    def _adding(self, kinds: tuple[type, ...], entity: type[Any]) -> Callable[[Any], Any]:
+        def add(function: Function) -> Function:
+            self._subscriptions.add(kinds, entity, function)
+            return function
+
+        return add
+
+    def __call__(self, event: object, _context: object = None, /) -> BatchResponse:
+        """Handle an event, and return the partial batch response. Asynchronous functions run in a loop of the handler.
+
+        Raises:
+            UsageError: the event is no event of a stream.
+        """
+        for delivery in self._subscriptions.deliveries(event):
+            try:
+                for function in delivery.functions:
+                    self._finish(function(delivery.change))
+            except Exception as failure:  # noqa: BLE001 - whatever a function raises is a failure of the record
+                return _failed(delivery, failure)
+        return {"batchItemFailures": []}
+
+    async def handle(self, event: object, _context: object = None, /) -> BatchResponse:
+        """Handle an event in the running event loop, as calling the handler does."""
+        for delivery in self._subscriptions.deliveries(event):
+            try:
+                for function in delivery.functions:
+                    if isawaitable(outcome := function(delivery.change)):
+                        await outcome
+            except Exception as failure:  # noqa: BLE001 - whatever a function raises is a failure of the record
+                return _failed(delivery, failure)
+        return {"batchItemFailures": []}
+
+    def dispatch(self, change: StreamChange, /) -> None:
+        """Call the functions for one change, such as one of ``session.follow``. Raises what they raise.
+
+        Raises:
+            DecodeError: the change is ``Unreadable``, and no function is given to ``unreadable``.
+        """
+        for function in self._subscriptions.functions(change):
+            self._finish(function(change))
+
+    def _finish(self, outcome: object) -> None:
+        """Run what an asynchronous function returned, in a loop that stays for the next events."""
+        if not isawaitable(outcome):
+            return
+
+        async def finished() -> None:
+            await outcome
+
+        with self._running:
+            if self._runner is None:
+                self._runner = asyncio.Runner()
+                weakref.finalize(self, self._runner.close)
+            self._runner.run(finished())
+
+
+def _failed(delivery: Delivery, failure: Exception) -> BatchResponse:
+    _logger.error(
+        "Handling the change of %r failed; deliver record %s and those after it again",
+        delivery.change.key,
+        delivery.failure_id,
+        exc_info=failure,
+    )
+    return {"batchItemFailures": [{"itemIdentifier": delivery.failure_id}]}

@@ -1,0 +1,174 @@
+"""From the records of an event to the changes of entities.
+
+Rule 1. A change is what a write did to entities. A tombstone in the place of an entity is a deletion, and a write of an
+        internal item is no change.
+Rule 2. Nothing is left out in silence: an item that is not valid for its class, or of no class, is unreadable.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Literal, TypeAlias, overload
+
+from dynaorm.entity.declare.catalog import catalog_of
+from dynaorm.entity.dispatch import NotAnEntity
+from dynaorm.entity.key import Key, found_key, stored_key
+from dynaorm.entity.mapping.mapping import EntityMapping
+from dynaorm.entity.stored_entity import no_entity, shown_key
+from dynaorm.entity.table import Table
+from dynaorm.errors import DecodeError, UsageError
+from dynaorm.item.value import Item, same
+from dynaorm.streams.change import AnyChange, Changed, Deleted, Inserted, Internal, StreamChange, Unreadable
+from dynaorm.streams.event import records_of
+from dynaorm.streams.images import before_and_after
+from dynaorm.streams.record import StreamRecord
+
+TableNames: TypeAlias = Mapping[str, str] | Callable[[str], str]
+
+
+@overload
+def changes(
+    event: object, /, *tables: Table, table_names: TableNames | None = None, internal: Literal[False] = False
+) -> Iterator[StreamChange]: ...
+@overload
+def changes(
+    event: object, /, *tables: Table, table_names: TableNames | None = None, internal: bool
+) -> Iterator[AnyChange]: ...
+def changes(
+    event: object, /, *tables: Table, table_names: TableNames | None = None, internal: bool = False
+) -> Iterator[AnyChange]:
+    """The changes of entities in an event of a stream: ``Inserted``, ``Changed``, ``Deleted`` or ``Unreadable``.
+
+    Takes a Lambda event of DynamoDB Streams or of Kinesis Data Streams, a reply of GetRecords, or the list of records
+    of EventBridge Pipes, and keeps the order. Writes of guard items, version items and tombstones are no changes of
+    their own: the deletion of a versioned entity is one ``Deleted``. An entity of another class in the place of the old
+    one is a ``Deleted`` and an ``Inserted``.
+
+    Args:
+        event: the event.
+        *tables: the table of the records. With several tables, or with ``table_names``, the name of the table in each
+            record decides, and records of other tables are left out.
+        table_names: physical table names, as for ``Session``.
+        internal: also return an ``Internal`` for each write of an item that is no entity.
+
+    Raises:
+        UsageError: ``event`` is no event of a stream, or no table is given.
+    """
+    choose = table_chooser(tables, table_names)
+    records = records_of(event)
+    found = (change for one in records if (table := choose(one)) for change in changes_in(one, table))
+    return (change for change in found if internal or not isinstance(change, Internal))
+
+
+def table_chooser(
+    tables: tuple[Table, ...], table_names: TableNames | None
+) -> Callable[[StreamRecord], Table | None]:
+    """A function that returns the table of a record, or None for other tables. Raises UsageError."""
+    given: tuple[object, ...] = tables
+    if not given or not all(isinstance(one, Table) for one in given):
+        problem = f"{given[0]!r} is no table" if given else "no table is given"
+        raise UsageError(problem=problem, remedy="give the Table of the classes: changes(event, app)")
+    if len(tables) == 1 and table_names is None:
+        return lambda _: tables[0]
+    names = table_names if callable(table_names) else _names_in(table_names or {})
+    physical = {names(one.name).rpartition("/")[2]: one for one in tables}
+    return lambda one: physical.get(one.table)
+
+
+def _names_in(names: Mapping[str, str]) -> Callable[[str], str]:
+    return lambda name: names.get(name, name)
+
+
+# -- one record --------------------------------------------------------------------------------------------------------
+
+
+def changes_in(one: StreamRecord, table: Table) -> Iterator[AnyChange]:
+    """What one record says: one change, or two if an entity of another class took the place of the old one."""
+    if problem := _malformation(one, table):
+        error = DecodeError(entity="a stream record", key={}, problems=(problem,), remedy=_CHECK)
+        yield Unreadable(one.raw, error, found_key({}, {}), one.sequence, one.at)
+        return
+    try:
+        before, after = before_and_after(one, table)
+    except DecodeError as unsaid:
+        yield _unreadable(one, table, unsaid)
+        return
+    if isinstance(before, EntityMapping) and before is after:
+        yield _changed(one, before)
+        return
+    if isinstance(before, EntityMapping):
+        yield _deleted(one, before)
+    if isinstance(after, EntityMapping):
+        yield _inserted(one, after)
+    elif after is NotAnEntity.UNKNOWN or (after is None and before is NotAnEntity.UNKNOWN):
+        error = no_entity(table, one.new or one.old or one.key, NotAnEntity.UNKNOWN)
+        yield _unreadable(one, table, error)
+    elif not isinstance(before, EntityMapping):
+        kind = after or before
+        assert isinstance(kind, NotAnEntity)  # there is an item before or after
+        key: Key[Any] = found_key({}, shown_key(table, one.key))
+        yield Internal(kind.value, one.old, one.new, key, one.sequence, one.at)
+
+
+def _malformation(one: StreamRecord, table: Table) -> str:
+    """What is wrong with a record; empty if it can be a record of the table."""
+    if one.problem or all(key.kind in one.key.get(key.name, ()) for key in table.keys):
+        return one.problem
+    return f"its Keys are {', '.join(one.key)}, and not the key of {table}"
+
+
+_CHECK = "Check which stream and which table the event comes from"
+
+
+def _inserted(one: StreamRecord, mapping: EntityMapping) -> Inserted[Any] | Unreadable:
+    new, error = _entity(mapping, one.new)
+    if error is not None:
+        return _unreadable(one, mapping.table, error)
+    return Inserted(new, stored_key(mapping, one.key), one.sequence, one.at)
+
+
+def _deleted(one: StreamRecord, mapping: EntityMapping) -> Deleted[Any]:
+    old, error = _entity(mapping, one.old)
+    return Deleted(old, one.expired, stored_key(mapping, one.key), one.sequence, one.at, error)
+
+
+def _changed(one: StreamRecord, mapping: EntityMapping) -> Changed[Any] | Unreadable:
+    new, error = _entity(mapping, one.new)
+    if error is not None:
+        return _unreadable(one, mapping.table, error)
+    old, error = _entity(mapping, one.old)
+    fields, only = None, None
+    if old is not None and new is not None:
+        fields = _differing(mapping, (old, one.old or {}), (new, one.new or {}))
+        only = bool(fields) and fields <= mapping.maintained.keys()
+    return Changed(old, new, fields, only, stored_key(mapping, one.key), one.sequence, one.at, error)
+
+
+def _entity(mapping: EntityMapping, image: Item | None) -> tuple[Any, DecodeError | None]:
+    """The entity in an image, or why it is not valid; neither if there is no image."""
+    if image is None:
+        return None, None
+    try:
+        return mapping.hydrate(image), None
+    except DecodeError as error:
+        return None, error
+
+
+def _differing(mapping: EntityMapping, old: tuple[Any, Item], new: tuple[Any, Item]) -> frozenset[str]:
+    """The fields whose values differ. A value that is only spelled in another way does not."""
+    found = set()
+    for name, field in mapping.fields.items():
+        if field.in_key:
+            differs = getattr(old[0], name) != getattr(new[0], name)
+        else:
+            differs = not same(field.stored_in(old[1]), field.stored_in(new[1])) and not same(
+                field.encode(getattr(old[0], name)), field.encode(getattr(new[0], name))
+            )
+        if differs:
+            found.add(name)
+    return frozenset(found)
+
+
+def _unreadable(one: StreamRecord, table: Table, error: DecodeError) -> Unreadable:
+    key = found_key(catalog_of(table).mappings, one.key)
+    if key.entity is None:
+        key = found_key({}, shown_key(table, one.key))
+    return Unreadable(one.raw, error, key, one.sequence, one.at)

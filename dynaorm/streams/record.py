@@ -1,0 +1,136 @@
+"""One record of a stream: the item before and after a write, in one form for all sources.
+
+Sources: "Record" and "StreamRecord" (Amazon DynamoDB Streams API Reference); "Using Kinesis Data Streams to capture
+changes to DynamoDB" and "DynamoDB Streams and Time to Live" (Amazon DynamoDB Developer Guide).
+"""
+
+from collections.abc import Mapping
+from dataclasses import field
+from datetime import UTC, datetime
+from typing import Any, Final, Literal, TypeAlias, cast
+
+from dynaorm.item.json_body import with_bytes
+from dynaorm.item.value import Item
+from dynaorm.item.well_formed import is_item
+from dynaorm.record import record
+
+WriteKind: TypeAlias = Literal["INSERT", "MODIFY", "REMOVE"]
+
+_KINDS: Final = ("INSERT", "MODIFY", "REMOVE")
+_TTL_PRINCIPAL: Final = "dynamodb.amazonaws.com"
+
+
+@record
+class StreamRecord:
+    """One write of one item.
+
+    Attributes:
+        kind: what the write did to the item.
+        key: the primary key of the item.
+        old: the item before; None if there was none, or if the stream carries no old images.
+        new: the item as stored; None if there is none, or if the stream carries no new images.
+        expired: whether DynamoDB deleted the item by TTL.
+        problem: what is wrong with the record; then the other attributes may be empty.
+        table: the physical name of the table; empty if the record does not say.
+        at: about when it was written.
+        sequence: its sequence number.
+        failure_id: what a partial batch response names it by.
+        raw: the record as it was given.
+    """
+
+    kind: WriteKind
+    key: Item
+    old: Item | None
+    new: Item | None
+    expired: bool
+    problem: str
+    table: str
+    at: datetime | None
+    sequence: str
+    failure_id: str
+    raw: Mapping[str, Any] = field(repr=False)
+
+
+def record_of(
+    raw: Mapping[str, Any], content: object, *, sequence: str = "", failure_id: str | None = None
+) -> StreamRecord:
+    """The record in its JSON form.
+
+    Args:
+        raw: the record as it was given.
+        content: the part of it that has ``eventName`` and ``dynamodb``.
+        sequence: the sequence number, if the content has none, as in Kinesis.
+        failure_id: what a partial batch response names it by; default the sequence number.
+    """
+    body = content.get("dynamodb") if isinstance(content, Mapping) else None
+    if not isinstance(content, Mapping) or not isinstance(body, Mapping):
+        content, body, problem = {}, {}, "it is not a record of a DynamoDB stream"
+    else:
+        problem = ""
+    kind = content.get("eventName")
+    if not problem and kind not in _KINDS:
+        problem = f"its eventName {kind!r} is none of {', '.join(_KINDS)}"
+    images: dict[str, Item | None] = {}
+    for name in ("Keys", "OldImage", "NewImage"):
+        images[name], wrong = _image(body.get(name))
+        problem = problem or (f"{name} is not an item in DynamoDB JSON" if wrong else "")
+    if not problem and images["Keys"] is None:
+        problem = "it has no Keys"
+    sequence = sequence or str(body.get("SequenceNumber") or "")
+    return StreamRecord(
+        kind=cast("WriteKind", kind if kind in _KINDS else "MODIFY"),
+        key=images["Keys"] or {},
+        old=images["OldImage"],
+        new=images["NewImage"],
+        expired=_is_by_ttl(content.get("userIdentity")),
+        problem=problem,
+        table=_table_of(content),
+        at=_time_of(body.get("ApproximateCreationDateTime")),
+        sequence=sequence,
+        failure_id=sequence if failure_id is None else failure_id,
+        raw=raw,
+    )
+
+
+def _image(given: object) -> tuple[Item | None, bool]:
+    """An image, and whether it is malformed."""
+    if given is None:
+        return None, False
+    try:
+        found = with_bytes(given)
+        return (found, False) if is_item(found) and found else (None, True)
+    except (ValueError, RecursionError):
+        return None, True
+
+
+def _is_by_ttl(identity: object) -> bool:
+    """Whether TTL deleted the item. Lambda's events spell the members in lower case, GetRecords in upper case."""
+    if not isinstance(identity, Mapping):
+        return False
+    named = {str(name).lower(): value for name, value in identity.items()}
+    return named.get("type") == "Service" and named.get("principalid") == _TTL_PRINCIPAL
+
+
+def _table_of(content: Mapping[str, Any]) -> str:
+    """The physical name of the table: that of a record in Kinesis, or the one in the stream's ARN."""
+    if isinstance(name := content.get("tableName"), str):
+        return name
+    _, found, rest = str(content.get("eventSourceARN") or "").partition(":table/")
+    return rest.partition("/")[0] if found else ""
+
+
+def _time_of(given: object) -> datetime | None:
+    """A time in seconds, or, in Kinesis, in milliseconds or microseconds; its magnitude says which."""
+    if isinstance(given, datetime):
+        return given.astimezone(UTC) if given.tzinfo is not None else given.replace(tzinfo=UTC)
+    if not isinstance(given, int | float):
+        return None
+    unit = next((unit for unit in (1e6, 1e3) if given >= _LATEST * unit / 1e3), 1.0)
+    try:
+        return datetime.fromtimestamp(given / unit, UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+_LATEST: Final = 1e11
+"""No time in a record is so large: in seconds, it is the year 5138. In milliseconds, it is 1973."""

@@ -1,0 +1,96 @@
+"""Which functions a change is for, and which unreadable records concern them.
+
+Rule 1. A function for a class is also called for its subclasses.
+Rule 2. An unreadable record goes to the functions for these. Without such a function, it is an error if it may be about
+        a class that any function is for. Otherwise nobody asked for it, like the changes of other classes.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any, TypeAlias
+
+from dynaorm.entity.mapping.mapping import mapping_of
+from dynaorm.entity.table import Table
+from dynaorm.errors import UsageError
+from dynaorm.record import record
+from dynaorm.streams.change import Changed, Deleted, Inserted, StreamChange, Unreadable
+from dynaorm.streams.event import records_of
+from dynaorm.streams.interpret import TableNames, changes_in, table_chooser
+
+Function: TypeAlias = Callable[[Any], object]
+
+
+@record
+class Subscription:
+    """A function, and the changes it is for.
+
+    Attributes:
+        kinds: the classes of these changes.
+        entity: the class of the entities; None for unreadable records.
+        function: takes the change.
+    """
+
+    kinds: tuple[type, ...]
+    entity: type[Any] | None
+    function: Function
+
+
+@record
+class Delivery:
+    """One change, the functions to call with it in their order, and what a partial batch response names it by."""
+
+    change: StreamChange
+    functions: tuple[Function, ...]
+    failure_id: str
+
+
+class Subscriptions:
+    """The functions for the changes of some tables."""
+
+    def __init__(self, tables: tuple[Table, ...], table_names: TableNames | None) -> None:
+        self._tables = tables
+        self._choose = table_chooser(tables, table_names)
+        self._all: list[Subscription] = []
+
+    def add(self, kinds: tuple[type, ...], entity: type[Any] | None, function: Function) -> None:
+        """Add a function. Raises UsageError if the class is not stored in one of the tables."""
+        if entity is not None and (table := mapping_of(entity).table) not in self._tables:
+            known = ", ".join(map(repr, self._tables))
+            raise UsageError(
+                problem=f"{entity.__name__} is stored in {table}, and this handler is for {known}",
+                remedy="give the handler all tables: handler(app, other)",
+            )
+        self._all.append(Subscription(kinds, entity, function))
+
+    def deliveries(self, event: object) -> Iterator[Delivery]:
+        """What to call for the records of an event, in order. Raises UsageError if it is no event of a stream."""
+        for one in records_of(event):
+            table = self._choose(one)
+            for change in changes_in(one, table) if table is not None else ():
+                if isinstance(change, Inserted | Changed | Deleted | Unreadable):
+                    yield Delivery(change, self.functions(change), one.failure_id)
+
+    def functions(self, change: StreamChange) -> tuple[Function, ...]:
+        """The functions to call with a change, in their order."""
+        found = tuple(one.function for one in self._all if _is_for(one, change))
+        if not found and isinstance(change, Unreadable) and self._concerns(change):
+            return (_raise,)
+        return found
+
+    def _concerns(self, change: Unreadable) -> bool:
+        """Whether an unreadable record may be about a class that a function is for."""
+        if not change.key.primary_key:
+            return True
+        if change.key.entity is None:
+            return False
+        root = mapping_of(change.key.entity).root
+        return any(mapping_of(one.entity).root is root for one in self._all if one.entity is not None)
+
+
+def _is_for(one: Subscription, change: StreamChange) -> bool:
+    if not isinstance(change, one.kinds):
+        return False
+    return one.entity is None or (change.key.entity is not None and issubclass(change.key.entity, one.entity))
+
+
+def _raise(change: Unreadable) -> None:
+    raise change.error

@@ -1,0 +1,127 @@
+"""Templates of a table with ``escape=False``: keys have the values as they are, and still say which they are."""
+
+from typing import Annotated, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dynaorm import Entity, InKey, Table
+from dynaorm.entity.mapping.mapping import mapping_of
+from dynaorm.entity.template.compile import compile_template
+from dynaorm.entity.template.template import KeyTemplate, KeyValueError
+from dynaorm.entity.text.of_type import scalar_of
+from dynaorm.entity.text.scalar import STR, Scalar
+from dynaorm.errors import DeclarationError, DecodeError, InvalidValue
+
+NUMBER = scalar_of(int)
+assert NUMBER is not None
+SCALARS: dict[str, Scalar] = {"a": STR, "b": STR, "c": STR, "n": NUMBER}
+
+
+def compiled(text: str) -> KeyTemplate:
+    return compile_template(text, SCALARS, kind="S", sort=True, escape=False)
+
+
+def test_values_stand_in_the_key_as_they_are() -> None:
+    template = compiled("USER#{a}/50%{b}")
+    assert template.render({"a": "x%y#z", "b": "/#%41"}) == "USER#x%y#z/50%/#%41"
+    assert template.match("USER#x%y#z/50%/#%41") == {"a": "x%y#z", "b": "/#%41"}
+
+
+TEMPLATES = ["{a}#{b}", "{a}##{b}#{c}", "P{a}--{b}-", "{a:upper}#{b:lower}/{c}", "{n:03d}#{a}#", "{a}aba{b}"]
+TEXTS = st.text("abAB#-/%", max_size=5)
+
+
+@pytest.mark.parametrize("text", TEMPLATES)
+@given(values=st.fixed_dictionaries({"a": TEXTS, "b": TEXTS, "c": TEXTS, "n": st.integers(0, 999)}))
+def test_a_key_that_is_rendered_is_matched_back(text: str, values: dict[str, Any]) -> None:
+    template = compiled(text)
+    try:
+        key = template.render(values)
+    except KeyValueError:
+        return
+    assert key is not None
+    found = template.match(key)
+    assert found == {name: values[name] for name in template.lossless}
+
+
+@given(one=st.tuples(TEXTS, TEXTS), other=st.tuples(TEXTS, TEXTS), end=st.text("#-a", min_size=1, max_size=3))
+def test_different_values_never_have_one_key(one: tuple[str, str], other: tuple[str, str], end: str) -> None:
+    template = compiled(f"{{a}}{end}{{b}}")
+    try:
+        keys = [template.render({"a": a, "b": b}) for a, b in (one, other)]
+    except KeyValueError:
+        return
+    assert (keys[0] == keys[1]) == (one == other)
+
+
+@pytest.mark.parametrize(("text", "value"), [("{a}#{b}", "x#y"), ("{a}##{b}", "x#"), ("{a}aba{b}", "xab")])
+def test_a_value_that_hides_its_own_end_is_refused(text: str, value: str) -> None:
+    with pytest.raises(KeyValueError) as caught:
+        compiled(text).render({"a": value, "b": "b"})
+    assert caught.value.problem.startswith("contains '")
+    assert caught.value.problem.endswith("escape=False; use another value, or {a:raw}")
+
+
+def test_a_field_with_the_raw_spec_is_the_authors_risk() -> None:
+    template = compiled("{a:raw}#{b}")
+    assert template.render({"a": "x#y", "b": "z"}) == "x#y#z"
+    assert template.lossless == frozenset()
+
+
+@pytest.mark.parametrize("partial", ["U", "US", ""])
+def test_a_level_begins_with_a_part_of_its_field(partial: str) -> None:
+    assert compiled("{a}#{b}").prefix({}, ("a", partial)) == partial
+
+
+def test_a_part_of_a_field_does_not_reach_into_the_next() -> None:
+    with pytest.raises(KeyValueError, match="escape=False"):
+        compiled("{a}#{b}").prefix({}, ("a", "US#CA"))
+
+
+# -- in classes --------------------------------------------------------------------------------------------------------
+
+app = Table("unescaped", escape=False, type_attribute=None)
+
+
+class Order(Entity, table=app, pk="CUSTOMER#{customer}", sk="ORDER#{region}#{order}"):
+    customer: str
+    region: Annotated[str, InKey()]
+    order: Annotated[str, InKey()]
+
+
+def item(sk: str) -> dict[str, Any]:
+    return {"PK": {"S": "CUSTOMER#a%b#c"}, "SK": {"S": sk}, "customer": {"S": "a%b#c"}}
+
+
+def test_fields_of_a_stored_key_are_read_back() -> None:
+    order = mapping_of(Order).hydrate(item("ORDER#eu#1#2"))
+    assert (order.customer, order.region, order.order) == ("a%b#c", "eu", "1#2")
+
+
+def test_a_stored_key_that_its_values_do_not_render_is_a_decode_error() -> None:
+    with pytest.raises(DecodeError, match="PK is 'CUSTOMER#a%b#c', but"):
+        mapping_of(Order).hydrate({**item("ORDER#eu#1"), "customer": {"S": "other"}})
+
+
+def test_a_value_that_the_key_could_not_tell_apart_is_not_saved() -> None:
+    with pytest.raises(InvalidValue, match=r"contains '#', which ends \{region\} in the key"):
+        mapping_of(Order).primary_key({"customer": "a", "region": "e#u", "order": "1"})
+
+
+def test_classes_whose_unescaped_keys_could_meet_are_refused() -> None:
+    with pytest.raises(DeclarationError, match="could meet those of Order"):
+
+        class Line(Entity, table=app, pk="CUSTOMER#{customer}", sk="ORDER#{region}#{order}#LINE#{line}"):
+            customer: str
+            region: str
+            order: str
+            line: str
+
+
+def test_a_field_that_cannot_be_read_back_is_not_in_the_key_alone() -> None:
+    with pytest.raises(DeclarationError, match=r"region: InKey\(\)"):
+
+        class Visit(Entity, table=Table("visits", escape=False), pk="V#{region:upper}", sk="V"):
+            region: Annotated[str, InKey()]

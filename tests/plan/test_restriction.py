@@ -1,0 +1,145 @@
+"""Targets that cannot be deleted while something is counted in them."""
+
+import pytest
+
+from dynaorm import Aggregate, Entity, F, Key, Session, Table
+from dynaorm.errors import ConditionFailed, EntityNotFound, StaleEntity, StillCounted
+from dynaorm.plan.intent import Deletion
+from dynaorm.testing.faults import FaultyTransport
+from tests.plan.compiling import plan_of, saved
+
+app = Table("restriction-app")
+plain = Table("restriction-plain", type_attribute=None, revision_attribute=None)
+
+
+class Group(Entity, table=app, pk="GROUP#{group}", sk="G"):
+    group: str
+    members: int = 0
+    hours: int = 0
+    notes: int = 0
+
+
+class Member(Entity, table=app, pk="MEMBER#{name}", sk="M"):
+    name: str
+    group: str | None
+    hours: int = 2
+    in_group = Aggregate(Group, count="members", sum={"hours": "hours"}, restrict=True)
+
+
+class Note(Entity, table=app, pk="NOTE#{name}", sk="N"):
+    name: str
+    group: str
+    about = Aggregate(Group, count="notes")
+
+
+class Shelf(Entity, table=plain, pk="SHELF#{shelf}", sk="S"):
+    shelf: str
+    books: int = 0
+
+
+class Book(Entity, table=plain, pk="BOOK#{title}", sk="B"):
+    title: str
+    shelf: str
+    on_shelf = Aggregate(Shelf, count="books", restrict=True)
+
+
+GROUP = Key(Group, group="g")
+
+
+def join(session: Session, *names: str) -> list[Member]:
+    return [session.save(Member(name=name, group="g")) for name in names]
+
+
+@pytest.mark.parametrize("by_key", [True, False])
+def test_a_target_is_deleted_only_when_nothing_is_counted_in_it(session: Session, by_key: bool) -> None:
+    (liz,) = join(session, "liz")
+    with pytest.raises(StillCounted, match=r"Member\.in_group counts \(members is 1, hours is 2\)") as caught:
+        session.delete(GROUP if by_key else session.get_one(GROUP))
+    assert caught.value.aggregates == ("Member.in_group",)
+    assert caught.value.totals == {"members": 1, "hours": 2}
+    assert caught.value.key == GROUP
+    session.delete(liz)
+    session.delete(GROUP if by_key else session.get_one(GROUP))
+    assert session.get(GROUP) is None
+
+
+def test_totals_that_do_not_restrict_are_lost(session: Session) -> None:
+    session.save(Note(name="n", group="g"))
+    session.delete(GROUP)
+    assert session.get(GROUP) is None
+
+
+def test_a_target_that_was_never_counted_in_is_deleted_in_one_request(
+    session: Session, wire: FaultyTransport
+) -> None:
+    session.save(Group(group="g"))
+    wire.calls.clear()
+    session.delete(GROUP)
+    assert [call.operation for call in wire.calls] == ["DeleteItem"]
+
+
+def test_a_target_is_deleted_together_with_all_that_it_counts(session: Session) -> None:
+    members = join(session, "liz", "bob")
+    with pytest.raises(StillCounted), session.transaction() as tx:
+        tx.delete(GROUP)
+        tx.delete(members[0])
+    with session.transaction() as tx:
+        tx.delete(GROUP)
+        for one in members:
+            tx.delete(one)
+    assert [*session.scan(Group), *session.scan(Member)] == []
+
+
+def test_a_target_is_not_deleted_while_something_joins_it(session: Session) -> None:
+    session.save(Group(group="g"))
+    with pytest.raises(StillCounted), session.transaction() as tx:
+        tx.delete(GROUP)
+        tx.save(Member(name="liz", group="g"))
+    assert session.get(Member, name="liz") is None
+
+
+def test_a_target_is_moved_only_when_nothing_is_counted_in_it(session: Session) -> None:
+    (liz,) = join(session, "liz")
+    group = session.get_one(GROUP)
+    group.group = "h"
+    with pytest.raises(StillCounted):
+        session.move(group)
+    session.delete(liz)
+    group = session.get_one(GROUP)
+    group.group = "h"
+    session.move(group)
+    assert session.get_one(Group, group="h").members == 0
+
+
+def test_other_reasons_are_told_apart(session: Session) -> None:
+    with pytest.raises(EntityNotFound):
+        session.delete(GROUP)
+    group = session.save(Group(group="g"))
+    with pytest.raises(ConditionFailed) as caught:
+        session.delete(GROUP, condition=F.notes > 0)
+    assert type(caught.value) is ConditionFailed
+    join(session, "liz")
+    with pytest.raises(StaleEntity):
+        session.delete(group)
+
+
+def test_a_table_without_type_and_revision_refuses_it_too(session: Session) -> None:
+    book = session.save(Book(title="b", shelf="s"))
+    with pytest.raises(StillCounted):
+        session.delete(Key(Shelf, shelf="s"))
+    with pytest.raises(StillCounted):
+        session.delete(session.get_one(Shelf, shelf="s"))
+    session.delete(book)
+    session.delete(Key(Shelf, shelf="s"))
+
+
+def test_an_overwritten_target_keeps_its_totals(session: Session) -> None:
+    join(session, "liz")
+    session.save(Group(group="g"), overwrite=True)
+    assert session.get_one(GROUP).members == 1
+
+
+def test_the_plan_names_the_totals() -> None:
+    (planned,) = plan_of(Deletion(saved(Group(group="g")))).explain().splitlines()[1:]
+    assert "delete Group(group='g'), if its revision is still w1" in planned
+    assert planned.endswith(", and only if nothing is counted in members and hours any more")

@@ -1,0 +1,121 @@
+"""``snapshot``: several entities as of one moment, from a strict moto."""
+
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+import pytest
+
+from dynaorm import Call, Entity, ExpiresAt, F, Key, Retry, Session, Table
+from dynaorm.errors import Contention, DecodeError, UsageError
+from dynaorm.flow.protocol.call import Transport
+from dynaorm.testing import FakeClock
+from dynaorm.testing.faults import FaultyTransport, conflict
+from dynaorm.testing.scripted import ScriptedTransport
+from tests.session.people import operations
+
+app = Table("snapshot-app")
+other = Table("snapshot-other", pk="id", sk=None)
+
+
+class Account(Entity, table=app, pk="ACCOUNT#{name}", sk="A"):
+    name: str
+    balance: int = 0
+
+
+class Savings(Account):
+    rate: int = 1
+
+
+class Page(Entity, table=app, pk="PAGE#{name}", sk="P", versioned=True):
+    name: str
+
+
+class Lease(Entity, table=other, pk="LEASE#{name}"):
+    name: str
+    until: Annotated[datetime | None, ExpiresAt()] = None
+
+
+def account(name: str) -> Key[Account]:
+    return Key(Account, name=name)
+
+
+def test_entities_come_in_the_order_of_the_keys_from_one_request(
+    session: Session, wire: FaultyTransport
+) -> None:
+    session.save_many([Account(name="a", balance=1), Savings(name="b"), Page(name="p"), Lease(name="l")])
+    wire.calls.clear()
+    keys: list[Key[Any]] = [
+        Key(Lease, name="l"),
+        account("b"),
+        account("missing"),
+        Key(Page, name="p"),
+        account("b"),
+    ]
+    found: list[Any] = session.snapshot(keys)
+    assert operations(wire) == ["TransactGetItems"]
+    assert [type(one) for one in found] == [Lease, Savings, type(None), Page, Savings]
+    assert found[1] is found[4]
+    found[1].rate = 3
+    session.save(found[1])
+    assert session.get_one(Savings, name="b").rate == 3
+
+
+def test_what_is_no_live_entity_of_the_class_is_none(session: Session, clock: FakeClock) -> None:
+    session.save(Account(name="a"))
+    session.save(Lease(name="l", until=datetime.fromtimestamp(clock.now() + 60, UTC)))
+    session.delete(session.save(Page(name="p")))
+    clock.advance(100)
+    keys: list[Key[Any]] = [Key(Savings, name="a"), Key(Lease, name="l"), Key(Page, name="p")]
+    assert session.snapshot(keys) == [None, None, None]
+
+
+def test_no_key_sends_nothing(session: Session, wire: FaultyTransport) -> None:
+    assert session.snapshot([]) == []
+    assert wire.calls == []
+
+
+def test_more_keys_than_a_transaction_reads_are_refused() -> None:
+    transport = ScriptedTransport({"Responses": [{}] * 100})
+    session = Session(transport=transport)
+    keys = [account(str(number)) for number in range(100)]
+    assert session.snapshot([*keys, keys[0]]) == [None] * 101
+    with pytest.raises(UsageError, match="101 entities"):
+        session.snapshot([*keys, account("more")])
+    wrong: list[Any] = [Account(name="a")]
+    with pytest.raises(UsageError, match="takes keys"):
+        session.snapshot(wrong)
+    assert [len(call.request["TransactItems"]) for call in transport.calls] == [100]
+
+
+def test_a_conflict_is_repeated(moto: Transport, clock: FakeClock) -> None:
+    plain = Session(transport=moto, clock=clock)
+    plain.create_table(app)
+    plain.save(Account(name="a"))
+    wire = FaultyTransport(moto, conflict(times=2, operation="TransactGetItems"))
+    session = Session(transport=wire, clock=clock)
+    assert [one.name for one in session.snapshot([account("a")]) if one] == ["a"]
+    assert operations(wire) == ["TransactGetItems"] * 3
+    busy = Session(transport=FaultyTransport(moto, conflict(times=99)), clock=clock, retry=Retry(attempts=2))
+    with pytest.raises(Contention):
+        busy.snapshot([account("a")])
+
+
+def test_an_item_that_does_not_fit_is_reported(session: Session, moto: Transport, clock: FakeClock) -> None:
+    session.save_many([Account(name="a"), Account(name="b")])
+    change = {"UpdateExpression": "SET balance = :b", "ExpressionAttributeValues": {":b": {"S": "x"}}}
+    key = {"PK": {"S": "ACCOUNT#a"}, "SK": {"S": "A"}}
+    moto.call(Call("UpdateItem", {"TableName": "snapshot-app", "Key": key, **change}))
+    with pytest.raises(DecodeError, match="balance"):
+        session.snapshot([account("a")])
+    problems: list[DecodeError] = []
+    lenient = Session(transport=moto, clock=clock, on_decode_error=problems.append)
+    assert [one and one.name for one in lenient.snapshot([account("a"), account("b")])] == [None, "b"]
+    assert len(problems) == 1
+
+
+def test_a_transfer_is_seen_whole_or_not_at_all(session: Session) -> None:
+    session.save_many([Account(name="a", balance=5), Account(name="b")])
+    with session.transaction() as tx:
+        tx.update(account("a"), F.balance.add(-5))
+        tx.update(account("b"), F.balance.add(5))
+    assert sum(one.balance for one in session.snapshot([account("a"), account("b")]) if one) == 5
