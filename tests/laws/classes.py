@@ -7,7 +7,7 @@ A new kind of declaration is a new field of ``ClassSpec`` or ``Schema``, drawn i
 
 import re
 import types
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Annotated, Any, Final
@@ -20,7 +20,6 @@ from dynaorm import (
     BinaryKey,
     Entity,
     ExpiresAt,
-    F,
     GlobalIndex,
     Index,
     InKey,
@@ -29,6 +28,7 @@ from dynaorm import (
     Table,
 )
 from dynaorm.record import record, replace
+from tests.laws.conditions import CONDITIONS, SIZES, WHENS, size, size_of
 
 # -- fields ------------------------------------------------------------------------------------------------------------
 
@@ -70,14 +70,6 @@ VALUES: Final[Mapping[str, st.SearchStrategy[Any]]] = {
     "flag": st.sampled_from([7, 0, 1]),
     "until": st.sampled_from([None, None, LATER, EXPIRED]),
 }
-
-
-# A computed field of every class, that keys can be made of.
-SIZES: Final = st.sampled_from(["small", "large"])
-
-
-def size_of(n: int) -> str:
-    return "small" if n < 5 else "large"
 
 
 def values_of(name: str) -> st.SearchStrategy[Any]:
@@ -142,16 +134,6 @@ class Schema:
     classes: tuple[ClassSpec, ...]
 
 
-# Conditions of places in an index, each with what it means for an entity.
-CONDITIONS: Final[Mapping[str, tuple[Any, Callable[[Any], bool]]]] = {
-    "default": (F.flag == 7, lambda one: one.flag == 7),
-    "other": (F.flag != 7, lambda one: one.flag != 7),
-    "noted": ((F.note == "x") | (F.note == "y"), lambda one: one.note is not None),
-    "empty": (lambda one: one.note is None, lambda one: one.note is None),
-    "late": (F.at > TIMES[3], lambda one: one.at > TIMES[3]),
-}
-_WHENS: Final = (("default",), ("default", "other"), ("noted", "empty"), ("late",))
-
 # Sort keys of one collection, told apart by their literals or levels; {0} is the class's number.
 _LEVELS: Final = (
     "K{0}",
@@ -207,7 +189,7 @@ def _indexes(draw: st.DrawFn, kind: str) -> tuple[tuple[str, IndexSpec], ...]:
     found = []
     for attribute, name in (("one", "GSI1"), ("two", "GSI2")):
         if draw(st.booleans()):
-            whens: tuple[str | None, ...] = draw(st.sampled_from([(None,), (None,), *_WHENS]))
+            whens: tuple[str | None, ...] = draw(st.sampled_from([(None,), (None,), *WHENS]))
             found += [
                 (attribute + "x" * number, replace(_index(draw, name), when=when))
                 for number, when in enumerate(whens)
@@ -296,10 +278,6 @@ def _class(table: Table, spec: ClassSpec, classes: Mapping[str, type[Entity]]) -
         keywords["sk"] = spec.sk
     made: type[Entity] = types.new_class(spec.name, (Entity,), keywords, lambda own: own.update(space))
     return made
-
-
-def size(self: Any) -> str:
-    return size_of(self.n)
 
 
 def _parts(text: str | None) -> Any:

@@ -16,7 +16,6 @@ from dynaorm.flow.protocol.call import Call, Transport
 from dynaorm.record import record
 from dynaorm.testing.clock import FakeClock
 from tests.laws.classes import (
-    CONDITIONS,
     NATIVE_SORT,
     NOON,
     VALUES,
@@ -30,6 +29,7 @@ from tests.laws.classes import (
     schemas,
     values_of,
 )
+from tests.laws.conditions import holds
 from tests.laws.pages import check_pages
 
 # -- a chain, as data --------------------------------------------------------------------------------------------------
@@ -240,7 +240,8 @@ class Stored:
 
     def _fits(self, chain: Chain, name: str, entity: Any) -> bool:
         texts = key_texts(self.declared, name, chain.index)
-        if not self._is_in_place(name, chain.index, entity):
+        spec = self.declared.spec(self.declared.classes[name])
+        if chain.index is not None and not holds(dict(spec.indexes)[chain.index].when, entity):
             return False
         # A class whose fields do not name the partition is in the partition that another one's fields name.
         named = {
@@ -254,7 +255,6 @@ class Stored:
             for one, values in chain.equal
             if one in {field for field, _ in levels(key_texts(self.declared, other, chain.index)[:1])}
         }
-        spec = self.declared.spec(self.declared.classes[name])
         own = {_pool_name(self.declared, name, one) for one, _ in levels(texts[:1])}
         for pool, values in {**partition, **named}.items():
             if pool in own and getattr(entity, spec.own(pool)) not in values:
@@ -275,12 +275,6 @@ class Stored:
             for one, sign, value in chain.bounds
             if one in sort
         )
-
-    def _is_in_place(self, name: str, index: str | None, entity: Any) -> bool:
-        if index is None:
-            return True
-        when = dict(self.declared.spec(self.declared.classes[name]).indexes)[index].when
-        return when is None or CONDITIONS[when][1](entity)
 
     def place(self, row: int, chain: Chain) -> tuple[Any, ...]:
         """Where an item stands in the order of the keys."""

@@ -22,7 +22,7 @@ from dynaorm.flow.protocol.call import Call
 from dynaorm.item.value import Item
 from dynaorm.testing import FakeClock
 from tests.iam_requests import Recorder
-from tests.laws.written_classes import SMALL, SPECS, TEXTS, TIMES, Place, Spec, make
+from tests.laws.written_classes import SPECS, TEXTS, TIMES, Place, Spec, make, place_of
 
 
 @pytest.fixture(scope="module")
@@ -150,18 +150,9 @@ class World:
         assert entity.created == self.births.setdefault(entity.name, now)
         assert entity.changed == now or self.raw() == self.before
 
-    def place_of(self, entity: Any) -> str | None:
-        """The partition key of an entity in the index."""
-        if self.spec.places and entity.number < SMALL:
-            return f"SMALL#{entity.number}"
-        if entity.text is None:
-            return None
-        kind = "LARGE#" if self.spec.places else f"LABEL#{entity.number}:" if self.spec.computed else "TEXT#"
-        return f"{kind}{entity.text}"
-
     def check_derived(self, main: Item, items: list[Item], entity: Any) -> None:
         if self.spec.indexed:
-            assert main.get("GSI1PK", {}).get("S") == self.place_of(entity)
+            assert main.get("GSI1PK", {}).get("S") == place_of(self.spec, entity)
         if self.spec.unique and entity.text is not None:
             (guard,) = [one for one in items if one["PK"]["S"] == f"claim#{entity.text}"]
             assert guard["owner"]["M"] == {name: main[name] for name in ("PK", "SK")}

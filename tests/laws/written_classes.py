@@ -188,6 +188,16 @@ def label(self: Any) -> str | None:
     return None if self.text is None else f"{self.number}:{self.text}"
 
 
+def place_of(spec: Spec, entity: Any) -> str | None:
+    """The partition key of an entity in the index."""
+    if spec.places and entity.number < SMALL:
+        return f"SMALL#{entity.number}"
+    if entity.text is None:
+        return None
+    kind = "LARGE#" if spec.places else f"LABEL#{entity.number}:" if spec.computed else "TEXT#"
+    return f"{kind}{entity.text}"
+
+
 def make(spec: Spec) -> type[Entity]:
     """A class on a table of its own, which is named by its settings."""
     annotations, defaults = fields_of(spec)
