@@ -186,7 +186,7 @@ def _check_latest(target: Target, copy: Any) -> None:
     if target.state is None:
         return
     expected, found = (target.mapping.revision_of(item) for item in (target.state.item, copy))
-    is_mark = target.mapping.mark_of(copy) is not None
+    is_mark = target.mapping.table.mark_of(copy) is not None
     if expected != found or (not is_mark and not same({"M": target.state.item}, {"M": copy})):
         raise StaleEntity(key=target.name, expected=expected, found=found)
 

@@ -162,7 +162,7 @@ def _expectation(
 ) -> tuple[str | None, dict[str, AttributeValue | None] | None]:
     """The revision that must be stored; unless it names one write, the attribute values that must be."""
     refuse_other_revision(before.mapping, before.item)
-    mark = before.mapping.mark_of(before.item)
+    mark = before.mapping.table.mark_of(before.item)
     if mark is not None:
         return mark, None
     return None, {name: before.item.get(name) for name in _attributes_relied_on(change, before)}

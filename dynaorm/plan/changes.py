@@ -58,7 +58,7 @@ def _needs_reading(one: ItemIntents) -> bool:
         has_derived = bool(mapping.constraints or mapping.aggregates) or mapping.versioning is not None
         return write is not None or has_derived
     if removal is not None and isinstance(removal.intent, Move):
-        return removal.state is not None and one.mapping.mark_of(removal.state.item) is None
+        return removal.state is not None and one.mapping.table.mark_of(removal.state.item) is None
     return False
 
 
@@ -132,7 +132,7 @@ def _as_loaded(
     if before is None:
         return StoredItem(mapping, loaded, as_loaded=True)
     expected, found = mapping.revision_of(loaded), mapping.revision_of(before.item)
-    if expected != found or (mapping.mark_of(loaded) is None and not _is_same(loaded, before.item)):
+    if expected != found or (mapping.table.mark_of(loaded) is None and not _is_same(loaded, before.item)):
         raise StaleEntity(key=stored_key(mapping, change.key), expected=expected, found=found)
     return before._replace(as_loaded=True)
 
