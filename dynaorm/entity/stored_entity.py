@@ -99,6 +99,7 @@ _REMEDY: Final = "Give items of entities, and import the module that declares th
 
 _KINDS: Final[Mapping[NotAnEntity, str]] = {
     NotAnEntity.GUARD: "it is a guard item, which reserves a unique value for its owner",
+    NotAnEntity.TOKEN: "it is a token item, which remembers that a block of writes was applied",
     NotAnEntity.VERSION: "it is a version item, which keeps an old version of an entity",
     NotAnEntity.TOMBSTONE: "it is the tombstone of a deleted entity",
 }
