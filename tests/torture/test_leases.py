@@ -83,6 +83,15 @@ def test_a_refusal_because_a_live_lease_was_absent_is_found(ground: "Ground") ->
     assert ground.without_order() == LEASE
 
 
+def test_a_refusal_may_show_the_revision_of_an_expired_lease_and_no_other(ground: "Ground") -> None:
+    refused = after(ground, "delete", Effect("Lease 0-1", "delete", "2.1-0-1"))
+    stored = ground.record("insert a lease", "Lease 0-1").results[0].revision
+    for shown, found in ((stored, set()), ("2.1-9-1", LEASE)):
+        observed = (Observed("Lease 0-1", "revision", shown),)
+        refused = ground.change(refused, outcome="refused", observed=observed)
+        assert ground.without_order() == found
+
+
 def test_an_insert_that_was_cancelled_and_made_is_acknowledged_though_the_lease_has_expired(
     worked: "Callable[[Callable[[Worker], None]], Ground]",
 ) -> None:
