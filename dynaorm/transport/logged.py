@@ -15,6 +15,7 @@ from dynaorm.flow.protocol.cost import ReadCost
 from dynaorm.flow.protocol.retry import codes_of
 from dynaorm.flow.read import tables_in
 from dynaorm.item.size import item_size, write_units
+from dynaorm.transport.answer import WRITES
 
 _logger = logging.getLogger("dynaorm")
 
@@ -110,16 +111,13 @@ def _writes(request: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [next(iter(one.values())) for one in wrapped]
 
 
-_WRITES = frozenset({"PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems"})
-
-
 def _units(call: Call, reply: Reply) -> str:
     """The units that DynamoDB reports; for a write, which does not ask for that, the least it can cost."""
     cost = ReadCost()
     cost.add(reply)
     if cost.read_units:
         return f"{cost.read_units:g}"
-    if call.operation not in _WRITES:
+    if call.operation not in WRITES:
         return "?"
     factor = 2 if call.operation == "TransactWriteItems" else 1
     written = (item_size(_item(one)) for one in _writes(call.request) or [call.request])

@@ -1,5 +1,7 @@
 """The default transport: one attempt per call through pynamodb's ``Connection.dispatch``.
 
+Behind it, ``OwnSending`` sends the requests, or lets botocore send them.
+
 Rule 1. Only ``dispatch`` is used. pynamodb's named methods re-order the actions of a transaction, and wrap errors in
         exceptions whose ``cause_response_code`` fails for lost answers.
 Rule 2. The SDK's own retries are off: they would hide that an earlier attempt was not answered.
@@ -7,6 +9,7 @@ Rule 3. A client is created under a lock: botocore's session is not thread-safe 
 """
 
 import threading
+from collections.abc import Sequence
 from typing import Any
 
 from botocore.config import Config
@@ -16,7 +19,9 @@ from pynamodb.connection import Connection
 
 from dynaorm.errors import UsageError
 from dynaorm.flow.protocol.call import Call, Reply
+from dynaorm.transport.answer import STREAM_READS
 from dynaorm.transport.aws_configuration import failure_of
+from dynaorm.transport.botocore_hooks import WatchedEvents
 from dynaorm.transport.botocore_outcome import (
     CONNECTION_ERRORS,
     judge_answer,
@@ -25,8 +30,11 @@ from dynaorm.transport.botocore_outcome import (
     reply_in,
 )
 from dynaorm.transport.endpoint import not_an_endpoint, without_password
+from dynaorm.transport.http.limits import Limits
+from dynaorm.transport.own_sending import OwnSending
 from dynaorm.transport.proxy import proxy_for
 from dynaorm.transport.region import region_of
+from dynaorm.transport.streams import StreamsTransport
 
 
 class PynamoTransport:
@@ -40,8 +48,8 @@ class PynamoTransport:
         endpoint: the URL of a DynamoDB that is not AWS's own for the region, such as an emulator.
         profile: the profile of the AWS configuration files to take credentials and region from.
         connect_timeout: seconds to wait for a connection.
-        read_timeout: seconds to wait for the answer. AWS asks for at least one second with
-            TransactWriteItems.
+        read_timeout: seconds for sending a request and receiving all of its answer; each megabyte has one second
+            more. AWS asks for at least one second with TransactWriteItems.
         max_pool_connections: how many connections to keep open; more threads than these open short-lived
             ones.
     """
@@ -64,6 +72,7 @@ class PynamoTransport:
         self.max_pool_connections = max_pool_connections
         self._opening = threading.Lock()
         self._connection: _OneClient | None = None
+        self._streams = StreamsTransport(region, endpoint, profile, (connect_timeout, read_timeout))
 
     def __repr__(self) -> str:
         endpoint = without_password(self.endpoint)
@@ -77,6 +86,8 @@ class PynamoTransport:
             NoAnswer: a timeout, a dropped connection, a damaged reply, or HTTP 5xx.
             UsageError: the AWS configuration is incomplete or wrong; nothing was sent.
         """
+        if call.operation in STREAM_READS:
+            return self._streams.call(call)
         try:
             connection = self._connection or self._open()
             # A copy, because pynamodb and botocore may add to what they are given, and a call is repeated.
@@ -96,17 +107,21 @@ class PynamoTransport:
             connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
+        self._streams.close()
 
     def _open(self) -> "_OneClient":
         with self._opening:
             if self._connection is None:
                 # botocore would take one that is no URL for an unanswered request, and show its password.
                 proxy_for("http" if (self.endpoint or "").startswith("http:") else "https")
-                session = BotocoreSession(profile=self.profile)
+                events = WatchedEvents()
+                session = BotocoreSession(profile=self.profile, event_hooks=events)
                 session.register("before-parse.dynamodb", judge_answer)
                 session.set_default_client_config(Config(user_agent=_user_agent(session)))
                 self._connection = _OneClient(
                     session,
+                    events.hooked,
+                    Limits(self.read_timeout, self.connect_timeout, self.max_pool_connections),
                     region=region_of(
                         self.region, self.endpoint, lambda: session.get_config_variable("region")
                     ),
@@ -130,8 +145,13 @@ def _user_agent(session: BotocoreSession) -> str:
 class _OneClient(Connection):
     """pynamodb's connection over our botocore session; it makes one client however many threads ask."""
 
-    def __init__(self, session: BotocoreSession, **settings: Any) -> None:
+    def __init__(
+        self, session: BotocoreSession, hooked: Sequence[str], limits: Limits, **settings: Any
+    ) -> None:
         self._botocore_session = session
+        self._hooked = hooked
+        self._limits = limits
+        self._sending: OwnSending | None = None
         self._creating = threading.Lock()
         super().__init__(**settings)
 
@@ -146,15 +166,21 @@ class _OneClient(Connection):
     @property
     def client(self) -> Any:
         with self._creating:
+            known = self._client
             try:
-                return super().client
+                client = super().client
             except BotoCoreError:
                 raise
             except ValueError as refused:  # all that botocore says of an endpoint
                 raise not_an_endpoint(str(self.host or refused)) from None
+            if client is not known:
+                self._sending = OwnSending(client, self._botocore_session, self._hooked, self._limits)
+            return client
 
     def close(self) -> None:
         """Close the client, if there is one: with wrong settings it could not be made."""
+        if self._sending is not None:
+            self._sending.close()
         if self._client is not None:
             self._client.close()
 

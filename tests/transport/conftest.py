@@ -1,21 +1,25 @@
 """Servers that misbehave, without and with TLS; transports to them; an environment without proxies."""
 
 import ipaddress
+import logging
 import os
 import ssl
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from botocore import handlers
+from botocore.httpsession import URLLib3Session
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from tests.transport.both_ways import EachWay, Run, Wrapped
 from tests.transport.each_transport import TRANSPORTS, Closable, Open
 from tests.transport.unruly import Unruly, unruly_server
 
@@ -102,3 +106,32 @@ def expiring_profile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     config.write_text(f"[profile expiring]\ncredential_process = {sys.executable} {program}\n")
     monkeypatch.setenv("AWS_CONFIG_FILE", str(config))
     return "expiring"
+
+
+@pytest.fixture
+def each_way(monkeypatch: pytest.MonkeyPatch) -> EachWay:
+    """Runs something twice: with requests that dynaorm sends, then with requests that botocore sends."""
+
+    def run(something: Run) -> tuple[Any, Any]:
+        ours = something()
+        with monkeypatch.context() as patched:
+            patched.setattr(URLLib3Session, "send", Wrapped(URLLib3Session.send))
+            return ours, something()
+
+    return run
+
+
+@pytest.fixture
+def log(caplog: pytest.LogCaptureFixture) -> Callable[[], list[str]]:
+    caplog.set_level(logging.INFO, "dynaorm")
+    return lambda: [record.getMessage() for record in caplog.records if record.name == "dynaorm"]
+
+
+@pytest.fixture
+def handle(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Adds an event handler to every client of botocore."""
+
+    def add(event: str, handler: Callable[..., Any]) -> None:
+        monkeypatch.setattr(handlers, "BUILTIN_HANDLERS", [*handlers.BUILTIN_HANDLERS, (event, handler)])
+
+    return add

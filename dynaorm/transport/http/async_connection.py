@@ -12,7 +12,7 @@ Rule 4. A request counts as not sent only before there is a connection, while as
 
 import asyncio
 from collections import deque
-from socket import SOCK_STREAM
+from socket import SO_KEEPALIVE, SOCK_STREAM, SOL_SOCKET
 from typing import cast
 
 from dynaorm.flow.protocol.call import NoAnswer
@@ -53,6 +53,10 @@ class AsyncConnection(asyncio.Protocol):
             assert secured is not None
             self.connection_made(secured)
             self._is_secure = True
+
+    def keep_alive(self) -> None:
+        """Let the system send TCP's own probes while no request is under way."""
+        self._transport.get_extra_info("socket").setsockopt(SOL_SOCKET, SO_KEEPALIVE, 1)
 
     async def exchange(self, message: memoryview, limits: Limits) -> HttpAnswer:
         """Send a request and receive its answer. After NoAnswer or a cancellation, abort the connection."""
@@ -222,6 +226,8 @@ async def _opened(route: Route, limits: Limits) -> AsyncConnection:
         async with asyncio.timeout(limits.connect_timeout):
             connection = await _connected(route, limits.connect_timeout)
             try:
+                if route.keeps_alive:
+                    connection.keep_alive()
                 if route.connect:
                     check_tunnel(await connection.ask(route.connect, AnswerReader(to_connect=True)))
                 await connection.secure(route)

@@ -153,6 +153,8 @@ def _opened(route: Route, limits: Limits) -> socket.socket:
         opened = _connected(route, deadline)
         try:
             opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            if route.keeps_alive:
+                opened.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
             if route.connect:
                 _open_tunnel(opened, route.connect, deadline)
             if route.tls is None:

@@ -58,7 +58,8 @@ _FILES = (("AWS_CONFIG_FILE", "~/.aws/config"), ("AWS_SHARED_CREDENTIALS_FILE", 
 class Destination:
     """Where requests go, who signs them for which Region, and which certificates are trusted.
 
-    ``ca_bundle``: the file of certificates to trust; None for the system's.
+    ``ca_bundle``: the file of certificates to trust; None for the system's. ``keeps_alive``: whether idle connections
+    send TCP's own probes.
     """
 
     endpoint: Endpoint
@@ -66,6 +67,7 @@ class Destination:
     credentials: CredentialSource = field(repr=False)
     ca_bundle: str | None
     proxy: Proxy | None
+    keeps_alive: bool = False
 
 
 def find_destination(region: str | None, endpoint: str | None, profile: str | None) -> Destination:
@@ -77,10 +79,24 @@ def find_destination(region: str | None, endpoint: str | None, profile: str | No
     found = None
     if profile is None and _is_plain_environment():
         found = _from_environment(region, endpoint)
-    url, region, credentials, ca_bundle = found or _from_botocore(region, endpoint, profile)
+    url, region, credentials, ca_bundle, probes = found or _from_botocore(region, endpoint, profile)
     address = endpoint_of(url)
-    bundle = ca_bundle or os.environ.get("REQUESTS_CA_BUNDLE") or None
-    return Destination(address, region, credentials, bundle, proxy_of(address))
+    bundle = trusted_bundle(ca_bundle)
+    return Destination(address, region, credentials, bundle, proxy_of(address), probes)
+
+
+def trusted_bundle(configured: str | None) -> str | None:
+    """The file of certificates to trust, given the one of the AWS configuration; None if none is named."""
+    return configured or os.environ.get("REQUESTS_CA_BUNDLE") or None
+
+
+def keeps_alive(session: "botocore_session.Session") -> bool:
+    """Whether the AWS configuration wants idle connections to send TCP's own probes."""
+    # Older versions of botocore know this setting in a profile alone.
+    setting: object = session.get_config_variable("tcp_keepalive")
+    if setting is None:
+        setting = session.get_scoped_config().get("tcp_keepalive")
+    return str(setting).lower() == "true"
 
 
 def _is_plain_environment() -> bool:
@@ -91,7 +107,7 @@ def _is_plain_environment() -> bool:
     return not any(path.is_file() and path.stat().st_size for path in paths)
 
 
-_Found = tuple[str, str, CredentialSource, str | None]
+_Found = tuple[str, str, CredentialSource, str | None, bool]
 
 
 def _from_environment(region: str | None, endpoint: str | None) -> _Found | None:
@@ -111,7 +127,8 @@ def _from_environment(region: str | None, endpoint: str | None) -> _Found | None
         os.environ["AWS_SECRET_ACCESS_KEY"],
         os.environ.get("AWS_SECURITY_TOKEN") or os.environ.get("AWS_SESSION_TOKEN") or None,
     )
-    return url, region, credentials, os.environ.get("AWS_CA_BUNDLE")
+    probes = os.environ.get("BOTOCORE_TCP_KEEPALIVE", "").lower() == "true"
+    return url, region, credentials, os.environ.get("AWS_CA_BUNDLE"), probes
 
 
 def _from_botocore(region: str | None, endpoint: str | None, profile: str | None) -> _Found:
@@ -124,12 +141,13 @@ def _from_botocore(region: str | None, endpoint: str | None, profile: str | None
         if credentials is None:
             raise botocore_exceptions.NoCredentialsError  # noqa: TRY301 - it gets the remedy that botocore's own gets
         ca_bundle: str | None = session.get_config_variable("ca_bundle")
+        probes = keeps_alive(session)
     except UsageError:
         raise
     except Exception as error:
         raise aws_configuration.failure_of(error) from error
     # Its stubs allow keys that are None, which a provider refuses before it gives credentials at all.
-    return endpoint, region, cast("CredentialSource", credentials), ca_bundle
+    return endpoint, region, cast("CredentialSource", credentials), ca_bundle, probes
 
 
 def _is_commercial(region: str) -> bool:

@@ -1,4 +1,4 @@
-"""What the direct transports do besides sending: a call becomes a signed request, and an answer its reply.
+"""What is done besides sending: a call becomes a signed request, and an answer its reply.
 
 DynamoDB refuses a signature that differs by some minutes from its own clock. That refusal brings its time along, which
 is then used for signing: the call may be repeated at once, because it was not carried out.
@@ -70,10 +70,13 @@ class Exchange:
 
     def request(self, call: Call, credentials: Credentials) -> SignedRequest:
         """The request that carries a call, signed now."""
-        now = time.time() + self._offset
-        return self._signer.sign(call.operation, encode_body(call.request), credentials, now)
+        return self.sign(call.operation, encode_body(call.request), credentials)
 
-    def reply(self, call: Call, request: SignedRequest, answer: HttpAnswer) -> Reply:
+    def sign(self, operation: str, body: bytes, credentials: Credentials) -> SignedRequest:
+        """The request for an operation with this body, signed now."""
+        return self._signer.sign(operation, body, credentials, time.time() + self._offset)
+
+    def reply(self, operation: str, request: SignedRequest, answer: HttpAnswer) -> Reply:
         """The reply in the answer to a request.
 
         Raises:
@@ -81,7 +84,7 @@ class Exchange:
             NoAnswer: the answer does not say what became of the request.
         """
         try:
-            return reply_of(call.operation, answer.status, answer.headers, answer.body)
+            return reply_of(operation, answer.status, answer.headers, answer.body)
         except Refusal as refusal:
             date = answer.headers.get("date", "")
             if refusal.code in _SIGNATURE_REFUSED and self._set_clock(request, date):

@@ -28,6 +28,7 @@ class Route:
         connect: the CONNECT request that opens a tunnel through a proxy; empty without a tunnel.
         target: the target of a request's first line.
         extra: header lines for a proxy that reads the requests.
+        keeps_alive: whether idle connections send TCP's own probes.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Route:
     connect: memoryview = field(repr=False)
     target: str
     extra: str = field(repr=False)
+    keeps_alive: bool
 
     def message(self, request: SignedRequest) -> memoryview:
         """A request as it is sent."""
@@ -67,6 +69,7 @@ def route_to(destination: Destination) -> Route:
         connect=memoryview(connect.encode("ascii")),
         target=target,
         extra=extra,
+        keeps_alive=destination.keeps_alive,
     )
 
 

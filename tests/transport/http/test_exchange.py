@@ -34,7 +34,7 @@ def refuse(exchange: Exchange, code: str, date: str | None) -> Refusal:
     headers = {} if date is None else {"date": date}
     body = json.dumps({"__type": f"x#{code}", "message": "Signature expired"}).encode()
     with pytest.raises(Refusal) as caught:
-        exchange.reply(GET, exchange.request(GET, KEYS), HttpAnswer(400, headers, body, False))
+        exchange.reply(GET.operation, exchange.request(GET, KEYS), HttpAnswer(400, headers, body, False))
     return caught.value
 
 
