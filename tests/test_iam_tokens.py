@@ -5,7 +5,8 @@ from datetime import timedelta
 from dynaorm import Session, iam_policy
 from dynaorm.testing import FakeClock, FaultyTransport, strict_moto
 from dynaorm.transport.pynamodb import PynamoTransport
-from tests.test_iam import WHERE, Note, User, allowed, asked, guarded, matches, plain
+from tests.iam_requests import WHERE, allowed, asked
+from tests.test_iam import Note, User, guarded, matches, plain
 
 
 def test_remembering_a_token_needs_the_token_item_in_the_table_of_the_guard_items(credentials: None) -> None:
