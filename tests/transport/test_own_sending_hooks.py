@@ -191,12 +191,16 @@ def test_a_client_with_settings_that_only_botocore_can_follow_sends_by_itself(
 ) -> None:
     events = WatchedEvents()
     session: Any = BotocoreSession(event_hooks=events)
+    as_pynamodb: dict[str, Any] = {
+        "parameter_validation": False,
+        "retries": {"total_max_attempts": 1, "mode": "standard"},
+    }
     with closing(
         session.create_client(
             "dynamodb",
             region_name="eu-west-1",
             endpoint_url=server.endpoint,
-            config=Config(parameter_validation=False, **setting),
+            config=Config(**as_pynamodb, **setting),
         )
     ) as client:
         sending = OwnSending(client, session, events.hooked, Limits(10, 10, 10))
