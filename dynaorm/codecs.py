@@ -124,7 +124,7 @@ def _to_json(stored: AttributeValue) -> AttributeValue:
 def _from_json(stored: AttributeValue) -> AttributeValue:
     text = content(stored, "S")
     try:
-        value = json.loads(text, parse_float=_float)
+        value = json.loads(text, parse_float=_float, strict=False)
     except (ValueError, RecursionError):
         raise ValueError(f"is stored as {shown(text)}, which is not JSON") from None
     return PLAIN.encode(value)

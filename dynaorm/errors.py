@@ -16,7 +16,7 @@ DynaormError
 ├── ConditionFailed              the condition= of the call does not hold
 │   └── StillCounted             the totals of a target are not 0
 ├── Contention · Throttled       the retries are used up; try again later
-├── OutcomeUnknown · Unreachable · TokenReused · OwnerUnknown · TableNotFound · BulkError
+├── OutcomeUnknown · Unreachable · TokenReused · OwnerUnknown · TableNotFound · CheckpointExpired · BulkError
 └── UnexpectedRefusal            any other refusal
 """
 
@@ -356,6 +356,17 @@ class TableNotFound(StoreError):
     table: str
     problem: str = "there is no table {table!r} in this account, region or endpoint"
     remedy: str = "create it with session.create_table(...), or check region=, endpoint= and table_names="
+
+
+class CheckpointExpired(StoreError):
+    """The stream may no longer have all records that follow what was read: DynamoDB keeps them for 24 hours."""
+
+    table: str
+    reason: str
+    problem: str = "the stream of {table!r} may no longer have all records after this checkpoint: {reason}"
+    remedy: str = (
+        "follow without a checkpoint, from the oldest record, and rebuild what you keep by session.scan(...)"
+    )
 
 
 class BulkError(StoreError):

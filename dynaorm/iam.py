@@ -13,6 +13,7 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 
 from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.dispatch import literal_beginning
+from dynaorm.entity.mapping.constraint import Constraint
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.table import Table
 from dynaorm.entity.template.key_part import KeyPart
@@ -22,7 +23,7 @@ from dynaorm.flow.integrity.scope import Scope, constrained_by, sources_of
 from dynaorm.plan.unit_of_work import UnitOfWork
 
 Purpose: TypeAlias = Literal[
-    "read", "scan", "write", "remember", "create", "delete_table", "verify", "repair"
+    "read", "scan", "write", "remember", "follow", "create", "delete_table", "verify", "repair"
 ]
 
 _VERSION: Final = "2012-10-17"
@@ -31,9 +32,12 @@ _WRITE: Final = frozenset({"PutItem", "UpdateItem", "DeleteItem", "ConditionChec
 _KEYED: Final = ("read", "write", "remember")
 _CREATE: Final = frozenset({"CreateTable", "DescribeTable"})
 _TTL: Final = frozenset({"DescribeTimeToLive", "UpdateTimeToLive"})
+_FOLLOW: Final = frozenset({"DescribeStream", "GetShardIterator", "GetRecords"})
 
 _Resource: TypeAlias = tuple[Table, str | None]
-"""A table, or one of its indexes by name."""
+"""A table, or one of its indexes by name, or its streams, as ``_STREAMS``."""
+
+_STREAMS: Final = "stream/*"
 
 _Grants: TypeAlias = dict[_Resource, set[str]]
 
@@ -56,6 +60,7 @@ def iam_policy(
     - ``"scan"``: ``scan``
     - ``"write"``: everything that saves, updates, moves or deletes, with the reads that belong to it
     - ``"remember"``: what ``transaction(remember=...)`` needs in addition to ``"write"``
+    - ``"follow"``: ``follow``
     - ``"create"``: ``create_table``
     - ``"delete_table"``: ``delete_table``
     - ``"verify"``: ``verify``, also from the command line
@@ -89,7 +94,7 @@ def iam_policy(
     family = _families(entities)
     arn = _arns(f"arn:{partition}:dynamodb:{region}:{account}:table/", table_names)
     keyed, statements = _granted(family, [one for one in purposes if one in _KEYED]), []
-    for purpose in ("scan", "create", "delete_table", "verify", "repair"):
+    for purpose in ("scan", "follow", "create", "delete_table", "verify", "repair"):
         if purpose in purposes:
             name = f"Dynaorm{purpose.title().replace('_', '')}"
             statements += _statements(name, _granted(family, [purpose]), arn, {})
@@ -176,10 +181,17 @@ def _remember(mapping: EntityMapping) -> _Grant:
     yield (mapping.table.guards, None), frozenset({"PutItem", "GetItem"})
 
 
+def _follow(mapping: EntityMapping) -> _Grant:
+    yield (mapping.table, None), frozenset({"DescribeTable"})
+    yield (mapping.table, _STREAMS), _FOLLOW
+
+
 def _create(mapping: EntityMapping) -> _Grant:
     table: Table | None = mapping.table
     while table is not None:
         yield (table, None), _CREATE if table.ttl_attribute is None else _CREATE | _TTL
+        if table.stream is not None:
+            yield (table, None), frozenset({"UpdateTable"})
         table = table.guard_table
 
 
@@ -201,6 +213,8 @@ def _verify(mapping: EntityMapping) -> _Grant:
         yield (table, None), frozenset({"GetItem", "BatchGetItem"})
     for target in _targets(mapping):
         yield (target.table, None), frozenset({"BatchGetItem"})
+        if not mapping.rules.is_separate:  # stored values that validators change are counted otherwise
+            yield (target.table, None), frozenset({"GetItem"})
         if all(_follows(source, target) for source in sources_of(target)):
             for source in sources_of(target):
                 yield (source.table, None), frozenset({"Query"})
@@ -210,7 +224,7 @@ def _repair(mapping: EntityMapping) -> _Grant:
     yield from _verify(mapping)
     for table in _scope(mapping).known_tables:
         yield (table, None), frozenset({"DescribeTable"})
-    if any(index.made_up for index in mapping.indexes.values()):
+    if any(index.made_up for index in mapping.indexes.values()) or not mapping.rules.is_separate:
         yield (mapping.table, None), frozenset({"UpdateItem"})
     if mapping.versioning is not None:
         yield (mapping.table, None), _WRITE
@@ -251,6 +265,7 @@ _GRANTS: Final[Mapping[str, Callable[[EntityMapping], _Grant]]] = {
     "scan": _scan,
     "write": _write,
     "remember": _remember,
+    "follow": _follow,
     "create": _create,
     "delete_table": _delete_table,
     "verify": _verify,
@@ -280,8 +295,14 @@ def _patterns(
             if each.table is table:
                 found |= dict.fromkeys(_pattern(each, part) for part in _partitions(each, index))
         if index is None and mapping.table.guards is table:
-            found |= dict.fromkeys(f"{_literal(name)}#*" for name in mapping.constraints)
+            found |= dict.fromkeys(_guards_pattern(one) for one in mapping.constraints.values())
     return tuple(sorted(found))
+
+
+def _guards_pattern(constraint: Constraint) -> str:
+    if constraint.parts:
+        return f"{_literal(literal_beginning(constraint.parts[0]))}*"
+    return f"{_literal(constraint.name)}#*"
 
 
 def _partitions(mapping: EntityMapping, index: str | None) -> Iterator[KeyPart]:
@@ -346,6 +367,8 @@ def _arns(
         else:
             name = table_names(table.name)
         whole = name if name.startswith("arn:") else f"{prefix}{name}"
-        return whole if index is None else f"{whole}/index/{index}"
+        if index is None:
+            return whole
+        return f"{whole}/{index}" if index == _STREAMS else f"{whole}/index/{index}"
 
     return arn

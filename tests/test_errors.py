@@ -14,6 +14,7 @@ from dynaorm import errors
 from dynaorm.errors import (
     AlreadyExists,
     BulkError,
+    CheckpointExpired,
     ConditionFailed,
     ConstraintViolation,
     Contention,
@@ -75,6 +76,7 @@ TREE: dict[type[DynaormError], tuple[type[BaseException], ...]] = {
     TokenReused: (StoreError,),
     OwnerUnknown: (StoreError,),
     TableNotFound: (StoreError,),
+    CheckpointExpired: (StoreError,),
     BulkError: (StoreError,),
     UnexpectedRefusal: (StoreError,),
 }
@@ -133,6 +135,7 @@ SAMPLES: list[DynaormError] = [
     TokenReused(token="TRANSACTION1"),
     OwnerUnknown(constraint="email", value="b@example.com"),
     TableNotFound(table="app"),
+    CheckpointExpired(table="app", reason="the shard shardId-1 is gone"),
     BulkError(failures=(("u1", ConditionFailed(key=ONE)), ("u2", SessionClosed()))),
     UnexpectedRefusal(
         code="ValidationException",

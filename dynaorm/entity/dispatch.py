@@ -13,7 +13,14 @@ from collections.abc import Iterable, Mapping
 from enum import Enum
 from typing import Final, TypeAlias
 
-from dynaorm.entity.declare.catalog import catalog_of, class_named, derived, stored_class, type_in
+from dynaorm.entity.declare.catalog import (
+    catalog_of,
+    class_named,
+    derived,
+    is_guard_of_others,
+    stored_class,
+    type_in,
+)
 from dynaorm.entity.mapping.constraint import OWNER
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table
@@ -45,7 +52,7 @@ def classify(table: Table, item: Item) -> EntityMapping | NotAnEntity:
         return _by_shape(table, item)
     found = class_named(table, tag.get("S", ""))
     if found is None:
-        return NotAnEntity.UNKNOWN
+        return NotAnEntity.GUARD if is_guard_of_others(table, item) else NotAnEntity.UNKNOWN
     return NotAnEntity.TOMBSTONE if found.is_tombstone(item) else found
 
 
@@ -69,7 +76,7 @@ def unknown_item(table: Table, item: Item) -> DecodeError:
     if tag is not None:
         reason = f"{table.type_attribute} is {shown(tag.get('S', tag))}, which no declared class is called"
     else:
-        texts = [f"{one.entity.__name__} {one.key_text}" for one in mappings]
+        texts = [f"{one.entity.__name__} {_key_text(one)}" for one in mappings]
         more = f", and {len(texts) - _LISTED} more" if len(texts) > _LISTED else ""
         reason = f"its key is that of no declared class ({', '.join(texts[:_LISTED])}{more})"
     secret = frozenset(name for one in mappings for name in one.secrets.keys)
@@ -81,6 +88,10 @@ def unknown_item(table: Table, item: Item) -> DecodeError:
     )
 
 
+def _key_text(mapping: EntityMapping) -> str:
+    return ", ".join(f"{part.attribute.name}={part.text!r}" for part in mapping.primary_parts)
+
+
 def _by_shape(table: Table, item: Item) -> EntityMapping | NotAnEntity:
     if is_token_item(table, item):
         return NotAnEntity.TOKEN
@@ -89,6 +100,8 @@ def _by_shape(table: Table, item: Item) -> EntityMapping | NotAnEntity:
     matching = [mapping for mapping in candidates if mapping.key_matches(item)]
     # Only the type attribute, which the item lacks, tells classes apart whose keys are alike.
     found = matching[0] if len(matching) == 1 else None
+    if found is None and is_guard_of_others(table, item):
+        return NotAnEntity.GUARD
     if shapes.is_like_guard(item) and (found is None or _is_guard(found, item)):
         return NotAnEntity.GUARD
     if found is not None:
@@ -167,7 +180,12 @@ def _key_beginnings(table: Table) -> KeyBeginnings:
         names=table.key_names,
         classes=classes,
         lengths=tuple(dict.fromkeys(tuple(map(len, beginning)) for beginning in classes)),
-        constraints=frozenset(name for one in catalog_of(table).guarded.values() for name in one.constraints),
+        constraints=frozenset(
+            name
+            for mapping in catalog_of(table).guarded.values()
+            for name, one in mapping.constraints.items()
+            if not one.parts
+        ),
     )
 
 

@@ -18,6 +18,8 @@ class Unique:
         normalize: a pure function of the value, applied before comparing (``str.casefold``).
         when: a pure function of the entity; a value for which it is false is not claimed.
         shared: several classes of the table share this constraint. Every one of them must declare it so.
+        pk, sk: key templates of the guard item, for guard items that another library writes too
+            (``pk="_unique#User#email#{email}", sk="_unique#"``). They also say which fields are unique together.
     """
 
     name: str | None = None
@@ -25,6 +27,8 @@ class Unique:
     normalize: Callable[[Any], Any] | None = None
     when: Callable[[Any], bool] | None = None
     shared: bool = False
+    pk: str | None = None
+    sk: str | None = None
 
     def __init__(
         self,
@@ -34,12 +38,16 @@ class Unique:
         normalize: Callable[[Any], Any] | None = None,
         when: Callable[[Any], bool] | None = None,
         shared: bool = False,
+        pk: str | None = None,
+        sk: str | None = None,
     ) -> None:
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "scope", (scope,) if isinstance(scope, str) else tuple(scope))
         object.__setattr__(self, "normalize", normalize)
         object.__setattr__(self, "when", when)
         object.__setattr__(self, "shared", shared)
+        object.__setattr__(self, "pk", pk)
+        object.__setattr__(self, "sk", sk)
 
 
 @record

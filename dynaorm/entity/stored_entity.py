@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final, TypeVar, overload
 
-from dynaorm.entity.declare.catalog import catalog_of, stored_class, type_in
+from dynaorm.entity.declare.catalog import catalog_of, constraint_at, stored_class, type_in
 from dynaorm.entity.dispatch import NotAnEntity, classify
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.table import Table
@@ -99,6 +99,7 @@ _REMEDY: Final = "Give items of entities, and import the module that declares th
 
 _KINDS: Final[Mapping[NotAnEntity, str]] = {
     NotAnEntity.GUARD: "it is a guard item, which reserves a unique value for its owner",
+    NotAnEntity.TOKEN: "it is a token item, which remembers a transaction",
     NotAnEntity.VERSION: "it is a version item, which keeps an old version of an entity",
     NotAnEntity.TOMBSTONE: "it is the tombstone of a deleted entity",
 }
@@ -119,7 +120,7 @@ def shown_key(table: Table, item: Item) -> dict[str, AttributeValue]:
     key = {name: item[name] for name in table.key_names if name in item}
     catalog = catalog_of(table)
     hidden = {name for one in catalog.mappings.values() for name in one.secrets.keys}
-    text = str(next(iter(key.get(table.pk.name, {"S": ""}).values())))
-    if any(text.partition("#")[0] in one.secrets.constraints for one in catalog.guarded.values()):
+    constraint = constraint_at(table, {table.pk.name: {"S": ""}, **key})
+    if any(constraint in one.secrets.constraints for one in catalog.guarded.values()):
         hidden |= key.keys()
     return Hiding(key, frozenset(hidden)) if hidden else key

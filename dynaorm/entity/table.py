@@ -8,14 +8,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
 from enum import Enum
 from functools import cached_property
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias, get_args
 
 from dynaorm.entity.revision import REVISION_ATTRIBUTE, NumberRevision, Revision
 from dynaorm.errors import DeclarationError
+from dynaorm.item.value import Item
 from dynaorm.record import record
 
 KeyKind: TypeAlias = Literal["S", "N", "B"]
 Projection: TypeAlias = str | tuple[str, ...]
+StreamView: TypeAlias = Literal["KEYS_ONLY", "NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES"]
 
 
 @record
@@ -156,6 +158,9 @@ class Table:
             literal after its field is refused.
         key_fields: ``"stored"`` also stores the fields of the primary key as attributes; ``"in_key"`` stores them in
             the key alone.
+        stream: what the records of the table's stream carry: ``"NEW_AND_OLD_IMAGES"``, ``"NEW_IMAGE"``,
+            ``"OLD_IMAGE"`` or ``"KEYS_ONLY"``. ``create_table`` switches the stream on. With None, the stream is left
+            as it is.
 
     Raises:
         DeclarationError: the declaration contradicts itself or DynamoDB's naming rules.
@@ -173,6 +178,7 @@ class Table:
         guard_table: "Table | None" = None,
         escape: bool = True,
         key_fields: Literal["stored", "in_key"] = "stored",
+        stream: StreamView | None = None,
     ) -> None:
         self.name = name
         self.pk = key_attribute(pk)
@@ -187,6 +193,7 @@ class Table:
         self.guard_table = guard_table
         self.escape = escape
         self.key_fields = key_fields
+        self.stream = stream
         # Replaced by the registry whenever a class joins the table.
         self.rules = TableRules()
         if problems := tuple(dict.fromkeys(_problems(self, indexes))):
@@ -219,6 +226,10 @@ class Table:
     def ttl_attribute(self) -> str | None:
         """The attribute by which DynamoDB expires items; None where no class has one."""
         return self.rules.ttl_attribute
+
+    def mark_of(self, item: Item) -> str | None:
+        """The revision of an item if it names one write. A number does not: two writers may write the same."""
+        return None if self.revision is None else self.revision.mark_of(item)
 
     def __repr__(self) -> str:
         return f"Table({self.name!r})"
@@ -254,6 +265,8 @@ def _problems(table: Table, indexes: tuple[GlobalIndex | LocalIndex, ...]) -> It
             yield f"guard_table {table.guards.name!r}: its key {key.name!r} is not a string key; use one"
     if table.key_fields not in ("stored", "in_key"):
         yield f"key_fields={table.key_fields!r}; write 'stored' or 'in_key'"
+    if table.stream is not None and table.stream not in get_args(StreamView):
+        yield f"stream={table.stream!r}; write one of {', '.join(map(repr, get_args(StreamView)))}, or None"
 
 
 def _key_name_problems(table: Table, indexes: tuple[GlobalIndex | LocalIndex, ...]) -> Iterator[str]:

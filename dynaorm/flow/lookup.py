@@ -5,7 +5,7 @@ from typing import Any
 
 from dynaorm.entity.codec.expiry import is_past
 from dynaorm.entity.dispatch import live_class
-from dynaorm.entity.mapping.constraint import OWNER, TABLE, Constraint
+from dynaorm.entity.mapping.constraint import OWNER, TABLE, Constraint, GuardKey
 from dynaorm.entity.mapping.mapping import Claim, EntityMapping
 from dynaorm.errors import InvalidValue, OwnerUnknown, UnknownField, UsageError
 from dynaorm.flow.protocol.call import Flow
@@ -29,11 +29,11 @@ def get_by(mapping: EntityMapping, fields: Mapping[str, Any], context: Context) 
     """
     constraint = constraint_of(mapping, fields)
     _check_types(mapping, fields)
-    text = mapping.guard_key_of(constraint, fields)
-    if text is None:
+    wanted = mapping.guard_key_of(constraint, fields)
+    if wanted is None:
         return None
     for _ in range(2):
-        guard = yield from _guard(mapping, text, context)
+        guard = yield from _guard(mapping, wanted, context)
         if guard is None:
             return None
         if not _names_an_owner(mapping, guard):
@@ -46,7 +46,7 @@ def get_by(mapping: EntityMapping, fields: Mapping[str, Any], context: Context) 
         if stored is not None and item is not None:
             entity = stored.hydrate(item)
             claims = _claims(stored, item, entity)
-            if any((name, key) == (constraint.name, text) for name, key, _ in claims):
+            if any((name, key) == (constraint.name, wanted) for name, key, _ in claims):
                 return entity
     return None
 
@@ -66,10 +66,9 @@ def _claims(mapping: EntityMapping, item: Item, entity: Any) -> list[Claim]:
         raise mapping.unreadable(item, (str(problem),)) from problem
 
 
-def _guard(mapping: EntityMapping, text: str, context: Context) -> Flow[Item | None]:
+def _guard(mapping: EntityMapping, key: GuardKey, context: Context) -> Flow[Item | None]:
     home = mapping.table.guards
-    key = {part.name: {"S": text} for part in home.keys}
-    guard = yield from get_item(context.table_name(home.name), key, context, consistent=True)
+    guard = yield from get_item(context.table_name(home.name), key.in_table(home), context, consistent=True)
     if guard is None or _is_expired(guard, home.ttl_attribute, context.clock.now()):
         return None
     return guard

@@ -6,7 +6,7 @@ An existing table with other keys is refused. A table is deleted only if its phy
 from collections.abc import Iterator
 from typing import Any
 
-from dynaorm.entity.table import GlobalIndex, KeyAttribute, Projection, Table
+from dynaorm.entity.table import GlobalIndex, KeyAttribute, Projection, StreamView, Table
 from dynaorm.errors import TableNotFound, UsageError
 from dynaorm.flow.protocol.call import Call, Flow, Pause, Refusal, Reply
 from dynaorm.flow.protocol.context import Context
@@ -18,9 +18,10 @@ _POLLS = 1200
 
 
 def create_table(table: Table, context: Context) -> Flow[None]:
-    """Create a table and its guard table, wait until they are active, and enable TTL if a class uses it.
+    """Create a table and its guard table, and wait until they are active.
 
-    An existing table is not changed.
+    TTL is enabled if a class uses it, and the stream if the table declares one. Nothing else of an existing table is
+    changed.
 
     Raises:
         UsageError: the table exists with other keys, or without a declared index.
@@ -106,6 +107,8 @@ def _create_one(table: Table, context: Context) -> Flow[None]:
             problem=f"the table {name!r} exists, but {'; '.join(problems)}",
             remedy=f"declare {table} as the table is, or create a table with another name (table_names=)",
         )
+    if table.stream is not None:
+        yield from _enable_stream(name, table.stream, description, context)
     if table.ttl_attribute is not None:
         yield from _enable_ttl(name, table.ttl_attribute, context)
 
@@ -125,6 +128,20 @@ def _active(name: str, context: Context) -> Flow[Reply]:
         problem=f"the table {name!r} is not active after {_POLL_SECONDS * _POLLS:g} seconds",
         remedy="look at its status in the AWS console, and call create_table again when it is active",
     )
+
+
+def _enable_stream(name: str, view: StreamView, description: Reply, context: Context) -> Flow[None]:
+    found = description.get("StreamSpecification") or {}
+    if not found.get("StreamEnabled"):
+        specification = {"StreamEnabled": True, "StreamViewType": view}
+        request = {"TableName": name, "StreamSpecification": specification}
+        yield from repeat(Call("UpdateTable", request), context)
+        yield from _active(name, context)
+    elif found.get("StreamViewType") != view:
+        raise UsageError(
+            problem=f"the stream of the table {name!r} carries {found.get('StreamViewType')}, not {view}",
+            remedy="declare the view type that it has, or disable the stream first: DynamoDB starts another one",
+        )
 
 
 def _enable_ttl(name: str, attribute: str, context: Context) -> Flow[None]:
@@ -172,6 +189,8 @@ def definition(table: Table, name: str) -> dict[str, Any]:
         ],
         "KeySchema": _key_schema((table.pk,), table.keys[1:]),
     }
+    if table.stream is not None:
+        found["StreamSpecification"] = {"StreamEnabled": True, "StreamViewType": table.stream}
     if global_:
         found["GlobalSecondaryIndexes"] = global_
     if local:

@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple, TypeAlias
 
 from dynaorm.entity.key import stored_key
-from dynaorm.entity.mapping.constraint import OWNER, TABLE
+from dynaorm.entity.mapping.constraint import OWNER, TABLE, GuardKey
 from dynaorm.entity.mapping.mapping import Claim, EntityMapping
 from dynaorm.entity.table import Table
 from dynaorm.errors import UniqueViolation, Violation
@@ -46,7 +46,7 @@ class Guard(NamedTuple):
 
     Attributes:
         constraint: the name of the constraint.
-        text: the key of the guard item.
+        key: the key of the guard item.
         value: the unique value, as a person would name it.
         old: the entity that holds it before the unit of work.
         new: the entity that holds it afterwards.
@@ -54,14 +54,14 @@ class Guard(NamedTuple):
     """
 
     constraint: str
-    text: str
+    key: GuardKey
     value: Any = None
     old: Holder | None = None
     new: Holder | None = None
     stays: bool = False
 
 
-_Guards: TypeAlias = dict[tuple[str, str], Guard]
+_Guards: TypeAlias = dict[tuple[str, GuardKey], Guard]
 """The guards met so far, by table and key."""
 
 
@@ -108,12 +108,12 @@ def _add_old(change: ItemChange, guards: _Guards) -> None:
     claims = _claims(before.mapping, before.item)
     holder = _holder(change, before.mapping, before.item) if claims else None
     home = before.mapping.table.guards.name
-    for name, text, value in claims:
-        known = guards.get((home, text))
+    for name, key, value in claims:
+        known = guards.get((home, key))
         if known is None or known.new is None:
-            guards[home, text] = Guard(name, text, value, holder)
+            guards[home, key] = Guard(name, key, value, holder)
         else:
-            guards[home, text] = Guard(name, text, known.value, holder, known.new, known.stays)
+            guards[home, key] = Guard(name, key, known.value, holder, known.new, known.stays)
 
 
 def _add_new(change: ItemChange, guards: _Guards, clashes: list[tuple[ItemChange, Violation]]) -> None:
@@ -123,13 +123,13 @@ def _add_new(change: ItemChange, guards: _Guards, clashes: list[tuple[ItemChange
     claims = _claims(mapping, change.image, values)
     holder = _holder(change, mapping, change.image) if claims else None
     home = mapping.table.guards.name
-    for name, text, value in claims:
-        known = guards.get((home, text))
+    for name, key, value in claims:
+        known = guards.get((home, key))
         old = None if known is None else known.old
         stays = old is not None and old.change is change
         if known is not None and known.new is not None and not (stays and known.stays):
             clashes.append((change, _clash(name, known.new, change, value)))
-        guards[home, text] = Guard(name, text, value, old, holder, stays)
+        guards[home, key] = Guard(name, key, value, old, holder, stays)
 
 
 def _holder(change: ItemChange, mapping: EntityMapping, item: Item) -> Holder:
@@ -170,7 +170,7 @@ def _guard_action(guard: Guard, reads: Reads, unit: UnitOfWork) -> Planned | Non
     old, new = guard.old, guard.new
     if new is None:
         return _release(guard, old, reads, unit) if old is not None else None
-    claim = (guard.constraint, guard.text, guard.value)
+    claim = (guard.constraint, guard.key, guard.value)
     if old is None:
         return _claim(new, [claim], _unclaimed(new, unit), unit)[0]
     if old.owner == new.owner and old.expiry == new.expiry:
@@ -186,21 +186,16 @@ def _claim(new: Holder, claims: list[Claim], free: Condition, unit: UnitOfWork) 
     if expiry is not None and mapping.expires is not None:
         content[mapping.expires.attribute] = {"N": str(expiry)}
     found = []
-    for constraint, text, value in claims:
-        key = _key_of(home, text)
+    for constraint, guard_key, value in claims:
+        key = guard_key.in_table(home)
         item = {**key, **content}
         put = Put(table, item, free)
         found.append(Planned(put, Purpose.CLAIM, mapping, change.key, key, None, item, constraint, value))
     return found
 
 
-def _key_of(home: Table, text: str) -> dict[str, AttributeValue]:
-    one = {"S": text}
-    return {home.pk.name: one} if home.sk is None else {home.pk.name: one, home.sk.name: one}
-
-
 def _release(guard: Guard, old: Holder, reads: Reads, unit: UnitOfWork) -> Planned | None:
-    home, key = old.home, _key_of(old.home, guard.text)
+    home, key = old.home, guard.key.in_table(old.home)
     if reads.foreign_guards and ident_of(home, key) in reads.foreign_guards:
         return None
     return Planned(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 from dynaorm.entity.table import Table
 from dynaorm.late import late
-from dynaorm.streams.change import Changed, Deleted, Inserted, Unreadable
+from dynaorm.streams.change import Changed, Deleted, Inserted, StreamChange, Unreadable
 from dynaorm.streams.interpret import TableNames
 from dynaorm.streams.subscription import Delivery, Function, Subscriptions
 
@@ -137,6 +137,15 @@ class StreamHandler:
             except Exception as failure:  # noqa: BLE001 - whatever a function raises is a failure of the record
                 return _failed(delivery, failure)
         return {"batchItemFailures": []}
+
+    def dispatch(self, change: StreamChange, /) -> None:
+        """Call the functions for one change, such as one of ``session.follow``. Raises what they raise.
+
+        Raises:
+            DecodeError: the change is ``Unreadable``, and no function is given to ``unreadable``.
+        """
+        for function in self._subscriptions.functions(change):
+            self._finish(function(change))
 
     def _finish(self, outcome: object) -> None:
         """Run what an asynchronous function returned, in a loop that stays for the next events."""

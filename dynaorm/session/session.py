@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, TypeVar, overload
 
 from dynaorm.entity.index import IndexOf
 from dynaorm.entity.key import Key
@@ -27,7 +27,7 @@ from dynaorm.transport.logged import logged
 
 if TYPE_CHECKING:
     from dynaorm.entity.version import Version
-    from dynaorm.flow import commit, history, lookup, provision, write
+    from dynaorm.flow import commit, history, lookup, provision, stream, write
     from dynaorm.flow import entity as verbs
     from dynaorm.flow.bulk import load as bulk_load
     from dynaorm.flow.bulk import read as bulk_read
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from dynaorm.query import query_spec
     from dynaorm.session import query as queries
     from dynaorm.session import transaction as block
+    from dynaorm.streams.change import AnyChange, StreamChange
 else:
     late(
         globals(),
@@ -57,6 +58,7 @@ else:
         queries="dynaorm.session.query",
         query_spec="dynaorm.query.query_spec",
         repair="dynaorm.flow.integrity.repair",
+        stream="dynaorm.flow.stream",
         verbs="dynaorm.flow.entity",
         verify="dynaorm.flow.integrity.verify",
         write="dynaorm.flow.write",
@@ -158,10 +160,11 @@ class Session:
     def create_table(self, table: Table, /) -> None:
         """Create a table and its guard table with on-demand billing, and wait until both are active.
 
-        An existing table is not changed. TTL is enabled if a class of the table declares ``ExpiresAt()``.
+        TTL is enabled if a class of the table declares ``ExpiresAt()``, and the stream if the table declares one.
+        Nothing else of an existing table is changed.
 
         Raises:
-            UsageError: the table exists with other keys, or without a declared index.
+            UsageError: the table exists with other keys, without a declared index, or with another stream.
         """
         self._run(provision.create_table(table, self._context))
 
@@ -716,6 +719,68 @@ class Session:
             EntityNotFound: nothing is stored of the entity.
         """
         return self._write("purge", history.purge(target_of(target), self._context))
+
+    # -- streams ---------------------------------------------------------------------------------------------------
+
+    @overload
+    def follow(
+        self,
+        table: Table,
+        /,
+        *,
+        after: str | None = None,
+        idle: float | None = None,
+        stop: Callable[[], bool] | None = None,
+        internal: Literal[False] = False,
+    ) -> Iterator[StreamChange]: ...
+    @overload
+    def follow(
+        self,
+        table: Table,
+        /,
+        *,
+        after: str | None = None,
+        idle: float | None = None,
+        stop: Callable[[], bool] | None = None,
+        internal: bool,
+    ) -> Iterator[AnyChange]: ...
+    def follow(
+        self,
+        table: Table,
+        /,
+        *,
+        after: str | None = None,
+        idle: float | None = None,
+        stop: Callable[[], bool] | None = None,
+        internal: bool = False,
+    ) -> Iterator[Any]:
+        """Iterate over the changes of a table's entities, as its stream reports them, oldest first.
+
+        For tests, development and small workers: one process reads all shards. The writes of each item stay in order.
+        Use AWS Lambda or the Kinesis adapter for more. Every change can come again after a restart.
+
+        Args:
+            table: the table; its stream must be on, see ``Table(stream=...)``.
+            after: the ``checkpoint`` of the last change that you handled; None for the oldest record, which is at most
+                24 hours old.
+            idle: end after so many seconds without a record, 0 for the first time that all shards have none. With None,
+                go on until you leave the loop.
+            stop: called before each request, about once a second; True ends the iteration.
+            internal: also return an ``Internal`` for each write of an item that is no entity.
+
+        Raises:
+            UsageError: the table has no stream, or an argument is not valid.
+            InvalidCursor: ``after`` is no checkpoint.
+            CheckpointExpired: records after the checkpoint may be gone.
+            TableNotFound, Throttled, Unreachable: as for any read.
+        """
+        asked = stream.following(table, after, idle, stop, internal=internal)
+        return self._follow(stream.StreamReader(asked, self._context))
+
+    def _follow(self, reader: stream.StreamReader) -> Iterator[Any]:
+        while (page := self._run(reader.next_page())) is not None:
+            yield from reader.changes(page)
+            reader.finish(page)
 
     # -- integrity -------------------------------------------------------------------------------------------------
     # dynaorm.integrity.run does the same for tables that take hours: runs that can be interrupted and divided.

@@ -155,8 +155,8 @@ class Internal:
     checkpoint: str | None = field(default=None, repr=False)
 
 
-Change: TypeAlias = Inserted[Any] | Changed[Any] | Deleted[Any] | Unreadable
-AnyChange: TypeAlias = Change | Internal
+StreamChange: TypeAlias = Inserted[Any] | Changed[Any] | Deleted[Any] | Unreadable
+AnyChange: TypeAlias = StreamChange | Internal
 
 
 def _without(which: str, key: Key[Any], error: DecodeError | None = None) -> NoReturn:

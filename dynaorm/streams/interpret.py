@@ -16,7 +16,7 @@ from dynaorm.entity.stored_entity import no_entity, shown_key
 from dynaorm.entity.table import Table
 from dynaorm.errors import DecodeError, UsageError
 from dynaorm.item.value import Item, same
-from dynaorm.streams.change import AnyChange, Change, Changed, Deleted, Inserted, Internal, Unreadable
+from dynaorm.streams.change import AnyChange, Changed, Deleted, Inserted, Internal, StreamChange, Unreadable
 from dynaorm.streams.event import records_of
 from dynaorm.streams.images import before_and_after
 from dynaorm.streams.record import StreamRecord
@@ -27,7 +27,7 @@ TableNames: TypeAlias = Mapping[str, str] | Callable[[str], str]
 @overload
 def changes(
     event: object, /, *tables: Table, table_names: TableNames | None = None, internal: Literal[False] = False
-) -> Iterator[Change]: ...
+) -> Iterator[StreamChange]: ...
 @overload
 def changes(
     event: object, /, *tables: Table, table_names: TableNames | None = None, internal: bool

@@ -12,7 +12,7 @@ from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.table import Table
 from dynaorm.errors import UsageError
 from dynaorm.record import record
-from dynaorm.streams.change import Change, Changed, Deleted, Inserted, Unreadable
+from dynaorm.streams.change import Changed, Deleted, Inserted, StreamChange, Unreadable
 from dynaorm.streams.event import records_of
 from dynaorm.streams.interpret import TableNames, changes_in, table_chooser
 
@@ -38,7 +38,7 @@ class Subscription:
 class Delivery:
     """One change, the functions to call with it in their order, and what a partial batch response names it by."""
 
-    change: Change
+    change: StreamChange
     functions: tuple[Function, ...]
     failure_id: str
 
@@ -67,9 +67,10 @@ class Subscriptions:
             table = self._choose(one)
             for change in changes_in(one, table) if table is not None else ():
                 if isinstance(change, Inserted | Changed | Deleted | Unreadable):
-                    yield Delivery(change, self._functions(change), one.failure_id)
+                    yield Delivery(change, self.functions(change), one.failure_id)
 
-    def _functions(self, change: Change) -> tuple[Function, ...]:
+    def functions(self, change: StreamChange) -> tuple[Function, ...]:
+        """The functions to call with a change, in their order."""
         found = tuple(one.function for one in self._all if _is_for(one, change))
         if not found and isinstance(change, Unreadable) and self._concerns(change):
             return (_raise,)
@@ -85,7 +86,7 @@ class Subscriptions:
         return any(mapping_of(one.entity).root is root for one in self._all if one.entity is not None)
 
 
-def _is_for(one: Subscription, change: Change) -> bool:
+def _is_for(one: Subscription, change: StreamChange) -> bool:
     if not isinstance(change, one.kinds):
         return False
     return one.entity is None or (change.key.entity is not None and issubclass(change.key.entity, one.entity))

@@ -21,6 +21,8 @@ from dynaorm.flow.protocol.call import READS, NoAnswer, Reason, Refusal, Reply
 from dynaorm.item.json_body import Body
 from dynaorm.item.well_formed import is_item, is_list_of
 
+STREAM_READS = frozenset({"DescribeStream", "GetShardIterator", "GetRecords"})
+"""The operations of DynamoDB Streams, which are sent to another endpoint."""
 SERVER_FAULTS = frozenset({"InternalServerError", "InternalFailure", "ServiceUnavailable"})
 DAMAGED = "the reply does not match its checksum (x-amz-crc32)"
 
@@ -163,7 +165,10 @@ _MEMBERS: Mapping[str, _Check] = {
     "Item": (dict, is_item),
     "Items": (list, _are_items),
     "LastEvaluatedKey": (dict, is_item),
+    "Records": (list, is_list_of(lambda one: isinstance(one, dict))),
     "ScannedCount": (int, None),
+    "ShardIterator": (str, None),
+    "StreamDescription": (dict, None),
     "Table": (dict, None),
     "TableDescription": (dict, None),
     "TableNames": (list, None),

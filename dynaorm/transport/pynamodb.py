@@ -19,6 +19,7 @@ from pynamodb.connection import Connection
 
 from dynaorm.errors import UsageError
 from dynaorm.flow.protocol.call import Call, Reply
+from dynaorm.transport.answer import STREAM_READS
 from dynaorm.transport.aws_configuration import failure_of
 from dynaorm.transport.botocore_hooks import WatchedEvents
 from dynaorm.transport.botocore_outcome import (
@@ -33,6 +34,7 @@ from dynaorm.transport.http.limits import Limits
 from dynaorm.transport.own_sending import OwnSending
 from dynaorm.transport.proxy import proxy_for
 from dynaorm.transport.region import region_of
+from dynaorm.transport.streams import StreamsTransport
 
 
 class PynamoTransport:
@@ -70,6 +72,7 @@ class PynamoTransport:
         self.max_pool_connections = max_pool_connections
         self._opening = threading.Lock()
         self._connection: _OneClient | None = None
+        self._streams = StreamsTransport(region, endpoint, profile, (connect_timeout, read_timeout))
 
     def __repr__(self) -> str:
         endpoint = without_password(self.endpoint)
@@ -83,6 +86,8 @@ class PynamoTransport:
             NoAnswer: a timeout, a dropped connection, a damaged reply, or HTTP 5xx.
             UsageError: the AWS configuration is incomplete or wrong; nothing was sent.
         """
+        if call.operation in STREAM_READS:
+            return self._streams.call(call)
         try:
             connection = self._connection or self._open()
             # A copy, because pynamodb and botocore may add to what they are given, and a call is repeated.
@@ -102,6 +107,7 @@ class PynamoTransport:
             connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
+        self._streams.close()
 
     def _open(self) -> "_OneClient":
         with self._opening:

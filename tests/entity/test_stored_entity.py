@@ -70,6 +70,7 @@ def test_binary_values_may_be_base64() -> None:
     ("item", "words"),
     [
         ({"PK": {"S": "chip#1"}, "SK": {"S": "chip#1"}}, "a guard item"),
+        ({"PK": {"S": "#token#t"}, "SK": {"S": "#token#t"}}, "a token item"),
         ({"PK": {"S": "AUDIT#a"}, "SK": {"S": "v1_A"}}, "a version item"),
         ({"PK": {"S": "AUDIT#a"}, "SK": {"S": "v0_A"}, "deleted": {"BOOL": True}}, "the tombstone"),
         ({"PK": {"S": "X"}, "SK": {"S": "X"}, "_type": {"S": "Dog"}}, "no class .*: its _type is 'Dog'"),

@@ -75,6 +75,14 @@ def count_loosely(tx: Any) -> None:
     tx.update(Key(Loose, name="a"), F.size.add(1))
 
 
+def upsert(tx: Any) -> None:
+    tx.upsert(Key(Loose, name="a"), F.size.add(1))
+
+
+def upsert_new(tx: Any) -> None:
+    tx.upsert(Key(Stock, sku="new"), F.left.add(1))
+
+
 def delete(tx: Any) -> None:
     tx.delete(Key(User, user_id="1"))
 
@@ -88,7 +96,7 @@ def check(tx: Any) -> None:
     tx.check(Key(User, user_id="1"), F.visits == 0)
 
 
-BLOCKS = [insert, overwrite, edit, count, count_loosely, delete, insert_and_delete, check]
+BLOCKS = [insert, overwrite, edit, count, count_loosely, upsert, upsert_new, delete, insert_and_delete, check]
 
 
 def nothing(session: Session) -> None:

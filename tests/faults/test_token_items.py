@@ -1,12 +1,13 @@
 """What a token that is remembered refuses, for how long, what is stored for it, and what that costs."""
 
+import asyncio
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dynaorm import Entity, F, Key, NumberKey, Retry, Session, Table, inspect
+from dynaorm import AsyncSession, Entity, F, Key, NumberKey, Retry, Session, Table, inspect
 from dynaorm.errors import (
     AlreadyExists,
     EntityNotFound,
@@ -15,6 +16,7 @@ from dynaorm.errors import (
     UsageError,
 )
 from dynaorm.testing import FakeClock, assert_consistent, lost_request
+from dynaorm.transport.threaded import ThreadedTransport
 from tests.faults.remembering import (
     DAY,
     Login,
@@ -270,6 +272,20 @@ def test_a_block_that_changes_nothing_is_remembered_and_one_without_writes_is_no
     with session.transaction(token=token, remember=DAY) as tx:
         tx.save(stock)
     assert session.get_one(Stock, sku="x").left == 2
+
+
+def test_an_asynchronous_session_remembers_too(moto_store: "Store", token: str) -> None:
+    moto_store.create(app, loose)
+    moto_store.line().session.save(Stock(sku="x", left=5))
+
+    async def run() -> None:
+        session = AsyncSession(transport=ThreadedTransport(moto_store.transport), clock=moto_store.clock)
+        for _ in range(2):
+            async with session.transaction(token=token, remember=DAY) as tx:
+                count(tx)
+
+    asyncio.run(run())
+    assert moto_store.line().session.get_one(Stock, sku="x").left == 4
 
 
 # -- what is refused ---------------------------------------------------------------------------------------------------

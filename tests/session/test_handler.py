@@ -14,10 +14,11 @@ from dynaorm import (
     StreamHandler,
     Table,
     Unreadable,
+    changes,
     handler,
     item_of,
 )
-from dynaorm.errors import UsageError
+from dynaorm.errors import DecodeError, UsageError
 from tests.streams.events import in_kinesis, in_lambda, in_pipes, written
 
 app = Table("app")
@@ -190,6 +191,26 @@ def test_an_unreadable_record_fails_if_it_may_be_of_interest(
     def work(change: Inserted[Cat]) -> None: ...
 
     assert on(in_lambda(record)) == (failed("111") if fails else ALL_DONE)
+
+
+def test_dispatch_calls_the_functions_for_one_change_and_raises_what_they_raise(on: StreamHandler) -> None:
+    calls: list[str] = []
+
+    @on.inserted(Pet)
+    async def work(change: Inserted[Pet]) -> None:
+        await asyncio.sleep(0)
+        calls.append(change.new.name)
+        raise RuntimeError("no room")
+
+    inserted, deleted, unreadable = changes(
+        in_lambda(written(None, REX), written(REX, None), written(None, BROKEN)), app
+    )
+    with pytest.raises(RuntimeError, match="no room"):
+        on.dispatch(inserted)
+    on.dispatch(deleted)
+    with pytest.raises(DecodeError, match="age"):
+        on.dispatch(unreadable)
+    assert calls == ["rex"]
 
 
 def test_a_function_for_unreadable_records_decides_about_them(on: StreamHandler) -> None:

@@ -72,6 +72,18 @@ SHOWN = {
         "50 tickets from 2021-07-19 back to 2021-05-31, 3 requests",
     ),
     "online_shop": ("OnlineShop: 19 items", "c#12345", "shp#54321", "type='GiftCard'", "name='The Book'"),
+    "search_index": (
+        "9 records, and these changes:",
+        "Deleted Key(Song, song_id='3')",
+        "wild:\n['1', '2']",
+        "example:\n[]",
+    ),
+    "downloads_per_month": (
+        "MusicLibrary: 18 items",
+        "#token#d6",
+        "[('129', 2), ('130', 1)]",
+        "[('130', 2), ('129', 1)]",
+    ),
     "device_state_log": ("DeviceStateLog: 11 items", "State#Date", "WARNING4#2020-04-27T16:15:00", "Sara"),
 }
 """What each example must print, among other things."""

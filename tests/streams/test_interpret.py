@@ -170,6 +170,13 @@ def test_twelve_records_of_six_writes_are_six_changes() -> None:
     assert shown == ["guard", "version", "version", "version", "version", "guard"]
 
 
+def test_a_token_item_is_internal() -> None:
+    token: Any = {"PK": {"S": "#token#t1"}, "SK": {"S": "#token#t1"}, "_block": {"S": "x"}}
+    assert list(changes(in_lambda(written(None, token), written(token, None, ttl=True)), app)) == []
+    assert only(written(None, token), internal=True).kind == "token"
+    assert only(written(None, token, view="KEYS_ONLY"), internal=True).kind == "token"
+
+
 def test_the_end_of_a_tombstone_is_internal() -> None:
     assert list(changes(in_lambda(written(TOMBSTONE, None)), app)) == []
     one = only(written(TOMBSTONE, None), internal=True)

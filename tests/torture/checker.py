@@ -155,6 +155,7 @@ def _keys(stored: Stored) -> dict[str, Mapping[str, Any]]:
             "Membership": "GROUP#{group_id} USER#{user_id}",
             "Note": "NOTE#{id} NOTE",
             "Loose": "LOOSE#{id} LOOSE",
+            "Lease": "LEASE#{id} LEASE",
         }[kind]
         .format_map(values)
         .split(" ")

@@ -1,8 +1,10 @@
 """A small sound run, made of known operations on a table in memory: what the checkers' tests corrupt."""
 
+import time
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -18,6 +20,7 @@ from tests.torture.entities import (
     TABLES,
     Document,
     Group,
+    Lease,
     Loose,
     Membership,
     Memo,
@@ -135,6 +138,9 @@ def _operations(perform: Callable[[Operation], object]) -> None:
     sent(purging("Document 0-4"))
     sent(inserting(Document(id="0-4", text="four"), "create again"))
     sent(inserting(Memo(id="0-1", text="one"), "insert a note", is_plain=True))
+    until = datetime.fromtimestamp(int(time.time()) + 3600, UTC)
+    sent(inserting(Lease(id="0-1", text="one", until=until), "insert a lease"))
+    sent(reading("Lease 0-1"))
     sent(inserting(Loose(id="0-1", text="one"), is_plain=True))
     for token, amount in (("t-0-1", 1), ("t-0-1", 100), ("t-0-8", 100), ("t-0-1", 1)):
         sent(paying(token, "0", amount))

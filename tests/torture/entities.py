@@ -5,14 +5,17 @@ stored, so that the history of each entity stays short enough for the search.
 """
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Annotated, Any, Final
 
-from dynaorm import Aggregate, Entity, GlobalIndex, Index, Key, Table, Unique
+from dynaorm import Aggregate, Entity, ExpiresAt, GlobalIndex, Index, Key, Table, Unique
 
 app = Table("torture", indexes=[GlobalIndex("GSI1")])
 loose = Table("torture-loose", revision_attribute=None)
 
-TABLES: Final = {app: "", loose: "-loose"}
+leases = Table("torture-leases")
+
+TABLES: Final = {app: "", loose: "-loose", leases: "-leases"}
 """The tables, and what the name of each ends with."""
 
 
@@ -76,6 +79,14 @@ class Loose(Entity, table=loose, pk="LOOSE#{id}", sk="LOOSE"):
     seen: int = 0
 
 
+class Lease(Entity, table=leases, pk="LEASE#{id}", sk="LEASE"):
+    """Absent from a time on, although it may still be stored."""
+
+    id: str
+    text: str = ""
+    until: Annotated[datetime, ExpiresAt()]
+
+
 class Till(Entity, table=app, pk="TILL#{id}", sk="TILL"):
     """How often the block of a token was applied. Only this block counts in it."""
 
@@ -100,7 +111,7 @@ class Receipt(Entity, table=app, pk="RECEIPT#{id}", sk="RECEIPT"):
 
 
 CLASSES: Final[dict[str, type[Any]]] = {
-    one.__name__: one for one in (User, Document, Parcel, Group, Membership, Note, Loose)
+    one.__name__: one for one in (User, Document, Parcel, Group, Membership, Note, Loose, Lease)
 }
 KEYS: Final[dict[str, tuple[str, ...]]] = {
     "User": ("id",),
@@ -110,6 +121,7 @@ KEYS: Final[dict[str, tuple[str, ...]]] = {
     "Membership": ("group_id", "user_id"),
     "Note": ("id",),
     "Loose": ("id",),
+    "Lease": ("id",),
 }
 SUBCLASSES: Final = {"Memo": "Note"}
 """A subclass has the keys of its base."""
@@ -121,8 +133,10 @@ UNIQUE: Final[dict[str, dict[str, tuple[str, ...]]]] = {
     "Group": {},
     "Note": {},
     "Loose": {},
+    "Lease": {},
 }
 VERSIONED: Final = "Document"
+EXPIRING: Final = "Lease"
 WITHOUT_REVISION: Final = "Loose"
 CLASS: Final = "class"
 """Among the values of an entity, the name of its class, if it is one of a family."""
@@ -188,8 +202,15 @@ def family_of(name: str) -> tuple[str, str]:
 
 
 def shown(entity: Entity) -> dict[str, Any]:
-    """The fields of an entity that are stored: those that are not None. Of a family, its class, too."""
-    found = {name: value for name, value in vars(entity).items() if value is not None}
+    """The fields of an entity that are stored: those that are not None. Of a family, its class, too.
+
+    Times are epoch seconds, as they are stored.
+    """
+    found = {
+        name: int(value.timestamp()) if isinstance(value, datetime) else value
+        for name, value in vars(entity).items()
+        if value is not None
+    }
     return found | {CLASS: type(entity).__name__} if isinstance(entity, Note) else found
 
 

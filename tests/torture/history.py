@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Final, TypeAlias
 
 from tests.torture.checker import Violation
-from tests.torture.entities import VERSIONED, WITHOUT_REVISION, kind_of, name_of
+from tests.torture.entities import EXPIRING, VERSIONED, WITHOUT_REVISION, kind_of, name_of
 from tests.torture.journal import ACKNOWLEDGED, REFUSED, Effect, Record, Result, operation_of
 from tests.torture.linearizability import NEVER
 from tests.torture.table import Snapshot, Stored
@@ -266,6 +266,8 @@ def _lost(run: Run) -> Iterator[tuple[Record, Effect]]:
         if kind_of(name) == WITHOUT_REVISION:
             continue
         last = run.table.entities.get(name)
+        if last is None and kind_of(name) == EXPIRING:
+            continue  # DynamoDB deletes what has expired.
         holder = None if last is None else run.by_id.get(operation_of(last.revision))
         for record, effect in writes:
             if (

@@ -18,7 +18,7 @@ ACKNOWLEDGED: Final = "acknowledged"
 REFUSED: Final = "refused"
 UNKNOWN: Final = "unknown"
 
-READS: Final = frozenset({"read", "find", "read version", "check"})
+READS: Final = frozenset({"read", "find", "read version", "check", "scan"})
 BESIDE: Final = frozenset({"pay", "prune"})
 """The effects that write, but not what the model follows: what a token is used for, and old versions."""
 
@@ -30,8 +30,8 @@ class Effect:
     Attributes:
         on: the entity's name.
         do: ``insert``, ``save``, ``replace``, ``change``, ``restore``, ``delete``, ``purge``; or ``read``,
-            ``read version``, ``find`` (by a unique value), ``check``; or ``prune``; or ``pay``, whose ``on`` is the
-            token.
+            ``read version``, ``find`` (by a unique value), ``check``, ``scan`` (which shows what has expired); or
+            ``prune``; or ``pay``, whose ``on`` is the token.
         base: the revision it must have; None for whatever is stored.
         values: the values it has afterwards; for a change, the fields that are set.
         add: for a change, the numbers that are added.

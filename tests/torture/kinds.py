@@ -4,6 +4,7 @@ from typing import Any, Final
 
 from dynaorm import F, Key, Session, Transaction, detached
 from tests.torture import entities as hot
+from tests.torture import kinds_of_leases as leases
 from tests.torture import kinds_of_notes as notes
 from tests.torture import kinds_of_things as things
 from tests.torture import kinds_of_tokens as tokens
@@ -315,6 +316,8 @@ KINDS: Final[dict[Kind, int]] = {
     notes.create_note: 7, notes.overwrite_note: 1, notes.save_note: 4, notes.write_note: 4, notes.delete_note: 3,
     notes.delete_note_by_key: 4, notes.read_note: 3, notes.create_loose: 6, notes.save_loose: 5, notes.count_loose: 3,
     notes.delete_loose: 3, notes.delete_loose_by_key: 3, notes.read_loose: 3,
+    leases.create_lease: 6, leases.save_lease: 4, leases.write_lease: 4, leases.delete_lease: 2,
+    leases.delete_lease_by_key: 2, leases.read_lease: 5,
     tokens.pay: 12, tokens.write_over_till: 2, tokens.write_over_purse: 2, tokens.shred_receipt: 2,
 }  # fmt: skip
 """How often each is drawn, relative to the others."""

@@ -4,6 +4,7 @@ A state is the set of the followed entities: for each the operation that wrote i
 versions. Totals are no effects of an operation. They follow from the memberships, as they should in the table.
 """
 
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,6 +26,10 @@ class Kept(NamedTuple):
 
 
 ABSENT: Final = Kept(None, None)
+WALL: Final = time.time_ns() - time.monotonic_ns()
+"""What the clock of a machine adds to the times in its journals."""
+SLACK: Final = 50_000_000
+"""Nanoseconds by which the two clocks may differ in a run."""
 World: TypeAlias = frozenset[tuple[str, Kept]]
 EMPTY: Final[World] = frozenset()
 
@@ -66,7 +71,7 @@ class Step:
         try:
             if self.record.outcome not in (ACKNOWLEDGED, UNKNOWN):
                 for one in self._observed():
-                    _observe(one, before.get(one.on, ABSENT), self._where(one.on))
+                    _observe(one, before.get(one.on, ABSENT), self._where(one.on), self.record)
                 return world
             after = self._after(before)
         except Impossible:
@@ -108,7 +113,7 @@ class Step:
                 _count(before, after, record.id)
                 _check_claims(after)
         for name in {effect.on for effect in effects if effect.do != "find"} & results.keys():
-            _match(results[name], after.get(name, ABSENT))
+            _match(results[name], after.get(name, ABSENT), record)
         return {name: kept for name, kept in after.items() if kept != ABSENT}
 
 
@@ -122,7 +127,7 @@ def _sent_nothing(record: Record, effects: Sequence[Effect], results: Mapping[st
 
 def _do(effect: Effect, record: Record, before: Mapping[str, Kept], after: dict[str, Kept]) -> None:
     if effect.do == "find":
-        _find(effect, record.results[0], before)
+        _find(effect, record, before)
         return
     kept = _written(effect, before.get(effect.on, ABSENT), record)
     if effect.writes:
@@ -133,12 +138,14 @@ def _written(effect: Effect, kept: Kept, record: Record) -> Kept:
     """The entity after an effect. Raises Impossible."""
     present = kept.values is not None
     if effect.do == "insert":
-        _require(not present)
+        _require(_may_be_absent(kept, record))
     elif effect.do == "delete" and record.unanswered and record.outcome == ACKNOWLEDGED and not present:
         # A plain delete that finds nothing, after an attempt without an answer, is done.
         return kept
     elif effect.do in ("save", "delete", "check", "change"):
-        _require(present and effect.base in (None, _revision_by(effect, kept)))
+        # What has expired can be deleted.
+        _require(present if effect.do == "delete" else _may_be_live(kept, record))
+        _require(effect.base in (None, _revision_by(effect, kept)))
     elif effect.do == "purge":
         _require(not present and kept.version > 0)
         return ABSENT
@@ -172,41 +179,64 @@ def _holds(kept: Kept, where: Mapping[str, Any]) -> bool:
     return where.items() <= dict(kept.values or ()).items()
 
 
-def _find(effect: Effect, result: Result, before: Mapping[str, Kept]) -> None:
+def _find(effect: Effect, record: Record, before: Mapping[str, Kept]) -> None:
     """Check the result of a search by a unique value. Raises Impossible."""
+    result = record.results[0]
     if result.values is not None:
         _require(effect.text in claims(kind_of(result.on), result.values).values())
-        _match(result, before.get(result.on, ABSENT))
+        _match(result, before.get(result.on, ABSENT), record)
         return
     _require(not any(effect.text in _claimed(name, kept.values) for name, kept in before.items()))
 
 
-def _match(result: Result, kept: Kept) -> None:
+def _match(result: Result, kept: Kept, record: Record) -> None:
+    shows_expired = record.effects[0].do == "scan"
     if result.values is None:
-        _require(kept.values is None)
+        _require(_may_be_absent(kept, record))
         return
+    _require(shows_expired or record.written != () or _may_be_live(kept, record))
     _require(kept.values == frozenset(result.values.items()))
     _require(result.revision is None or operation_of(result.revision) == kept.writer)
     _require(result.version is None or result.version == kept.version)
 
 
-def _observe(one: Observed, kept: Kept, where: Mapping[str, Any]) -> None:
+def _observe(one: Observed, kept: Kept, where: Mapping[str, Any], record: Record) -> None:
     """Check what a refusal proves about an entity. Raises Impossible."""
-    present = kept.values is not None
+    present, may_be_absent = _may_be_live(kept, record), _may_be_absent(kept, record)
     if one.what == "absent":
-        _require(not present)
+        _require(may_be_absent)
     elif one.what == "revision":
         _require(present and operation_of(one.value) == kept.writer)
     elif one.what == "not revision":
-        _require(not present or operation_of(one.value) != kept.writer)
+        _require(may_be_absent or operation_of(one.value) != kept.writer)
     elif one.what == "holds":
         _require(one.value in _claimed(one.on, kept.values))
     elif one.what == "not as":
-        _require(not present or not _holds(kept, where))
+        _require(may_be_absent or not _holds(kept, where))
     elif one.what == "not where":
         _require(present and not _holds(kept, where))
     else:
         _require(present)
+
+
+def _may_be_live(kept: Kept, record: Record) -> bool:
+    """Whether reads may find an entity at some time of an operation: it is stored, and may not have expired."""
+    expiry = _expiry(kept)
+    return kept.values is not None and (expiry is None or record.begin <= expiry + SLACK)
+
+
+def _may_be_absent(kept: Kept, record: Record) -> bool:
+    """Whether reads may find nothing at some time of an operation."""
+    expiry = _expiry(kept)
+    return kept.values is None or (
+        expiry is not None and (record.end is None or record.end >= expiry - SLACK)
+    )
+
+
+def _expiry(kept: Kept) -> int | None:
+    """The time at which an entity expires, as journals count; None for never."""
+    until = dict(kept.values or ()).get("until")
+    return None if until is None else until * 10**9 - WALL
 
 
 def _require(fact: bool) -> None:

@@ -115,7 +115,7 @@ def _last(table: Snapshot, names: frozenset[str]) -> Record:
         name="read all",
         begin=AT_THE_END,
         end=AT_THE_END,
-        effects=tuple(Effect(name, "read") for name in known),
+        effects=tuple(Effect(name, "scan") for name in known),
         outcome=ACKNOWLEDGED,
         results=tuple(_stored(table, name) for name in known),
     )

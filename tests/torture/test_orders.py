@@ -39,7 +39,7 @@ def test_a_run_with_faults_is_sound(drawn: "Callable[[int, int], Ground]", seed:
 def test_a_sound_history_has_an_order(ground: "Ground") -> None:
     orders = check_orders(ground.run())
     assert (orders.violations, orders.undecided) == ([], [])
-    assert (orders.entities, orders.families) == (13, 6)
+    assert (orders.entities, orders.families) == (14, 7)
 
 
 def test_a_stale_read_that_comes_back_has_no_order(ground: "Ground") -> None:

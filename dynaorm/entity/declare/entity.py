@@ -13,23 +13,21 @@ from dynaorm.entity.codec.expiry import EXPIRY, is_expiry
 from dynaorm.entity.codec.of_type import Codec, Unstorable, codec_of
 from dynaorm.entity.codec.value import optional
 from dynaorm.entity.declare.aggregates import aggregate_conflicts, aggregates_of
+from dynaorm.entity.declare.constraints import constraints_of
 from dynaorm.entity.declare.keys import KeysOf, keys_of
 from dynaorm.entity.declare.options import ClassOptions
 from dynaorm.entity.declare.registry import conflicts, register
 from dynaorm.entity.encoded import encoded_scalar
 from dynaorm.entity.index import Index
 from dynaorm.entity.mapping.aggregate import Aggregate, AggregateMapping
-from dynaorm.entity.mapping.constraint import Constraint
 from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.mapping import DELETED, VERSION, VERSION_AT, EntityMapping
-from dynaorm.entity.mapping.secret import secret_fields
-from dynaorm.entity.marker import MARKERS, Attribute, ExpiresAt, InKey, Unique, Versioned
+from dynaorm.entity.marker import MARKERS, Attribute, ExpiresAt, InKey, Versioned
 from dynaorm.entity.table import Table
 from dynaorm.entity.template.version import PREVIOUS_DELETION, VERSION_TYPE, Versioning
 from dynaorm.entity.text.of_type import scalar_of
 from dynaorm.entity.text.scalar import Scalar
 from dynaorm.errors import DeclarationError
-from dynaorm.failure import suggestion
 from dynaorm.record import record
 
 _VERSIONED: Final = {
@@ -147,7 +145,8 @@ class _Draft:
     def mapping(self) -> EntityMapping | None:
         """The mapping, complete unless there are problems; None without a complete primary key."""
         fields = {name: found for name in self.marks if (found := self._field(name)) is not None}
-        constraints = self._constraints()
+        constraints = constraints_of(self.entity, self.options, self.marks, self.keys)
+        self.problems += constraints.problems
         versioning = self._versioning()
         expires = self._expires(fields)
         for one in fields.values():
@@ -164,7 +163,7 @@ class _Draft:
             partition=self.keys.partition,
             sort=self.keys.sort,
             indexes=self.keys.indexes,
-            constraints=constraints,
+            constraints=constraints.found,
             versioning=versioning,
             expires=expires,
             aggregates=self.aggregates,
@@ -310,47 +309,7 @@ class _Draft:
                     )
                 taken[attribute] = one.name
 
-    # -- constraints, versions, expiry -----------------------------------------------------------------------------
-
-    def _constraints(self) -> dict[str, Constraint]:
-        found: dict[str, Constraint] = {}
-        wanted: list[tuple[str, tuple[str, ...], Unique]] = [
-            (unique.name or _attribute(name, mark), (*unique.scope, name), unique)
-            for name, mark in self.marks.items()
-            for unique in mark.find(Unique)
-        ]
-        wanted += [(name, members, Unique()) for name, members in self.options.unique.items()]
-        for name, members, unique in wanted:
-            if name in found:
-                self.problems.append(
-                    f'two unique constraints are called {name!r}; name one of them with Unique("name")'
-                )
-            problems = list(self._constraint_problems(name, members))
-            self.problems += problems
-            if not problems:
-                types = tuple(self.keys.scalars[member] for member in members)
-                secret = secret_fields(self.entity) & frozenset(members)
-                found[name] = Constraint(
-                    name, members, types, unique.normalize, unique.when, unique.shared, secret
-                )
-        return found
-
-    def _constraint_problems(self, name: str, members: tuple[str, ...]) -> Iterator[str]:
-        if "#" in name or not name:
-            yield (
-                f"unique constraint {name!r}: its name must not be empty or contain '#', which ends it in the keys of "
-                f'guard items; write Unique("name"), or another key of unique='
-            )
-        if len(set(members)) != len(members):
-            yield f"unique constraint {name!r}: it names a field twice; name each once"
-        for member in members:
-            if member not in self.marks:
-                yield f"unique constraint {name!r}: {member!r} is not a field; {suggestion(member, self.marks)}"
-            elif member not in self.keys.scalars:
-                yield (
-                    f"unique constraint {name!r}: {member} has no text form to compare; "
-                    f"use a str, number, date, UUID or Enum"
-                )
+    # -- versions, expiry ------------------------------------------------------------------------------------------
 
     def _versioning(self) -> Versioning | None:
         partial = frozenset(name for name, mark in self.marks.items() if mark.find(Versioned))

@@ -22,8 +22,8 @@ from dynaorm.entity.declare.catalog import (
 from dynaorm.entity.declare.options import declared_options
 from dynaorm.entity.mapping.constraint import OWNER, TABLE, Constraint
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
-from dynaorm.entity.table import Table
-from dynaorm.entity.text.shape import may_meet, shape_of_text
+from dynaorm.entity.table import KeyAttribute, Table
+from dynaorm.entity.text.shape import Shape, may_meet, shape_of_text
 from dynaorm.entity.token_item import TOKEN_PREFIX
 
 N = TypeVar("N")
@@ -80,26 +80,27 @@ def _guard_conflicts(mapping: EntityMapping) -> Iterator[str]:
     for constraint in mapping.constraints.values():
         for claim, other in _claims(catalog_of(home).guarded):
             shared = claim.shared and constraint.shared
-            if claim.name == constraint.name and not shared and _is_stranger(mapping, other):
+            if _are_alike(claim, constraint) and not shared and _is_stranger(mapping, other):
                 yield (
                     f"the unique constraint {constraint.name!r} is already that of {other.entity.__name__} in "
                     f"{home}; give it another name, or say shared=True in both classes"
                 )
         for tenant in [*_strangers(mapping, home), *([mapping] if home is mapping.table else [])]:
-            if _guard_may_meet(constraint.name, tenant):
+            if _guard_may_meet(constraint, tenant):
                 yield (
-                    f"guard items of {constraint.name!r} ({constraint.name}#...) could meet the keys of "
+                    f"guard items of {constraint.name!r} ({_guard_text(constraint)}) could meet the keys of "
                     f"{tenant.entity.__name__} ({_texts(tenant)}); rename the constraint or the key's literal"
                 )
-    for name in dict.fromkeys(
-        claim.name
+    others = {
+        claim.name: claim
         for claim, other in _claims(catalog_of(mapping.table).guarded)
         if _is_stranger(mapping, other)
-    ):
-        if name not in mapping.constraints and _guard_may_meet(name, mapping):
+    }
+    for name, claim in others.items():
+        if name not in mapping.constraints and _guard_may_meet(claim, mapping):
             yield (
-                f"its keys ({_texts(mapping)}) could meet guard items of {name!r} ({name}#...) in {mapping.table}; "
-                f"begin them with another literal"
+                f"its keys ({_texts(mapping)}) could meet guard items of {name!r} ({_guard_text(claim)}) in "
+                f"{mapping.table}; begin them with another literal"
             )
 
 
@@ -177,9 +178,9 @@ def _update(
     """Replace the catalog of a table, with everything that follows from its classes."""
     reserved = [(table.pk.name, re.compile(TOKEN_PREFIX), "a token item")]
     reserved += [
-        (key.name, re.compile(re.escape(f"{claim.name}#")), f"a guard item of {claim.name!r}")
+        (key.name, begins, f"a guard item of {claim.name!r}")
         for claim, _ in _claims(guarded)
-        for key in table.keys
+        for key, begins in _reserved_by(claim, table)
     ]
     for one in mappings.values():
         if one.versioning is not None and table.sk is not None:
@@ -197,6 +198,14 @@ def _update(
         guarded=guarded,
         counted=counted,
     )
+
+
+def _reserved_by(claim: Constraint, table: Table) -> list[tuple[KeyAttribute, re.Pattern[str]]]:
+    """The key attributes in which a bare value could be that of a guard item, and how such values begin."""
+    if not claim.parts:
+        return [(key, re.compile(re.escape(f"{claim.name}#"))) for key in table.keys]
+    template = claim.parts[0].template
+    return [] if template is None else [(table.pk, template.pattern)]
 
 
 def is_of(mapping: EntityMapping, target: EntityMapping) -> bool:
@@ -233,7 +242,24 @@ def _claims(guarded: Mapping[ClassIdentity, EntityMapping]) -> Iterator[tuple[Co
             yield constraint, mapping
 
 
-def _guard_may_meet(name: str, mapping: EntityMapping) -> bool:
+def _are_alike(one: Constraint, other: Constraint) -> bool:
+    """Whether the guard items of two constraints could have one key."""
+    if not one.parts and not other.parts:
+        return one.name == other.name
+    sides = zip(_guard_shapes(one, 2), _guard_shapes(other, 2), strict=False)
+    return all(may_meet(*shapes) for shapes in sides)
+
+
+def _guard_shapes(constraint: Constraint, count: int) -> tuple[Shape, ...]:
+    own = tuple(part.shape for part in constraint.parts)
+    return own or (shape_of_text(f"{constraint.name}#"),) * count
+
+
+def _guard_text(constraint: Constraint) -> str:
+    return ", ".join(part.text for part in constraint.parts) or f"{constraint.name}#..."
+
+
+def _guard_may_meet(constraint: Constraint, mapping: EntityMapping) -> bool:
     parts = mapping.primary_parts
     if any(part.attribute.kind != "S" for part in parts):
         return False
@@ -241,7 +267,8 @@ def _guard_may_meet(name: str, mapping: EntityMapping) -> bool:
     # {field:raw} opts out of that check.
     if any(part.bare or part.text in {f"{{{field}:raw}}" for field in part.fields} for part in parts):
         return False
-    return all(may_meet(part.shape, shape_of_text(f"{name}#")) for part in parts)
+    shapes = _guard_shapes(constraint, len(parts))
+    return all(may_meet(part.shape, shape) for part, shape in zip(parts, shapes, strict=False))
 
 
 def _texts(mapping: EntityMapping) -> str:

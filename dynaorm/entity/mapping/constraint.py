@@ -1,22 +1,38 @@
 """A unique constraint, and the key of the guard item that holds one of its values.
 
-The key is ``name#value``. A single value is not escaped: a name contains no ``#``, so the first one ends it. The parts
-of a composite value are joined by ``#``, with ``#`` and ``%`` inside them escaped. If the key is longer than 1024 bytes
-(the limit of a sort key, which repeats it), or the value begins with ``sha256:``, the key is ``name#sha256:<hex>``.
+A constraint may have key templates of its own, which another library renders too. For any other constraint, partition
+key and sort key are the same text, ``name#value``. A single value is not escaped: a name contains no ``#``, so the
+first one ends it. The parts of a composite value are joined by ``#``, with ``#`` and ``%`` inside them escaped. If the
+text is longer than 1024 bytes (the limit of a sort key), or the value begins with ``sha256:``, it is
+``name#sha256:<hex>``.
 """
 
 from collections.abc import Callable, Mapping
 from hashlib import sha256
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from dynaorm.entity.mapping.secret import masked
+from dynaorm.entity.table import Table
+from dynaorm.entity.template.key_part import KeyPart
 from dynaorm.entity.text.scalar import Scalar
+from dynaorm.item.value import AttributeValue, Item
 from dynaorm.record import record
 
 OWNER: Final = "owner"
 TABLE: Final = "table"
 _LIMIT: Final = 1024
 _HASHED: Final = "sha256:"
+
+
+class GuardKey(NamedTuple):
+    """The partition key and the sort key of a guard item. Tables without a sort key use the first alone."""
+
+    partition: str
+    sort: str
+
+    def in_table(self, home: Table) -> dict[str, AttributeValue]:
+        """The primary key of the guard item in its table."""
+        return {key.name: {"S": text} for key, text in zip(home.keys, self, strict=False)}
 
 
 @record
@@ -31,6 +47,7 @@ class Constraint:
         when: an entity for which it is false claims nothing.
         shared: other classes of the table may claim values of the same constraint.
         secret: the fields whose values messages do not show.
+        parts: the guard's own partition and sort key; empty for the key that begins with the name.
     """
 
     name: str
@@ -40,6 +57,7 @@ class Constraint:
     when: Callable[[Any], bool] | None = None
     shared: bool = False
     secret: frozenset[str] = frozenset()
+    parts: tuple[KeyPart, ...] = ()
 
     @property
     def exact(self) -> bool:
@@ -53,12 +71,31 @@ class Constraint:
             return masked(found) if self.secret else found
         return tuple(masked(values[name]) if name in self.secret else values[name] for name in self.fields)
 
-    def guard_key(self, values: Mapping[str, Any]) -> str | None:
+    def matches(self, key: Item) -> bool:
+        """Whether a primary key could be that of a guard item with key templates of its own."""
+        return bool(self.parts) and all(part.matches(key) for part in self.parts)
+
+    def guard_key(self, values: Mapping[str, Any]) -> GuardKey | None:
         """The guard item's key for these field values; None if any of them is None.
 
         Raises:
             ValueError: a value is not of its field's type.
+            KeyValueError: it cannot be part of the guard's own key.
         """
+        if self.parts:
+            return self._own_key(values)
+        text = self._text(values)
+        return None if text is None else GuardKey(text, text)
+
+    def _own_key(self, values: Mapping[str, Any]) -> GuardKey | None:
+        last = self.fields[-1]
+        if self.normalize is not None and values[last] is not None:
+            values = {**{name: values[name] for name in self.fields}, last: self.normalize(values[last])}
+        found = [part.value(values) for part in self.parts]
+        texts = [str(one["S"]) for one in found if one is not None]
+        return GuardKey(texts[0], texts[-1]) if len(texts) == len(found) else None
+
+    def _text(self, values: Mapping[str, Any]) -> str | None:
         scope = self._scope(values) if len(self.fields) > 1 else ""
         value = values[self.fields[-1]]
         if value is not None and self.normalize is not None:

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ValidationError
 
 from dynaorm.entity.codec.expiry import is_past, seconds_of
 from dynaorm.entity.mapping.aggregate import AggregateMapping
-from dynaorm.entity.mapping.constraint import Constraint
+from dynaorm.entity.mapping.constraint import Constraint, GuardKey
 from dynaorm.entity.mapping.encoder import Encoder, encoder_of
 from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.rules import ClassRules, rules_of
@@ -39,7 +39,7 @@ DELETED = "deleted"
 
 _NOTHING: Final[Mapping[str, str]] = {}
 
-Claim: TypeAlias = tuple[str, str, Any]
+Claim: TypeAlias = tuple[str, GuardKey, Any]
 """A claimed unique value: the constraint's name, the guard's key, and the value for messages."""
 
 
@@ -208,10 +208,12 @@ class EntityMapping:
                 found.append((name, key, constraint.value_of(values)))
         return found
 
-    def guard_key_of(self, constraint: Constraint, values: Mapping[str, Any]) -> str | None:
+    def guard_key_of(self, constraint: Constraint, values: Mapping[str, Any]) -> GuardKey | None:
         """The guard key of one constraint; None if nothing is claimed. Raises InvalidValue."""
         try:
             return constraint.guard_key(values)
+        except KeyValueError as problem:
+            raise self.invalid_key(problem) from self.cause_of(problem.field, problem)
         except ValueError as problem:
             fields, value = ", ".join(constraint.fields), constraint.value_of(values)
             raise self.invalid(fields, value, str(problem)) from self.cause_of(fields, problem)
@@ -325,11 +327,6 @@ class EntityMapping:
         key = {one.name: item[one.name] for one in self.table.keys if one.name in item}
         return self.secrets.hiding_key(key)
 
-    @property
-    def key_text(self) -> str:
-        """The templates of the primary key, for messages."""
-        return ", ".join(f"{part.attribute.name}={part.text!r}" for part in self.primary_parts)
-
     def key_matches(self, item: Item) -> bool:
         """Whether the primary key of an item matches the templates of this class."""
         return all(part.matches(item) for part in self.primary_parts)
@@ -337,10 +334,6 @@ class EntityMapping:
     def revision_of(self, item: Item) -> str | None:
         """The revision of an item, a text or a number."""
         return None if self.table.revision is None else self.table.revision.of(item)
-
-    def mark_of(self, item: Item) -> str | None:
-        """The revision of an item if it names one write. A number does not: two writers may write the same."""
-        return None if self.table.revision is None else self.table.revision.mark_of(item)
 
     def version_of(self, item: Item) -> int | None:
         """The version number in a latest copy or version item. Raises DecodeError."""

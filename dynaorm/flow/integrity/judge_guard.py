@@ -7,7 +7,7 @@ have to decide.
 from collections.abc import Sequence
 
 from dynaorm.entity.codec.expiry import seconds_of
-from dynaorm.entity.declare.catalog import catalog_of
+from dynaorm.entity.declare.catalog import catalog_of, constraint_at
 from dynaorm.entity.dispatch import NotAnEntity, classify
 from dynaorm.entity.key import found_key
 from dynaorm.entity.mapping.constraint import OWNER, TABLE
@@ -30,7 +30,7 @@ from dynaorm.record import record
 
 def constraint_in(guard: ItemAddress) -> str:
     """The name of the constraint, from the key of a guard item."""
-    return str(guard.key[guard.table.pk.name]["S"]).partition("#")[0]
+    return constraint_at(guard.table, guard.key)
 
 
 def expiry_in(table: Table, guard: Item) -> int | None:
@@ -104,7 +104,7 @@ def guards_of(mapping: EntityMapping, item: Item) -> dict[str, ItemAddress]:
     """The guard items of an entity, by constraint. Raises DynaormError if the item does not fit its class."""
     home = mapping.table.guards
     claims = mapping.claims(mapping.subject(item), lambda: subject_of(mapping, item))
-    return {name: ItemAddress(home, {key.name: {"S": text} for key in home.keys}) for name, text, _ in claims}
+    return {name: ItemAddress(home, key.in_table(home)) for name, key, _ in claims}
 
 
 @record(frozen=False)

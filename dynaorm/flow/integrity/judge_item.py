@@ -9,6 +9,7 @@ Rule 3. Expired entities and expired guard items are absent, as they are to ever
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from dynaorm.entity.declare.catalog import is_guard_of_others
 from dynaorm.entity.dispatch import NotAnEntity, classify
 from dynaorm.entity.mapping.constraint import OWNER
 from dynaorm.entity.mapping.mapping import EntityMapping
@@ -257,7 +258,9 @@ def _judge_guard_item(
     """A guard item that the scan met: does its owner hold the value?"""
     if not scope.covers_guards(address.table, constraint_in(address)):
         return
-    if extra := more_than_a_guard(address.table, item):
+    extra = more_than_a_guard(address.table, item)
+    # Another library may write more into the guard items of its own format.
+    if extra and not is_guard_of_others(address.table, item):
         detail = f"a guard item has no {', '.join(extra)}"
         finding = Finding(
             FindingKind.EXTRA_ATTRIBUTES, address.table.name, address.key, None, detail, mendable=False

@@ -8,6 +8,7 @@ from inspect import isawaitable
 from typing import Protocol, Self
 
 from dynaorm.flow.protocol.call import Call, Reply
+from dynaorm.transport.answer import STREAM_READS
 from dynaorm.transport.direct.settings import DirectSettings
 from dynaorm.transport.http.async_connection import AsyncConnectionPool
 from dynaorm.transport.http.destination import Destination
@@ -60,6 +61,8 @@ class AsyncDirectTransport(DirectSettings):
             NoAnswer: a timeout, a dropped connection, a damaged reply, or HTTP 5xx.
             UsageError: the AWS configuration is incomplete or wrong; nothing was sent.
         """
+        if call.operation in STREAM_READS:
+            return await asyncio.to_thread(self._streams.call, call)
         opened = self._opened
         if opened is None:
             opened = await asyncio.to_thread(self._open)
@@ -70,6 +73,8 @@ class AsyncDirectTransport(DirectSettings):
         closing = self._opened.close() if self._opened is not None else None
         if isawaitable(closing):
             await closing
+        if self._stream_transport is not None:
+            self._stream_transport.close()
 
     def _open(self) -> "_AsyncOpened":
         with self._opening:

@@ -10,9 +10,9 @@ from dynaorm.transport.http.destination import Destination, find_destination
 from dynaorm.transport.http.limits import Limits
 
 if TYPE_CHECKING:
-    from dynaorm.transport import pynamodb
+    from dynaorm.transport import pynamodb, streams
 else:
-    late(globals(), pynamodb="dynaorm.transport.pynamodb")
+    late(globals(), pynamodb="dynaorm.transport.pynamodb", streams="dynaorm.transport.streams")
 
 
 class DirectSettings:
@@ -29,6 +29,7 @@ class DirectSettings:
         pool_size: int = 50,
     ) -> None:
         self._opening = threading.Lock()
+        self._stream_transport: streams.StreamsTransport | None = None
         self._limits = Limits(timeout, connect_timeout, pool_size)
         self.region = region
         self.endpoint = endpoint
@@ -42,6 +43,17 @@ class DirectSettings:
             f"{type(self).__name__}(region={self.region!r}, endpoint={without_password(self.endpoint)!r}, "
             f"profile={self.profile!r})"
         )
+
+    @property
+    def _streams(self) -> "streams.StreamsTransport":
+        """The transport for calls to DynamoDB Streams."""
+        with self._opening:
+            if self._stream_transport is None:
+                timeouts = (self.connect_timeout, self.timeout)
+                self._stream_transport = streams.StreamsTransport(
+                    self.region, self.endpoint, self.profile, timeouts
+                )
+            return self._stream_transport
 
     def _find_destination(self) -> "Destination | pynamodb.PynamoTransport":
         """The destination; the default transport where a proxy is in the way that only botocore can talk to."""

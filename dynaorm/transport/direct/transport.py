@@ -7,6 +7,7 @@ in-process mock do not see its calls.
 from typing import Protocol, Self
 
 from dynaorm.flow.protocol.call import Call, Reply
+from dynaorm.transport.answer import STREAM_READS
 from dynaorm.transport.direct.settings import DirectSettings
 from dynaorm.transport.http.connection import ConnectionPool
 from dynaorm.transport.http.destination import Destination
@@ -55,6 +56,8 @@ class DirectTransport(DirectSettings):
             NoAnswer: a timeout, a dropped connection, a damaged reply, or HTTP 5xx.
             UsageError: the AWS configuration is incomplete or wrong; nothing was sent.
         """
+        if call.operation in STREAM_READS:
+            return self._streams.call(call)
         return (self._opened or self._open()).call(call)
 
     def close(self) -> None:
@@ -63,6 +66,8 @@ class DirectTransport(DirectSettings):
             opened, self._opened = self._opened, None
         if opened is not None:
             opened.close()
+        if self._stream_transport is not None:
+            self._stream_transport.close()
 
     def _open(self) -> "_Opened":
         with self._opening:

@@ -22,7 +22,9 @@ def constraint(*types: Any, name: str = "attr", normalize: Callable[[Any], Any] 
 
 
 def key(one: Constraint, *values: Any) -> str | None:
-    return one.guard_key(dict(zip(one.fields, values, strict=True)))
+    found = one.guard_key(dict(zip(one.fields, values, strict=True)))
+    assert found is None or found.partition == found.sort
+    return None if found is None else found.partition
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,151 @@
+"""Compiles the unique constraints of a class: those of its markers, and those of the keyword ``unique=``."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import field
+
+from pydantic import BaseModel
+
+from dynaorm.entity.annotation import Marked
+from dynaorm.entity.declare.keys import KeysOf
+from dynaorm.entity.declare.options import ClassOptions
+from dynaorm.entity.mapping.constraint import Constraint
+from dynaorm.entity.mapping.secret import secret_fields
+from dynaorm.entity.marker import Unique
+from dynaorm.entity.table import KeyAttribute
+from dynaorm.entity.template.compile import compile_template
+from dynaorm.entity.template.key_part import PARTITION_KEY_LIMIT, SORT_KEY_LIMIT, KeyPart, key_part
+from dynaorm.entity.template.template import TemplateError
+from dynaorm.failure import suggestion
+from dynaorm.record import record
+
+
+@record(frozen=False)
+class Constraints:
+    """The constraints that could be compiled, by name, and the problems of the others."""
+
+    found: dict[str, Constraint] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+
+
+def constraints_of(
+    entity: type[BaseModel], options: ClassOptions, marks: Mapping[str, Marked], keys: KeysOf
+) -> Constraints:
+    """Compile every unique constraint of a class."""
+    compiled = Constraints()
+    for owner, mark in marks.items():
+        for unique in mark.find(Unique):
+            _Declared(entity, keys, unique, owner).compile(compiled)
+    for name, members in options.unique.items():
+        _Declared(entity, keys, Unique(name, scope=members[:-1]), members[-1]).compile(compiled)
+    return compiled
+
+
+@record
+class _Declared:
+    """One constraint as declared: its marker, and the field that has it."""
+
+    entity: type[BaseModel]
+    keys: KeysOf
+    unique: Unique
+    owner: str
+
+    @property
+    def name(self) -> str:
+        return self.unique.name or self.keys.attributes.get(self.owner, self.owner)
+
+    def compile(self, compiled: Constraints) -> None:
+        if self.name in compiled.found:
+            compiled.problems.append(
+                f'two unique constraints are called {self.name!r}; name one of them with Unique("name")'
+            )
+        problems: list[str] = []
+        parts = self._parts(problems)
+        members = self._members(parts)
+        problems += self._problems(members)
+        compiled.problems += problems
+        if problems:
+            return
+        compiled.found[self.name] = Constraint(
+            name=self.name,
+            fields=members,
+            scalars=tuple(self.keys.scalars[member] for member in members),
+            normalize=self.unique.normalize,
+            when=self.unique.when,
+            shared=self.unique.shared,
+            secret=secret_fields(self.entity) & frozenset(members),
+            parts=parts,
+        )
+
+    def _members(self, parts: tuple[KeyPart, ...]) -> tuple[str, ...]:
+        """The fields of the value, that of the marker last."""
+        others = dict.fromkeys(name for part in parts for name in part.fields if name != self.owner)
+        return (*self.unique.scope, *others, self.owner)
+
+    def _parts(self, problems: list[str]) -> tuple[KeyPart, ...]:
+        """The guard's own partition and sort key; empty for none."""
+        unique, home = self.unique, self.keys.table.guards
+        if unique.pk is None and unique.sk is None:
+            return ()
+        where = f"unique constraint {self.name!r}"
+        if unique.scope:
+            problems.append(f"{where}: its templates say which fields are unique together; drop scope=")
+        sides = [("pk", unique.pk, home.pk, PARTITION_KEY_LIMIT), ("sk", unique.sk, home.sk, SORT_KEY_LIMIT)]
+        found = [
+            self._part(f"{where}: {side}", text, attribute, limit, problems=problems)
+            for side, text, attribute, limit in sides
+        ]
+        parts = tuple(part for part in found if part is not None)
+        if not problems and not any(self.owner in part.fields for part in parts):
+            problems.append(f"{where}: neither template has {{{self.owner}}}; write it into one")
+        return parts
+
+    def _part(
+        self,
+        where: str,
+        text: str | None,
+        attribute: KeyAttribute | None,
+        limit: int,
+        *,
+        problems: list[str],
+    ) -> KeyPart | None:
+        home, keys = self.keys.table.guards, self.keys
+        if attribute is None:
+            if text is not None:
+                problems.append(f"{where}={text!r}, but {home} has no sort key; drop it")
+            return None
+        if text is None:
+            problems.append(f"{where} is missing; give the template for {attribute.name!r} of {home}")
+            return None
+        if attribute.kind != "S":
+            return None  # a guard table without string keys is refused with its class
+        try:
+            template = compile_template(
+                text,
+                {**keys.scalars, **keys.texts},
+                kind="S",
+                sort=False,
+                known=keys.attributes.keys(),
+                escape=home.escape,
+            )
+        except TemplateError as error:
+            problems += [f"{where}={text!r}: {problem}" for problem in error.problems]
+            return None
+        return key_part(attribute, template, limit)
+
+    def _problems(self, members: tuple[str, ...]) -> Iterator[str]:
+        name, keys = self.name, self.keys
+        if "#" in name or not name:
+            yield (
+                f"unique constraint {name!r}: its name must not be empty or contain '#', which ends it in the keys of "
+                f'guard items; write Unique("name"), or another key of unique='
+            )
+        if len(set(members)) != len(members):
+            yield f"unique constraint {name!r}: it names a field twice; name each once"
+        for member in members:
+            if member not in keys.attributes:
+                yield f"unique constraint {name!r}: {member!r} is not a field; {suggestion(member, keys.attributes)}"
+            elif member not in keys.scalars:
+                yield (
+                    f"unique constraint {name!r}: {member} has no text form to compare; "
+                    f"use a str, number, date, UUID or Enum"
+                )

@@ -1,0 +1,83 @@
+"""Unique constraints as declared: which fields they are made of, and under which keys their guards are stored."""
+
+from typing import Annotated
+
+import pytest
+
+from dynaorm import Entity, Table, Unique
+from dynaorm.entity.mapping.constraint import GuardKey
+from dynaorm.entity.mapping.mapping import mapping_of
+from dynaorm.errors import DeclarationError, InvalidValue
+
+
+class Seat(Entity, table=Table("seats"), pk="SEAT#{id}", sk="SEAT"):
+    id: str
+    hall: str | None = None
+    number: Annotated[int | None, Unique("seat", pk="seat/{hall}/{number}", sk="of {hall}")] = None
+    email: Annotated[str | None, Unique(pk="mail/{email}", sk="mail", normalize=str.lower)] = None
+
+
+def claims(**values: object) -> list[GuardKey]:
+    return [key for _, key, _ in mapping_of(Seat).claims({**vars(Seat(id="1")), **values}, dict)]
+
+
+def test_the_templates_of_a_guard_say_which_fields_are_unique_together() -> None:
+    seat = mapping_of(Seat).constraints["seat"]
+    assert seat.fields == ("hall", "number")
+    assert seat.value_of({"hall": "A", "number": 7}) == ("A", 7)
+    assert claims(hall="A/1", number=7) == [GuardKey("seat/A%2F1/7", "of A/1")]
+
+
+def test_a_value_of_none_claims_nothing() -> None:
+    assert claims(hall="A") == claims(number=7) == []
+
+
+def test_a_value_is_normalised_before_it_is_written_into_the_key() -> None:
+    assert claims(email="Liz@X") == [GuardKey("mail/liz@x", "mail")]
+
+
+def test_a_guard_key_that_is_too_long_is_refused() -> None:
+    with pytest.raises(InvalidValue, match="more than the 2048 allowed"):
+        claims(email="x" * 2048)
+
+
+def test_the_guards_of_a_table_without_sort_key_have_a_partition_key_alone() -> None:
+    class Flat(Entity, table=Table("flat", sk=None), pk="FLAT#{id}"):
+        id: str
+        email: Annotated[str, Unique(pk="mail/{email}")]
+
+    ((_, key, _),) = mapping_of(Flat).claims({"id": "1", "email": "a"}, dict)
+    assert key.in_table(mapping_of(Flat).table) == {"PK": {"S": "mail/a"}}
+
+
+@pytest.mark.parametrize(
+    ("unique", "problem"),
+    [
+        (Unique(pk="u#{email}"), "sk is missing; give the template for 'SK'"),
+        (Unique(pk="u#{emial}", sk="u"), r"\{emial\} names no field; did you mean \{email\}"),
+        (Unique(pk="u#", sk="u"), r"neither template has \{email\}"),
+        (Unique(pk="u#{email}", sk="u", scope="name"), "drop scope="),
+        (Unique(pk="USER#{email}", sk="{name}"), "could meet the keys of Person"),
+    ],
+    ids=["half", "unknown field", "no field", "scope", "own keys"],
+)
+def test_a_guard_that_cannot_be_kept_is_refused(unique: Unique, problem: str) -> None:
+    with pytest.raises(DeclarationError, match=problem):
+
+        class Person(Entity, table=Table("refused"), pk="USER#{name}", sk="USER"):
+            name: str
+            email: Annotated[str, unique]
+
+
+def test_two_constraints_whose_guards_could_meet_are_refused() -> None:
+    app = Table("guards-that-meet")
+
+    class One(Entity, table=app, pk="ONE#{name}", sk="ONE"):
+        name: str
+        email: Annotated[str, Unique(pk="u#{email}", sk="u")]
+
+    with pytest.raises(DeclarationError, match="the unique constraint 'mail' is already that of One"):
+
+        class Two(Entity, table=app, pk="TWO#{name}", sk="TWO"):
+            name: str
+            mail: Annotated[str, Unique(pk="u#{mail}", sk="u")]

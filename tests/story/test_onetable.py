@@ -1,0 +1,202 @@
+"""Models of DynamoDB OneTable, stored exactly as OneTable stores them, with its items for unique values.
+
+The models are those of OneTable's own overview sample and of its tests of unique attributes.
+"""
+
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING, Annotated, Any
+
+import pytest
+
+from dynaorm import Attribute, Entity, F, GlobalIndex, Index, Key, Session, Table, Unique, any_of, codecs
+from dynaorm.errors import AlreadyExists, OwnerUnknown, UniqueViolation
+
+if TYPE_CHECKING:
+    from tests.story.conftest import Engine
+
+table = Table(
+    "OneTable",
+    pk="pk",
+    sk="sk",
+    indexes=[GlobalIndex("gs1", pk="gs1pk", sk="gs1sk", projection="KEYS_ONLY")],
+    type_attribute="_type",
+    revision_attribute=None,
+    escape=False,
+)
+
+Time = Annotated[datetime | None, Attribute(codec=codecs.ISO_MILLISECONDS)]
+
+
+class User(Entity, table=table, pk="User#{name}", sk="User#"):
+    name: str
+    email: Annotated[str, Unique(pk="_unique#User#email#{email}", sk="_unique#")]
+    phone: Annotated[str | None, Unique(pk="_unique#User#phone#{phone}", sk="_unique#")] = None
+    age: int | None = None
+
+
+class Product(Entity, table=table, pk="product#{id}", sk="product#"):
+    id: str
+    name: str
+    price: Decimal
+    by_name = Index("gs1", pk="product#", sk="product#{name}#{id}")
+
+
+class Invoice(Entity, table=table, pk="account#{accountId}", sk="invoice#{id}"):
+    accountId: str  # noqa: N815 - stored under this name
+    id: str
+    date: Annotated[datetime, Attribute(codec=codecs.ISO_MILLISECONDS)]
+    count: int | None = None
+    created: Time = None
+    by_date = Index("gs1", pk="invoice#", sk="invoice#{date}#{id}")
+
+
+def item(**values: Any) -> dict[str, Any]:
+    return {name: value if isinstance(value, dict) else {"S": value} for name, value in values.items()}
+
+
+PETER = item(pk="User#Peter Smith", sk="User#", _type="User", name="Peter Smith", email="peter@example.com")
+EMAIL = item(pk="_unique#User#email#peter@example.com", sk="_unique#")
+OWNER = {"owner": {"M": item(pk="User#Peter Smith", sk="User#")}}
+BREAD = item(
+    pk="product#P1",
+    sk="product#",
+    gs1pk="product#",
+    gs1sk="product#Bread#P1",
+    _type="Product",
+    id="P1",
+    name="Bread",
+    price={"N": "2.5"},
+)
+INVOICE = item(
+    pk="account#A1",
+    sk="invoice#I1",
+    gs1pk="invoice#",
+    gs1sk="invoice#2024-05-01T12:30:00.123Z#I1",
+    _type="Invoice",
+    accountId="A1",
+    id="I1",
+    date="2024-05-01T12:30:00.123Z",
+    count={"N": "3"},
+    created="2024-05-01T12:30:00.999Z",
+)
+
+
+@pytest.fixture
+def session(engine: "Engine") -> Session:
+    engine.create(table)
+    return engine.session()
+
+
+@pytest.fixture
+def filled(engine: "Engine", session: Session) -> Session:
+    """What OneTable stored."""
+    for one in (PETER, EMAIL, BREAD, INVOICE):
+        engine.put(table, **one)
+    return session
+
+
+def test_every_item_is_stored_as_onetable_stores_it(engine: "Engine", session: Session) -> None:
+    at = datetime(2024, 5, 1, 12, 30, 0, 123000, tzinfo=UTC)
+    session.save(Product(id="P1", name="Bread", price=Decimal("2.5")))
+    session.save(Invoice(accountId="A1", id="I1", date=at, count=3, created=at.replace(microsecond=999_000)))
+    session.save(User(name="Peter Smith", email="peter@example.com"))
+    assert engine.items(table) == [PETER, {**EMAIL, **OWNER}, INVOICE, BREAD]
+
+
+def test_what_onetable_stored_is_read_changed_and_verified(engine: "Engine", filled: Session) -> None:
+    peter = filled.get_one(User, name="Peter Smith")
+    invoice = filled.get_one(Invoice, accountId="A1", id="I1")
+    assert (invoice.date.microsecond, invoice.count) == (123000, 3)
+    peter.age, invoice.count = 40, 4
+    filled.save(peter)
+    filled.save(invoice)
+    assert engine.items(table) == [
+        {**PETER, "age": {"N": "40"}},
+        EMAIL,
+        {**INVOICE, "count": {"N": "4"}},
+        BREAD,
+    ]
+    assert list(filled.verify(table)) == []
+
+
+def test_each_access_pattern_is_one_query(engine: "Engine", filled: Session) -> None:
+    engine.forget()
+    assert [one.id for one in filled.query(Invoice, accountId="A1")] == ["I1"]
+    assert engine.operations == ["Query"]
+    engine.forget()
+    may = datetime(2024, 5, 1, tzinfo=UTC)
+    assert filled.query(Invoice.by_date).ge(date=may).lt(date=may.replace(day=2)).keys().all() == [
+        Key(Invoice, accountId="A1", id="I1")
+    ]
+    assert engine.operations == ["Query"]
+    engine.forget()
+    assert filled.query(Product.by_name).begins_with(name="Br").first() is not None
+    assert engine.operations == ["Query", "BatchGetItem"]  # the index has keys alone
+
+
+# -- items for unique values -------------------------------------------------------------------------------------------
+
+
+def test_a_value_that_onetable_claimed_is_taken(engine: "Engine", filled: Session) -> None:
+    with pytest.raises(UniqueViolation) as caught:
+        filled.save(User(name="Other", email="peter@example.com"))
+    assert (caught.value.constraint, caught.value.value) == ("email", "peter@example.com")
+    assert engine.items(table) == [PETER, EMAIL, INVOICE, BREAD]
+
+
+def test_a_changed_value_moves_the_item_and_a_deletion_removes_it(engine: "Engine", filled: Session) -> None:
+    peter = filled.get_one(User, name="Peter Smith")
+    peter.email, peter.phone = "p@example.com", "1"
+    filled.save(peter)
+    keys = [(one["pk"]["S"], one["sk"]["S"]) for one in engine.items(table) if "owner" in one]
+    assert keys == [("_unique#User#email#p@example.com", "_unique#"), ("_unique#User#phone#1", "_unique#")]
+    assert filled.get_by(User, email="p@example.com") == peter
+    assert filled.get_by(User, phone="1") == peter
+    filled.delete(peter)
+    assert engine.items(table) == [INVOICE, BREAD]
+
+
+def test_a_guard_without_owner_names_nobody(filled: Session) -> None:
+    with pytest.raises(OwnerUnknown):
+        filled.get_by(User, email="peter@example.com")
+    assert filled.get_by(User, email="nobody@example.com") is None
+
+
+@pytest.mark.parametrize("more", [{}, {"_type": {"S": "_Unique"}}], ids=["plain", "typed"])
+def test_items_for_unique_values_are_no_entities(
+    engine: "Engine", filled: Session, more: dict[str, Any]
+) -> None:
+    engine.put(table, **EMAIL, **more)
+    assert [one.name for one in filled.scan(User)] == ["Peter Smith"]
+    assert filled.query(User, name="Peter Smith").count() == 1
+    assert list(filled.verify(table)) == []
+
+
+def test_verify_and_repair_know_the_items(engine: "Engine", filled: Session) -> None:
+    engine.remove(table, EMAIL["pk"]["S"], "_unique#")
+    engine.put(table, **item(pk="_unique#User#phone#9", sk="_unique#"), owner=OWNER["owner"])
+    found = sorted((finding.kind.value, finding.detail) for finding in filled.verify(table))
+    assert [kind for kind, _ in found] == ["missing guard", "orphan guard"]
+    assert len([one for one in filled.repair(table) if one.outcome.value == "mended"]) == 2
+    assert engine.items(table) == [PETER, {**EMAIL, **OWNER}, INVOICE, BREAD]
+
+
+def test_two_users_of_one_block_cannot_claim_one_value(session: Session) -> None:
+    with pytest.raises(UniqueViolation), session.transaction() as tx:
+        tx.save(User(name="a", email="x"))
+        tx.save(User(name="b", email="x"))
+
+
+def test_a_key_and_a_value_that_are_taken_are_both_named(filled: Session) -> None:
+    with pytest.raises(AlreadyExists) as caught:
+        filled.save(User(name="Peter Smith", email="peter@example.com"))
+    assert [violation.constraint for violation in caught.value.violations] == ["email"]
+
+
+def test_a_conditional_update_by_key_reads_and_claims(engine: "Engine", filled: Session) -> None:
+    filled.update(Key(User, name="Peter Smith"), F.phone.set("7"))
+    assert filled.get_one(User, name="Peter Smith").phone == "7"
+    assert [one["pk"]["S"] for one in engine.items(table) if "owner" in one] == ["_unique#User#phone#7"]
+    assert filled.query(Product.by_name).filter(F.name.is_in(["Bread", "Rolls"])).count() == 1
+    assert filled.query(Invoice, accountId=any_of("A1", "A2")).count() == 1

@@ -1,0 +1,21 @@
+"""The policy of a program that follows the stream of a table."""
+
+from dynaorm import Entity, Table, iam_policy
+
+
+def test_a_follower_describes_the_table_and_reads_its_streams() -> None:
+    table = Table("streamed", stream="KEYS_ONLY")
+
+    class Streamed(Entity, table=table, pk="S#{name}", sk="S"):
+        name: str
+
+    arn = "arn:aws:dynamodb:eu-west-1:123456789012:table/streamed"
+    policy = iam_policy(Streamed, account="123456789012", region="eu-west-1", actions=["follow", "create"])
+    assert [(one["Action"], one["Resource"]) for one in policy["Statement"]] == [
+        (["dynamodb:DescribeTable"], [arn]),
+        (
+            ["dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator"],
+            [f"{arn}/stream/*"],
+        ),
+        (["dynamodb:CreateTable", "dynamodb:DescribeTable", "dynamodb:UpdateTable"], [arn]),
+    ]
