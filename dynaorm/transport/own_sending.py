@@ -22,7 +22,7 @@ from botocore.hooks import first_non_none_response
 from botocore.httpsession import get_cert_path
 from botocore.session import Session
 
-from dynaorm.flow.protocol.call import READS, WRITES, NoAnswer, Refusal, Reply
+from dynaorm.flow.protocol.call import READS, WRITES, Refusal, Reply
 from dynaorm.item.json_body import encode_body
 from dynaorm.record import record
 from dynaorm.transport.aws_configuration import failure_of
@@ -105,7 +105,7 @@ class OwnSending:
         except _NeedsBotocore as needed:
             self._explain(str(needed))
             return None
-        except NoAnswer as error:
+        except Exception as error:
             self._events.emit(f"after-call-error.{SERVICE}.{model.name}", exception=error, context=context)
             raise
 
