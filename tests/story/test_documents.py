@@ -13,13 +13,10 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 
 
-<<<<<<< HEAD
 @pytest.mark.parametrize(
-    "name", ["aggregates", "concepts", "entities", "existing-tables", "pynamodb", "versions", "writing"]
+    "name",
+    ["aggregates", "concepts", "entities", "existing-tables", "pynamodb", "streams", "versions", "writing"],
 )
-=======
-@pytest.mark.parametrize("name", ["aggregates", "concepts", "entities", "streams", "versions", "writing"])
->>>>>>> streams
 def test_a_document_runs_and_leaves_a_table_in_which_everything_fits(name: str) -> None:
     found = re.findall(r"^```python\n(.*?)^```$", (DOCS / f"{name}.md").read_text(), re.MULTILINE | re.DOTALL)
     assert found

@@ -327,11 +327,6 @@ class EntityMapping:
         key = {one.name: item[one.name] for one in self.table.keys if one.name in item}
         return self.secrets.hiding_key(key)
 
-    @property
-    def key_text(self) -> str:
-        """The templates of the primary key, for messages."""
-        return ", ".join(f"{part.attribute.name}={part.text!r}" for part in self.primary_parts)
-
     def key_matches(self, item: Item) -> bool:
         """Whether the primary key of an item matches the templates of this class."""
         return all(part.matches(item) for part in self.primary_parts)
