@@ -335,10 +335,6 @@ class EntityMapping:
         """The revision of an item, a text or a number."""
         return None if self.table.revision is None else self.table.revision.of(item)
 
-    def mark_of(self, item: Item) -> str | None:
-        """The revision of an item if it names one write. A number does not: two writers may write the same."""
-        return None if self.table.revision is None else self.table.revision.mark_of(item)
-
     def version_of(self, item: Item) -> int | None:
         """The version number in a latest copy or version item. Raises DecodeError."""
         found = item.get(VERSION) if self.versioning is not None else None
