@@ -82,6 +82,7 @@ NAMES = {
 
 TESTING_NAMES = {
     "Broken": "dynaorm.flow.integrity.finding",
+    "Factory": "dynaorm.testing.build",
     "FakeClock": "dynaorm.testing.clock",
     "Fault": "dynaorm.testing.faults",
     "FaultyTransport": "dynaorm.testing.faults",
@@ -94,6 +95,8 @@ TESTING_NAMES = {
     "conflict": "dynaorm.testing.faults",
     "crash_after": "dynaorm.testing.faults",
     "crash_before": "dynaorm.testing.faults",
+    "entities": "dynaorm.testing.entity_strategy",
+    "factory": "dynaorm.testing.build",
     "in_progress": "dynaorm.testing.faults",
     "inconsistencies": "dynaorm.testing.consistency",
     "lost_answer": "dynaorm.testing.faults",
