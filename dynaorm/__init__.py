@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from dynaorm.plan.stored_item import item_of
     from dynaorm.query.query_spec import any_of
     from dynaorm.query.results import Page, Results
+    from dynaorm.query.row import Row
     from dynaorm.session._async.query import AsyncCollection, AsyncQuery
     from dynaorm.session._async.session import AsyncSession
     from dynaorm.session.handler import StreamHandler, handler
@@ -92,6 +93,7 @@ __all__ = [
     "Reply",
     "Results",
     "Retry",
+    "Row",
     "Session",
     "StreamHandler",
     "Table",
@@ -167,6 +169,7 @@ _HOMES: Final = {
         "Page",
         "Results",
     ),
+    "dynaorm.query.row": ("Row",),
     "dynaorm.session._async.query": (
         "AsyncCollection",
         "AsyncQuery",

@@ -55,6 +55,7 @@ NAMES = {
     "Reply": "dynaorm.flow.protocol.call",
     "Results": "dynaorm.query.results",
     "Retry": "dynaorm.flow.protocol.retry",
+    "Row": "dynaorm.query.row",
     "Session": "dynaorm.session.session",
     "StreamHandler": "dynaorm.session.handler",
     "Table": "dynaorm.entity.table",

@@ -32,6 +32,7 @@ from dynaorm.plan.item_change import (
 from dynaorm.plan.merge_intents import ItemIntents, ResolvedIntent
 from dynaorm.plan.reads import Reads
 from dynaorm.plan.unit_of_work import UnitOfWork
+from dynaorm.plan.versions import over_version
 
 _UNREAD: Any = object()
 # An expired entity can be deleted.
@@ -210,6 +211,8 @@ def _write(
 def _insert(one: ItemIntents, save: Save, write: ResolvedIntent[Any], read: Any, *, now: float) -> ItemInsert:
     mapping, (values, altered) = one.mapping, write.valid
     image = new_image(mapping, one.key, values)
+    if save.version is not None:
+        image = over_version(mapping, image, save.version)
     insert = ItemInsert(mapping, one.key, image, save.entity, values, altered, write.state)
     if read is _UNREAD:
         return insert._replace(found_nothing=save.overwrite)

@@ -82,7 +82,7 @@ def filter_of(spec: QuerySpec) -> Filter | None:
     if not spec.filters:
         return None
     by_class: dict[str, Condition] = {}
-    for mapping in _mappings_of(spec):
+    for mapping in mappings_of(spec):
         condition = all_of(*(resolve(one, FieldResolver(mapping)) for one in spec.filters))
         assert condition is not None
         by_class[mapping.name] = condition
@@ -220,11 +220,11 @@ def of_classes(spec: QuerySpec) -> Condition | None:
     attribute = spec.source.table.type_attribute
     if attribute is None or not spec.source.is_whole:
         return None
-    names = tuple({"S": name} for mapping in _mappings_of(spec) for name in names_of(mapping))
+    names = tuple({"S": name} for mapping in mappings_of(spec) for name in names_of(mapping))
     return Or((IsIn(Attr((attribute,)), names), Missing((attribute,))))
 
 
-def _mappings_of(spec: QuerySpec) -> list[EntityMapping]:
+def mappings_of(spec: QuerySpec) -> list[EntityMapping]:
     """The classes of a query and their subclasses, in the order of declaration."""
     wanted = tuple(source.mapping.entity for source in spec.sources)
     mappings = catalog_of(spec.source.table).mappings.values()

@@ -19,6 +19,7 @@ from dynaorm.query.filter import Filter, filter_of, of_classes
 from dynaorm.query.interval import EVERYTHING, Interval
 from dynaorm.query.key_range import comparable, range_condition
 from dynaorm.query.query_spec import QuerySpec
+from dynaorm.query.row import attributes_of_rows
 from dynaorm.record import record, replace
 
 
@@ -150,7 +151,7 @@ def key_queries_of(spec: QuerySpec, table_name: Callable[[str], str], *, consist
         partition=tuple(part.attribute for part in source.partition),
         sort=tuple(part.attribute for part in source.sort),
         server_filter=server if spec.segments is None else all_of(of_classes(spec), server),
-        projection=tuple(_needed_for_keys(spec, filtered)) if spec.keys_only and source.is_whole else (),
+        projection=_projection(spec, filtered),
     )
     if filtered is not None and filtered.is_never:
         return KeyQueries(())
@@ -177,6 +178,14 @@ def _key_query(
             parts.append(condition)
     within = And(tuple(parts)) if len(parts) > 1 else parts[0]
     return KeyQuery("Query", form, form.requesting(within), partition, ranges, within, wanted)
+
+
+def _projection(spec: QuerySpec, filtered: Filter | None) -> tuple[str, ...]:
+    """The attributes to return of whole items; empty for all."""
+    attributes = attributes_of_rows(spec)
+    if attributes is None or not spec.source.is_whole:
+        return ()
+    return tuple(dict.fromkeys([*_needed_for_keys(spec, filtered), *sorted(attributes)]))
 
 
 def _needed_for_keys(spec: QuerySpec, filtered: Filter | None) -> list[str]:
@@ -291,4 +300,4 @@ def _surplus(spec: QuerySpec, conditions: Sequence[KeyCondition]) -> frozenset[A
 
 def keys_alone(spec: QuerySpec) -> QuerySpec:
     """The same query, returning keys."""
-    return replace(spec, keys_only=True)
+    return replace(spec, keys_only=True, names=())

@@ -59,6 +59,7 @@ class QuerySpec:
         consistent: read strongly consistent; None for the session's default.
         expired: include expired items.
         keys_only: return keys instead of entities.
+        names: return the values of these fields instead of entities; empty for entities.
         segments: the number of segments of a scan; None for a query.
     """
 
@@ -71,6 +72,7 @@ class QuerySpec:
     consistent: bool | None = None
     expired: bool = False
     keys_only: bool = False
+    names: tuple[str, ...] = ()
     segments: int | None = None
 
     @property
@@ -130,6 +132,11 @@ class QuerySpec:
         self._refuse_scan("descending()")
         return replace(self, descending=True)
 
+    def from_the_end(self) -> "QuerySpec":
+        """The query in the opposite order, without its limit. Raises UsageError for a scan."""
+        self._refuse_scan("page before another")
+        return replace(self, descending=not self.descending, limit=None)
+
     def limited(self, limit: int) -> "QuerySpec":
         """The query with at most ``limit`` entities. Raises UsageError."""
         if type(limit) is not int or limit < 0:
@@ -150,6 +157,20 @@ class QuerySpec:
                 remedy="leave .consistent() out; to read one entity consistently, call session.refresh(entity)",
             )
         return replace(self, consistent=True)
+
+    def of_values(self, names: tuple[str, ...]) -> "QuerySpec":
+        """The query for the values of some fields, which every class has. Raises UnknownField, UsageError."""
+        if not names or len(set(names)) < len(names):
+            raise UsageError(
+                problem=f"values({', '.join(map(repr, names))}) names {'a field twice' if names else 'no field'}",
+                remedy='name each field once: values("email", "name")',
+            )
+        for source in self.sources:
+            for name in names:
+                if name not in source.mapping.fields:
+                    known = tuple(source.mapping.fields)
+                    raise UnknownField(entity=source.mapping.entity.__name__, field=name, known=known)
+        return replace(self, names=names, keys_only=False)
 
     def _refuse_scan(self, what: str) -> None:
         if self.segments is not None:

@@ -32,12 +32,14 @@ class Page(Generic[E]):
             only for an equal query.
         requests: the number of requests that were answered.
         read_units: the read capacity units that DynamoDB reported.
+        previous: goes back to the page before, with ``page(size, before=...)``; None on the first page.
     """
 
     entities: list[E]
     cursor: str | None
     requests: int
     read_units: float
+    previous: str | None = None
 
     def __iter__(self) -> Iterator[E]:
         return iter(self.entities)

@@ -5,6 +5,7 @@ from typing import Any, Generic, NoReturn, Self, TypeVar
 
 from dynaorm.errors import UsageError
 from dynaorm.flow.protocol.context import Context
+from dynaorm.flow.query.query import explain
 from dynaorm.item.condition import Condition
 from dynaorm.query.filter import filter_of
 from dynaorm.query.query_spec import QuerySpec
@@ -84,6 +85,15 @@ class Chain(Generic[E]):
     def expired(self) -> Self:
         """Include entities that have expired and that DynamoDB has not deleted yet."""
         return self._with(self._spec.with_expired())
+
+    def explain(self) -> str:
+        """Return the requests that the query will send, and what is done with the replies, in words. Sends nothing.
+
+        Raises:
+            UsageError: no key serves the fields.
+            InvalidValue: a value cannot be part of the key.
+        """
+        return explain(self._spec, self._context)
 
     def _with(self, spec: QuerySpec) -> Self:
         other = copy(self)

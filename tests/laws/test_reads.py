@@ -28,6 +28,7 @@ from tests.laws.classes import (
     rows,
     schemas,
 )
+from tests.laws.pages import check_pages
 
 # -- a chain, as data --------------------------------------------------------------------------------------------------
 
@@ -359,27 +360,21 @@ def check(stored: Stored, session: Session, chain: Chain, data: st.DataObject) -
     for entity in found:
         assert entity == stored.entities[entity.row]
     assert [entity.row for entity in query] == numbers
-    check_endings(query, found, data)
+    check_endings(query, found, data, is_scan=chain.kind == "scan")
 
 
-def check_endings(query: Any, found: Sequence[Any], data: st.DataObject) -> None:
+def check_endings(query: Any, found: Sequence[Any], data: st.DataObject, *, is_scan: bool) -> None:
     numbers = [entity.row for entity in found]
     assert query.count() == len(found)
     keys = [inspect(entity).key for entity in found]
     assert list(query.keys()) == keys
     assert query.keys().all() == keys
-    first = query.first()
-    assert (first.row if first is not None else None) == (numbers[0] if numbers else None)
-    paged, cursor, turn = list[int](), None, 0
-    sizes = data.draw(st.lists(st.integers(1, 5), min_size=1, max_size=3), label="sizes")
-    while turn == 0 or cursor is not None:
-        page = query.page(sizes[turn % len(sizes)], after=cursor)
-        paged += [entity.row for entity in page]
-        cursor, turn = page.cursor, turn + 1
-        assert turn < 60
-    assert paged == numbers
+    assert [one.row for one in [query.first()] if one is not None] == numbers[:1]
+    check_pages(query, numbers, data, is_scan=is_scan)
     if len(found) == 1:
         assert query.one() == found[0]
+    names = data.draw(st.lists(st.sampled_from(["row", "at", "flag", "until"]), min_size=1, unique=True))
+    assert query.values(*names).all() == [tuple(getattr(one, name) for name in names) for one in found]
 
 
 def is_rightly_refused(problem: str) -> bool:

@@ -139,6 +139,11 @@ def validated_field(mapping: EntityMapping, name: str, values: Mapping[str, Any]
     return second
 
 
+def loaded_field(mapping: EntityMapping, name: str, value: Any) -> Any:
+    """The value that loading makes of a decoded one, for a field that looks at no others. Raises ValidationError."""
+    return _assigned(mapping, name, {name: value}, LOADING)
+
+
 def _assigned(mapping: EntityMapping, name: str, values: Mapping[str, Any], context: object = None) -> Any:
     strict = None if context is None else False
     found: Any = mapping.rules.single.validate_assignment(

@@ -51,7 +51,7 @@ def reply_reader_for(
 ) -> ReplyReader | None:
     """The reader of the replies to a query; None if items are needed."""
     several = len(key_queries.key_queries) > 1 and spec.segments is None
-    if spec.keys_only or several or not spec.source.is_whole or not key_queries.key_queries:
+    if spec.keys_only or spec.names or several or not spec.source.is_whole or not key_queries.key_queries:
         return None
     first, names = key_queries.key_queries[0], set[str]()
     if first.wanted and first.surplus is None:

@@ -98,13 +98,17 @@ class Progress:
             found < self.skip_to or (self.skips_equal and found == self.skip_to)  # type: ignore[operator]  # of one kind
         )
 
-    def next_rank(self, sort: Sequence[KeyAttribute], *, descending: bool) -> tuple[Any, ...]:
-        """The lowest rank that the next result can have, comparable with those of other key queries."""
+    def next_rank(self, sort: Sequence[KeyAttribute], *, descending: bool, turn: int) -> tuple[Any, ...]:
+        """The lowest rank that the next result can have, comparable with those of other key queries.
+
+        The last element is the number of the key query. Of equal ranks, the first is that with the lowest number if
+        ``turn`` is 1, and the highest if it is -1.
+        """
         if self.buffered:
             item = source_of(self.buffered[0])
             assert isinstance(item, dict)
         elif self.read_to is None:
-            return (0, self.number)
+            return (0, turn * self.number, self.number)
         else:
             item = dict(self.read_to)
-        return (1, rank(item, sort, descending=descending), self.number)
+        return (1, rank(item, sort, descending=descending), turn * self.number, self.number)

@@ -1,18 +1,21 @@
 """The methods that end a query, as flows."""
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from dynaorm.entity.key import sought_key
 from dynaorm.errors import EntityNotFound, InvalidCursor, UsageError
 from dynaorm.flow.protocol.call import Flow
 from dynaorm.flow.protocol.context import Context
+from dynaorm.flow.query.sorting import Sorting
 from dynaorm.flow.query.walk import Walk
 from dynaorm.query.cursor import Position, decode_cursor, encode_cursor, fingerprint_of
+from dynaorm.query.explain import explained
 from dynaorm.query.filter import canonical, filter_of
 from dynaorm.query.key_query import KeyQueries, key_queries_of, keys_alone
 from dynaorm.query.query_spec import AnyOf, QuerySpec
 from dynaorm.query.results import Page, Results
+from dynaorm.record import replace
 
 _ONE: Final = 2  # entities to read to know that there is only one
 
@@ -29,6 +32,12 @@ def walk_of(spec: QuerySpec, context: Context) -> Walk:
 
 def _key_queries(spec: QuerySpec, context: Context) -> KeyQueries:
     return key_queries_of(spec, context.table_name, consistent=context.consistent)
+
+
+def explain(spec: QuerySpec, context: Context) -> str:
+    """The requests of a query in words. Raises UsageError, InvalidValue, as ``walk_of`` does."""
+    key_queries = _key_queries(spec, context)
+    return explained(spec, key_queries, is_fetching=Sorting(spec, key_queries, context).is_fetching)
 
 
 def all_of(spec: QuerySpec, context: Context) -> Flow[Results[Any]]:
@@ -75,16 +84,20 @@ def page_of(
     size: int,
     *,
     after: str | None = None,
+    before: str | None = None,
     read_at_most: int | None = None,
 ) -> Flow[Page[Any]]:
-    """The page after a cursor; the first page for None.
+    """The page after a cursor, or before one; the first page for None.
 
     ``read_at_most``: how many items DynamoDB may read for the page, which is then shorter; None for any number.
 
     Raises:
         InvalidCursor: it is damaged, or belongs to another query; nothing was sent.
-        UsageError: the keys hold secret fields, and there is no ``cursor_secret`` to encrypt the cursor.
+        UsageError: the keys hold secret fields, and there is no ``cursor_secret`` to encrypt the cursor; or both
+            cursors are given, or one of a scan to go back from.
     """
+    if after is not None and before is not None:
+        raise UsageError(problem="page() is given after= and before=", remedy="give one of them")
     for name, number in (("", size), ("read_at_most=", read_at_most)):
         if number is not None and (type(number) is not int or number < 1):
             raise UsageError(
@@ -93,17 +106,52 @@ def page_of(
     secret = context.cursor_secret
     if secret is None:
         _refuse_secret_keys(spec)
-    key_queries = _key_queries(spec, context)
+    walked = spec if before is None else spec.from_the_end()
+    key_queries = _key_queries(walked, context)
     own = fingerprint(spec, context.table_name)
     keys = {key.name: key for key in (*spec.source.table.keys, *spec.source.keys)}
-    start = decode_cursor(after, own, tuple(keys.values()), secret) if after is not None else None
+    given = after if before is None else before
+    start = decode_cursor(given, own, tuple(keys.values()), secret) if given is not None else None
     if start is not None and not _can_start(key_queries, start):
         raise InvalidCursor(problem="the cursor is damaged")
-    walk = Walk(spec, key_queries, context, start, read_at_most=read_at_most)
+    backwards = before is not None
+    walk = Walk(walked, key_queries, context, start, read_at_most=read_at_most, backwards=backwards)
     found = yield from walk.page(size)
-    cursor = None if walk.is_over else encode_cursor(walk.position, own, secret)
+    if backwards:
+        found.reverse()
+    ends = _ends_backwards(walk, start, len(found)) if backwards else _ends(walk, start)
+    previous, following = (None if one is None else encode_cursor(one, own, secret) for one in ends)
     cost = walk.cost
-    return Page(found, cursor, cost.requests, cost.read_units)
+    return Page(found, following, cost.requests, cost.read_units, previous)
+
+
+_Ends: TypeAlias = tuple[Position | None, Position | None]
+"""The positions from which the pages before and after a page are read. The one before excludes its own entity."""
+
+
+def _ends(walk: Walk, start: Position | None) -> _Ends:
+    following = None if walk.is_over else walk.position
+    if start is None or start.key is None or walk.spec.segments is not None:
+        return None, following
+    # A page without entities ends where it was read to. If that is the end, the page before begins there, too.
+    previous = walk.first or following or _EDGE
+    return replace(previous, returned=start.returned), following
+
+
+def _ends_backwards(walk: Walk, start: Position | None, size: int) -> _Ends:
+    assert start is not None
+    previous = None if walk.is_over else walk.position
+    # Read backwards, the first entity is the last one of the page.
+    following = None if start.key is None else walk.first or previous or _EDGE
+    returned = max(start.returned - size, 0)
+    return (
+        None if previous is None else replace(previous, returned=returned),
+        None if following is None else replace(following, returned=start.returned),
+    )
+
+
+_EDGE: Final = Position(0, None)
+"""The beginning of a walk forwards, and the end of one backwards."""
 
 
 def _refuse_secret_keys(spec: QuerySpec) -> None:
@@ -140,6 +188,7 @@ def fingerprint(spec: QuerySpec, table_name: Callable[[str], str]) -> str:
             sorted((one.field, one.operator, _texts(spec, one.field, one.values)) for one in spec.bounds),
             canonical(condition.condition) if condition is not None else None,
             [spec.descending, spec.limit, spec.expired, spec.keys_only, spec.segments],
+            *([spec.names] if spec.names else []),
         ]
     )
 

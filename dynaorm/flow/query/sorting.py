@@ -8,6 +8,7 @@ Rule 2. Entities are always whole. An index that projects only some attributes g
 
 import logging
 from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any, Final, TypeGuard
 
 from dynaorm.entity.declare.catalog import catalog_of, rivals_of
@@ -24,8 +25,10 @@ from dynaorm.flow.query.progress import Progress, rank
 from dynaorm.flow.read import BATCH_GET_LIMIT, get_items
 from dynaorm.item.value import Item
 from dynaorm.plan.reads import Ident, ident_of
+from dynaorm.query.filter import Filter
 from dynaorm.query.key_query import KeyQueries
 from dynaorm.query.query_spec import QuerySpec
+from dynaorm.query.row import attributes_of_rows
 
 _logger = logging.getLogger("dynaorm")
 _CONCURRENCY: Final = 16
@@ -42,9 +45,7 @@ class Sorting:
 
     def __init__(self, spec: QuerySpec, key_queries: KeyQueries, context: Context) -> None:
         self.wanted = tuple(source.mapping.entity for source in spec.sources)
-        self.is_fetching = not spec.source.is_whole and (
-            not spec.keys_only or key_queries.local_filter is not None or _hides(spec)
-        )
+        self.is_fetching = not spec.source.is_whole and _is_fetching(spec, key_queries.local_filter)
         self.cost = ReadCost()
         self._spec = spec
         self._key_queries = key_queries
@@ -82,7 +83,10 @@ class Sorting:
             if self._may_be_wanted(entry):
                 progress.buffered.append(FoundEntry(entry))
         elif (mapping := self._class_of(progress.unknown, entry, now)) is not None:
-            progress.buffered.append(FoundItem(mapping, entry) if verdict else FoundEntry(entry))
+            if not verdict:
+                progress.buffered.append(FoundEntry(entry))
+            elif is_accepted(mapping, entry, progress.key_query, self._key_queries):
+                progress.buffered.append(FoundItem(mapping, entry))
 
     def _may_be_wanted(self, entry: Item) -> bool:
         found = classify(self._table, entry)
@@ -161,12 +165,20 @@ class Sorting:
         self._has_warned = True
 
 
-def _hides(spec: QuerySpec) -> bool:
-    """Whether the entries of an index do not tell the class of an item, or whether it is live."""
-    table, index = spec.source.table, spec.source.declared_index
+def _is_fetching(spec: QuerySpec, local_filter: Filter | None) -> bool:
+    """Whether the entries of an index are not enough: for the results, for the filter, or to know what they are of."""
+    index = spec.source.declared_index
     assert index is not None
-    projected = {*table.key_names, *(key.name for key in spec.source.keys)}
+    projected = {*spec.source.table.key_names, *(key.name for key in spec.source.keys)}
     projected |= set() if isinstance(index.projection, str) else set(index.projection)
+    attributes = attributes_of_rows(spec)
+    filtered = local_filter.attributes if local_filter is not None else frozenset()
+    return attributes is None or not projected.issuperset(attributes | filtered) or _hides(spec, projected)
+
+
+def _hides(spec: QuerySpec, projected: AbstractSet[str]) -> bool:
+    """Whether the entries of an index do not tell the class of an item, or whether it is live."""
+    table = spec.source.table
     roots = {source.mapping.root for source in spec.sources}
     family = [one for one in catalog_of(table).mappings.values() if one.root in roots]
     is_shared = len(family) > len(roots) or any(rivals_of(source.mapping) for source in spec.sources)

@@ -27,6 +27,7 @@ from dynaorm.flow.read import BATCH_GET_LIMIT, repeat
 from dynaorm.query.cursor import Position
 from dynaorm.query.key_query import KeyQueries, KeyQuery
 from dynaorm.query.query_spec import QuerySpec
+from dynaorm.query.row import row_of
 
 CONCURRENCY: Final = 16
 """The most key queries to read at a time."""
@@ -40,7 +41,8 @@ _LARGEST: Final = 10_000
 class Walk:
     """One walk through the results of a query, from the beginning or from a cursor's position.
 
-    ``read_at_most`` bounds the number of items that DynamoDB reads.
+    ``read_at_most`` bounds the number of items that DynamoDB reads. ``backwards``: the walk is that of another query
+    from its end to its beginning, so that entities with equal sort keys come in the reverse order, too.
     """
 
     def __init__(
@@ -51,8 +53,10 @@ class Walk:
         start: Position | None = None,
         *,
         read_at_most: int | None = None,
+        backwards: bool = False,
     ) -> None:
         self.spec = spec
+        self._turn = -1 if backwards else 1
         self._context = context
         self._key_queries = key_queries
         self._budget = read_at_most
@@ -64,6 +68,7 @@ class Walk:
         self._sort = key_queries.key_queries[0].form.sort if key_queries.key_queries else ()
         self._is_merged = spec.segments is None and len(key_queries.key_queries) > 1
         self._progress = [self._beginning(number, start) for number in range(len(key_queries.key_queries))]
+        self._first: tuple[int, Any] | None = None
         self._last: tuple[int, Any] | None = None
         self._heap: list[tuple[Any, ...]] = []
         self._sorting = Sorting(spec, key_queries, context)
@@ -73,12 +78,13 @@ class Walk:
         found = Progress(number, self._key_queries.key_queries[number])
         if start is None or (self._is_merged and start.key is None):
             return found
+        is_before = self._turn * number < self._turn * start.number
         if number == start.number:
             found.read_to = start.key
         elif not self._is_merged or not self._sort:
-            found.is_read = number < start.number
+            found.is_read = is_before
         elif start.key is not None:
-            self._skip(found, start.key, is_before=number < start.number)
+            self._skip(found, start.key, is_before=is_before)
         return found
 
     def _skip(self, progress: Progress, key: Any, *, is_before: bool) -> None:
@@ -125,6 +131,14 @@ class Walk:
             return Position(waiting.number, None, self._returned)
         return self._start if self._start is not None else Position(0, None, self._returned)
 
+    @property
+    def first(self) -> Position | None:
+        """The position of the first entity returned; None if there is none yet."""
+        if self._first is None:
+            return None
+        number, source = self._first
+        return Position(number, key_in(source, self._key_names))
+
     def _next_waiting(self) -> Progress | None:
         """The key query that holds the next result, if a page of it must be read first."""
         left = [one for one in self._progress if not one.is_over]
@@ -132,7 +146,7 @@ class Walk:
             return None
         first = left[0]
         if self._is_merged:
-            first = min(left, key=lambda one: one.next_rank(self._sort, descending=self.spec.descending))
+            first = min(left, key=self._heap_entry)
         return first if first.is_waiting else None
 
     def more(self, most: int | None = None, *, window: int = BATCH_GET_LIMIT) -> Flow[list[Any]]:
@@ -210,6 +224,7 @@ class Walk:
         ):
             return []
         progress.buffered.clear()
+        self._first = self._first or (progress.number, source_of(found[0]))
         self._last = progress.number, source_of(found[-1])
         return found
 
@@ -224,7 +239,7 @@ class Walk:
             heapq.heapify(self._heap)
 
     def _heap_entry(self, progress: Progress) -> tuple[Any, ...]:
-        return progress.next_rank(self._sort, descending=self.spec.descending)
+        return progress.next_rank(self._sort, descending=self.spec.descending, turn=self._turn)
 
     def _resolved(self, taken: Sequence[tuple[Progress, Any]], most: int | None) -> Flow[list[Any]]:
         """The entities of what was taken, at most ``most``; the rest is put back."""
@@ -236,6 +251,7 @@ class Walk:
                 break
             self._last = progress.number, source_of(one)
             if (entity := self._entity(one)) is not None:
+                self._first = self._first or self._last
                 found.append(entity)
         return found
 
@@ -246,7 +262,7 @@ class Walk:
         if self.spec.keys_only:
             return stored_key(mapping, mapping.key_of(item))
         try:
-            return mapping.hydrate(item)
+            return row_of(mapping, item, self.spec.names) if self.spec.names else mapping.hydrate(item)
         except DecodeError as problem:
             if self._context.on_decode_error is None:
                 raise

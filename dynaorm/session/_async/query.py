@@ -13,6 +13,7 @@ from dynaorm.flow.query import query as endings
 from dynaorm.query.key_query import keys_alone
 from dynaorm.query.query_spec import QuerySpec
 from dynaorm.query.results import Page, Results
+from dynaorm.query.row import Row
 from dynaorm.session.chain import Chain
 
 E = TypeVar("E")
@@ -73,9 +74,18 @@ class AsyncQuery(Chain[E]):
         return await self._run(endings.count_of(self._spec, self._context))
 
     async def page(
-        self, size: int, /, *, after: str | None = None, read_at_most: int | None = None
+        self,
+        size: int,
+        /,
+        *,
+        after: str | None = None,
+        before: str | None = None,
+        read_at_most: int | None = None,
     ) -> Page[E]:
         """Return the next ``size`` entities after a cursor, with the cursor for the following page.
+
+        ``page(size, before=page.previous)`` returns the page before another one, in the same order. A scan has no
+        order, so it only goes on.
 
         ``read_at_most``: the most items that DynamoDB reads for the page. A page with a rare filter may then be short
         or empty and still have a cursor. With several partitions, at least one item of each is read.
@@ -84,7 +94,9 @@ class AsyncQuery(Chain[E]):
             InvalidCursor: the cursor is damaged or belongs to another query; nothing was sent.
         """
         return await self._run(
-            endings.page_of(self._spec, self._context, size, after=after, read_at_most=read_at_most)
+            endings.page_of(
+                self._spec, self._context, size, after=after, before=before, read_at_most=read_at_most
+            )
         )
 
     def keys(self) -> AsyncQuery[Key[E]]:
@@ -93,6 +105,19 @@ class AsyncQuery(Chain[E]):
         So it includes the key of an item that does not fit its class, which the query for entities reports.
         """
         return AsyncQuery(keys_alone(self._spec), self._context, self._run)
+
+    def values(self, *names: str) -> AsyncQuery[Row]:
+        """Return the same query for the values of some fields, one ``Row`` for each entity.
+
+        ``for row in query.values("email", "org"): row.email``. The values are those that the whole entity would have.
+        Only their attributes are transferred, and from an index that has them, no whole item is fetched; a class with
+        rules about several fields is read whole. The read capacity of a table or a whole index stays the same.
+
+        Raises:
+            UnknownField: a class has no such field.
+            UsageError: no field is named, or one twice.
+        """
+        return AsyncQuery(self._spec.of_values(names), self._context, self._run)
 
 
 class AsyncCollection(AsyncQuery[E], Generic[E, S]):

@@ -33,8 +33,9 @@ def test_what_was_never_read_is_first_then_the_lowest_key_then_the_first_key_que
     unread, read, buffered = Progress(2, FIRST), Progress(1, SECOND), Progress(0, FIRST)
     read.read_to = item(5)
     buffered.buffered.append(FoundItem(mapping_of(Ticket), item(5)))
-    ranks = [one.next_rank(SORT, descending=False) for one in (unread, buffered, read)]
+    ranks = [one.next_rank(SORT, descending=False, turn=1) for one in (unread, buffered, read)]
     assert ranks == sorted(ranks)
+    assert [one[-1] for one in ranks] == [one.number for one in (unread, buffered, read)]
     assert [one.is_waiting for one in (unread, read, buffered)] == [True, True, False]
 
 

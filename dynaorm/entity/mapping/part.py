@@ -1,0 +1,70 @@
+"""Some fields of a stored item, as loading the whole item would give them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic.fields import FieldInfo
+
+from dynaorm.entity.mapping.mapping import EntityMapping
+from dynaorm.entity.mapping.secret import problems_of
+from dynaorm.entity.mapping.validate import loaded_field
+from dynaorm.errors import DecodeError
+from dynaorm.item.value import Item
+
+
+def attributes_of(mapping: EntityMapping, names: Sequence[str]) -> frozenset[str] | None:
+    """The attributes from which the values of fields follow; None if loading looks at the whole item for them."""
+    if mapping.rules.of_class or any(_depends_on_others(mapping, name) for name in names):
+        return None
+    found: set[str] = set()
+    for name in names:
+        field = mapping.fields[name]
+        if field.in_key:
+            found |= {part.attribute.name for part in mapping.key_parts() if name in part.lossless}
+        else:
+            found |= {field.attribute, *field.formerly}
+    return frozenset(found)
+
+
+def _depends_on_others(mapping: EntityMapping, name: str) -> bool:
+    info = mapping.entity.model_fields[name]
+    return mapping.rules.fields[name].takes_info or bool(info.default_factory_takes_validated_data)
+
+
+def values_in(mapping: EntityMapping, item: Item, names: Sequence[str]) -> tuple[Any, ...]:
+    """The values of fields in an item that has at least their attributes. Raises DecodeError."""
+    if attributes_of(mapping, names) is None:
+        values = vars(mapping.hydrate(item))
+        return tuple(values[name] for name in names)
+    return tuple(_value(mapping, item, name) for name in names)
+
+
+def _value(mapping: EntityMapping, item: Item, name: str) -> Any:
+    field, info = mapping.fields[name], mapping.entity.model_fields[name]
+    try:
+        if field.in_key:
+            return loaded_field(mapping, name, mapping.subject(item)[name])
+        stored = field.stored_in(item)
+        try:
+            return loaded_field(
+                mapping, name, field.codec.decode(stored) if stored is not None else field.decode_absent()
+            )
+        except KeyError:
+            if info.is_required():
+                raise mapping.unreadable(item, (f"{name}: Field required",)) from None
+        default = info.get_default(call_default_factory=True)
+        return loaded_field(mapping, name, default) if _is_validated(mapping, info) else default
+    except ValidationError as problem:
+        problems, cause = problems_of(mapping.entity, problem, {name: None})
+        raise mapping.unreadable(item, problems) from cause
+    except DecodeError:
+        raise
+    except ValueError as problem:
+        text = mapping.secrets.misfit(name, field.stored_in(item), problem)
+        raise mapping.unreadable(item, (text,)) from mapping.secrets.cause(name, problem)
+
+
+def _is_validated(mapping: EntityMapping, info: FieldInfo) -> bool:
+    own = info.validate_default
+    return bool(mapping.entity.model_config.get("validate_default") if own is None else own)

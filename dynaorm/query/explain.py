@@ -1,0 +1,79 @@
+"""The requests of a query in words."""
+
+from collections.abc import Iterator
+
+from dynaorm.failure import MASK
+from dynaorm.item.condition import Condition, render
+from dynaorm.item.placeholder import Placeholders
+from dynaorm.item.printable import printable
+from dynaorm.item.value import AttributeValue
+from dynaorm.query.key_query import KeyQueries, KeyQuery
+from dynaorm.query.query_spec import QuerySpec
+
+
+class _Inline(Placeholders):
+    """Writes names and values themselves into an expression. Values are masked if the classes have secret fields."""
+
+    def __init__(self, *, is_secret: bool) -> None:
+        super().__init__()
+        self._is_secret = is_secret
+
+    def name(self, attribute: str) -> str:
+        return attribute
+
+    def value(self, value: AttributeValue) -> str:
+        return MASK if self._is_secret else repr(next(iter(value.values())))
+
+
+def explained(spec: QuerySpec, key_queries: KeyQueries, *, is_fetching: bool) -> str:
+    """What is sent for a query: one line for each request, and what is done with the replies.
+
+    ``is_fetching``: the index has only a part of what is returned.
+    """
+    found = key_queries.key_queries
+    if not found:
+        return "Nothing to send: nothing can be found."
+    several = len(found) > 1
+    head = f"{len(found)} requests, sent together" if several else "1 request"
+    order = ", ".join(key.name for key in found[0].form.sort)
+    if several and spec.segments is None and order:
+        head += f", merged in the order of {order}"
+    lines = [f"{head}, and more for each further page"]
+    lines += [f"{number}. {_request(spec, one)}" for number, one in enumerate(found, 1)]
+    lines += _afterwards(spec, key_queries, is_fetching=is_fetching)
+    # Stored text is part of it, and it is printed on terminals.
+    return "\n".join(map(printable, lines))
+
+
+def _request(spec: QuerySpec, one: KeyQuery) -> str:
+    request, form = one.request, one.form
+    index = f" index {request['IndexName']}" if "IndexName" in request else ""
+    parts = [f"{one.operation} {request['TableName']}{index}"]
+    if one.within is not None:
+        parts[0] += f": {_text(spec, one.within)}"
+    if "Segment" in request:
+        parts[0] += f": segment {request['Segment'] + 1} of {request['TotalSegments']}"
+    if form.server_filter is not None:
+        parts.append(f"filter {_text(spec, form.server_filter)}")
+    if form.projection:
+        parts.append(f"only {' '.join(form.projection)}")
+    parts += ["descending"] if spec.descending else []
+    parts += ["consistent"] if request.get("ConsistentRead") else []
+    return ", ".join(parts)
+
+
+def _text(spec: QuerySpec, condition: Condition) -> str:
+    is_secret = any(source.mapping.secrets.fields for source in spec.sources)
+    return render(condition, _Inline(is_secret=is_secret))
+
+
+def _afterwards(spec: QuerySpec, key_queries: KeyQueries, *, is_fetching: bool) -> Iterator[str]:
+    table = key_queries.key_queries[0].request["TableName"]
+    if any(one.wanted for one in key_queries.key_queries):
+        yield "Items between the keys that are wanted are dropped."
+    if is_fetching:
+        yield f"The whole items are fetched by key: BatchGetItem {table}, 100 in a request."
+    if key_queries.local_filter is not None:
+        yield "The filter is evaluated on the items that were read."
+    if spec.limit is not None:
+        yield f"It ends with the first {spec.limit}."

@@ -1,0 +1,76 @@
+"""Queries in words: the golden texts of ``query.explain()``."""
+
+from pydantic import SecretStr
+
+from dynaorm import Entity, F, GlobalIndex, Index, Session, Table, any_of
+from dynaorm.testing.faults import FaultyTransport
+
+app = Table("explained", indexes=[GlobalIndex("GSI1"), GlobalIndex("GSI2", projection=("email",))])
+
+
+class Ticket(Entity, table=app, pk="PROJECT#{project}", sk="TICKET#{number:03d}"):
+    project: str
+    number: int
+    status: str = "open"
+    owner: str | None = None
+    email: str = ""
+    by_status = Index("GSI1", pk="STATUS#{status}#{number:shard2}", sk="{number:03d}")
+    by_owner = Index("GSI2", pk="OWNER#{owner}", sk="{number:03d}")
+
+
+class Project(Entity, table=app, pk="PROJECT#{project}", sk="PROJECT"):
+    project: str
+
+
+class Login(Entity, table=app, pk="LOGIN#{token}", sk="L"):
+    token: SecretStr
+
+
+def test_a_range_of_a_table(session: Session, wire: FaultyTransport) -> None:
+    within = "SK BETWEEN 'TICKET#007' AND 'TICKET$'"
+    query = session.query(Ticket, project="p").ge(number=7).filter(F.owner == "liz").descending().limit(5)
+    assert query.explain().splitlines() == [
+        "1 request, and more for each further page",
+        f"1. Query explained: PK = 'PROJECT#p' AND {within}, filter owner = 'liz', descending",
+        "Items between the keys that are wanted are dropped.",
+        "It ends with the first 5.",
+    ]
+    assert wire.calls == []
+
+
+def test_several_partitions_are_merged(session: Session) -> None:
+    assert session.query(Ticket.by_status, status="open").keys().explain().splitlines() == [
+        "2 requests, sent together, merged in the order of GSI1SK, and more for each further page",
+        "1. Query explained index GSI1: GSI1PK = 'STATUS#open#1', only PK SK GSI1PK GSI1SK _type",
+        "2. Query explained index GSI1: GSI1PK = 'STATUS#open#2', only PK SK GSI1PK GSI1SK _type",
+    ]
+
+
+def test_whole_items_are_fetched_unless_the_index_has_what_is_asked_for(session: Session) -> None:
+    query = session.query(Ticket.by_owner, owner="liz")
+    assert query.explain().splitlines() == [
+        "1 request, and more for each further page",
+        "1. Query explained index GSI2: GSI2PK = 'OWNER#liz'",
+        "The whole items are fetched by key: BatchGetItem explained, 100 in a request.",
+    ]
+    assert query.values("email").explain().splitlines()[2:] == []
+    assert query.filter(F.status == "open").explain().splitlines()[-1] == (
+        "The filter is evaluated on the items that were read."
+    )
+
+
+def test_a_scan_has_segments(session: Session) -> None:
+    lines = session.scan(Project, segments=2).consistent().explain().splitlines()
+    assert lines[0] == "2 requests, sent together, and more for each further page"
+    assert lines[2].startswith("2. Scan explained: segment 2 of 2, filter ")
+    assert lines[2].endswith(", consistent")
+
+
+def test_nothing_is_sent_for_no_value(session: Session) -> None:
+    assert session.query(Ticket, project=any_of()).explain() == "Nothing to send: nothing can be found."
+
+
+def test_no_secret_is_shown(session: Session) -> None:
+    text = session.query(Login, token=SecretStr("hush")).explain()
+    assert "hush" not in text
+    assert "PK = **********" in text
