@@ -1,14 +1,13 @@
 """The policy of classes whose guard items have keys that another library writes, too."""
 
 import json
-from typing import Annotated, Any
+from typing import Annotated
 
 import pytest
 
 from dynaorm import Entity, Table, Unique, iam_policy
 from dynaorm.errors import UsageError
-
-WHERE: dict[str, Any] = {"account": "123456789012", "region": "eu-west-1"}
+from tests.iam_requests import WHERE
 
 
 def test_guard_items_under_keys_of_another_library_are_leading_keys() -> None:
