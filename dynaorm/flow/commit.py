@@ -116,7 +116,7 @@ def _committed(
         outcome = yield from send(plan, context)
         if isinstance(outcome, Committed):
             return plan, outcome.item
-        reads = yield from _with_unread(_with_refusal(reads, outcome), outcome, context)
+        reads = yield from _with_unread(_with_refusal(reads, plan, outcome), outcome, context)
         pause = next(pauses, None)
         if pause is None:
             raise Contention(attempts=context.retry.attempts, code="ConditionalCheckFailed")
@@ -236,13 +236,15 @@ def _with_unread(reads: Reads, refusal: StaleKnowledge, context: Context) -> Flo
     return reads
 
 
-def _with_refusal(reads: Reads, refusal: StaleKnowledge) -> Reads:
-    for table, key, *_ in refusal.foreign_guards - reads.foreign_guards:
-        # The value may be personal data: the log names only the constraint.
-        constraint = str(key).partition("#")[0]
-        _logger.warning(
-            "a guard item %s#... in table %s belongs to another entity, and is left alone", constraint, table
-        )
+def _with_refusal(reads: Reads, plan: Plan, refusal: StaleKnowledge) -> Reads:
+    for planned in plan.actions:
+        if planned.ident in refusal.foreign_guards - reads.foreign_guards:
+            # The value may be personal data: the log names only the constraint.
+            _logger.warning(
+                "a guard item of %r in table %s belongs to another entity, and is left alone",
+                planned.constraint,
+                planned.table.name,
+            )
     return reads.with_more(refusal.items, refusal.foreign_guards)
 
 

@@ -98,10 +98,9 @@ def _valid(mapping: EntityMapping, values: dict[str, Any]) -> Any:
 
 def _claims(mapping: EntityMapping, entity: Any) -> set[object]:
     """The key and the unique values of an entity."""
-    values = vars(entity)
-    found: set[object] = {(mapping.table.name, identity(mapping.primary_key(values)))}
-    held = claims(mapping, mapping.subject(item_of(entity), values))
-    return found | {(mapping.table.guards.name, key) for _, key, _ in held}
+    item = item_of(entity)
+    found: set[object] = {(mapping.table.name, identity(mapping.key_of(item)))}
+    return found | {(mapping.table.guards.name, key) for _, key, _ in claims(mapping, mapping.subject(item))}
 
 
 # -- values of a type --------------------------------------------------------------------------------------------------

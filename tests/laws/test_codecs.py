@@ -52,7 +52,7 @@ def session(transport: Transport) -> Iterator[Session]:
         yield session
 
 
-@settings(max_examples=10)
+@settings(max_examples=6)
 @given(
     key=st.sampled_from(TEXTS),
     other=st.sampled_from((*TEXTS, *NUMBERS)),
