@@ -275,14 +275,25 @@ def _searched(path: Path, given: Any, kind: type[BeginsWith | Contains], resolve
     _refuse_itself(Attr(path), given)
     subjects = _cases(Attr(path), resolver)
     pieces = _cases_of_value(given, Attr(path), resolver, "text" if kind is BeginsWith else "element")
-    if kind is BeginsWith and not isinstance(given, Attr) and not _is_text(pieces[0].side):
-        raise UsageError(
-            problem=f"{dotted(path)} begins with {given!r}, which is stored as {next(iter(pieces[0].side))}",
-            remedy="only text and binary have a beginning; use ==, >= or .between(...)",
-        )
+    if kind is BeginsWith:
+        _refuse_number(path, given, pieces[0])
     return _either(
         ((*subject.guards, *piece.guards), _search(subject, piece, kind, path))
         for subject, piece in product(subjects, pieces)
+    )
+
+
+def _refuse_number(path: Path, given: Any, piece: _Case) -> None:
+    """Raises UsageError for a prefix that is neither text nor binary."""
+    if isinstance(given, SizeOf):
+        found = "a size, which is a number"
+    elif not isinstance(given, Attr) and not _is_text(piece.side):
+        found = f"{given!r}, which is stored as {next(iter(piece.side))}"
+    else:
+        return
+    raise UsageError(
+        problem=f"{dotted(path)} begins with {found}",
+        remedy="only text and binary have a beginning; use ==, >= or .between(...)",
     )
 
 

@@ -96,3 +96,5 @@ def test_an_attribute_may_be_compared_with_its_size_and_with_its_parts() -> None
 def test_only_text_and_binary_have_a_beginning() -> None:
     with pytest.raises(UsageError, match="n begins with 5, which is stored as N; only text and binary"):
         resolve(F.n.begins_with(5), Defaults())
+    with pytest.raises(UsageError, match="n begins with a size, which is a number; only text and binary"):
+        resolve(F.n.begins_with(F.other.size()), Defaults())
