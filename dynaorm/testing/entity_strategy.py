@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, Union
 from pydantic import BaseModel, SecretBytes, SecretStr, ValidationError
 
 from dynaorm.entity.key import identity
+from dynaorm.entity.mapping.derive import claims
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.errors import DynaormError, UnknownField
 from dynaorm.late import late
@@ -97,9 +98,9 @@ def _valid(mapping: EntityMapping, values: dict[str, Any]) -> Any:
 
 def _claims(mapping: EntityMapping, entity: Any) -> set[object]:
     """The key and the unique values of an entity."""
-    values = vars(entity)
-    found: set[object] = {(mapping.table.name, identity(mapping.primary_key(values)))}
-    return found | {(mapping.table.guards.name, key) for _, key, _ in mapping.claims(values, lambda: entity)}
+    item = item_of(entity)
+    found: set[object] = {(mapping.table.name, identity(mapping.key_of(item)))}
+    return found | {(mapping.table.guards.name, key) for _, key, _ in claims(mapping, mapping.subject(item))}
 
 
 # -- values of a type --------------------------------------------------------------------------------------------------
