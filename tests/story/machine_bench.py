@@ -27,6 +27,9 @@ from tests.story.machine_model import (
     values_of,
 )
 
+GIVEN_BY_THE_WRITE = ("_rev", "version_at", "previous_deletion")
+"""Attributes that the model does not predict: a revision, and times."""
+
 
 @dataclass
 class Held:
@@ -115,7 +118,7 @@ class Bench(RuleBasedStateMachine):
             assert (stamp == record.stamp) is (known == revision)
             self.revisions[kind, name] = (record.stamp, revision)
         bare = {
-            key: {name: value for name, value in item.items() if name not in ("_rev", "version_at")}
+            key: {name: value for name, value in item.items() if name not in GIVEN_BY_THE_WRITE}
             for key, item in found.items()
         }
         assert bare == self.model.table()

@@ -78,6 +78,10 @@ class Streamed(Machine):
         super().__init__(engine)
         self.projection = Projection(engine)
 
+    def attempt(self, work: Any, wrong: Any, fault: Any = None) -> bool:  # noqa: ARG002 - see below
+        """Without faults, which count on a clock that the server does not have: it remembers tokens by its own."""
+        return super().attempt(work, wrong, None)
+
     @rule(data=st.data())
     def consume(self, data: st.DataObject) -> None:
         records = self.projection.read()
@@ -106,6 +110,9 @@ def create(engine: Transport) -> None:
     Session(transport=engine).create_table(app)
     specification = {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}
     engine.call(Call("UpdateTable", {"TableName": app.name, "StreamSpecification": specification}))
+    # The server would delete what has expired by its own clock.
+    off = {"AttributeName": "until", "Enabled": False}
+    engine.call(Call("UpdateTimeToLive", {"TableName": app.name, "TimeToLiveSpecification": off}))
 
 
 def test_the_changes_of_any_story_add_up_to_the_table(ministack_line: tuple[Transport, Any]) -> None:
@@ -116,6 +123,6 @@ def test_the_changes_of_any_story_add_up_to_the_table(ministack_line: tuple[Tran
         def __init__(self) -> None:
             super().__init__(engine)
 
-    examples = settings().max_examples // 25
-    run_state_machine_as_test(OnServer, settings=settings(max_examples=examples, stateful_step_count=40))
+    examples = settings().max_examples // 10
+    run_state_machine_as_test(OnServer, settings=settings(max_examples=examples, stateful_step_count=30))
     engine.call(Call("DeleteTable", {"TableName": app.name}))
