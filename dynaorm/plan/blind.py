@@ -7,6 +7,7 @@ Rule 2. A condition on a bound is stricter than the rule where the attribute is 
 """
 
 from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from decimal import Context, Decimal, DecimalException, Inexact
 from typing import Any, Final
 
@@ -14,6 +15,7 @@ from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.mapping.rules import FieldRules
 from dynaorm.entity.resolve import FieldResolver
+from dynaorm.entity.template.key_part import IndexMapping
 from dynaorm.errors import InvalidValue
 from dynaorm.item.condition import Attr, Compare, Condition, SizeOf, all_of, any_of_conditions, missing
 from dynaorm.item.update import AddTo, Append, Change, Discard, Prepend, Remove, SetIfMissing, SetTo
@@ -45,11 +47,17 @@ def needs_reading(mapping: EntityMapping, changes: tuple[Change, ...]) -> bool:
         return True
     if mapping.expires is not None and mapping.expires.name in fields and mapping.constraints:
         return True
-    return any(
-        not index.fields.isdisjoint(fields)
-        and not (index.fields <= fixed and all(mapping.fields[name].exact for name in index.fields))
-        for index in mapping.indexes.values()
-    )
+    return not all(_is_index_decided(mapping, index, fields, fixed) for index in mapping.indexes.values())
+
+
+def _is_index_decided(
+    mapping: EntityMapping, index: IndexMapping, fields: Mapping[str, Change], fixed: AbstractSet[str]
+) -> bool:
+    """Whether the keys of an index follow from the values that are set."""
+    changed = index.fields & fields.keys()
+    if not index.made_up:  # its keys are the fields' own attributes
+        return changed <= fixed
+    return not changed or (index.fields <= fixed and all(mapping.fields[name].exact for name in index.fields))
 
 
 def _starts_from_a_set(mapping: EntityMapping, change: Change) -> bool:

@@ -9,6 +9,8 @@ from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.mapping.validate import is_equal, validated, validated_field
 from dynaorm.entity.resolve import FieldResolver
+from dynaorm.entity.template.key_part import IndexMapping
+from dynaorm.entity.template.template import KeyValueError
 from dynaorm.errors import DecodeError, UsageError
 from dynaorm.item.path import Path, value_at
 from dynaorm.item.update import (
@@ -137,12 +139,24 @@ def stored_changes(mapping: EntityMapping, changes: tuple[Change, ...]) -> tuple
 def _index_changes(mapping: EntityMapping, fixed: Mapping[str, Any]) -> list[Change]:
     found: list[Change] = []
     for index in mapping.indexes.values():
-        if index.fields and index.fields <= fixed.keys():
+        if not index.made_up:
+            _check_own_keys(mapping, index, fixed)
+        elif index.fields and index.fields <= fixed.keys():
             keys = mapping.index_keys_of(index, fixed)
             found += [
                 SetTo((name,), keys[name]) if keys is not None else Remove((name,)) for name in index.made_up
             ]
     return found
+
+
+def _check_own_keys(mapping: EntityMapping, index: IndexMapping, fixed: Mapping[str, Any]) -> None:
+    """Raises InvalidValue for a value that the field's own attribute cannot have, because it is an index key."""
+    try:
+        for part in index.parts:
+            if not fixed.keys().isdisjoint(part.fields) and fixed.keys() >= {*part.fields}:
+                part.value(fixed)
+    except KeyValueError as problem:
+        raise mapping.invalid_key(problem) from mapping.cause_of(problem.field, problem)
 
 
 def edited_image(

@@ -8,9 +8,11 @@ from pydantic import AfterValidator, BaseModel, Field, ValidationInfo, field_val
 
 from dynaorm import Attribute, Entity, F, GlobalIndex, Index, InKey, Table
 from dynaorm.entity.mapping.mapping import mapping_of
+from dynaorm.errors import InvalidValue
 from dynaorm.item.condition import And, Attr, Compare, Condition, Or, SizeOf, missing
 from dynaorm.item.update import Change
 from dynaorm.plan.blind import bounds_of, needs_reading
+from dynaorm.plan.edit import stored_changes
 from tests.plan.test_edit import (
     NOON,
     Account,
@@ -203,3 +205,23 @@ def size(operator: str, path: str, bound: int) -> Condition:
 )
 def test_bounds_become_conditions_on_what_is_stored(change: Change, expected: Condition | None) -> None:
     assert bounds_of(mapping_of(Ruled), (change,)) == expected
+
+
+# -- indexes whose keys are the fields' own attributes -----------------------------------------------------------------
+
+shop = Table("blind-shop", indexes=[GlobalIndex("BySku", pk="sku", sk="SK")])
+
+
+class Line(Entity, table=shop, pk="CART#{cart}", sk="LINE#{number:03d}"):
+    cart: str
+    number: int
+    sku: str
+    by_sku = Index("BySku", pk="{sku}")
+
+
+def test_a_field_that_is_an_index_key_itself_is_set_without_reading() -> None:
+    mapping = mapping_of(Line)
+    assert not needs_reading(mapping, (F.sku.set("x"),))
+    assert needs_reading(mapping, (F.sku.set_if_missing("x"),))
+    with pytest.raises(InvalidValue, match="sku"):
+        stored_changes(mapping, (F.sku.set(""),))
