@@ -57,7 +57,7 @@ test: lint .venv-ministack/.installed
 	$(BIN)/coverage report
 
 # Not part of make test, because it installs another environment. The reader of JSON needs pydantic 2.13, and falls back.
-test-dependencies: .venv-uv/.installed
+test-dependencies: .venv-uv/.installed .venv-ministack/.installed
 	.venv-uv/bin/uv venv --quiet --clear --python $(PYTHON) .venv-$(RESOLUTION)
 	.venv-uv/bin/uv pip install --quiet --python .venv-$(RESOLUTION)/bin/python --resolution $(RESOLUTION) \
 		--requirements pyproject.toml --extra dev

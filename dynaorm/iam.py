@@ -213,6 +213,8 @@ def _verify(mapping: EntityMapping) -> _Grant:
         yield (table, None), frozenset({"GetItem", "BatchGetItem"})
     for target in _targets(mapping):
         yield (target.table, None), frozenset({"BatchGetItem"})
+        if not mapping.rules.is_separate:  # stored values that validators change are counted otherwise
+            yield (target.table, None), frozenset({"GetItem"})
         if all(_follows(source, target) for source in sources_of(target)):
             for source in sources_of(target):
                 yield (source.table, None), frozenset({"Query"})
@@ -222,7 +224,7 @@ def _repair(mapping: EntityMapping) -> _Grant:
     yield from _verify(mapping)
     for table in _scope(mapping).known_tables:
         yield (table, None), frozenset({"DescribeTable"})
-    if any(index.made_up for index in mapping.indexes.values()):
+    if any(index.made_up for index in mapping.indexes.values()) or not mapping.rules.is_separate:
         yield (mapping.table, None), frozenset({"UpdateItem"})
     if mapping.versioning is not None:
         yield (mapping.table, None), _WRITE

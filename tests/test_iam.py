@@ -2,9 +2,9 @@
 
 import json
 import re
-from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any
 
 import pytest
 
@@ -22,12 +22,13 @@ from dynaorm import (
     Unique,
     iam_policy,
 )
-from dynaorm.errors import UsageError
+from dynaorm.errors import EntityNotFound, UsageError
 from dynaorm.flow.integrity.finding import FindingKind, Outcome
 from dynaorm.flow.protocol.call import Call
 from dynaorm.integrity.run import RunOptions, backfill, repair, verify, written_tables
 from dynaorm.testing import FakeClock, FaultyTransport, lost_answer, strict_moto
 from dynaorm.transport.pynamodb import PynamoTransport
+from tests.iam_requests import WHERE, allowed, asked
 
 plain = Table(
     "plain", indexes=[GlobalIndex("GSI1", projection="KEYS_ONLY"), GlobalIndex("GSI2"), LocalIndex("LSI1")]
@@ -65,39 +66,6 @@ class Member(Entity, table=kept, pk="MEMBER#{name}", sk="M"):
     name: str
     group: str
     in_group = Aggregate(Group, count="members")
-
-
-Allowed: TypeAlias = set[tuple[str, str]]
-"""Actions, each with the table or index it is about: ``("Query", "plain/index/GSI1")``."""
-
-WHERE: dict[str, Any] = {"account": "123456789012", "region": "eu-west-1"}
-PREFIX = "arn:aws:dynamodb:eu-west-1:123456789012:table/"
-
-
-def allowed(policy: dict[str, Any]) -> Allowed:
-    return {
-        (action.removeprefix("dynamodb:"), resource.removeprefix(PREFIX))
-        for statement in policy["Statement"]
-        for action in statement["Action"]
-        for resource in statement["Resource"]
-    }
-
-
-def asked(call: Call) -> Iterator[tuple[str, str, str | None]]:
-    """What a request needs: action, resource, and the partition key it names."""
-    request = call.request
-    if "TransactItems" in request:
-        for action in request["TransactItems"]:
-            ((kind, body),) = action.items()
-            yield f"{kind}Item", body["TableName"], leading(body)
-    elif "RequestItems" in request:
-        for table, found in request["RequestItems"].items():
-            bodies = [{"Key": key} for key in found["Keys"]] if isinstance(found, dict) else found
-            for body in bodies:
-                yield call.operation, table, leading(body.get("PutRequest", body))
-    else:
-        index = f"/index/{request['IndexName']}" if "IndexName" in request else ""
-        yield call.operation, f"{request['TableName']}{index}", leading(request)
 
 
 def leading(body: Any) -> str | None:
@@ -144,6 +112,9 @@ def written(session: Session) -> None:
     with session.transaction() as tx:
         tx.save(Member(name="n", group="g"))
         tx.save(Page(slug="q"))
+    # Refused before anything is written: whether the token was used is asked with a check.
+    with suppress(EntityNotFound), session.transaction(token="refused") as tx:
+        tx.update(Key(User, name="nobody"), {"email": "d@x"})
     with session.transaction() as tx:
         tx.check(Key(Page, slug="q"))
         tx.check(Key(Member, name="n"))
@@ -301,7 +272,8 @@ def test_leading_keys_match_every_key_that_is_sent_and_no_others(sent: dict[str,
         for action, place in allowed({"Statement": [statement]}):
             patterns.setdefault((action, place), []).extend(condition)
     for call in (*sent["read"], *sent["write"]):
-        for action, place, key in asked(call):
+        for action, place, body in asked(call):
+            key = leading(body)
             assert key is not None
             assert any(matches(one, key) for one in patterns[action, place]), (action, place, key)
     assert not any(matches(one, "OTHER#1") for found in patterns.values() for one in found)

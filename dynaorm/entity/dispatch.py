@@ -76,7 +76,7 @@ def unknown_item(table: Table, item: Item) -> DecodeError:
     if tag is not None:
         reason = f"{table.type_attribute} is {shown(tag.get('S', tag))}, which no declared class is called"
     else:
-        texts = [f"{one.entity.__name__} {one.key_text}" for one in mappings]
+        texts = [f"{one.entity.__name__} {_key_text(one)}" for one in mappings]
         more = f", and {len(texts) - _LISTED} more" if len(texts) > _LISTED else ""
         reason = f"its key is that of no declared class ({', '.join(texts[:_LISTED])}{more})"
     secret = frozenset(name for one in mappings for name in one.secrets.keys)
@@ -86,6 +86,10 @@ def unknown_item(table: Table, item: Item) -> DecodeError:
         key=Hiding(key, secret) if secret else key,
         problems=(f"{reason}; declare one, import its module, or correct the item",),
     )
+
+
+def _key_text(mapping: EntityMapping) -> str:
+    return ", ".join(f"{part.attribute.name}={part.text!r}" for part in mapping.primary_parts)
 
 
 def _by_shape(table: Table, item: Item) -> EntityMapping | NotAnEntity:

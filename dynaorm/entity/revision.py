@@ -7,13 +7,17 @@ Rule 2. A number is one more than before, and 1 where there was none. Two writer
 
 from decimal import Decimal, InvalidOperation
 from functools import cached_property
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from dynaorm.entity.text.scalar import whole
-from dynaorm.item.condition import Condition, HasType, any_of_conditions, missing
-from dynaorm.item.update import AddTo, Change, SetTo
 from dynaorm.item.value import AttributeValue, Item, number_text
+from dynaorm.late import late
 from dynaorm.record import record
+
+if TYPE_CHECKING:
+    from dynaorm.item import condition, update
+else:
+    late(globals(), condition="dynaorm.item.condition", update="dynaorm.item.update")
 
 REVISION_ATTRIBUTE: Final = "_rev"
 """The default name of the attribute that changes with every write."""
@@ -66,9 +70,10 @@ class Revision:
         return self.attribute in item and self.of(item) is None
 
     @cached_property
-    def own(self) -> Condition:
+    def own(self) -> "condition.Condition":
         """The condition of a write by key that the revision is absent or of its type."""
-        return any_of_conditions(missing(self.attribute), HasType((self.attribute,), self.kind))
+        absent = condition.missing(self.attribute)
+        return condition.any_of_conditions(absent, condition.HasType((self.attribute,), self.kind))
 
     def after(self, before: Item | None, write_id: str) -> AttributeValue:
         """The revision that a write gives to an item; ``before`` is the item that it replaces."""
@@ -77,8 +82,8 @@ class Revision:
         found = None if before is None else self.of(before)
         return {"N": number_text(int(found or 0) + 1)}
 
-    def change(self, write_id: str) -> Change:
+    def change(self, write_id: str) -> "update.Change":
         """The same as a change of an item that was not read."""
         if self.kind == "S":
-            return SetTo((self.attribute,), {"S": write_id})
-        return AddTo((self.attribute,), {"N": "1"})
+            return update.SetTo((self.attribute,), {"S": write_id})
+        return update.AddTo((self.attribute,), {"N": "1"})

@@ -12,6 +12,7 @@ from typing import Final, Literal, TypeAlias, get_args
 
 from dynaorm.entity.revision import REVISION_ATTRIBUTE, NumberRevision, Revision
 from dynaorm.errors import DeclarationError
+from dynaorm.item.value import Item
 from dynaorm.record import record
 
 KeyKind: TypeAlias = Literal["S", "N", "B"]
@@ -225,6 +226,10 @@ class Table:
     def ttl_attribute(self) -> str | None:
         """The attribute by which DynamoDB expires items; None where no class has one."""
         return self.rules.ttl_attribute
+
+    def mark_of(self, item: Item) -> str | None:
+        """The revision of an item if it names one write. A number does not: two writers may write the same."""
+        return None if self.revision is None else self.revision.mark_of(item)
 
     def __repr__(self) -> str:
         return f"Table({self.name!r})"

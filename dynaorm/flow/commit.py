@@ -221,7 +221,7 @@ def _with_stored(merged: Sequence[ItemIntents], reads: Reads, revision: str, con
     for one in merged:
         reads = yield from _with_item(reads, one.mapping, one.key, context)
         item = reads.items[one.ident]
-        if item is None or one.mapping.mark_of(item) != revision:
+        if item is None or one.mapping.table.mark_of(item) != revision:
             continue
         is_found = True
         if one.write is not None and isinstance(one.write.intent, Save | Move):

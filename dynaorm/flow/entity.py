@@ -135,30 +135,32 @@ def restore(named: Any, version: int, context: Context, *, exactly_once: bool | 
     found = yield from history.at_version(target, version, context)
     if found is None:
         raise no_version(target.name, version)
-    entity = _restored(asked, target, copy, found)
+    saving = _restored(asked, target, copy, found)
+    entity = saving.entity
     reads = Reads({ident_of(target.mapping.table, target.key): copy})
     try:
-        yield from commit([Save(entity)], context, exactly_once=exactly_once, reads=reads)
+        yield from commit([saving], context, exactly_once=exactly_once, reads=reads)
     except BaseException:  # also what stops the program in the middle: Ctrl-C, a cancelled task
         _wait_for(named, entity)
         raise
     return entity if isinstance(named, Key) else take_over(named, entity)
 
 
-def _restored(asked: Target, target: Target, copy: Item, version: Version[Any]) -> Any:
-    """The entity that a restoration saves: a new one for a tombstone, otherwise the stored one with other values."""
+def _restored(asked: Target, target: Target, copy: Item, version: Version[Any]) -> Save:
+    """What a restoration saves: a new entity for a tombstone, otherwise the stored one with other values."""
     if target.mapping.is_tombstone(copy):
         entity = whole(asked, version)
         if entity is None:
             raise no_version(asked.name, version.number)
+        state = state_of(entity)
         set_state(entity, None)
-        return entity
+        return Save(entity, version=state.item if state is not None else None)
     if not issubclass(target.mapping.entity, asked.mapping.entity):
         raise EntityNotFound(key=asked.name)
     entity = target.mapping.hydrate(copy)
     _check_class(target, version)
     vars(entity).update(version.values)
-    return entity
+    return Save(entity)
 
 
 def _check_class(target: Target, version: Version[Any]) -> None:
@@ -184,7 +186,7 @@ def _check_latest(target: Target, copy: Any) -> None:
     if target.state is None:
         return
     expected, found = (target.mapping.revision_of(item) for item in (target.state.item, copy))
-    is_mark = target.mapping.mark_of(copy) is not None
+    is_mark = target.mapping.table.mark_of(copy) is not None
     if expected != found or (not is_mark and not same({"M": target.state.item}, {"M": copy})):
         raise StaleEntity(key=target.name, expected=expected, found=found)
 

@@ -220,7 +220,7 @@ def purge(target: Target, context: Context) -> Flow[int]:
 def _watch(target: Target, tombstone: Item, context: Context, *, last: bool) -> Planned:
     """Check the tombstone, or delete it together with the last versions."""
     table = context.table_name(target.mapping.table.name)
-    revision, attribute = target.mapping.mark_of(tombstone), target.mapping.table.revision_attribute
+    revision, attribute = target.mapping.table.mark_of(tombstone), target.mapping.table.revision_attribute
     if revision is not None and attribute is not None:
         values = {attribute: tombstone[attribute]}
     else:

@@ -38,7 +38,7 @@ def is_own(planned: Planned, item: Item | None) -> bool:
     return (
         item is not None
         and planned.revision is not None
-        and planned.mapping.mark_of(item) == planned.revision
+        and planned.mapping.table.mark_of(item) == planned.revision
     )
 
 

@@ -1,9 +1,11 @@
 """A change becomes actions: the main item's, and the version item's if a version is due."""
 
 from collections.abc import Mapping
+from typing import Final
 
 from dynaorm.entity.declare.catalog import of_type
 from dynaorm.entity.mapping.mapping import DELETED, VERSION, VERSION_AT, EntityMapping
+from dynaorm.errors import UsageError
 from dynaorm.item.action import Action, ConditionCheck, Delete, Put, Update
 from dynaorm.item.condition import (
     Attr,
@@ -14,7 +16,9 @@ from dynaorm.item.condition import (
     equals,
     exists,
     missing,
+    render,
 )
+from dynaorm.item.placeholder import Placeholders
 from dynaorm.item.update import Change, Remove, SetTo
 from dynaorm.item.value import AttributeValue, Item, same
 from dynaorm.plan.image import refuse_other_revision
@@ -32,6 +36,8 @@ from dynaorm.plan.restriction import restriction
 from dynaorm.plan.unit_of_work import UnitOfWork
 from dynaorm.plan.versions import assign_version, version_item, version_key
 
+# A condition that compares fewer attributes is short enough: DynamoDB accepts 300 operators.
+_MANY: Final = 100
 _NO_TOTALS: Mapping[str, AttributeValue] = {}
 
 
@@ -50,6 +56,8 @@ def build_actions(change: ItemChange, unit: UnitOfWork) -> list[Planned]:
     totals = change.totals if isinstance(change, ItemDelete) else _NO_TOTALS
     if totals:
         condition = all_of(condition, restriction(mapping, totals))
+    if expected_values is not None and condition is not None:
+        _check_length(change.mapping, condition, len(expected_values))
     image, number = assign_version(change, unit)
     action, purpose = _action(change, image, condition, unit)
     found_nothing = isinstance(change, ItemInsert) and change.found_nothing
@@ -73,6 +81,21 @@ def build_actions(change: ItemChange, unit: UnitOfWork) -> list[Planned]:
         totals=totals,
     )
     return [main] if image is None or number is None else [main, _version(change, image, number, main)]
+
+
+def _check_length(mapping: EntityMapping, condition: Condition, compared: int) -> None:
+    """Raises UsageError if a condition that compares values in place of a revision is too long for DynamoDB."""
+    if compared <= _MANY:
+        return
+    try:
+        render(condition, Placeholders())
+    except UsageError as problem:
+        name = mapping.entity.__name__
+        raise UsageError(
+            problem=f"this {name} has no revision, so this write compares {compared} of its attributes; "
+            f"{problem.problem}",
+            remedy=f"give the table a revision_attribute=, or write by key: Key({name}, ...)",
+        ) from problem
 
 
 def _mark(change: ItemChange, image: Item | None, unit: UnitOfWork) -> str | None:
@@ -139,7 +162,7 @@ def _expectation(
 ) -> tuple[str | None, dict[str, AttributeValue | None] | None]:
     """The revision that must be stored; unless it names one write, the attribute values that must be."""
     refuse_other_revision(before.mapping, before.item)
-    mark = before.mapping.mark_of(before.item)
+    mark = before.mapping.table.mark_of(before.item)
     if mark is not None:
         return mark, None
     return None, {name: before.item.get(name) for name in _attributes_relied_on(change, before)}

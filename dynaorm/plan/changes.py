@@ -32,6 +32,7 @@ from dynaorm.plan.item_change import (
 from dynaorm.plan.merge_intents import ItemIntents, ResolvedIntent
 from dynaorm.plan.reads import Reads
 from dynaorm.plan.unit_of_work import UnitOfWork
+from dynaorm.plan.versions import over_version
 
 _UNREAD: Any = object()
 # An expired entity can be deleted.
@@ -57,7 +58,7 @@ def _needs_reading(one: ItemIntents) -> bool:
         has_derived = bool(mapping.constraints or mapping.aggregates) or mapping.versioning is not None
         return write is not None or has_derived
     if removal is not None and isinstance(removal.intent, Move):
-        return removal.state is not None and one.mapping.mark_of(removal.state.item) is None
+        return removal.state is not None and one.mapping.table.mark_of(removal.state.item) is None
     return False
 
 
@@ -131,7 +132,7 @@ def _as_loaded(
     if before is None:
         return StoredItem(mapping, loaded, as_loaded=True)
     expected, found = mapping.revision_of(loaded), mapping.revision_of(before.item)
-    if expected != found or (mapping.mark_of(loaded) is None and not _is_same(loaded, before.item)):
+    if expected != found or (mapping.table.mark_of(loaded) is None and not _is_same(loaded, before.item)):
         raise StaleEntity(key=stored_key(mapping, change.key), expected=expected, found=found)
     return before._replace(as_loaded=True)
 
@@ -210,6 +211,8 @@ def _write(
 def _insert(one: ItemIntents, save: Save, write: ResolvedIntent[Any], read: Any, *, now: float) -> ItemInsert:
     mapping, (values, altered) = one.mapping, write.valid
     image = new_image(mapping, one.key, values)
+    if save.version is not None:
+        image = over_version(mapping, image, save.version)
     insert = ItemInsert(mapping, one.key, image, save.entity, values, altered, write.state)
     if read is _UNREAD:
         return insert._replace(found_nothing=save.overwrite)

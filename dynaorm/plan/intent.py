@@ -5,14 +5,19 @@ from typing import Any, NamedTuple, TypeAlias
 from dynaorm.entity.key import Key
 from dynaorm.item.condition import Condition
 from dynaorm.item.update import Change
+from dynaorm.item.value import Item
 
 
 class Save(NamedTuple):
-    """Insert a new entity, write the changed fields of a loaded one, or replace the stored item."""
+    """Insert a new entity, write the changed fields of a loaded one, or replace the stored item.
+
+    ``version``: the stored version that a deleted entity is restored from.
+    """
 
     entity: Any
     condition: Condition | None = None
     overwrite: bool = False
+    version: Item | None = None
 
 
 class Edit(NamedTuple):

@@ -116,7 +116,7 @@ def _is_own(failed: FailedAction) -> bool:
     return (
         item is not None
         and planned.revision is not None
-        and planned.mapping.mark_of(item) == planned.revision
+        and planned.mapping.table.mark_of(item) == planned.revision
     )
 
 
@@ -203,7 +203,7 @@ def is_as_expected(planned: Planned, item: Item | None) -> bool:
     if item is None:
         return False
     if planned.expected is not None:
-        return planned.mapping.mark_of(item) == planned.expected
+        return planned.mapping.table.mark_of(item) == planned.expected
     values = planned.expected_values or {}
     return all(same(item.get(name), value) for name, value in values.items())
 

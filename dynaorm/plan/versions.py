@@ -1,5 +1,6 @@
 """The bookkeeping attributes of a new image: its revision, its version number and time, and the version item."""
 
+from dynaorm.entity.codec.value import restore
 from dynaorm.entity.declare.catalog import are_several
 from dynaorm.entity.mapping.mapping import DELETED, VERSION, VERSION_AT, EntityMapping
 from dynaorm.entity.template.version import PREVIOUS_DELETION, VERSION_TYPE, Versioning
@@ -77,6 +78,19 @@ def version_item(
 
 def _class_of(mapping: EntityMapping) -> dict[str, AttributeValue]:
     return {VERSION_TYPE: {"S": mapping.name}} if are_several(mapping) else {}
+
+
+def over_version(mapping: EntityMapping, image: Item, version: Item) -> dict[str, AttributeValue]:
+    """The item of a restored entity: what no class knows, and the spelling of its values, as in the version."""
+    known = {VERSION, VERSION_AT, VERSION_TYPE, PREVIOUS_DELETION, mapping.table.revision_attribute}
+    for field in mapping.fields.values():
+        known |= {field.attribute, *field.formerly}
+    found = {name: value for name, value in version.items() if name not in known} | dict(image)
+    for field in mapping.fields.values():
+        stored, now = field.stored_in(version), image.get(field.attribute)
+        if not field.in_key and stored is not None and now is not None:
+            found[field.attribute] = restore(field.codec, stored, now)
+    return found
 
 
 def version_key(mapping: EntityMapping, key: Item, number: int) -> dict[str, AttributeValue]:

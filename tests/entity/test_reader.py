@@ -5,6 +5,7 @@ import pytest
 from dynaorm import Entity, Table
 from dynaorm.entity.reader import reader_of
 from dynaorm.item.json_body import Body, encode_body
+from tests.pydantic_version import needs_pydantic_2_13
 
 TYPED, UNTYPED = Table("typed"), Table("untyped", type_attribute=None)
 
@@ -17,6 +18,7 @@ class Stone(Entity, table=UNTYPED, pk="STONE#{name}", sk="S"):
     name: str
 
 
+@needs_pydantic_2_13
 def test_a_reader_gives_the_entities_of_a_reply_and_what_else_it_says() -> None:
     reader = reader_of(TYPED, (Leaf,), "Query")
     assert reader is not None

@@ -250,6 +250,12 @@ def test_every_item_of_a_block_has_a_number_of_its_own(store: "Store", session: 
     }
 
 
+def test_an_upsert_begins_at_1_and_goes_on_counting(store: "Store", session: Session) -> None:
+    for words in (1, 2):
+        session.upsert(Key(Document, id="a"), F.reads.add(1))
+        assert (stored(store)["reads"], stored(store)["version"]) == ({"N": str(words)}, {"N": str(words)})
+
+
 def test_tombstone_and_restoration_go_on_counting(store: "Store", session: Session) -> None:
     page = session.save(Page(name="p", text="1"))
     session.delete(page)

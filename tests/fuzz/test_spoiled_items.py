@@ -106,6 +106,7 @@ def reads_of(kind: Any) -> dict[str, Callable[[Session], object]]:
         "scan": lambda session: session.scan(kind, segments=2).filter(F.at >= NOON).all(),
         "index": lambda session: session.query(kind.by_time).ge(at=NOON).all(),
         "get_many": lambda session: session.get_many([Key(kind, name=name, number=1) for name in "ab"]),
+        "snapshot": lambda session: session.snapshot([Key(kind, name="a", number=1)]),
         "update": lambda session: session.update(Key(kind, name="a", number=1), F.at.set(NOON)),
         "delete": lambda session: session.delete(Key(kind, name="a", number=1)),
         "verify": lambda session: list(session.verify(mapping_of(kind).table)),

@@ -17,12 +17,14 @@ from pydantic import AfterValidator, BaseModel, Field, ValidationError
 
 from dynaorm import Entity, GlobalIndex, Session, Transport
 from dynaorm import Table as Declared
+from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import DecodeError, InvalidValue, UniqueViolation
 from dynaorm.flow.integrity.finding import Finding, FindingKind, Outcome
 from dynaorm.flow.protocol.call import Call
 from dynaorm.integrity.run import backfill, repair
 from dynaorm.item.value import Item
 from dynaorm.testing import FakeClock
+from tests.iam_requests import Recorder
 from tests.laws.test_writes import plain
 from tests.laws.written_classes import LISTS, NUMBERS, SPECS, TEXT, TEXTS, Kind, Place, Spec, make
 
@@ -154,7 +156,8 @@ def test_what_is_not_stored_as_it_loads_is_found_and_repaired_once(
         name: {field for field, value in values.items() if value != stored[name][field]}
         for name, values in loads.items()
     }
-    with table.session() as session:
+    recorder = Recorder(written)
+    with Session(transport=recorder, clock=FakeClock()) as session:
         found = list(session.verify(table.now))
         assert words_of(found, FindingKind.STORED_VALUES) == {
             name: one for name, one in differs.items() if one
@@ -162,6 +165,7 @@ def test_what_is_not_stored_as_it_loads_is_found_and_repaired_once(
         assert words_of(found, FindingKind.UNREADABLE).keys() == stored.keys() - loads.keys()
         list(tool(session, table.now))
         left = list(session.verify(table.now))
+    recorder.check([mapping_of(table.now).table], "verify", "repair")
     texts = Counter(one["text"] for one in loads.values() if spec.unique and one["text"] is not None)
     shared = {name for name, one in loads.items() if texts[one["text"]] > 1}
     assert {one.kind for one in left} <= {FindingKind.UNREADABLE} | (CHOICES if shared else set())

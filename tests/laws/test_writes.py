@@ -16,10 +16,12 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
 
 from dynaorm import Entity, F, GlobalIndex, Key, Session, Table, Transport, inspect
+from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import AlreadyExists, BulkError, DynaormError, InvalidValue, UniqueViolation
 from dynaorm.flow.protocol.call import Call
 from dynaorm.item.value import Item
 from dynaorm.testing import FakeClock
+from tests.iam_requests import Recorder
 from tests.laws.written_classes import SPECS, TEXTS, TIMES, Place, Spec, make
 
 
@@ -77,7 +79,8 @@ class World:
 
     def __init__(self, spec: Spec, engine: Transport) -> None:
         self.spec, self.kind, self.engine = spec, make(spec), engine
-        self.session = Session(transport=engine, clock=FakeClock())
+        self.recorder = Recorder(engine)
+        self.session = Session(transport=self.recorder, clock=FakeClock())
         self.live: dict[str, Any] = {}
         for item in self.raw():
             key = {name: item[name] for name in ("PK", "SK")}
@@ -362,3 +365,4 @@ def test_what_is_stored_is_what_loads(spec: Spec, data: st.DataObject, engine_wi
     insert(world, data.draw)
     for _ in range(data.draw(st.integers(1, 5))):
         data.draw(st.sampled_from(OPERATIONS))(world, data.draw)
+    world.recorder.check([mapping_of(world.kind).table], "read", "scan", "write")

@@ -1,13 +1,17 @@
 """Plans without revisions: what was loaded is the condition, and a single action is a plain write."""
 
-from typing import Annotated
+import types
+from typing import Annotated, Any
+
+import pytest
 
 from dynaorm import Entity, Key, Table, Unique
 from dynaorm.entity.mapping.mapping import mapping_of
+from dynaorm.errors import UsageError
 from dynaorm.item.action import Update
 from dynaorm.item.condition import And, equals, exists, missing
 from dynaorm.item.update import AddTo, SetTo
-from dynaorm.plan.intent import Edit, Save
+from dynaorm.plan.intent import Deletion, Edit, Save
 from dynaorm.plan.planned import Purpose
 from tests.plan.compiling import actions_of, plan_of, saved
 
@@ -108,3 +112,28 @@ def test_an_item_that_has_no_revision_yet_is_saved_under_its_values_and_gets_one
     assert isinstance(action.condition, And)
     assert equals("left", {"N": "0"}) in action.condition.parts
     assert plan.token is None
+
+
+def wide(attributes: int, table: Table) -> Any:
+    """A saved entity with this many fields."""
+    names = [f"f{number:03d}" for number in range(attributes)]
+    body = {"__annotations__": {"name": str, **dict.fromkeys(names, int)}, "__module__": __name__}
+    kind: Any = types.new_class(
+        "Wide",
+        (Entity,),
+        {"table": table, "pk": "WIDE#{name}", "sk": "W"},
+        lambda own: own.update(body | dict.fromkeys(names, 0)),
+    )
+    return saved(kind(name="w"))
+
+
+def test_an_entity_with_too_many_attributes_to_compare_is_refused_with_the_way_out() -> None:
+    assert len(plan_of(Deletion(wide(140, Table("wide", revision_attribute=None)))).actions) == 1
+    entity = wide(160, Table("wider", revision_attribute=None))
+    message = r"this Wide has no revision, so this write compares 16\d of its .* 300; give .*Key\(Wide"
+    with pytest.raises(UsageError, match=message):
+        plan_of(Deletion(entity))
+    with pytest.raises(UsageError, match=message):
+        plan_of(Deletion(entity), Save(Loose(name="l")))
+    assert len(plan_of(Deletion(Key(type(entity), name="w"))).actions) == 1
+    assert len(plan_of(Deletion(wide(160, Table("wide-revised")))).actions) == 1

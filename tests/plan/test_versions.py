@@ -1,11 +1,14 @@
 """Revision, version number and version time of a new image, and the item that keeps a version."""
 
+from datetime import datetime
 from typing import Annotated
 
 import pytest
+from pydantic import BaseModel
 
 from dynaorm import Entity, GlobalIndex, Index, Key, Table, Versioned
 from dynaorm.entity.mapping.mapping import mapping_of
+from dynaorm.entity.state import set_state
 from dynaorm.item.update import AddTo
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.intent import Check, Deletion, Edit, Save
@@ -189,3 +192,40 @@ def test_the_first_version_after_a_deletion_tells_when_that_was() -> None:
     (version,) = versions_in(plan_of(Save(Memo(name="m")), reads=reads))
     assert version["version"] == {"N": "5"}
     assert version["previous_deletion"] == {"S": "2020-01-01T00:00:00.000000Z"}
+
+
+class Room(BaseModel):
+    floor: int = 0
+
+
+class Layout(Entity, table=app, pk="LAYOUT#{name}", sk="P", versioned=True):
+    name: str
+    at: datetime | None = None
+    room: Room | None = None
+
+
+def test_a_restored_item_has_everything_that_its_version_has() -> None:
+    mapping = mapping_of(Layout)
+    key: Item = {"PK": {"S": "LAYOUT#p"}, "SK": {"S": "v0_P"}}
+    kept: Item = {
+        "at": {"S": "2024-01-01T00:00:00+00:00"},
+        "room": {"M": {"floor": {"N": "1.0"}, "legacy": {"S": "kept"}}},
+        "unknown": {"SS": ["kept"]},
+    }
+    bookkeeping: Item = {
+        "version": {"N": "3"},
+        "version_at": {"S": AT},
+        "version_type": {"S": "Layout"},
+        "previous_deletion": {"S": AT},
+        "_rev": {"S": "old"},
+    }
+    version = {**key, "name": {"S": "p"}, **kept, **bookkeeping}
+    restored = mapping.hydrate(version)
+    set_state(restored, None)
+    tombstone = {**key, "version": {"N": "7"}, "version_at": {"S": AT}, "deleted": {"BOOL": True}}
+    reads = Reads({ident_of(app, key): tombstone})
+    image, copy = (one.after for one in plan_of(Save(restored, version=version), reads=reads).actions)
+    now = {"version": {"N": "8"}, "version_at": {"S": AT}, "_rev": {"S": "w2"}}
+    assert image == {**key, "_type": {"S": "Layout"}, "name": {"S": "p"}, **kept, **now}
+    assert copy is not None
+    assert {name: copy[name] for name in kept} == kept

@@ -202,7 +202,7 @@ def test_an_entity_moves_under_the_key_that_its_validated_values_render(session:
 def test_an_update_of_an_item_that_does_not_load_says_that_it_was_made(session: Session) -> None:
     session.save(Account(name="a"))
     session.update(Key(Wide, name="a"), F.notes.set(["a", "b", "c"]))
-    with pytest.raises(DecodeError, match="was updated"):
+    with pytest.raises(DecodeError, match="was written, but it does not load"):
         session.update(Key(Account, name="a"), F.balance.add(1))
     assert session.get_one(Wide, name="a").balance == 1
 

@@ -13,6 +13,7 @@ from pydantic import BaseModel, Field, field_validator
 
 from dynaorm import (
     Aggregate,
+    AnyValue,
     AsyncSession,
     Attribute,
     BinaryKey,
@@ -25,6 +26,7 @@ from dynaorm import (
     Key,
     LocalIndex,
     NumberKey,
+    NumberRevision,
     Page,
     Plan,
     Query,
@@ -36,6 +38,7 @@ from dynaorm import (
     Version,
     Versioned,
     any_of,
+    codecs,
     detached,
     inspect,
     new_ksuid,
@@ -55,6 +58,16 @@ class User(Entity, table=app, pk="USER#{user_id}", sk="PROFILE"):
     phone: Annotated[str | None, Unique(scope="user_name")] = None
     full_name: Annotated[str, Attribute("Name", formerly=("name",))]
     expires_at: Annotated[datetime | None, ExpiresAt()] = None
+
+
+legacy = Table("legacy", pk="pk", sk=None, revision_attribute=NumberRevision("version"), escape=False)
+
+
+class Legacy(Entity, table=legacy, pk="item#{id}", formerly=("Old",)):
+    id: str
+    email: Annotated[str, Unique(pk="_unique#email#{email}")]
+    at: Annotated[datetime | None, Attribute("createdAt", codec=codecs.ISO_MILLISECONDS)] = None
+    extra: dict[str, AnyValue] = Field(default_factory=dict)
 
 
 class Audit(Entity, table=app, pk="EQUIPMENT#{equipment_id}", sk="Audit", versioned=True, version_padding=4):

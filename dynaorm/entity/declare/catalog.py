@@ -2,16 +2,21 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
-from typing import Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from dynaorm.entity.mapping.constraint import Constraint
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table, TableRules
 from dynaorm.entity.template.version import VERSION_TYPE
 from dynaorm.entity.text.shape import may_meet
-from dynaorm.item.condition import Attr, Condition, IsIn, equals
 from dynaorm.item.value import AttributeValue, Item
+from dynaorm.late import late
 from dynaorm.record import record
+
+if TYPE_CHECKING:
+    from dynaorm.item import condition
+else:
+    late(globals(), condition="dynaorm.item.condition")
 
 ClassIdentity: TypeAlias = tuple[str, str, str]
 """The module, qualified name and entity name of a class: a class statement that runs again declares the same class."""
@@ -72,10 +77,12 @@ def _formerly(table: Table) -> dict[str, EntityMapping]:
     return {name: one for one in catalog_of(table).mappings.values() for name in one.formerly}
 
 
-def of_type(mappings: Iterable[EntityMapping], attribute: str) -> Condition:
+def of_type(mappings: Iterable[EntityMapping], attribute: str) -> "condition.Condition":
     """The condition that an item is of one of these classes."""
     names = [{"S": name} for mapping in mappings for name in names_of(mapping)]
-    return equals(attribute, names[0]) if len(names) == 1 else IsIn(Attr((attribute,)), tuple(names))
+    if len(names) == 1:
+        return condition.equals(attribute, names[0])
+    return condition.IsIn(condition.Attr((attribute,)), tuple(names))
 
 
 def constraint_at(table: Table, key: Item) -> str:

@@ -327,11 +327,6 @@ class EntityMapping:
         key = {one.name: item[one.name] for one in self.table.keys if one.name in item}
         return self.secrets.hiding_key(key)
 
-    @property
-    def key_text(self) -> str:
-        """The templates of the primary key, for messages."""
-        return ", ".join(f"{part.attribute.name}={part.text!r}" for part in self.primary_parts)
-
     def key_matches(self, item: Item) -> bool:
         """Whether the primary key of an item matches the templates of this class."""
         return all(part.matches(item) for part in self.primary_parts)
@@ -339,10 +334,6 @@ class EntityMapping:
     def revision_of(self, item: Item) -> str | None:
         """The revision of an item, a text or a number."""
         return None if self.table.revision is None else self.table.revision.of(item)
-
-    def mark_of(self, item: Item) -> str | None:
-        """The revision of an item if it names one write. A number does not: two writers may write the same."""
-        return None if self.table.revision is None else self.table.revision.mark_of(item)
 
     def version_of(self, item: Item) -> int | None:
         """The version number in a latest copy or version item. Raises DecodeError."""

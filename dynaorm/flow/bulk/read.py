@@ -16,7 +16,7 @@ from dynaorm.errors import DecodeError, UsageError
 from dynaorm.flow.bulk.limits import CONCURRENCY, check_many, windows
 from dynaorm.flow.protocol.call import Call, Flow, Reply
 from dynaorm.flow.protocol.context import Context
-from dynaorm.flow.protocol.reply_keys import check_keys
+from dynaorm.flow.protocol.reply_keys import check_keys, items_at_once
 from dynaorm.flow.protocol.together import gather
 from dynaorm.flow.read import BATCH_GET_LIMIT, TRANSACT_GET_LIMIT, batch_get, repeat
 from dynaorm.flow.target import Target, target_of
@@ -80,10 +80,9 @@ def snapshot(keys: Iterable[Key[Any]], context: Context) -> Flow[list[Any | None
         )
     gets = [{"Get": {"TableName": name, "Key": dict(target.key)}} for (name, _), target in asked.items()]
     reply = yield from repeat(Call("TransactGetItems", {"TransactItems": gets}), context)
-    found = zip(asked, reply["Responses"], strict=True)
-    return _entities(
-        targets, places, {place: one["Item"] for place, one in found if one.get("Item")}, context
-    )
+    items = items_at_once(reply, [target.mapping.table.keys for target in asked.values()])
+    stored = {place: item for place, item in zip(asked, items, strict=True) if item is not None}
+    return _entities(targets, places, stored, context)
 
 
 def _read(

@@ -166,7 +166,7 @@ def update(
 
 
 def _revision(mapping: EntityMapping, item: Item | None) -> str | None:
-    return mapping.mark_of(item) if item is not None else None
+    return mapping.table.mark_of(item) if item is not None else None
 
 
 def _written(mapping: EntityMapping, unit: UnitOfWork) -> str | None:

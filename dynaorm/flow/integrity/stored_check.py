@@ -10,12 +10,11 @@ from dataclasses import field
 from typing import Any, Final, TypeAlias, TypeVar
 
 from dynaorm.entity.table import Table
-from dynaorm.errors import Unreachable
 from dynaorm.flow.bulk.limits import CONCURRENCY, windows
 from dynaorm.flow.protocol.call import Call, Flow
 from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.protocol.cost import ReadCost
-from dynaorm.flow.protocol.reply_keys import check_keys
+from dynaorm.flow.protocol.reply_keys import items_at_once
 from dynaorm.flow.protocol.together import gather
 from dynaorm.flow.read import BATCH_GET_LIMIT, get_items, repeat
 from dynaorm.item.value import Item
@@ -171,11 +170,5 @@ def _read_at_once(
     call = Call("TransactGetItems", {"TransactItems": gets, "ReturnConsumedCapacity": "TOTAL"})
     reply = yield from repeat(call, context)
     cost.add(reply)
-    responses = reply.get("Responses", ())
-    if len(responses) != len(gets):
-        reason = f"{len(responses)} answers to {len(gets)} keys"
-        raise Unreachable(operation=call.operation, attempts=1, reason=reason)
-    found = {ident: one.get("Item") or None for ident, one in zip(addresses, responses, strict=True)}
-    for ident, item in found.items():
-        check_keys(call.operation, [item] if item else (), addresses[ident].table.keys)
-    return found
+    items = items_at_once(reply, [address.table.keys for address in addresses.values()])
+    return dict(zip(addresses, items, strict=True))

@@ -10,6 +10,8 @@ from typing import Any, Final
 
 from dynaorm.entity.table import KeyAttribute, KeyKind
 from dynaorm.errors import Unreachable
+from dynaorm.flow.protocol.call import Reply
+from dynaorm.item.value import Item
 
 _CONTENTS: Final[dict[KeyKind, type]] = {"S": str, "N": str, "B": bytes}
 
@@ -26,6 +28,22 @@ def check_keys(operation: str, items: Iterable[Any], keys: Sequence[KeyAttribute
             if not is_content or (key.kind == "N" and not _is_finite(content)):
                 reason = f"an item without its key {key.name!r} of type {key.kind}"
                 raise Unreachable(operation=operation, attempts=1, reason=reason)
+
+
+def items_at_once(reply: Reply, keys: Sequence[Sequence[KeyAttribute]]) -> list[Item | None]:
+    """The items in a reply to TransactGetItems, None where there is none; ``keys``: those of each item.
+
+    Raises:
+        Unreachable: an item has not its key, or the reply has another number of answers.
+    """
+    responses = reply.get("Responses", ())
+    if len(responses) != len(keys):
+        reason = f"{len(responses)} answers to {len(keys)} keys"
+        raise Unreachable(operation="TransactGetItems", attempts=1, reason=reason)
+    items = [one.get("Item") or None for one in responses]
+    for item, own in zip(items, keys, strict=True):
+        check_keys("TransactGetItems", [item] if item else (), own)
+    return items
 
 
 def _is_finite(text: str) -> bool:

@@ -269,7 +269,11 @@ def test_a_class_statement_that_runs_again_replaces_what_it_declared_before() ->
     declare_person(app, "PERSON", "handle")
     again = declare_person(app, "HUMAN", "nickname")
     assert [mapping.entity for mapping in catalog_of(app).mappings.values()] == [again]
-    assert [begins.pattern for _, begins, _ in app.rules.reserved] == ["nickname\\#", "nickname\\#"]
+    assert [begins.pattern for _, begins, _ in app.rules.reserved] == [
+        "#token#",
+        "nickname\\#",
+        "nickname\\#",
+    ]
 
     class Team(Entity, table=app, pk="PERSON#{slug}", sk="A", unique={"handle": ("slug",)}):
         slug: str

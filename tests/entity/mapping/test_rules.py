@@ -15,6 +15,7 @@ from pydantic import (
 )
 
 from dynaorm.entity.mapping.rules import rules_of
+from tests.pydantic_version import needs_pydantic_2_13
 
 
 class Node(BaseModel):
@@ -107,6 +108,7 @@ class Outer(BaseModel):
     inners: list[Inner] = Field(default_factory=list)
 
 
+@needs_pydantic_2_13
 def test_instances_of_nested_models_are_validated_again() -> None:
     wrong = Inner()
     wrong.size = -1
@@ -139,7 +141,14 @@ class Initialised(BaseModel):
 
 @pytest.mark.parametrize(
     ("model", "expected"),
-    [(Plain, True), (Outer, True), (Node, False), (Lowered, False), (Stripped, False), (Initialised, False)],
+    [
+        (Plain, True),
+        pytest.param(Outer, True, marks=needs_pydantic_2_13),
+        (Node, False),
+        (Lowered, False),
+        (Stripped, False),
+        (Initialised, False),
+    ],
 )
 def test_a_class_is_stable_unless_a_validator_may_change_values(
     model: type[BaseModel], expected: bool

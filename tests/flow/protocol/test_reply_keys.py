@@ -6,7 +6,7 @@ import pytest
 
 from dynaorm import BinaryKey, NumberKey, Table
 from dynaorm.errors import Unreachable
-from dynaorm.flow.protocol.reply_keys import check_keys
+from dynaorm.flow.protocol.reply_keys import check_keys, items_at_once
 
 TABLE = Table("reply-keys", pk=NumberKey("n"), sk=BinaryKey("b"))
 SOUND: dict[str, Any] = {"n": {"N": "1.50"}, "b": {"B": b"x"}, "more": 5}
@@ -38,3 +38,12 @@ def test_an_item_without_its_key_is_no_answer(item: Any) -> None:
         Unreachable, match=r"Scan got no answer .*an item without its key '[nb]' of type [NB]"
     ):
         check_keys("Scan", [SOUND, item], TABLE.keys)
+
+
+def test_the_items_of_one_moment_are_in_the_order_of_their_keys() -> None:
+    reply = {"Responses": [{"Item": SOUND}, {}, {"Item": {}}]}
+    assert items_at_once(reply, [TABLE.keys] * 3) == [SOUND, None, None]
+    with pytest.raises(Unreachable, match="3 answers to 2 keys"):
+        items_at_once(reply, [TABLE.keys] * 2)
+    with pytest.raises(Unreachable, match="an item without its key 'b'"):
+        items_at_once({"Responses": [{"Item": {"n": SOUND["n"]}}]}, [TABLE.keys])

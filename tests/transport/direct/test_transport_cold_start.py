@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 
+from tests.pydantic_version import needs_pydantic_2_13
 from tests.transport.unruly import Unruly
 
 NEEDLESS_FOR_A_GET = (
@@ -28,6 +29,7 @@ NEEDLESS_FOR_A_GET = (
 )
 
 
+@needs_pydantic_2_13  # pydantic 2.12 imports asyncio itself
 def test_a_first_get_loads_nothing_that_only_other_calls_need(server: Unruly) -> None:
     """Over plain HTTP: with https, it needs ``ssl``."""
     program = (
