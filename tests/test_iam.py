@@ -93,13 +93,7 @@ def written(session: Session) -> None:
     user.name = "w"
     session.move(user)
     session.delete_many([Key(User, name="v")])
-    page = session.save(Page(slug="p"))
-    for text in "abc":
-        session.update(page, {"text": text})
-    session.prune(page, keep=2)
-    session.restore(Key(Page, slug="p"), version=3)
-    session.delete(Key(Page, slug="p"))
-    session.purge(Key(Page, slug="p"))
+    written_versions(session)
     session.save(Group(group="h"))
     member = session.save(Member(name="m", group="g"))
     with session.transaction() as tx:
@@ -119,6 +113,16 @@ def written(session: Session) -> None:
         tx.check(Key(Page, slug="q"))
         tx.check(Key(Member, name="n"))
         tx.save(Note(topic="x", number=9))
+
+
+def written_versions(session: Session) -> None:
+    page = session.save(Page(slug="p"))
+    for text in "abc":
+        session.update(page, {"text": text})
+    session.prune(page, keep=2)
+    session.restore(Key(Page, slug="p"), version=3)
+    session.delete(Key(Page, slug="p"))
+    session.purge(Key(Page, slug="p"))
 
 
 def read(session: Session) -> None:
