@@ -27,7 +27,7 @@ SECRETS := $(addprefix --disable-plugin ,HexHighEntropyString Base64HighEntropyS
 SCANNED := $(wildcard .ci .gitignore .pre-commit-config.yaml *.md *.toml LICENSE Makefile benchmarks docs dynaorm examples tests tools)
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-dependencies lint audit format async torture fuzz mutate mutate-entity bench bench-scale bench-peers clean
+.PHONY: help demo test test-dependencies lint audit format async torture fuzz mutate mutate-entity bench bench-scale bench-fairness bench-peers clean
 
 help:
 	@echo "make demo         run the examples on an in-memory DynamoDB"
@@ -42,6 +42,7 @@ help:
 	@echo "make mutate       mutate the code of plan/, and list changes that no test notices (mutate-entity: of entity/)"
 	@echo "make bench        measure what must be fast"
 	@echo "make bench-scale  measure what must stay flat"
+	@echo "make bench-fairness  measure how evenly a session serves many tasks and threads"
 	@echo "make bench-peers  compare with other DynamoDB libraries"
 	@echo "make clean        remove everything the other commands created"
 
@@ -107,6 +108,9 @@ bench: .venv/.dev
 
 bench-scale: .venv/.dev
 	$(BIN)/python benchmarks/scale.py
+
+bench-fairness: .venv/.dev
+	$(BIN)/python benchmarks/fairness.py
 
 bench-peers: .venv-peers/.installed .venv-peers-aio/.installed
 	.venv-peers/bin/python -m benchmarks.peers.run $(PEERS_ARGS)

@@ -16,7 +16,15 @@ if TYPE_CHECKING:
     from dynaorm.entity.index import Index
     from dynaorm.entity.key import Key
     from dynaorm.entity.mapping.aggregate import Aggregate
-    from dynaorm.entity.marker import Attribute, ExpiresAt, InKey, Unique, Versioned
+    from dynaorm.entity.marker import (
+        Attribute,
+        CreatedAt,
+        ExpiresAt,
+        InKey,
+        Unique,
+        UpdatedAt,
+        Versioned,
+    )
     from dynaorm.entity.revision import NumberRevision
     from dynaorm.entity.state import LOADING
     from dynaorm.entity.stored_entity import entity_of
@@ -68,6 +76,7 @@ __all__ = [
     "Changed",
     "Clock",
     "Collection",
+    "CreatedAt",
     "Deleted",
     "DirectTransport",
     "Entity",
@@ -101,6 +110,7 @@ __all__ = [
     "Transport",
     "Unique",
     "Unreadable",
+    "UpdatedAt",
     "Version",
     "Versioned",
     "any_of",
@@ -126,9 +136,11 @@ _HOMES: Final = {
     "dynaorm.entity.mapping.aggregate": ("Aggregate",),
     "dynaorm.entity.marker": (
         "Attribute",
+        "CreatedAt",
         "ExpiresAt",
         "InKey",
         "Unique",
+        "UpdatedAt",
         "Versioned",
     ),
     "dynaorm.entity.revision": ("NumberRevision",),

@@ -295,13 +295,13 @@ def _patterns(
             if each.table is table:
                 found |= dict.fromkeys(_pattern(each, part) for part in _partitions(each, index))
         if index is None and mapping.table.guards is table:
-            found |= dict.fromkeys(_guards_pattern(one) for one in mapping.constraints.values())
+            found |= dict.fromkeys(_guards_pattern(mapping, one) for one in mapping.constraints.values())
     return tuple(sorted(found))
 
 
-def _guards_pattern(constraint: Constraint) -> str:
+def _guards_pattern(mapping: EntityMapping, constraint: Constraint) -> str:
     if constraint.parts:
-        return f"{_literal(literal_beginning(constraint.parts[0]))}*"
+        return _pattern(mapping, constraint.parts[0])
     return f"{_literal(constraint.name)}#*"
 
 

@@ -66,6 +66,7 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "streams/images.py": "streams/test_interpret.py",
     "streams/record.py": "streams/test_event.py",
     "streams/subscription.py": "session/test_handler.py",
+    "testing/field_type.py": "testing/test_build.py",
     "testing/request_rules.py": "testing/test_moto_engine.py",
     "testing/store.py": "testing/test_plugin.py",
 }

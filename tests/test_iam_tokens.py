@@ -5,7 +5,8 @@ from datetime import timedelta
 from dynaorm import Session, iam_policy
 from dynaorm.testing import FakeClock, FaultyTransport, strict_moto
 from dynaorm.transport.pynamodb import PynamoTransport
-from tests.test_iam import WHERE, Note, User, allowed, asked, guarded, matches, plain
+from tests.iam_requests import WHERE, allowed, asked
+from tests.test_iam import Note, User, guarded, leading, matches, plain
 
 
 def test_remembering_a_token_needs_the_token_item_in_the_table_of_the_guard_items(credentials: None) -> None:
@@ -19,7 +20,7 @@ def test_remembering_a_token_needs_the_token_item_in_the_table_of_the_guard_item
                 tx.save(User(name="u"))
             with session.transaction(token="NOTE-T", remember=timedelta(days=1)) as tx:
                 tx.save(Note(topic="t", number=1))
-    found = [one for call in wire.calls for one in asked(call)]
+    found = [(action, place, leading(body)) for call in wire.calls for action, place, body in asked(call)]
     tokens = {(action, place): key for action, place, key in found if str(key).startswith("#token#")}
     policy = iam_policy(User, Note, **WHERE, actions="remember", leading_keys=True)
     assert allowed(policy) == tokens.keys()

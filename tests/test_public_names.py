@@ -30,6 +30,7 @@ NAMES = {
     "Changed": "dynaorm.streams.change",
     "Clock": "dynaorm.flow.protocol.call",
     "Collection": "dynaorm.session.query",
+    "CreatedAt": "dynaorm.entity.marker",
     "Deleted": "dynaorm.streams.change",
     "DirectTransport": "dynaorm.transport.direct.transport",
     "Entity": "dynaorm.entity.base",
@@ -63,6 +64,7 @@ NAMES = {
     "Transport": "dynaorm.flow.protocol.call",
     "Unique": "dynaorm.entity.marker",
     "Unreadable": "dynaorm.streams.change",
+    "UpdatedAt": "dynaorm.entity.marker",
     "Version": "dynaorm.entity.version",
     "Versioned": "dynaorm.entity.marker",
     "any_of": "dynaorm.query.query_spec",
@@ -80,6 +82,7 @@ NAMES = {
 
 TESTING_NAMES = {
     "Broken": "dynaorm.flow.integrity.finding",
+    "Factory": "dynaorm.testing.build",
     "FakeClock": "dynaorm.testing.clock",
     "Fault": "dynaorm.testing.faults",
     "FaultyTransport": "dynaorm.testing.faults",
@@ -92,6 +95,8 @@ TESTING_NAMES = {
     "conflict": "dynaorm.testing.faults",
     "crash_after": "dynaorm.testing.faults",
     "crash_before": "dynaorm.testing.faults",
+    "entities": "dynaorm.testing.entity_strategy",
+    "factory": "dynaorm.testing.build",
     "in_progress": "dynaorm.testing.faults",
     "inconsistencies": "dynaorm.testing.consistency",
     "lost_answer": "dynaorm.testing.faults",

@@ -82,6 +82,17 @@ def accepts_none(annotation: Any) -> bool:
     )
 
 
+def without_none(annotation: Any) -> Any:
+    """The type behind aliases, ``Annotated`` and ``X | None``; a union of several types as it is."""
+    named = _named(annotation)
+    if named is not None:
+        return without_none(named)
+    if get_origin(annotation) is Annotated:
+        return without_none(get_args(annotation)[0])
+    members = _members(annotation)
+    return without_none(members[0]) if len(members) == 1 else annotation
+
+
 def holds_secret(annotation: Any) -> bool:
     """Whether a type is or contains a pydantic secret or a field with ``repr=False``, in a member or nested record."""
     return _holds_secret(annotation, frozenset())

@@ -1,9 +1,14 @@
 """What ``Index`` and ``Aggregate`` have in common: a declaration in a class body that is not a field."""
 
-from collections.abc import Iterator
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterator
+from typing import Any, TypeAlias, TypeVar
 
 from pydantic_core import CoreSchema, core_schema
+
+from dynaorm.item.condition import Condition
+
+GivenWhen: TypeAlias = Condition | Callable[[Any], bool]
+"""What ``when=`` takes: a condition of ``F``, or a pure function of the entity."""
 
 
 class Declaration(property):

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, Generic, TypeAlias, TypeVar
 
-from dynaorm.entity.declaration import Declaration
+from dynaorm.entity.declaration import Declaration, GivenWhen
 
 TemplateText: TypeAlias = str | tuple[str, ...]
 E = TypeVar("E")
@@ -15,13 +15,24 @@ class Index(Declaration):
     ``by_status = Index("GSI1", pk="STATUS#{status}", sk="{created_at}")``. You can omit a template if the index's key
     attribute is a key of the table (whose template it takes) or the stored name of a field. An entity for which any
     part is None is not in the index.
+
+    ``when`` is a condition (``F.status == "open"``) or a pure function of the entity: an entity for which it does not
+    hold is not in the index. A class may declare several places in one index, if an entity is in at most one of them.
     """
 
-    def __init__(self, name: str, *, pk: TemplateText | None = None, sk: TemplateText | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        *,
+        pk: TemplateText | None = None,
+        sk: TemplateText | None = None,
+        when: GivenWhen | None = None,
+    ) -> None:
         super().__init__()
         self.index_name = name
         self.pk_text = pk
         self.sk_text = sk
+        self.when = when
 
     def __get__(  # type: ignore[override]  # a property gives itself on the class; an index gives an IndexOf
         self, instance: object, owner: type[E] | None = None
@@ -30,7 +41,8 @@ class Index(Declaration):
         return IndexOf(entity, self)
 
     def __repr__(self) -> str:
-        return f"Index({self.index_name!r}, pk={self.pk_text!r}, sk={self.sk_text!r})"
+        when = f", when={self.when!r}" if self.when is not None else ""
+        return f"Index({self.index_name!r}, pk={self.pk_text!r}, sk={self.sk_text!r}{when})"
 
 
 @dataclass(

@@ -42,7 +42,7 @@ class Key(Generic[E]):
         check_key_fields(mapping, fields)
         self.entity = entity
         self.fields = MappingProxyType(mapping.secrets.hiding(fields))
-        self.primary_key = mapping.primary_key(fields)
+        self.primary_key = mapping.rendered_key(fields)
 
     def __repr__(self) -> str:
         if self.entity is None or not self.fields:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from dynaorm.entity.declaration import GivenWhen
 from dynaorm.entity.stored_form import StoredForm
 from dynaorm.item.value import AttributeValue
 from dynaorm.record import record
@@ -16,7 +17,8 @@ class Unique:
         name: the constraint's name, the part before ``#`` in the guard item's key; default the stored name.
         scope: fields within which the value is unique (``scope=("tenant",)``).
         normalize: a pure function of the value, applied before comparing (``str.casefold``).
-        when: a pure function of the entity; a value for which it is false is not claimed.
+        when: a condition (``F.active == True``), or a pure function of the entity. The value of an entity for which
+            it does not hold is not claimed.
         shared: several classes of the table share this constraint. Every one of them must declare it so.
         pk, sk: key templates of the guard item, for guard items that another library writes too
             (``pk="_unique#User#email#{email}", sk="_unique#"``). They also say which fields are unique together.
@@ -25,7 +27,7 @@ class Unique:
     name: str | None = None
     scope: tuple[str, ...] = ()
     normalize: Callable[[Any], Any] | None = None
-    when: Callable[[Any], bool] | None = None
+    when: GivenWhen | None = None
     shared: bool = False
     pk: str | None = None
     sk: str | None = None
@@ -36,7 +38,7 @@ class Unique:
         *,
         scope: str | tuple[str, ...] = (),
         normalize: Callable[[Any], Any] | None = None,
-        when: Callable[[Any], bool] | None = None,
+        when: GivenWhen | None = None,
         shared: bool = False,
         pk: str | None = None,
         sk: str | None = None,
@@ -63,6 +65,16 @@ class InKey:
 @record
 class ExpiresAt:
     """The time at which DynamoDB may delete the item, stored as epoch seconds in the table's TTL attribute."""
+
+
+@record
+class CreatedAt:
+    """The time at which the entity was stored first. The session sets it, and it stays over every later write."""
+
+
+@record
+class UpdatedAt:
+    """The time of the last write of the entity. The session sets it. Changes of totals are no writes of the entity."""
 
 
 @record
@@ -99,4 +111,4 @@ class Attribute:
         object.__setattr__(self, "codec", codec)
 
 
-MARKERS = (Unique, Versioned, InKey, ExpiresAt, Attribute)
+MARKERS = (Unique, Versioned, InKey, ExpiresAt, CreatedAt, UpdatedAt, Attribute)

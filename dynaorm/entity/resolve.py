@@ -77,7 +77,7 @@ class FieldResolver:
         name = str(path[0])
         if codec.opaque and role != "value" and value is not None:
             raise UsageError(
-                problem=f"{dotted(path)} is stored as {codec.opaque}, which DynamoDB cannot compare or search",
+                problem=f"{dotted(path)} is stored as {codec.form}, which DynamoDB cannot compare or search",
                 remedy=f"ask F.{dotted(path)}.exists() or .missing(), and compare what was loaded",
             )
         pieces = role == "text" or (role == "element" and codec.element is None)
@@ -107,6 +107,17 @@ class FieldResolver:
             return wanted.encode(value)
         except ValueError as problem:
             raise self._mapping.invalid(name, value, str(problem)) from self._mapping.cause_of(name, problem)
+
+    def refuse_other_form(self, path: Path, other: Path) -> None:
+        """Raises UsageError if two fields are stored in different forms: DynamoDB compares what is stored."""
+        one, two = self.codec(path), self.codec(other)
+        if one.form == two.form and not one.opaque:
+            return
+        forms = " and ".join(found.form or "dynaorm writes it" for found in (one, two))
+        raise UsageError(
+            problem=f"{dotted(path)} and {dotted(other)} cannot be compared: they are stored as {forms}",
+            remedy="compare what was loaded, or store both in one form that sorts",
+        )
 
     def codec(self, path: Path) -> Codec:
         """The codec of the value at a path."""

@@ -12,6 +12,7 @@ from dynaorm.entity.state import Loaded, Unsettled, state_of, unsettled_of
 from dynaorm.errors import (
     ConditionFailed,
     Contention,
+    DynaormError,
     OutcomeUnknown,
     StaleEntity,
     StoreError,
@@ -36,7 +37,7 @@ from dynaorm.plan.planned import Effect, Planned, Purpose
 from dynaorm.plan.reads import NOTHING_READ, Reads, ident_of
 from dynaorm.plan.remember import effects_of_repeat, is_of_block, remember
 from dynaorm.plan.token import revision_under_token
-from dynaorm.plan.unit_of_work import UnitOfWork, check_token
+from dynaorm.plan.unit_of_work import UnitOfWork
 from dynaorm.plan.verdict import Committed, StaleKnowledge
 
 _logger = logging.getLogger("dynaorm")
@@ -89,7 +90,6 @@ def commit(
         StoreError: DynamoDB refused it; nothing was written and no entity changed.
         OutcomeUnknown: it may have been written.
     """
-    check_token(token, remembered_for)
     unit = unit_of_work(context, token, remembered_for, exactly_once=exactly_once)
     done = yield from _settled_before(intents, unit, context)
     if done is not None:
@@ -116,7 +116,7 @@ def _committed(
         outcome = yield from send(plan, context)
         if isinstance(outcome, Committed):
             return plan, outcome.item
-        reads = yield from _with_unread(_with_refusal(reads, outcome), outcome, context)
+        reads = yield from _with_unread(_with_refusal(reads, plan, outcome), outcome, context)
         pause = next(pauses, None)
         if pause is None:
             raise Contention(attempts=context.retry.attempts, code="ConditionalCheckFailed")
@@ -236,13 +236,15 @@ def _with_unread(reads: Reads, refusal: StaleKnowledge, context: Context) -> Flo
     return reads
 
 
-def _with_refusal(reads: Reads, refusal: StaleKnowledge) -> Reads:
-    for table, key, *_ in refusal.foreign_guards - reads.foreign_guards:
-        # The value may be personal data: the log names only the constraint.
-        constraint = str(key).partition("#")[0]
-        _logger.warning(
-            "a guard item %s#... in table %s belongs to another entity, and is left alone", constraint, table
-        )
+def _with_refusal(reads: Reads, plan: Plan, refusal: StaleKnowledge) -> Reads:
+    for planned in plan.actions:
+        if planned.ident in refusal.foreign_guards - reads.foreign_guards:
+            # The value may be personal data: the log names only the constraint.
+            _logger.warning(
+                "a guard item of %r in table %s belongs to another entity, and is left alone",
+                planned.constraint,
+                planned.table.name,
+            )
     return reads.with_more(refusal.items, refusal.foreign_guards)
 
 
@@ -256,14 +258,19 @@ def _settled_before(intents: Sequence[Intent], unit: UnitOfWork, context: Contex
     for unsettled in (one for one in map(_unsettled, intents) if one is not None):
         plan = unsettled.plan
         if isinstance(plan, Plan) and plan.caller_token and plan.token == unit.token:
-            merged = merge_intents(intents, _EVER)
-            if is_of_block(plan, merged, unit) and (
-                yield from _is_committed(unsettled, context, read_only=False)
-            ):
+            if not _is_of_block(plan, intents, unit):
+                return None
+            if (yield from _is_committed(unsettled, context, read_only=False)):
                 yield from settle(intents, context)
                 return plan
-            break
     return None
+
+
+def _is_of_block(plan: Plan, intents: Sequence[Intent], unit: UnitOfWork) -> bool:
+    try:
+        return is_of_block(plan, merge_intents(intents, _EVER), unit)
+    except DynaormError:
+        return False  # The block cannot be planned from what the entities were: it is another one.
 
 
 def settle(intents: Sequence[Intent], context: Context) -> Flow[list[Intent]]:

@@ -6,7 +6,8 @@ from typing import Any
 from dynaorm.entity.codec.expiry import is_past
 from dynaorm.entity.dispatch import live_class
 from dynaorm.entity.mapping.constraint import OWNER, TABLE, Constraint, GuardKey
-from dynaorm.entity.mapping.mapping import Claim, EntityMapping
+from dynaorm.entity.mapping.derive import Claim, claims, guard_key_of
+from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.errors import InvalidValue, OwnerUnknown, UnknownField, UsageError
 from dynaorm.flow.protocol.call import Flow
 from dynaorm.flow.protocol.context import Context
@@ -29,7 +30,7 @@ def get_by(mapping: EntityMapping, fields: Mapping[str, Any], context: Context) 
     """
     constraint = constraint_of(mapping, fields)
     _check_types(mapping, fields)
-    wanted = mapping.guard_key_of(constraint, fields)
+    wanted = guard_key_of(mapping, constraint, fields)
     if wanted is None:
         return None
     for _ in range(2):
@@ -45,8 +46,7 @@ def get_by(mapping: EntityMapping, fields: Mapping[str, Any], context: Context) 
         stored = live_class(mapping, item, context.clock.now())
         if stored is not None and item is not None:
             entity = stored.hydrate(item)
-            claims = _claims(stored, item, entity)
-            if any((name, key) == (constraint.name, wanted) for name, key, _ in claims):
+            if any((name, key) == (constraint.name, wanted) for name, key, _ in _claims(stored, item)):
                 return entity
     return None
 
@@ -58,10 +58,10 @@ def _check_types(mapping: EntityMapping, fields: Mapping[str, Any]) -> None:
             mapping.encode_field(mapping.fields[name], {name: value})
 
 
-def _claims(mapping: EntityMapping, item: Item, entity: Any) -> list[Claim]:
+def _claims(mapping: EntityMapping, item: Item) -> list[Claim]:
     """The unique values of a stored entity. Raises DecodeError if a constraint refuses a value."""
     try:
-        return mapping.claims(mapping.subject(item), lambda: entity)
+        return claims(mapping, mapping.subject(item))
     except InvalidValue as problem:
         raise mapping.unreadable(item, (str(problem),)) from problem
 

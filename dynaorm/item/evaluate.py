@@ -6,6 +6,7 @@ Rule 2. Values of two types are unequal, and neither is less than the other.
 
 import operator
 from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
 from decimal import Decimal
 from functools import singledispatch
 from typing import Any, Final
@@ -25,6 +26,7 @@ from dynaorm.item.condition import (
     Not,
     Or,
     SizeOf,
+    paths_of,
 )
 from dynaorm.item.path import value_at
 from dynaorm.item.value import AttributeValue, Item, same
@@ -118,6 +120,18 @@ def _(condition: Contains, item: Item) -> bool:
     if kind in ("SS", "NS", "BS"):
         return any(same({kind[0]: one}, wanted) for one in content)
     return kind == "L" and any(same(one, wanted) for one in content)
+
+
+def decided(condition: Condition, item: Item, known: AbstractSet[str]) -> bool | None:
+    """Whether a resolved condition holds, as far as the known attributes of an item say; None if they do not."""
+    if isinstance(condition, Not):
+        part = decided(condition.part, item, known)
+        return None if part is None else not part
+    if isinstance(condition, And | Or):
+        each = [decided(part, item, known) for part in condition.parts]
+        decisive = isinstance(condition, Or)
+        return decisive if decisive in each else None if None in each else not decisive
+    return holds(condition, item) if all(path[0] in known for path in paths_of(condition)) else None
 
 
 def _operand(operand: Any, item: Item) -> AttributeValue | None:

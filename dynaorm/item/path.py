@@ -48,6 +48,9 @@ class Resolver(Protocol):
     def encode(self, path: Path, value: object, *, role: Role) -> AttributeValue:
         """A value as the path's attribute value."""
 
+    def refuse_other_form(self, path: Path, other: Path) -> None:
+        """Raise UsageError if what is stored at two paths cannot be compared."""
+
 
 def overlaps(left: Path, right: Path) -> bool:
     """Whether one path leads to or through the other; DynamoDB refuses an update of both."""

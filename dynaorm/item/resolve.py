@@ -162,6 +162,8 @@ def _stored(path: Path, resolver: Resolver) -> _Cases:
 
 def _cases_of_value(value: Any, subject: Operand, resolver: Resolver, role: Role = "bound") -> _Cases:
     if isinstance(value, (Attr, SizeOf)):
+        if isinstance(value, Attr) and isinstance(subject, Attr):
+            resolver.refuse_other_form(subject.path, value.path)
         return _cases(value, resolver)
     if isinstance(subject, Attr):
         return (_Case((), resolver.encode(subject.path, value, role=role)),)

@@ -10,7 +10,9 @@ from typing import Any
 
 from dynaorm.entity.declare.catalog import catalog_of, of_type, stored_class
 from dynaorm.entity.declare.registry import is_of
+from dynaorm.entity.mapping.derive import index_keys
 from dynaorm.entity.mapping.mapping import EntityMapping
+from dynaorm.entity.mapping.place import IndexMapping
 from dynaorm.errors import DecodeError, UsageError
 from dynaorm.item.action import Update
 from dynaorm.item.condition import (
@@ -26,6 +28,7 @@ from dynaorm.plan.aggregates import TotalDelta
 from dynaorm.plan.image import refuse_other_revision
 from dynaorm.plan.planned import Planned, Purpose
 from dynaorm.plan.reads import Reads
+from dynaorm.plan.times import times_of_new
 from dynaorm.plan.total_bounds import check_totals, total_bounds
 from dynaorm.plan.unit_of_work import UnitOfWork
 
@@ -61,7 +64,7 @@ def _action(delta: TotalDelta, read: Any, unit: UnitOfWork) -> Planned:
     if read is not _UNREAD and (read is None or is_target(mapping, read)):
         check_totals(mapping, read, delta.totals)
     condition = all_of(condition, total_bounds(mapping, delta.totals))
-    changes = (*(_made(delta) if makes else ()), *delta.additions)
+    changes = (*(_made(delta, unit) if makes else ()), *delta.additions)
     if table.revision is not None:
         changes = (*changes, table.revision.change(unit.write_id))
     return Planned(
@@ -97,14 +100,17 @@ def _is_untyped(mapping: EntityMapping, read: Any) -> bool:
 
 def can_be_made(mapping: EntityMapping) -> bool:
     """Whether an item of the class can be made of its key fields alone, without a guard and without reading."""
-    known = {*mapping.key_fields, *mapping.maintained}
+    if mapping.computed_key:
+        return False
+    known = {*mapping.key_fields, *mapping.maintained, *mapping.kept}
     if any(field.required for name, field in mapping.fields.items() if name not in known):
         return False
     held = (frozenset(constraint.fields) for constraint in mapping.constraints.values())
     if not all(_has_none(mapping, fields) for fields in held):
         return False
     return all(
-        index.fields <= known or _has_none(mapping, index.fields) for index in mapping.indexes.values()
+        place.fields <= known or _has_none(mapping, place.key_fields) or _is_kept_out(mapping, place)
+        for place in mapping.indexes.values()
     )
 
 
@@ -118,20 +124,27 @@ def _has_none(mapping: EntityMapping, fields: Iterable[str]) -> bool:
     )
 
 
-def _made(delta: TotalDelta) -> tuple[Change, ...]:
+def _is_kept_out(mapping: EntityMapping, place: IndexMapping) -> bool:
+    """Whether the condition of a place does not hold for an entity made of its key alone, whatever the key is."""
+    known = (field.attribute for field in mapping.fields.values() if field.name not in mapping.key_fields)
+    return place.when is not None and place.when.decided({}, frozenset(known)) is False
+
+
+def _made(delta: TotalDelta, unit: UnitOfWork) -> tuple[Change, ...]:
     mapping = delta.mapping
     item: dict[str, AttributeValue] = dict(delta.key)
     if mapping.table.type_attribute is not None:
         item[mapping.table.type_attribute] = {"S": mapping.name}
     _store(mapping, item, mapping.key_fields, delta.values)
     try:
-        values = vars(mapping.hydrate(item))
+        values = {**vars(mapping.hydrate(item)), **times_of_new(mapping, unit.now)}
     except DecodeError as problem:
         raise UsageError(
             problem=f"{mapping.entity.__name__} cannot be made of its key: {'; '.join(problem.problems)}",
             remedy="correct the fields it is named by, or save it first",
         ) from problem
-    item.update(mapping.index_keys(values))
+    _store(mapping, item, mapping.kept, values)
+    item.update(index_keys(mapping, mapping.subject(item, values)))
     made = [name for name, info in mapping.entity.model_fields.items() if info.default_factory is not None]
     _store(mapping, item, (*made, *_index_totals(delta)), values)
     return tuple(SetIfMissing((name,), value) for name, value in item.items() if name not in delta.key)
@@ -149,5 +162,5 @@ def _store(
 def _index_totals(delta: TotalDelta) -> list[str]:
     """The totals that are index keys, and to which nothing is added: without them the item would miss in the index."""
     mapping = delta.mapping
-    in_index = {name for index in mapping.indexes.values() for name in index.fields}
+    in_index = {name for index in mapping.indexes.values() for name in index.key_fields}
     return [name for name in mapping.maintained if name in in_index and name not in delta.totals]

@@ -18,12 +18,12 @@ from dynaorm.entity.declare.registry import is_of
 from dynaorm.entity.key import stored_key
 from dynaorm.entity.mapping.aggregate import AggregateMapping
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
-from dynaorm.errors import EntityNotFound, InvalidValue, UsageError
+from dynaorm.entity.mapping.stored import StoredValues
+from dynaorm.errors import EntityNotFound, InvalidValue
 from dynaorm.item.condition import all_of
 from dynaorm.item.update import AddTo, Change
 from dynaorm.item.value import AttributeValue, Item, number_text, same
 from dynaorm.plan.edit import refuse_written_totals
-from dynaorm.plan.image import subject_of, values_of
 from dynaorm.plan.intent import target_of_intent
 from dynaorm.plan.item_change import (
     ItemChange,
@@ -156,12 +156,12 @@ def _stored_contributions(
 
 def _affected(
     mapping: EntityMapping, item: Item, changed: frozenset[str] | None
-) -> Iterator[tuple[AggregateMapping, Mapping[str, Any]]]:
+) -> Iterator[tuple[AggregateMapping, StoredValues]]:
     """The aggregates that depend on a changed field (any, if None), each with the values of the entity."""
     if mapping.aggregates and not mapping.is_tombstone(item):
-        values = values_of(mapping, item)
+        values = mapping.subject(item)
         for one in mapping.aggregates.values():
-            if changed is None or one.depends_on(changed):
+            if changed is None or not one.depends_on.isdisjoint(changed):
                 yield one, values
 
 
@@ -171,30 +171,19 @@ def contributions(mapping: EntityMapping, item: Item) -> Iterator[TotalDelta]:
 
 
 def _contribution(
-    mapping: EntityMapping, one: AggregateMapping, item: Item, values: Mapping[str, Any]
+    mapping: EntityMapping, one: AggregateMapping, item: Item, values: StoredValues
 ) -> TotalDelta | None:
     key = {name: values[own] for name, own in one.key.items()}
-    if any(value is None for value in key.values()) or not _counts(mapping, one, item):
+    if any(value is None for value in key.values()) or not _counts(one, values):
         return None
     target = mapping_of(one.target)
     totals = {} if one.count is None else {one.count: Decimal(1)}
     totals |= {total: _summed(mapping, name, item, values) for name, total in one.sums.items()}
-    return TotalDelta(target, target.primary_key(key), key, totals)
+    return TotalDelta(target, target.rendered_key(key), key, totals)
 
 
-def _counts(mapping: EntityMapping, one: AggregateMapping, item: Item) -> bool:
-    if one.when is None:
-        return True
-    try:
-        return bool(one.when(subject_of(mapping, item)))
-    except AttributeError as problem:
-        if problem.name is None or problem.name not in mapping.maintained:
-            raise
-        raise UsageError(
-            problem=f"when= of {mapping.entity.__name__}.{one.name} looks at {problem.name}, which "
-            f"{mapping.maintained[problem.name]} keeps without asking it again",
-            remedy="let it look at fields that are saved",
-        ) from problem
+def _counts(one: AggregateMapping, values: StoredValues) -> bool:
+    return one.when is None or one.when.holds(values)
 
 
 def _summed(mapping: EntityMapping, name: str, item: Item, values: Mapping[str, Any]) -> Decimal:

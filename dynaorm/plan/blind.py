@@ -7,19 +7,20 @@ Rule 2. A condition on a bound is stricter than the rule where the attribute is 
 """
 
 from collections.abc import Iterator, Mapping
-from collections.abc import Set as AbstractSet
 from decimal import Context, Decimal, DecimalException, Inexact
 from typing import Any, Final
 
+from dynaorm.entity.mapping.derive import keys_in
 from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.mapping import EntityMapping
+from dynaorm.entity.mapping.place import IndexPlaces
 from dynaorm.entity.mapping.rules import FieldRules
+from dynaorm.entity.mapping.when import When
 from dynaorm.entity.resolve import FieldResolver
-from dynaorm.entity.template.key_part import IndexMapping
 from dynaorm.errors import InvalidValue
 from dynaorm.item.condition import Attr, Compare, Condition, SizeOf, all_of, any_of_conditions, missing
 from dynaorm.item.update import AddTo, Append, Change, Discard, Prepend, Remove, SetIfMissing, SetTo
-from dynaorm.item.value import SET_TAGS, number_text
+from dynaorm.item.value import SET_TAGS, AttributeValue, Item, number_text
 from dynaorm.plan.edit import touched
 
 _OPERATORS: Final = {"ge": ">=", "gt": ">", "le": "<=", "lt": "<"}
@@ -27,16 +28,16 @@ _OPERATORS: Final = {"ge": ">=", "gt": ">", "le": "<=", "lt": "<"}
 _EXACT: Final = Context(prec=300, traps=[Inexact])
 
 
-def needs_reading(mapping: EntityMapping, changes: tuple[Change, ...]) -> bool:
+def needs_reading(mapping: EntityMapping, key: Item, changes: tuple[Change, ...]) -> bool:
     """Whether an edit by key needs the stored item: for its rules, or for a key, guard, version or total."""
     if mapping.rules.of_class or not all(_is_decided(mapping, change) for change in changes):
         return True
     fields = touched(mapping, changes)
-    fixed = {name for name, change in fields.items() if isinstance(change, SetTo) and len(change.path) == 1}
-    for constraint in mapping.constraints.values():
-        if constraint.when is not None or not fields.keys().isdisjoint(constraint.fields):
-            return True
-    if any(one.depends_on(frozenset(fields)) for one in mapping.aggregates.values()):
+    if not mapping.computed_key.isdisjoint(fields):
+        return True
+    if any(not one.depends_on.isdisjoint(fields) for one in mapping.constraints.values()):
+        return True
+    if any(not one.depends_on.isdisjoint(fields) for one in mapping.aggregates.values()):
         return True
     # The value may be stored under a former name; an index key is made of what is stored, not of what was given.
     if any(mapping.fields[name].formerly for name in fields):
@@ -47,17 +48,62 @@ def needs_reading(mapping: EntityMapping, changes: tuple[Change, ...]) -> bool:
         return True
     if mapping.expires is not None and mapping.expires.name in fields and mapping.constraints:
         return True
-    return not all(_is_index_decided(mapping, index, fields, fixed) for index in mapping.indexes.values())
+    fixed = _fixed_fields(mapping, key, changes)
+    return any(_decided_keys(mapping, one, fixed) is None for one in _touched_indexes(mapping, changes))
 
 
-def _is_index_decided(
-    mapping: EntityMapping, index: IndexMapping, fields: Mapping[str, Change], fixed: AbstractSet[str]
-) -> bool:
-    """Whether the keys of an index follow from the values that are set."""
-    changed = index.fields & fields.keys()
-    if not index.made_up:  # its keys are the fields' own attributes
-        return changed <= fixed
-    return not changed or (index.fields <= fixed and all(mapping.fields[name].exact for name in index.fields))
+def index_changes(mapping: EntityMapping, key: Item, changes: tuple[Change, ...]) -> tuple[Change, ...]:
+    """The changes of index keys that follow from an edit that is decided without reading."""
+    fixed, found = _fixed_fields(mapping, key, changes), list[Change]()
+    for index in _touched_indexes(mapping, changes):
+        keys = _decided_keys(mapping, index, fixed)
+        assert keys is not None  # otherwise the edit needs reading
+        found += [SetTo((name,), keys[name]) if name in keys else Remove((name,)) for name in index.made_up]
+    return tuple(found)
+
+
+def _touched_indexes(mapping: EntityMapping, changes: tuple[Change, ...]) -> list[IndexPlaces]:
+    names = {str(change.path[0]) for change in changes}
+    return [index for index in mapping.places.values() if not index.fields.isdisjoint(names)]
+
+
+def _fixed_fields(mapping: EntityMapping, key: Item, changes: tuple[Change, ...]) -> dict[str, Any]:
+    """The fields whose loaded values follow from the edit alone: those that it sets, and those that the key holds."""
+    found: dict[str, Any] = {}
+    for part in mapping.primary_parts:
+        found |= part.match(key[part.attribute.name][part.attribute.kind]) or {}
+    found |= {
+        str(change.path[0]): change.value
+        for change in changes
+        if isinstance(change, SetTo) and len(change.path) == 1
+    }
+    return {name: found[name] for name in found.keys() & mapping.fields.keys() if mapping.fields[name].exact}
+
+
+def _decided_keys(
+    mapping: EntityMapping, index: IndexPlaces, fixed: Mapping[str, Any]
+) -> dict[str, AttributeValue] | None:
+    """The keys that the fixed fields decide, empty outside the index; None where they decide nothing."""
+    found: dict[str, AttributeValue] = {}
+    for place in index.places:
+        holds = place.when is None or _holds(mapping, place.when, fixed)
+        if holds is False:
+            continue
+        if holds is None or not place.key_fields <= fixed.keys():
+            return None
+        keys = keys_in(mapping, place, fixed)
+        if keys is not None and found:
+            return None  # two places: the edit of the stored item says what is wrong
+        found |= keys or {}
+    return found
+
+
+def _holds(mapping: EntityMapping, when: When, fixed: Mapping[str, Any]) -> bool | None:
+    known = [mapping.fields[name] for name in when.fields & fixed.keys()]
+    item = {
+        field.attribute: value for field in known if (value := field.encode(fixed[field.name])) is not None
+    }
+    return when.decided(item, frozenset(field.attribute for field in known))
 
 
 def _starts_from_a_set(mapping: EntityMapping, change: Change) -> bool:

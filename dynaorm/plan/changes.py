@@ -14,7 +14,7 @@ from dynaorm.item.evaluate import holds
 from dynaorm.item.resolve import resolve
 from dynaorm.item.update import Change
 from dynaorm.item.value import AttributeValue, Item, same
-from dynaorm.plan.blind import bounds_of, needs_reading
+from dynaorm.plan.blind import bounds_of, index_changes, needs_reading
 from dynaorm.plan.creation import changes_without_reading, created
 from dynaorm.plan.edit import edited_image, stored_changes, touched
 from dynaorm.plan.image import advance, changes_of, new_image
@@ -31,6 +31,7 @@ from dynaorm.plan.item_change import (
 )
 from dynaorm.plan.merge_intents import ItemIntents, ResolvedIntent
 from dynaorm.plan.reads import Reads
+from dynaorm.plan.times import as_created, changes_of_new, stamped, times_of_loaded, unstamped, with_times
 from dynaorm.plan.unit_of_work import UnitOfWork
 from dynaorm.plan.versions import over_version
 
@@ -52,7 +53,7 @@ def _needs_reading(one: ItemIntents) -> bool:
         edit = write.intent
         if edit.creates:
             return edit.read_first or _upserted(one, write) is None
-        return edit.read_first or needs_reading(one.mapping, edit.changes)
+        return edit.read_first or needs_reading(one.mapping, one.key, edit.changes)
     if removal is not None and isinstance(removal.intent, Deletion) and removal.state is None:
         mapping = removal.mapping
         has_derived = bool(mapping.constraints or mapping.aggregates) or mapping.versioning is not None
@@ -209,11 +210,15 @@ def _write(
 
 
 def _insert(one: ItemIntents, save: Save, write: ResolvedIntent[Any], read: Any, *, now: float) -> ItemInsert:
-    mapping, (values, altered) = one.mapping, write.valid
-    image = new_image(mapping, one.key, values)
+    mapping, valid = one.mapping, write.valid
+    if read is not _UNREAD and read is not None and save.overwrite and not mapping.is_expired(read, now):
+        valid = as_created(
+            mapping, valid, save.entity, StoredItem(stored_class(mapping, read) or mapping, read)
+        )
+    image = new_image(mapping, one.key, valid.values)
     if save.version is not None:
         image = over_version(mapping, image, save.version)
-    insert = ItemInsert(mapping, one.key, image, save.entity, values, altered, write.state)
+    insert = ItemInsert(mapping, one.key, image, save.entity, valid.values, valid.altered, write.state)
     if read is _UNREAD:
         return insert._replace(found_nothing=save.overwrite)
     return _placed(insert, read, overwrite=save.overwrite, now=now)
@@ -234,20 +239,24 @@ def _update(one: ItemIntents, save: Save, write: ResolvedIntent[Any]) -> ItemUpd
     mapping, (values, altered), state = one.mapping, write.valid, write.state
     assert state is not None  # a new entity is inserted
     changes = saved_changes(write, state)
+    if changes and mapping.kept.keys() >= changes.keys():
+        altered = with_times(write.valid, vars(save.entity), times_of_loaded(mapping, state)).altered
+        changes = {}
     is_asked = save.condition is not None or bool(one.checks)
     if not (changes or altered or is_asked):
         return None
     before, loaded = StoredItem(mapping, state.item), LoadedEntity(save.entity, state)
     if not changes:
         return ItemCheck(mapping, one.key, before, loaded, altered=altered, is_sent=is_asked)
-    image = _advanced(mapping, values, state, changes)
+    image = _advanced(mapping, values, state.item, changes)
     return ItemUpdate(mapping, one.key, before, image, frozenset(changes), loaded, altered=altered)
 
 
 def _move(one: ItemIntents, entity: Any, write: ResolvedIntent[Any]) -> ItemInsert:
     mapping, (values, altered), state = one.mapping, write.valid, write.state
     assert state is not None  # a move of a new entity has been refused
-    image = {**_advanced(mapping, values, state, saved_changes(write, state)), **one.key}
+    # What depends on the whole entity is computed from an item under the new key.
+    image = _advanced(mapping, values, {**state.item, **one.key}, saved_changes(write, state))
     return ItemInsert(mapping, one.key, image, entity, values, altered, state)
 
 
@@ -261,11 +270,11 @@ def saved_changes(write: ResolvedIntent[Any], state: Loaded) -> Mapping[str, Att
 def _advanced(
     mapping: EntityMapping,
     values: Mapping[str, Any],
-    state: Loaded,
+    before: Item,
     changes: Mapping[str, AttributeValue | None],
 ) -> dict[str, AttributeValue]:
     in_keys = {name: values[name] for name in changes if mapping.fields[name].in_key}
-    return advance(mapping, state.item, changes, in_keys)
+    return advance(mapping, before, changes, in_keys)
 
 
 def _edit(
@@ -274,25 +283,34 @@ def _edit(
     mapping, state = one.mapping, write.state
     touched(mapping, edit.changes)
     if state is None and read is _UNREAD:
-        edits = _upserted(one, write) if edit.creates else stored_changes(mapping, edit.changes)
+        edits = _upserted(one, write) if edit.creates else _blind_edits(one, edit)
         assert edits is not None  # otherwise the item has been read
         return ItemEdit(mapping, one.key, edits, bounds_of(mapping, edit.changes), creates=edit.creates)
     if state is not None:
-        return _edit_known(one, edit, StoredItem(mapping, state.item), LoadedEntity(edit.target, state))
+        known, loaded = StoredItem(mapping, state.item), LoadedEntity(edit.target, state)
+        return _edit_known(one, edit, known, loaded, now=now)
     try:
         before = _live(mapping, one.key, read, now)
     except EntityNotFound:
         if not edit.creates:
             raise
         return _creation(one, edit, read, now=now)
-    return _edit_known(one, edit, before._replace(as_loaded=edit.read_first), None)
+    return _edit_known(one, edit, before._replace(as_loaded=edit.read_first), None, now=now)
+
+
+def _blind_edits(one: ItemIntents, edit: Edit) -> tuple[Change, ...]:
+    mapping, changes = one.mapping, edit.changes
+    return (*stored_changes(mapping, changes), *index_changes(mapping, one.key, changes))
 
 
 def _edit_known(
-    one: ItemIntents, edit: Edit, before: StoredItem, loaded: LoadedEntity | None
+    one: ItemIntents, edit: Edit, before: StoredItem, loaded: LoadedEntity | None, *, now: float
 ) -> ItemUpdate | ItemCheck | None:
+    asked = unstamped(one.mapping, edit.changes)
     try:
-        image, changed = edited_image(before.mapping, before.item, edit.changes)
+        image, changed = edited_image(before.mapping, before.item, asked)
+        if before.mapping.updated is not None and not _is_same(before.item, image):
+            image, changed = edited_image(before.mapping, before.item, stamped(before.mapping, asked, now))
     except InvalidValue:
         if before.from_read and not _holds(edit.condition, before):
             raise ConditionFailed(key=stored_key(before.mapping, one.key)) from None
@@ -309,7 +327,8 @@ def _creation(one: ItemIntents, edit: Edit, read: Item | None, *, now: float) ->
     mapping = one.mapping
     if not _holds(edit.condition, StoredItem(mapping, {})):
         raise ConditionFailed(key=stored_key(mapping, one.key))
-    values = created(mapping, edit.target, edit.changes)
+    asked = unstamped(mapping, edit.changes)
+    values = created(mapping, edit.target, (*asked, *changes_of_new(mapping, now)))
     insert = ItemInsert(mapping, one.key, new_image(mapping, one.key, values), None, values)
     return _placed(insert, read, now=now)._replace(found_nothing=True)
 

@@ -13,15 +13,17 @@ from collections.abc import Set as AbstractSet
 from typing import Any
 
 from dynaorm.entity.key import Key
+from dynaorm.entity.mapping.derive import claims, placed_in
 from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.mapping import EntityMapping
+from dynaorm.entity.mapping.place import IndexPlaces
+from dynaorm.entity.mapping.stored import StoredValues
 from dynaorm.entity.mapping.validate import validated
 from dynaorm.entity.resolve import FieldResolver
-from dynaorm.entity.template.key_part import IndexMapping
 from dynaorm.errors import InvalidValue, UsageError
 from dynaorm.item.update import Change, Discard, Remove, SetIfMissing, SetTo, apply_changes, resolve_changes
 from dynaorm.item.value import Item, same
-from dynaorm.plan.blind import needs_reading
+from dynaorm.plan.blind import index_changes, needs_reading
 from dynaorm.plan.edit import stored_changes
 from dynaorm.plan.image import new_image
 
@@ -35,7 +37,7 @@ def created(mapping: EntityMapping, key: Key[Any], changes: Sequence[Change]) ->
         InvalidValue: they break a rule of the class, or validation changes the key.
         UsageError: DynamoDB could not make the changes where nothing is stored.
     """
-    given = {**key.fields}
+    given = {name: value for name, value in key.fields.items() if name in mapping.fields}
     others: list[Change] = []
     for change in changes:
         if isinstance(change, SetTo) and len(change.path) == 1:
@@ -91,6 +93,7 @@ def _check_key(mapping: EntityMapping, key: Key[Any], values: Mapping[str, Any])
     rendered = mapping.primary_key(values)
     if all(same(rendered[name], key.primary_key.get(name)) for name in rendered):
         return
+    values = mapping.with_computed(values, mapping.key_fields)
     name = next(one for one in mapping.key_fields if values[one] != key.fields.get(one))
     raise mapping.invalid(
         name,
@@ -127,17 +130,18 @@ def changes_without_reading(
     """
     if not (changes and values) or any(len(change.path) > 1 for change in changes):
         return None
-    if mapping.versioning is not None or mapping.aggregates or needs_reading(mapping, changes):
-        return None
-    if mapping.claims(values, lambda: None):  # one with when= needs reading
+    if mapping.versioning is not None or mapping.aggregates or needs_reading(mapping, key, changes):
         return None
     fields = {str(change.path[0]) for change in changes}
     image, totals = new_image(mapping, key, values), mapping.maintained
+    subject = mapping.subject(image, values)
+    if claims(mapping, subject):
+        return None
     if any(_is_ambiguous(field, image) for name, field in mapping.fields.items() if name not in fields):
         return None
-    if not all(_is_decided(mapping, index, fields, values) for index in mapping.indexes.values()):
+    if not all(_is_decided(mapping, index, fields, subject) for index in mapping.places.values()):
         return None
-    edits = stored_changes(mapping, changes)
+    edits = (*stored_changes(mapping, changes), *index_changes(mapping, key, changes))
     # A total begins at 0, which its absence means: the same unit of work may add to it.
     own = {*key, *(mapping.fields[name].attribute for name in totals), *(one.path[0] for one in edits)}
     # An item of the class that has its former name gets the present one.
@@ -158,11 +162,11 @@ def _is_ambiguous(field: FieldMapping, image: Item) -> bool:
 
 
 def _is_decided(
-    mapping: EntityMapping, index: IndexMapping, changed: AbstractSet[str], values: Mapping[str, Any]
+    mapping: EntityMapping, index: IndexPlaces, changed: AbstractSet[str], created: StoredValues
 ) -> bool:
     """Whether the keys of an index follow from the upsert alone, whatever is stored."""
     if not index.fields.isdisjoint(mapping.maintained):
         return False
     if not index.made_up or not index.fields.isdisjoint(changed):
         return True  # the changes decide them, otherwise the item has to be read anyway
-    return index.fields <= {*mapping.key_fields} or mapping.index_keys_of(index, values) is None
+    return index.fields <= {*mapping.key_fields} or placed_in(mapping, index, created) is None

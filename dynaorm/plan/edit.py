@@ -9,8 +9,7 @@ from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.mapping.validate import is_equal, validated, validated_field
 from dynaorm.entity.resolve import FieldResolver
-from dynaorm.entity.template.key_part import IndexMapping
-from dynaorm.entity.template.template import KeyValueError
+from dynaorm.entity.state import Loaded
 from dynaorm.errors import DecodeError, UsageError
 from dynaorm.item.path import Path, value_at
 from dynaorm.item.update import (
@@ -25,7 +24,7 @@ from dynaorm.item.update import (
     resolve_changes,
 )
 from dynaorm.item.value import AttributeValue, Item, same
-from dynaorm.plan.image import advance, over_stored, says, under_present_names
+from dynaorm.plan.image import advance, check_key_unchanged, over_stored, says, under_present_names
 from dynaorm.record import replace
 
 
@@ -119,44 +118,18 @@ def _valid(mapping: EntityMapping, change: Change, others: Mapping[str, Any]) ->
 
 
 def stored_changes(mapping: EntityMapping, changes: tuple[Change, ...]) -> tuple[Change, ...]:
-    """The changes in stored names and attribute values, with the index keys that follow from the edit alone."""
+    """The changes in stored names and attribute values."""
     plain: list[Change] = []
-    fixed: dict[str, Any] = {}
     for change in changes:
         field = mapping.fields[str(change.path[0])]
         if len(change.path) == 1 and isinstance(change, SetTo):
-            fixed[field.name] = change.value
             if field.in_key:
                 continue
-            if mapping.encode_field(field, fixed) is None:
+            if mapping.encode_field(field, {field.name: change.value}) is None:
                 plain.append(Remove(change.path))
                 continue
         plain.append(change)
-    resolved = resolve_changes(plain, FieldResolver(mapping))
-    return (*resolved, *_index_changes(mapping, fixed))
-
-
-def _index_changes(mapping: EntityMapping, fixed: Mapping[str, Any]) -> list[Change]:
-    found: list[Change] = []
-    for index in mapping.indexes.values():
-        if not index.made_up:
-            _check_own_keys(mapping, index, fixed)
-        elif index.fields and index.fields <= fixed.keys():
-            keys = mapping.index_keys_of(index, fixed)
-            found += [
-                SetTo((name,), keys[name]) if keys is not None else Remove((name,)) for name in index.made_up
-            ]
-    return found
-
-
-def _check_own_keys(mapping: EntityMapping, index: IndexMapping, fixed: Mapping[str, Any]) -> None:
-    """Raises InvalidValue for a value that the field's own attribute cannot have, because it is an index key."""
-    try:
-        for part in index.parts:
-            if not fixed.keys().isdisjoint(part.fields) and fixed.keys() >= {*part.fields}:
-                part.value(fixed)
-    except KeyValueError as problem:
-        raise mapping.invalid_key(problem) from mapping.cause_of(problem.field, problem)
+    return resolve_changes(plain, FieldResolver(mapping))
 
 
 def edited_image(
@@ -192,7 +165,15 @@ def edited_image(
     changed = {
         name: outcome.get(mapping.fields[name].attribute) for name in names if not mapping.fields[name].in_key
     }
-    after = advance(mapping, before, {**changed, **dict.fromkeys(overrides)}, overrides)
+    try:
+        after = advance(mapping, before, {**changed, **dict.fromkeys(overrides)}, overrides)
+    except DecodeError:
+        # A function of the declaration was called before the outcome was validated.
+        valid = validated(
+            mapping, mapping.decode(outcome), kept=frozenset(mapping.fields) - names, strict=False
+        )
+        check_key_unchanged(mapping, valid.values, Loaded(before))
+        raise
     return _corrected(mapping, before, after, names)
 
 
@@ -202,6 +183,8 @@ def _corrected(
     """The image with what validation makes of it, and the fields that the edit or validation changed."""
     given = mapping.decode(after)
     valid = validated(mapping, given, kept=frozenset(mapping.fields) - names, strict=False)
+    if mapping.computed_key:
+        check_key_unchanged(mapping, valid.values, Loaded(before))
     corrected = [name for name in valid.altered if _is_corrected(mapping, name, given, (valid.values, after))]
     if not corrected:
         return after, names

@@ -15,13 +15,13 @@ from typing import Any, NamedTuple, TypeAlias
 
 from dynaorm.entity.key import stored_key
 from dynaorm.entity.mapping.constraint import OWNER, TABLE, GuardKey
-from dynaorm.entity.mapping.mapping import Claim, EntityMapping
+from dynaorm.entity.mapping.derive import Claim, claims
+from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table
 from dynaorm.errors import UniqueViolation, Violation
 from dynaorm.item.action import Delete, Pattern, Put
 from dynaorm.item.condition import Attr, Compare, Condition, Or, missing
 from dynaorm.item.value import AttributeValue, Item
-from dynaorm.plan.image import subject_of, values_of
 from dynaorm.plan.item_change import ItemChange, ItemCheck, ItemInsert, ItemUpdate
 from dynaorm.plan.planned import Planned, Purpose
 from dynaorm.plan.reads import Reads, ident_of
@@ -143,8 +143,7 @@ def _claims(mapping: EntityMapping, item: Item, values: Mapping[str, Any] | None
     """The unique values of one image."""
     if not mapping.constraints or mapping.is_tombstone(item):
         return []
-    values = values if values is not None else values_of(mapping, item)
-    return mapping.claims(values, lambda: subject_of(mapping, item))
+    return claims(mapping, mapping.subject(item, values))
 
 
 def _clash(constraint: str, holder: Holder, change: ItemChange, value: Any) -> Violation:

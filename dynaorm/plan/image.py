@@ -1,11 +1,11 @@
 """Images: the item an entity becomes, and the item that follows from a stored one by some changed fields."""
 
-from collections import ChainMap
 from collections.abc import Mapping
 from typing import Any, Final
 
 from dynaorm.entity.codec.value import merge, restore
 from dynaorm.entity.key import stored_key
+from dynaorm.entity.mapping.derive import index_keys
 from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.state import Loaded
@@ -16,11 +16,11 @@ from dynaorm.item.value import AttributeValue, Item, same
 
 def new_image(mapping: EntityMapping, key: Item, values: Mapping[str, Any]) -> dict[str, AttributeValue]:
     """The item of a new entity under this key: its index keys, type and fields, from validated values."""
-    fields, keys = mapping.encode(values), key
-    if mapping.indexes:
-        keys = {**key, **mapping.index_keys(values)}
-    kind = mapping.table.type_attribute
-    return {**keys, **fields} if kind is None else {**keys, kind: {"S": mapping.name}, **fields}
+    kind, found = mapping.table.type_attribute, mapping.encode(values)
+    found = found if kind is None else {kind: {"S": mapping.name}, **found}
+    if not mapping.indexes:
+        return {**key, **found}
+    return {**key, **index_keys(mapping, mapping.subject({**key, **found}, values)), **found}
 
 
 def changes_of(
@@ -156,9 +156,9 @@ def advance(
         field = mapping.fields[name]
         if not field.in_key:
             _put(after, field.attribute, value)
-    touched = [index for index in mapping.indexes.values() if not index.fields.isdisjoint(changes)]
+    touched = [index for index in mapping.places.values() if not index.fields.isdisjoint(changes)]
     if touched:
-        wanted = mapping.index_keys(values_of(mapping, after, overrides))
+        wanted = index_keys(mapping, mapping.subject(after, overrides))
         for attribute in (attribute for index in touched for attribute in index.made_up):
             _put(after, attribute, wanted.get(attribute))
     return after
@@ -183,22 +183,6 @@ def under_present_names(mapping: EntityMapping, item: Item) -> dict[str, Attribu
             for former in field.formerly:
                 found.pop(former, None)
     return found
-
-
-def values_of(
-    mapping: EntityMapping, item: Item, overrides: Mapping[str, Any] | None = None
-) -> Mapping[str, Any]:
-    """The field values of an image; ``overrides`` are values of fields whose keys are not rendered yet."""
-    stored = mapping.subject(item)
-    return ChainMap(dict(overrides), stored) if overrides else stored  # type: ignore[arg-type]  # it is only read
-
-
-def subject_of(mapping: EntityMapping, item: Item) -> Any:
-    """The entity that ``when=`` gets. It has no totals: these change without another call of ``when=``."""
-    entity = mapping.hydrate(item)
-    for name in mapping.maintained:
-        del vars(entity)[name]
-    return entity
 
 
 def writable_state(mapping: EntityMapping, state: Loaded | None, now: float) -> Loaded:
@@ -265,10 +249,10 @@ def check_key_unchanged(mapping: EntityMapping, values: Mapping[str, Any], state
     stored = mapping.key_of(state.item)
     rendered = mapping.primary_key(values)
     if not all(same(rendered[name], stored.get(name)) for name in rendered):
-        old = mapping.subject(state.item)
+        old, now = mapping.subject(state.item), mapping.with_computed(values, mapping.key_fields)
         raise KeyChanged(
             entity=mapping.entity.__name__,
             before=stored_key(mapping, stored),
             after=stored_key(mapping, rendered),
-            fields=tuple(name for name in mapping.key_fields if values[name] != old[name]),
+            fields=tuple(name for name in mapping.key_fields if now[name] != old[name]),
         )

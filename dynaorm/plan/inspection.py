@@ -7,6 +7,7 @@ from dynaorm.entity.key import Key, stored_key
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.state import state_of
 from dynaorm.plan.image import unvalidated_changes
+from dynaorm.plan.times import times_of_loaded
 from dynaorm.record import record
 
 
@@ -43,7 +44,7 @@ def inspect(entity: Any) -> Inspection:
     if state is None:
         return Inspection(False, None, None, None, {})
     before, now = vars(mapping.hydrate(state.item)), vars(entity)
-    changed = unvalidated_changes(mapping, now, state)
+    changed = unvalidated_changes(mapping, {**now, **times_of_loaded(mapping, state)}, state)
     return Inspection(
         loaded=True,
         key=stored_key(mapping, mapping.key_of(state.item)),

@@ -12,8 +12,7 @@ from typing import Any
 from dynaorm.entity.declare.catalog import catalog_of, rivals_of
 from dynaorm.entity.key import stored_key
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
-from dynaorm.entity.mapping.validate import validated
-from dynaorm.entity.state import Loaded
+from dynaorm.entity.state import Loaded, state_of
 from dynaorm.errors import ItemTooLarge, UsageError
 from dynaorm.item.action import Put
 from dynaorm.item.size import ITEM_LIMIT, item_size, size_bound
@@ -21,6 +20,7 @@ from dynaorm.item.value import Item
 from dynaorm.plan.image import new_image
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import Effect, Planned, Purpose
+from dynaorm.plan.times import times_of_loaded, times_of_new, validated_at
 from dynaorm.record import record
 
 
@@ -69,7 +69,7 @@ def plan_of(loads: Sequence[Load], table: str) -> Plan:
     return Plan(actions=(planned,), token=None, effects=effects, made_at=float("-inf"))
 
 
-def load_of(entity: Any, revision: str) -> Load:
+def load_of(entity: Any, revision: str, now: float) -> Load:
     """What loading an entity stores.
 
     Raises:
@@ -77,7 +77,10 @@ def load_of(entity: Any, revision: str) -> Load:
         ItemTooLarge: the item is larger than 400 KB.
     """
     mapping = mapping_of(type(entity))
-    values, altered = validated(mapping, vars(entity))
+    state, times = state_of(entity), times_of_new(mapping, now)
+    if state is not None and mapping.created is not None:
+        times[mapping.created.name] = times_of_loaded(mapping, state)[mapping.created.name]
+    values, altered = validated_at(mapping, vars(entity), times)
     key = mapping.primary_key(values)
     item = new_image(mapping, key, values)
     if mapping.table.revision is not None:

@@ -12,7 +12,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from dynaorm.entity.key import Key, stored_key
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
-from dynaorm.entity.mapping.validate import Validated, unchanged, validated
+from dynaorm.entity.mapping.validate import Validated, unchanged
 from dynaorm.entity.state import Loaded, state_of
 from dynaorm.errors import SameItemTwice, UsageError
 from dynaorm.item.condition import all_of
@@ -24,6 +24,16 @@ from dynaorm.plan.edit import valid_changes
 from dynaorm.plan.image import check_key_unchanged, unvalidated_changes, writable_state
 from dynaorm.plan.intent import Check, Deletion, Edit, Intent, Move, Save, target_of_intent
 from dynaorm.plan.reads import Ident, ident_of
+from dynaorm.plan.times import (
+    refuse_written_times,
+    stamped,
+    times_of_changed,
+    times_of_loaded,
+    times_of_new,
+    unstamped,
+    validated_at,
+    with_times,
+)
 
 T_co = TypeVar("T_co", covariant=True)
 IntentT = TypeVar("IntentT", Save, Move)
@@ -123,7 +133,9 @@ def _resolved(intent: Intent, now: float) -> list[ItemIntents]:
         return [ItemIntents(mapping, key, checks=(ResolvedIntent(intent, mapping, state),))]
     if isinstance(intent, Deletion):
         return [ItemIntents(mapping, key, removal=ResolvedIntent(intent, mapping, state))]
-    intent = intent._replace(changes=valid_changes(mapping, intent.changes))
+    refuse_written_times(mapping, intent.changes)
+    changes = stamped(mapping, intent.changes, now, creates=intent.creates)
+    intent = intent._replace(changes=valid_changes(mapping, changes))
     return [ItemIntents(mapping, key, write=_of_edit(intent, mapping, state))]
 
 
@@ -140,22 +152,34 @@ def _resolved_save(intent: Save, now: float) -> ItemIntents:
     entity = intent.entity
     mapping, state = mapping_of(type(entity)), state_of(entity)
     if state is None or intent.overwrite:
-        valid = validated(mapping, vars(entity))
+        times = times_of_new(mapping, now)
+        if mapping.created is not None and (state is not None or intent.version is not None):
+            times[mapping.created.name] = _created(mapping, entity, state)
+        valid = validated_at(mapping, vars(entity), times)
         key = mapping.primary_key(valid.values)
         return ItemIntents(mapping, key, None, ResolvedIntent(intent, mapping, state, valid))
     writable_state(mapping, state, now)
-    write = _of_loaded(intent, mapping, state)
+    write = _of_loaded(intent, mapping, state, now)
     check_key_unchanged(mapping, write.valid.values, state)
     return ItemIntents(mapping, mapping.key_of(state.item), None, write)
 
 
-def _of_loaded(intent: IntentT, mapping: EntityMapping, state: Loaded) -> ResolvedIntent[IntentT]:
+def _created(mapping: EntityMapping, entity: Any, state: Loaded | None) -> Any:
+    """When an entity was created that is stored as a whole again, by its snapshot or its own field."""
+    assert mapping.created is not None
+    values = vars(entity) if state is None else times_of_loaded(mapping, state)
+    return values.get(mapping.created.name)
+
+
+def _of_loaded(intent: IntentT, mapping: EntityMapping, state: Loaded, now: float) -> ResolvedIntent[IntentT]:
     """The intent to save or move a loaded entity, with its values validated if any changed."""
-    values = vars(intent.entity)
-    changes = unvalidated_changes(mapping, values, state)
+    values, times = vars(intent.entity), times_of_loaded(mapping, state)
+    changes = unvalidated_changes(mapping, {**values, **times} if times else values, state)
     if not changes:
-        return ResolvedIntent(intent, mapping, state, unchanged(mapping, values), changes)
-    valid = validated(mapping, values, kept=frozenset(mapping.fields.keys() - changes.keys()))
+        valid = unchanged(mapping, {**values, **times} if times else values)
+        return ResolvedIntent(intent, mapping, state, with_times(valid, values, times), changes)
+    times |= times_of_changed(mapping, now)
+    valid = validated_at(mapping, values, times, kept=frozenset(mapping.fields.keys() - changes.keys()))
     is_final = mapping.rules.is_separate and mapping.is_exact and not valid.altered
     return ResolvedIntent(intent, mapping, state, valid, changes if is_final else None)
 
@@ -168,10 +192,10 @@ def _resolved_move(intent: Move, now: float) -> list[ItemIntents]:
             remedy="save detached(entity) as a new one, and delete the old one",
         )
     state = writable_state(mapping, state_of(intent.entity), now)
-    write = _of_loaded(intent, mapping, state)
+    write = _of_loaded(intent, mapping, state, now)
     old, new = mapping.key_of(state.item), mapping.primary_key(write.valid.values)
     if ident_of(mapping.table, old) == ident_of(mapping.table, new):
-        return [ItemIntents(mapping, old, write=_of_loaded(Save(intent.entity), mapping, state))]
+        return [ItemIntents(mapping, old, write=_of_loaded(Save(intent.entity), mapping, state, now))]
     return [
         ItemIntents(mapping, old, removal=ResolvedIntent(intent, mapping, state)),
         ItemIntents(mapping, new, write=write),
@@ -237,6 +261,7 @@ def _merged_write(
 
 
 def _combined(one: ItemIntents, first: tuple[Change, ...], second: tuple[Change, ...]) -> tuple[Change, ...]:
+    first = unstamped(one.mapping, first)
     for change in first:
         for other in second:
             if overlaps(change.path, other.path):

@@ -22,13 +22,14 @@ from dynaorm.entity.token_item import BLOCK, REVISION, UNTIL, token_key, why_no_
 from dynaorm.errors import UsageError
 from dynaorm.item.action import Put
 from dynaorm.item.condition import Attr, Compare, any_of_conditions, missing
-from dynaorm.item.value import AttributeValue, Item
+from dynaorm.item.value import Item
 from dynaorm.plan.changes import saved_changes
 from dynaorm.plan.image import new_image
 from dynaorm.plan.intent import Deletion, Intent, Move, Save
 from dynaorm.plan.merge_intents import ItemIntents, ResolvedIntent
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import Effect, Planned, Purpose
+from dynaorm.plan.times import asked_for
 from dynaorm.plan.token import content_of, revision_under_token
 from dynaorm.plan.unit_of_work import UnitOfWork
 
@@ -156,14 +157,14 @@ def _block_of(merged: Sequence[ItemIntents]) -> _Block:
 
 def _values(mapping: EntityMapping, values: Mapping[str, Any]) -> list[Any]:
     in_keys = {name: repr(values.get(name)) for name, field in mapping.fields.items() if field.in_key}
-    return [mapping.name, mapping.encode(values), in_keys]
+    return [mapping.name, asked_for(mapping, mapping.encode(values)), in_keys]
 
 
 def _changes(write: ResolvedIntent[Any]) -> list[Any]:
     mapping, values, state = write.mapping, write.valid.values, write.state
     if state is None or (isinstance(write.intent, Save) and write.intent.overwrite):
         return _values(mapping, values)
-    changed: Mapping[str, AttributeValue | None] = saved_changes(write, state)
+    changed = {name: value for name, value in saved_changes(write, state).items() if name not in mapping.kept}
     in_keys = {name: repr(values[name]) for name in changed if mapping.fields[name].in_key}
     return [mapping.name, changed, in_keys]
 

@@ -8,12 +8,13 @@ Rule 3. History does not change: version items stay as they are, and a renewal o
 
 from typing import NamedTuple
 
+from dynaorm.entity.mapping.derive import index_keys
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.state import state_of
 from dynaorm.errors import DynaormError
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.compiler import planned_changes
-from dynaorm.plan.image import advance, changes_of, values_of
+from dynaorm.plan.image import advance, changes_of
 from dynaorm.plan.item_change import ItemUpdate, StoredItem
 from dynaorm.plan.planned import Planned
 from dynaorm.plan.reads import Reads
@@ -68,7 +69,7 @@ def _advanced(
     values = vars(mapping.hydrate(item))
     in_keys = {name: values[name] for name in changes if mapping.fields[name].in_key}
     image = advance(mapping, item, changes, in_keys)
-    wanted = mapping.index_keys(values_of(mapping, image, in_keys))
+    wanted = index_keys(mapping, mapping.subject(image, in_keys))
     made_up = {name for index in mapping.indexes.values() for name in index.made_up}
     return {name: value for name, value in image.items() if name not in made_up} | wanted
 

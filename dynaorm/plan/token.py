@@ -24,6 +24,7 @@ from dynaorm.plan.merge_intents import ItemIntents, ResolvedIntent
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import Purpose
 from dynaorm.plan.reads import NOTHING_READ
+from dynaorm.plan.times import asked_for, edits_asked_for, unstamped
 from dynaorm.plan.unit_of_work import UnitOfWork
 
 # These names are part of the revision, so they must not change with the classes.
@@ -50,6 +51,7 @@ def is_fixed(plan: Plan) -> bool:
         or one.purpose is Purpose.UPSERT
         or one.purpose is Purpose.VERSION
         or one.mapping.expires is not None
+        or one.mapping.kept
         or one.mapping.table.guards.ttl_attribute is not None
         for one in plan.actions
     )
@@ -63,10 +65,13 @@ def _given(one: ItemIntents, unit: UnitOfWork) -> list[Any]:
         for resolved in (intent for intent in intents if intent is not None):
             content.append(given := content_of(resolved))
             if isinstance(resolved.intent, Save):
-                given.append(new_image(resolved.mapping, one.key, resolved.valid.values))
+                given.append(
+                    asked_for(resolved.mapping, new_image(resolved.mapping, one.key, resolved.valid.values))
+                )
     elif (change := change_of(one, NOTHING_READ, unit)) is not None:
         image = change.image if isinstance(change, (ItemInsert, ItemUpdate, ItemCheck)) else None
-        edits = change.edits if isinstance(change, ItemEdit) else ()
+        image = None if image is None else asked_for(change.mapping, image)
+        edits = edits_asked_for(change.mapping, change.edits) if isinstance(change, ItemEdit) else ()
         content = [_CHANGES[type(change)], image, repr(edits), repr(change.condition)]
     return [one.mapping.table.name, one.key, *content]
 
@@ -80,7 +85,8 @@ def content_of(resolved: ResolvedIntent[Intent]) -> list[Any]:
     if intent.condition is not None:
         content.append(repr(resolve(intent.condition, FieldResolver(mapping))))
     if isinstance(intent, Edit):
-        content += [repr(stored_changes(mapping, intent.changes)), _of_keys(mapping, intent.changes)]
+        changes = unstamped(mapping, intent.changes)
+        content += [repr(stored_changes(mapping, changes)), _of_keys(mapping, changes)]
         content += ["creates"] if intent.creates else []
     return content
 

@@ -13,13 +13,15 @@ from itertools import product
 from typing import Any, TypeAlias
 
 from dynaorm.entity.mapping.mapping import EntityMapping
+from dynaorm.entity.mapping.place import IndexMapping
+from dynaorm.entity.mapping.stored import StoredValues
 from dynaorm.entity.template.key_part import KeyPart
 from dynaorm.entity.template.template import KeyValueError
 from dynaorm.errors import DecodeError, InvalidValue, UsageError
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.query.key_range import EVERY_KEY, Bound, KeyRange, key_range
 from dynaorm.query.query_spec import AnyOf, QuerySpec
-from dynaorm.query.source import Source
+from dynaorm.query.source import Source, may_be_in
 from dynaorm.record import record
 
 Partition: TypeAlias = tuple[AttributeValue, ...]
@@ -35,6 +37,7 @@ class KeyCondition:
         ranges: the ranges of the leading sort key attributes.
         held: the fields that only chose the shard, and the values that entities must have in them.
         narrows: not all items of the class in the partition are wanted.
+        rivals: the other places of the class in the index, which may have items in the partition.
     """
 
     source: Source
@@ -42,6 +45,7 @@ class KeyCondition:
     ranges: tuple[KeyRange, ...]
     held: tuple[tuple[str, Any], ...] = ()
     narrows: bool = True
+    rivals: tuple[IndexMapping, ...] = ()
 
     @property
     def is_empty(self) -> bool:
@@ -50,7 +54,11 @@ class KeyCondition:
     @property
     def is_exact(self) -> bool:
         """Whether DynamoDB returns only wanted items of the class."""
-        return not self.held and all(one.is_exact for one in self.ranges)
+        return (
+            not self.held
+            and all(one.is_exact for one in self.ranges)
+            and all(map(self.source.is_told_from, self.rivals))
+        )
 
     @cached_property
     def _keys(self) -> tuple[tuple[str, KeyPart, Callable[[AttributeValue], bool]], ...]:
@@ -61,6 +69,11 @@ class KeyCondition:
     def may_match(self, entry: Item) -> bool | None:
         """Whether an item is wanted, by its keys alone; None where its values must be compared."""
         verdict: bool | None = None if self.held else True
+        if self.rivals:
+            if not self.source.may_hold(entry):
+                return False
+            if any(may_be_in(one, entry) for one in self.rivals):
+                verdict = None
         for name, part, is_wanted in self._keys:
             stored = entry[name]
             if is_wanted(stored):
@@ -76,6 +89,8 @@ class KeyCondition:
             return known
         values = mapping.subject(item)
         try:
+            if self.rivals and not self._is_in_place(mapping, values):
+                return False
             if any(values[name] != value for name, value in self.held):
                 return False
             return all(
@@ -84,6 +99,18 @@ class KeyCondition:
             )
         except (DecodeError, KeyValueError):
             return True
+
+    def _is_in_place(self, mapping: EntityMapping, values: StoredValues) -> bool:
+        """Whether an entity is in the place that is read. Raises DecodeError, KeyValueError."""
+        assert self.source.index is not None
+        place = mapping.indexes.get(self.source.index.attribute_name)
+        return place is not None and place.keys_in(values) is not None
+
+
+def place_condition(source: Source) -> KeyCondition | None:
+    """The condition that an item of an index is in one place of several; None where there is one place."""
+    rivals = source.rivals
+    return KeyCondition(source, (), (), rivals=rivals) if rivals else None
 
 
 def key_conditions_of(spec: QuerySpec) -> list[tuple[KeyCondition, ...]]:
@@ -123,7 +150,9 @@ def _conditions(source: Source, equal: Mapping[str, Any], bounds: Sequence[Bound
     try:
         ranges, held = _ranges(source, values, bounds), _held(source, values)
         for partition in product(*(_partition_values(part, values) for part in source.partition)):
-            yield KeyCondition(source, partition, ranges, held, _narrows(source, values, bounds))
+            yield KeyCondition(
+                source, partition, ranges, held, _narrows(source, values, bounds), source.rivals
+            )
     except KeyValueError as problem:
         raise _invalid(source, problem) from source.mapping.cause_of(problem.field, problem)
 
@@ -139,7 +168,8 @@ def _in_partitions(
             continue
         try:
             ranges = _ranges(source, values, bounds)
-            yield KeyCondition(source, partition, ranges, _held(source, own), _narrows(source, own, bounds))
+            narrows = _narrows(source, own, bounds)
+            yield KeyCondition(source, partition, ranges, _held(source, own), narrows, source.rivals)
         except KeyValueError as problem:
             raise _invalid(source, problem) from source.mapping.cause_of(problem.field, problem)
 
@@ -299,11 +329,13 @@ def shard_fields(source: Source) -> set[str]:
     return chosen - told
 
 
-def compared_fields(source: Source, given: AbstractSet[str]) -> set[str]:
-    """The stored fields that are compared where a key does not decide whether an item is wanted."""
-    sort = _fields(source.sort)
+def compared_attributes(source: Source, given: AbstractSet[str]) -> set[str]:
+    """The attributes that are compared where a key does not decide whether an item is wanted."""
+    sort, mapping = _fields(source.sort), source.mapping
     names = (shard_fields(source) & given) | (sort if sort & given else set())
-    return {name for name in names if not source.mapping.fields[name].in_key}
+    if not names.isdisjoint(mapping.computed):  # they are computed from the whole entity
+        names = set(mapping.fields)
+    return {mapping.fields[name].attribute for name in names if not mapping.fields[name].in_key}
 
 
 def _other_key(source: Source, names: Sequence[str], given: Mapping[str, Any]) -> str | None:

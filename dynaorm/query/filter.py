@@ -2,11 +2,10 @@
 
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
-from datetime import UTC, datetime
 from typing import Final
 
-from dynaorm.entity.codec.of_type import Codec
 from dynaorm.entity.declare.catalog import catalog_of, names_of
+from dynaorm.entity.mapping.field import is_time_text, respelled
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.resolve import FieldResolver
 from dynaorm.entity.text.scalar import BETWEEN, parse_datetime
@@ -60,16 +59,11 @@ class Filter:
 
     def holds(self, mapping: EntityMapping, item: Item) -> bool:
         """Whether an item matches. One whose values cannot be read does, so that it is reported."""
-        changed: dict[str, AttributeValue] = {}
-        for name in self.times:
-            field = mapping.fields[name]
-            for attribute in (field.attribute, *field.formerly):
-                if attribute in item:
-                    try:
-                        changed[attribute] = field.codec.encode(field.codec.decode(item[attribute]))
-                    except ValueError:
-                        return True
-        return holds(self.by_class[mapping.name], {**item, **changed} if changed else item)
+        try:
+            item = respelled(item, [mapping.fields[name] for name in self.times])
+        except ValueError:
+            return True
+        return holds(self.by_class[mapping.name], item)
 
 
 def filter_of(spec: QuerySpec) -> Filter | None:
@@ -126,20 +120,7 @@ def _times(spec: QuerySpec) -> tuple[str, ...]:
     """The fields of the filter that are compared as times."""
     resolver = FieldResolver(spec.source.mapping)
     paths = {path for one in spec.filters for path in paths_of(one)}
-    return tuple(sorted({str(path[0]) for path in paths if _is_time(resolver.codec(path))}))
-
-
-def _is_time(codec: Codec) -> bool:
-    """Whether a codec stores datetimes as text."""
-    if "S" not in codec.tags or codec.is_text:
-        return False
-    try:
-        return "S" in codec.encode(_SOME_TIME)
-    except ValueError:
-        return False
-
-
-_SOME_TIME: Final = datetime(2000, 1, 1, tzinfo=UTC)
+    return tuple(sorted({str(path[0]) for path in paths if is_time_text(resolver.codec(path))}))
 
 
 def _relaxed(condition: Condition, times: AbstractSet[str]) -> Condition | None:

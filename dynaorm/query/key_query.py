@@ -14,12 +14,19 @@ from dynaorm.item.condition import And, Condition, all_of, equals, render
 from dynaorm.item.evaluate import holds
 from dynaorm.item.placeholder import Placeholders
 from dynaorm.item.value import Item
-from dynaorm.query.choose_key import KeyCondition, Partition, compared_fields, key_conditions_of
+from dynaorm.query.choose_key import (
+    KeyCondition,
+    Partition,
+    compared_attributes,
+    key_conditions_of,
+    place_condition,
+)
 from dynaorm.query.filter import Filter, filter_of, of_classes
 from dynaorm.query.interval import EVERYTHING, Interval
 from dynaorm.query.key_range import comparable, range_condition
 from dynaorm.query.query_spec import QuerySpec
 from dynaorm.query.row import attributes_of_rows
+from dynaorm.query.source import Source
 from dynaorm.record import record, replace
 
 
@@ -156,15 +163,18 @@ def key_queries_of(spec: QuerySpec, table_name: Callable[[str], str], *, consist
     if filtered is not None and filtered.is_never:
         return KeyQueries(())
     local = filtered if filtered is not None and filtered.is_local else None
-    found = _segments(form, spec.segments) if spec.segments is not None else _queries(spec, form, conditions)
+    if spec.segments is not None:
+        found = _segments(form, spec.segments, place_condition(source))
+    else:
+        found = _queries(spec, form, conditions)
     return KeyQueries(tuple(found), local)
 
 
-def _segments(form: Form, total: int) -> Iterator[KeyQuery]:
-    whole = form.requesting(None)
+def _segments(form: Form, total: int, place: KeyCondition | None) -> Iterator[KeyQuery]:
+    whole, wanted = form.requesting(None), () if place is None else (place,)
     for one in range(total):
         own = {"Segment": one, "TotalSegments": total} if total > 1 else {}
-        yield KeyQuery("Scan", form, {**whole, **own})
+        yield KeyQuery("Scan", form, {**whole, **own}, wanted=wanted)
 
 
 def _key_query(
@@ -180,10 +190,15 @@ def _key_query(
     return KeyQuery("Query", form, form.requesting(within), partition, ranges, within, wanted)
 
 
+def needs_whole_items(source: Source) -> bool:
+    """Whether only the whole item tells if it is wanted: its keys could be those of another place in the index."""
+    return not all(map(source.is_told_from, source.rivals))
+
+
 def _projection(spec: QuerySpec, filtered: Filter | None) -> tuple[str, ...]:
     """The attributes to return of whole items; empty for all."""
     attributes = attributes_of_rows(spec)
-    if attributes is None or not spec.source.is_whole:
+    if attributes is None or not spec.source.is_whole or any(map(needs_whole_items, spec.sources)):
         return ()
     return tuple(dict.fromkeys([*_needed_for_keys(spec, filtered), *sorted(attributes)]))
 
@@ -198,11 +213,7 @@ def _needed_for_keys(spec: QuerySpec, filtered: Filter | None) -> list[str]:
         extra += sorted(filtered.attributes)
     keys = [*table.key_names, *(key.name for key in spec.source.keys)]
     given = {*spec.equal, *(bound.field for bound in spec.bounds)}
-    compared = [
-        source.mapping.fields[name].attribute
-        for source in spec.sources
-        for name in compared_fields(source, given)
-    ]
+    compared = [name for source in spec.sources for name in sorted(compared_attributes(source, given))]
     return list(dict.fromkeys([*keys, *(name for name in extra if name is not None), *compared]))
 
 
@@ -279,13 +290,11 @@ def _share_points(first: _Box, second: _Box) -> bool:
 
 def _joined(spec: QuerySpec, form: Form, box: tuple[_Box, tuple[KeyCondition, ...]]) -> KeyQuery:
     ranges, conditions = box
-    distinct = tuple(
-        {repr((one.source.mapping.name, one.ranges, one.held)): one for one in conditions}.values()
-    )
+    distinct = tuple({repr((str(one.source), one.ranges, one.held)): one for one in conditions}.values())
     # The range may have items of a class that has another range in the partition, or none at all.
     is_exact = len(distinct) == len(spec.sources) == 1 and distinct[0].is_exact
     if {id(one.source) for one in distinct} == set(map(id, spec.sources)):
-        is_exact = is_exact or not any(one.narrows for one in distinct)
+        is_exact = is_exact or not any(one.narrows or _has_strangers(one, spec) for one in distinct)
     found = _key_query(form, conditions[0].partition, ranges, () if is_exact else distinct)
     return replace(found, surplus=_surplus(spec, distinct))
 
@@ -296,6 +305,12 @@ def _surplus(spec: QuerySpec, conditions: Sequence[KeyCondition]) -> frozenset[A
     ranges = conditions[0].ranges
     is_own = len(ranges) == 1 and ranges[0].is_own and not conditions[0].held
     return ranges[0].interval.excluded if is_own else None
+
+
+def _has_strangers(condition: KeyCondition, spec: QuerySpec) -> bool:
+    """Whether items of the class may be there by a place that is not asked for."""
+    asked = {source.index.attribute_name for source in spec.sources if source.index is not None}
+    return any(one.attribute_name not in asked for one in condition.rivals)
 
 
 def keys_alone(spec: QuerySpec) -> QuerySpec:

@@ -180,7 +180,8 @@ class QuerySpec:
             )
 
     def _check_name(self, name: str) -> None:
-        known = dict.fromkeys(field for source in self.sources for field in source.mapping.fields)
+        mappings = [source.mapping for source in self.sources]
+        known = dict.fromkeys(field for one in mappings for field in (*one.fields, *one.computed))
         if name not in known:
             raise UnknownField(entity=str(self), field=name, known=tuple(known))
 

@@ -2,11 +2,16 @@
 
 from typing import Any
 
+from dynaorm.entity.declare.catalog import catalog_of
+from dynaorm.entity.dispatch import literal_beginning
 from dynaorm.entity.index import IndexOf
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
+from dynaorm.entity.mapping.place import IndexMapping
 from dynaorm.entity.table import GlobalIndex, KeyAttribute, LocalIndex, Table
-from dynaorm.entity.template.key_part import IndexMapping, KeyPart
+from dynaorm.entity.template.key_part import KeyPart
+from dynaorm.entity.text.shape import may_meet
 from dynaorm.errors import UsageError
+from dynaorm.item.value import Item
 from dynaorm.record import record
 
 
@@ -56,9 +61,50 @@ class Source:
         """Whether a global index is read, which has no consistent reads."""
         return isinstance(self.declared_index, GlobalIndex)
 
+    @property
+    def rivals(self) -> tuple[IndexMapping, ...]:
+        """The other places of the class and its subclasses in this index, as far as they may share a partition."""
+        own = self.index
+        if own is None:
+            return ()
+        found = {
+            place.attribute_name: place
+            for mapping in catalog_of(self.table).mappings.values()
+            if issubclass(mapping.entity, self.mapping.entity) and own.name in mapping.places
+            for place in mapping.places[own.name].places
+            if place.attribute_name != own.attribute_name and _may_share_partition(own, place)
+        }
+        return tuple(found.values())
+
+    def may_hold(self, entry: Item) -> bool:
+        """Whether an index entry may be in this place, by the literal texts that its keys begin with."""
+        return self.index is None or may_be_in(self.index, entry)
+
+    def is_told_from(self, rival: IndexMapping) -> bool:
+        """Whether the literal texts that the keys begin with tell this place from another one."""
+        pairs = zip(self.sort, rival.sort, strict=True)
+        return any(not _have_one_beginning(own, other) for own, other in pairs)
+
     def __str__(self) -> str:
         name = self.mapping.entity.__name__
         return name if self.index is None else f"{name}.{self.index.attribute_name}"
+
+
+def may_be_in(place: IndexMapping, entry: Item) -> bool:
+    """Whether an index entry may be in a place, by the literal texts that its keys begin with."""
+    return all(
+        str(entry[part.attribute.name].get("S", "")).startswith(literal_beginning(part))
+        for part in place.parts
+    )
+
+
+def _may_share_partition(one: IndexMapping, other: IndexMapping) -> bool:
+    return all(may_meet(a.shape, b.shape) for a, b in zip(one.partition, other.partition, strict=True))
+
+
+def _have_one_beginning(one: KeyPart, other: KeyPart) -> bool:
+    first, second = literal_beginning(one), literal_beginning(other)
+    return first.startswith(second) or second.startswith(first)
 
 
 def source_of(named: Any) -> Source:

@@ -22,7 +22,7 @@ from dynaorm.flow.protocol.retry import DEFAULT_RETRY, WINDOW_SECONDS, Retry
 from dynaorm.flow.target import Target, target_of
 from dynaorm.late import late
 from dynaorm.session.drive import drive
-from dynaorm.session.settings import close_transport, context_of, default_transport
+from dynaorm.session.settings import check_credentials, close_transport, context_of, default_transport
 from dynaorm.transport.logged import logged
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from dynaorm.session import query as queries
     from dynaorm.session import transaction as block
     from dynaorm.streams.change import AnyChange, StreamChange
+    from dynaorm.transport.http.credentials import GivenCredentials
 else:
     late(
         globals(),
@@ -83,6 +84,8 @@ class Session:
         region: the AWS region. Default: the region of the environment.
         endpoint: the URL of another DynamoDB endpoint, for example ``http://127.0.0.1:8000``.
         profile: a profile of the AWS configuration files.
+        credentials: anything with ``get_frozen_credentials()``, such as ``boto3.Session(...).get_credentials()``. It is
+            asked for each request, and may refresh itself. Default: the credentials of the AWS configuration.
         transport: sends the requests. Default: pynamodb's Connection, one attempt per request.
         table_names: the physical table names, as a mapping or a function of the declared names.
         retry: how often and for how long to repeat requests after conflicts, throttling and missing answers.
@@ -99,7 +102,8 @@ class Session:
         clock: the source of time, randomness and waiting, for tests.
 
     Raises:
-        UsageError: ``cursor_secret`` is not bytes, or too short.
+        UsageError: ``cursor_secret`` is not bytes, or too short; ``credentials`` are given beside a transport, or
+            cannot be asked for.
     """
 
     def __init__(
@@ -108,6 +112,7 @@ class Session:
         region: str | None = None,
         endpoint: str | None = None,
         profile: str | None = None,
+        credentials: GivenCredentials | None = None,
         transport: Transport | None = None,
         table_names: Mapping[str, str] | Callable[[str], str] | None = None,
         retry: Retry = DEFAULT_RETRY,
@@ -118,7 +123,8 @@ class Session:
         clock: Clock | None = None,
         exactly_once: bool = False,
     ) -> None:
-        self._transport = transport or default_transport(region, endpoint, profile)
+        check_credentials(transport, credentials)
+        self._transport = transport or default_transport(region, endpoint, profile, credentials)
         self._owns_transport = transport is None
         self._context = context_of(
             table_names,

@@ -13,6 +13,7 @@ from dynaorm.transport.clock import SystemClock
 
 if TYPE_CHECKING:
     from dynaorm.transport import pynamodb, threaded
+    from dynaorm.transport.http.credentials import GivenCredentials
 else:
     late(globals(), pynamodb="dynaorm.transport.pynamodb", threaded="dynaorm.transport.threaded")
 
@@ -62,14 +63,35 @@ def _check_secret(secret: object) -> None:
     )
 
 
-def default_transport(region: str | None, endpoint: str | None, profile: str | None) -> Transport:
-    """Return a connection of pynamodb."""
-    return pynamodb.PynamoTransport(region=region, endpoint=endpoint, profile=profile)
+def default_transport(
+    region: str | None,
+    endpoint: str | None,
+    profile: str | None,
+    credentials: "GivenCredentials | None" = None,
+) -> Transport:
+    """Return a connection of pynamodb. Raises UsageError for credentials that cannot be asked for."""
+    return pynamodb.PynamoTransport(
+        region=region, endpoint=endpoint, profile=profile, credentials=credentials
+    )
 
 
-def default_async_transport(region: str | None, endpoint: str | None, profile: str | None) -> AsyncTransport:
+def default_async_transport(
+    region: str | None,
+    endpoint: str | None,
+    profile: str | None,
+    credentials: "GivenCredentials | None" = None,
+) -> AsyncTransport:
     """Return the default transport of a synchronous session, run in worker threads."""
-    return threaded.ThreadedTransport(default_transport(region, endpoint, profile))
+    return threaded.ThreadedTransport(default_transport(region, endpoint, profile, credentials))
+
+
+def check_credentials(transport: object, credentials: object) -> None:
+    """Raise UsageError for credentials beside a transport, which has its own."""
+    if transport is not None and credentials is not None:
+        raise UsageError(
+            problem="Session(transport=..., credentials=...): the transport has credentials of its own",
+            remedy="give them to the transport: DirectTransport(credentials=...)",
+        )
 
 
 def close_transport(transport: object) -> None:

@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from dynaorm.testing.build import Factory, factory
     from dynaorm.testing.clock import FakeClock
     from dynaorm.testing.consistency import (
         Broken,
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
         assert_consistent_async,
         inconsistencies,
     )
+    from dynaorm.testing.entity_strategy import entities
     from dynaorm.testing.faults import (
         Fault,
         FaultyTransport,
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Broken",
+    "Factory",
     "FakeClock",
     "Fault",
     "FaultyTransport",
@@ -48,6 +51,8 @@ __all__ = [
     "conflict",
     "crash_after",
     "crash_before",
+    "entities",
+    "factory",
     "in_progress",
     "inconsistencies",
     "lost_answer",
@@ -70,6 +75,7 @@ _FAULTS: Final = (
     "throttle",
 )
 _HOMES: Final = {
+    "build": ("Factory", "factory"),
     "clock": ("FakeClock",),
     "consistency": (
         "Broken",
@@ -78,6 +84,7 @@ _HOMES: Final = {
         "assert_consistent_async",
         "inconsistencies",
     ),
+    "entity_strategy": ("entities",),
     "faults": _FAULTS,
     "ministack": ("Ministack",),
     "scripted": ("ScriptedTransport",),

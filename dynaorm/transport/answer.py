@@ -17,12 +17,10 @@ from types import UnionType
 from typing import Any, TypeAlias
 
 from dynaorm.errors import Unreachable
-from dynaorm.flow.protocol.call import NoAnswer, Reason, Refusal, Reply
+from dynaorm.flow.protocol.call import READS, NoAnswer, Reason, Refusal, Reply
 from dynaorm.item.json_body import Body
 from dynaorm.item.well_formed import is_item, is_list_of
 
-READS = frozenset({"GetItem", "BatchGetItem", "TransactGetItems", "Query", "Scan"})
-WRITES = frozenset({"PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems"})
 STREAM_READS = frozenset({"DescribeStream", "GetShardIterator", "GetRecords"})
 """The operations of DynamoDB Streams, which are sent to another endpoint."""
 SERVER_FAULTS = frozenset({"InternalServerError", "InternalFailure", "ServiceUnavailable"})

@@ -10,12 +10,11 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from dynaorm.flow.protocol.call import AsyncTransport, Call, NoAnswer, Refusal, Reply, Transport
+from dynaorm.flow.protocol.call import WRITES, AsyncTransport, Call, NoAnswer, Refusal, Reply, Transport
 from dynaorm.flow.protocol.cost import ReadCost
 from dynaorm.flow.protocol.retry import codes_of
 from dynaorm.flow.read import tables_in
 from dynaorm.item.size import item_size, write_units
-from dynaorm.transport.answer import WRITES
 
 _logger = logging.getLogger("dynaorm")
 

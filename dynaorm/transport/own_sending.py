@@ -22,10 +22,9 @@ from botocore.hooks import first_non_none_response
 from botocore.httpsession import get_cert_path
 from botocore.session import Session
 
-from dynaorm.flow.protocol.call import NoAnswer, Refusal, Reply
+from dynaorm.flow.protocol.call import READS, WRITES, Refusal, Reply
 from dynaorm.item.json_body import encode_body
 from dynaorm.record import record
-from dynaorm.transport.answer import READS, WRITES
 from dynaorm.transport.aws_configuration import failure_of
 from dynaorm.transport.botocore_hooks import replaced_function
 from dynaorm.transport.botocore_outcome import parsed_of
@@ -106,7 +105,7 @@ class OwnSending:
         except _NeedsBotocore as needed:
             self._explain(str(needed))
             return None
-        except NoAnswer as error:
+        except Exception as error:
             self._events.emit(f"after-call-error.{SERVICE}.{model.name}", exception=error, context=context)
             raise
 

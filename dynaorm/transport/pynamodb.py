@@ -30,6 +30,8 @@ from dynaorm.transport.botocore_outcome import (
     reply_in,
 )
 from dynaorm.transport.endpoint import not_an_endpoint, without_password
+from dynaorm.transport.given_credentials import use_credentials
+from dynaorm.transport.http.credentials import GivenCredentials, checked_credentials
 from dynaorm.transport.http.limits import Limits
 from dynaorm.transport.own_sending import OwnSending
 from dynaorm.transport.proxy import proxy_for
@@ -47,6 +49,8 @@ class PynamoTransport:
             beside an endpoint, ``us-east-1``.
         endpoint: the URL of a DynamoDB that is not AWS's own for the region, such as an emulator.
         profile: the profile of the AWS configuration files to take credentials and region from.
+        credentials: anything with ``get_frozen_credentials()``, asked for each request, in the place of those that
+            are configured.
         connect_timeout: seconds to wait for a connection.
         read_timeout: seconds for sending a request and receiving all of its answer; each megabyte has one second
             more. AWS asks for at least one second with TransactWriteItems.
@@ -60,6 +64,7 @@ class PynamoTransport:
         region: str | None = None,
         endpoint: str | None = None,
         profile: str | None = None,
+        credentials: GivenCredentials | None = None,
         connect_timeout: float = 5.0,
         read_timeout: float = 10.0,
         max_pool_connections: int = 50,
@@ -72,7 +77,9 @@ class PynamoTransport:
         self.max_pool_connections = max_pool_connections
         self._opening = threading.Lock()
         self._connection: _OneClient | None = None
-        self._streams = StreamsTransport(region, endpoint, profile, (connect_timeout, read_timeout))
+        self._credentials = checked_credentials(credentials)
+        timeouts = (connect_timeout, read_timeout)
+        self._streams = StreamsTransport(region, endpoint, profile, timeouts, credentials=self._credentials)
 
     def __repr__(self) -> str:
         endpoint = without_password(self.endpoint)
@@ -116,6 +123,7 @@ class PynamoTransport:
                 proxy_for("http" if (self.endpoint or "").startswith("http:") else "https")
                 events = WatchedEvents()
                 session = BotocoreSession(profile=self.profile, event_hooks=events)
+                use_credentials(session, self._credentials)
                 session.register("before-parse.dynamodb", judge_answer)
                 session.set_default_client_config(Config(user_agent=_user_agent(session)))
                 self._connection = _OneClient(

@@ -22,6 +22,8 @@ from dynaorm.transport.botocore_outcome import (
     reply_in,
 )
 from dynaorm.transport.endpoint import not_an_endpoint
+from dynaorm.transport.given_credentials import use_credentials
+from dynaorm.transport.http.credentials import CredentialSource
 from dynaorm.transport.proxy import proxy_for
 from dynaorm.transport.region import region_of
 
@@ -30,12 +32,19 @@ class StreamsTransport:
     """Carries calls to DynamoDB Streams. Threads may share it. Nothing is opened before the first call."""
 
     def __init__(
-        self, region: str | None, endpoint: str | None, profile: str | None, timeouts: tuple[float, float]
+        self,
+        region: str | None,
+        endpoint: str | None,
+        profile: str | None,
+        timeouts: tuple[float, float],
+        *,
+        credentials: CredentialSource | None = None,
     ) -> None:
         self._region = region
         self._endpoint = endpoint
         self._profile = profile
         self._timeouts = timeouts
+        self._credentials = credentials
         self._opening = threading.Lock()
         self._client: Any = None
 
@@ -62,6 +71,7 @@ class StreamsTransport:
             if self._client is None:
                 proxy_for("http" if (self._endpoint or "").startswith("http:") else "https")
                 session = BotocoreSession(profile=self._profile)
+                use_credentials(session, self._credentials)
                 session.register("before-parse.dynamodb-streams", judge_answer)
                 region = region_of(
                     self._region, self._endpoint, lambda: session.get_config_variable("region")

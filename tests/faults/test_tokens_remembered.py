@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import timedelta
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -23,6 +24,9 @@ from tests.faults.remembering import (
     app,
     change,
     count,
+    delete,
+    edit,
+    insert,
     items,
     loose,
     nothing,
@@ -49,15 +53,20 @@ def token(unique_name: Callable[[str], str]) -> str:
 # -- what is recognised ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("write", BLOCKS)
+@pytest.mark.parametrize("write", [insert, count, delete])
 def test_a_repeated_block_is_recognised_on_a_server_too(
     ministack_store: "Store", token: str, write: Callable[[Any], Any]
 ) -> None:
     check_repeated(ministack_store, token, write, take)
 
 
-@pytest.mark.parametrize("meanwhile", [nothing, change, remove, take])
-@pytest.mark.parametrize("write", BLOCKS)
+@pytest.mark.parametrize(
+    ("write", "meanwhile"),
+    [
+        *product(BLOCKS, (nothing, take)),
+        *product((edit, count), (change, remove)),
+    ],
+)
 def test_a_repeated_block_is_recognised_whatever_others_did(
     moto_store: "Store", token: str, write: Callable[[Any], Any], meanwhile: Callable[[Session], None]
 ) -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from pydantic import Field
 
 from dynaorm import Entity, F, GlobalIndex, Index, Key, Retry, Session, Table, any_of
+from dynaorm.entity.mapping.derive import index_keys
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import DynaormError
 from dynaorm.flow.protocol.call import Call, Reply
@@ -41,7 +42,11 @@ class Page(Entity, table=plain, pk="PAGE#{name}", sk="N#{number:03d}"):
 
 def item_of(entity: Entity) -> dict[str, Any]:
     mapping, values = mapping_of(type(entity)), vars(entity)
-    found = {**mapping.encode(values), **mapping.primary_key(values), **mapping.index_keys(values)}
+    found = {
+        **mapping.encode(values),
+        **mapping.primary_key(values),
+        **index_keys(mapping, mapping.subject({}, values)),
+    }
     return {**found, "_type": {"S": mapping.name}, "version": {"N": "1"}}
 
 

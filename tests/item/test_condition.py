@@ -93,6 +93,9 @@ class Upper:
     def start(self, _: Path) -> AttributeValue | None:
         return None
 
+    def refuse_other_form(self, path: Path, other: Path) -> None:
+        pass
+
     def encode(self, path: Path, value: object, *, role: Role) -> AttributeValue:
         return {"BOOL": value} if isinstance(value, bool) else {"S": f"{path[0]}:{value}:{role}"}
 

@@ -28,9 +28,10 @@ from dynaorm.item.condition import (
     Not,
     Or,
     SizeOf,
+    equals,
     render,
 )
-from dynaorm.item.evaluate import holds
+from dynaorm.item.evaluate import decided, holds
 from dynaorm.item.path import Path
 from dynaorm.item.placeholder import Placeholders
 from dynaorm.item.value import AttributeValue, Item
@@ -312,3 +313,22 @@ def test_only_texts_numbers_and_bytes_have_an_order(value: AttributeValue) -> No
 def test_what_is_no_condition_is_refused() -> None:
     with pytest.raises(TypeError, match="is not a condition"):
         holds("a = b", {})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        (equals("a", {"S": "x"}), True),
+        (equals("a", {"S": "y"}), False),
+        (equals("b", {"S": "y"}), None),
+        (Not(equals("b", {"S": "y"})), None),
+        (And((equals("b", {"S": "y"}), equals("a", {"S": "y"}))), False),
+        (And((equals("b", {"S": "y"}), equals("a", {"S": "x"}))), None),
+        (Or((equals("b", {"S": "y"}), equals("a", {"S": "x"}))), True),
+        (Or((equals("b", {"S": "y"}), Not(equals("a", {"S": "x"})))), None),
+        (Missing(("c",)), True),
+        (Compare(Attr(("a",)), "=", Attr(("b",))), None),
+    ],
+)
+def test_what_is_known_of_an_item_may_decide_a_condition(condition: Condition, expected: bool | None) -> None:
+    assert decided(condition, {"a": {"S": "x"}}, {"a", "c"}) is expected

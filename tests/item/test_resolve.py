@@ -28,6 +28,9 @@ class Defaults:
     def start(self, _: Path) -> AttributeValue | None:
         return None
 
+    def refuse_other_form(self, path: Path, other: Path) -> None:
+        pass
+
     def encode(self, path: Path, value: object, *, role: Role) -> AttributeValue:
         assert path
         assert role

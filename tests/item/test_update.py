@@ -35,6 +35,9 @@ class Plain:
         starts: dict[str, AttributeValue] = {"counted": {"N": "50"}, "listed": {"L": [{"N": "7"}]}}
         return starts.get(str(path[0]))
 
+    def refuse_other_form(self, path: Path, other: Path) -> None:
+        pass
+
     def encode(self, path: Path, value: object, *, role: Role) -> AttributeValue:
         assert path
         assert role != "text"

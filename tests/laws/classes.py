@@ -13,6 +13,7 @@ from itertools import count
 from typing import Annotated, Any, Final
 
 from hypothesis import strategies as st
+from pydantic import computed_field
 
 from dynaorm import (
     Attribute,
@@ -26,7 +27,8 @@ from dynaorm import (
     NumberKey,
     Table,
 )
-from dynaorm.record import record
+from dynaorm.record import record, replace
+from tests.laws.conditions import CONDITIONS, SIZES, WHENS, size, size_of
 
 # -- fields ------------------------------------------------------------------------------------------------------------
 
@@ -70,16 +72,22 @@ VALUES: Final[Mapping[str, st.SearchStrategy[Any]]] = {
 }
 
 
+def values_of(name: str) -> st.SearchStrategy[Any]:
+    """Values of a field of the pool, or of the computed one."""
+    return SIZES if name == "size" else VALUES[name]
+
+
 # -- schemas -----------------------------------------------------------------------------------------------------------
 
 
 @record
 class IndexSpec:
-    """A class's place in an index: its templates. ``|`` separates those of several attributes."""
+    """A class's place in an index: its templates (``|`` separates several), and the name of its condition."""
 
     name: str
     pk: str | None
     sk: str | None
+    when: str | None = None
 
 
 @record
@@ -135,9 +143,10 @@ _LEVELS: Final = (
     "K{0}#{{b:upper}}#{{m:02d}}",
     "K{0}#{{at}}",
     "K{0}#{{n:03d:desc}}#{{b}}",
+    "K{0}#{{size}}#{{n:03d}}",
 )
 _NESTED: Final = ("ORDER#{b}", "ORDER#{b}#ITEM#{n:03d}", "ORDER#{b}#ITEM#{n:03d}#PART#{c}")
-_INDEX_PARTITIONS: Final = ("X#{c}", "X#{c}#{n:shard3}", "{c}")
+_INDEX_PARTITIONS: Final = ("X#{c}", "X#{c}#{n:shard3}", "{c}", "X#{size}")
 _INDEX_SORTS: Final = (
     "{n:03d}#{a}",
     "{at}",
@@ -145,6 +154,7 @@ _INDEX_SORTS: Final = (
     "{m:03d}#{b}#{n:03d}",
     "S#{b}",
     "{b:upper}",
+    "{size}#{m:03d}",
 )
 _NATIVE_SORTS: Final = ("{b}|{n:03d}", "{m:03d}|{at}", "{at}|{b}", "{b:upper}|S#{m:02d}")
 
@@ -179,7 +189,11 @@ def _indexes(draw: st.DrawFn, kind: str) -> tuple[tuple[str, IndexSpec], ...]:
     found = []
     for attribute, name in (("one", "GSI1"), ("two", "GSI2")):
         if draw(st.booleans()):
-            found.append((attribute, _index(draw, name)))
+            whens: tuple[str | None, ...] = draw(st.sampled_from([(None,), (None,), *WHENS]))
+            found += [
+                (attribute + "x" * number, replace(_index(draw, name), when=when))
+                for number, when in enumerate(whens)
+            ]
     if draw(st.booleans()):
         found.append(("own", IndexSpec("Own", None, None)))
     if draw(st.booleans()):
@@ -197,7 +211,7 @@ def _in_own_names(spec: ClassSpec) -> ClassSpec:
     def own(text: str | None) -> Any:
         return None if text is None else _FIELD.sub(lambda found: "{" + spec.own(found[1]) + found[2], text)
 
-    indexes = tuple((at, IndexSpec(one.name, own(one.pk), own(one.sk))) for at, one in spec.indexes)
+    indexes = tuple((at, IndexSpec(one.name, own(one.pk), own(one.sk), one.when)) for at, one in spec.indexes)
     return ClassSpec(spec.name, spec.parent, own(spec.pk), own(spec.sk), spec.renamed, indexes, spec.in_key)
 
 
@@ -252,7 +266,13 @@ def _class(table: Table, spec: ClassSpec, classes: Mapping[str, type[Entity]]) -
     annotations = {spec.own(name): _annotation(name, spec) for name in ANNOTATIONS}
     space: dict[str, Any] = {"__annotations__": annotations, "__module__": __name__}
     space |= {spec.own(name): default for name, default in DEFAULTS.items()}
-    space |= {at: Index(one.name, pk=_parts(one.pk), sk=_parts(one.sk)) for at, one in spec.indexes}
+    space |= {
+        at: Index(
+            one.name, pk=_parts(one.pk), sk=_parts(one.sk), when=CONDITIONS[one.when][0] if one.when else None
+        )
+        for at, one in spec.indexes
+    }
+    space["size"] = computed_field(property(size))
     keywords: dict[str, Any] = {"table": table, "pk": spec.pk}
     if spec.sk is not None:
         keywords["sk"] = spec.sk
@@ -287,6 +307,11 @@ class Row:
     spelling: str | None = None
     bare: bool = False
     more: bool = False
+
+    def value(self, name: str) -> Any:
+        """The value of a field of the pool, or of the computed one."""
+        found = dict(self.values)
+        return size_of(found["n"]) if name == "size" else found[name]
 
 
 SPELLINGS: Final = ("+0000", "+00:00", "Z", ".mmmZ", " +00:00", "+02:00", "-05:00")

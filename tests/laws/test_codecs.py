@@ -52,7 +52,7 @@ def session(transport: Transport) -> Iterator[Session]:
         yield session
 
 
-@settings(max_examples=10)
+@settings(max_examples=6)
 @given(
     key=st.sampled_from(TEXTS),
     other=st.sampled_from((*TEXTS, *NUMBERS)),
@@ -130,3 +130,25 @@ def test_what_cannot_be_compared_can_be_asked_for_and_changed(session: Session) 
     assert session.query(Note, id="1").filter(F.data.exists() & (F.data != None)).all() == [note]  # noqa: E711 - a condition
     session.update(Key(Note, id="1"), F.data.remove())
     assert session.query(Note, id="1").filter(F.data == None).count() == 1  # noqa: E711 - a condition
+
+
+class Times(Entity, table=app, pk="TIMES#{id}", sk="TIMES"):
+    id: str
+    one: Annotated[datetime, Attribute(codec=codecs.ISO_SECONDS)]
+    two: Annotated[datetime, Attribute(codec=codecs.ISO_SECONDS)]
+    plain: datetime
+    number: Annotated[datetime, Attribute(codec=codecs.EPOCH_SECONDS)]
+    data: Annotated[dict[str, int], Attribute(codec=codecs.PYNAMODB_JSON)]
+    more: Annotated[dict[str, int], Attribute(codec=codecs.PYNAMODB_JSON)]
+
+
+def test_fields_are_compared_if_they_are_stored_in_one_form(session: Session) -> None:
+    session.create_table(app)
+    later = NOON + timedelta(hours=1)
+    times = Times(id="1", one=NOON, two=later, plain=NOON, number=NOON, data={}, more={})
+    session.save(times, overwrite=True)
+    assert session.scan(Times).filter(F.one < F.two).all() == [times]
+    assert session.scan(Times).filter(F.one == F.two).count() == 0
+    for condition in (F.one == F.plain, F.plain < F.one, F.one == F.number, F.data == F.more):
+        with pytest.raises(UsageError, match=r"cannot be compared: they are stored as .*codecs\."):
+            session.scan(Times).filter(condition).all()

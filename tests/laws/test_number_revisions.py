@@ -117,7 +117,7 @@ TURNS: dict[str, Callable[[Writers], None]] = {
 }  # fmt: skip
 
 
-@settings(max_examples=12)
+@settings(max_examples=8)
 @given(st.lists(st.sampled_from(sorted(TURNS)), max_size=14))
 def test_no_accepted_write_is_lost_and_each_raises_the_number(session: Session, turns: list[str]) -> None:
     writers = Writers(session)

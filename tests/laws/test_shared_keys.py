@@ -198,7 +198,7 @@ def classes(sort_keys: tuple[str, ...]) -> list[type[Any]]:
     return [made(number, sk) for number, sk in enumerate(sort_keys)]
 
 
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(
     sort_keys=st.lists(st.sampled_from(SORT_KEYS), min_size=2, max_size=3).map(tuple),
     rows=st.lists(st.tuples(st.integers(0, 2), VALUES, VALUES), max_size=6),

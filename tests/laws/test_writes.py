@@ -7,7 +7,7 @@ more gives the same.
 import copy
 import os
 from collections.abc import Callable
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -22,7 +22,7 @@ from dynaorm.flow.protocol.call import Call
 from dynaorm.item.value import Item
 from dynaorm.testing import FakeClock
 from tests.iam_requests import Recorder
-from tests.laws.written_classes import SPECS, TEXTS, TIMES, Place, Spec, make
+from tests.laws.written_classes import SPECS, TEXTS, TIMES, Place, Spec, make, place_of
 
 
 @pytest.fixture(scope="module")
@@ -57,8 +57,14 @@ def exact(value: Any) -> Any:
     return type(value), value
 
 
+def without_times(values: dict[str, Any]) -> dict[str, Any]:
+    """Values without the times that the session keeps, whatever the caller gave."""
+    return {name: value for name, value in values.items() if name not in ("created", "changed")}
+
+
 def constructed(kind: type[Entity], values: dict[str, Any]) -> dict[str, Any] | None:
     """The values that a write of these must store; None if it must be refused."""
+    values = without_times(values)
     try:
         once = vars(kind(**plain(values)))
         twice = vars(kind(**plain(once)))
@@ -79,8 +85,9 @@ class World:
 
     def __init__(self, spec: Spec, engine: Transport) -> None:
         self.spec, self.kind, self.engine = spec, make(spec), engine
-        self.recorder = Recorder(engine)
-        self.session = Session(transport=self.recorder, clock=FakeClock())
+        self.recorder, self.clock = Recorder(engine), FakeClock()
+        self.session = Session(transport=self.recorder, clock=self.clock)
+        self.births: dict[str, datetime] = {}
         self.live: dict[str, Any] = {}
         for item in self.raw():
             key = {name: item[name] for name in ("PK", "SK")}
@@ -95,7 +102,8 @@ class World:
 
     def attempt(self, write: Callable[[], Any], expected: dict[str, Any] | None, *objects: Any) -> bool:
         """Make a write; whether it was acknowledged, as the model says it must be."""
-        before = self.raw()
+        self.clock.advance(1)
+        before = self.before = self.raw()
         memory = [
             (exact(copy.deepcopy(vars(one))), inspect(one).revision, inspect(one).loaded) for one in objects
         ]
@@ -116,7 +124,9 @@ class World:
         """What is stored loads, equals memory, and has the guards, index keys and versions of what loads."""
         found: list[Any] = self.session.scan(self.kind).all()
         loaded = {one.name: one for one in found}
-        assert exact(vars(loaded[expected["name"]])) == exact(expected)
+        assert exact(without_times(vars(loaded[expected["name"]]))) == exact(without_times(expected))
+        if self.spec.times:
+            self.check_times(loaded[expected["name"]])
         for one in objects:
             assert exact(vars(one)) == exact(vars(loaded[one.name]))
             assert inspect(one).changes == {}
@@ -134,10 +144,15 @@ class World:
         claims = {f"claim#{one.text}" for one in loaded.values() if one.text is not None and self.spec.unique}
         assert {str(one["PK"]["S"]) for one in items if str(one["PK"]["S"]).startswith("claim#")} == claims
 
+    def check_times(self, entity: Any) -> None:
+        """The time of the creation stays, and a write sets that of the change."""
+        now = datetime.fromtimestamp(self.clock.now(), UTC)
+        assert entity.created == self.births.setdefault(entity.name, now)
+        assert entity.changed == now or self.raw() == self.before
+
     def check_derived(self, main: Item, items: list[Item], entity: Any) -> None:
         if self.spec.indexed:
-            wanted = {"S": f"TEXT#{entity.text}"} if entity.text is not None else None
-            assert main.get("GSI1PK") == wanted
+            assert main.get("GSI1PK", {}).get("S") == place_of(self.spec, entity)
         if self.spec.unique and entity.text is not None:
             (guard,) = [one for one in items if one["PK"]["S"] == f"claim#{entity.text}"]
             assert guard["owner"]["M"] == {name: main[name] for name in ("PK", "SK")}
@@ -159,6 +174,7 @@ def value_for(world: World, name: str, draw: Any) -> Any:
     inputs: dict[str, tuple[Any, ...]] = {
         "name": TEXTS, "text": TEXTS, "number": spec.number.inputs, "many": spec.many.inputs,
         "other": spec.other.inputs, "note": (None, "small", "echo", "Note", 5), "until": TIMES,
+        "created": TIMES, "changed": TIMES,
     }  # fmt: skip
     return copy.deepcopy(draw(st.sampled_from(inputs[name])))
 
@@ -194,6 +210,8 @@ def load_in_bulk(world: World, draw: Any) -> None:
         return
     entity = new_entity(world, draw)
     expected = constructed(world.kind, vars(entity))
+    if expected is not None:
+        world.births.pop(expected["name"], None)  # it replaces whatever is stored, unread
     if world.attempt(lambda: world.session.bulk_load([entity]), expected, entity) and expected is not None:
         world.live[entity.name] = entity
         world.check(expected, entity)
@@ -231,9 +249,14 @@ def move(world: World, draw: Any) -> None:
     if world.attempt(lambda: world.session.move(entity), expected, entity) and expected is not None:
         del world.live[former]
         world.live[entity.name] = entity
+        world.births[entity.name] = world.births.pop(former, now_of(world))
         world.check(expected, entity)
     else:
         world.live[former] = world.stored(former)
+
+
+def now_of(world: World) -> datetime:
+    return datetime.fromtimestamp(world.clock.now(), UTC)
 
 
 def change_for(world: World, entity: Any, draw: Any) -> tuple[Any, str, Any]:
@@ -258,6 +281,8 @@ def change_for(world: World, entity: Any, draw: Any) -> tuple[Any, str, Any]:
         step, value = draw(st.sampled_from([("city", "LIMA"), ("floor", 2), ("floor", -1)]))
         return F.other[step].set(value), "other", {**vars(entity.other), step: value}
     name, value = assigned(world, draw)
+    while name in ("created", "changed"):
+        name, value = assigned(world, draw)
     return F[name].set(value), name, value
 
 
@@ -338,6 +363,7 @@ def restore(world: World, draw: Any) -> None:
 def delete(world: World, draw: Any) -> None:
     if (entity := chosen(world, draw)) is not None:
         world.session.delete(entity)
+        world.births.pop(entity.name, None)
         del world.live[entity.name]
 
 

@@ -15,12 +15,13 @@ from pydantic import (
     Field,
     StringConstraints,
     ValidationInfo,
+    computed_field,
     field_validator,
     model_validator,
 )
 
-from dynaorm import Entity, GlobalIndex, Index, Table
-from dynaorm.entity.marker import ExpiresAt, Unique
+from dynaorm import Entity, F, GlobalIndex, Index, Table
+from dynaorm.entity.marker import CreatedAt, ExpiresAt, Unique, UpdatedAt
 
 
 class Colour(str, Enum):  # noqa: UP042 - equal to its text, which must not hide the conversion
@@ -119,6 +120,9 @@ class Spec(NamedTuple):
     revised: bool
     rule: str
     looks: bool
+    places: bool
+    times: bool
+    computed: bool
 
 
 SPECS: Final = st.builds(
@@ -137,6 +141,9 @@ SPECS: Final = st.builds(
     revised=st.booleans(),
     rule=st.sampled_from(["", "", "bounded", "derived", "filled"]),
     looks=st.booleans(),
+    places=st.booleans(),
+    times=st.booleans(),
+    computed=st.booleans(),
 )
 
 
@@ -172,11 +179,36 @@ RULES: Final[Mapping[str, Callable[[], Any]]] = {
 }
 
 
+SMALL: Final = 3
+"""A smaller number puts an entity into the first of two places in an index."""
+
+
+def label(self: Any) -> str | None:
+    """A computed field, of two fields."""
+    return None if self.text is None else f"{self.number}:{self.text}"
+
+
+def place_of(spec: Spec, entity: Any) -> str | None:
+    """The partition key of an entity in the index."""
+    if spec.places and entity.number < SMALL:
+        return f"SMALL#{entity.number}"
+    if entity.text is None:
+        return None
+    kind = "LARGE#" if spec.places else f"LABEL#{entity.number}:" if spec.computed else "TEXT#"
+    return f"{kind}{entity.text}"
+
+
 def make(spec: Spec) -> type[Entity]:
     """A class on a table of its own, which is named by its settings."""
     annotations, defaults = fields_of(spec)
     body: dict[str, Any] = dict(defaults)
-    if spec.indexed:
+    if spec.indexed and spec.places:
+        body["small"] = Index("GSI1", pk="SMALL#{number!s}", sk="{name}", when=F.number < SMALL)
+        body["large"] = Index("GSI1", pk="LARGE#{text}", sk="{name}", when=F.number >= SMALL)
+    elif spec.indexed and spec.computed:
+        body["label"] = computed_field(property(label))
+        body["by_label"] = Index("GSI1", pk="LABEL#{label}", sk="{name}")
+    elif spec.indexed:
         body["by_text"] = Index("GSI1", pk="TEXT#{text}", sk="{name}")
     if spec.looks:
         body["no_echo"] = field_validator("note")(staticmethod(no_echo))
@@ -211,6 +243,12 @@ def fields_of(spec: Spec) -> tuple[dict[str, Any], dict[str, Any]]:
     if spec.expires and not spec.versioned:
         annotations["until"] = Annotated[datetime | None, ExpiresAt()]
         defaults["until"] = None
+    if spec.times:
+        annotations |= {
+            "created": Annotated[datetime | None, CreatedAt()],
+            "changed": Annotated[datetime | None, UpdatedAt()],
+        }
+        defaults |= {"created": None, "changed": None}
     return annotations, defaults
 
 

@@ -342,5 +342,5 @@ def test_when_may_not_look_at_a_total_that_changes_without_it() -> None:
         "let it look at fields that are saved"
     )
     object.__setattr__(mapping_of(Club).aggregates["in_city"], "when", None)
-    with pytest.raises(AttributeError, match="members"):
+    with pytest.raises(UsageError, match="when= of the unique constraint 'slug' looks at members"):
         plan_of(Save(Club(club="c", city="x")))

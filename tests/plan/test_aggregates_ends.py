@@ -27,7 +27,8 @@ class Room(Entity, table=app, pk="ROOM#{room}", sk="R"):
     label: str = ""
     desks: int = 0
     width: Decimal = Decimal(0)
-    by_label = Index("GSI1", pk="LABEL#{label}", sk="{room}")
+    floor: str = ""
+    by_label = Index("GSI1", pk="LABEL#{label}", sk="{floor}#{room}")
 
 
 class Team(Entity, table=app, pk="TEAM#{team}", sk="T"):

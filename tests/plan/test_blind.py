@@ -6,13 +6,13 @@ from typing import Annotated, Any, Literal
 import pytest
 from pydantic import AfterValidator, BaseModel, Field, ValidationInfo, field_validator, model_validator
 
-from dynaorm import Attribute, Entity, F, GlobalIndex, Index, InKey, Table
+from dynaorm import Attribute, Entity, F, GlobalIndex, Index, InKey, Key, Table
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import InvalidValue
 from dynaorm.item.condition import And, Attr, Compare, Condition, Or, SizeOf, missing
-from dynaorm.item.update import Change
-from dynaorm.plan.blind import bounds_of, needs_reading
-from dynaorm.plan.edit import stored_changes
+from dynaorm.item.update import Change, Remove, SetTo
+from dynaorm.item.value import Item
+from dynaorm.plan.blind import bounds_of, index_changes, needs_reading
 from tests.plan.test_edit import (
     NOON,
     Account,
@@ -79,6 +79,14 @@ class Whole(Entity, table=app, pk="WHOLE#{name}", sk="W"):
         return self
 
 
+def key_of(entity: type[Entity]) -> Item:
+    """Some key of the class."""
+    mapping = mapping_of(entity)
+    return mapping.primary_key(
+        {name: 1 if entity.model_fields[name].annotation is int else "x" for name in mapping.key_fields}
+    )
+
+
 @pytest.mark.parametrize(
     ("entity", "changes", "expected"),
     [
@@ -103,12 +111,12 @@ class Whole(Entity, table=app, pk="WHOLE#{name}", sk="W"):
 def test_an_update_reads_only_where_something_derived_depends_on_it(
     entity: type[Entity], changes: list[Change], expected: bool
 ) -> None:
-    assert needs_reading(mapping_of(entity), tuple(changes)) is expected
+    assert needs_reading(mapping_of(entity), key_of(entity), tuple(changes)) is expected
 
 
 def test_a_field_that_may_be_stored_under_a_former_name_needs_reading() -> None:
-    assert needs_reading(mapping_of(Twofold), (F.note.set("x"),))
-    assert not needs_reading(mapping_of(Twofold), (F.size.add(1),))
+    assert needs_reading(mapping_of(Twofold), key_of(Twofold), (F.note.set("x"),))
+    assert not needs_reading(mapping_of(Twofold), key_of(Twofold), (F.size.add(1),))
 
 
 @pytest.mark.parametrize(
@@ -150,23 +158,23 @@ def test_a_field_that_may_be_stored_under_a_former_name_needs_reading() -> None:
 def test_an_update_reads_where_the_rules_of_a_field_depend_on_more_than_the_change(
     change: Change, expected: bool
 ) -> None:
-    assert needs_reading(mapping_of(Ruled), (change,)) is expected
+    assert needs_reading(mapping_of(Ruled), key_of(Ruled), (change,)) is expected
 
 
 def test_a_field_that_lives_in_an_index_key_reads_only_if_its_validators_look_at_others() -> None:
     both = (F.place.set("a"), F.watched.set("b"))
-    assert needs_reading(mapping_of(Ruled), both)
+    assert needs_reading(mapping_of(Ruled), key_of(Ruled), both)
 
     class Placed(Entity, table=app, pk="PLACED#{name}", sk="P"):
         name: str
         place: Annotated[str, InKey()] = ""
         by_place = Index("GSI1", pk="AT#{place}", sk="{place}")
 
-    assert not needs_reading(mapping_of(Placed), (F.place.set("a"),))
+    assert not needs_reading(mapping_of(Placed), key_of(Placed), (F.place.set("a"),))
 
 
 def test_every_update_of_a_class_with_model_validators_reads() -> None:
-    assert needs_reading(mapping_of(Whole), (F.size.set(1),))
+    assert needs_reading(mapping_of(Whole), key_of(Whole), (F.size.set(1),))
 
 
 def size(operator: str, path: str, bound: int) -> Condition:
@@ -207,6 +215,26 @@ def test_bounds_become_conditions_on_what_is_stored(change: Change, expected: Co
     assert bounds_of(mapping_of(Ruled), (change,)) == expected
 
 
+def test_index_keys_that_the_edit_fixes_come_along() -> None:
+    mapping, key = mapping_of(Ticket), key_of(Ticket)
+    assert index_changes(mapping, key, (F.status.set("done"), F.queue.set("r"))) == (
+        SetTo(("GSI1PK",), {"S": "STATUS#done"}),
+        SetTo(("GSI1SK",), {"S": "r"}),
+    )
+    assert index_changes(mapping, key, (F.status.set(None), F.queue.set("r"))) == (
+        Remove(("GSI1PK",)),
+        Remove(("GSI1SK",)),
+    )
+
+
+def test_the_keys_of_all_indexes_that_an_edit_fixes_come_along() -> None:
+    changes = (F.one.set("a"), F.other.set(None))
+    assert index_changes(mapping_of(Twofold), key_of(Twofold), changes) == (
+        SetTo(("GSI1PK",), {"S": "ONE#a"}), SetTo(("GSI1SK",), {"S": "a"}),
+        Remove(("GSI2PK",)), Remove(("GSI2SK",)),
+    )  # fmt: skip
+
+
 # -- indexes whose keys are the fields' own attributes -----------------------------------------------------------------
 
 shop = Table("blind-shop", indexes=[GlobalIndex("BySku", pk="sku", sk="SK")])
@@ -220,8 +248,8 @@ class Line(Entity, table=shop, pk="CART#{cart}", sk="LINE#{number:03d}"):
 
 
 def test_a_field_that_is_an_index_key_itself_is_set_without_reading() -> None:
-    mapping = mapping_of(Line)
-    assert not needs_reading(mapping, (F.sku.set("x"),))
-    assert needs_reading(mapping, (F.sku.set_if_missing("x"),))
+    mapping, key = mapping_of(Line), Key(Line, cart="c", number=1).primary_key
+    assert not needs_reading(mapping, key, (F.sku.set("x"),))
+    assert index_changes(mapping, key, (F.sku.set("x"),)) == ()
     with pytest.raises(InvalidValue, match="sku"):
-        stored_changes(mapping, (F.sku.set(""),))
+        index_changes(mapping, key, (F.sku.set(""),))

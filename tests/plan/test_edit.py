@@ -141,18 +141,6 @@ def test_setting_to_absence_is_a_removal() -> None:
     assert stored_changes(mapping_of(Ticket), (F.tags.set(set()),)) == (Remove(("tags",)),)
 
 
-def test_index_keys_that_the_edit_fixes_come_along() -> None:
-    mapping = mapping_of(Ticket)
-    assert stored_changes(mapping, (F.status.set("done"), F.queue.set("r")))[2:] == (
-        SetTo(("GSI1PK",), {"S": "STATUS#done"}),
-        SetTo(("GSI1SK",), {"S": "r"}),
-    )
-    assert stored_changes(mapping, (F.status.set(None), F.queue.set("r")))[2:] == (
-        Remove(("GSI1PK",)),
-        Remove(("GSI1SK",)),
-    )
-
-
 TICKET: Item = {
     "PK": {"S": "TICKET#7"},
     "SK": {"S": "T"},
@@ -226,14 +214,6 @@ def test_every_change_of_an_edit_is_made_also_after_one_that_is_none_of_an_attri
     assert account == (Remove(("email",)), SetTo(("note",), {"S": "x"}))
     sticky = stored_changes(mapping_of(Sticky), (F.place.set("there"), F.note.set("x")))
     assert sticky == (SetTo(("note",), {"S": "x"}),)
-
-
-def test_the_keys_of_all_indexes_that_an_edit_fixes_come_along() -> None:
-    changes = stored_changes(mapping_of(Twofold), (F.one.set("a"), F.other.set(None)))
-    assert changes[1:] == (
-        Remove(("other",)), SetTo(("GSI1PK",), {"S": "ONE#a"}), SetTo(("GSI1SK",), {"S": "a"}),
-        Remove(("GSI2PK",)), Remove(("GSI2SK",)),
-    )  # fmt: skip
 
 
 @pytest.mark.parametrize("change", [F.tags.remove(), F.status.remove()])

@@ -89,7 +89,7 @@ class Seat(Entity, table=app, pk="SEAT#{number}", sk="S"):
 
 def test_an_entity_is_stored_whole_with_its_index_keys_and_a_revision() -> None:
     until = datetime(2024, 1, 1, tzinfo=UTC)
-    load = load_of(Event(event_id="1", kind="k", until=until), "r1")
+    load = load_of(Event(event_id="1", kind="k", until=until), "r1", 0.0)
     assert load.item == {
         "PK": {"S": "EVENT#1"},
         "SK": {"S": "E"},
@@ -105,22 +105,26 @@ def test_an_entity_is_stored_whole_with_its_index_keys_and_a_revision() -> None:
 
 
 def test_an_index_key_that_is_none_is_left_out() -> None:
-    item = load_of(Event(event_id="1"), "r1").item
+    item = load_of(Event(event_id="1"), "r1", 0.0).item
     assert item.keys() == {"PK", "SK", "_type", "_rev", "event_id", "size"}
 
 
 def test_a_table_without_revisions_gets_none() -> None:
-    assert load_of(Reading(name="n"), "r1").item == {"PK": {"S": "R#n"}, "SK": {"S": "R"}, "name": {"S": "n"}}
+    assert load_of(Reading(name="n"), "r1", 0.0).item == {
+        "PK": {"S": "R#n"},
+        "SK": {"S": "R"},
+        "name": {"S": "n"},
+    }
 
 
 def test_a_value_that_cannot_be_stored_is_refused() -> None:
     with pytest.raises(InvalidValue, match=r"Event\.size"):
-        load_of(Event.model_construct(event_id="1", size="many"), "r1")
+        load_of(Event.model_construct(event_id="1", size="many"), "r1", 0.0)
 
 
 def test_an_item_of_more_than_400_kb_is_refused() -> None:
     with pytest.raises(ItemTooLarge, match=r"Page.*page_id='1'.* has 409,\d+ bytes"):
-        load_of(Page(page_id="1", text="x" * 409_600), "r1")
+        load_of(Page(page_id="1", text="x" * 409_600), "r1", 0.0)
 
 
 @pytest.mark.parametrize(
@@ -150,7 +154,10 @@ def test_what_is_no_entity_is_refused() -> None:
 
 
 def test_the_plan_says_that_it_replaces_and_is_too_old_to_be_sent_again() -> None:
-    first, last = load_of(Event(event_id="1", size=1), "r1"), load_of(Event(event_id="1", size=2), "r2")
+    first, last = (
+        load_of(Event(event_id="1", size=1), "r1", 0.0),
+        load_of(Event(event_id="1", size=2), "r2", 0.0),
+    )
     plan = plan_of([first, last], "real-table")
     (planned,) = plan.actions
     assert (planned.purpose, planned.revision, planned.after) == (Purpose.REPLACE, "r2", last.item)
@@ -179,24 +186,24 @@ def test_a_refused_class_is_told_what_would_be_missing(entity: type, kept: str) 
 
 
 def test_of_three_entities_under_one_key_the_last_one_is_in_the_plan() -> None:
-    loads = [load_of(Event(event_id="1", size=size), f"r{size}") for size in (1, 2, 3)]
+    loads = [load_of(Event(event_id="1", size=size), f"r{size}", 0.0) for size in (1, 2, 3)]
     (planned,) = plan_of(loads, "real-table").actions
     assert planned.after == loads[2].item
 
 
 @pytest.mark.parametrize("too_many", [0, 1])
 def test_an_item_may_be_as_large_as_dynamodb_allows_and_no_larger(too_many: int) -> None:
-    room = ITEM_LIMIT - item_size(load_of(Page(page_id="1"), "r").item)
+    room = ITEM_LIMIT - item_size(load_of(Page(page_id="1"), "r", 0.0).item)
     page = Page(page_id="1", text="x" * (room + too_many))
     if too_many:
         with pytest.raises(ItemTooLarge):
-            load_of(page, "r")
+            load_of(page, "r", 0.0)
     else:
-        assert load_of(page, "r").entity is page
+        assert load_of(page, "r", 0.0).entity is page
 
 
 def test_what_is_to_be_loaded_knows_how_large_it_is_at_most() -> None:
-    load = load_of(Page(page_id="1", text="x" * 100), "r")
+    load = load_of(Page(page_id="1", text="x" * 100), "r", 0.0)
     assert load.bound == size_bound(load.item)
     assert load.bound >= item_size(load.item)
 

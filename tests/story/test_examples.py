@@ -72,6 +72,13 @@ SHOWN = {
         "50 tickets from 2021-07-19 back to 2021-05-31, 3 requests",
     ),
     "online_shop": ("OnlineShop: 19 items", "c#12345", "shp#54321", "type='GiftCard'", "name='The Book'"),
+    "issues": (
+        "GitHubTable: 6 items",
+        "title='Docs are missing', status='Open'",
+        "title='Slow query', status='Closed'",
+        "(1 request)",
+    ),
+    "deals": ("BigTimeDeals: 8 items", "day='2020-05-18 00:00:00'", "subject='Two for one'", "(1 request)"),
     "search_index": (
         "9 records, and these changes:",
         "Deleted Key(Song, song_id='3')",

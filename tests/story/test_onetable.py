@@ -200,3 +200,15 @@ def test_a_conditional_update_by_key_reads_and_claims(engine: "Engine", filled: 
     assert [one["pk"]["S"] for one in engine.items(table) if "owner" in one] == ["_unique#User#phone#7"]
     assert filled.query(Product.by_name).filter(F.name.is_in(["Bread", "Rolls"])).count() == 1
     assert filled.query(Invoice, accountId=any_of("A1", "A2")).count() == 1
+
+
+def test_an_item_of_another_user_is_left_alone_and_the_log_does_not_show_its_value(
+    engine: "Engine", filled: Session, caplog: pytest.LogCaptureFixture
+) -> None:
+    theirs = {**EMAIL, "owner": {"M": item(pk="User#Other", sk="User#")}}
+    engine.put(table, **theirs)
+    filled.delete(filled.get_one(User, name="Peter Smith"))
+    assert engine.items(table) == [theirs, INVOICE, BREAD]
+    (message,) = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert message.startswith("a guard item of 'email' in table OneTable belongs to another entity")
+    assert "peter" not in message

@@ -177,6 +177,20 @@ def ground(_sound: Ground) -> Ground:
 
 
 @pytest.fixture
+def worked(credentials: None, tmp_path: Path) -> Callable[[Callable[[Worker], None]], Ground]:
+    """Runs one worker in this process, on a table in memory, with faults."""
+
+    def run(work: Callable[[Worker], None]) -> Ground:
+        transport = PynamoTransport(region="us-east-1")
+        with strict_moto():
+            ground = _ground(transport, None, work, Made(tmp_path, app.name, "1.1", faulty=0.5))
+        transport.close()
+        return ground
+
+    return run
+
+
+@pytest.fixture
 def drawn(
     ministack_endpoint: str, tmp_path: Path, unique_name: Callable[[str], str]
 ) -> Callable[[int, int], Ground]:

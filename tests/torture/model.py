@@ -206,7 +206,8 @@ def _observe(one: Observed, kept: Kept, where: Mapping[str, Any], record: Record
     if one.what == "absent":
         _require(may_be_absent)
     elif one.what == "revision":
-        _require(present and operation_of(one.value) == kept.writer)
+        # What has expired shows its revision, too.
+        _require(kept.values is not None and operation_of(one.value) == kept.writer)
     elif one.what == "not revision":
         _require(may_be_absent or operation_of(one.value) != kept.writer)
     elif one.what == "holds":

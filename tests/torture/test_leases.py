@@ -1,13 +1,19 @@
 """What has expired is absent, and nothing else is; the checkers know when."""
 
+import time
+from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from tests.torture.entities import Lease
 from tests.torture.journal import Effect, Observed, Record, Result
 from tests.torture.model import SLACK, WALL
+from tests.torture.operations import inserting
 
 if TYPE_CHECKING:
     from tests.torture.conftest import Ground
+    from tests.torture.worker import Worker
 
 LEASE = {("every entity is linearizable", "Lease 0-1"), ("families are serializable", "Lease 0")}
 
@@ -75,3 +81,29 @@ def test_a_refusal_because_a_live_lease_was_absent_is_found(ground: "Ground") ->
     insert = ground.record("insert a lease", "Lease 0-1")
     ground.change(refused, begin=(insert.end or 0) + 1, end=(insert.end or 0) + 2)
     assert ground.without_order() == LEASE
+
+
+def test_a_refusal_may_show_the_revision_of_an_expired_lease_and_no_other(ground: "Ground") -> None:
+    refused = after(ground, "delete", Effect("Lease 0-1", "delete", "2.1-0-1"))
+    stored = ground.record("insert a lease", "Lease 0-1").results[0].revision
+    for shown, found in ((stored, set()), ("2.1-9-1", LEASE)):
+        observed = (Observed("Lease 0-1", "revision", shown),)
+        refused = ground.change(refused, outcome="refused", observed=observed)
+        assert ground.without_order() == found
+
+
+def test_an_insert_that_was_cancelled_and_made_is_acknowledged_though_the_lease_has_expired(
+    worked: "Callable[[Callable[[Worker], None]], Ground]",
+) -> None:
+    """The worker saves the object again, which finds out that it was made, and that it cannot be saved any more."""
+    gone = datetime.fromtimestamp(int(time.time()) - 100, UTC)
+
+    def work(worker: "Worker") -> None:
+        for number in range(80):
+            worker.perform(inserting(Lease(id=f"0-{number}", until=gone), is_plain=True))
+
+    ground = worked(work)
+    cancelled = [one for one in ground.records if set(one.struck) == {"cancelled"}]
+    assert {one.outcome for one in cancelled} >= {"acknowledged"}
+    assert not any(one.changed for one in ground.records)
+    assert (ground.broken(), ground.without_order()) == (set(), set())

@@ -31,7 +31,16 @@ from dynaorm.transport.clock import SystemClock
 from dynaorm.transport.pynamodb import PynamoTransport
 from tests.torture.cancelling import Cancelling, DrivenSession
 from tests.torture.entities import TABLES, WITHOUT_REVISION, claims, kind_of, name_of_key, shown
-from tests.torture.journal import ACKNOWLEDGED, READS, REFUSED, UNKNOWN, Journal, Observed, Result
+from tests.torture.journal import (
+    ACKNOWLEDGED,
+    READS,
+    REFUSED,
+    UNKNOWN,
+    Journal,
+    Observed,
+    Result,
+    operation_of,
+)
 from tests.torture.kinds import KINDS
 from tests.torture.operations import NotDeleted, Operation, Results, World
 
@@ -178,20 +187,34 @@ class Worker:
             self._unanswered = True
         except OutcomeUnknown as unknown:
             plan = unknown.plan
+        resends = operation.is_repeated or (plan is None and operation.is_of_objects)
         # Without a revision resume() says whether the change is stored, not who made it.
         resumes = plan is not None and not _without_revision(operation)
-        resends = operation.is_repeated or (plan is None and operation.is_of_objects)
         for _ in range(RESUMES if resumes or resends else 0):
             try:
-                if resends:
-                    return operation.send(self._session(faulty))
-                settled = self._session(faulty).resume(plan)
+                return self._resent(operation, faulty) if resends else self._resumed(operation, plan, faulty)
             except OutcomeUnknown:
                 continue
-            if settled:
-                return None if operation.subjects else {}
-            raise NotInEffect
         raise OutcomeUnknown(plan=plan, reason="it was not settled")
+
+    def _resumed(self, operation: Operation, plan: Any, faulty: float) -> Results | None:
+        if self._session(faulty).resume(plan):
+            return None if operation.subjects else {}
+        raise NotInEffect
+
+    def _resent(self, operation: Operation, faulty: float) -> Results | None:
+        """Send it again: its token, or its objects, find out whether it was made."""
+        try:
+            return operation.send(self._session(faulty))
+        except StaleEntity:
+            if not self._is_made(operation):
+                raise
+            return None  # The cancelled write was made, and what it wrote expired before this one.
+
+    def _is_made(self, operation: Operation) -> bool:
+        """Whether the objects carry the revision of an operation: its write was made, though it was cancelled."""
+        revisions = _revisions(operation.subjects).values()
+        return any(operation_of(one or "") == self._clock.operation for one in revisions)
 
     def _first_session(self, operation: Operation, faulty: float) -> Any:
         """A session, or an asynchronous one, one of whose requests may be cancelled."""

@@ -165,7 +165,7 @@ class Body:
 
 
 def test_idle_connections_send_probes_if_that_is_configured(
-    server: Unruly, each_way: EachWay, monkeypatch: pytest.MonkeyPatch
+    server: Unruly, each_way: EachWay, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     options: list[tuple[Any, ...]] = []
     set_option = socket.socket.setsockopt
@@ -184,7 +184,9 @@ def test_idle_connections_send_probes_if_that_is_configured(
         return probing in options
 
     assert each_way(run) == (False, False)
-    monkeypatch.setenv("BOTOCORE_TCP_KEEPALIVE", "true")
+    config = tmp_path / "config"
+    config.write_text("[default]\ntcp_keepalive = true\n")
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(config))
     assert each_way(run) == (True, True)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from botocore import UNSIGNED
 from botocore.config import Config
+from botocore.exceptions import EndpointConnectionError
 from botocore.session import Session as BotocoreSession
 
 from dynaorm.flow.protocol.call import NoAnswer
@@ -191,12 +192,16 @@ def test_a_client_with_settings_that_only_botocore_can_follow_sends_by_itself(
 ) -> None:
     events = WatchedEvents()
     session: Any = BotocoreSession(event_hooks=events)
+    as_pynamodb: dict[str, Any] = {
+        "parameter_validation": False,
+        "retries": {"total_max_attempts": 1, "mode": "standard"},
+    }
     with closing(
         session.create_client(
             "dynamodb",
             region_name="eu-west-1",
             endpoint_url=server.endpoint,
-            config=Config(parameter_validation=False, **setting),
+            config=Config(**as_pynamodb, **setting),
         )
     ) as client:
         sending = OwnSending(client, session, events.hooked, Limits(10, 10, 10))
@@ -208,3 +213,19 @@ def test_a_client_with_settings_that_only_botocore_can_follow_sends_by_itself(
     assert ("authorization" in request.headers) is ("signature_version" not in setting)
     (line,) = log()
     assert f"because {reason}" in line
+
+
+def test_a_handler_of_before_send_may_lose_the_request(
+    server: Unruly, handle: Callable[..., None], each_way: EachWay
+) -> None:
+    errors: list[Exception] = []
+
+    def lose(request: Any, **_: object) -> None:
+        raise EndpointConnectionError(endpoint_url=request.url, error="out of order")
+
+    handle("after-call-error", lambda exception, **_: errors.append(exception))
+    handle("before-send", lose)
+    with closing(PynamoTransport(endpoint=server.endpoint)) as transport:
+        assert each_way(lambda: outcome_of(transport, PUT)) == (False, False)
+    assert [type(error) for error in errors] == [EndpointConnectionError] * 2
+    assert server.requests == []

@@ -31,7 +31,7 @@ def _scalar_codec(annotation: Any, form: StoredForm, scalar: Scalar) -> Codec:
         kind = scalar.python.__name__
         raise Unstorable(f"{form!r} is for {with_article(kind)}; use that type, or drop codec=")
     tag, bound = scalar.tag, scalar.bound
-    codec = text_codec(scalar.name, tag, scalar.to_text, scalar.from_text)
+    codec = replace(text_codec(scalar.name, tag, scalar.to_text, scalar.from_text), form=repr(form))
     return codec if bound is None else replace(codec, bound=lambda value: {tag: bound(value)})
 
 
@@ -53,4 +53,4 @@ def _wrapped(form: StoredForm, inner: Codec) -> Codec:
         return None if "NULL" in stored and inner.nullable else decode(unwrap(stored))
 
     made = frozenset({form.tag, "NULL"} if inner.nullable else {form.tag})
-    return Codec(encode_wrapped, decode_wrapped, made, nullable=inner.nullable, opaque=repr(form))
+    return Codec(encode_wrapped, decode_wrapped, made, nullable=inner.nullable, form=repr(form), opaque=True)

@@ -380,7 +380,7 @@ def _no_codec(kind: Any) -> str:
 
 def _become(reference: Codec, codec: Codec) -> None:
     """Turn a reference into the codec. Only codecs that are still being built have seen the reference."""
-    for name in ("encode", "decode", "tags", "nullable", "is_set", "bound", "opaque", "merge_parts"):
+    for name in ("encode", "decode", "tags", "nullable", "is_set", "bound", "form", "opaque", "merge_parts"):
         object.__setattr__(reference, name, getattr(codec, name))
     _adopt(reference, codec)
 

@@ -75,7 +75,8 @@ class Codec:
         absent: what the absence of one of the ``members`` means, by its name; None if they have no names.
         from_text: converts the text under the only tag to the value ``decode`` returns; None if decoding needs more.
         bound: encodes a value to compare with, if not every value is stored exactly; None for ``encode``.
-        opaque: what the value is stored as, if DynamoDB cannot compare it: ``JSON text``; empty otherwise.
+        form: the form of another library that the value is stored in (``codecs.ISO_SECONDS``); empty for none.
+        opaque: DynamoDB cannot compare or search what is stored, because other content may mean the same.
         merge_parts: writes a changed value over the stored one, part by part (see ``merge``); None if the value has no
             parts that could be preserved.
     """
@@ -91,7 +92,8 @@ class Codec:
     absent: Callable[[str], Absent] | None = field(default=None, repr=False)
     from_text: Callable[[str], Any] | None = field(default=None, repr=False)
     bound: Callable[[Any], AttributeValue] | None = field(default=None, repr=False)
-    opaque: str = ""
+    form: str = ""
+    opaque: bool = False
     merge_parts: "Merge | None" = field(default=None, repr=False)
 
 

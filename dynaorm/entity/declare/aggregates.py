@@ -17,6 +17,7 @@ from dynaorm.entity.declare.keys import KeysOf
 from dynaorm.entity.declare.registry import is_of, maintained_fields, replaces
 from dynaorm.entity.mapping.aggregate import Aggregate, AggregateMapping
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
+from dynaorm.entity.mapping.when import declared_when
 from dynaorm.entity.text.of_type import scalar_of
 from dynaorm.entity.text.scalar import Scalar
 from dynaorm.errors import DeclarationError, UsageError
@@ -41,7 +42,7 @@ def aggregates_of(entity: type, keys: KeysOf) -> dict[str, AggregateMapping]:
                 key,
                 declared.count,
                 dict(declared.sums),
-                declared.when,
+                declared_when(f"{entity.__name__}.{name}", declared.when, frozenset(keys.attributes)),
                 declared.restrict,
             )
     return found
@@ -171,7 +172,7 @@ def _maintained_in(mapping: EntityMapping) -> dict[str, str]:
 
 def _passed_on(target: EntityMapping, one: AggregateMapping) -> Iterator[str]:
     for other in target.aggregates.values():
-        for name in sorted(other.fields.intersection(one.maintained)):
+        for name in sorted(other.named_fields.intersection(one.maintained)):
             yield (
                 f"{one.name}: {target.entity.__name__}.{other.name} depends on {name}, and an increment of it "
                 f"would not change the totals in {other.target.__name__}; sum a field that is not a total"
@@ -179,7 +180,7 @@ def _passed_on(target: EntityMapping, one: AggregateMapping) -> Iterator[str]:
 
 
 def _chained(mapping: EntityMapping, one: AggregateMapping, totals: Mapping[str, str]) -> Iterator[str]:
-    for name in sorted(one.fields & totals.keys()):
+    for name in sorted(one.named_fields & totals.keys()):
         yield (
             f"{one.name}: {mapping.entity.__name__}.{name} is maintained by {totals[name]}, and an increment of it "
             f"would not change the totals in {one.target.__name__}; sum a field that is not a total"
@@ -247,6 +248,16 @@ def _derived_problems(target: EntityMapping, name: str) -> Iterator[str]:
     for constraint in target.constraints.values():
         if name in constraint.fields:
             yield f"is part of the unique constraint {constraint.name!r}; keep the total in another field"
+    whens = [
+        *(one.when for one in target.constraints.values()),
+        *(one.when for one in target.indexes.values()),
+    ]
+    for when in whens:
+        if when is not None and name in when.named:
+            yield (
+                f"decides about {when.owner}, which an increment would not ask again; "
+                f"let its when= look at other fields"
+            )
     for index in target.indexes.values():
         if any(name in part.fields and part.made_up for part in index.parts):
             key = next(part.attribute.name for part in index.parts if name in part.fields and part.made_up)

@@ -10,6 +10,7 @@ from dynaorm.entity.declare.keys import KeysOf
 from dynaorm.entity.declare.options import ClassOptions
 from dynaorm.entity.mapping.constraint import Constraint
 from dynaorm.entity.mapping.secret import secret_fields
+from dynaorm.entity.mapping.when import declared_when
 from dynaorm.entity.marker import Unique
 from dynaorm.entity.table import KeyAttribute
 from dynaorm.entity.template.compile import compile_template
@@ -70,7 +71,9 @@ class _Declared:
             fields=members,
             scalars=tuple(self.keys.scalars[member] for member in members),
             normalize=self.unique.normalize,
-            when=self.unique.when,
+            when=declared_when(
+                f"the unique constraint {self.name!r}", self.unique.when, frozenset(self.keys.attributes)
+            ),
             shared=self.unique.shared,
             secret=secret_fields(self.entity) & frozenset(members),
             parts=parts,

@@ -13,20 +13,27 @@ from dynaorm.entity.codec.expiry import EXPIRY, is_expiry
 from dynaorm.entity.codec.of_type import Codec, Unstorable, codec_of
 from dynaorm.entity.codec.value import optional
 from dynaorm.entity.declare.aggregates import aggregate_conflicts, aggregates_of
+from dynaorm.entity.declare.conditions import with_conditions
 from dynaorm.entity.declare.constraints import constraints_of
-from dynaorm.entity.declare.keys import KeysOf, keys_of
+from dynaorm.entity.declare.kept_time import kept_time_problems
+from dynaorm.entity.declare.keys import KeysOf, attribute_of, fields_for_keys, keys_of
 from dynaorm.entity.declare.options import ClassOptions
 from dynaorm.entity.declare.registry import conflicts, register
-from dynaorm.entity.encoded import encoded_scalar
 from dynaorm.entity.index import Index
 from dynaorm.entity.mapping.aggregate import Aggregate, AggregateMapping
 from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.mapping import DELETED, VERSION, VERSION_AT, EntityMapping
-from dynaorm.entity.marker import MARKERS, Attribute, ExpiresAt, InKey, Versioned
+from dynaorm.entity.marker import (
+    MARKERS,
+    Attribute,
+    CreatedAt,
+    ExpiresAt,
+    InKey,
+    UpdatedAt,
+    Versioned,
+)
 from dynaorm.entity.table import Table
 from dynaorm.entity.template.version import PREVIOUS_DELETION, VERSION_TYPE, Versioning
-from dynaorm.entity.text.of_type import scalar_of
-from dynaorm.entity.text.scalar import Scalar
 from dynaorm.errors import DeclarationError
 from dynaorm.record import record
 
@@ -49,51 +56,18 @@ def declare(entity: type[BaseModel], options: ClassOptions) -> EntityMapping:
     problems = [*options.problems, *_class_problems(entity, marks)]
     if options.table is None:
         raise DeclarationError(entity=entity.__name__, problems=tuple(problems))
-    scalars = {name: found for name, mark in marks.items() if (found := _scalar(mark)) is not None}
-    attributes = {name: _attribute(name, mark) for name, mark in marks.items()}
-    nullable = frozenset(name for name, mark in marks.items() if accepts_none(mark.annotation))
-    keys = KeysOf(options.table, scalars, attributes, nullable, _encoded(options.table, marks), _texts(marks))
+    keys = fields_for_keys(entity, options, marks)
     keys_of(entity, options, keys)
     aggregates = aggregates_of(entity, keys)
     draft = _Draft(entity, options, options.table, marks, keys, aggregates, problems + keys.problems)
     mapping = draft.mapping()
     if mapping is not None:
+        mapping = with_conditions(mapping, draft.problems)
         draft.problems += [*_family_problems(mapping), *conflicts(mapping), *aggregate_conflicts(mapping)]
     if draft.problems or mapping is None:
         raise DeclarationError(entity=entity.__name__, problems=tuple(dict.fromkeys(draft.problems)))
     register(mapping)
     return mapping
-
-
-def _scalar(mark: Marked) -> Scalar | None:
-    """The scalar of a field's type, or of the form it is stored in."""
-    form = next((one.codec for one in mark.find(Attribute)), None)
-    return scalar_of(mark.annotation) if form is None else form.scalar
-
-
-def _attribute(name: str, mark: Marked) -> str:
-    found = mark.find(Attribute)
-    return found[0].name if found and found[0].name is not None else name
-
-
-def _encoded(table: Table, marks: Mapping[str, Marked]) -> dict[str, Scalar]:
-    """The fields with their own ``encode=`` that are stored in a key attribute."""
-    return {
-        name: encoded_scalar(own.encode, own.decode, kind)
-        for name, mark in marks.items()
-        for own in mark.find(Attribute)
-        if own.encode and own.decode and (kind := table.kinds.get(_attribute(name, mark)))
-    }
-
-
-def _texts(marks: Mapping[str, Marked]) -> dict[str, Scalar]:
-    """The fields with their own ``encode=``, as they stand in string keys."""
-    return {
-        name: encoded_scalar(own.encode, own.decode, "S", scalar_of(mark.annotation))
-        for name, mark in marks.items()
-        for own in mark.find(Attribute)
-        if own.encode and own.decode
-    }
 
 
 def _class_problems(entity: type[BaseModel], marks: Mapping[str, Marked]) -> Iterator[str]:
@@ -167,6 +141,9 @@ class _Draft:
             versioning=versioning,
             expires=expires,
             aggregates=self.aggregates,
+            created=self._time(fields, CreatedAt),
+            updated=self._time(fields, UpdatedAt),
+            computed=self.keys.computed,
             formerly=self.options.formerly,
         )
 
@@ -188,7 +165,7 @@ class _Draft:
             self._check_default(name, codec, default)
         return FieldMapping(
             name=name,
-            attribute=_attribute(name, mark),
+            attribute=attribute_of(name, mark),
             codec=codec,
             formerly=next((one.formerly for one in mark.find(Attribute)), ()),
             default=default,
@@ -328,6 +305,11 @@ class _Draft:
         if self.keys.version_template is None:
             return None
         return Versioning(self.keys.version_template, partial or None)
+
+    def _time(self, fields: Mapping[str, FieldMapping], kind: type) -> FieldMapping | None:
+        marked_ones = {name: mark for name, mark in self.marks.items() if mark.find(kind)}
+        self.problems += kept_time_problems(self.entity, kind.__name__, marked_ones, self.keys.primary)
+        return next((fields[name] for name in marked_ones if name in fields), None)
 
     def _expires(self, fields: Mapping[str, FieldMapping]) -> FieldMapping | None:
         names = [name for name, mark in self.marks.items() if mark.find(ExpiresAt) and name in fields]

@@ -1,23 +1,33 @@
 """Compiles the key templates of a class statement into its primary key and index keys."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
+from typing import Any
 
+from pydantic import BaseModel
+
+from dynaorm.entity.annotation import Marked, accepts_none
 from dynaorm.entity.declaration import declarations_of
+from dynaorm.entity.declare.computed import computed_fields, nested_fields
 from dynaorm.entity.declare.options import ClassOptions
+from dynaorm.entity.encoded import encoded_scalar
 from dynaorm.entity.index import Index, TemplateText
+from dynaorm.entity.mapping.computed import Computed
+from dynaorm.entity.mapping.place import IndexMapping, places_of
+from dynaorm.entity.mapping.when import declared_when
+from dynaorm.entity.marker import Attribute
 from dynaorm.entity.table import KeyAttribute, LocalIndex, Table
 from dynaorm.entity.template.compile import compile_template
 from dynaorm.entity.template.key_part import (
     PARTITION_KEY_LIMIT,
     SORT_KEY_LIMIT,
-    IndexMapping,
     KeyPart,
     key_part,
     versioned_key_part,
 )
 from dynaorm.entity.template.template import KeyTemplate, TemplateError
 from dynaorm.entity.template.version import VersionTemplate, versioned
+from dynaorm.entity.text.of_type import scalar_of
 from dynaorm.entity.text.scalar import Scalar
 from dynaorm.failure import nearest
 from dynaorm.record import record, replace
@@ -28,20 +38,24 @@ class KeysOf:
     """The keys of a class that could be compiled, and the problems of the others.
 
     Attributes:
+        entity: the name of the class.
         table: the table of the class.
         scalars: the types of its fields that have a text form.
         attributes: the stored names of its fields.
         nullable: the fields that accept None.
         encoded: the fields with their own ``encode=`` that are stored in a key attribute.
         texts: all fields with their own ``encode=``, as they stand in string keys.
+        computed: the computed and nested fields that templates name.
     """
 
+    entity: str
     table: Table
     scalars: Mapping[str, Scalar]
     attributes: Mapping[str, str]
     nullable: frozenset[str]
     encoded: Mapping[str, Scalar] = field(default_factory=dict)
     texts: Mapping[str, Scalar] = field(default_factory=dict)
+    computed: Mapping[str, Computed] = field(default_factory=dict)
     partition: KeyPart | None = None
     sort: KeyPart | None = None
     version_template: VersionTemplate | None = None
@@ -61,8 +75,8 @@ class KeysOf:
     def lossless(self) -> frozenset[str]:
         """The fields that can be read back exactly from a key whenever they are not None."""
         found = set(self.in_primary_key)
-        for index in self.indexes.values():
-            for part in index.parts:
+        for index in places_of(self.indexes.values()).values():
+            for part in index.places[0].parts if index.is_plain else ():
                 # If one field of an index key is None, the key is absent, and the other fields are lost with it.
                 others = {name: index.fields - {name} for name in part.lossless if part.made_up}
                 found |= {name for name, rest in others.items() if not rest & self.nullable}
@@ -108,11 +122,66 @@ class KeysOf:
         return own if own is not None and text in (f"{{{own}}}", f"{{{own}:raw}}") else None
 
 
+def fields_for_keys(entity: type[BaseModel], options: ClassOptions, marks: Mapping[str, Marked]) -> KeysOf:
+    """The fields of a class as its templates see them; no key is compiled yet."""
+    table = options.table
+    assert table is not None
+    scalars = {name: found for name, mark in marks.items() if (found := _scalar(mark)) is not None}
+    attributes = {name: attribute_of(name, mark) for name, mark in marks.items()}
+    nullable = frozenset(name for name, mark in marks.items() if accepts_none(mark.annotation))
+    own = [
+        (name, mark, one)
+        for name, mark in marks.items()
+        for one in mark.find(Attribute)
+        if one.encode and one.decode
+    ]
+    encoded = {
+        name: encoded_scalar(one.encode, one.decode, kind)
+        for name, _, one in own
+        if (kind := table.kinds.get(attributes[name]))
+    }
+    texts = {
+        name: encoded_scalar(one.encode, one.decode, "S", scalar_of(mark.annotation))
+        for name, mark, one in own
+    }
+    computed = {one.name: one for one in _computed(entity, options, marks)}
+    scalars |= {name: one.scalar for name, one in computed.items()}
+    nullable |= {name for name, one in computed.items() if one.nullable}
+    return KeysOf(entity.__name__, table, scalars, attributes, nullable, encoded, texts, computed)
+
+
+def _computed(
+    entity: type[BaseModel], options: ClassOptions, marks: Mapping[str, Marked]
+) -> Iterator[Computed]:
+    """The computed and nested fields that the templates of a class name."""
+    given: list[Any] = [options.pk, options.sk, options.versioned]
+    given += [text for _, index in declarations_of(entity, Index) for text in (index.pk_text, index.sk_text)]
+    texts = [one for text in given for one in (text if isinstance(text, tuple) else (text,))]
+    named = [text for text in texts if isinstance(text, str)]
+    yield from nested_fields({name: mark.annotation for name, mark in marks.items()}, named)
+    for one in computed_fields(entity):
+        if any(f"{{{one.name}" in text for text in named):
+            yield one
+
+
+def _scalar(mark: Marked) -> Scalar | None:
+    """The scalar of a field's type, or of the form it is stored in."""
+    form = next((one.codec for one in mark.find(Attribute)), None)
+    return scalar_of(mark.annotation) if form is None else form.scalar
+
+
+def attribute_of(name: str, mark: Marked) -> str:
+    """The stored name of a field."""
+    found = mark.find(Attribute)
+    return found[0].name if found and found[0].name is not None else name
+
+
 def keys_of(entity: type, options: ClassOptions, keys: KeysOf) -> None:
     """Compile every key of a class into ``keys``."""
     _primary_key(keys, options)
     for name, index in declarations_of(entity, Index):
         _index(keys, name, index)
+    keys.problems += _place_problems(keys)
 
 
 def _primary_key(keys: KeysOf, options: ClassOptions) -> None:
@@ -173,9 +242,6 @@ def _index(keys: KeysOf, name: str, declared: Index) -> None:
         )
         keys.problems.append(f"{name}: {keys.table} has no index {declared.index_name!r}; {remedy}")
         return
-    if any(known.name == index.name for known in keys.indexes.values()):
-        keys.problems.append(f"{name}: the class is already in index {index.name!r}; drop one of the two")
-        return
     if isinstance(index, LocalIndex):
         if declared.pk_text is not None:
             keys.problems.append(f"{name}: a local index has the table's partition key; drop pk=")
@@ -186,8 +252,42 @@ def _index(keys: KeysOf, name: str, declared: Index) -> None:
     parts = [part for part in (*partition, *sort) if part is not None]
     if len(parts) == len(partition) + len(sort):
         keys.indexes[name] = IndexMapping(
-            index.name, name, tuple(parts[: len(partition)]), tuple(parts[len(partition) :])
+            index.name,
+            name,
+            tuple(parts[: len(partition)]),
+            tuple(parts[len(partition) :]),
+            _stored_fields(keys, parts),
+            any(name in keys.computed for part in parts for name in part.fields),
+            declared_when(f"{keys.entity}.{name}", declared.when, frozenset(keys.attributes)),
         )
+
+
+def _can_be_none(keys: KeysOf, place: IndexMapping) -> bool:
+    return any(name in keys.nullable for part in place.parts for name in part.fields)
+
+
+def _stored_fields(keys: KeysOf, parts: Iterable[KeyPart]) -> frozenset[str]:
+    """The fields that key parts are made of."""
+    names = {name for part in parts for name in part.fields}
+    computed = (keys.computed[name].fields for name in names if name in keys.computed)
+    return frozenset(names - keys.computed.keys()).union(*computed)
+
+
+def _place_problems(keys: KeysOf) -> Iterator[str]:
+    """Why an entity could not be kept out of a place, one sentence each."""
+    for index in places_of(keys.indexes.values()).values():
+        for place in index.places:
+            if place.when is not None and not place.made_up:
+                yield (
+                    f"{place.attribute_name}: when= cannot keep an item out of {index.name!r}, whose keys are fields "
+                    f"of the class; give the index a key attribute of its own"
+                )
+            if len(index.places) > 1 and place.when is None and not _can_be_none(keys, place):
+                others = [other.attribute_name for other in index.places if other is not place]
+                yield (
+                    f"{place.attribute_name}: the class is in index {index.name!r} by {', '.join(others)}, too, and an "
+                    f"item has one place in an index; give {place.attribute_name} a condition (when=), or drop it"
+                )
 
 
 def _index_parts(

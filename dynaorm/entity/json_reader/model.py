@@ -73,7 +73,8 @@ class JsonModel:
         """Whether an entity is no tombstone and renders the key of its item. Raises ValueError if it renders none."""
         if self.mapping.is_tombstone(head):
             return False
-        values = entity.__dict__
+        names = [name for part in self.keys for name in part.fields]
+        values = self.mapping.with_computed(entity.__dict__, names)
         for part in self.keys:
             stored = head[part.attribute.name][part.attribute.kind]
             if stored != (part.constant or part.render(values)):
@@ -177,7 +178,9 @@ def _is_itself(part: KeyPart, mapping: EntityMapping, declared: Mapping[str, Nod
     """Whether a key part is the attribute of a string field that no validator changes, so that it cannot differ."""
     if not part.bare or part.attribute.kind != "S":
         return False
-    field = mapping.fields[part.fields[0]]
+    field = mapping.fields.get(part.fields[0])
+    if field is None:
+        return False
     as_it_is = declared[field.name]["schema"] == {"type": "str"} and has_plain_texts(
         mapping.entity.model_config
     )

@@ -3,11 +3,12 @@
 A write that adds, changes or removes a counted entity updates the totals in the same transaction.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, Self
 
-from dynaorm.entity.declaration import Declaration
+from dynaorm.entity.declaration import Declaration, GivenWhen
+from dynaorm.entity.mapping.when import When
 from dynaorm.record import record
 
 
@@ -29,7 +30,8 @@ class Aggregate(Declaration):
         count: the target's field that holds the number of entities.
         sum: number fields of this class to the target's fields that hold their sums: ``{"hours": "hours"}``.
         key: fields of the target's primary key to the fields of this class with their values; default the same names.
-        when: a pure function of the stored fields; an entity for which it is false is not counted.
+        when: a condition (``F.status == "active"``), or a pure function of the stored fields. An entity for which it
+            does not hold is not counted.
         restrict: a target whose totals are not 0 can be neither deleted nor moved: ``StillCounted``.
     """
 
@@ -40,7 +42,7 @@ class Aggregate(Declaration):
         count: str | None = None,
         sum: Mapping[str, str] | None = None,
         key: Mapping[str, str] | None = None,
-        when: Callable[[Any], bool] | None = None,
+        when: GivenWhen | None = None,
         restrict: bool = False,
     ) -> None:
         super().__init__()
@@ -57,12 +59,12 @@ class Aggregate(Declaration):
     def __repr__(self) -> str:
         keywords: dict[str, object] = {
             "count": self.count,
-            "sum": self.sums,
-            "key": self.key,
+            "sum": self.sums or None,
+            "key": self.key or None,
             "when": self.when,
+            "restrict": self.restrict or None,
         }
-        keywords |= {"restrict": self.restrict}
-        given = (f"{name}={value!r}" for name, value in keywords.items() if value)
+        given = (f"{name}={value!r}" for name, value in keywords.items() if value is not None)
         return f"Aggregate({', '.join([getattr(self.target, '__name__', repr(self.target)), *given])})"
 
 
@@ -76,7 +78,7 @@ class AggregateMapping:
         key: every field of the target's primary key, with the field of the source that holds its value.
         count: the target's field that holds the count, if there is one.
         sums: fields of the source, each with the target's field that holds its sum.
-        when: an entity for which it is false is not counted.
+        when: an entity for which it does not hold is not counted.
         restrict: a target can be deleted only while these totals are 0.
     """
 
@@ -85,7 +87,7 @@ class AggregateMapping:
     key: Mapping[str, str]
     count: str | None
     sums: Mapping[str, str]
-    when: Callable[[Any], bool] | None
+    when: When | None
     restrict: bool = False
 
     @cached_property
@@ -98,6 +100,12 @@ class AggregateMapping:
         """The fields of the target that hold the totals."""
         return tuple(([self.count] if self.count is not None else []) + list(self.sums.values()))
 
-    def depends_on(self, fields: frozenset[str]) -> bool:
-        """Whether changing these fields may change a total."""
-        return self.when is not None or not self.fields.isdisjoint(fields)
+    @property
+    def named_fields(self) -> frozenset[str]:
+        """The fields that the declaration names."""
+        return self.fields if self.when is None else self.fields | self.when.named
+
+    @cached_property
+    def depends_on(self) -> frozenset[str]:
+        """The fields that the totals depend on."""
+        return self.fields if self.when is None else self.fields | self.when.fields

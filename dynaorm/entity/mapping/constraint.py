@@ -12,6 +12,7 @@ from hashlib import sha256
 from typing import Any, Final, NamedTuple
 
 from dynaorm.entity.mapping.secret import masked
+from dynaorm.entity.mapping.when import When
 from dynaorm.entity.table import Table
 from dynaorm.entity.template.key_part import KeyPart
 from dynaorm.entity.text.scalar import Scalar
@@ -44,7 +45,7 @@ class Constraint:
         fields: the fields of the value; those of its scope come first.
         scalars: their types, in the same order.
         normalize: applied to the value of the last field before comparing.
-        when: an entity for which it is false claims nothing.
+        when: an entity for which it does not hold claims nothing.
         shared: other classes of the table may claim values of the same constraint.
         secret: the fields whose values messages do not show.
         parts: the guard's own partition and sort key; empty for the key that begins with the name.
@@ -54,10 +55,16 @@ class Constraint:
     fields: tuple[str, ...]
     scalars: tuple[Scalar, ...]
     normalize: Callable[[Any], Any] | None = None
-    when: Callable[[Any], bool] | None = None
+    when: When | None = None
     shared: bool = False
     secret: frozenset[str] = frozenset()
     parts: tuple[KeyPart, ...] = ()
+
+    @property
+    def depends_on(self) -> frozenset[str]:
+        """The fields that decide which value is claimed, if any."""
+        own = frozenset(self.fields)
+        return own if self.when is None else own | self.when.fields
 
     @property
     def exact(self) -> bool:

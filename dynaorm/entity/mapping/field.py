@@ -1,5 +1,7 @@
 """One field of an entity: its attribute, and conversion between its values and attribute values."""
 
+from collections.abc import Iterable
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from dynaorm.entity.codec.of_type import Codec
@@ -8,6 +10,7 @@ from dynaorm.item.value import AttributeValue, Item
 from dynaorm.record import record
 
 EMPTY: Final[AttributeValue] = {"L": []}
+_SOME_TIME: Final = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 @record
@@ -89,3 +92,24 @@ class FieldMapping:
             return self.decode_absent()
         except KeyError:
             return self.default
+
+
+def is_time_text(codec: Codec) -> bool:
+    """Whether a codec stores datetimes as text, which other writers may have spelled in another way."""
+    if "S" not in codec.tags or codec.is_text:
+        return False
+    try:
+        return "S" in codec.encode(_SOME_TIME)
+    except ValueError:
+        return False
+
+
+def respelled(item: Item, fields: Iterable[FieldMapping]) -> Item:
+    """The item with the values of some fields as dynaorm spells them. Raises ValueError if one cannot be read."""
+    changed = {
+        attribute: field.codec.encode(field.codec.decode(item[attribute]))
+        for field in fields
+        for attribute in (field.attribute, *field.formerly)
+        if attribute in item
+    }
+    return {**item, **changed} if changed else item

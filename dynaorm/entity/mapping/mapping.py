@@ -5,23 +5,26 @@ Rule 1. Index keys and guards are computed from the stored values of an item, no
 Rule 2. A mapping is built once per class and never changes.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import dataclasses
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, Final, cast
 
 from pydantic import BaseModel, ValidationError
 
 from dynaorm.entity.codec.expiry import is_past, seconds_of
 from dynaorm.entity.mapping.aggregate import AggregateMapping
-from dynaorm.entity.mapping.constraint import Constraint, GuardKey
+from dynaorm.entity.mapping.computed import Computed
+from dynaorm.entity.mapping.constraint import Constraint
 from dynaorm.entity.mapping.encoder import Encoder, encoder_of
 from dynaorm.entity.mapping.field import FieldMapping
+from dynaorm.entity.mapping.place import IndexMapping, IndexPlaces, places_of
 from dynaorm.entity.mapping.rules import ClassRules, rules_of
 from dynaorm.entity.mapping.secret import Secrets, masked, problems_of, secrets_of, unsaid
 from dynaorm.entity.mapping.stored import StoredValues
 from dynaorm.entity.state import LOADING, Defaults, Loaded, set_state
 from dynaorm.entity.table import Table
-from dynaorm.entity.template.key_part import IndexMapping, KeyPart, differs
+from dynaorm.entity.template.key_part import KeyPart, differs
 from dynaorm.entity.template.template import KeyValueError
 from dynaorm.entity.template.version import Versioning, version_number
 from dynaorm.errors import DecodeError, InvalidValue, UsageError
@@ -39,9 +42,6 @@ DELETED = "deleted"
 
 _NOTHING: Final[Mapping[str, str]] = {}
 
-Claim: TypeAlias = tuple[str, GuardKey, Any]
-"""A claimed unique value: the constraint's name, the guard's key, and the value for messages."""
-
 
 @record(eq=False)
 class EntityMapping:
@@ -55,11 +55,14 @@ class EntityMapping:
         fields: its fields by name, in declaration order.
         partition: its partition key.
         sort: its sort key; None if the table has none.
-        indexes: its keys in the table's indexes, by the attribute name of the class.
+        indexes: its places in the table's indexes, by the attribute name of the class.
         constraints: its unique constraints, by name.
         versioning: its version keys and versioned fields, if it keeps versions.
         expires: the field with its expiry time, if there is one.
         aggregates: the totals over this class, by the attribute name of the class.
+        created: the field with the time of its creation, if there is one.
+        updated: the field with the time of its last change, if there is one.
+        computed: the parts of its keys that are no fields, by the name that templates and queries give them.
         formerly: its earlier names, which items may still have. The next save that changes an item renames it.
     """
 
@@ -75,6 +78,9 @@ class EntityMapping:
     versioning: Versioning | None
     expires: FieldMapping | None
     aggregates: Mapping[str, AggregateMapping]
+    created: FieldMapping | None = None
+    updated: FieldMapping | None = None
+    computed: Mapping[str, Computed] = dataclasses.field(default_factory=dict)
     formerly: tuple[str, ...] = ()
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -101,9 +107,25 @@ class EntityMapping:
         return tuple(dict.fromkeys(field for part in self.primary_parts for field in part.fields))
 
     @cached_property
+    def kept(self) -> Mapping[str, FieldMapping]:
+        """The fields with times that sessions keep."""
+        return {one.name: one for one in (self.created, self.updated) if one is not None}
+
+    @cached_property
+    def places(self) -> Mapping[str, IndexPlaces]:
+        """Its places by index; those that depend on the fields of their keys alone come first."""
+        return places_of(self.indexes.values())
+
+    @cached_property
     def secrets(self) -> Secrets:
         """Its secret fields, and the key attributes that have one in them."""
         return secrets_of(self.entity, self.key_parts(), self.constraints)
+
+    @cached_property
+    def computed_key(self) -> frozenset[str]:
+        """The fields that the primary key depends on because it has computed or nested fields in it."""
+        names = (name for name in self.key_fields if name in self.computed)
+        return frozenset(one for name in names for one in self.computed[name].fields)
 
     @property
     def maintained(self) -> Mapping[str, str]:
@@ -113,13 +135,13 @@ class EntityMapping:
     @cached_property
     def derived_fields(self) -> frozenset[str]:
         """The fields that keys, indexes, constraints, versions, expiry or totals depend on."""
-        found = set(self.key_fields)
+        found = {name for name in self.key_fields if name in self.fields} | self.computed_key
         for index in self.indexes.values():
             found |= index.fields
         for constraint in self.constraints.values():
-            found |= set(self.fields) if constraint.when else set(constraint.fields)
+            found |= constraint.depends_on
         for aggregate in self.aggregates.values():
-            found |= set(self.fields) if aggregate.when else aggregate.fields
+            found |= aggregate.depends_on
         if self.versioning is not None:
             found |= self.versioning.fields or set(self.fields)
         if self.expires is not None:
@@ -160,7 +182,24 @@ class EntityMapping:
             raise invalid from self.cause_of(field.name, problem)
 
     def primary_key(self, values: Mapping[str, Any]) -> dict[str, AttributeValue]:
-        """The primary key of the main item. Raises InvalidValue if a part is None or cannot be part of a key."""
+        """The primary key of an entity with these field values. Raises InvalidValue as ``rendered_key`` does."""
+        try:
+            return self.rendered_key(self.with_computed(values, self.key_fields))
+        except KeyValueError as problem:
+            raise self.invalid_key(problem) from self.cause_of(problem.field, problem)
+
+    def with_computed(self, values: Mapping[str, Any], names: Iterable[str]) -> Mapping[str, Any]:
+        """Field values with those of the computed ones among some names. Raises KeyValueError."""
+        if not self.computed:
+            return values
+        hidden, wanted = (
+            bool(self.secrets.fields),
+            [self.computed[one] for one in names if one in self.computed],
+        )
+        return {**values, **{one.name: one.computed(values, is_hidden=hidden) for one in wanted}}
+
+    def rendered_key(self, values: Mapping[str, Any]) -> dict[str, AttributeValue]:
+        """The primary key with these parts. Raises InvalidValue if a part is None or cannot be part of a key."""
         key: dict[str, AttributeValue] = {}
         try:
             for part in self.primary_parts:
@@ -181,42 +220,6 @@ class EntityMapping:
             name = part.fields[0]
             remedy = f"use a template with literal text, or {{{name}:raw}}"
             raise self.invalid(name, text, f"would be the key of {reserved}", remedy)
-
-    def index_keys(self, values: Mapping[str, Any]) -> dict[str, AttributeValue]:
-        """The rendered key attributes of every index that the entity is in. Raises InvalidValue."""
-        found: dict[str, AttributeValue] = {}
-        for index in self.indexes.values():
-            found.update(self.index_keys_of(index, values) or {})
-        return found
-
-    def index_keys_of(
-        self, index: IndexMapping, values: Mapping[str, Any]
-    ) -> dict[str, AttributeValue] | None:
-        """The rendered key attributes of one index; None if the entity is not in it. Raises InvalidValue."""
-        try:
-            return index.keys(values)
-        except KeyValueError as problem:
-            raise self.invalid_key(problem) from self.cause_of(problem.field, problem)
-
-    def claims(self, values: Mapping[str, Any], subject: Callable[[], object]) -> list[Claim]:
-        """The unique values that an entity claims. ``subject`` returns the argument of ``when=``."""
-        found: list[Claim] = []
-        for name, constraint in self.constraints.items():
-            if constraint.when is not None and not constraint.when(subject()):
-                continue
-            if (key := self.guard_key_of(constraint, values)) is not None:
-                found.append((name, key, constraint.value_of(values)))
-        return found
-
-    def guard_key_of(self, constraint: Constraint, values: Mapping[str, Any]) -> GuardKey | None:
-        """The guard key of one constraint; None if nothing is claimed. Raises InvalidValue."""
-        try:
-            return constraint.guard_key(values)
-        except KeyValueError as problem:
-            raise self.invalid_key(problem) from self.cause_of(problem.field, problem)
-        except ValueError as problem:
-            fields, value = ", ".join(constraint.fields), constraint.value_of(values)
-            raise self.invalid(fields, value, str(problem)) from self.cause_of(fields, problem)
 
     def invalid(self, field: str, value: object, problem: str, remedy: str = "") -> InvalidValue:
         """The error for a value. A secret is masked; ``error.value.get_secret_value()`` returns it."""
@@ -284,7 +287,8 @@ class EntityMapping:
         wanted = [name for name, field in self.fields.items() if field.in_key]
         if not wanted:
             return
-        for part in self.key_parts():
+        plain = (index.places[0] for index in self.places.values() if index.is_plain)
+        for part in (*self.primary_parts, *(part for place in plain for part in place.parts)):
             stored = item.get(part.attribute.name)
             if stored is not None and any(name in part.lossless for name in wanted):
                 matched = part.match(stored[part.attribute.kind]) or {}
@@ -311,7 +315,7 @@ class EntityMapping:
         for part in self.primary_parts:
             stored = item.get(part.attribute.name)
             try:
-                rendered = part.value(values)
+                rendered = part.value(self.with_computed(values, part.fields))
             except KeyValueError as problem:
                 wrong = self.invalid_key(problem)
                 text = f"{wrong.field}: is {shown(wrong.value)}, which {wrong.problem}"
@@ -360,8 +364,9 @@ class EntityMapping:
         """Whether an item is the tombstone of a deleted versioned entity."""
         return self.versioning is not None and DELETED in item
 
-    def subject(self, item: Item) -> StoredValues:
-        return StoredValues(self, item)
+    def subject(self, item: Item, known: Mapping[str, Any] | None = None) -> StoredValues:
+        """The field values of an item; ``known`` are values that need not be decoded."""
+        return StoredValues(self, item, known)
 
 
 def mapping_of(entity: type[Any]) -> EntityMapping:

@@ -35,6 +35,14 @@ def secret_fields(entity: type[BaseModel]) -> frozenset[str]:
     return frozenset(name for name, info in entity.model_fields.items() if _is_secret(info))
 
 
+def _is_computed_secret(entity: type[BaseModel], name: str, secret: AbstractSet[str]) -> bool:
+    """Whether a computed field, or a nested one, is secret."""
+    info = entity.model_computed_fields.get(name)
+    if info is None:
+        return name.partition(".")[0] in secret
+    return not info.repr or holds_secret(info.return_type)
+
+
 def _is_secret(info: FieldInfo) -> bool:
     return not info.repr or holds_secret(info.annotation)
 
@@ -94,7 +102,10 @@ def secrets_of(
     entity: type[BaseModel], parts: Iterable[KeyPart], constraints: Mapping[str, Constrained]
 ) -> Secrets:
     """What is secret in a class with these key attributes and unique constraints."""
+    parts = tuple(parts)
+    computed = {name for part in parts for name in part.fields if name not in entity.model_fields}
     fields = secret_fields(entity)
+    fields |= {name for name in computed if _is_computed_secret(entity, name, fields)}
     keys = frozenset(part.attribute.name for part in parts if not fields.isdisjoint(part.fields))
     names = (name for name, one in constraints.items() if not fields.isdisjoint(one.fields))
     return Secrets(fields, keys, frozenset(names))

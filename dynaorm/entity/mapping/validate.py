@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from pydantic import BaseModel, ValidationError
 
+from dynaorm.entity.mapping.derive import keys_in
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.mapping.secret import unsaid
 from dynaorm.entity.state import LOADING
@@ -201,7 +202,12 @@ def _keys(mapping: EntityMapping, values: Mapping[str, Any]) -> Mapping[str, Any
     """The key attributes of which fields that live in them are read. Raises InvalidValue."""
     if not any(field.in_key for field in mapping.fields.values()):
         return _NOTHING
-    return {**mapping.primary_key(values), **mapping.index_keys(values)}
+    found = mapping.primary_key(values)
+    for index in mapping.places.values():
+        # A field that lives in an index key alone is in every item, so no condition decides about that key.
+        if index.is_plain:
+            found |= keys_in(mapping, index.places[0], values) or {}
+    return found
 
 
 def _compare(mapping: EntityMapping, first: Mapping[str, Any], second: Mapping[str, Any]) -> None:

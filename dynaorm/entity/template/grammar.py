@@ -1,7 +1,8 @@
 """The grammar of key templates: literal text, and placeholders in braces.
 
-A placeholder is ``{field}``, ``{field:spec}``, or ``{field!s}`` for a number whose order does not matter. Literal text
-cannot contain braces, so a misspelled placeholder is an error and never becomes literal text.
+A placeholder is ``{field}``, ``{field:spec}``, ``{field.inner}`` for a field of a nested record, or ``{field!s}`` for a
+number whose order does not matter. Literal text cannot contain braces, so a misspelled placeholder is an error and
+never becomes literal text.
 """
 
 import re
@@ -14,7 +15,9 @@ from dynaorm.failure import nearest
 from dynaorm.record import replace
 
 _BRACES: Final = re.compile(r"\{[^{}]*\}|[{}]")
-_PLACEHOLDER: Final = re.compile(r"\{(?P<field>[^\W\d]\w*)(?P<text>!s)?(?::(?P<spec>[^{}]+))?\}")
+_PLACEHOLDER: Final = re.compile(
+    r"\{(?P<field>[^\W\d]\w*(?:\.[^\W\d]\w*)*)(?P<text>!s)?(?::(?P<spec>[^{}]+))?\}"
+)
 
 
 def parse(

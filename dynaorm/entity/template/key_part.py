@@ -123,42 +123,6 @@ def _constant(
     return key if isinstance(key, str) and key.isascii() and 0 < len(key) <= limit else None
 
 
-@record
-class IndexMapping:
-    """The key of a class in one index."""
-
-    name: str
-    attribute_name: str
-    partition: tuple[KeyPart, ...]
-    sort: tuple[KeyPart, ...]
-
-    @property
-    def parts(self) -> tuple[KeyPart, ...]:
-        return self.partition + self.sort
-
-    @property
-    def fields(self) -> frozenset[str]:
-        return frozenset(field for part in self.parts for field in part.fields)
-
-    @property
-    def made_up(self) -> tuple[str, ...]:
-        """The attributes that exist only for this index."""
-        return tuple(part.attribute.name for part in self.parts if part.made_up)
-
-    def keys(self, values: Mapping[str, Any]) -> dict[str, AttributeValue] | None:
-        """The made-up key attributes of an entity; None if a part is None, so that the entity is not in the index."""
-        found: dict[str, AttributeValue] = {}
-        is_in = True
-        for part in self.parts:
-            # DynamoDB checks a field's own attribute even if the entity is not in the index.
-            value = part.value(values) if is_in or not part.made_up else None
-            if value is None:
-                is_in = False
-            elif part.made_up:
-                found[part.attribute.name] = value
-        return found if is_in else None
-
-
 def differs(
     part: KeyPart, stored: AttributeValue | None, rendered: AttributeValue | None, secret: frozenset[str]
 ) -> str:

@@ -83,7 +83,7 @@ def _load(window: list[Any], context: Context, concurrency: int, tally: Tally) -
     tables: dict[str, dict[Ident, Loads]] = {}
     for entity in waiting:
         try:
-            load = load_of(entity, context.clock.new_id())
+            load = load_of(entity, context.clock.new_id(), context.clock.now())
         except DynaormError as problem:
             tally.add(entity, problem)
             continue

@@ -11,6 +11,7 @@ from dynaorm.entity.declare.catalog import catalog_of, constraint_at
 from dynaorm.entity.dispatch import NotAnEntity, classify
 from dynaorm.entity.key import found_key
 from dynaorm.entity.mapping.constraint import OWNER, TABLE
+from dynaorm.entity.mapping.derive import claims
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.table import Table
 from dynaorm.errors import DynaormError
@@ -20,7 +21,6 @@ from dynaorm.flow.integrity.scope import Scope, constrained_by
 from dynaorm.flow.integrity.stored_check import ItemAddress, StoredCheck
 from dynaorm.flow.integrity.unexplained import doubtful, newer_at, newer_than, not_a_guard
 from dynaorm.item.value import Item, same
-from dynaorm.plan.image import subject_of
 from dynaorm.plan.planned import Planned
 from dynaorm.plan.reads import ident_of
 from dynaorm.plan.renewal import renewal_of
@@ -103,8 +103,8 @@ def holds(address: ItemAddress, item: Item | None, guard: ItemAddress, now: floa
 def guards_of(mapping: EntityMapping, item: Item) -> dict[str, ItemAddress]:
     """The guard items of an entity, by constraint. Raises DynaormError if the item does not fit its class."""
     home = mapping.table.guards
-    claims = mapping.claims(mapping.subject(item), lambda: subject_of(mapping, item))
-    return {name: ItemAddress(home, key.in_table(home)) for name, key, _ in claims}
+    found = claims(mapping, mapping.subject(item))
+    return {name: ItemAddress(home, key.in_table(home)) for name, key, _ in found}
 
 
 @record(frozen=False)

@@ -12,6 +12,7 @@ from typing import Any
 from dynaorm.entity.declare.catalog import is_guard_of_others
 from dynaorm.entity.dispatch import NotAnEntity, classify
 from dynaorm.entity.mapping.constraint import OWNER
+from dynaorm.entity.mapping.derive import index_keys
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import GlobalIndex
 from dynaorm.errors import DecodeError, DynaormError
@@ -158,7 +159,7 @@ def derived(renewal: Renewal) -> Derived:
     """What a save derives from the values that load. Raises InvalidValue."""
     mapping, image = renewal.mapping, renewal.image
     guards = guards_of(mapping, image) if mapping.constraints else {}
-    return Derived(mapping.index_keys(mapping.subject(image)), guards)
+    return Derived(index_keys(mapping, mapping.subject(image)), guards)
 
 
 def unreadable(subject: Subject, problem: Exception) -> Diagnosis:
@@ -212,7 +213,7 @@ def index_changes(
     mapping: EntityMapping, item: Item, wanted: Mapping[str, AttributeValue]
 ) -> tuple[Change, ...]:
     """The changes that give an item its index keys. Index keys that its class does not declare are not touched."""
-    names = dict.fromkeys(name for index in mapping.indexes.values() for name in index.made_up)
+    names = dict.fromkeys(name for index in mapping.places.values() for name in index.made_up)
     return tuple(
         SetTo((name,), wanted[name]) if name in wanted else Remove((name,))
         for name in names

@@ -8,7 +8,7 @@ Rule 3. Time, randomness and new identifiers come from a ``Clock``, so that a te
 
 from collections.abc import Generator, Mapping
 from dataclasses import field
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
 from dynaorm.item.value import Item
 from dynaorm.record import record
@@ -16,6 +16,10 @@ from dynaorm.record import record
 T = TypeVar("T")
 
 Reply: TypeAlias = Mapping[str, Any]
+
+READS: Final = frozenset({"GetItem", "BatchGetItem", "TransactGetItems", "Query", "Scan"})
+WRITES: Final = frozenset({"PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems"})
+"""The operations on items, by name."""
 
 
 @record

@@ -12,8 +12,8 @@ from dynaorm.entity.page import ParsedReply, is_entity
 from dynaorm.entity.reader import ReplyReader, reader_of
 from dynaorm.entity.state import LazyItem, Loaded, read_state_of
 from dynaorm.item.value import AttributeValue, Item
-from dynaorm.query.choose_key import compared_fields
-from dynaorm.query.key_query import KeyQueries, KeyQuery
+from dynaorm.query.choose_key import compared_attributes
+from dynaorm.query.key_query import KeyQueries, KeyQuery, needs_whole_items
 from dynaorm.query.key_range import comparable
 from dynaorm.query.query_spec import QuerySpec
 
@@ -53,12 +53,14 @@ def reply_reader_for(
     several = len(key_queries.key_queries) > 1 and spec.segments is None
     if spec.keys_only or spec.names or several or not spec.source.is_whole or not key_queries.key_queries:
         return None
+    if any(map(needs_whole_items, spec.sources)):
+        return None
     first, names = key_queries.key_queries[0], set[str]()
     if first.wanted and first.surplus is None:
         given = {*spec.equal, *(bound.field for bound in spec.bounds)}
         names |= {key.name for key in spec.source.keys}
         for source in spec.sources:
-            names |= {source.mapping.fields[name].attribute for name in compared_fields(source, given)}
+            names |= compared_attributes(source, given)
     if key_queries.local_filter is not None:
         names |= key_queries.local_filter.attributes
     has_heads = bool(names or first.surplus)

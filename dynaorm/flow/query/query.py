@@ -4,6 +4,8 @@ from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
 from dynaorm.entity.key import sought_key
+from dynaorm.entity.mapping.mapping import mapping_of
+from dynaorm.entity.state import state_of
 from dynaorm.errors import EntityNotFound, InvalidCursor, UsageError
 from dynaorm.flow.protocol.call import Flow
 from dynaorm.flow.protocol.context import Context
@@ -15,6 +17,7 @@ from dynaorm.query.filter import canonical, filter_of
 from dynaorm.query.key_query import KeyQueries, key_queries_of, keys_alone
 from dynaorm.query.query_spec import AnyOf, QuerySpec
 from dynaorm.query.results import Page, Results
+from dynaorm.query.source import Source
 from dynaorm.record import replace
 
 _ONE: Final = 2  # entities to read to know that there is only one
@@ -195,25 +198,43 @@ def fingerprint(spec: QuerySpec, table_name: Callable[[str], str]) -> str:
 
 def _texts(spec: QuerySpec, name: str, value: Any) -> list[str]:
     """Values of a field as they are stored, where they can be."""
-    codec = next(one.mapping.fields[name] for one in spec.sources if name in one.mapping.fields).codec
+    mapping = next(
+        one.mapping for one in spec.sources if name in one.mapping.fields or name in one.mapping.computed
+    )
+    encode: Any = (
+        mapping.fields[name].codec.encode if name in mapping.fields else mapping.computed[name].scalar.to_text
+    )
     values = value.distinct if isinstance(value, AnyOf) else value if isinstance(value, tuple) else (value,)
     found = []
     for one in values:
         try:
-            found.append(repr(codec.encode(one)))
+            found.append(repr(encode(one)))
         except ValueError:
             found.append(repr(one))
     return found
 
 
 def split(spec: QuerySpec, entities: list[Any]) -> tuple[list[Any], ...]:
-    """One list for each class of the query, in that order."""
+    """One list for each class of the query, or for each of its places in the index, in that order."""
     found: tuple[list[Any], ...] = tuple([] for _ in spec.sources)
-    classes = [source.mapping.entity for source in spec.sources]
     for entity in entities:
+        possible = [
+            (number, source)
+            for number, source in enumerate(spec.sources)
+            if isinstance(entity, source.mapping.entity)
+        ]
         # Prefer the class itself to a base class that is also in the query.
-        place = classes.index(type(entity)) if type(entity) in classes else None
-        if place is None:
-            place = next(number for number, one in enumerate(classes) if isinstance(entity, one))
+        possible.sort(key=lambda one: one[1].mapping.entity is not type(entity))
+        place = next((number for number, source in possible if _is_in(source, entity)), possible[0][0])
         found[place].append(entity)
     return found
+
+
+def _is_in(source: Source, entity: Any) -> bool:
+    """Whether an entity is in the place that a source reads."""
+    state = state_of(entity)
+    if state is None or source.index is None or not source.rivals:
+        return True
+    mapping = mapping_of(type(entity))
+    place = mapping.indexes.get(source.index.attribute_name)
+    return place is not None and place.keys_in(mapping.subject(state.item)) is not None

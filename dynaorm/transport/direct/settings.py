@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from dynaorm.late import late
 from dynaorm.transport.endpoint import without_password
+from dynaorm.transport.http.credentials import GivenCredentials, checked_credentials
 from dynaorm.transport.http.destination import Destination, find_destination
 from dynaorm.transport.http.limits import Limits
 
@@ -24,6 +25,7 @@ class DirectSettings:
         endpoint: str | None = None,
         profile: str | None = None,
         *,
+        credentials: GivenCredentials | None = None,
         timeout: float = 10.0,
         connect_timeout: float = 5.0,
         pool_size: int = 50,
@@ -31,6 +33,7 @@ class DirectSettings:
         self._opening = threading.Lock()
         self._stream_transport: streams.StreamsTransport | None = None
         self._limits = Limits(timeout, connect_timeout, pool_size)
+        self._credentials = checked_credentials(credentials)
         self.region = region
         self.endpoint = endpoint
         self.profile = profile
@@ -51,13 +54,13 @@ class DirectSettings:
             if self._stream_transport is None:
                 timeouts = (self.connect_timeout, self.timeout)
                 self._stream_transport = streams.StreamsTransport(
-                    self.region, self.endpoint, self.profile, timeouts
+                    self.region, self.endpoint, self.profile, timeouts, credentials=self._credentials
                 )
             return self._stream_transport
 
     def _find_destination(self) -> "Destination | pynamodb.PynamoTransport":
         """The destination; the default transport where a proxy is in the way that only botocore can talk to."""
-        destination = find_destination(self.region, self.endpoint, self.profile)
+        destination = find_destination(self.region, self.endpoint, self.profile, self._credentials)
         if destination.proxy is None or destination.proxy.scheme == "http":
             return destination
         warnings.warn(
@@ -69,6 +72,7 @@ class DirectSettings:
             region=self.region,
             endpoint=self.endpoint,
             profile=self.profile,
+            credentials=self._credentials,
             connect_timeout=self.connect_timeout,
             read_timeout=self.timeout,
             max_pool_connections=self.pool_size,

@@ -27,6 +27,8 @@ class DirectTransport(DirectSettings):
             beside an endpoint, ``us-east-1``.
         endpoint: the URL of a DynamoDB that is not AWS's own for the Region, such as an emulator.
         profile: the profile of the AWS configuration files to take credentials and Region from.
+        credentials: anything with ``get_frozen_credentials()``, asked for each request, in the place of those that
+            are configured.
         timeout: seconds for sending a request and receiving all of its answer; each megabyte has one second more.
             AWS asks for at least one second with TransactWriteItems.
         connect_timeout: seconds until a connection is open, proxy and TLS included.

@@ -31,6 +31,8 @@ def ssl_context(ca_bundle: str | None) -> "ssl.SSLContext":
             problem=f"The CA bundle {ca_bundle} cannot be used: {error}",
             remedy="correct AWS_CA_BUNDLE, REQUESTS_CA_BUNDLE or the profile's ca_bundle",
         ) from error
+    # Set by Python 3.13 and later. botocore does without, and many a company's own authority fails it.
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     context.set_alpn_protocols(["http/1.1"])
     return context
 

@@ -1,6 +1,8 @@
 """What a request is signed with: an access key, its secret and perhaps a session token."""
 
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, cast
+
+from dynaorm.errors import UsageError
 
 
 class Credentials(Protocol):
@@ -35,3 +37,19 @@ class CredentialSource(Protocol):
     """Gives the credentials of each request. botocore's credentials have this shape."""
 
     def get_frozen_credentials(self) -> Credentials: ...
+
+
+class GivenCredentials(Protocol):
+    """What a caller gives as credentials, as loosely as the types of botocore and boto3 need it."""
+
+    def get_frozen_credentials(self) -> object: ...
+
+
+def checked_credentials(given: GivenCredentials | None) -> CredentialSource | None:
+    """The credentials that a caller gives. Raises UsageError if they cannot be asked for."""
+    if given is None or callable(getattr(given, "get_frozen_credentials", None)):
+        return cast("CredentialSource | None", given)
+    raise UsageError(
+        problem=f"credentials= is a {type(given).__name__} without get_frozen_credentials()",
+        remedy="give botocore.credentials.Credentials(access_key, secret_key), or boto3.Session(...).get_credentials()",
+    )

@@ -70,16 +70,23 @@ class Destination:
     keeps_alive: bool = False
 
 
-def find_destination(region: str | None, endpoint: str | None, profile: str | None) -> Destination:
+def find_destination(
+    region: str | None,
+    endpoint: str | None,
+    profile: str | None,
+    given: CredentialSource | None = None,
+) -> Destination:
     """The destination that arguments, environment and AWS configuration name.
+
+    ``given``: the credentials to use in the place of those that would be found.
 
     Raises:
         UsageError: no Region or no credentials are set, or what is set is not valid.
     """
     found = None
     if profile is None and _is_plain_environment():
-        found = _from_environment(region, endpoint)
-    url, region, credentials, ca_bundle, probes = found or _from_botocore(region, endpoint, profile)
+        found = _from_environment(region, endpoint, given)
+    url, region, credentials, ca_bundle, probes = found or _from_botocore(region, endpoint, profile, given)
     address = endpoint_of(url)
     bundle = trusted_bundle(ca_bundle)
     return Destination(address, region, credentials, bundle, proxy_of(address), probes)
@@ -110,8 +117,11 @@ def _is_plain_environment() -> bool:
 _Found = tuple[str, str, CredentialSource, str | None, bool]
 
 
-def _from_environment(region: str | None, endpoint: str | None) -> _Found | None:
-    if not os.environ.get("AWS_ACCESS_KEY_ID") or not os.environ.get("AWS_SECRET_ACCESS_KEY"):
+def _from_environment(
+    region: str | None, endpoint: str | None, given: CredentialSource | None
+) -> _Found | None:
+    credentials = given or _environment_credentials()
+    if credentials is None:
         return None
     region = region_of(region, endpoint, lambda: os.environ.get("AWS_DEFAULT_REGION"))
     if not _is_commercial(region):
@@ -122,22 +132,29 @@ def _from_environment(region: str | None, endpoint: str | None) -> _Found | None
         or os.environ.get("AWS_ENDPOINT_URL")
         or f"https://dynamodb.{region}.amazonaws.com"
     )
-    credentials = FixedCredentials(
-        os.environ["AWS_ACCESS_KEY_ID"],
-        os.environ["AWS_SECRET_ACCESS_KEY"],
-        os.environ.get("AWS_SECURITY_TOKEN") or os.environ.get("AWS_SESSION_TOKEN") or None,
-    )
     probes = os.environ.get("BOTOCORE_TCP_KEEPALIVE", "").lower() == "true"
     return url, region, credentials, os.environ.get("AWS_CA_BUNDLE"), probes
 
 
-def _from_botocore(region: str | None, endpoint: str | None, profile: str | None) -> _Found:
+def _environment_credentials() -> FixedCredentials | None:
+    if not os.environ.get("AWS_ACCESS_KEY_ID") or not os.environ.get("AWS_SECRET_ACCESS_KEY"):
+        return None
+    return FixedCredentials(
+        os.environ["AWS_ACCESS_KEY_ID"],
+        os.environ["AWS_SECRET_ACCESS_KEY"],
+        os.environ.get("AWS_SECURITY_TOKEN") or os.environ.get("AWS_SESSION_TOKEN") or None,
+    )
+
+
+def _from_botocore(
+    region: str | None, endpoint: str | None, profile: str | None, given: CredentialSource | None
+) -> _Found:
     try:
         session = botocore_session.Session(profile=profile)
         region = region_of(region, endpoint, lambda: session.get_config_variable("region"))
         if endpoint is None or not _is_commercial(region):
             endpoint, region = _first_request(session, region, endpoint)
-        credentials = session.get_credentials()
+        credentials = given or session.get_credentials()
         if credentials is None:
             raise botocore_exceptions.NoCredentialsError  # noqa: TRY301 - it gets the remedy that botocore's own gets
         ca_bundle: str | None = session.get_config_variable("ca_bundle")

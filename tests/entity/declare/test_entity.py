@@ -11,6 +11,7 @@ from typing_extensions import TypeAliasType
 from dynaorm import Attribute, Entity, Key, Table, Unique, Versioned
 from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.mapping.constraint import GuardKey
+from dynaorm.entity.mapping.derive import claims
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import DeclarationError, UsageError
 
@@ -100,7 +101,7 @@ def test_an_alias_is_what_it_stands_for_whoever_made_it(kind: Any) -> None:
     fields: dict[str, Any] = {"email": email, "name": only[str], "others": list[other]}
     mapping = mapping_of(create_model("User", __base__=Entity, __cls_kwargs__=keys, **fields))
     values = {"email": "x", "name": "Bo", "others": ["y", None]}
-    assert mapping.claims(values, dict) == [("email", GuardKey("email#x", "email#x"), "x")]
+    assert claims(mapping, mapping.subject({}, values)) == [("email", GuardKey("email#x", "email#x"), "x")]
     assert mapping.primary_key(values)["PK"] == {"S": "USER#x"}
     assert mapping.encode(values)["others"] == {"L": [{"S": "y"}, {"NULL": True}]}
     assert mapping.fields["name"].versioned

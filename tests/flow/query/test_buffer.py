@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from dynaorm import Entity, F, GlobalIndex, Index, Key, Session, Table, any_of
+from dynaorm.entity.mapping.derive import index_keys
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.state import LazyItem, carried_by, state_of
 from dynaorm.errors import DecodeError
@@ -29,7 +30,8 @@ class Task(Entity, table=APP, pk="PROJECT#{project}", sk="TASK#{number:04d}"):
 def item(number: int, /, **changes: Any) -> dict[str, Any]:
     task = Task(project="p", number=number, title="t")
     mapping = mapping_of(Task)
-    stored = mapping.encode(vars(task)) | mapping.primary_key(vars(task)) | mapping.index_keys(vars(task))
+    keys = mapping.primary_key(vars(task)) | index_keys(mapping, mapping.subject({}, vars(task)))
+    stored = mapping.encode(vars(task)) | keys
     return {**stored, "_type": {"S": "Task"}, "_rev": {"S": "r"}, **changes}
 
 

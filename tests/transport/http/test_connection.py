@@ -7,12 +7,14 @@ import threading
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from dynaorm.record import replace
 from dynaorm.transport.http import async_connection, connection
 from dynaorm.transport.http.connection import ConnectionPool
-from tests.transport.http.pools import ANOTHERS, BODY, CONTENT, OpenPool, Pool, route_of, send, silence
+from tests.transport.http.pools import ANOTHERS, BODY, CONTENT, POOLS, OpenPool, Pool, route_of, send, silence
 from tests.transport.http.pools import limits as limits_of
 from tests.transport.unruly import (
     Behaviour,
@@ -265,3 +267,22 @@ def test_a_connection_whose_request_was_interrupted_is_not_used_again(server: Un
     server.closed.set()
     assert b"late" not in send(pool).body
     assert server.connections == 2
+
+
+@pytest.mark.parametrize("kind", POOLS)
+@pytest.mark.parametrize("keeps_alive", [False, True])
+def test_idle_connections_send_probes_if_the_route_says_so(
+    kind: str, keeps_alive: bool, server: Unruly, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options: list[tuple[Any, ...]] = []
+    set_option = socket.socket.setsockopt
+
+    def recorded(self: socket.socket, *option: Any) -> None:
+        options.append(option)
+        set_option(self, *option)
+
+    monkeypatch.setattr(socket.socket, "setsockopt", recorded)
+    route = replace(route_of(server.endpoint), keeps_alive=keeps_alive)
+    with closing(POOLS[kind](route, limits_of())) as pool:
+        assert send(pool).status == 200
+    assert ((socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1) in options) is keeps_alive

@@ -219,3 +219,17 @@ def test_botocore_is_imported_only_where_the_environment_does_not_say_it_all(
         [sys.executable, "-c", program], env=environment, cwd=config.parent, capture_output=True, check=True
     )
     assert run.stdout.decode().strip() == str(imported)
+
+
+@pytest.mark.parametrize("kind", ["environment", "file"])
+def test_probes_of_idle_connections_are_asked_for_by_the_aws_configuration(
+    kind: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    assert not find_destination("eu-west-1", None, None).keeps_alive
+    if kind == "environment":
+        monkeypatch.setenv("BOTOCORE_TCP_KEEPALIVE", "true")
+    else:
+        config = tmp_path / "config"
+        config.write_text("[default]\ntcp_keepalive = true\n")
+        monkeypatch.setenv("AWS_CONFIG_FILE", str(config))
+    assert find_destination("eu-west-1", None, None).keeps_alive

@@ -1,0 +1,45 @@
+"""Finds what templates may name besides fields: computed fields, and fields of nested records."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import is_dataclass
+from typing import Any, Final, get_type_hints
+
+from pydantic import BaseModel
+from typing_extensions import is_typeddict
+
+from dynaorm.entity.annotation import accepts_none, without_none
+from dynaorm.entity.mapping.computed import Computed, computed_field_value, nested_value
+from dynaorm.entity.text.of_type import scalar_of
+
+_NESTED: Final = re.compile(r"\{([^\W\d]\w*(?:\.[^\W\d]\w*)+)")
+
+
+def computed_fields(entity: type[BaseModel]) -> Iterator[Computed]:
+    """The computed fields of a class whose values have one text."""
+    for name, info in entity.model_computed_fields.items():
+        if (scalar := scalar_of(info.return_type)) is not None:
+            nullable, fields = accepts_none(info.return_type), frozenset(entity.model_fields)
+            yield Computed(name, scalar, nullable, fields, computed_field_value(entity, name))
+
+
+def nested_fields(annotations: Mapping[str, Any], texts: Iterable[str]) -> Iterator[Computed]:
+    """The nested fields that some templates name, as far as there are such, and their values have one text."""
+    for name in dict.fromkeys(name for text in texts for name in _NESTED.findall(text)):
+        path = tuple(name.split("."))
+        annotation, nullable = annotations.get(path[0]), False
+        for step in path[1:]:
+            nullable |= accepts_none(annotation)
+            annotation = _members(without_none(annotation)).get(step)
+        if annotation is not None and (scalar := scalar_of(annotation)) is not None:
+            nullable |= accepts_none(annotation)
+            yield Computed(name, scalar, nullable, frozenset(path[:1]), nested_value(path))
+
+
+def _members(kind: Any) -> dict[str, Any]:
+    """The types of a nested record's fields; none for any other type."""
+    if not isinstance(kind, type):
+        return {}
+    if issubclass(kind, BaseModel):
+        return {name: info.annotation for name, info in kind.model_fields.items()}
+    return get_type_hints(kind) if is_dataclass(kind) or is_typeddict(kind) else {}

@@ -1,0 +1,60 @@
+"""The conditions of a class (``when=``), translated once the whole class is known."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from dynaorm.entity.mapping.field import is_time_text
+from dynaorm.entity.mapping.mapping import EntityMapping
+from dynaorm.entity.mapping.when import When
+from dynaorm.entity.resolve import FieldResolver
+from dynaorm.errors import UsageError
+from dynaorm.item.condition import Condition, paths_of
+from dynaorm.item.field import Comparable
+from dynaorm.item.resolve import resolve
+from dynaorm.record import replace
+
+
+def with_conditions(mapping: EntityMapping, problems: list[str]) -> EntityMapping:
+    """The mapping with its conditions translated; ``problems`` receives a sentence for each that cannot be."""
+    return replace(
+        mapping,
+        indexes=dict(_translated(mapping, mapping.indexes, problems)),
+        constraints=dict(_translated(mapping, mapping.constraints, problems)),
+        aggregates=dict(_translated(mapping, mapping.aggregates, problems)),
+    )
+
+
+def _translated(mapping: EntityMapping, declared: Any, problems: list[str]) -> Iterator[tuple[str, Any]]:
+    for name, one in declared.items():
+        if one.when is None:
+            yield name, one
+            continue
+        try:
+            yield name, replace(one, when=_when(mapping, one.when))
+        except UsageError as problem:
+            problems.append(f"when= of {one.when.owner}: {problem}")
+
+
+def _when(mapping: EntityMapping, when: When) -> When:
+    """Raises UsageError."""
+    given: Any = when.given
+    if not isinstance(given, Condition):
+        if isinstance(given, Comparable) or not callable(given):
+            raise UsageError(
+                problem=f"{given!r} is neither a condition nor a function",
+                remedy='write a condition, such as F.status == "open", or a function of the entity',
+            )
+        return when
+    resolver, paths = FieldResolver(mapping), paths_of(given)
+    condition = resolve(given, resolver)
+    fields = {str(path[0]): resolver.field(path) for path in paths}
+    return When(
+        when.owner,
+        given,
+        frozenset(fields),
+        condition,
+        tuple(
+            fields[name]
+            for name in sorted({str(path[0]) for path in paths if is_time_text(resolver.codec(path))})
+        ),
+    )

@@ -1,0 +1,34 @@
+"""The fields that cannot hold a time that sessions keep (``CreatedAt``, ``UpdatedAt``)."""
+
+from collections.abc import Collection, Iterator, Mapping
+
+from pydantic import BaseModel
+
+from dynaorm.entity.annotation import Marked, accepts_none
+from dynaorm.entity.codec.expiry import is_expiry
+from dynaorm.entity.marker import CreatedAt, ExpiresAt, InKey, Unique, UpdatedAt
+from dynaorm.entity.template.key_part import KeyPart
+
+
+def kept_time_problems(
+    entity: type[BaseModel], kind: str, marks: Mapping[str, Marked], primary: Collection[KeyPart]
+) -> Iterator[str]:
+    """The problems of the fields with one of the two markers, one sentence each."""
+    if len(marks) > 1:
+        yield f"{' and '.join(marks)} are both {kind}(), and one write has one time; keep one"
+    for name, mark in marks.items():
+        info = entity.model_fields[name]
+        has_none = accepts_none(mark.annotation) and not info.is_required() and info.default is None
+        if not is_expiry(mark.annotation) or not has_none or info.default_factory is not None:
+            yield (
+                f"{name}: {kind}() needs a time that is None before the first write; "
+                f"write Annotated[datetime | None, {kind}()] = None"
+            )
+        if any(name in part.fields for part in primary):
+            yield (
+                f"{name}: {kind}() is set by the write, so the primary key cannot be made of it; "
+                f"use a field with a default_factory there"
+            )
+        for other in (ExpiresAt, InKey, Unique, *((UpdatedAt,) if kind == CreatedAt.__name__ else ())):
+            if mark.find(other):
+                yield f"{name}: {kind}() and {other.__name__}() exclude each other; use a field for each"

@@ -1,0 +1,86 @@
+"""Parts of keys that are no fields: pydantic's computed fields, and fields of nested records.
+
+Rule 1. They are computed from the fields whenever a key is rendered, never taken from an object: a cached property may
+        be older than the fields that it was made of.
+Rule 2. A computed field may look at every field of the class. A nested field depends on the field that it is in.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import Any
+
+from pydantic import BaseModel
+
+from dynaorm.entity.template.template import KeyValueError
+from dynaorm.entity.text.scalar import Scalar
+from dynaorm.record import record
+
+
+@record
+class Computed:
+    """A value that templates and queries name like a field.
+
+    Attributes:
+        name: ``month`` for a computed field, ``address.city`` for a nested one.
+        scalar: its type.
+        nullable: it may be None.
+        fields: the fields that it depends on.
+        value: computes it from the values of these fields.
+    """
+
+    name: str
+    scalar: Scalar
+    nullable: bool
+    fields: frozenset[str]
+    value: Callable[[Mapping[str, Any]], Any]
+
+    def computed(self, values: Mapping[str, Any], *, is_hidden: bool) -> Any:
+        """The value. ``is_hidden``: the message does not say why it cannot be computed, which could show a secret.
+
+        Raises:
+            KeyValueError: its function fails.
+        """
+        try:
+            return self.value(values)
+        except Exception as problem:  # noqa: BLE001 - a function of the user's may raise anything
+            text = "" if is_hidden else f": {problem}"
+            cause = None if is_hidden else problem
+            wrong = f"cannot be computed ({type(problem).__name__}{text})"
+            raise KeyValueError(self.name, None, wrong) from cause
+
+
+def computed_field_value(entity: type[BaseModel], name: str) -> Callable[[Mapping[str, Any]], Any]:
+    """Computes a pydantic computed field from the values of all fields."""
+    declared = entity.model_computed_fields[name].wrapped_property
+    # A cached property would look for a cached value.
+    function: Any = declared.func if isinstance(declared, cached_property) else declared.fget
+
+    def value(values: Mapping[str, Any]) -> Any:
+        return function(_object(entity, values))
+
+    return value
+
+
+def _object(entity: type[BaseModel], values: Mapping[str, Any]) -> BaseModel:
+    """An object with these values, which were validated before."""
+    made = entity.__new__(entity)
+    fields = {name: values[name] for name in entity.model_fields if name in values}
+    object.__setattr__(made, "__dict__", fields)
+    object.__setattr__(made, "__pydantic_fields_set__", set(fields))
+    object.__setattr__(made, "__pydantic_extra__", None)
+    object.__setattr__(made, "__pydantic_private__", None)
+    return made
+
+
+def nested_value(path: tuple[str, ...]) -> Callable[[Mapping[str, Any]], Any]:
+    """Looks up a nested field; None where the record, or one around it, is None."""
+
+    def value(values: Mapping[str, Any]) -> Any:
+        found: Any = values[path[0]]
+        for step in path[1:]:
+            if found is None:
+                return None
+            found = found.get(step) if isinstance(found, Mapping) else getattr(found, step)
+        return found
+
+    return value

@@ -1,0 +1,99 @@
+"""What follows from an entity besides its fields: its keys in indexes, and the unique values that it claims."""
+
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+from dynaorm.entity.mapping.constraint import Constraint, GuardKey
+from dynaorm.entity.mapping.mapping import EntityMapping
+from dynaorm.entity.mapping.place import IndexMapping, IndexPlaces
+from dynaorm.entity.mapping.stored import StoredValues
+from dynaorm.entity.template.template import KeyValueError
+from dynaorm.errors import InvalidValue
+from dynaorm.item.value import AttributeValue
+
+Claim: TypeAlias = tuple[str, GuardKey, Any]
+"""A claimed unique value: the constraint's name, the guard's key, and the value for messages."""
+
+
+def index_keys(mapping: EntityMapping, values: StoredValues) -> dict[str, AttributeValue]:
+    """The rendered key attributes of every index that an entity is in.
+
+    Raises:
+        InvalidValue: a value cannot be part of a key, or two places of one index hold the entity.
+        DecodeError: the item cannot become an entity.
+    """
+    found: dict[str, AttributeValue] = {}
+    for index in mapping.places.values():
+        if not index.is_plain and found:
+            # A field may be stored in the key of another index alone.
+            values, found = values.with_attributes(found), {**found}
+        if (placed := placed_in(mapping, index, values)) is not None:
+            found |= placed[1]
+    return found
+
+
+def keys_in(
+    mapping: EntityMapping, place: IndexMapping, values: Mapping[str, Any]
+) -> dict[str, AttributeValue] | None:
+    """The keys of field values in a place, whatever its condition; None if one is None. Raises InvalidValue."""
+    try:
+        return place.keys(
+            mapping.with_computed(values, (name for part in place.parts for name in part.fields))
+        )
+    except KeyValueError as problem:
+        raise mapping.invalid_key(problem) from mapping.cause_of(problem.field, problem)
+
+
+def placed_in(
+    mapping: EntityMapping, index: IndexPlaces, values: StoredValues
+) -> tuple[IndexMapping, dict[str, AttributeValue]] | None:
+    """The place of an entity in an index, and its keys there; None if it has none. Raises as ``index_keys``."""
+    try:
+        found = index.holding(values)
+    except KeyValueError as problem:
+        raise mapping.invalid_key(problem) from mapping.cause_of(problem.field, problem)
+    if len(found) > 1:
+        raise _in_two_places(mapping, index, [place for place, _ in found], values)
+    return found[0] if found else None
+
+
+def _in_two_places(
+    mapping: EntityMapping, index: IndexPlaces, places: list[IndexMapping], values: StoredValues
+) -> InvalidValue:
+    names = sorted(
+        {name for place in places for name in (place.when or place).fields} & mapping.fields.keys()
+    )
+    given = tuple(values[name] for name in names)
+    both = " and ".join(
+        place.attribute_name + (f" ({text})" if text else "")
+        for place in places
+        for text in [place.when.text(mapping.secrets.fields) if place.when is not None else ""]
+    )
+    return mapping.invalid(
+        ", ".join(names),
+        given[0] if len(given) == 1 else given,
+        f"puts the entity into {both}, which are both in {index.name!r}, and an item has one place in an index",
+        "write conditions (when=) that exclude each other",
+    )
+
+
+def claims(mapping: EntityMapping, values: StoredValues) -> list[Claim]:
+    """The unique values that an entity claims. Raises InvalidValue, DecodeError."""
+    found: list[Claim] = []
+    for name, constraint in mapping.constraints.items():
+        if constraint.when is not None and not constraint.when.holds(values):
+            continue
+        if (key := guard_key_of(mapping, constraint, values)) is not None:
+            found.append((name, key, constraint.value_of(values)))
+    return found
+
+
+def guard_key_of(mapping: EntityMapping, constraint: Constraint, values: Any) -> GuardKey | None:
+    """The guard key of one constraint; None if nothing is claimed. Raises InvalidValue."""
+    try:
+        return constraint.guard_key(values)
+    except KeyValueError as problem:
+        raise mapping.invalid_key(problem) from mapping.cause_of(problem.field, problem)
+    except ValueError as problem:
+        fields, value = ", ".join(constraint.fields), constraint.value_of(values)
+        raise mapping.invalid(fields, value, str(problem)) from mapping.cause_of(fields, problem)

@@ -1,0 +1,116 @@
+"""The places of a class in the indexes of its table: where its entities appear, and with which keys.
+
+Rule 1. An entity is in a place if the condition of the place holds and no field of its key is None.
+Rule 2. A class may have several places in one index. They share the key attributes, so an entity is in one at most.
+"""
+
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from typing import Any
+
+from dynaorm.entity.mapping.stored import StoredValues
+from dynaorm.entity.mapping.when import When
+from dynaorm.entity.template.key_part import KeyPart
+from dynaorm.item.value import AttributeValue
+from dynaorm.record import record
+
+
+@record
+class IndexMapping:
+    """One place of a class in an index.
+
+    Attributes:
+        name: the name of the index.
+        attribute_name: the name of the place, an attribute of the class.
+        partition: the parts of the index's partition key.
+        sort: the parts of its sort key.
+        key_fields: the fields that the key is made of.
+        is_computed: the key has a computed or nested field in it.
+        when: the condition under which an entity is there; None for every entity.
+    """
+
+    name: str
+    attribute_name: str
+    partition: tuple[KeyPart, ...]
+    sort: tuple[KeyPart, ...]
+    key_fields: frozenset[str]
+    is_computed: bool = False
+    when: When | None = None
+
+    @property
+    def parts(self) -> tuple[KeyPart, ...]:
+        return self.partition + self.sort
+
+    @property
+    def fields(self) -> frozenset[str]:
+        """The fields that decide whether an entity is there, and under which key."""
+        return self.key_fields if self.when is None else self.key_fields | self.when.fields
+
+    @property
+    def made_up(self) -> tuple[str, ...]:
+        """The attributes that exist only for this index."""
+        return tuple(part.attribute.name for part in self.parts if part.made_up)
+
+    def keys(self, values: Mapping[str, Any]) -> dict[str, AttributeValue] | None:
+        """The made-up key attributes of field values; None if a part is None. The condition is not asked.
+
+        Raises:
+            KeyValueError: a value cannot be part of the key.
+        """
+        found: dict[str, AttributeValue] = {}
+        is_in = True
+        for part in self.parts:
+            # DynamoDB checks a field's own attribute even if the entity is not in the index.
+            value = part.value(values) if is_in or not part.made_up else None
+            if value is None:
+                is_in = False
+            elif part.made_up:
+                found[part.attribute.name] = value
+        return found if is_in else None
+
+    def keys_in(self, values: StoredValues) -> dict[str, AttributeValue] | None:
+        """The made-up key attributes of an entity; None if it is not in this place. Raises KeyValueError."""
+        if self.when is None or self.when.holds(values):
+            return self.keys(values)
+        for part in self.parts:
+            if not part.made_up:
+                part.value(values)  # see keys
+        return None
+
+
+@record
+class IndexPlaces:
+    """All places of a class in one index."""
+
+    name: str
+    places: tuple[IndexMapping, ...]
+
+    @cached_property
+    def fields(self) -> frozenset[str]:
+        """The fields that decide about the index keys of an entity."""
+        return frozenset(field for place in self.places for field in place.fields)
+
+    @property
+    def made_up(self) -> tuple[str, ...]:
+        """The attributes that exist only for this index."""
+        return self.places[0].made_up
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the fields of the key alone decide."""
+        first = self.places[0]
+        return len(self.places) == 1 and first.when is None and not first.is_computed
+
+    def holding(self, values: StoredValues) -> list[tuple[IndexMapping, dict[str, AttributeValue]]]:
+        """The places that an entity is in, with its keys there. More than one is an error of the entity."""
+        found = ((place, place.keys_in(values)) for place in self.places)
+        return [(place, keys) for place, keys in found if keys is not None]
+
+
+def places_of(indexes: Iterable[IndexMapping]) -> dict[str, IndexPlaces]:
+    """The places of a class by index; those that depend on the fields of their keys alone come first."""
+    by_name: dict[str, tuple[IndexMapping, ...]] = {}
+    for one in indexes:
+        by_name[one.name] = (*by_name.get(one.name, ()), one)
+    found = [IndexPlaces(name, places) for name, places in by_name.items()]
+    return {one.name: one for one in sorted(found, key=lambda one: not one.is_plain)}

@@ -1,0 +1,76 @@
+"""``when=``: under which condition an entity is in an index, claims a unique value, or is counted in a total.
+
+Rule 1. It is judged on the stored item, and an absent attribute means the default of the field.
+Rule 2. A condition of ``F`` names the fields that it depends on. A function may look at any field of the class.
+"""
+
+from dynaorm.entity.declaration import GivenWhen
+from dynaorm.entity.mapping.field import FieldMapping, respelled
+from dynaorm.entity.mapping.stored import StoredValues
+from dynaorm.errors import UsageError
+from dynaorm.item.condition import Condition
+from dynaorm.item.condition_text import condition_text
+from dynaorm.item.evaluate import decided, holds
+from dynaorm.item.value import Item
+from dynaorm.record import record
+
+
+@record
+class When:
+    """A condition as it was declared, and what it means for stored items.
+
+    Attributes:
+        owner: what is declared with it: ``Issue.open_issues``.
+        given: the declared condition or function.
+        fields: the fields that it depends on: those that the condition names; for a function, all of the class.
+        condition: the condition on attribute names and attribute values; None for a function.
+        times: the fields of the condition that other writers may have stored in another spelling.
+    """
+
+    owner: str
+    given: GivenWhen
+    fields: frozenset[str]
+    condition: Condition | None = None
+    times: tuple[FieldMapping, ...] = ()
+
+    @property
+    def named(self) -> frozenset[str]:
+        """The fields that a condition names; none for a function, which says nothing about its fields."""
+        return self.fields if self.condition is not None else frozenset()
+
+    def holds(self, values: StoredValues) -> bool:
+        """Whether it holds for a stored entity.
+
+        Raises:
+            DecodeError: the item cannot become an entity.
+            UsageError: a function looks at a total, which changes without asking the function again.
+        """
+        if self.condition is not None:
+            try:
+                return holds(self.condition, respelled(values.item, self.times))
+            except ValueError:
+                return holds(self.condition, values.item)
+        assert not isinstance(self.given, Condition)
+        try:
+            return bool(self.given(values.entity))
+        except AttributeError as problem:
+            keeper = values.keeper_of(problem.name)
+            if keeper is None:
+                raise
+            raise UsageError(
+                problem=f"when= of {self.owner} looks at {problem.name}, which {keeper} keeps without asking it again",
+                remedy="let it look at fields that are saved",
+            ) from problem
+
+    def decided(self, item: Item, known: frozenset[str]) -> bool | None:
+        """Whether it holds, as far as the known attributes of an item say; None if they do not."""
+        return decided(self.condition, item, known) if self.condition is not None else None
+
+    def text(self, secret: frozenset[str] = frozenset()) -> str:
+        """The condition in words: ``F.status == 'open'``; nothing for a function, which cannot be shown."""
+        return condition_text(self.given, secret) if isinstance(self.given, Condition) else ""
+
+
+def declared_when(owner: str, given: GivenWhen | None, known: frozenset[str]) -> When | None:
+    """A condition that is not translated yet: it may depend on every field. None for none."""
+    return None if given is None else When(owner, given, known)

@@ -1,0 +1,169 @@
+"""``factory``: builds valid entities for tests, each with a key and unique values of its own."""
+
+from collections.abc import Callable
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
+from enum import Enum
+from itertools import count
+from typing import Any, Final, Generic, Literal, TypeVar, Union
+from uuid import UUID
+
+from pydantic import BaseModel, SecretBytes, SecretStr, ValidationError
+
+from dynaorm.entity.mapping.mapping import mapping_of
+from dynaorm.errors import DynaormError, UnknownField, UsageError
+from dynaorm.plan.stored_item import item_of
+from dynaorm.testing.field_type import FieldType, field_type, type_of_field
+
+E = TypeVar("E")
+
+_BEGIN: Final = datetime(2024, 1, 1, tzinfo=UTC)
+
+
+def factory(entity: type[E], /, **values: Any) -> "Factory[E]":
+    """A builder of entities for tests. Call it for each entity, with the values that matter.
+
+    Fields with a default keep it. All other fields, and those that are unique, get values of their type that count up:
+    ``name-1``, ``name-2``. So no two entities of a factory have the same key or the same unique value.
+
+    Args:
+        entity: the class.
+        **values: values of fields, or functions that take the number of the entity: ``code=lambda n: f"A{n:04d}"``.
+
+    Raises:
+        UnknownField: a keyword is not a field of the class.
+        UsageError: the class is not mapped to a table.
+
+    Example:
+        >>> from dynaorm import Entity, Table
+        >>> from dynaorm.testing import factory
+        >>> class User(Entity, table=Table("app"), pk="USER#{user_id}", sk="U"):
+        ...     user_id: str
+        ...     age: int = 0
+        >>> make = factory(User, age=lambda n: 20 + n)
+        >>> make(), make(age=7)
+        (User(user_id='user_id-1', age=21), User(user_id='user_id-2', age=7))
+    """
+    return Factory(entity, values)
+
+
+class Factory(Generic[E]):
+    """Builds entities. Create it with ``factory``."""
+
+    def __init__(self, entity: type[E], values: dict[str, Any]) -> None:
+        self._entity = entity
+        self._mapping = mapping_of(entity)
+        self._values = values
+        self._numbers = count(1)
+        unique = (constraint.fields for constraint in self._mapping.constraints.values())
+        self._counted = {*self._mapping.key_fields, *(name for fields in unique for name in fields)}
+        self._check(values)
+
+    def __call__(self, **values: Any) -> E:
+        """Build the next entity.
+
+        Raises:
+            UnknownField: a keyword is not a field of the class.
+            UsageError: the values are not valid together, or cannot be stored; the message says which to give.
+        """
+        self._check(values)
+        number = next(self._numbers)
+        given = {
+            name: value(number) if callable(value) and not isinstance(value, type) else value
+            for name, value in {**self._values, **values}.items()
+        }
+        for name, info in self._mapping.entity.model_fields.items():
+            is_made = info.is_required() or (name in self._counted and info.default_factory is None)
+            if name not in given and is_made:
+                given[name] = _value(name, type_of_field(info), number)
+        return self._built(given)
+
+    def _built(self, given: dict[str, Any]) -> E:
+        name = self._entity.__name__
+        try:
+            # Fields are given by their own names, whatever aliases they have.
+            validator = self._mapping.entity.__pydantic_validator__
+            entity: E = validator.validate_python(given, by_alias=False, by_name=True)
+            item_of(entity)
+        except (ValidationError, DynaormError) as problem:
+            wrong = "; ".join(_problems(problem))
+            raise UsageError(
+                problem=f"factory({name}) cannot build one: {wrong}",
+                remedy=f"give the field a value or a function: factory({name}, field=lambda n: ...)",
+            ) from problem
+        return entity
+
+    def _check(self, values: dict[str, Any]) -> None:
+        known = tuple(self._mapping.fields)
+        for name in values:
+            if name not in known:
+                raise UnknownField(entity=self._entity.__name__, field=name, known=known)
+
+
+def _problems(problem: ValidationError | DynaormError) -> list[str]:
+    if isinstance(problem, DynaormError):
+        return [str(problem)]
+    # Without the input, which may be a secret.
+    return [f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in problem.errors(include_input=False)]
+
+
+def _value(name: str, kind: FieldType, number: int) -> Any:
+    """A value of a type, another one for each number where the type has so many."""
+    origin = kind.origin
+    if origin in (Union, Literal):
+        first = next((one for one in kind.arguments if one is not type(None)), None)
+        return first if origin is Literal else _value(name, field_type(first), number)
+    if not isinstance(origin, type):
+        return f"{name}-{number}"
+    if issubclass(origin, Enum):
+        return next(iter(origin))
+    if issubclass(origin, BaseModel):
+        required = {one: info for one, info in origin.model_fields.items() if info.is_required()}
+        return {one: _value(one, type_of_field(info), number) for one, info in required.items()}
+    if issubclass(origin, list | set | frozenset | dict | tuple):
+        return _several(name, kind, number)
+    made = next((make for base, make in _SCALARS.items() if issubclass(origin, base)), None)
+    return made(number, kind) if made is not None else _text(name, number, kind)
+
+
+def _several(name: str, kind: FieldType, number: int) -> Any:
+    """A container of the least size, with elements that differ."""
+    elements = [one for one in kind.arguments if one is not ...]
+    if kind.origin is tuple and ... not in kind.arguments:
+        return tuple(_value(name, field_type(one), number) for one in elements)
+    least = range(number, number + kind.bounds.get("min_length", 0))
+    rows = [[_value(name, field_type(one), each) for one in elements] for each in least]
+    return dict(rows) if kind.origin is dict else [row[0] for row in rows]
+
+
+def _text(name: str, number: int, kind: FieldType) -> str:
+    most = kind.bounds.get("max_length")
+    text = f"{name}-{number}"
+    text = text if most is None or len(text) <= most else str(number)
+    return text.rjust(kind.bounds.get("min_length", 0), "0")
+
+
+def _number(number: int, kind: FieldType) -> int:
+    """A number within its bounds, as long as there are any."""
+    bounds = kind.bounds
+    step = int(bounds.get("multiple_of", 1)) or 1
+    least = bounds.get("ge", bounds["gt"] + 1 if "gt" in bounds else 0)
+    most = bounds.get("le", bounds["lt"] - 1 if "lt" in bounds else None)
+    found = -(-int(least) // step) * step + number * step
+    return found if most is None or found <= most else int(most) // step * step
+
+
+_SCALARS: Final[dict[type, Callable[[int, FieldType], Any]]] = {
+    bool: lambda *_: False,
+    int: _number,
+    float: lambda number, kind: float(_number(number, kind)),
+    Decimal: lambda number, kind: Decimal(_number(number, kind)),
+    datetime: lambda number, _: _BEGIN + timedelta(seconds=number),
+    date: lambda number, _: _BEGIN.date() + timedelta(days=number),
+    time: lambda number, _: (_BEGIN + timedelta(seconds=number)).time(),
+    timedelta: lambda number, _: timedelta(seconds=number),
+    UUID: lambda number, _: UUID(int=number),
+    bytes: lambda number, _: str(number).encode(),
+    SecretStr: lambda number, kind: SecretStr(_text("secret", number, kind)),
+    SecretBytes: lambda number, _: SecretBytes(str(number).encode()),
+}

@@ -1,0 +1,95 @@
+"""What templates may name besides fields, and what they may not."""
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, Field, computed_field
+
+from dynaorm import Entity, GlobalIndex, Index, Table, Unique
+from dynaorm.entity.mapping.mapping import mapping_of
+from tests.entity.declare.refusals import Refusal, Refusals
+
+refused: Refusals[[]] = Refusals("Thing")
+
+
+def app() -> Table:
+    return Table("app", indexes=[GlobalIndex("GSI1")])
+
+
+class Address(BaseModel):
+    city: str
+    lines: list[str] = []
+
+
+class Thing(Entity, table=app(), pk="THING#{kind}", sk="{address.city}#{name}"):
+    name: str
+    address: Address
+    home: Address | None = None
+    token: Annotated[str, Field(repr=False)] = ""
+    by_home = Index("GSI1", pk="HOME#{home.city:upper}", sk="{kind}")
+
+    @computed_field  # type: ignore[prop-decorator]  # mypy does not allow it on a property
+    @property
+    def kind(self) -> str:
+        return self.name[0]
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def unused(self) -> int:
+        return 1
+
+
+def test_a_mapping_knows_the_computed_fields_in_its_keys() -> None:
+    mapping = mapping_of(Thing)
+    assert sorted(mapping.computed) == ["address.city", "home.city", "kind"]
+    assert [mapping.computed[name].nullable for name in sorted(mapping.computed)] == [False, True, False]
+    assert sorted(mapping.computed["home.city"].fields) == ["home"]
+    assert sorted(mapping.computed["kind"].fields) == ["address", "home", "name", "token"]
+    assert mapping.key_fields == ("kind", "address.city", "name")
+    assert mapping.computed_key == mapping.computed["kind"].fields
+
+
+def test_a_nested_field_of_a_secret_one_is_secret() -> None:
+    class Secretive(Entity, table=app(), pk="SECRETIVE#{home.city}", sk="S"):
+        home: Annotated[Address, Field(repr=False)]
+
+    assert mapping_of(Secretive).secrets.keys == {"PK"}
+    assert "home.city" in mapping_of(Secretive).secrets.fields
+
+
+@refused("pk='THING#{adress.city}': {adress.city} names no field; did you mean {address.city}?")
+def a_misspelt_nested_field() -> None:
+    class Thing(Entity, table=app(), pk="THING#{adress.city}", sk="{address.city}"):
+        address: Address
+
+
+@refused("pk='THING#{address.lines}': {address.lines} names no field; did you mean {address.city}?")
+def a_nested_field_without_a_text() -> None:
+    class Thing(Entity, table=app(), pk="THING#{address.lines}", sk="{address.city}"):
+        address: Address
+
+
+@refused("pk='THING#{parts}': {parts} names no field; use one of name")
+def a_computed_field_without_a_text() -> None:
+    class Thing(Entity, table=app(), pk="THING#{parts}", sk="{name}"):
+        name: str
+
+        @computed_field  # type: ignore[prop-decorator]
+        @property
+        def parts(self) -> list[str]:
+            return [self.name]
+
+
+@refused("unique constraint 'pair': 'kind' is not a field; name one of name")
+def a_computed_field_in_a_constraint() -> None:
+    class Thing(Entity, table=app(), pk="THING#{name}", sk="T", unique={"pair": ("kind", "name")}):
+        name: Annotated[str, Unique()]
+
+        @computed_field  # type: ignore[prop-decorator]
+        @property
+        def kind(self) -> Any:
+            return self.name[0]
+
+
+@refused.each
+def test_what_is_no_part_of_a_key_is_refused(case: Refusal[[]]) -> None:
+    case.check()

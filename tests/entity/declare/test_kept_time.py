@@ -1,0 +1,74 @@
+"""The fields that cannot hold a time that sessions keep."""
+
+from datetime import date, datetime
+from typing import Annotated
+
+from dynaorm import CreatedAt, Entity, ExpiresAt, Table, UpdatedAt
+from dynaorm.entity.mapping.mapping import mapping_of
+from tests.entity.declare.refusals import Refusal, Refusals
+
+refused: Refusals[[]] = Refusals("Thing")
+app = Table("kept")
+
+
+def test_the_fields_that_a_session_keeps_are_known() -> None:
+    class Thing(Entity, table=Table("app"), pk="THING#{name}", sk="T"):
+        name: str
+        made: Annotated[datetime | None, CreatedAt()] = None
+        seen: Annotated[datetime | None, UpdatedAt()] = None
+
+    assert [*mapping_of(Thing).kept] == ["made", "seen"]
+
+
+@refused(
+    "made: CreatedAt() needs a time that is None before the first write; "
+    "write Annotated[datetime | None, CreatedAt()] = None"
+)
+def a_required_time() -> None:
+    class Thing(Entity, table=app, pk="THING#{name}", sk="T"):
+        name: str
+        made: Annotated[datetime, CreatedAt()]
+
+
+@refused(
+    "seen: UpdatedAt() needs a time that is None before the first write; "
+    "write Annotated[datetime | None, UpdatedAt()] = None"
+)
+def a_date() -> None:
+    class Thing(Entity, table=app, pk="THING#{name}", sk="T"):
+        name: str
+        seen: Annotated[date | None, UpdatedAt()] = None
+
+
+@refused("made and born are both CreatedAt(), and one write has one time; keep one")
+def two_times_of_creation() -> None:
+    class Thing(Entity, table=app, pk="THING#{name}", sk="T"):
+        name: str
+        made: Annotated[datetime | None, CreatedAt()] = None
+        born: Annotated[datetime | None, CreatedAt()] = None
+
+
+@refused(
+    "made: CreatedAt() is set by the write, so the primary key cannot be made of it; "
+    "use a field with a default_factory there"
+)
+def a_time_in_the_primary_key() -> None:
+    class Thing(Entity, table=app, pk="THING#{name}", sk="T#{made}"):
+        name: str
+        made: Annotated[datetime | None, CreatedAt()] = None
+
+
+@refused(
+    "made: CreatedAt() and ExpiresAt() exclude each other; use a field for each",
+    "made: CreatedAt() and UpdatedAt() exclude each other; use a field for each",
+    "made: UpdatedAt() and ExpiresAt() exclude each other; use a field for each",
+)
+def a_time_of_everything() -> None:
+    class Thing(Entity, table=Table("kept2"), pk="THING#{name}", sk="T"):
+        name: str
+        made: Annotated[datetime | None, CreatedAt(), UpdatedAt(), ExpiresAt()] = None
+
+
+@refused.each
+def test_a_field_that_cannot_be_kept_is_refused(case: Refusal[[]]) -> None:
+    case.check()

@@ -1,0 +1,40 @@
+"""The places of a class in the indexes of its table."""
+
+from dynaorm import Entity, F, GlobalIndex, Index, Table
+from dynaorm.entity.mapping.mapping import mapping_of
+
+app = Table("spots", indexes=[GlobalIndex("GSI1"), GlobalIndex("GSI2")])
+
+
+class Thing(Entity, table=app, pk="THING#{name}", sk="T"):
+    name: str
+    state: str | None = None
+    rank: int = 0
+    first = Index("GSI1", pk="FIRST", sk="{rank:03d}", when=F.state == "a")
+    second = Index("GSI1", pk="SECOND", sk="{state}#{name}", when=F.state != "a")
+    plain = Index("GSI2", pk="PLAIN", sk="{state}")
+
+
+def test_places_in_one_index_are_together_and_plain_ones_come_first() -> None:
+    found = mapping_of(Thing).places
+    assert [*found] == ["GSI2", "GSI1"]
+    assert [one.attribute_name for one in found["GSI1"].places] == ["first", "second"]
+    assert (found["GSI2"].is_plain, found["GSI1"].is_plain) == (True, False)
+    assert sorted(found["GSI1"].fields) == ["name", "rank", "state"]
+    assert found["GSI1"].made_up == ("GSI1PK", "GSI1SK")
+
+
+def test_a_key_that_cannot_be_is_no_problem_where_the_condition_does_not_hold() -> None:
+    mapping = mapping_of(Thing)
+    values = mapping.subject(mapping.encode({"name": "x", "state": "b", "rank": -1}))
+    assert mapping.indexes["first"].keys_in(values) is None
+    assert mapping.indexes["second"].keys_in(values) == {
+        "GSI1PK": {"S": "SECOND"},
+        "GSI1SK": {"S": "b#x"},
+    }
+
+
+def test_an_entity_is_not_where_a_field_of_the_key_is_none() -> None:
+    mapping = mapping_of(Thing)
+    values = mapping.subject(mapping.encode({"name": "x", "state": None, "rank": 0}))
+    assert mapping.places["GSI1"].holding(values) == []

@@ -1,0 +1,67 @@
+"""``when=``: judged on stored items, with absence meaning the default."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from dynaorm import Entity, F, GlobalIndex, Index, Table
+from dynaorm.entity.mapping.mapping import mapping_of
+from dynaorm.entity.mapping.when import When
+from dynaorm.item.value import Item
+
+NOON = datetime(2024, 1, 1, 12, tzinfo=UTC)
+
+
+class Thing(
+    Entity, table=Table("whens", indexes=[GlobalIndex("GSI1"), GlobalIndex("GSI2")]), pk="T#{name}", sk="T"
+):
+    name: str
+    state: str = "new"
+    at: datetime = NOON
+    late = Index("GSI1", pk="LATE", sk="{name}", when=(F.at >= NOON) & (F.state == "new"))
+    short = Index("GSI2", pk="SHORT", sk="{name}", when=lambda one: len(one.name) < 3)
+
+
+def when(name: str) -> When:
+    found = mapping_of(Thing).indexes[name].when
+    assert found is not None
+    return found
+
+
+def stored(**more: Any) -> Item:
+    return {"PK": {"S": "T#x"}, "SK": {"S": "T"}, "name": {"S": "x"}, **more}
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        ({}, True),
+        ({"state": {"S": "old"}}, False),
+        ({"at": {"S": "2024-01-01T11:59:59.999999Z"}}, False),
+        ({"at": {"S": "2024-01-01T13:00:00+02:00"}}, False),
+        ({"at": {"S": "2024-01-01T13:00:00+01:00"}}, True),
+        ({"at": {"S": "some day"}}, True),
+    ],
+)
+def test_a_condition_is_judged_on_the_values_of_a_stored_item(more: Item, expected: bool) -> None:
+    assert when("late").holds(mapping_of(Thing).subject(stored(**more))) is expected
+
+
+def test_a_function_is_judged_on_the_loaded_entity() -> None:
+    assert when("short").holds(mapping_of(Thing).subject(stored()))
+    long = {**stored(name={"S": "long"}), "PK": {"S": "T#long"}}
+    assert not when("short").holds(mapping_of(Thing).subject(long))
+
+
+def test_known_attributes_may_decide_a_condition_but_never_a_function() -> None:
+    assert when("late").decided({"state": {"S": "old"}}, frozenset({"state"})) is False
+    assert when("late").decided({"state": {"S": "new"}}, frozenset({"state"})) is None
+    assert when("short").decided(stored(), frozenset({"name"})) is None
+
+
+def test_a_condition_names_its_fields_and_a_function_may_look_at_all() -> None:
+    assert sorted(when("late").fields) == sorted(when("late").named) == ["at", "state"]
+    assert sorted(when("short").fields) == ["at", "name", "state"]
+    assert when("short").named == frozenset()
+    assert when("short").text() == ""

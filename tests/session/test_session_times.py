@@ -1,0 +1,284 @@
+"""The times that a session keeps: set by every write of an entity, and by nothing else."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+import pytest
+from pydantic import model_validator
+
+from dynaorm import (
+    Aggregate,
+    CreatedAt,
+    Entity,
+    F,
+    GlobalIndex,
+    Index,
+    Key,
+    Session,
+    Table,
+    Transport,
+    Unique,
+    UpdatedAt,
+    detached,
+    inspect,
+)
+from dynaorm.errors import InvalidValue, UsageError
+from dynaorm.flow.protocol.call import Call
+from dynaorm.item.value import Item
+from dynaorm.testing import FakeClock, FaultyTransport
+
+app = Table("times", indexes=[GlobalIndex("GSI1")])
+
+
+class Room(Entity, table=app, pk="ROOM#{room}", sk="INFO"):
+    room: str
+    messages: int = 0
+    created: Annotated[datetime | None, CreatedAt()] = None
+    changed: Annotated[datetime | None, UpdatedAt()] = None
+    newest = Index("GSI1", pk="ROOMS", sk="{created}")
+
+
+class Message(Entity, table=app, pk="ROOM#{room}", sk="MESSAGE#{number:03d}"):
+    room: str
+    number: int
+    text: str = ""
+    slug: Annotated[str | None, Unique()] = None
+    created: Annotated[datetime | None, CreatedAt()] = None
+    changed: Annotated[datetime | None, UpdatedAt()] = None
+    latest = Index("GSI1", pk="LATEST", sk="{changed}")
+    in_room = Aggregate(Room, count="messages")
+
+
+class Page(Entity, table=app, pk="PAGE#{page}", sk="P", versioned=True):
+    page: str
+    text: str = ""
+    created: Annotated[datetime | None, CreatedAt()] = None
+    changed: Annotated[datetime | None, UpdatedAt()] = None
+
+
+class Note(Entity, table=app, pk="NOTE#{note}", sk="N"):
+    note: str
+    text: str = ""
+    kind: str = ""
+    created: Annotated[datetime | None, CreatedAt()] = None
+    changed: Annotated[datetime | None, UpdatedAt()] = None
+    by_kind = Index("GSI1", pk="KIND#{kind}", sk="{note}", when=F.kind != "")
+
+
+def at(seconds: float) -> datetime:
+    return datetime.fromtimestamp(START + seconds, UTC)
+
+
+START = 1_700_000_000.0
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock(START)
+
+
+def times(one: Any) -> tuple[Any, Any]:
+    return one.created, one.changed
+
+
+def later(clock: FakeClock, seconds: float = 60) -> None:
+    clock.advance(seconds)
+
+
+WRITES: dict[str, Callable[[Session, Any], Any]] = {
+    "save": lambda session, one: session.save(_assigned(one)),
+    "save a copy": lambda session, one: session.save(one.model_copy(update={"text": "new"})),
+    "overwrite": lambda session, one: session.save(detached(one, text="new"), overwrite=True),
+    "overwrite loaded": lambda session, one: session.save(_assigned(one), overwrite=True),
+    "update": lambda session, one: session.update(one, F.text.set("new")),
+    "update by key": lambda session, one: session.update(inspect(one).key, F.text.set("new")),
+    "update once": lambda session, one: session.update(
+        inspect(one).key, F.text.set("new"), exactly_once=True
+    ),
+    "save many": lambda session, one: session.save_many([_assigned(one)]),
+    "transaction": lambda session, one: _in_block(session, inspect(one).key),
+}
+
+
+def _assigned(one: Any) -> Any:
+    one.text = "new"
+    return one
+
+
+def _in_block(session: Session, key: Any) -> None:
+    with session.transaction() as tx:
+        tx.update(key, F.text.set("new"))
+
+
+@pytest.mark.parametrize("kind", [Message, Page, Note])
+@pytest.mark.parametrize("way", WRITES)
+def test_every_write_sets_the_time_of_the_change_and_keeps_that_of_the_creation(
+    session: Session, clock: FakeClock, way: str, kind: Any
+) -> None:
+    one = kind(room="r", number=1) if kind is Message else kind(**{next(iter(kind.model_fields)): "a"})
+    session.save(one)
+    assert times(one) == (at(0), at(0))
+    later(clock)
+    WRITES[way](session, one)
+    key = inspect(one).key
+    assert key is not None
+    stored = session.get_one(key)
+    assert (stored.text, times(stored)) == ("new", (at(0), at(60)))
+
+
+def test_the_object_has_the_times_that_are_stored(session: Session, clock: FakeClock) -> None:
+    note = session.save(Note(note="a", created=at(-5), changed=at(-6)))
+    assert times(note) == times(session.get_one(Note, note="a")) == (at(0), at(0))
+    later(clock)
+    note.text, note.created, note.changed = "b", at(-7), None
+    session.save(note)
+    assert times(note) == times(session.get_one(Note, note="a")) == (at(0), at(60))
+
+
+def test_a_save_that_changes_nothing_sends_nothing(
+    session: Session, clock: FakeClock, wire: FaultyTransport
+) -> None:
+    note = session.save(Note(note="a"))
+    later(clock)
+    wire.calls.clear()
+    note.created = note.changed = at(-5)
+    assert inspect(note).changes == {}
+    session.save(note)
+    session.update(note, F.text.set(""))
+    assert wire.calls == []
+    assert times(note) == (at(0), at(0))
+
+
+def test_an_update_by_key_stays_blind(session: Session, clock: FakeClock, wire: FaultyTransport) -> None:
+    session.save(Note(note="a"))
+    later(clock)
+    wire.calls.clear()
+    assert times(session.update(Key(Note, note="a"), F.text.set("b"))) == (at(0), at(60))
+    assert [call.operation for call in wire.calls] == ["UpdateItem"]
+
+
+def test_totals_alone_change_no_time(session: Session, clock: FakeClock) -> None:
+    session.save(Message(room="made", number=1))
+    made = session.get_one(Room, room="made")
+    assert (made.messages, times(made)) == (1, (at(0), at(0)))
+    later(clock)
+    session.save(Message(room="made", number=2))
+    made = session.get_one(Room, room="made")
+    assert (made.messages, times(made)) == (2, (at(0), at(0)))
+    assert [room.room for room in session.query(Room.newest)] == ["made"]
+
+
+def test_times_are_part_of_index_keys(session: Session, clock: FakeClock) -> None:
+    for number in (1, 2, 3):
+        session.save(Message(room="r", number=number))
+        later(clock)
+    session.update(Key(Message, room="r", number=1), F.text.set("again"))
+    assert [one.number for one in session.query(Message.latest).descending()] == [1, 3, 2]
+    assert [one.number for one in session.query(Message.latest).ge(changed=at(120))] == [3, 1]
+
+
+def test_a_move_and_a_restoration_keep_the_time_of_the_creation(session: Session, clock: FakeClock) -> None:
+    note = session.save(Note(note="a"))
+    page = session.save(Page(page="p", text="one"))
+    later(clock)
+    note.note = "b"
+    session.move(note)
+    assert times(note) == times(session.get_one(Note, note="b")) == (at(0), at(60))
+    session.save(_assigned(page))
+    later(clock)
+    session.restore(page, version=1)
+    assert (page.text, times(page)) == ("one", (at(0), at(120)))
+    session.delete(page)
+    later(clock)
+    restored = session.restore(Key(Page, page="p"), version=2)
+    assert (restored.text, times(restored)) == ("new", (at(0), at(180)))
+    session.delete(restored)
+    later(clock)
+    anew = session.save(Page(page="p"))
+    assert times(anew) == (at(240), at(240))
+
+
+def test_a_bulk_load_sets_the_times(session: Session, clock: FakeClock) -> None:
+    note = Note(note="a")
+    session.bulk_load([note])
+    assert times(note) == times(session.get_one(Note, note="a")) == (at(0), at(0))
+    later(clock)
+    note.text = "b"
+    session.bulk_load([note])
+    assert times(note) == times(session.get_one(Note, note="a")) == (at(0), at(60))
+
+
+def test_times_are_not_written_by_hand(session: Session, wire: FaultyTransport) -> None:
+    for change in (F.created.set(at(1)), F.changed.remove(), F.changed.set_if_missing(at(1))):
+        with pytest.raises(
+            UsageError, match="is kept by the session, and is not written by hand; leave it out"
+        ):
+            session.update(Key(Note, note="a"), change)
+    assert wire.calls == []
+
+
+@pytest.mark.parametrize("kind", [Note, Page])
+def test_an_equal_block_under_the_same_token_is_recognised_later(
+    session: Session, clock: FakeClock, kind: Any
+) -> None:
+    name = next(iter(kind.model_fields))
+
+    def block() -> Any:
+        one = kind(**{name: "a"})
+        with session.transaction(token=f"times-{kind.__name__}") as tx:
+            tx.save(one)
+            tx.save(kind(**{name: "b"}))
+        return one
+
+    block()
+    later(clock, 700)
+    again = block()
+    assert times(again) == times(session.get_one(kind, **{name: "a"})) == (at(0), at(0))
+
+
+def test_rows_of_other_writers_have_no_times_until_they_are_written(
+    session: Session, moto: Transport, clock: FakeClock
+) -> None:
+    item: Item = {"PK": {"S": "NOTE#a"}, "SK": {"S": "N"}, "_type": {"S": "Note"}, "note": {"S": "a"}}
+    moto.call(Call("PutItem", {"TableName": "times", "Item": item}))
+    note = session.get_one(Note, note="a")
+    assert times(note) == (None, None)
+    session.save(_assigned(note))
+    assert times(session.get_one(Note, note="a")) == (None, at(0))
+
+
+def test_validators_see_the_times_that_are_stored(session: Session, clock: FakeClock) -> None:
+    class Task(Entity, table=app, pk="TASK#{task}", sk="T"):
+        task: str
+        due: datetime
+        month: str = ""
+        created: Annotated[datetime | None, CreatedAt()] = None
+
+        @model_validator(mode="after")
+        def check(self) -> "Task":
+            if self.created is not None:
+                if self.due < self.created:
+                    raise ValueError("is due before it was created")
+                vars(self)["month"] = f"{self.created:%Y-%m}"
+            return self
+
+    task = session.save(Task(task="a", due=at(10)))
+    assert task.month == session.get_one(Task, task="a").month == f"{at(0):%Y-%m}"
+    with pytest.raises(InvalidValue, match="is due before it was created"):
+        session.save(Task(task="b", due=at(-10)))
+    assert not session.exists(Task, task="b")
+
+
+def test_an_upsert_sets_both_times_once(session: Session, clock: FakeClock, wire: FaultyTransport) -> None:
+    key = Key(Note, note="a")
+    made = session.upsert(key, F.text.set("one"))
+    assert times(made) == times(session.get_one(key)) == (at(0), at(0))
+    later(clock)
+    wire.calls.clear()
+    assert times(session.upsert(key, F.text.set("two"))) == (at(0), at(60))
+    assert [call.operation for call in wire.calls] == ["UpdateItem"]
+    later(clock)
+    assert times(session.upsert(key)) == (at(0), at(60))
+    assert times(session.upsert(Key(Note, note="b"))) == (at(120), at(120))
+    assert times(session.upsert(Key(Message, room="r", number=1), F.text.set("x"))) == (at(120), at(120))
