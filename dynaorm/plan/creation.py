@@ -144,7 +144,16 @@ def changes_without_reading(
     edits = (*stored_changes(mapping, changes), *index_changes(mapping, key, changes))
     # A total begins at 0, which its absence means: the same unit of work may add to it.
     own = {*key, *(mapping.fields[name].attribute for name in totals), *(one.path[0] for one in edits)}
-    return (*edits, *(SetIfMissing((name,), value) for name, value in image.items() if name not in own))
+    # An item of the class that has its former name gets the present one.
+    kind = mapping.table.type_attribute
+    return (
+        *edits,
+        *(
+            SetTo((name,), value) if name == kind else SetIfMissing((name,), value)
+            for name, value in image.items()
+            if name not in own
+        ),
+    )
 
 
 def _is_ambiguous(field: FieldMapping, image: Item) -> bool:

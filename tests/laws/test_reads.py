@@ -366,6 +366,8 @@ def check(stored: Stored, session: Session, chain: Chain, data: st.DataObject) -
     for entity in found:
         assert entity == stored.entities[entity.row]
     assert [entity.row for entity in query] == numbers
+    keys: list[Any] = [inspect(entity).key for entity in found]
+    assert session.snapshot(keys) == session.get_many(keys)
     check_endings(query, found, data, is_scan=chain.kind == "scan")
 
 

@@ -6,8 +6,9 @@ from typing import Annotated, Any, Literal
 import pytest
 from pydantic import AfterValidator, BaseModel, Field, ValidationInfo, field_validator, model_validator
 
-from dynaorm import Attribute, Entity, F, GlobalIndex, Index, InKey, Table
+from dynaorm import Attribute, Entity, F, GlobalIndex, Index, InKey, Key, Table
 from dynaorm.entity.mapping.mapping import mapping_of
+from dynaorm.errors import InvalidValue
 from dynaorm.item.condition import And, Attr, Compare, Condition, Or, SizeOf, missing
 from dynaorm.item.update import Change, Remove, SetTo
 from dynaorm.item.value import Item
@@ -232,3 +233,23 @@ def test_the_keys_of_all_indexes_that_an_edit_fixes_come_along() -> None:
         SetTo(("GSI1PK",), {"S": "ONE#a"}), SetTo(("GSI1SK",), {"S": "a"}),
         Remove(("GSI2PK",)), Remove(("GSI2SK",)),
     )  # fmt: skip
+
+
+# -- indexes whose keys are the fields' own attributes -----------------------------------------------------------------
+
+shop = Table("blind-shop", indexes=[GlobalIndex("BySku", pk="sku", sk="SK")])
+
+
+class Line(Entity, table=shop, pk="CART#{cart}", sk="LINE#{number:03d}"):
+    cart: str
+    number: int
+    sku: str
+    by_sku = Index("BySku", pk="{sku}")
+
+
+def test_a_field_that_is_an_index_key_itself_is_set_without_reading() -> None:
+    mapping, key = mapping_of(Line), Key(Line, cart="c", number=1).primary_key
+    assert not needs_reading(mapping, key, (F.sku.set("x"),))
+    assert index_changes(mapping, key, (F.sku.set("x"),)) == ()
+    with pytest.raises(InvalidValue, match="sku"):
+        index_changes(mapping, key, (F.sku.set(""),))

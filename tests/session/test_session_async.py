@@ -114,6 +114,26 @@ def test_a_whole_story_is_told_with_await(opened: Callable[..., Any]) -> None:
     asyncio.run(story())
 
 
+def test_verbs_for_models_are_awaited(opened: Callable[..., Any]) -> None:
+    async def story() -> None:
+        async with opened() as session:
+            key = Key(Audit, equipment="2")
+            assert (await session.upsert(key, F.result.set("pass"))).result == "pass"
+            assert (await session.upsert(key, F.result.set("fail"))).result == "fail"
+            users = [User(user_id=str(number), email=f"{number}@x") for number in range(6)]
+            await session.save_many(users, per_transaction=3)
+            found = await session.snapshot([key, Key(User, user_id="3"), Key(User, user_id="9")])
+            assert [type(one).__name__ for one in found] == ["Audit", "User", "NoneType"]
+            query = session.query(User.by_team, team="red")
+            assert await query.values("email").all() == [(f"{number}@x",) for number in range(6)]
+            second = await query.page(2, after=(await query.page(2)).cursor)
+            back = await query.page(1, before=second.previous)
+            assert [one.user_id for one in back] == ["1"]
+            assert len(query.explain().splitlines()) == 3
+
+    asyncio.run(story())
+
+
 def test_many_at_once(opened: Callable[..., Any]) -> None:
     async def story() -> None:
         async with opened() as session:

@@ -7,6 +7,7 @@ import pytest
 
 from dynaorm import (
     Call,
+    Entity,
     F,
     Key,
     Session,
@@ -186,3 +187,18 @@ def test_an_equal_block_under_one_token_is_applied_once(session: Session) -> Non
         tx.upsert(ROOT, F.count.add(2))
         tx.upsert(Key(Page, name="p"), F.text.set("x"))
     assert session.get_one(ROOT).count == 1
+
+
+class Renamed(Entity, table=app, pk="RENAMED#{name}", sk="R", formerly=("Named",)):
+    name: str
+    uses: int = 0
+
+
+def test_an_entity_under_a_former_name_of_its_class_gets_the_present_one(
+    session: Session, moto: Transport, wire: FaultyTransport
+) -> None:
+    item = {"PK": {"S": "RENAMED#a"}, "SK": {"S": "R"}, "_type": {"S": "Named"}, "name": {"S": "a"}}
+    moto.call(Call("PutItem", {"TableName": "upsert-app", "Item": {**item, "uses": {"N": "1"}}}))
+    assert session.upsert(Key(Renamed, name="a"), F.uses.add(1)).uses == 2
+    assert operations(wire) == ["UpdateItem"]
+    assert stored(moto)["RENAMED#a R"]["_type"] == {"S": "Renamed"}

@@ -31,6 +31,7 @@ from dynaorm import (
     Plan,
     Query,
     Results,
+    Row,
     Session,
     Table,
     Transaction,
@@ -186,6 +187,14 @@ def asking(session: Session) -> None:
     collection = session.collection(Ticket, Bug, project="p")
     assert_type(collection.split(), tuple[list[Ticket], list[Bug]])
     assert_type(session.get_many([Key(User, user_id="1")]), list[User | None])
+    assert_type(session.snapshot([Key(User, user_id="1")]), list[User | None])
+    assert_type(query.values("project", "slug").all(), Results[Row])
+    for row in query.values("project"):
+        text: str = row.project
+        assert_type(row, Row)
+        assert_type((text, row[0]), tuple[str, Any])
+    assert_type(query.page(5, before=query.page(5).previous), Page[Ticket])
+    assert_type(query.explain(), str)
 
 
 async def asking_asynchronously(session: AsyncSession) -> None:
@@ -206,6 +215,8 @@ def writing(session: Session, user: User) -> None:
     )
     assert_type(changed, User)
     assert_type(session.update(user, {"full_name": "B", "phone": None}, exactly_once=True), User)
+    assert_type(session.upsert(Key(User, user_id="u1"), F.visits.add(1), {"nick": "b"}), User)
+    assert_type(session.save_many([user], per_transaction=25), list[User])
     assert_type(session.move(user), User)
     assert_type(session.plan(user), Plan)
     assert_type(session.resume(session.plan(user)), bool)
@@ -232,6 +243,7 @@ def units_of_work(session: Session, user: User, audit: Audit) -> None:
         assert_type(tx, Transaction)
         tx.save(user)
         tx.update(Key(User, user_id="u2"), F.left.add(-1), condition=F.left >= 1)
+        tx.upsert(Key(User, user_id="u3"), F.visits.add(1))
         tx.delete(audit)
         tx.check(user, F.balance >= 100)
         tx.on_commit(lambda: None)
