@@ -19,8 +19,9 @@ _EVER = float("-inf")
 def item_of(entity: Any, /) -> dict[str, AttributeValue]:
     """The item of an entity in DynamoDB JSON, as a save of the entity would store it. Nothing is sent or changed.
 
-    The item of a new entity has no revision and no version number, because the write gives these. The item of a loaded
-    entity is the stored one with your changes: unknown attributes, revision and version are those that were loaded.
+    The item of a new entity has no revision, no version number and no time of ``CreatedAt()`` or ``UpdatedAt()``,
+    because the write gives these. The item of a loaded entity is the stored one with your changes: unknown attributes,
+    revision, version and these times are those that were loaded.
     Binary values are bytes. ``entity_of`` is the reverse.
 
     Raises:

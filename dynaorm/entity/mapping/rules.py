@@ -6,6 +6,7 @@ Rule 2. What is not known to be harmless counts as a rule: a write then reads fi
 """
 
 from collections.abc import Iterator, Mapping
+from decimal import Decimal
 from typing import Any, Final, NamedTuple, TypeAlias, cast
 
 from pydantic import BaseModel
@@ -30,6 +31,11 @@ _CHANGES_TEXT: Final = ("to_lower", "to_upper", "strip_whitespace")
 _LIMITS_TEXT: Final = ("min_length", "max_length")
 _NUMBERS: Final = frozenset({"int", "float", "decimal", "timedelta"})
 _CHOICES: Final = frozenset({"enum", "literal"})
+# Values of other types may be stored as these are.
+_ALIKE: Final[Mapping[str, type | None]] = {
+    "decimal": Decimal, "float": float, "list": list, "tuple": tuple, "set": set, "frozenset": frozenset, "dict": dict,
+    "enum": None, "literal": None,
+}  # fmt: skip
 _HARMLESS: Final = _NUMBERS | _CHOICES | {
     "any", "none", "str", "bool", "bytes", "date", "time", "datetime", "uuid", "complex", "is-instance", "default",
     "nullable", "union", "list", "set", "frozenset", "dict", "model", "model-fields", "model-field", "typed-dict",
@@ -73,7 +79,8 @@ class ClassRules:
         of_class: there are rules about several fields: model validators, or an ``__init__`` of the class's own.
         is_separate: every value is valid or not on its own, and stays as it is.
         fields: the rules of each field.
-        choices: the fields of which a value and a member of an enum may be stored alike.
+        alike: the fields of which values of several types may be stored alike, as 1 and ``Decimal(1)``. Each comes with
+            the type of which every value is right; None if there is no such type.
     """
 
     whole: SchemaValidator
@@ -83,7 +90,7 @@ class ClassRules:
     of_class: bool
     is_separate: bool
     fields: Mapping[str, FieldRules]
-    choices: tuple[str, ...]
+    alike: Mapping[str, type | None]
 
 
 def rules_of(entity: type[BaseModel]) -> ClassRules:
@@ -109,7 +116,12 @@ def rules_of(entity: type[BaseModel]) -> ClassRules:
         of_class=of_class,
         is_separate=is_stable and not takes_info and not of_class,
         fields=rules,
-        choices=tuple(name for name, one in rules.items() if one.has_choices and not one.takes_info),
+        alike={
+            name: kind
+            for name, one in fields["fields"].items()
+            if not rules[name].takes_info
+            for kind in _stored_alike(one["schema"])
+        },
     )
 
 
@@ -223,11 +235,16 @@ def _is_harmless(node: _Node) -> bool:
     )
 
 
+def _unwrapped(schema: _Node) -> _Node:
+    while schema["type"] in ("default", "nullable"):
+        schema = schema["schema"]
+    return schema
+
+
 def _field_rules(schema: _Node, is_limited: bool) -> FieldRules:
     nodes = [*_nodes(schema)]
     is_plain = not is_limited and all(map(_is_harmless, nodes))
-    while schema["type"] in ("default", "nullable"):
-        schema = schema["schema"]
+    schema = _unwrapped(schema)
     return FieldRules(
         is_plain=is_plain,
         takes_info=any(map(_takes_info, nodes)),
@@ -235,6 +252,15 @@ def _field_rules(schema: _Node, is_limited: bool) -> FieldRules:
         bounds=_bounds(schema),
         lengths=None if is_limited else _lengths(schema),
     )
+
+
+def _stored_alike(schema: _Node) -> tuple[type | None, ...]:
+    """The member of ``ClassRules.alike``, if there is one."""
+    schema = _unwrapped(schema)
+    kinds = [one["type"] for one in _nodes(schema) if one["type"] in _ALIKE]
+    if not kinds:
+        return ()
+    return (_ALIKE[kinds[0]] if kinds == [schema["type"]] else None,)
 
 
 def _bounds(node: _Node) -> Mapping[str, Any] | None:

@@ -99,11 +99,14 @@ def _with_changed(mapping: EntityMapping, values: Mapping[str, Any], kept: froze
 def unchanged(mapping: EntityMapping, given: Mapping[str, Any]) -> Validated:
     """The values of an entity that would store what is stored already; they are not validated again.
 
-    Only values that are stored alike change: plain values become members of enums, an expiry time has whole seconds.
+    Only values that are stored alike change: an int becomes a Decimal, a plain value a member of an enum, and an expiry
+    time has whole seconds.
     """
     altered = {}
-    names = mapping.rules.choices
-    for name in names if mapping.expires is None else (*names, mapping.expires.name):
+    alike = mapping.rules.alike
+    for name, kind in (alike if mapping.expires is None else {**alike, mapping.expires.name: None}).items():
+        if kind is not None and type(given[name]) is kind:
+            continue
         with suppress(InvalidValue):
             value = validated_field(mapping, name, given)
             encode = mapping.fields[name].encode
