@@ -1,13 +1,15 @@
 """What ``Index`` and ``Aggregate`` have in common: a declaration in a class body that is not a field."""
 
 from collections.abc import Callable, Iterator
-from typing import Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, Union
 
 from pydantic_core import CoreSchema, core_schema
 
-from dynaorm.item.condition import Condition
+if TYPE_CHECKING:
+    from dynaorm.item.condition import Condition
 
-GivenWhen: TypeAlias = Condition | Callable[[Any], bool]
+# A text cannot be joined with "|" where it is used, and importing the class would load what most requests do without.
+GivenWhen: TypeAlias = Union["Condition", Callable[[Any], bool]]
 """What ``when=`` takes: a condition of ``F``, or a pure function of the entity."""
 
 

@@ -106,6 +106,7 @@ def texts(found: Any) -> Iterator[str]:
         yield repr(vars(found))
     if hasattr(found, "explain"):
         yield found.explain()
+    if hasattr(found, "actions"):
         yield from (text for one in found.actions for text in texts(one))
         yield repr([one.subject for one in found.actions])
     if type(found) in (list, tuple):  # not the parts of a plan, which are not shown

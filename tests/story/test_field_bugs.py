@@ -137,7 +137,7 @@ def test_a_guard_that_somebody_elses_repair_gave_away_is_left_alone_and_reported
     assert engine.guards(table) == {"email#a@x": "USER#u2"}
     assert users(engine, table) == ({} if work == "delete" else {"u1": None})
     (reported,) = caplog.messages
-    assert f"email#... in table {table.name}" in reported
+    assert f"a guard item of 'email' in table {table.name} belongs to another entity" in reported
     assert "a@x" not in reported
 
 

@@ -1,17 +1,25 @@
 """The conditions of a class (``when=``), translated once the whole class is known."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dynaorm.entity.mapping.field import is_time_text
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.mapping.when import When
 from dynaorm.entity.resolve import FieldResolver
 from dynaorm.errors import UsageError
-from dynaorm.item.condition import Condition, paths_of
-from dynaorm.item.field import Comparable
-from dynaorm.item.resolve import resolve
+from dynaorm.late import late
 from dynaorm.record import replace
+
+if TYPE_CHECKING:
+    from dynaorm.item import condition, field, resolve
+else:
+    late(
+        globals(),
+        condition="dynaorm.item.condition",
+        field="dynaorm.item.field",
+        resolve="dynaorm.item.resolve",
+    )
 
 
 def with_conditions(mapping: EntityMapping, problems: list[str]) -> EntityMapping:
@@ -38,21 +46,21 @@ def _translated(mapping: EntityMapping, declared: Any, problems: list[str]) -> I
 def _when(mapping: EntityMapping, when: When) -> When:
     """Raises UsageError."""
     given: Any = when.given
-    if not isinstance(given, Condition):
-        if isinstance(given, Comparable) or not callable(given):
+    if not isinstance(given, condition.Condition):
+        if isinstance(given, field.Comparable) or not callable(given):
             raise UsageError(
                 problem=f"{given!r} is neither a condition nor a function",
                 remedy='write a condition, such as F.status == "open", or a function of the entity',
             )
         return when
-    resolver, paths = FieldResolver(mapping), paths_of(given)
-    condition = resolve(given, resolver)
+    resolver, paths = FieldResolver(mapping), condition.paths_of(given)
+    resolved = resolve.resolve(given, resolver)
     fields = {str(path[0]): resolver.field(path) for path in paths}
     return When(
         when.owner,
         given,
         frozenset(fields),
-        condition,
+        resolved,
         tuple(
             fields[name]
             for name in sorted({str(path[0]) for path in paths if is_time_text(resolver.codec(path))})

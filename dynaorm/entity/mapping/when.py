@@ -4,15 +4,21 @@ Rule 1. It is judged on the stored item, and an absent attribute means the defau
 Rule 2. A condition of ``F`` names the fields that it depends on. A function may look at any field of the class.
 """
 
+from typing import TYPE_CHECKING
+
 from dynaorm.entity.declaration import GivenWhen
 from dynaorm.entity.mapping.field import FieldMapping, respelled
 from dynaorm.entity.mapping.stored import StoredValues
 from dynaorm.errors import UsageError
-from dynaorm.item.condition import Condition
-from dynaorm.item.condition_text import condition_text
-from dynaorm.item.evaluate import decided, holds
 from dynaorm.item.value import Item
+from dynaorm.late import late
 from dynaorm.record import record
+
+if TYPE_CHECKING:
+    from dynaorm.item import condition_text, evaluate
+    from dynaorm.item.condition import Condition
+else:
+    late(globals(), condition_text="dynaorm.item.condition_text", evaluate="dynaorm.item.evaluate")
 
 
 @record
@@ -30,7 +36,7 @@ class When:
     owner: str
     given: GivenWhen
     fields: frozenset[str]
-    condition: Condition | None = None
+    condition: "Condition | None" = None
     times: tuple[FieldMapping, ...] = ()
 
     @property
@@ -47,10 +53,10 @@ class When:
         """
         if self.condition is not None:
             try:
-                return holds(self.condition, respelled(values.item, self.times))
+                return evaluate.holds(self.condition, respelled(values.item, self.times))
             except ValueError:
-                return holds(self.condition, values.item)
-        assert not isinstance(self.given, Condition)
+                return evaluate.holds(self.condition, values.item)
+        assert callable(self.given)  # a condition is translated, and is no function
         try:
             return bool(self.given(values.entity))
         except AttributeError as problem:
@@ -64,11 +70,11 @@ class When:
 
     def decided(self, item: Item, known: frozenset[str]) -> bool | None:
         """Whether it holds, as far as the known attributes of an item say; None if they do not."""
-        return decided(self.condition, item, known) if self.condition is not None else None
+        return evaluate.decided(self.condition, item, known) if self.condition is not None else None
 
     def text(self, secret: frozenset[str] = frozenset()) -> str:
         """The condition in words: ``F.status == 'open'``; nothing for a function, which cannot be shown."""
-        return condition_text(self.given, secret) if isinstance(self.given, Condition) else ""
+        return "" if callable(self.given) else condition_text.condition_text(self.given, secret)
 
 
 def declared_when(owner: str, given: GivenWhen | None, known: frozenset[str]) -> When | None:

@@ -60,7 +60,7 @@ def test_a_brace_is_never_part_of_a_literal(text: str) -> None:
             "USER#{tags}",
             "{tags}: a value of this field's type has no single text; use a field of type str, int",
         ),
-        ("USER#{user_id.name}", "{user_id.name} is not understood; did you mean {user_id}?"),
+        ("USER#{user_id.name}", "{user_id.name} names no field; did you mean {user_id}?"),
         ("USER#{ user_id }", "{ user_id } is not understood; did you mean {user_id}?"),
         ("USER#{user_id:}", "{user_id:} is not understood; did you mean {user_id}?"),
         ("USER#{user_id!r}", "{user_id!r} is not understood; did you mean {user_id}?"),
