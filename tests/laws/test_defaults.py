@@ -100,7 +100,9 @@ def _compares_attributes(text: str) -> bool:
 @settings(max_examples=15)
 def test_a_strict_moto_finds_what_python_finds(engine: Transport, case: Case) -> None:
     def understood(text: str, values: str) -> bool:
-        return not ("NULL" in values or "size(" in text or _compares_attributes(text))
+        # To moto, no binary value begins with the empty one.
+        is_empty = "begins_with" in text and "'B': b''" in values
+        return not ("NULL" in values or "size(" in text or is_empty or _compares_attributes(text))
 
     check(case, engine, understood)
 
