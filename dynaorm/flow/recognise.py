@@ -102,7 +102,7 @@ def remembered_revision(plan: Plan, token_item: Planned, context: Context) -> Fl
 def remembered_otherwise(token: str) -> TokenReused:
     """The error where a token item is that of another block."""
     return TokenReused(
-        token=token, problem="the token {token!r} is remembered for another block; nothing was written"
+        token=token, problem=f"the token {token!r} is remembered for another block; nothing was written"
     )
 
 
