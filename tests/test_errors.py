@@ -1,15 +1,19 @@
 """The tree of errors, and what every one of them promises: fields, a message that ends with the remedy, pickling."""
 
+import ast
 import copy
 import dataclasses
 import pickle
+import re
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import dynaorm
 from dynaorm import errors
 from dynaorm.errors import (
     AlreadyExists,
@@ -354,3 +358,19 @@ def test_what_a_caller_says_is_taken_as_it_is(problem: str, remedy: str, value: 
     error = InvalidValue(entity="User", field="name", value=value, problem=problem, remedy=remedy)
     assert (error.problem, error.remedy, error.value) == (problem, remedy, value)
     assert str(TokenReused(token=value)).startswith(f"the token {value!r} ")
+
+
+def test_the_texts_that_callers_give_to_errors_are_complete() -> None:
+    """Only the texts of an error class have braces: those of a caller are used unchanged."""
+    texts = [
+        (path.name, text.value)
+        for path in Path(dynaorm.__path__[0]).rglob("*.py")
+        for call in ast.walk(ast.parse(path.read_text()))
+        if isinstance(call, ast.Call)
+        for keyword in call.keywords
+        if keyword.arg in ("problem", "remedy")
+        for text in ([] if isinstance(keyword.value, ast.JoinedStr) else ast.walk(keyword.value))
+        if isinstance(text, ast.Constant) and isinstance(text.value, str)
+    ]
+    assert len(texts) > 100
+    assert [one for one in texts if re.search(r"\{\w+(![rs])?\}", one[1])] == []

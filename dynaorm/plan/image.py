@@ -232,7 +232,7 @@ def refuse_other_revision(mapping: EntityMapping, item: Item) -> None:
             entity=mapping.entity.__name__,
             key=mapping.key_of(item),
             problems=(problem,),
-            problem="Cannot write {entity}",
+            problem=f"Cannot write {mapping.entity.__name__}",
             remedy=_OTHER_REVISION["S" if revision is None else revision.kind],
         )
 
