@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dynaorm import Entity, F, Key, Session, Table
@@ -130,6 +130,7 @@ def test_a_value_that_was_changed_and_changed_back_is_stale_in_a_versioned_class
     assert store.items(bare) == items
 
 
+@settings(max_examples=settings().max_examples // 3)  # each makes many requests
 @given(
     mine=st.tuples(st.sampled_from(["", "a", "b"]), st.none() | st.integers(0, 2)),
     theirs=st.tuples(st.sampled_from(["", "a", "b"]), st.none() | st.integers(0, 2)),

@@ -85,7 +85,7 @@ def test_another_block_is_refused_and_nothing_of_it_is_written(
     run(insert)
     meanwhile(session)
     found = items(store)
-    with pytest.raises(TokenReused, match="the token .* is remembered for another block") as caught:
+    with pytest.raises(TokenReused, match=r"the token .* is remembered for another block") as caught:
         run(others()[name])
     assert caught.value.token == token
     assert items(store) == found

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Annotated, Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dynaorm import Aggregate, Entity, F, Key, Session, Table, Transaction, Unique, inspect
@@ -71,6 +71,7 @@ WRITES = st.tuples(st.sampled_from(CLASSES), st.sampled_from(VERBS), st.integers
 BEFORE = st.sampled_from(["nothing", "stored", "deleted"])
 
 
+@settings(max_examples=settings().max_examples // 3)  # each makes many requests
 @given(
     writes=st.lists(WRITES, min_size=1, max_size=4, unique_by=lambda one: one[0]),
     before=st.tuples(BEFORE, BEFORE, BEFORE, BEFORE),

@@ -5,7 +5,7 @@ from itertools import count
 from typing import Annotated
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dynaorm import Entity, Key, Session, Table, Unique, Versioned
@@ -58,6 +58,7 @@ def items(moto: Transport, table: Table) -> dict[str, Item]:
 # -- deletions ---------------------------------------------------------------------------------------------------------
 
 
+@settings(max_examples=settings().max_examples // 3)  # each makes many requests
 @given(
     steps=st.lists(st.sampled_from(["save", "delete", "restore"]), min_size=1, max_size=12),
     kind=st.sampled_from([Page, Task]),
