@@ -20,7 +20,7 @@ from tests.raw_tables import REGION, aws_client
 ROOT = Path(__file__).parents[1]
 
 settings.register_profile("dev", max_examples=50, deadline=None)
-settings.register_profile("ci", max_examples=60, deadline=None, print_blob=True, derandomize=True)
+settings.register_profile("ci", max_examples=50, deadline=None, print_blob=True, derandomize=True)
 # make fuzz: as long as it takes, and no time spent on explaining what fails.
 settings.register_profile(
     "fuzz",
