@@ -354,6 +354,8 @@ def _stale(cause: StaleEntity, on: str) -> Iterable[Observed]:
         yield Observed(on, "not as")
         return
     yield Observed(on, "not revision", cause.expected)
+    if cause.problem.endswith("has expired since it was loaded"):
+        return  # nothing was sent, and by now another writer may have stored one that lives longer
     yield Observed(on, "absent") if cause.found is None else Observed(on, "revision", cause.found)
 
 
