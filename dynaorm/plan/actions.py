@@ -92,8 +92,8 @@ def _check_length(mapping: EntityMapping, condition: Condition, compared: int) -
     except UsageError as problem:
         name = mapping.entity.__name__
         raise UsageError(
-            problem=f"this {name} has no revision, so this write compares {compared} of its attributes; "
-            f"{problem.problem}",
+            problem=f"this {name} has no revision that names one write, so this write compares {compared} of its "
+            f"attributes; {problem.problem}",
             remedy=f"give the table a revision_attribute=, or write by key: Key({name}, ...)",
         ) from problem
 

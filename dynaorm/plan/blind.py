@@ -21,7 +21,7 @@ from dynaorm.errors import InvalidValue
 from dynaorm.item.condition import Attr, Compare, Condition, SizeOf, all_of, any_of_conditions, missing
 from dynaorm.item.update import AddTo, Append, Change, Discard, Prepend, Remove, SetIfMissing, SetTo
 from dynaorm.item.value import SET_TAGS, AttributeValue, Item, number_text
-from dynaorm.plan.edit import touched
+from dynaorm.plan.edit import stored_changes, touched
 
 _OPERATORS: Final = {"ge": ">=", "gt": ">", "le": "<=", "lt": "<"}
 # Numbers of DynamoDB's together span fewer than 300 digits.
@@ -48,23 +48,30 @@ def needs_reading(mapping: EntityMapping, key: Item, changes: tuple[Change, ...]
         return True
     if mapping.expires is not None and mapping.expires.name in fields and mapping.constraints:
         return True
-    fixed = _fixed_fields(mapping, key, changes)
-    return any(_decided_keys(mapping, one, fixed) is None for one in _touched_indexes(mapping, changes))
+    return decided_index_keys(mapping, key, changes) is None
 
 
-def index_changes(mapping: EntityMapping, key: Item, changes: tuple[Change, ...]) -> tuple[Change, ...]:
-    """The changes of index keys that follow from an edit that is decided without reading."""
-    fixed, found = _fixed_fields(mapping, key, changes), list[Change]()
-    for index in _touched_indexes(mapping, changes):
+def blind_edits(mapping: EntityMapping, key: Item, changes: tuple[Change, ...]) -> tuple[Change, ...]:
+    """An edit that needs no reading, in stored names and values, with the index keys that follow from it."""
+    keys = decided_index_keys(mapping, key, changes)
+    assert keys is not None  # otherwise the edit needs reading
+    return (*stored_changes(mapping, changes), *keys)
+
+
+def decided_index_keys(
+    mapping: EntityMapping, key: Item, changes: tuple[Change, ...]
+) -> tuple[Change, ...] | None:
+    """The changes of index keys that follow from an edit alone; None where they depend on what is stored."""
+    names = {str(change.path[0]) for change in changes}
+    touched_indexes = [index for index in mapping.places.values() if not index.fields.isdisjoint(names)]
+    fixed = _fixed_fields(mapping, key, changes) if touched_indexes else {}
+    found: list[Change] = []
+    for index in touched_indexes:
         keys = _decided_keys(mapping, index, fixed)
-        assert keys is not None  # otherwise the edit needs reading
+        if keys is None:
+            return None
         found += [SetTo((name,), keys[name]) if name in keys else Remove((name,)) for name in index.made_up]
     return tuple(found)
-
-
-def _touched_indexes(mapping: EntityMapping, changes: tuple[Change, ...]) -> list[IndexPlaces]:
-    names = {str(change.path[0]) for change in changes}
-    return [index for index in mapping.places.values() if not index.fields.isdisjoint(names)]
 
 
 def _fixed_fields(mapping: EntityMapping, key: Item, changes: tuple[Change, ...]) -> dict[str, Any]:

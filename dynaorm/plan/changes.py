@@ -14,9 +14,9 @@ from dynaorm.item.evaluate import holds
 from dynaorm.item.resolve import resolve
 from dynaorm.item.update import Change
 from dynaorm.item.value import AttributeValue, Item, same
-from dynaorm.plan.blind import bounds_of, index_changes, needs_reading
+from dynaorm.plan.blind import blind_edits, bounds_of, needs_reading
 from dynaorm.plan.creation import changes_without_reading, created
-from dynaorm.plan.edit import edited_image, stored_changes, touched
+from dynaorm.plan.edit import edited_image, touched
 from dynaorm.plan.image import advance, changes_of, new_image
 from dynaorm.plan.intent import Deletion, Edit, Move, Save, condition_of
 from dynaorm.plan.item_change import (
@@ -283,7 +283,7 @@ def _edit(
     mapping, state = one.mapping, write.state
     touched(mapping, edit.changes)
     if state is None and read is _UNREAD:
-        edits = _upserted(one, write) if edit.creates else _blind_edits(one, edit)
+        edits = _upserted(one, write) if edit.creates else blind_edits(mapping, one.key, edit.changes)
         assert edits is not None  # otherwise the item has been read
         return ItemEdit(mapping, one.key, edits, bounds_of(mapping, edit.changes), creates=edit.creates)
     if state is not None:
@@ -296,11 +296,6 @@ def _edit(
             raise
         return _creation(one, edit, read, now=now)
     return _edit_known(one, edit, before._replace(as_loaded=edit.read_first), None, now=now)
-
-
-def _blind_edits(one: ItemIntents, edit: Edit) -> tuple[Change, ...]:
-    mapping, changes = one.mapping, edit.changes
-    return (*stored_changes(mapping, changes), *index_changes(mapping, one.key, changes))
 
 
 def _edit_known(

@@ -23,8 +23,7 @@ from dynaorm.entity.resolve import FieldResolver
 from dynaorm.errors import InvalidValue, UsageError
 from dynaorm.item.update import Change, Discard, Remove, SetIfMissing, SetTo, apply_changes, resolve_changes
 from dynaorm.item.value import Item, same
-from dynaorm.plan.blind import index_changes, needs_reading
-from dynaorm.plan.edit import stored_changes
+from dynaorm.plan.blind import blind_edits, needs_reading
 from dynaorm.plan.image import new_image
 
 _NOTHING: Mapping[str, Any] = {}
@@ -141,7 +140,7 @@ def changes_without_reading(
         return None
     if not all(_is_decided(mapping, index, fields, subject) for index in mapping.places.values()):
         return None
-    edits = (*stored_changes(mapping, changes), *index_changes(mapping, key, changes))
+    edits = blind_edits(mapping, key, changes)
     # A total begins at 0, which its absence means: the same unit of work may add to it.
     own = {*key, *(mapping.fields[name].attribute for name in totals), *(one.path[0] for one in edits)}
     # An item of the class that has its former name gets the present one.

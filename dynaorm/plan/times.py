@@ -59,13 +59,14 @@ def validated_at(
     kept: frozenset[str] = frozenset(),
 ) -> Validated:
     """The values of an object as ``validated`` gives them, with these times in place of its own."""
-    if not times:
-        return validated(mapping, values, kept=kept)
-    return with_times(validated(mapping, {**values, **times}, kept=kept), values, times)
+    given = {**values, **times} if times else values
+    return with_times(validated(mapping, given, kept=kept), values, times)
 
 
 def with_times(valid: Validated, values: Mapping[str, Any], times: Mapping[str, Any]) -> Validated:
     """Validated values with these times; ``values`` are those of the object, which gets the times that it lacks."""
+    if not times:
+        return valid
     found = {**valid.values, **{name: times[name] for name in times if name not in valid.altered}}
     differing = {name: found[name] for name in times if not is_equal(found[name], values.get(name))}
     return Validated(found, {**valid.altered, **differing})

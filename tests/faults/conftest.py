@@ -92,3 +92,9 @@ def store(request: pytest.FixtureRequest) -> Store:
     """Either engine."""
     found: Store = request.getfixturevalue(request.param)
     return found
+
+
+@pytest.fixture
+def token(unique_name: Callable[[str], str]) -> str:
+    """A token of this test: ministack is shared, and remembers tokens."""
+    return unique_name("TRANSACTION")

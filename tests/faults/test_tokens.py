@@ -63,12 +63,6 @@ def store(store: "Store") -> "Store":
     return store
 
 
-@pytest.fixture
-def token(unique_name: Callable[[str], str]) -> str:
-    """A token of this test: ministack is shared, and remembers tokens."""
-    return unique_name("TRANSACTION1")
-
-
 def register(session: Session, token: str) -> User:
     with session.transaction(token=token) as tx:
         return tx.save(User(user_id="1", email="1@x.org", roles=ROLES, settings={"b": "1", "a": "2"}))

@@ -44,12 +44,6 @@ def store(store: "Store") -> "Store":
     return store
 
 
-@pytest.fixture
-def token(unique_name: Callable[[str], str]) -> str:
-    """A token of this test: ministack is shared, and remembers tokens."""
-    return unique_name("TRANSACTION3")
-
-
 # -- what is recognised ------------------------------------------------------------------------------------------------
 
 

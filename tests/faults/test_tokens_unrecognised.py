@@ -19,12 +19,6 @@ def store(store: "Store") -> "Store":
     return store
 
 
-@pytest.fixture
-def token(unique_name: Callable[[str], str]) -> str:
-    """A token of this test: ministack is shared, and remembers tokens."""
-    return unique_name("TRANSACTION2")
-
-
 def outcome_of(work: Callable[[], object]) -> DynaormError:
     with pytest.raises(DynaormError) as caught:
         work()

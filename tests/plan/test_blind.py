@@ -12,7 +12,7 @@ from dynaorm.errors import InvalidValue
 from dynaorm.item.condition import And, Attr, Compare, Condition, Or, SizeOf, missing
 from dynaorm.item.update import Change, Remove, SetTo
 from dynaorm.item.value import Item
-from dynaorm.plan.blind import bounds_of, index_changes, needs_reading
+from dynaorm.plan.blind import bounds_of, decided_index_keys, needs_reading
 from tests.plan.test_edit import (
     NOON,
     Account,
@@ -217,11 +217,11 @@ def test_bounds_become_conditions_on_what_is_stored(change: Change, expected: Co
 
 def test_index_keys_that_the_edit_fixes_come_along() -> None:
     mapping, key = mapping_of(Ticket), key_of(Ticket)
-    assert index_changes(mapping, key, (F.status.set("done"), F.queue.set("r"))) == (
+    assert decided_index_keys(mapping, key, (F.status.set("done"), F.queue.set("r"))) == (
         SetTo(("GSI1PK",), {"S": "STATUS#done"}),
         SetTo(("GSI1SK",), {"S": "r"}),
     )
-    assert index_changes(mapping, key, (F.status.set(None), F.queue.set("r"))) == (
+    assert decided_index_keys(mapping, key, (F.status.set(None), F.queue.set("r"))) == (
         Remove(("GSI1PK",)),
         Remove(("GSI1SK",)),
     )
@@ -229,7 +229,7 @@ def test_index_keys_that_the_edit_fixes_come_along() -> None:
 
 def test_the_keys_of_all_indexes_that_an_edit_fixes_come_along() -> None:
     changes = (F.one.set("a"), F.other.set(None))
-    assert index_changes(mapping_of(Twofold), key_of(Twofold), changes) == (
+    assert decided_index_keys(mapping_of(Twofold), key_of(Twofold), changes) == (
         SetTo(("GSI1PK",), {"S": "ONE#a"}), SetTo(("GSI1SK",), {"S": "a"}),
         Remove(("GSI2PK",)), Remove(("GSI2SK",)),
     )  # fmt: skip
@@ -250,6 +250,6 @@ class Line(Entity, table=shop, pk="CART#{cart}", sk="LINE#{number:03d}"):
 def test_a_field_that_is_an_index_key_itself_is_set_without_reading() -> None:
     mapping, key = mapping_of(Line), Key(Line, cart="c", number=1).primary_key
     assert not needs_reading(mapping, key, (F.sku.set("x"),))
-    assert index_changes(mapping, key, (F.sku.set("x"),)) == ()
+    assert decided_index_keys(mapping, key, (F.sku.set("x"),)) == ()
     with pytest.raises(InvalidValue, match="sku"):
-        index_changes(mapping, key, (F.sku.set(""),))
+        decided_index_keys(mapping, key, (F.sku.set(""),))

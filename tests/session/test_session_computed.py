@@ -45,7 +45,7 @@ class Event(Entity, table=app, pk="MONTH#{month}", sk="EVENT#{event_id}"):
     def month(self) -> str:
         return f"{self.at:%Y-%m}"
 
-    @computed_field  # type: ignore[prop-decorator]
+    @computed_field  # type: ignore[prop-decorator]  # mypy does not allow it on a property
     @cached_property
     def rank(self) -> str | None:
         return None if self.score < 0 else "gold" if self.score >= 10 else "tin"
@@ -66,7 +66,7 @@ class Bucketed(Entity, table=app, pk="B#{name}", sk="B"):
     changed: Annotated[datetime | None, UpdatedAt()] = None
     by_day = Index("GSI1", pk="DAY#{day}", sk="{changed}")
 
-    @computed_field  # type: ignore[prop-decorator]
+    @computed_field  # type: ignore[prop-decorator]  # mypy does not allow it on a property
     @property
     def day(self) -> str | None:
         return None if self.created is None else f"{self.created:%Y-%m-%d}"
@@ -178,7 +178,7 @@ def test_a_function_that_fails_is_an_error_of_the_value(session: Session, wire: 
         size: int = 1
         by_share = Index("GSI1", pk="SHARES", sk="{share:02d}")
 
-        @computed_field  # type: ignore[prop-decorator]
+        @computed_field  # type: ignore[prop-decorator]  # mypy does not allow it on a property
         @property
         def share(self) -> int:
             return 100 // self.size

@@ -112,7 +112,8 @@ def merge(
     Args:
         codec: the codec of the value.
         stored: the value as it is stored.
-        loaded: what the codec encodes for the value that was loaded.
+        loaded: what the codec encodes for the value that was loaded. It is ``stored`` itself if that is compared with
+            what it loads as (see ``restore``); a part that both decode alike then stays as it is stored.
         now: what the codec encodes for the value now.
     """
     if same(loaded, now):

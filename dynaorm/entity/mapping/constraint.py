@@ -33,7 +33,10 @@ class GuardKey(NamedTuple):
 
     def in_table(self, home: Table) -> dict[str, AttributeValue]:
         """The primary key of the guard item in its table."""
-        return {key.name: {"S": text} for key, text in zip(home.keys, self, strict=False)}
+        partition: AttributeValue = {"S": self.partition}
+        if home.sk is None:
+            return {home.pk.name: partition}
+        return {home.pk.name: partition, home.sk.name: {"S": self.sort}}
 
 
 @record

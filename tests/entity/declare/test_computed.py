@@ -32,7 +32,7 @@ class Thing(Entity, table=app(), pk="THING#{kind}", sk="{address.city}#{name}"):
     def kind(self) -> str:
         return self.name[0]
 
-    @computed_field  # type: ignore[prop-decorator]
+    @computed_field  # type: ignore[prop-decorator]  # mypy does not allow it on a property
     @property
     def unused(self) -> int:
         return 1
@@ -73,7 +73,7 @@ def a_computed_field_without_a_text() -> None:
     class Thing(Entity, table=app(), pk="THING#{parts}", sk="{name}"):
         name: str
 
-        @computed_field  # type: ignore[prop-decorator]
+        @computed_field  # type: ignore[prop-decorator]  # mypy does not allow it on a property
         @property
         def parts(self) -> list[str]:
             return [self.name]
@@ -84,7 +84,7 @@ def a_computed_field_in_a_constraint() -> None:
     class Thing(Entity, table=app(), pk="THING#{name}", sk="T", unique={"pair": ("kind", "name")}):
         name: Annotated[str, Unique()]
 
-        @computed_field  # type: ignore[prop-decorator]
+        @computed_field  # type: ignore[prop-decorator]  # mypy does not allow it on a property
         @property
         def kind(self) -> Any:
             return self.name[0]

@@ -112,7 +112,7 @@ def test_what_is_computed_or_private_is_not_stored() -> None:
         slug: str
         _secret: str = "s"
 
-        @computed_field  # type: ignore[prop-decorator]
+        @computed_field  # type: ignore[prop-decorator]  # mypy does not allow it on a property
         @property
         def shout(self) -> str:
             return self.slug.upper()

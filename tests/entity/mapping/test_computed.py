@@ -19,7 +19,7 @@ class Thing(Entity, table=Table("computing"), pk="THING#{name}", sk="T"):
     def area(self) -> int:
         return self.size * self.size
 
-    @computed_field  # type: ignore[prop-decorator]
+    @computed_field  # type: ignore[prop-decorator]  # mypy does not allow it on a property
     @cached_property
     def half(self) -> int:
         return self.size // 2
