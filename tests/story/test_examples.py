@@ -98,9 +98,13 @@ SHOWN = {
 PARTS = {"raw"}
 """Modules that only serve the examples."""
 
+SERVICES = {"fastapi_service": "test_fastapi_service.py"}
+"""Examples that wait for requests, and their tests."""
+
 
 def test_every_example_is_known_here() -> None:
-    assert {path.stem for path in EXAMPLES.glob("*.py")} == SHOWN.keys() | PARTS
+    assert {path.stem for path in EXAMPLES.glob("*.py")} == SHOWN.keys() | PARTS | SERVICES.keys()
+    assert [name for name in SERVICES.values() if not Path(__file__).with_name(name).exists()] == []
 
 
 @pytest.mark.parametrize("name", sorted(SHOWN))
