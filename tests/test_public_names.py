@@ -24,6 +24,7 @@ NAMES = {
     "AsyncQuery": "dynaorm.session._async.query",
     "AsyncSession": "dynaorm.session._async.session",
     "AsyncTransport": "dynaorm.flow.protocol.call",
+    "Attempt": "dynaorm.session.attempt",
     "Attribute": "dynaorm.entity.marker",
     "BinaryKey": "dynaorm.entity.table",
     "Call": "dynaorm.flow.protocol.call",
