@@ -77,7 +77,7 @@ For example, "plan/intent.py": "plan/test_merge_intents.py".
 
 NAMES_THAT_SAY_NOTHING = {"common", "constants", "helpers", "misc", "models", "types", "util", "utils"}
 
-HEAVY = {"aiohttp", "boto3", "botocore", "moto", "pynamodb", "pytest", "requests", "rich"}
+HEAVY = {"aiohttp", "boto3", "botocore", "moto", "opentelemetry", "pynamodb", "pytest", "requests", "rich"}
 
 # Of the standard library: what takes long to import, and is of no use before the first connection, thread or mistake.
 LATE = {"asyncio", "concurrent", "difflib", "http", "ssl", "subprocess"}

@@ -11,6 +11,7 @@ from types import ModuleType
 import pytest
 
 import dynaorm
+import dynaorm.integrations.opentelemetry
 import dynaorm.testing
 
 ROOT = Path(__file__).parents[1]
@@ -109,7 +110,17 @@ TESTING_NAMES = {
 }
 """The same for ``dynaorm.testing``."""
 
-PUBLIC_MODULES = {"dynaorm", "dynaorm.codecs", "dynaorm.errors", "dynaorm.integrity.run", "dynaorm.testing"}
+OPENTELEMETRY_NAMES = {"instrument": "dynaorm.integrations.opentelemetry"}
+"""The same for ``dynaorm.integrations.opentelemetry``."""
+
+PUBLIC_MODULES = {
+    "dynaorm",
+    "dynaorm.codecs",
+    "dynaorm.errors",
+    "dynaorm.integrations.opentelemetry",
+    "dynaorm.integrity.run",
+    "dynaorm.testing",
+}
 """The modules that users import from."""
 
 DOCUMENTS = [
@@ -120,7 +131,13 @@ DOCUMENTS = [
 
 
 @pytest.mark.parametrize(
-    ("package", "names"), [(dynaorm, NAMES), (dynaorm.testing, TESTING_NAMES)], ids=["dynaorm", "testing"]
+    ("package", "names"),
+    [
+        (dynaorm, NAMES),
+        (dynaorm.testing, TESTING_NAMES),
+        (dynaorm.integrations.opentelemetry, OPENTELEMETRY_NAMES),
+    ],
+    ids=["dynaorm", "testing", "opentelemetry"],
 )
 def test_every_public_name_is_defined_where_the_table_says(
     package: ModuleType, names: dict[str, str]

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from dynaorm.query import query_spec
     from dynaorm.session import query as queries
     from dynaorm.session import transaction as block
-    from dynaorm.session.watch import OnAttempt
+    from dynaorm.session.watch import FlowWatch, OnAttempt
     from dynaorm.streams.change import AnyChange, StreamChange
     from dynaorm.transport.http.credentials import GivenCredentials
 else:
@@ -140,7 +140,7 @@ class Session:
             cursor_secret=cursor_secret,
             exactly_once=exactly_once,
         )
-        self._watch = Watch(on_attempt, log_values)
+        self._watch: FlowWatch = Watch(on_attempt, log_values)
         self._closed = False
 
     # -- lifetime --------------------------------------------------------------------------------------------------

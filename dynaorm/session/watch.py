@@ -8,7 +8,7 @@ Rule 3. Whatever the function raises does not change the outcome of an operation
 import logging
 from collections.abc import Callable
 from inspect import iscoroutinefunction
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
 from dynaorm.errors import UsageError
 from dynaorm.flow.protocol.call import Call, Flow, NoAnswer, Refusal, Reply
@@ -27,6 +27,42 @@ T = TypeVar("T")
 _logger = logging.getLogger("dynaorm")
 
 
+class FlowWatch(Protocol):
+    """Sees every flow that a session runs."""
+
+    def over(self, method: str, flow: Flow[T]) -> Flow[T]:
+        """The flow to run in its place, which does the same; ``method``: that of the session."""
+        ...
+
+
+class Listener:
+    """Calls a function of the application. What it raises is logged the first time, and changes nothing.
+
+    Args:
+        name: the name of the function in the log.
+        function: the function.
+    """
+
+    def __init__(self, name: str, function: Callable[..., object]) -> None:
+        self._name = name
+        self._function = function
+        self._has_failed = False
+
+    def __call__(self, *arguments: object) -> None:
+        """Call the function."""
+        try:
+            self._function(*arguments)
+        except Exception:
+            # Once, because it may fail with every request.
+            if not self._has_failed:
+                self._has_failed = True
+                _logger.exception(
+                    "%s raised an error, which changes no operation and is logged only this time; correct %r",
+                    self._name,
+                    self._function,
+                )
+
+
 class Watch:
     """What a session tells of its requests. It may be shared by threads.
 
@@ -41,31 +77,20 @@ class Watch:
     def __init__(self, on_attempt: "OnAttempt | None", log_values: bool) -> None:
         if on_attempt is not None:
             _check(on_attempt)
-        self._on_attempt = on_attempt
+        self._listener = None if on_attempt is None else Listener("on_attempt", on_attempt)
         self._log_values = log_values
-        self._has_failed = False
 
     def over(self, method: str, flow: Flow[T]) -> Flow[T]:
-        """The flow, or one that does the same and tells of each attempt; ``method``: that of the session."""
-        if self._on_attempt is None and not _logger.isEnabledFor(logging.DEBUG):
+        """The flow, or one that also tells of each attempt."""
+        if self._listener is None and not _logger.isEnabledFor(logging.DEBUG):
             return flow
         return observed.observed(flow, method, self._tell)
 
     def _tell(self, attempt: "Attempt", call: Call, outcome: Reply | BaseException) -> None:
         if _logger.isEnabledFor(logging.DEBUG):
             self._log(attempt, call, outcome)
-        if self._on_attempt is None:
-            return
-        try:
-            self._on_attempt(attempt)
-        except Exception:
-            # Once, because it may fail with every request.
-            if not self._has_failed:
-                self._has_failed = True
-                _logger.exception(
-                    "on_attempt raised an error, which changes no operation and is logged only this time; correct %r",
-                    self._on_attempt,
-                )
+        if self._listener is not None:
+            self._listener(attempt)
 
     def _log(self, attempt: "Attempt", call: Call, outcome: Reply | BaseException) -> None:
         line = _line(attempt)

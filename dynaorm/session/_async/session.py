@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from dynaorm.query import query_spec
     from dynaorm.session import transaction as block
     from dynaorm.session._async import query as queries
-    from dynaorm.session.watch import OnAttempt
+    from dynaorm.session.watch import FlowWatch, OnAttempt
     from dynaorm.streams.change import AnyChange, StreamChange
     from dynaorm.transport.http.credentials import GivenCredentials
 else:
@@ -143,7 +143,7 @@ class AsyncSession:
             cursor_secret=cursor_secret,
             exactly_once=exactly_once,
         )
-        self._watch = Watch(on_attempt, log_values)
+        self._watch: FlowWatch = Watch(on_attempt, log_values)
         self._closed = False
 
     # -- lifetime --------------------------------------------------------------------------------------------------

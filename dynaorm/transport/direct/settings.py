@@ -5,7 +5,7 @@ import warnings
 from typing import TYPE_CHECKING
 
 from dynaorm.late import late
-from dynaorm.transport.endpoint import without_password
+from dynaorm.transport.endpoint import Endpoint, without_password
 from dynaorm.transport.http.credentials import GivenCredentials, checked_credentials
 from dynaorm.transport.http.destination import Destination, find_destination
 from dynaorm.transport.http.limits import Limits
@@ -32,6 +32,7 @@ class DirectSettings:
     ) -> None:
         self._opening = threading.Lock()
         self._stream_transport: streams.StreamsTransport | None = None
+        self._server: Endpoint | None = None
         self._limits = Limits(timeout, connect_timeout, pool_size)
         self._credentials = checked_credentials(credentials)
         self.region = region
@@ -48,6 +49,11 @@ class DirectSettings:
         )
 
     @property
+    def server(self) -> Endpoint | None:
+        """The server that requests are sent to; None before the first call."""
+        return self._server
+
+    @property
     def _streams(self) -> "streams.StreamsTransport":
         """The transport for calls to DynamoDB Streams."""
         with self._opening:
@@ -61,6 +67,7 @@ class DirectSettings:
     def _find_destination(self) -> "Destination | pynamodb.PynamoTransport":
         """The destination; the default transport where a proxy is in the way that only botocore can talk to."""
         destination = find_destination(self.region, self.endpoint, self.profile, self._credentials)
+        self._server = destination.endpoint
         if destination.proxy is None or destination.proxy.scheme == "http":
             return destination
         warnings.warn(
