@@ -1,9 +1,11 @@
 """What both direct transports are made with: where to send to, and limits."""
 
+import sys
 import threading
 import warnings
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from dynaorm.errors import UsageError
 from dynaorm.late import late
 from dynaorm.transport.endpoint import Endpoint, without_password
 from dynaorm.transport.http.credentials import GivenCredentials, checked_credentials
@@ -14,6 +16,10 @@ if TYPE_CHECKING:
     from dynaorm.transport import pynamodb, streams
 else:
     late(globals(), pynamodb="dynaorm.transport.pynamodb", streams="dynaorm.transport.streams")
+
+
+# How the host names of AWS's own endpoints end (partitions.json of the AWS SDKs).
+_OF_AWS: Final = (".amazonaws.com", ".amazonaws.com.cn", ".amazonaws.eu", ".api.aws")
 
 
 class DirectSettings:
@@ -67,6 +73,7 @@ class DirectSettings:
     def _find_destination(self) -> "Destination | pynamodb.PynamoTransport":
         """The destination; the default transport where a proxy is in the way that only botocore can talk to."""
         destination = find_destination(self.region, self.endpoint, self.profile, self._credentials)
+        _refuse_under_moto(destination.endpoint.host)
         self._server = destination.endpoint
         if destination.proxy is None or destination.proxy.scheme == "http":
             return destination
@@ -83,4 +90,15 @@ class DirectSettings:
             connect_timeout=self.connect_timeout,
             read_timeout=self.timeout,
             max_pool_connections=self.pool_size,
+        )
+
+
+def _refuse_under_moto(host: str) -> None:
+    """Raise UsageError if moto mocks AWS in this process, and requests would go to the real one."""
+    moto = sys.modules.get("moto.core.models")
+    if host.endswith(_OF_AWS) and getattr(getattr(moto, "botocore_stubber", None), "enabled", False):
+        raise UsageError(
+            problem=f"moto's mock_aws is active, but answers no direct transport: nothing was sent to {host}",
+            remedy="test over the default transport, as Session(region=...) and the fixture dynaorm_session do, or give "
+            "the endpoint= of an emulator",
         )
