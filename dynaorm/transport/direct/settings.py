@@ -99,6 +99,6 @@ def _refuse_under_moto(host: str) -> None:
     if host.endswith(_OF_AWS) and getattr(getattr(moto, "botocore_stubber", None), "enabled", False):
         raise UsageError(
             problem=f"moto's mock_aws is active, but answers no direct transport: nothing was sent to {host}",
-            remedy="test over the default transport, as Session(region=...) and the fixture dynaorm_session do, or give "
-            "the endpoint= of an emulator",
+            remedy="test over the default transport, as Session(region=...) and the fixture dynaorm_session do, or "
+            "give the endpoint= of an emulator",
         )
