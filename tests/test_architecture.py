@@ -78,7 +78,18 @@ For example, "plan/intent.py": "plan/test_merge_intents.py".
 
 NAMES_THAT_SAY_NOTHING = {"common", "constants", "helpers", "misc", "models", "types", "util", "utils"}
 
-HEAVY = {"aiohttp", "boto3", "botocore", "fastapi", "moto", "pynamodb", "pytest", "requests", "rich"}
+HEAVY = {
+    "aiohttp",
+    "boto3",
+    "botocore",
+    "fastapi",
+    "moto",
+    "opentelemetry",
+    "pynamodb",
+    "pytest",
+    "requests",
+    "rich",
+}
 
 # Of the standard library: what takes long to import, and is of no use before the first connection, thread or mistake.
 LATE = {"asyncio", "concurrent", "difflib", "http", "ssl", "subprocess"}

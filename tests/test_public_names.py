@@ -12,6 +12,7 @@ import pytest
 
 import dynaorm
 import dynaorm.integrations.fastapi
+import dynaorm.integrations.opentelemetry
 import dynaorm.testing
 
 ROOT = Path(__file__).parents[1]
@@ -25,6 +26,7 @@ NAMES = {
     "AsyncQuery": "dynaorm.session._async.query",
     "AsyncSession": "dynaorm.session._async.session",
     "AsyncTransport": "dynaorm.flow.protocol.call",
+    "Attempt": "dynaorm.session.attempt",
     "Attribute": "dynaorm.entity.marker",
     "BinaryKey": "dynaorm.entity.table",
     "Call": "dynaorm.flow.protocol.call",
@@ -132,12 +134,15 @@ FASTAPI_NAMES = {
     "session_lifespan": "dynaorm.integrations.fastapi",
 }
 """The same for ``dynaorm.integrations.fastapi``."""
+OPENTELEMETRY_NAMES = {"instrument": "dynaorm.integrations.opentelemetry"}
+"""The same for ``dynaorm.integrations.opentelemetry``."""
 
 PUBLIC_MODULES = {
     "dynaorm",
     "dynaorm.codecs",
     "dynaorm.errors",
     "dynaorm.integrations.fastapi",
+    "dynaorm.integrations.opentelemetry",
     "dynaorm.integrity.run",
     "dynaorm.testing",
 }
@@ -152,8 +157,13 @@ DOCUMENTS = [
 
 @pytest.mark.parametrize(
     ("package", "names"),
-    [(dynaorm, NAMES), (dynaorm.testing, TESTING_NAMES), (dynaorm.integrations.fastapi, FASTAPI_NAMES)],
-    ids=["dynaorm", "testing", "fastapi"],
+    [
+        (dynaorm, NAMES),
+        (dynaorm.testing, TESTING_NAMES),
+        (dynaorm.integrations.fastapi, FASTAPI_NAMES),
+        (dynaorm.integrations.opentelemetry, OPENTELEMETRY_NAMES),
+    ],
+    ids=["dynaorm", "testing", "fastapi", "opentelemetry"],
 )
 def test_every_public_name_is_defined_where_the_table_says(
     package: ModuleType, names: dict[str, str]

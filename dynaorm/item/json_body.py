@@ -20,12 +20,14 @@ class Body(Mapping[str, Any]):
 
     Args:
         raw: a JSON object. Anything else raises ValueError when it is first accessed.
+        request_id: the identifier that DynamoDB gave the request; "" if it gave none.
     """
 
-    __slots__ = ("_content", "raw")
+    __slots__ = ("_content", "raw", "request_id")
 
-    def __init__(self, raw: bytes) -> None:
+    def __init__(self, raw: bytes, request_id: str = "") -> None:
         self.raw = raw
+        self.request_id = request_id
         self._content: dict[str, Any] | None = None
 
     def __repr__(self) -> str:
