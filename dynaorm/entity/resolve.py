@@ -22,16 +22,19 @@ _ROUNDING: Final = Decimal("1E-12")  # of functions that compute with floats
 class FieldResolver:
     """Resolves the paths and values of ``F`` expressions against one class.
 
+    ``computed``: computed fields are allowed, because the condition is evaluated in memory.
+
     Raises:
         UnknownField: a step of a path is not a field.
         InvalidValue: a value is not of its field's type.
         UsageError: a field has no attribute to compare or change.
     """
 
-    __slots__ = ("_mapping",)
+    __slots__ = ("_computed", "_mapping")
 
-    def __init__(self, mapping: EntityMapping) -> None:
+    def __init__(self, mapping: EntityMapping, *, computed: bool = False) -> None:
         self._mapping = mapping
+        self._computed = computed
 
     def attribute(self, path: Path) -> Path:
         return self._walk(path)[0]
@@ -138,12 +141,18 @@ class FieldResolver:
     def field(self, path: Path) -> FieldMapping:
         """The field a path begins with."""
         name = str(path[0])
-        field = self._mapping.fields.get(name)
-        if field is None:
-            raise UnknownField(
-                entity=self._mapping.entity.__name__, field=name, known=tuple(self._mapping.fields)
-            )
-        return field
+        mapping, field = self._mapping, self._mapping.fields.get(name)
+        if field is not None:
+            return field
+        if name not in mapping.entity.model_computed_fields:
+            raise UnknownField(entity=mapping.entity.__name__, field=name, known=tuple(mapping.fields))
+        if self._computed and name in mapping.computed:
+            return mapping.computed[name].as_field
+        raise UsageError(
+            problem=f"{mapping.entity.__name__}.{name} is computed and not stored, so DynamoDB cannot look at it",
+            remedy="name the fields that it is computed from. A filter of a query takes a computed field whose value "
+            "has one text, and when= a function",
+        )
 
     def _walk(self, path: Path) -> tuple[Path, Codec]:
         field = self.field(path)

@@ -1,6 +1,7 @@
 """Fields with their own encoding in keys: requests use the stored form."""
 
 import re
+from collections.abc import Callable
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Annotated, Any
@@ -114,6 +115,10 @@ def test_an_encoding_that_is_no_attribute_value_is_refused(wrong: Any, kind: str
     problem = (
         f"is encoded as {kind} that is no attribute value; let encode= return one, such as {{'S': 'text'}}"
     )
-    for call in (lambda: item_of(Odd(code=1, text=2)), lambda: Key(Odd, code=1, text=2).primary_key):
+    calls: list[Callable[[], object]] = [
+        lambda: item_of(Odd(code=1, text=2)),
+        lambda: Key(Odd, code=1, text=2).primary_key,
+    ]
+    for call in calls:
         with pytest.raises(InvalidValue, match=re.escape(f"Odd.code = 1: {problem}")):
             call()

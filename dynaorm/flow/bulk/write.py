@@ -6,11 +6,12 @@ Rule 2. A block that is refused because of one of its entities is divided in two
 Rule 3. Blocks that may add to one total are sent one after the other: DynamoDB refuses transactions that meet.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 from dynaorm.entity.key import Key
-from dynaorm.entity.mapping.mapping import mapping_of
+from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
+from dynaorm.entity.template.template import KeyValueError
 from dynaorm.errors import (
     Contention,
     DynaormError,
@@ -129,7 +130,16 @@ def _targets(entity: Any) -> Iterator[object]:
     if mapping.maintained:
         named.append((mapping.entity, {name: name for name in mapping.key_fields}))
     for target, key in named:
-        yield target, *(repr(getattr(entity, key[name], None)) for name in sorted(key))
+        values = _values(mapping, entity, key.values())
+        yield target, *(repr(values.get(key[name])) for name in sorted(key))
+
+
+def _values(mapping: EntityMapping, entity: Any, names: Iterable[str]) -> Mapping[str, Any]:
+    values: Mapping[str, Any] = vars(entity)
+    try:
+        return mapping.with_computed(values, names)
+    except KeyValueError:  # saving it says so
+        return values
 
 
 def delete_many(
