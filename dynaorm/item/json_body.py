@@ -85,13 +85,13 @@ def decode_body(body: bytes) -> Any:
 
 
 def decode_item(text: bytes) -> Item:
-    """The item of a text that was cut out of valid JSON: without the ``{"`` at its beginning.
+    """The item of a text that was cut out of valid JSON: without the ``{`` at its beginning.
 
     The ``}}`` at its end may be missing, or anything may follow it. A binary value that is not base64 stays a text: no
     field has read it, and it is stored as it is.
     """
     decode = _decode_binary if _BINARY.search(text) else _decode
-    item: Item = decode(f'{{"{text.decode()}}}}}')[0]
+    item: Item = decode(f"{{{text.decode()}}}}}")[0]
     return item
 
 
