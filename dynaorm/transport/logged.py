@@ -8,13 +8,23 @@ Rule 2. While DEBUG is off, sessions call their transport directly.
 import logging
 import time
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dynaorm.flow.protocol.call import WRITES, AsyncTransport, Call, NoAnswer, Refusal, Reply, Transport
-from dynaorm.flow.protocol.cost import ReadCost
 from dynaorm.flow.protocol.retry import codes_of
-from dynaorm.flow.read import tables_in
-from dynaorm.item.size import item_size, write_units
+from dynaorm.late import late
+
+if TYPE_CHECKING:
+    from dynaorm.flow import read
+    from dynaorm.flow.protocol import cost
+    from dynaorm.item import size as sizes
+else:
+    late(
+        globals(),
+        cost="dynaorm.flow.protocol.cost",
+        read="dynaorm.flow.read",
+        sizes="dynaorm.item.size",
+    )
 
 _logger = logging.getLogger("dynaorm")
 
@@ -85,7 +95,7 @@ class _Line:
     def _write(self, outcome: str, reply: Reply, values: object) -> None:
         call, took = self._call, (time.perf_counter() - self._began) * 1000
         line = (
-            f"{call.operation} {', '.join(tables_in(call.request)) or '-'}: {_actions(call.request)} actions, "
+            f"{call.operation} {', '.join(read.tables_in(call.request)) or '-'}: {_actions(call.request)} actions, "
             f"{_units(call, reply)} units, {outcome} in {took:.1f} ms"
         )
         if self._log_values:
@@ -112,15 +122,15 @@ def _writes(request: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 def _units(call: Call, reply: Reply) -> str:
     """The units that DynamoDB reports; for a write, which does not ask for that, the least it can cost."""
-    cost = ReadCost()
-    cost.add(reply)
-    if cost.read_units:
-        return f"{cost.read_units:g}"
+    units = cost.ReadCost()
+    units.add(reply)
+    if units.read_units:
+        return f"{units.read_units:g}"
     if call.operation not in WRITES:
         return "?"
     factor = 2 if call.operation == "TransactWriteItems" else 1
-    written = (item_size(_item(one)) for one in _writes(call.request) or [call.request])
-    return f">={sum(factor * write_units(size) for size in written)}"
+    written = (sizes.item_size(_item(one)) for one in _writes(call.request) or [call.request])
+    return f">={sum(factor * sizes.write_units(size) for size in written)}"
 
 
 def _item(write: Mapping[str, Any]) -> Mapping[str, Any]:
