@@ -134,10 +134,12 @@ def _combinations(given: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _of_combination(spec: QuerySpec, equal: Mapping[str, Any]) -> tuple[KeyCondition, ...]:
-    named = [source for source in spec.sources if not _missing(source, equal)]
+    named: list[Source] = []
+    others: list[Source] = []
+    for source in spec.sources:
+        (others if _missing(source, equal) else named).append(source)
     own = [one for source in named for one in _conditions(source, equal, spec.bounds)]
     partitions = {repr(one.partition): one.partition for one in own}.values()
-    others = [source for source in spec.sources if source not in named]
     return (
         *own,
         *(one for source in others for one in _in_partitions(source, partitions, equal, spec.bounds)),
@@ -300,8 +302,11 @@ def _check_given(spec: QuerySpec) -> None:
 
 def _check_together(spec: QuerySpec, conditions: Sequence[KeyCondition]) -> None:
     """Raise UsageError where two classes share no partition."""
-    each = [{repr(one.partition) for one in conditions if one.source == source} for source in spec.sources]
-    if any(partitions.isdisjoint(each[0]) for partitions in each[1:]):
+    each: dict[Source, set[str]] = {source: set() for source in spec.sources}
+    for one in conditions:
+        each[one.source].add(repr(one.partition))
+    first, *others = each.values()
+    if any(partitions.isdisjoint(first) for partitions in others):
         raise UsageError(
             problem=f"{spec} are not in one item collection: their partition keys differ",
             remedy="collect classes whose partition key renders alike for these fields, or query them one by one",
