@@ -182,6 +182,24 @@ def test_racing_upserts_create_once_and_count_every_change(arena: Arena) -> None
     assert sorted(account[0]["payers"]["SS"]) == [*"01234567"]
 
 
+def test_racing_writes_keep_conditional_places_unique_values_and_totals(arena: Arena) -> None:
+    guests = ["ann", "bob"]
+    sat = arena.race(*[("sit", {"guests": guests, "seats": 3})] * 8)
+    assert sum(sat) > 0
+    seats = {item["seat"]["S"]: item for item in arena.items() if "seat" in item}
+    assert sorted(seats) == ["0", "1", "2"]
+    taken = {name: seat["guest"]["S"] for name, seat in seats.items() if seat["status"] == text("taken")}
+    guards = {item["PK"]["S"]: item["owner"]["M"] for item in arena.items() if "owner" in item}
+    assert guards == {
+        f"guest#{guest}": {"PK": text(f"SEAT#{name}"), "SK": text("SEAT")} for name, guest in taken.items()
+    }
+    for name, seat in seats.items():
+        place = "TAKEN" if name in taken else "FREE"
+        assert (seat["GSI1PK"], seat["GSI1SK"]) == (text(place), text(name))
+    desk = arena.get("DESK#hall", "DESK")
+    assert (desk["taken"], desk["free"]) == ({"N": str(len(taken))}, {"N": str(3 - len(taken))})
+
+
 def test_work_that_is_run_again_when_overtaken_is_done_by_every_process(arena: Arena) -> None:
     put_page(arena)
     arena.race(*(("append_all", {"me": str(me), "rounds": 6}) for me in range(PROCESSES)))
