@@ -182,6 +182,11 @@ def sit(racer: Racer, guests: list[str], seats: int) -> int:
     return sat
 
 
+def contend(racer: Racer, me: str, rounds: int, guests: list[str], seats: int) -> dict[str, Any]:
+    """Both, one after the other."""
+    return {"counts": upsert(racer, me, rounds), "sat": sit(racer, guests, seats)}
+
+
 def swap(racer: Racer, rounds: int) -> None:
     """Swap the addresses of two users."""
 
@@ -312,8 +317,7 @@ WORKS: dict[str, Callable[..., Any]] = {
         append,
         append_all,
         take,
-        upsert,
-        sit,
+        contend,
         swap,
         register,
         lossy,
