@@ -268,7 +268,7 @@ def _key(table: Table) -> Node:
     """The schema of the contents of an item's key."""
     fields = {
         key.name: core_schema.typed_dict_field(
-            core_schema.any_schema(), required=False, validation_alias=[[key.name, key.kind]]
+            core_schema.any_schema(), required=False, validation_alias=[key.name, key.kind]
         )
         for key in table.keys
     }

@@ -105,18 +105,21 @@ def test_what_is_left_to_the_codecs_is_found_in_its_place_or_told() -> None:
     assert {str(problem.key["SK"]["S"]) for problem in problems} == {"TASK#one", "TASK#0003"}
 
 
-LOOKED_INTO: list[Callable[[Session], Any]] = [
+FETCHED = Body(encode_body({"Responses": {"app": [item(1)]}}))
+SEVERAL: list[Callable[[Session], Any]] = [
     lambda session: session.query(Task, project=any_of("p", "q")).all(),
     lambda session: session.query(Task.in_part, title="t").all(),
 ]
 
 
-@pytest.mark.parametrize("query", LOOKED_INTO, ids=["strands", "projection"])
-def test_items_that_have_to_be_looked_into_are_taken_apart(query: Callable[[Session], Any]) -> None:
-    batch = Body(encode_body({"Responses": {"app": [item(1)]}}))
-    session, _ = asked(answer(item(1)), lambda call: answer() if call.operation == "Query" else batch)
+@pytest.mark.parametrize("query", SEVERAL, ids=["merged", "projected"])
+def test_merged_and_fetched_entities_come_straight_out_of_their_answers(
+    query: Callable[[Session], Any],
+) -> None:
+    session, _ = asked(answer(item(1)), lambda call: answer() if call.operation == "Query" else FETCHED)
     (task,) = query(session)
-    assert not is_straight(task)
+    assert is_straight(task)
+    assert state_of(task) == state_of(mapping_of(Task).hydrate(item(1)))
 
 
 def test_scans_filters_indexes_and_collections_are_read_straight_too() -> None:
