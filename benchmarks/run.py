@@ -16,6 +16,8 @@ from typing import Annotated
 
 import botocore.session
 from botocore.config import Config
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.trace import TracerProvider
 from rich.console import Console
 from rich.table import Table as Grid
 from stub import stub_server
@@ -25,6 +27,7 @@ from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.flow.commit import planned
 from dynaorm.flow.protocol.call import Call, Reply
 from dynaorm.flow.protocol.retry import Retry
+from dynaorm.integrations.opentelemetry import instrument
 from dynaorm.item.json_body import Body, encode_body
 from dynaorm.plan.intent import Save
 from dynaorm.session.settings import context_of
@@ -80,7 +83,7 @@ VALUES = {
 
 
 class Answering:
-    """A transport in this process: queries find one page, and writes succeed."""
+    """A transport in this process: queries find one page, gets find nothing, and writes succeed."""
 
     def __init__(self, page: bytes) -> None:
         self._page = page
@@ -134,6 +137,10 @@ def benchmarks(endpoint: str) -> dict[str, tuple[Callable[[], object], int]]:
     loaded = mapping.hydrate(item)
     changed = loaded.model_copy(update={"email": "bobby@tables.com"})
     in_process = Session(transport=Answering(page_of_orders(1000)))
+    listened = Session(transport=Answering(b""), on_attempt=bool)
+    traced = instrument(
+        Session(transport=Answering(b"")), tracer_provider=TracerProvider(), meter_provider=MeterProvider()
+    )
     return {
         "raw botocore PutItem (reference)": (lambda: client.put_item(TableName="bench", Item=item), 60),
         "compile and encode: insert, 12 fields, 2 guards": (
@@ -149,6 +156,11 @@ def benchmarks(endpoint: str) -> dict[str, tuple[Callable[[], object], int]]:
         "make a Key": (lambda: Key(Order, order_id="1"), 2000),
         "read a page of 1,000": (lambda: read(in_process), 5),
         "read a page of 1,000, change and save one": (lambda: read_and_change_one(in_process), 5),
+        "get, found nothing, no transport": (lambda: in_process.get(PlainOrder, order_id="1"), 1000),
+        "the same with on_attempt": (lambda: listened.get(PlainOrder, order_id="1"), 1000),
+        "the same with OpenTelemetry's SDK, nothing exported": (
+            lambda: traced.get(PlainOrder, order_id="1"), 200
+        ),
         "session.save of a new plain entity, all of it": (lambda: session.save(plain.model_copy()), 60),
     }  # fmt: skip
 

@@ -60,21 +60,24 @@ def reply_reader_for(
     spec: QuerySpec, key_queries: KeyQueries, wanted: tuple[type, ...]
 ) -> ReplyReader | None:
     """The reader of the replies to a query; None if items are needed."""
-    if not spec.source.is_whole or not key_queries.key_queries:
+    if not spec.source.is_whole or not key_queries.key_queries or _needs_items(spec, key_queries):
         return None
     names = _compared(spec, key_queries)
     if is_merged(spec, key_queries):
         names |= {key.name for key in spec.source.keys}
-    has_heads = bool(names or key_queries.key_queries[0].surplus)
-    return _reader(spec, wanted, key_queries.key_queries[0].operation, names if has_heads else None)
+    has_heads = names or any(one.surplus for one in key_queries.key_queries)
+    operation = key_queries.key_queries[0].operation
+    return reader_of(spec.source.table, wanted, operation, tuple(sorted(names)) if has_heads else None)
 
 
 def batch_reader_for(
     spec: QuerySpec, key_queries: KeyQueries, wanted: tuple[type, ...]
 ) -> ReplyReader | None:
     """The reader of the whole items of index entries; None if items are needed."""
+    if _needs_items(spec, key_queries):
+        return None
     names = _compared(spec, key_queries) | {key.name for key in spec.source.keys}
-    return _reader(spec, wanted, "BatchGetItem", names)
+    return reader_of(spec.source.table, wanted, "BatchGetItem", tuple(sorted(names)))
 
 
 def is_merged(spec: QuerySpec, key_queries: KeyQueries) -> bool:
@@ -82,27 +85,22 @@ def is_merged(spec: QuerySpec, key_queries: KeyQueries) -> bool:
     return spec.segments is None and len(key_queries.key_queries) > 1
 
 
-def _reader(
-    spec: QuerySpec, wanted: tuple[type, ...], operation: str, names: set[str] | None
-) -> ReplyReader | None:
-    if spec.keys_only or spec.names or any(map(needs_whole_items, spec.sources)):
-        return None
-    return reader_of(
-        spec.source.table, wanted, operation, tuple(sorted(names)) if names is not None else None
-    )
+def _needs_items(spec: QuerySpec, key_queries: KeyQueries) -> bool:
+    """Whether the results are not entities, or only the whole item tells if it is wanted."""
+    local = key_queries.local_filter
+    is_computed = local is not None and local.attributes is None
+    return spec.keys_only or bool(spec.names) or is_computed or any(map(needs_whole_items, spec.sources))
 
 
 def _compared(spec: QuerySpec, key_queries: KeyQueries) -> set[str]:
     """The attributes by which items are accepted, besides the primary key."""
-    names = set[str]()
+    names, local = set[str](), key_queries.local_filter
     if any(one.wanted and one.surplus is None for one in key_queries.key_queries):
         given = {*spec.equal, *(bound.field for bound in spec.bounds)}
         names |= {key.name for key in spec.source.keys}
         for source in spec.sources:
             names |= compared_attributes(source, given)
-    if key_queries.local_filter is not None:
-        names |= key_queries.local_filter.attributes
-    return names
+    return names if local is None else names | (local.attributes or set())
 
 
 def accepted(reading: ParsedReply, key_query: KeyQuery, key_queries: KeyQueries) -> list[Any]:
