@@ -1,11 +1,11 @@
 """What a walk has in hand tells where it was found, and answers are read straight where nothing speaks against it."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 
-from dynaorm import Entity, F, GlobalIndex, Index, Key, Session, Table, any_of
+from dynaorm import Attribute, Entity, F, GlobalIndex, Index, InKey, Key, Session, Table, any_of
 from dynaorm.entity.mapping.derive import index_keys
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.state import LazyItem, carried_by, state_of
@@ -179,3 +179,29 @@ def test_a_half_open_range_leaves_out_the_ends_that_between_includes() -> None:
     assert [task.number for task in found] == [3]
     assert all(map(is_straight, found))
     assert [problem.key["SK"]["S"] for problem in problems] == ["TASK#2"]
+
+
+class Errand(Entity, table=APP, pk="ERRANDS#{owner:shard2}", sk="ERRAND#{number:03d}"):
+    owner: Annotated[str, Attribute("owner", formerly=("holder",))]
+    number: int
+
+
+class Walk(Entity, table=APP, pk="WALKS#{place:shard2}", sk="WALK#{place}"):
+    place: Annotated[str, InKey()]
+
+
+@pytest.mark.parametrize(
+    ("entity", "given", "stored"),
+    [
+        (Errand(owner="x", number=1), {"owner": "x"}, {"holder": {"S": "x"}, "number": {"N": "1"}}),
+        (Walk(place="x"), {"place": "x"}, {}),
+    ],
+    ids=["under its former name", "in a key"],
+)
+def test_a_field_that_is_compared_is_found_wherever_it_is_stored(
+    entity: Entity, given: dict[str, Any], stored: Item
+) -> None:
+    mapping = mapping_of(type(entity))
+    found = {**mapping.primary_key(vars(entity)), **stored, "_type": {"S": mapping.name}}
+    session, _ = asked(answer(found, {**found, "_type": {"S": "Other"}}))
+    assert session.query(type(entity), **given).all() == [entity]
