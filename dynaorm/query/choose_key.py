@@ -341,7 +341,12 @@ def compared_attributes(source: Source, given: AbstractSet[str]) -> set[str]:
     names = (shard_fields(source) & given) | (sort if sort & given else set())
     if not names.isdisjoint(mapping.computed):  # they are computed from the whole entity
         names = set(mapping.fields)
-    return {mapping.fields[name].attribute for name in names if not mapping.fields[name].in_key}
+    found = {
+        one for name in names for one in (mapping.fields[name].attribute, *mapping.fields[name].formerly)
+    }
+    in_key = [name for name in names if mapping.fields[name].in_key]
+    keys = {part.attribute.name for part in mapping.key_parts() if not part.lossless.isdisjoint(in_key)}
+    return found - {mapping.fields[name].attribute for name in in_key} | keys
 
 
 def _other_key(source: Source, names: Sequence[str], given: Mapping[str, Any]) -> str | None:
