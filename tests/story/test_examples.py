@@ -95,7 +95,7 @@ SHOWN = {
 }
 """What each example must print, among other things."""
 
-PARTS = {"raw"}
+PARTS = {"lambda_function", "lambda_powertools", "raw"}
 """Modules that only serve the examples."""
 
 
