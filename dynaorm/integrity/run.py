@@ -76,7 +76,7 @@ def verify(session: Session, *named: Named, options: RunOptions = DEFAULT) -> It
         yield from map(finding_in, job.reported())
         for diagnoses in job.steps():
             for diagnosis in diagnoses:
-                job.report(diagnosis.finding, as_json(diagnosis.finding))
+                job.report(diagnosis.finding, as_json(diagnosis.finding, with_secrets=True))
                 yield diagnosis.finding
 
 
@@ -161,7 +161,7 @@ def _mended(name: str, session: Session, named: Sequence[Named], options: RunOpt
             for some in repair_flows(allowed, job.work, dry_run=options.dry_run):
                 for one in job.run(some):
                     if one.outcome is Outcome.LEFT:
-                        job.report(one.finding, as_json(one))
+                        job.report(one.finding, as_json(one, with_secrets=True))
                     yield one
             if refused is not None:
                 job.keep_checkpoint()

@@ -85,15 +85,13 @@ def decode_body(body: bytes) -> Any:
 
 
 def decode_item(text: bytes) -> Item:
-    """The item of a text that was cut out of valid JSON: without the ``{"`` at its beginning.
+    """The item of a text that was cut out of valid JSON: without the ``{`` at its beginning.
 
-    The ``}}`` at its end may be missing, or anything may follow it.
-
-    Raises:
-        ValueError: a binary value is not base64.
+    The ``}}`` at its end may be missing, or anything may follow it. A binary value that is not base64 stays a text: no
+    field has read it, and it is stored as it is.
     """
     decode = _decode_binary if _BINARY.search(text) else _decode
-    item: Item = decode(f'{{"{text.decode()}}}}}')[0]
+    item: Item = decode(f"{{{text.decode()}}}}}")[0]
     return item
 
 
@@ -129,4 +127,11 @@ def _with_bytes(value: dict[str, Any]) -> dict[str, Any]:
     return value
 
 
-_decode_binary = json.JSONDecoder(object_hook=_with_bytes).raw_decode
+def _with_bytes_or_text(value: dict[str, Any]) -> dict[str, Any]:
+    try:
+        return _with_bytes(value)
+    except ValueError:
+        return value
+
+
+_decode_binary = json.JSONDecoder(object_hook=_with_bytes_or_text).raw_decode

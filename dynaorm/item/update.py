@@ -117,7 +117,7 @@ def _resolved(change: Change, resolver: Resolver) -> Change | None:
 def _resolved_addition(change: AddTo, path: Path, resolver: Resolver) -> Change | None:
     # DynamoDB adds only to numbers and sets, so a text or binary is an element of a set.
     given = {change.value} if isinstance(change.value, (str, bytes)) else change.value
-    value = resolver.encode(change.path, given, role="value")
+    value = resolver.encode(change.path, given, role="addend")
     ((tag, content),) = value.items()
     if isinstance(given, (set, frozenset)) and not content:
         return None

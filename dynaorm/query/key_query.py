@@ -198,7 +198,8 @@ def needs_whole_items(source: Source) -> bool:
 def _projection(spec: QuerySpec, filtered: Filter | None) -> tuple[str, ...]:
     """The attributes to return of whole items; empty for all."""
     attributes = attributes_of_rows(spec)
-    if attributes is None or not spec.source.is_whole or any(map(needs_whole_items, spec.sources)):
+    is_whole = any(map(needs_whole_items, spec.sources)) or (filtered is not None and filtered.computed)
+    if attributes is None or not spec.source.is_whole or is_whole:
         return ()
     return tuple(dict.fromkeys([*_needed_for_keys(spec, filtered), *sorted(attributes)]))
 
@@ -210,7 +211,7 @@ def _needed_for_keys(spec: QuerySpec, filtered: Filter | None) -> list[str]:
     if any(source.mapping.versioning is not None for source in spec.sources):
         extra.append(DELETED)
     if filtered is not None and filtered.is_local:
-        extra += sorted(filtered.attributes)
+        extra += sorted(filtered.attributes or ())
     keys = [*table.key_names, *(key.name for key in spec.source.keys)]
     given = {*spec.equal, *(bound.field for bound in spec.bounds)}
     compared = [name for source in spec.sources for name in sorted(compared_attributes(source, given))]

@@ -217,6 +217,7 @@ def writing(session: Session, user: User) -> None:
     assert_type(session.update(user, {"full_name": "B", "phone": None}, exactly_once=True), User)
     assert_type(session.upsert(Key(User, user_id="u1"), F.visits.add(1), {"nick": "b"}), User)
     assert_type(session.save_many([user], per_transaction=25), list[User])
+    session.delete_many([user, Key(User, user_id="u1")], per_transaction=25)
     assert_type(session.move(user), User)
     assert_type(session.plan(user), Plan)
     assert_type(session.resume(session.plan(user)), bool)

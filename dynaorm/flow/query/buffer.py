@@ -53,7 +53,8 @@ def reply_reader_for(
     several = len(key_queries.key_queries) > 1 and spec.segments is None
     if spec.keys_only or spec.names or several or not spec.source.is_whole or not key_queries.key_queries:
         return None
-    if any(map(needs_whole_items, spec.sources)):
+    local = key_queries.local_filter
+    if any(map(needs_whole_items, spec.sources)) or (local is not None and local.computed):
         return None
     first, names = key_queries.key_queries[0], set[str]()
     if first.wanted and first.surplus is None:
@@ -61,8 +62,8 @@ def reply_reader_for(
         names |= {key.name for key in spec.source.keys}
         for source in spec.sources:
             names |= compared_attributes(source, given)
-    if key_queries.local_filter is not None:
-        names |= key_queries.local_filter.attributes
+    if local is not None:
+        names |= local.attributes or set()
     has_heads = bool(names or first.surplus)
     return reader_of(spec.source.table, wanted, first.operation, tuple(sorted(names)) if has_heads else None)
 

@@ -173,7 +173,9 @@ def _is_fetching(spec: QuerySpec, local_filter: Filter | None) -> bool:
     projected |= set() if isinstance(index.projection, str) else set(index.projection)
     attributes = attributes_of_rows(spec)
     filtered = local_filter.attributes if local_filter is not None else frozenset()
-    return attributes is None or not projected.issuperset(attributes | filtered) or _hides(spec, projected)
+    if attributes is None or filtered is None:
+        return True
+    return not projected.issuperset(attributes | filtered) or _hides(spec, projected)
 
 
 def _hides(spec: QuerySpec, projected: AbstractSet[str]) -> bool:

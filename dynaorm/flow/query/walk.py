@@ -259,9 +259,11 @@ class Walk:
         if not isinstance(found, FoundItem):
             return found
         mapping, item = found
-        if self.spec.keys_only:
-            return stored_key(mapping, mapping.key_of(item))
         try:
+            if (local := self._key_queries.local_filter) is not None:
+                local.check(mapping, item)
+            if self.spec.keys_only:
+                return stored_key(mapping, mapping.key_of(item))
             return row_of(mapping, item, self.spec.names) if self.spec.names else mapping.hydrate(item)
         except DecodeError as problem:
             if self._context.on_decode_error is None:

@@ -548,18 +548,26 @@ class AsyncSession:
         targets: Iterable[Key[Any] | Any],
         /,
         *,
+        per_transaction: int = 1,
         concurrency: int = CONCURRENCY,
         progress: Progress | None = None,
     ) -> None:
         """Delete each loaded entity, or the entity with each key, as ``delete`` does, with a request of its own.
 
-        Not atomic: every entity is attempted, and those that succeed stay deleted. ``concurrency`` and ``progress``
-        are those of ``save_many``.
+        Not atomic: every entity is attempted, and those that succeed stay deleted. ``per_transaction``, ``concurrency``
+        and ``progress`` are those of ``save_many``.
 
         Raises:
             BulkError: some entities failed. ``.failures`` has each entity or key with its error.
+            UsageError: ``per_transaction`` is not 1 to 100.
         """
-        flow = bulk_write.delete_many(targets, self._context, concurrency=concurrency, progress=progress)
+        flow = bulk_write.delete_many(
+            targets,
+            self._context,
+            per_transaction=per_transaction,
+            concurrency=concurrency,
+            progress=progress,
+        )
         await self._write("delete_many", flow)
 
     async def bulk_load(
