@@ -103,7 +103,7 @@ SHOWN = {
 }
 """What each example must print, among other things."""
 
-PARTS = {"raw"}
+PARTS = {"lambda_function", "lambda_powertools", "raw"}
 """Modules that only serve the examples."""
 
 SERVICES = {"fastapi_service": "test_fastapi_service.py"}
