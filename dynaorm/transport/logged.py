@@ -2,12 +2,14 @@
 
 Rule 1. A line has the operation, the tables, the number of actions, the units, the outcome's codes and the time. It
         never has a key, a value, an expression or a message of DynamoDB's, unless ``log_values`` asks for them.
-Rule 2. While DEBUG is off, sessions call their transport directly.
+Rule 2. While DEBUG is off, sessions call their transport directly. It is off if nothing has imported ``logging``, which
+        takes longer than most modules; so this module does not import it either.
 """
 
-import logging
+import sys
 import time
 from collections.abc import Mapping
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from dynaorm.flow.protocol.call import WRITES, AsyncTransport, Call, NoAnswer, Refusal, Reply, Transport
@@ -15,6 +17,8 @@ from dynaorm.flow.protocol.retry import codes_of
 from dynaorm.late import late
 
 if TYPE_CHECKING:
+    import logging
+
     from dynaorm.flow import read
     from dynaorm.flow.protocol import cost
     from dynaorm.item import size as sizes
@@ -22,21 +26,28 @@ else:
     late(
         globals(),
         cost="dynaorm.flow.protocol.cost",
+        logging="logging",
         read="dynaorm.flow.read",
         sizes="dynaorm.item.size",
     )
 
-_logger = logging.getLogger("dynaorm")
-
-
 def logged(transport: Transport, log_values: bool) -> Transport:
     """The transport itself; while the logger ``dynaorm`` is at DEBUG, one that writes a line for each attempt."""
-    return _Logged(transport, log_values) if _logger.isEnabledFor(logging.DEBUG) else transport
+    return _Logged(transport, log_values) if _is_debugging() else transport
 
 
 def logged_async(transport: AsyncTransport, log_values: bool) -> AsyncTransport:
     """The same for an asynchronous session."""
-    return _AsyncLogged(transport, log_values) if _logger.isEnabledFor(logging.DEBUG) else transport
+    return _AsyncLogged(transport, log_values) if _is_debugging() else transport
+
+
+def _is_debugging() -> bool:
+    return "logging" in sys.modules and _logger().isEnabledFor(logging.DEBUG)
+
+
+@cache
+def _logger() -> "logging.Logger":
+    return logging.getLogger("dynaorm")
 
 
 class _Logged:
@@ -99,9 +110,9 @@ class _Line:
             f"{_units(call, reply)} units, {outcome} in {took:.1f} ms"
         )
         if self._log_values:
-            _logger.debug("%s; request %r; outcome %r", line, call.request, values)
+            _logger().debug("%s; request %r; outcome %r", line, call.request, values)
         else:
-            _logger.debug("%s", line)
+            _logger().debug("%s", line)
 
 
 def _actions(request: Mapping[str, Any]) -> int:
