@@ -18,7 +18,7 @@ FUZZ_ARGS ?=
 FUZZ_EXAMPLES ?= 2000
 # Which mutants, as in: make mutate MUTATE_ARGS="dynaorm.plan.merge_intents*", or make mutate-entity MUTATE_ARGS="template/spec codec/value"
 MUTATE_ARGS ?=
-# Arguments for the memory of long work, as in: make bench-scale SCALE_ARGS="--items 100000 --entities 10000"
+# Arguments for what stays flat, as in: make bench-scale SCALE_ARGS="--items 100000 --entities 10000 --write"
 SCALE_ARGS ?=
 # Arguments for the comparison with peers, as in: make bench-peers PEERS_ARGS="--rounds 5 --cold-rounds 5 --write"
 PEERS_ARGS ?=
@@ -109,8 +109,7 @@ bench: .venv/.dev
 	$(BIN)/python -m benchmarks.run
 
 bench-scale: .venv/.dev
-	$(BIN)/python -m benchmarks.scale
-	$(BIN)/python -m benchmarks.memory $(SCALE_ARGS)
+	$(BIN)/python -m benchmarks.scale $(SCALE_ARGS)
 
 bench-fairness: .venv/.dev
 	$(BIN)/python -m benchmarks.fairness
