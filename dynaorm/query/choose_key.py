@@ -227,7 +227,8 @@ def _ranges(source: Source, equal: Mapping[str, Any], bounds: Sequence[Bound]) -
         found_range = key_range(part, values, own, zones=_spellings(source, part))
         if found_range != EVERY_KEY:
             found.append(found_range)
-        if not found_range.is_equal:
+        # Other spellings of an equal time make a range of it. Then what is read is compared with the rest.
+        if any(values.get(name) is None for name in part.fields):
             _refuse_gap(source, source.sort[number + 1 :], equal, bounds)
             break
     return tuple(found)
@@ -240,7 +241,7 @@ def _spellings(source: Source, part: KeyPart) -> bool | None:
     ``Attribute(encode=, decode=)``. An index key may be of another writer; and one that is a field's own attribute may
     be in any time zone.
     """
-    if source.index is None or len(source.sort) > 1 or part.attribute.name in source.table.key_names:
+    if source.index is None or part.attribute.name in source.table.key_names:
         return None
     return not part.made_up
 
@@ -340,7 +341,12 @@ def compared_attributes(source: Source, given: AbstractSet[str]) -> set[str]:
     names = (shard_fields(source) & given) | (sort if sort & given else set())
     if not names.isdisjoint(mapping.computed):  # they are computed from the whole entity
         names = set(mapping.fields)
-    return {mapping.fields[name].attribute for name in names if not mapping.fields[name].in_key}
+    found = {
+        one for name in names for one in (mapping.fields[name].attribute, *mapping.fields[name].formerly)
+    }
+    in_key = [name for name in names if mapping.fields[name].in_key]
+    keys = {part.attribute.name for part in mapping.key_parts() if not part.lossless.isdisjoint(in_key)}
+    return found - {mapping.fields[name].attribute for name in in_key} | keys
 
 
 def _other_key(source: Source, names: Sequence[str], given: Mapping[str, Any]) -> str | None:
