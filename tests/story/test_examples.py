@@ -8,6 +8,7 @@ import textwrap
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from types import ModuleType
 from typing import Annotated, Any, TypeAlias
 
 import pytest
@@ -18,6 +19,7 @@ from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.faults import Fault, FaultyTransport, lost_answer, lost_request
 from dynaorm.testing.moto_engine import strict_moto
 from dynaorm.transport.pynamodb import PynamoTransport
+from tests.integrations.asgi import client_of
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
@@ -79,6 +81,12 @@ SHOWN = {
         "(1 request)",
     ),
     "deals": ("BigTimeDeals: 8 items", "day='2020-05-18 00:00:00'", "subject='Two for one'", "(1 request)"),
+    "typedorm": (
+        "my-table: 5 items",
+        "PK=DRM_GEN_USER.EMAIL#loki@asgard.com",
+        "GSI1SK=ORDER#cancelled#CREATED_AT#",
+        "(1 request)",
+    ),
     "search_index": (
         "9 records, and these changes:",
         "Deleted Key(Song, song_id='3')",
@@ -95,8 +103,11 @@ SHOWN = {
 }
 """What each example must print, among other things."""
 
-PARTS = {"raw"}
+PARTS = {"lambda_function", "lambda_powertools", "raw"}
 """Modules that only serve the examples."""
+
+SERVICES = {"fastapi_service": "test_fastapi_service.py"}
+"""Examples that wait for requests, and their tests."""
 
 
 Python: TypeAlias = Callable[[Path], tuple[int, str, str]]
@@ -130,7 +141,8 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Python]:
 
 
 def test_every_example_is_known_here() -> None:
-    assert {path.stem for path in EXAMPLES.glob("*.py")} == SHOWN.keys() | PARTS
+    assert {path.stem for path in EXAMPLES.glob("*.py")} == SHOWN.keys() | PARTS | SERVICES.keys()
+    assert [name for name in SERVICES.values() if not Path(__file__).with_name(name).exists()] == []
 
 
 @pytest.mark.parametrize("name", sorted(SHOWN))
@@ -170,6 +182,7 @@ def test_every_python_block_of_the_readme_is_run_by_a_test_here() -> None:
         "dynaorm_faults.inject",
         "unknown.plan",
         "AsyncSession(",
+        "FastAPI(",
         "DirectTransport(",
     )
     assert [block(containing) for containing in run] == blocks()
@@ -228,6 +241,25 @@ def test_the_test_of_the_readme_passes_in_a_project_with_such_entities(
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), str(pytester.path)]))
     run = pytester.runpytest_subprocess("-p", "no:randomly")
     run.assert_outcomes(passed=1)
+
+
+def test_the_service_answers_as_the_readme_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("myservice", "myservice.entities", "myservice.api"):
+        monkeypatch.setitem(sys.modules, name, ModuleType(name))
+    entities, api = (vars(sys.modules[f"myservice.{name}"]) for name in ("entities", "api"))
+    exec(block("session.create_table(app)").partition("session = Session(")[0], entities)
+    exec(block("FastAPI("), api)
+    with strict_moto(), Session(region="eu-west-1") as session:
+        session.create_table(entities["app"])
+        ask = client_of(api["service"])
+        new = {"email": "bobby@tables.com", "full_name": "Bobby Tables"}
+        bobby, phony = ask("POST", "/users", json=new), ask("POST", "/users", json=new)
+        assert (bobby.status_code, phony.status_code, phony.json()["field"]) == (201, 409, "email")
+        path = f"/users/{bobby.json()['user_id']}/name"
+        headers = ({}, {"If-Match": bobby.headers["ETag"]}, {"If-Match": bobby.headers["ETag"]})
+        answers = [ask("PUT", path, params={"name": "Bob"}, headers=one) for one in headers]
+        assert [answer.status_code for answer in answers] == [428, 200, 412]
+        assert answers[1].json() == bobby.json() | {"full_name": "Bob"}
 
 
 orders = Table("orders")
