@@ -20,8 +20,8 @@ from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.trace import TracerProvider
 from rich.console import Console
 from rich.table import Table as Grid
-from stub import stub_server
 
+from benchmarks.stub import stub_server
 from dynaorm import Entity, Key, Session, Table, Unique
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.flow.commit import planned
