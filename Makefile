@@ -18,9 +18,11 @@ FUZZ_ARGS ?=
 FUZZ_EXAMPLES ?= 2000
 # Which mutants, as in: make mutate MUTATE_ARGS="dynaorm.plan.merge_intents*", or make mutate-entity MUTATE_ARGS="template/spec codec/value"
 MUTATE_ARGS ?=
+# Arguments for the memory of long work, as in: make bench-scale SCALE_ARGS="--items 100000 --entities 10000"
+SCALE_ARGS ?=
 # Arguments for the starts of a Lambda function, as in: make bench-lambda LAMBDA_ARGS="--sizes"
 LAMBDA_ARGS ?=
-# Arguments for the comparison with peers, as in: make bench-peers PEERS_ARGS="--write"
+# Arguments for the comparison with peers, as in: make bench-peers PEERS_ARGS="--rounds 5 --cold-rounds 5 --write"
 PEERS_ARGS ?=
 
 # Scan for the patterns of keys and tokens. High entropy and names would match KSUIDs and the word "token" everywhere.
@@ -111,13 +113,14 @@ mutate-entity: .venv-mutation/.installed
 	.venv-mutation/bin/python tests/mutate_entity.py $(MUTATE_ARGS)
 
 bench: .venv/.dev
-	$(BIN)/python benchmarks/run.py
+	$(BIN)/python -m benchmarks.run
 
 bench-scale: .venv/.dev
-	$(BIN)/python benchmarks/scale.py
+	$(BIN)/python -m benchmarks.scale
+	$(BIN)/python -m benchmarks.memory $(SCALE_ARGS)
 
 bench-fairness: .venv/.dev
-	$(BIN)/python benchmarks/fairness.py
+	$(BIN)/python -m benchmarks.fairness
 
 bench-lambda: .venv/.dev
 	$(BIN)/python benchmarks/lambda_start.py $(LAMBDA_ARGS)

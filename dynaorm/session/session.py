@@ -10,25 +10,25 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, TypeVar, overload
 
-from dynaorm.entity.index import IndexOf
-from dynaorm.entity.key import Key
-from dynaorm.entity.mapping.mapping import mapping_of
-from dynaorm.entity.table import Table
 from dynaorm.errors import Contention, DecodeError, SessionClosed, StaleEntity, UsageError
 from dynaorm.flow.bulk.limits import CONCURRENCY, Progress
-from dynaorm.flow.get import get, get_one
 from dynaorm.flow.protocol.call import Clock, Flow, Pause, Transport
 from dynaorm.flow.protocol.retry import DEFAULT_RETRY, WINDOW_SECONDS, Retry
-from dynaorm.flow.target import Target, target_of
 from dynaorm.late import late
 from dynaorm.session.drive import drive
 from dynaorm.session.settings import check_credentials, close_transport, context_of, default_transport
 from dynaorm.session.watch import Watch
 
 if TYPE_CHECKING:
+    from dynaorm.entity.index import IndexOf
+    from dynaorm.entity.key import Key
+    from dynaorm.entity.mapping import mapping as mappings
+    from dynaorm.entity.table import Table
     from dynaorm.entity.version import Version
     from dynaorm.flow import commit, history, lookup, provision, stream, write
     from dynaorm.flow import entity as verbs
+    from dynaorm.flow import get as gets
+    from dynaorm.flow import target as targets
     from dynaorm.flow.bulk import load as bulk_load
     from dynaorm.flow.bulk import read as bulk_read
     from dynaorm.flow.bulk import write as bulk_write
@@ -53,14 +53,17 @@ else:
         bulk_read="dynaorm.flow.bulk.read",
         bulk_write="dynaorm.flow.bulk.write",
         commit="dynaorm.flow.commit",
+        gets="dynaorm.flow.get",
         history="dynaorm.flow.history",
         intent="dynaorm.plan.intent",
         lookup="dynaorm.flow.lookup",
+        mappings="dynaorm.entity.mapping.mapping",
         provision="dynaorm.flow.provision",
         queries="dynaorm.session.query",
         query_spec="dynaorm.query.query_spec",
         repair="dynaorm.flow.integrity.repair",
         stream="dynaorm.flow.stream",
+        targets="dynaorm.flow.target",
         verbs="dynaorm.flow.entity",
         verify="dynaorm.flow.integrity.verify",
         write="dynaorm.flow.write",
@@ -73,7 +76,7 @@ D = TypeVar("D")
 E = TypeVar("E")
 T = TypeVar("T")
 
-Source: TypeAlias = type[E] | IndexOf[E]
+Source: TypeAlias = "type[E] | IndexOf[E]"
 
 
 class Session:
@@ -216,7 +219,7 @@ class Session:
             UnknownField, UsageError, InvalidValue: the arguments do not make a key.
             DecodeError: the stored item does not fit the class.
         """
-        return self._run("get", get(target, fields, self._context))
+        return self._run("get", gets.get(target, fields, self._context))
 
     @overload
     def get_one(self, target: type[E], /, **fields: Any) -> E: ...
@@ -237,7 +240,7 @@ class Session:
             EntityNotFound: there is no entity with this key.
             UnknownField, UsageError, InvalidValue, DecodeError: as for ``get``.
         """
-        return self._run("get_one", get_one(target, fields, self._context))
+        return self._run("get_one", gets.get_one(target, fields, self._context))
 
     def get_by(self, entity: type[E], /, **fields: Any) -> E | None:
         """Return the entity that holds a unique value, or None: ``get_by(User, email="bobby@example.com")``.
@@ -248,7 +251,7 @@ class Session:
             UsageError: the class has no unique constraint on exactly these fields.
             OwnerUnknown: the guard item was written by hand and names no owner.
         """
-        return self._run("get_by", lookup.get_by(mapping_of(entity), fields, self._context))
+        return self._run("get_by", lookup.get_by(mappings.mapping_of(entity), fields, self._context))
 
     @overload
     def exists(self, target: type[Any], /, **fields: Any) -> bool: ...
@@ -256,7 +259,7 @@ class Session:
     def exists(self, target: Key[Any], /, *, consistent: bool | None = None) -> bool: ...
     def exists(self, target: Any, /, **fields: Any) -> bool:
         """Return whether ``get`` finds an entity. Raises the same errors."""
-        return self._run("exists", get(target, fields, self._context)) is not None
+        return self._run("exists", gets.get(target, fields, self._context)) is not None
 
     def refresh(self, entity: E, /) -> E:
         """Read a loaded entity again, strongly consistent.
@@ -676,11 +679,11 @@ class Session:
         Raises:
             NotVersioned: the class keeps no versions.
         """
-        named = target_of(target)
+        named = targets.target_of(target)
         history.check_versioned(named.mapping)
         return self._history(named)
 
-    def _history(self, target: Target) -> Iterator[Version[Any]]:
+    def _history(self, target: targets.Target) -> Iterator[Version[Any]]:
         copy = self._run("history", history.latest(target, self._context))
         if copy is None:
             return
@@ -726,7 +729,7 @@ class Session:
             UsageError: not exactly one of ``keep`` and ``older_than`` is given.
             EntityNotFound: the entity was never stored.
         """
-        flow = history.prune(target_of(target), self._context, keep=keep, older_than=older_than)
+        flow = history.prune(targets.target_of(target), self._context, keep=keep, older_than=older_than)
         return self._write("prune", flow)
 
     def purge(self, target: Key[Any] | Any, /) -> int:
@@ -738,7 +741,7 @@ class Session:
             UsageError: the entity is not deleted.
             EntityNotFound: nothing is stored of the entity.
         """
-        return self._write("purge", history.purge(target_of(target), self._context))
+        return self._write("purge", history.purge(targets.target_of(target), self._context))
 
     # -- streams ---------------------------------------------------------------------------------------------------
 

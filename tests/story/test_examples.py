@@ -81,6 +81,12 @@ SHOWN = {
         "(1 request)",
     ),
     "deals": ("BigTimeDeals: 8 items", "day='2020-05-18 00:00:00'", "subject='Two for one'", "(1 request)"),
+    "typedorm": (
+        "my-table: 5 items",
+        "PK=DRM_GEN_USER.EMAIL#loki@asgard.com",
+        "GSI1SK=ORDER#cancelled#CREATED_AT#",
+        "(1 request)",
+    ),
     "search_index": (
         "9 records, and these changes:",
         "Deleted Key(Song, song_id='3')",
