@@ -18,7 +18,11 @@ FUZZ_ARGS ?=
 FUZZ_EXAMPLES ?= 2000
 # Which mutants, as in: make mutate MUTATE_ARGS="dynaorm.plan.merge_intents*", or make mutate-entity MUTATE_ARGS="template/spec codec/value"
 MUTATE_ARGS ?=
-# Arguments for the comparison with peers, as in: make bench-peers PEERS_ARGS="--write"
+# Arguments for what stays flat, as in: make bench-scale SCALE_ARGS="--items 100000 --entities 10000 --write"
+SCALE_ARGS ?=
+# Arguments for the starts of a Lambda function, as in: make bench-lambda LAMBDA_ARGS="--sizes"
+LAMBDA_ARGS ?=
+# Arguments for the comparison with peers, as in: make bench-peers PEERS_ARGS="--rounds 5 --cold-rounds 5 --write"
 PEERS_ARGS ?=
 
 # Scan for the patterns of keys and tokens. High entropy and names would match KSUIDs and the word "token" everywhere.
@@ -27,7 +31,7 @@ SECRETS := $(addprefix --disable-plugin ,HexHighEntropyString Base64HighEntropyS
 SCANNED := $(wildcard .ci .gitignore .pre-commit-config.yaml *.md *.toml LICENSE Makefile benchmarks docs dynaorm examples tests tools)
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test coverage test-dependencies lint audit format async torture fuzz mutate mutate-entity bench bench-scale bench-fairness bench-peers clean
+.PHONY: help demo test coverage test-dependencies lint audit format async torture fuzz mutate mutate-entity bench bench-scale bench-fairness bench-lambda bench-peers clean
 
 help:
 	@echo "make demo         run the examples on an in-memory DynamoDB"
@@ -44,6 +48,7 @@ help:
 	@echo "make bench        measure what must be fast"
 	@echo "make bench-scale  measure what must stay flat"
 	@echo "make bench-fairness  measure how evenly a session serves many tasks and threads"
+	@echo "make bench-lambda measure how fast a Lambda function starts"
 	@echo "make bench-peers  compare with other DynamoDB libraries"
 	@echo "make clean        remove everything the other commands created"
 
@@ -108,13 +113,16 @@ mutate-entity: .venv-mutation/.installed
 	.venv-mutation/bin/python tests/mutate_entity.py $(MUTATE_ARGS)
 
 bench: .venv/.dev
-	$(BIN)/python benchmarks/run.py
+	$(BIN)/python -m benchmarks.run
 
 bench-scale: .venv/.dev
-	$(BIN)/python benchmarks/scale.py
+	$(BIN)/python -m benchmarks.scale $(SCALE_ARGS)
 
 bench-fairness: .venv/.dev
-	$(BIN)/python benchmarks/fairness.py
+	$(BIN)/python -m benchmarks.fairness
+
+bench-lambda: .venv/.dev
+	$(BIN)/python benchmarks/lambda_start.py $(LAMBDA_ARGS)
 
 bench-peers: .venv-peers/.installed .venv-peers-aio/.installed
 	.venv-peers/bin/python -m benchmarks.peers.run $(PEERS_ARGS)

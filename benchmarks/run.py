@@ -20,8 +20,8 @@ from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.trace import TracerProvider
 from rich.console import Console
 from rich.table import Table as Grid
-from stub import stub_server
 
+from benchmarks.stub import stub_server
 from dynaorm import Entity, Key, Session, Table, Unique
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.flow.commit import planned
@@ -66,6 +66,12 @@ class PlainOrder(Entity, table=app, pk="PLAIN#{order_id}", sk="ORDER"):
     created_at: datetime
 
 
+class ExistingOrder(
+    PlainOrder, table=Table("existing", type_attribute=None), pk="PLAIN#{order_id}", sk="ORDER"
+):
+    """An order in a table without a type attribute, as other libraries leave it."""
+
+
 VALUES = {
     "order_id": "2Z4kYVzqV0nY0yRk3nYJ2n3c9nB",
     "reference": "R-2024-000123",
@@ -92,18 +98,19 @@ class Answering:
         return Body(self._page if call.operation == "Query" else b"{}")
 
 
-def page_of_orders(number: int) -> bytes:
+def page_of_orders(number: int, kind: type[PlainOrder] = PlainOrder) -> bytes:
     """A page of entities."""
-    mapping = mapping_of(PlainOrder)
-    orders = [PlainOrder(**{**VALUES, "order_id": f"{place:08d}"}) for place in range(number)]
+    mapping = mapping_of(kind)
+    orders = [kind(**{**VALUES, "order_id": f"{place:08d}"}) for place in range(number)]
     items = [{**mapping.primary_key(vars(one)), **mapping.encode(vars(one))} for one in orders]
-    return encode_body(
-        {"Items": [{**item, "_type": {"S": mapping.name}, "_rev": {"S": "r"}} for item in items]}
-    )
+    kept = {"_rev": {"S": "r"}}
+    if mapping.table.type_attribute is not None:
+        kept[mapping.table.type_attribute] = {"S": mapping.name}
+    return encode_body({"Items": [{**item, **kept} for item in items]})
 
 
-def read(session: Session) -> list[PlainOrder]:
-    return session.query(PlainOrder, order_id="00000001").all()
+def read(session: Session, kind: type[PlainOrder] = PlainOrder) -> list[PlainOrder]:
+    return session.query(kind, order_id="00000001").all()
 
 
 def read_and_change_one(session: Session) -> None:
@@ -137,6 +144,7 @@ def benchmarks(endpoint: str) -> dict[str, tuple[Callable[[], object], int]]:
     loaded = mapping.hydrate(item)
     changed = loaded.model_copy(update={"email": "bobby@tables.com"})
     in_process = Session(transport=Answering(page_of_orders(1000)))
+    existing = Session(transport=Answering(page_of_orders(1000, ExistingOrder)))
     listened = Session(transport=Answering(b""), on_attempt=bool)
     traced = instrument(
         Session(transport=Answering(b"")), tracer_provider=TracerProvider(), meter_provider=MeterProvider()
@@ -155,6 +163,7 @@ def benchmarks(endpoint: str) -> dict[str, tuple[Callable[[], object], int]]:
         "decode and validate an item": (lambda: mapping.hydrate(item), 1000),
         "make a Key": (lambda: Key(Order, order_id="1"), 2000),
         "read a page of 1,000": (lambda: read(in_process), 5),
+        "read a page of 1,000, no type attribute": (lambda: read(existing, ExistingOrder), 5),
         "read a page of 1,000, change and save one": (lambda: read_and_change_one(in_process), 5),
         "get, found nothing, no transport": (lambda: in_process.get(PlainOrder, order_id="1"), 1000),
         "the same with on_attempt": (lambda: listened.get(PlainOrder, order_id="1"), 1000),

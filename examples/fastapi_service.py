@@ -5,7 +5,7 @@ Run: python examples/fastapi_service.py, and open http://127.0.0.1:8080/docs
 
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 import uvicorn
 from fastapi import Depends, FastAPI, Response
@@ -46,11 +46,15 @@ from dynaorm.testing import strict_moto
 
 shop = Table("shop", indexes=[GlobalIndex("GSI1")])
 
+# The rules of a value are declared once, for what is stored and for what clients send.
+Name: TypeAlias = Annotated[str, Field(min_length=1, max_length=100)]
+Quantity: TypeAlias = Annotated[int, Field(ge=1)]
+
 
 class User(Entity, table=shop, pk="USER#{user_id}", sk="PROFILE", versioned=True):
     user_id: str = Field(default_factory=new_ksuid)
     email: Annotated[str, Unique(normalize=str.casefold)]
-    full_name: str
+    full_name: Name
 
 
 class Stock(Entity, table=shop, pk="STOCK#{sku}", sk="STOCK"):
@@ -62,7 +66,7 @@ class Order(Entity, table=shop, pk="USER#{user_id}", sk="ORDER#{order_id}"):
     user_id: str
     order_id: str
     sku: str
-    quantity: int
+    quantity: Quantity
     placed_at: Annotated[datetime | None, CreatedAt()] = None
     by_time = Index("GSI1", pk="ORDERS#{user_id}", sk="{placed_at}")
 
@@ -72,12 +76,12 @@ class Order(Entity, table=shop, pk="USER#{user_id}", sk="ORDER#{order_id}"):
 
 class NewUser(BaseModel):
     email: str
-    full_name: str
+    full_name: Name
 
 
 class UserChanges(BaseModel):
-    email: str = ""
-    full_name: str = ""
+    email: str = ""  # the default means: not changed
+    full_name: Name = ""
 
 
 class UserOut(BaseModel):
@@ -94,7 +98,7 @@ class UserVersion(BaseModel):
 
 class NewOrder(BaseModel):
     sku: str
-    quantity: Annotated[int, Field(ge=1)]
+    quantity: Quantity
 
 
 class OrderOut(BaseModel):

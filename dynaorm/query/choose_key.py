@@ -134,10 +134,12 @@ def _combinations(given: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _of_combination(spec: QuerySpec, equal: Mapping[str, Any]) -> tuple[KeyCondition, ...]:
-    named = [source for source in spec.sources if not _missing(source, equal)]
+    named: list[Source] = []
+    others: list[Source] = []
+    for source in spec.sources:
+        (others if _missing(source, equal) else named).append(source)
     own = [one for source in named for one in _conditions(source, equal, spec.bounds)]
     partitions = {repr(one.partition): one.partition for one in own}.values()
-    others = [source for source in spec.sources if source not in named]
     return (
         *own,
         *(one for source in others for one in _in_partitions(source, partitions, equal, spec.bounds)),
@@ -301,8 +303,11 @@ def _check_given(spec: QuerySpec) -> None:
 
 def _check_together(spec: QuerySpec, conditions: Sequence[KeyCondition]) -> None:
     """Raise UsageError where two classes share no partition."""
-    each = [{repr(one.partition) for one in conditions if one.source == source} for source in spec.sources]
-    if any(partitions.isdisjoint(each[0]) for partitions in each[1:]):
+    each: dict[Source, set[str]] = {source: set() for source in spec.sources}
+    for one in conditions:
+        each[one.source].add(repr(one.partition))
+    first, *others = each.values()
+    if any(partitions.isdisjoint(first) for partitions in others):
         raise UsageError(
             problem=f"{spec} are not in one item collection: their partition keys differ",
             remedy="collect classes whose partition key renders alike for these fields, or query them one by one",
@@ -336,7 +341,12 @@ def compared_attributes(source: Source, given: AbstractSet[str]) -> set[str]:
     names = (shard_fields(source) & given) | (sort if sort & given else set())
     if not names.isdisjoint(mapping.computed):  # they are computed from the whole entity
         names = set(mapping.fields)
-    return {mapping.fields[name].attribute for name in names if not mapping.fields[name].in_key}
+    found = {
+        one for name in names for one in (mapping.fields[name].attribute, *mapping.fields[name].formerly)
+    }
+    in_key = [name for name in names if mapping.fields[name].in_key]
+    keys = {part.attribute.name for part in mapping.key_parts() if not part.lossless.isdisjoint(in_key)}
+    return found - {mapping.fields[name].attribute for name in in_key} | keys
 
 
 def _other_key(source: Source, names: Sequence[str], given: Mapping[str, Any]) -> str | None:

@@ -266,11 +266,10 @@ def _head(table: Table, models: Sequence[JsonModel], wanted: tuple[str, ...]) ->
 
 def _key(table: Table) -> Node:
     """The schema of the contents of an item's key."""
+    paths: dict[str, list[str | int]] = {key.name: [key.name, key.kind] for key in table.keys}
     fields = {
-        key.name: core_schema.typed_dict_field(
-            core_schema.any_schema(), required=False, validation_alias=[[key.name, key.kind]]
-        )
-        for key in table.keys
+        name: core_schema.typed_dict_field(core_schema.any_schema(), required=False, validation_alias=path)
+        for name, path in paths.items()
     }
     return dict(core_schema.typed_dict_schema(fields))
 
