@@ -18,7 +18,7 @@ FUZZ_ARGS ?=
 FUZZ_EXAMPLES ?= 2000
 # Which mutants, as in: make mutate MUTATE_ARGS="dynaorm.plan.merge_intents*", or make mutate-entity MUTATE_ARGS="template/spec codec/value"
 MUTATE_ARGS ?=
-# Arguments for the memory of long work, as in: make bench-scale SCALE_ARGS="--items 100000 --entities 10000"
+# Arguments for what stays flat, as in: make bench-scale SCALE_ARGS="--items 100000 --entities 10000 --write"
 SCALE_ARGS ?=
 # Arguments for the starts of a Lambda function, as in: make bench-lambda LAMBDA_ARGS="--sizes"
 LAMBDA_ARGS ?=
@@ -116,8 +116,7 @@ bench: .venv/.dev
 	$(BIN)/python -m benchmarks.run
 
 bench-scale: .venv/.dev
-	$(BIN)/python -m benchmarks.scale
-	$(BIN)/python -m benchmarks.memory $(SCALE_ARGS)
+	$(BIN)/python -m benchmarks.scale $(SCALE_ARGS)
 
 bench-fairness: .venv/.dev
 	$(BIN)/python -m benchmarks.fairness

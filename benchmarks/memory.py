@@ -1,12 +1,11 @@
 """Measure what must not grow with use: the memory of a process that reads a million items, and of a long session.
 
-Run: make bench-scale
+Run: make bench-scale, which writes the tables of this module, too
 
 Each row is a process of its own. One reads a million items of a scan, one by one, and keeps none. Another gets, changes
 and saves an entity 100,000 times with one session. The stub server runs in another process.
 """
 
-import argparse
 import asyncio
 import gc
 import multiprocessing
@@ -18,10 +17,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from rich.console import Console
-from rich.table import Table as Grid
-
-from benchmarks.events import Event, set_credentials
+from benchmarks.events import Event
+from benchmarks.page import table
 from benchmarks.stub import stub_server
 from dynaorm import AsyncDirectTransport, AsyncSession, DirectTransport, Session
 
@@ -126,33 +123,28 @@ def measured(
         return pool.submit(work, transport, total).result()
 
 
-def grid(title: str, rows: Sequence[tuple[str, int, float, Marks]]) -> Grid:
-    found = Grid(
-        "session", "CPU µs each", *(f"{part:.0%}" for part in PARTS), title=title, title_justify="left"
-    )
-    for name, total, spent, marks in rows:
-        megabytes = (f"{resident:,.1f} MB" for _, resident in marks)
-        found.add_row(name, f"{spent / total * 1e6:,.1f}", *megabytes)
-    return found
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="make bench-scale", description=__doc__)
-    parser.add_argument("--items", type=int, default=1_000_000, help="read by a scan")
-    parser.add_argument("--entities", type=int, default=100_000, help="read and saved by one session")
-    options = parser.parse_args()
-    set_credentials()
-    console = Console(width=120)
-    streams = [(name, options.items, *measured(stream, name, options.items)) for name in TRANSPORTS]
-    console.print(grid(f"a scan, item by item: {options.items:,} items, memory after parts of it", streams))
+def report(items: int, entities: int) -> str:
+    """Two tables, of scans and of long sessions."""
+    streams = [(name, items, *measured(stream, name, items)) for name in TRANSPORTS]
     kinds = {"": long_session, "async ": long_async_session}
     sessions = [
-        (kind + name, options.entities, *measured(work, name, options.entities))
+        (kind + name, entities, *measured(work, name, entities))
         for kind, work in kinds.items()
         for name in TRANSPORTS
     ]
-    console.print(grid(f"one session: {options.entities:,} entities read, changed and saved", sessions))
+    return "\n\n".join(
+        [
+            f"Resident memory in MB while a scan reads {items:,} items one by one, after parts of them:",
+            _table(streams),
+            f"The same while one session reads, changes and saves {entities:,} entities; async: by ten tasks:",
+            _table(sessions),
+        ]
+    )
 
 
-if __name__ == "__main__":
-    main()
+def _table(rows: Sequence[tuple[str, int, float, Marks]]) -> str:
+    lines = [
+        [name, f"{spent / total * 1e6:,.1f}", *(f"{resident:,.1f}" for _, resident in marks)]
+        for name, total, spent, marks in rows
+    ]
+    return table(["transport", "CPU µs each", *(f"{part:.0%}" for part in PARTS)], lines, words=1)

@@ -1,21 +1,22 @@
 """Measure the CPU time of dynaorm's own work for one entity, which must not grow with the size of the work around it.
 
-Run: make bench-scale
+Run: make bench-scale                       prints Markdown
+     make bench-scale SCALE_ARGS="--write"  ... and writes it into docs/performance.md
 
 All rows of one kind are interleaved round by round in one process, over transports that answer from memory. ``growth``
 compares each size with the smallest one, by the minima.
 """
 
+import argparse
 import gc
 import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
-from rich.console import Console
-from rich.table import Table as Grid
-
-from benchmarks.events import Event
+from benchmarks import memory
+from benchmarks.events import Event, set_credentials
+from benchmarks.page import machine, table, write
 from benchmarks.stub import page_of_events
 from dynaorm import Entity, Session, Table, any_of
 from dynaorm.entity.dispatch import classify
@@ -208,13 +209,31 @@ def _microseconds(work: Callable[[], object], repetitions: int) -> float:
     return (time.process_time() - start) / repetitions * 1e6
 
 
+def report(items: int, entities: int) -> str:
+    lines = [
+        [name, f"{size:,}", f"{median:,.2f}", f"{least:,.2f}", f"{growth:.2f}x"]
+        for name, size, median, least, growth in flat_rows()
+    ]
+    parts = ["\n".join(f"- {fact}" for fact in machine())]
+    parts += [table(["what", "size", "CPU µs for each, median", "least", "growth"], lines, words=1)]
+    if items and entities:
+        parts += [memory.report(items, entities)]
+    return "\n\n".join(parts)
+
+
 def main() -> None:
-    grid = Grid(
-        "what", "size", "CPU µs, median", "least", "growth", title=f"{ROUNDS} rounds", title_justify="left"
+    parser = argparse.ArgumentParser(prog="make bench-scale", description=__doc__)
+    parser.add_argument(
+        "--items", type=int, default=1_000_000, help="read by a scan; 0: no memory is measured"
     )
-    for name, size, median, least, growth in flat_rows():
-        grid.add_row(name, f"{size:,}", f"{median:,.2f}", f"{least:,.2f}", f"{growth:.2f}x")
-    Console(width=110).print(grid)
+    parser.add_argument("--entities", type=int, default=100_000, help="read and saved by one session")
+    parser.add_argument("--write", action="store_true", help="write the report into docs/performance.md")
+    options = parser.parse_args()
+    set_credentials()
+    text = report(options.items, options.entities)
+    print(text)
+    if options.write:
+        write("bench-scale", text)
 
 
 if __name__ == "__main__":

@@ -4,13 +4,11 @@ import statistics
 from collections.abc import Callable, Mapping, Sequence
 
 from benchmarks.callers import CONNECTIONS, Served
+from benchmarks.page import table
 from benchmarks.peers import order
 from benchmarks.peers.client import OPERATIONS
 from benchmarks.peers.cold import Start
 from benchmarks.peers.rows import Row, measures_of, spread_of
-
-BEGIN = "<!-- bench-peers: begin -->"
-END = "<!-- bench-peers: end -->"
 
 
 def document(
@@ -31,15 +29,6 @@ def document(
     if notes:
         parts += ["### Notes", "\n".join(f"- {note}" for note in notes)]
     return "\n\n".join(part for part in parts if part)
-
-
-def replaced(page: str, text: str) -> str:
-    """A page with the text between its markers replaced."""
-    before, begin, rest = page.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not (begin and end):
-        raise ValueError(f"The page lacks its markers; write {BEGIN} and {END} where the report belongs.")
-    return f"{before}{begin}\n\n{text}\n\n{end}{after}"
 
 
 def _section(title: str, text: str) -> list[str]:
@@ -70,7 +59,7 @@ def _medians(rows: Sequence[Row], operations: Sequence[str]) -> str:
         f"Median microseconds, and the median of the rounds' ratios to {unit.name}. Bold: the fastest of all. "
         "Noise: the interquartile spread of a client's ratios, median of all clients."
     )
-    return f"{explained}\n\n{_table(['client', 'gives', *operations], lines, words=2)}"
+    return f"{explained}\n\n{table(['client', 'gives', *operations], lines, words=2)}"
 
 
 def _minima(rows: Sequence[Row], operations: Sequence[str]) -> str:
@@ -90,7 +79,7 @@ def _minima(rows: Sequence[Row], operations: Sequence[str]) -> str:
         f"The same of the fastest rounds: minimal microseconds, their ratio to the minimum of {unit.name}, "
         "and the lowest and the highest ratio of any round."
     )
-    return f"{explained}\n\n{_table(['client', *operations], lines, words=1)}"
+    return f"{explained}\n\n{table(['client', *operations], lines, words=1)}"
 
 
 def _changes(rows: Sequence[Row]) -> str:
@@ -102,7 +91,7 @@ def _changes(rows: Sequence[Row]) -> str:
     if not lines:
         return ""
     explained = "Query 1,000, change one and save it, compared with the query alone by the same client."
-    return f"{explained}\n\n{_table(['client', 'median', 'minima'], lines, words=1)}"
+    return f"{explained}\n\n{table(['client', 'median', 'minima'], lines, words=1)}"
 
 
 def _noise(rows: Sequence[Row], operations: Sequence[str]) -> list[str]:
@@ -134,7 +123,7 @@ def _kept(rows: Sequence[Row]) -> str:
         "One entity is kept of each of several queries for 1,000. Memory that Python allocated for each (tracemalloc). "
         f"The reply to a query has {page:.0f} kB, an item {item:.1f} kB."
     )
-    return f"{explained}\n\n{_table(['client', 'kB'], lines, words=1)}"
+    return f"{explained}\n\n{table(['client', 'kB'], lines, words=1)}"
 
 
 def _callers(rows: Sequence[Row]) -> str:
@@ -162,7 +151,7 @@ def _callers(rows: Sequence[Row]) -> str:
         f"All callers get one item after another from one client with {CONNECTIONS} connections. Medians of rounds. "
         "`most/least`: the calls of the caller that had most, divided by those of the one that had fewest."
     )
-    return f"{explained}\n\n{_table(head, lines, words=2)}"
+    return f"{explained}\n\n{table(head, lines, words=2)}"
 
 
 # -- cold start --------------------------------------------------------------------------------------------------------
@@ -191,7 +180,7 @@ def _cold(rows: Sequence[Row], imports: Mapping[str, list[Start]]) -> str:
         f"First get: import, entity, client and one answered read; the ratio is that to {rows[0].name}. "
         "MB: resident memory afterwards."
     )
-    return f"{explained}\n\n{_table(head, lines, words=1)}"
+    return f"{explained}\n\n{table(head, lines, words=1)}"
 
 
 def _own_import(rows: Sequence[Row], imports: Mapping[str, list[Start]]) -> str:
@@ -227,7 +216,7 @@ def _faster(rows: Sequence[Row]) -> str:
     if not lines:
         return ""
     explained = "By the median or by the minimum; both are given, median first. The CPU time of operations is a ratio."
-    return f"{explained}\n\n{_table(['client', 'what', 'dynaorm', 'peers that need less'], lines, words=4)}"
+    return f"{explained}\n\n{table(['client', 'what', 'dynaorm', 'peers that need less'], lines, words=4)}"
 
 
 # -- texts -------------------------------------------------------------------------------------------------------------
@@ -257,9 +246,3 @@ def _milliseconds(starts: Sequence[Start]) -> tuple[str, str]:
 def _megabytes(starts: Sequence[Start]) -> str:
     known = [one.resident for one in starts if one.resident is not None]
     return f"{statistics.median(known) / 2**20:.0f}" if known else ""
-
-
-def _table(head: Sequence[str], lines: Sequence[Sequence[str]], *, words: int) -> str:
-    """A Markdown table; the first columns hold words, the others numbers."""
-    rule = ["---"] * words + ["---:"] * (len(head) - words)
-    return "\n".join("| " + " | ".join(line) + " |" for line in [head, rule, *lines])

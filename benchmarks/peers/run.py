@@ -18,14 +18,14 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from benchmarks.callers import TASKS, THREADS, Served
-from benchmarks.peers import cold, machine
+from benchmarks.page import PAGE, machine, write
+from benchmarks.peers import cold
 from benchmarks.peers.client import OPERATIONS
 from benchmarks.peers.environment import CLIENTS, REFERENCE, ROOT, python_of, surroundings
-from benchmarks.peers.report import document, replaced
+from benchmarks.peers.report import document
 from benchmarks.peers.rows import Row
 from benchmarks.peers.stub import stub_server
 
-PAGE = ROOT / "docs" / "performance.md"
 # Measured only to compare the time of their imports.
 IMPORTS = {
     "Python alone": "pass",
@@ -212,7 +212,7 @@ def arguments() -> argparse.Namespace:
 
 
 def report(options: argparse.Namespace) -> str:
-    facts = machine.facts()
+    facts = machine()
     notes: list[str] = []
     modules = [REFERENCE, *(name for name in options.clients if name != REFERENCE)]
     with stub_server() as endpoint, contextlib.ExitStack() as closing:
@@ -241,7 +241,7 @@ def main() -> None:
     text = report(options)
     print(text)
     if options.write:
-        PAGE.write_text(replaced(PAGE.read_text(), text))
+        write("bench-peers", text)
         progress(f"written into {PAGE.relative_to(ROOT)}")
 
 

@@ -45,8 +45,8 @@ def load_module(name: str) -> Any:
 
 def _place(failure: BaseException) -> str:
     """Where an error was raised, in words."""
-    *_, last = [None, *extract_tb(failure.__traceback__)]
-    return "" if last is None else f" ({last.filename}, line {last.lineno})"
+    frames = extract_tb(failure.__traceback__)
+    return f" ({frames[-1].filename}, line {frames[-1].lineno})" if frames else ""
 
 
 def load_target(text: str) -> Table | type[Any]:

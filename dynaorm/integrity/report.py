@@ -8,7 +8,7 @@ Rule 2. A file that holds anything else than findings is refused, and left as it
 import json
 import os
 from base64 import b64decode, b64encode
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Final, Self
@@ -73,7 +73,7 @@ def mended_in(line: str) -> Mended:
     return Mended(finding_in(line), Outcome(found["outcome"]), found.get("reason", ""))
 
 
-def _key(found: Item, hidden: Iterable[str]) -> Item:
+def _key(found: Item, hidden: Sequence[str]) -> Item:
     key = {
         name: {kind: b64decode(content) if kind == "B" else content for kind, content in value.items()}
         for name, value in found.items()
@@ -109,7 +109,7 @@ class DuplicatesFile:
             self._open()
         except (OSError, ValueError, KeyError, TypeError) as problem:
             raise UsageError(
-                problem=f"{self._path} is no file of duplicate values ({problem or type(problem).__name__})",
+                problem=f"{self._path} is no file of duplicate values ({type(problem).__name__}: {problem})",
                 remedy="name another file, which need not exist",
             ) from problem
         return self

@@ -3,10 +3,10 @@
 import pytest
 
 from benchmarks.callers import Served
+from benchmarks.page import PAGE, replaced
 from benchmarks.peers.cold import Start
-from benchmarks.peers.report import BEGIN, END, document, replaced
+from benchmarks.peers.report import document
 from benchmarks.peers.rows import Row
-from benchmarks.peers.run import PAGE
 
 OWN = "dynaorm-direct, existing table"
 
@@ -73,10 +73,11 @@ def test_what_was_not_measured_has_no_section() -> None:
     assert titles == ["### Client CPU per operation"]
 
 
-def test_the_page_has_the_markers_between_which_the_report_is_written() -> None:
+@pytest.mark.parametrize("command", ["bench-peers", "bench-scale"])
+def test_the_page_has_the_markers_between_which_a_report_is_written(command: str) -> None:
     page = PAGE.read_text(encoding="utf-8")
-    written = replaced(page, "the report")
-    assert f"{BEGIN}\n\nthe report\n\n{END}" in written
-    assert replaced(written, "another") == replaced(page, "another")
+    written = replaced(page, command, "the report")
+    assert f"<!-- {command}: begin -->\n\nthe report\n\n<!-- {command}: end -->" in written
+    assert replaced(written, command, "another") == replaced(page, command, "another")
     with pytest.raises(ValueError, match="lacks its markers"):
-        replaced("a page without them", "the report")
+        replaced("a page without them", command, "the report")

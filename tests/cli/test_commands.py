@@ -344,7 +344,7 @@ def test_a_reader_that_goes_away_ends_the_command(zoo: Raw, where: list[str]) ->
     for stream, statuses in (("stdout", {2}), ("stderr", {1, 2})):
         read, write = os.pipe()
         os.close(read)
-        streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, stream: write}
+        streams: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, stream: write}
         run = subprocess.run(
             [sys.executable, "-m", "dynaorm.cli", "verify", TARGETS[0], *where],
             cwd=ROOT,

@@ -72,7 +72,7 @@ class Strange:
             gets = [one["Get"] for one in call.request["TransactItems"]]
             found = [self._shelf.call(Call("GetItem", one)) for one in gets]
             return {"Responses": [{"Item": self.strange(one["Item"])} if one else {} for one in found]}
-        reply = dict(self._shelf.call(call))
+        reply: dict[str, Any] = dict(self._shelf.call(call))
         if "Item" in reply:
             reply["Item"] = self.strange(reply["Item"])
         if "Items" in reply:
@@ -91,7 +91,10 @@ class Strange:
         def within(value: AttributeValue) -> AttributeValue:
             return {"M": {**value["M"], **more}}
 
-        homes = {"home": within, "homes": lambda value: {"L": [*map(within, value["L"])]}}
+        def every(value: AttributeValue) -> AttributeValue:
+            return {"L": [*map(within, value["L"])]}
+
+        homes: dict[str, Callable[[AttributeValue], AttributeValue]] = {"home": within, "homes": every}
         return {name: homes[name](value) if name in homes else value for name, value in item.items()}
 
 

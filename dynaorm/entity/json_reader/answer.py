@@ -150,12 +150,10 @@ class JsonReader:
             if is_doubtful and classify(self._table, at.item) is not model.mapping:
                 return at.item
             if model.defaults is not None:
-                defaults = model.defaults_in
-                at = (
-                    at._replace(defaults=defaults)
-                    if isinstance(at, LazyItem)
-                    else _loaded((at.item, defaults))
+                find: FindDefaults = (
+                    model.defaults_in if isinstance(at, LazyItem) else model.defaults_in(at.item)
                 )
+                at = at._replace(defaults=find)
             elif model.optional or len(entity.__pydantic_fields_set__) != len(model.mapping.fields):
                 at = at._replace(defaults=model.complete(entity, head))
         except (KeyError, ValueError):  # the codecs raise it if the item is hydrated
