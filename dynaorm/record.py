@@ -118,7 +118,9 @@ def _compiled_when_worth_it(cls: type[Any], fields: Mapping[str, Field[Any]], *,
         left -= 1
         if left < 0 or not _set_fields(self, fields, values, named):
             compile_now()
-            cls.__init__(self, *values, **named)  # raises TypeError, as a compiled function does, if they do not fit
+            cls.__init__(
+                self, *values, **named
+            )  # raises TypeError, as a compiled function does, if they do not fit
 
     def compile_now() -> None:
         cls.__init__ = _constructor(cls, fields, frozen=frozen)

@@ -72,7 +72,9 @@ class Key(Generic[E]):
 
 def field_texts(key: Key[Any]) -> dict[str, str]:
     """The fields of a key as messages show them. Secrets are masked."""
-    return texts_of(key.fields if key.entity is None else mappings.mapping_of(key.entity).secrets.hiding(key.fields))
+    return texts_of(
+        key.fields if key.entity is None else mappings.mapping_of(key.entity).secrets.hiding(key.fields)
+    )
 
 
 def _restore(entity: type[E] | None, fields: Mapping[str, Any], primary_key: Item) -> Key[E]:

@@ -31,6 +31,7 @@ else:
         sizes="dynaorm.item.size",
     )
 
+
 def logged(transport: Transport, log_values: bool) -> Transport:
     """The transport itself; while the logger ``dynaorm`` is at DEBUG, one that writes a line for each attempt."""
     return _Logged(transport, log_values) if _is_debugging() else transport
