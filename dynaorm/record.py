@@ -1,8 +1,8 @@
 """Values with named fields, like ``dataclass(frozen=True, slots=True)``, but much faster to declare.
 
 dynaorm declares about a hundred such classes, which delays a process that serves one request. The standard library
-compiles up to eight methods for each class. This module compiles only ``__init__``, on its first call; the other
-methods are shared by all classes.
+compiles up to eight methods for each class. This module compiles only ``__init__``, and only for classes with many
+objects; the other methods are shared by all classes.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,6 +17,9 @@ FIELDS: Final = "__record_fields__"
 """The attribute of a record class that holds its fields, those of its bases first: name -> ``dataclasses.Field``."""
 
 _VALUES: Final = "__record_values__"
+
+_FEW: Final = 32
+"""So many objects of a class take less time than compiling its ``__init__``. Most classes never have more."""
 
 
 @overload
@@ -80,7 +83,7 @@ def _made(cls: type[Any], *, frozen: bool, hashed: bool, eq: bool) -> type[Any]:
     made: type[Any] = metaclass(cls.__name__, cls.__bases__, shared | written | kept)
     made.__qualname__ = cls.__qualname__
     if "__init__" not in written:
-        made.__init__ = _compiled_when_called(made, lambda: _constructor(made, fields, frozen=frozen))
+        made.__init__ = _compiled_when_worth_it(made, fields, frozen=frozen)
     return made
 
 
@@ -106,18 +109,46 @@ def _values_of(names: tuple[str, ...]) -> object:
     return staticmethod(lambda one: tuple(getattr(one, name) for name in names))
 
 
-def _compiled_when_called(cls: type[Any], compiled: Callable[[], Any]) -> Any:
-    """An ``__init__`` that compiles the real one when it is first called and puts it in its own place."""
+def _compiled_when_worth_it(cls: type[Any], fields: Mapping[str, Field[Any]], *, frozen: bool) -> Any:
+    """An ``__init__`` that sets the fields of the first objects itself, then puts a compiled one in its own place."""
+    left = _FEW
 
-    def first(self: Any, *values: Any, **named: Any) -> None:
-        compile_now()
-        cls.__init__(self, *values, **named)
+    def interpreted(self: Any, *values: Any, **named: Any) -> None:
+        nonlocal left
+        left -= 1
+        if left < 0 or not _set_fields(self, fields, values, named):
+            compile_now()
+            cls.__init__(
+                self, *values, **named
+            )  # raises TypeError, as a compiled function does, if they do not fit
 
     def compile_now() -> None:
-        cls.__init__ = compiled()
+        cls.__init__ = _constructor(cls, fields, frozen=frozen)
 
-    first.compile_now = compile_now  # type: ignore[attr-defined]
-    return first
+    interpreted.compile_now = compile_now  # type: ignore[attr-defined]
+    return interpreted
+
+
+def _set_fields(
+    one: Any, fields: Mapping[str, Field[Any]], values: tuple[Any, ...], named: Mapping[str, Any]
+) -> bool:
+    """Set the fields of a new object. False if the arguments do not fit the fields."""
+    given = {**dict(zip(fields, values, strict=False)), **named}
+    if len(given) < len(values) + len(named) or not given.keys() <= fields.keys():
+        return False
+    for name, declared in fields.items():
+        if name in given:
+            value = given[name]
+        elif declared.default is not MISSING:
+            value = declared.default
+        elif declared.default_factory is not MISSING:
+            value = declared.default_factory()
+        else:
+            return False
+        object.__setattr__(one, name, value)
+    if hasattr(one, "__post_init__"):
+        one.__post_init__()
+    return True
 
 
 class _CompileForSignature:

@@ -216,14 +216,37 @@ def made_now() -> Any:
     return Pair
 
 
-def test_a_constructor_is_compiled_when_the_first_object_is_made() -> None:
+def is_compiled(cls: Any) -> bool:
+    return bool(vars(cls)["__init__"].__code__.co_varnames == ("self", "one", "other"))
+
+
+def test_a_constructor_is_compiled_once_there_are_many_objects() -> None:
     pair = made_now()
-    assert "one" not in vars(pair)["__init__"].__code__.co_varnames
-    assert pair(1) == pair(1, other=2)
-    assert vars(pair)["__init__"].__code__.co_varnames == ("self", "one", "other")
+    made = [pair(number) for number in range(32)]
+    assert not is_compiled(pair)
+    assert pair(1) == pair(1, other=2) == made[1]
+    assert is_compiled(pair)
 
 
-def test_a_constructor_is_compiled_by_the_first_object_of_a_subclass() -> None:
+@pytest.mark.parametrize(
+    ("values", "named"),
+    [((), {}), ((1, 2, 3), {}), ((1,), {"one": 1}), ((1,), {"town": 2}), ((), {"other": 1})],
+    ids=repr,
+)
+def test_the_first_object_is_refused_as_any_other_is(values: tuple[int, ...], named: dict[str, int]) -> None:
+    refusals = []
+    for count in (0, 33):
+        pair = made_now()
+        for _ in range(count):
+            pair(1)
+        assert is_compiled(pair) is bool(count)
+        with pytest.raises(TypeError) as refusal:
+            pair(*values, **named)
+        refusals.append(str(refusal.value))
+    assert refusals[0] == refusals[1]
+
+
+def test_the_objects_of_a_subclass_count_as_well() -> None:
     pair = made_now()
 
     class Twins(pair):  # type: ignore[misc, valid-type]
@@ -232,17 +255,14 @@ def test_a_constructor_is_compiled_by_the_first_object_of_a_subclass() -> None:
         def __init__(self, number: int) -> None:
             super().__init__(number, number)
 
-    assert (Twins(3).one, Twins(3).other) == (3, 3)
+    made = [Twins(number) for number in range(33)]
+    assert is_compiled(pair)
+    assert [(one.one, one.other) for one in made] == [(number, number) for number in range(33)]
     assert [*inspect.signature(Twins).parameters] == ["number"]
 
 
 def test_a_signature_is_known_before_the_first_object_is_made() -> None:
     assert str(inspect.signature(made_now())) == "(one, other=2)"
-
-
-def test_the_first_object_may_be_refused_like_any_other() -> None:
-    with pytest.raises(TypeError, match=r"Pair\.__init__\(\) missing 1 required positional argument: 'one'"):
-        made_now()()
 
 
 def test_a_record_is_no_dataclass() -> None:

@@ -10,24 +10,32 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from pydantic import BaseModel, ConfigDict
 from typing_extensions import Unpack
 
-from dynaorm.entity.declare.entity import declare
 from dynaorm.entity.declare.options import OPTIONS, declared_options, options_of
-from dynaorm.entity.mapping.mapping import FAILURE, MAPPING, mapping_of
-from dynaorm.entity.mapping.secret import is_bare, masked, secret_fields
-from dynaorm.entity.mapping.validate import validated_field
 from dynaorm.entity.state import SLOT, carried_by, set_state, slot_of
 from dynaorm.entity.table import UNSET, Table, _Unset
 from dynaorm.errors import DeclarationError, UnknownField
+from dynaorm.late import late
 
 if TYPE_CHECKING:
     # With this metaclass, type checkers take a class as neither frozen nor not frozen (PEP 681) and accept
     # ``class Point(Entity, frozen=True)``.
     from pydantic._internal._model_construction import ModelMetaclass
+
+    from dynaorm.entity.declare import entity as declaration
+    from dynaorm.entity.mapping import mapping as mappings
+    from dynaorm.entity.mapping import secret, validate
 else:
     ModelMetaclass = type(BaseModel)
+    late(
+        globals(),
+        declaration="dynaorm.entity.declare.entity",
+        mappings="dynaorm.entity.mapping.mapping",
+        secret="dynaorm.entity.mapping.secret",
+        validate="dynaorm.entity.mapping.validate",
+    )
 
 
-class Entity(BaseModel, metaclass=ModelMetaclass):
+class Entity(BaseModel, metaclass=ModelMetaclass, defer_build=True):
     """A pydantic model stored in a DynamoDB table.
 
     ``class User(Entity, table=app, pk="USER#{user_id}", sk="PROFILE")``
@@ -83,16 +91,17 @@ class Entity(BaseModel, metaclass=ModelMetaclass):
         if options.table is None and not options.problems:
             return
         try:
-            setattr(cls, MAPPING, declare(cls, options))
+            setattr(cls, mappings.MAPPING, declaration.declare(cls, options))
         except DeclarationError as error:
-            setattr(cls, FAILURE, error)
+            setattr(cls, mappings.FAILURE, error)
             raise
 
     def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
         # ``model_copy`` and assignment do not validate, so a secret field may hold a plain value.
-        secret = secret_fields(type(self))
+        secret_fields = secret.secret_fields(type(self))
         for name, value in super().__repr_args__():
-            yield name, masked(value) if name in secret and is_bare(value) else value
+            bare = name in secret_fields and secret.is_bare(value)
+            yield name, secret.masked(value) if bare else value
 
     def __copy__(self) -> Self:
         return _carry(self, super().__copy__())
@@ -107,6 +116,10 @@ class Entity(BaseModel, metaclass=ModelMetaclass):
         set_state(self, state.pop(SLOT, None))
         super().__setstate__(state)
 
+
+# Pydantic builds the schema of Entity itself when it is first used, which is hardly ever: to build one, it imports half
+# of its modules. The schema of a subclass is built at once.
+del Entity.model_config["defer_build"]
 
 E = TypeVar("E", bound=Entity)
 
@@ -132,6 +145,6 @@ def detached(entity: E, /, **changes: Any) -> E:
     copy: E = entity.model_copy(update=changes)
     set_state(copy, None)
     if changes:
-        mapping, values = mapping_of(cls), vars(copy)
-        values.update({name: validated_field(mapping, name, values) for name in changes})
+        mapping, values = mappings.mapping_of(cls), vars(copy)
+        values.update({name: validate.validated_field(mapping, name, values) for name in changes})
     return copy

@@ -2,12 +2,18 @@
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.errors import UnknownField, UsageError
 from dynaorm.failure import texts_of
 from dynaorm.item.value import AttributeValue, Item
+from dynaorm.late import late
+
+if TYPE_CHECKING:
+    from dynaorm.entity.mapping import mapping as mappings
+    from dynaorm.entity.mapping.mapping import EntityMapping
+else:
+    late(globals(), mappings="dynaorm.entity.mapping.mapping")
 
 E = TypeVar("E")
 
@@ -38,7 +44,7 @@ class Key(Generic[E]):
                 problem=f"Key() takes a class, and got an object of {type(entity).__name__}",
                 remedy="write Key(User, ...) with the class itself, or give an object in place of its key",
             )
-        mapping = mapping_of(entity)
+        mapping = mappings.mapping_of(entity)
         check_key_fields(mapping, fields)
         self.entity = entity
         self.fields = MappingProxyType(mapping.secrets.hiding(fields))
@@ -66,13 +72,15 @@ class Key(Generic[E]):
 
 def field_texts(key: Key[Any]) -> dict[str, str]:
     """The fields of a key as messages show them. Secrets are masked."""
-    return texts_of(key.fields if key.entity is None else mapping_of(key.entity).secrets.hiding(key.fields))
+    return texts_of(
+        key.fields if key.entity is None else mappings.mapping_of(key.entity).secrets.hiding(key.fields)
+    )
 
 
 def _restore(entity: type[E] | None, fields: Mapping[str, Any], primary_key: Item) -> Key[E]:
     key: Key[E] = Key.__new__(Key)
     key.entity = entity
-    mapping = mapping_of(entity) if entity is not None else None
+    mapping = mappings.mapping_of(entity) if entity is not None else None
     key.fields = MappingProxyType(dict(fields) if mapping is None else mapping.secrets.hiding(dict(fields)))
     key.primary_key = primary_key if mapping is None else mapping.secrets.hiding_key({**primary_key})
     return key
@@ -83,7 +91,7 @@ def sought_key(entity: type[E], fields: Mapping[str, Any]) -> Key[E]:
     return _restore(entity, fields, {})
 
 
-def check_key_fields(mapping: EntityMapping, fields: Mapping[str, Any]) -> None:
+def check_key_fields(mapping: "EntityMapping", fields: Mapping[str, Any]) -> None:
     """Raises UnknownField or UsageError unless these are exactly the fields of the primary key."""
     wanted = mapping.key_fields
     if len(fields) == len(wanted) and all(map(fields.__contains__, wanted)):
@@ -99,7 +107,7 @@ def check_key_fields(mapping: EntityMapping, fields: Mapping[str, Any]) -> None:
         )
 
 
-def stored_key(mapping: EntityMapping, primary_key: Mapping[str, AttributeValue]) -> Key[Any]:
+def stored_key(mapping: "EntityMapping", primary_key: Mapping[str, AttributeValue]) -> Key[Any]:
     """The key of an item of this class, with the fields that its templates give back."""
     fields: dict[str, Any] = {}
     for part in mapping.primary_parts:
@@ -109,7 +117,7 @@ def stored_key(mapping: EntityMapping, primary_key: Mapping[str, AttributeValue]
     return _restore(mapping.entity, known, dict(primary_key))
 
 
-def found_key(mappings: Mapping[str, EntityMapping], primary_key: Item) -> Key[Any]:
+def found_key(mappings: Mapping[str, "EntityMapping"], primary_key: Item) -> Key[Any]:
     """The key of an item, with the first class whose templates it matches; with no class if none does."""
     found = next((one for one in mappings.values() if one.key_matches(primary_key)), None)
     return stored_key(found, primary_key) if found is not None else _restore(None, {}, primary_key)

@@ -9,15 +9,20 @@ from decimal import Decimal, InvalidOperation
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, Literal
 
-from dynaorm.entity.text.scalar import whole
 from dynaorm.item.value import AttributeValue, Item, number_text
 from dynaorm.late import late
 from dynaorm.record import record
 
 if TYPE_CHECKING:
+    from dynaorm.entity.text import scalar
     from dynaorm.item import condition, update
 else:
-    late(globals(), condition="dynaorm.item.condition", update="dynaorm.item.update")
+    late(
+        globals(),
+        condition="dynaorm.item.condition",
+        scalar="dynaorm.entity.text.scalar",
+        update="dynaorm.item.update",
+    )
 
 REVISION_ATTRIBUTE: Final = "_rev"
 """The default name of the attribute that changes with every write."""
@@ -57,7 +62,7 @@ class Revision:
         if found is None or self.kind == "S":
             return found
         try:
-            return number_text(whole(Decimal(found)))
+            return number_text(scalar.whole(Decimal(found)))
         except (ValueError, InvalidOperation):
             return None
 

@@ -136,9 +136,10 @@ class TableRules:
 
     def reserved_for(self, key: KeyAttribute, text: str) -> str | None:
         """What a key with this text would be taken for: a guard item or a version; None for neither."""
-        return next(
-            (what for name, begins, what in self.reserved if name == key.name and begins.match(text)), None
-        )
+        for name, begins, what in self.reserved:  # a loop, because every save asks
+            if name == key.name and begins.match(text):
+                return what
+        return None
 
 
 class Table:

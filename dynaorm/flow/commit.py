@@ -1,9 +1,8 @@
 """A unit of work from intents to commit: settle pending writes, read, compile, send, and compile again if refused."""
 
-import logging
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dynaorm.entity.declare.catalog import stored_class
 from dynaorm.entity.key import Key
@@ -28,6 +27,7 @@ from dynaorm.flow.write import resume, send
 from dynaorm.item.action import ConditionCheck
 from dynaorm.item.condition import all_of, exists, missing
 from dynaorm.item.value import Item
+from dynaorm.late import late
 from dynaorm.plan.changes import items_to_read
 from dynaorm.plan.compiler import compile_plan
 from dynaorm.plan.intent import Deletion, Edit, Intent, Move, Save, target_of_intent
@@ -40,7 +40,11 @@ from dynaorm.plan.token import revision_under_token
 from dynaorm.plan.unit_of_work import UnitOfWork
 from dynaorm.plan.verdict import Committed, StaleKnowledge
 
-_logger = logging.getLogger("dynaorm")
+if TYPE_CHECKING:
+    import logging
+else:
+    late(globals(), logging="logging")
+
 # An expired entity is refused only if its block was not applied before.
 _EVER = float("-inf")
 
@@ -240,7 +244,7 @@ def _with_refusal(reads: Reads, plan: Plan, refusal: StaleKnowledge) -> Reads:
     for planned in plan.actions:
         if planned.ident in refusal.foreign_guards - reads.foreign_guards:
             # The value may be personal data: the log names only the constraint.
-            _logger.warning(
+            logging.getLogger("dynaorm").warning(
                 "a guard item of %r in table %s belongs to another entity, and is left alone",
                 planned.constraint,
                 planned.table.name,
@@ -324,7 +328,7 @@ def _is_committed(unsettled: Unsettled, context: Context, *, read_only: bool) ->
         raise
     except StoreError:
         # Refused for good: nothing of it was written, and the entity is as it was before.
-        _logger.info("a write without an answer turned out not to have been made")
+        logging.getLogger("dynaorm").info("a write without an answer turned out not to have been made")
         return False
 
 

@@ -28,8 +28,21 @@ _OPERATORS: Final = {"ge": ">=", "gt": ">", "le": "<=", "lt": "<"}
 _EXACT: Final = Context(prec=300, traps=[Inexact])
 
 
-def needs_reading(mapping: EntityMapping, key: Item, changes: tuple[Change, ...]) -> bool:
-    """Whether an edit by key needs the stored item: for its rules, or for a key, guard, version or total."""
+def edits_without_reading(
+    mapping: EntityMapping, key: Item, changes: tuple[Change, ...]
+) -> tuple[Change, ...] | None:
+    """An edit by key, in stored names and values, with the index keys that follow from it.
+
+    None if the edit needs the stored item: for its rules, or for a key, guard, version or total.
+    """
+    if _needs_reading(mapping, changes):
+        return None
+    keys = decided_index_keys(mapping, key, changes)
+    return None if keys is None else (*stored_changes(mapping, changes), *keys)
+
+
+def _needs_reading(mapping: EntityMapping, changes: tuple[Change, ...]) -> bool:
+    """Whether an edit needs the stored item whatever the indexes of the class are."""
     if mapping.rules.of_class or not all(_is_decided(mapping, change) for change in changes):
         return True
     fields = touched(mapping, changes)
@@ -46,16 +59,7 @@ def needs_reading(mapping: EntityMapping, key: Item, changes: tuple[Change, ...]
         mapping.versioning.fields or mapping.fields
     ):
         return True
-    if mapping.expires is not None and mapping.expires.name in fields and mapping.constraints:
-        return True
-    return decided_index_keys(mapping, key, changes) is None
-
-
-def blind_edits(mapping: EntityMapping, key: Item, changes: tuple[Change, ...]) -> tuple[Change, ...]:
-    """An edit that needs no reading, in stored names and values, with the index keys that follow from it."""
-    keys = decided_index_keys(mapping, key, changes)
-    assert keys is not None  # otherwise the edit needs reading
-    return (*stored_changes(mapping, changes), *keys)
+    return mapping.expires is not None and mapping.expires.name in fields and bool(mapping.constraints)
 
 
 def decided_index_keys(

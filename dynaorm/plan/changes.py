@@ -12,10 +12,9 @@ from dynaorm.errors import AlreadyExists, ConditionFailed, EntityNotFound, Inval
 from dynaorm.item.condition import Condition, all_of
 from dynaorm.item.evaluate import holds
 from dynaorm.item.resolve import resolve
-from dynaorm.item.update import Change
 from dynaorm.item.value import AttributeValue, Item, same
-from dynaorm.plan.blind import blind_edits, bounds_of, needs_reading
-from dynaorm.plan.creation import changes_without_reading, created
+from dynaorm.plan.blind import bounds_of
+from dynaorm.plan.creation import created
 from dynaorm.plan.edit import edited_image, touched
 from dynaorm.plan.image import advance, changes_of, new_image
 from dynaorm.plan.intent import Deletion, Edit, Move, Save, condition_of
@@ -50,10 +49,7 @@ def _needs_reading(one: ItemIntents) -> bool:
     if write is not None and removal is None and isinstance(write.intent, Save):
         return write.intent.overwrite
     if write is not None and isinstance(write.intent, Edit) and write.state is None:
-        edit = write.intent
-        if edit.creates:
-            return edit.read_first or _upserted(one, write) is None
-        return edit.read_first or needs_reading(one.mapping, one.key, edit.changes)
+        return write.edits is None
     if removal is not None and isinstance(removal.intent, Deletion) and removal.state is None:
         mapping = removal.mapping
         has_derived = bool(mapping.constraints or mapping.aggregates) or mapping.versioning is not None
@@ -61,11 +57,6 @@ def _needs_reading(one: ItemIntents) -> bool:
     if removal is not None and isinstance(removal.intent, Move):
         return removal.state is not None and one.mapping.table.mark_of(removal.state.item) is None
     return False
-
-
-def _upserted(one: ItemIntents, write: ResolvedIntent[Any]) -> tuple[Change, ...] | None:
-    """The changes of an upsert, in stored names and values; None if the item has to be read first."""
-    return changes_without_reading(one.mapping, one.key, write.intent.changes, write.valid.values)
 
 
 def change_of(one: ItemIntents, reads: Reads, unit: UnitOfWork) -> ItemChange | None:
@@ -281,11 +272,11 @@ def _edit(
     one: ItemIntents, edit: Edit, write: ResolvedIntent[Any], read: Any, *, now: float
 ) -> ItemInsert | ItemEdit | ItemUpdate | ItemCheck | None:
     mapping, state = one.mapping, write.state
-    touched(mapping, edit.changes)
     if state is None and read is _UNREAD:
-        edits = _upserted(one, write) if edit.creates else blind_edits(mapping, one.key, edit.changes)
-        assert edits is not None  # otherwise the item has been read
-        return ItemEdit(mapping, one.key, edits, bounds_of(mapping, edit.changes), creates=edit.creates)
+        assert write.edits is not None  # otherwise the item has been read
+        bounds = bounds_of(mapping, edit.changes)
+        return ItemEdit(mapping, one.key, write.edits, bounds, creates=edit.creates)
+    touched(mapping, edit.changes)
     if state is not None:
         known, loaded = StoredItem(mapping, state.item), LoadedEntity(edit.target, state)
         return _edit_known(one, edit, known, loaded, now=now)

@@ -23,7 +23,7 @@ from dynaorm.entity.resolve import FieldResolver
 from dynaorm.errors import InvalidValue, UsageError
 from dynaorm.item.update import Change, Discard, Remove, SetIfMissing, SetTo, apply_changes, resolve_changes
 from dynaorm.item.value import Item, same
-from dynaorm.plan.blind import blind_edits, needs_reading
+from dynaorm.plan.blind import edits_without_reading
 from dynaorm.plan.image import new_image
 
 _NOTHING: Mapping[str, Any] = {}
@@ -129,7 +129,10 @@ def changes_without_reading(
     """
     if not (changes and values) or any(len(change.path) > 1 for change in changes):
         return None
-    if mapping.versioning is not None or mapping.aggregates or needs_reading(mapping, key, changes):
+    if mapping.versioning is not None or mapping.aggregates:
+        return None
+    edits = edits_without_reading(mapping, key, changes)
+    if edits is None:
         return None
     fields = {str(change.path[0]) for change in changes}
     image, totals = new_image(mapping, key, values), mapping.maintained
@@ -140,7 +143,6 @@ def changes_without_reading(
         return None
     if not all(_is_decided(mapping, index, fields, subject) for index in mapping.places.values()):
         return None
-    edits = blind_edits(mapping, key, changes)
     # A total begins at 0, which its absence means: the same unit of work may add to it.
     own = {*key, *(mapping.fields[name].attribute for name in totals), *(one.path[0] for one in edits)}
     # An item of the class that has its former name gets the present one.

@@ -19,7 +19,8 @@ from dynaorm.item.condition import all_of
 from dynaorm.item.path import overlaps
 from dynaorm.item.update import Change
 from dynaorm.item.value import AttributeValue, Item
-from dynaorm.plan.creation import created_if_valid
+from dynaorm.plan.blind import edits_without_reading
+from dynaorm.plan.creation import changes_without_reading, created_if_valid
 from dynaorm.plan.edit import valid_changes
 from dynaorm.plan.image import check_key_unchanged, unvalidated_changes, writable_state
 from dynaorm.plan.intent import Check, Deletion, Edit, Intent, Move, Save, target_of_intent
@@ -49,6 +50,7 @@ class ResolvedIntent(NamedTuple, Generic[T_co]):
         valid: the values that are saved, moved or created; those of a loaded entity that did not change are not
             validated again.
         changes: how they differ from what was loaded, if validation does not affect that; None: not known yet.
+        edits: of a change by key, what is sent without reading the item; None if it has to be read first.
     """
 
     intent: T_co
@@ -56,6 +58,7 @@ class ResolvedIntent(NamedTuple, Generic[T_co]):
     state: Loaded | None
     valid: Validated = Validated({})
     changes: Mapping[str, AttributeValue | None] | None = None
+    edits: tuple[Change, ...] | None = None
 
 
 class ItemIntents(NamedTuple):
@@ -102,7 +105,7 @@ def merge_intents(intents: Sequence[Intent], now: float) -> list[ItemIntents]:
         KeyChanged, StaleEntity, UsageError: an intent cannot be planned whatever is stored.
     """
     if len(intents) == 1:
-        return _resolved(intents[0], now)
+        return [_with_edits(one) for one in _resolved(intents[0], now)]
     merged: dict[Ident, ItemIntents] = {}
     for intent in intents:
         for one in _resolved(intent, now):
@@ -110,7 +113,22 @@ def merge_intents(intents: Sequence[Intent], now: float) -> list[ItemIntents]:
             merged[ident] = _merged(merged[ident], one) if ident in merged else one
     for one in merged.values():
         _refuse_deleted_and_changed(one)
-    return [*merged.values()]
+    return [_with_edits(one) for one in merged.values()]
+
+
+def _with_edits(one: ItemIntents) -> ItemIntents:
+    """The same. If it changes an item by key, and the item need not be read, it has the ``edits`` that are sent."""
+    write = one.write
+    if write is None or write.state is not None or not isinstance(write.intent, Edit):
+        return one
+    edit = write.intent
+    if edit.read_first:
+        return one
+    if edit.creates:
+        edits = changes_without_reading(one.mapping, one.key, edit.changes, write.valid.values)
+    else:
+        edits = edits_without_reading(one.mapping, one.key, edit.changes)
+    return one._replace(write=write._replace(edits=edits))
 
 
 def _resolved(intent: Intent, now: float) -> list[ItemIntents]:

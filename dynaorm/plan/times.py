@@ -24,12 +24,16 @@ from dynaorm.plan.item_change import StoredItem
 
 def times_of_new(mapping: EntityMapping, now: float) -> dict[str, Any]:
     """The times of an entity that is created now."""
+    if not mapping.kept:
+        return {}
     return {field.name: _time(field, now) for field in mapping.kept.values()}
 
 
 def times_of_loaded(mapping: EntityMapping, state: Loaded) -> dict[str, Any]:
     """The times of a loaded entity, as they are stored."""
-    values = mapping.subject(state.item) if mapping.kept else {}
+    if not mapping.kept:
+        return {}
+    values = mapping.subject(state.item)
     return {name: values[name] for name in mapping.kept}
 
 
@@ -59,8 +63,9 @@ def validated_at(
     kept: frozenset[str] = frozenset(),
 ) -> Validated:
     """The values of an object as ``validated`` gives them, with these times in place of its own."""
-    given = {**values, **times} if times else values
-    return with_times(validated(mapping, given, kept=kept), values, times)
+    if not times:
+        return validated(mapping, values, kept=kept)
+    return with_times(validated(mapping, {**values, **times}, kept=kept), values, times)
 
 
 def with_times(valid: Validated, values: Mapping[str, Any], times: Mapping[str, Any]) -> Validated:

@@ -80,6 +80,11 @@ class QuerySpec:
         """The first source. All sources are in the same table or index."""
         return self.sources[0]
 
+    @property
+    def method(self) -> str:
+        """The method of a session that sends it."""
+        return "query" if self.segments is None else "scan"
+
     def __str__(self) -> str:
         return ", ".join(map(str, self.sources))
 

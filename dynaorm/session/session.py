@@ -10,25 +10,25 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, TypeVar, overload
 
-from dynaorm.entity.index import IndexOf
-from dynaorm.entity.key import Key
-from dynaorm.entity.mapping.mapping import mapping_of
-from dynaorm.entity.table import Table
 from dynaorm.errors import Contention, DecodeError, SessionClosed, StaleEntity, UsageError
 from dynaorm.flow.bulk.limits import CONCURRENCY, Progress
-from dynaorm.flow.get import get, get_one
 from dynaorm.flow.protocol.call import Clock, Flow, Pause, Transport
 from dynaorm.flow.protocol.retry import DEFAULT_RETRY, WINDOW_SECONDS, Retry
-from dynaorm.flow.target import Target, target_of
 from dynaorm.late import late
 from dynaorm.session.drive import drive
 from dynaorm.session.settings import check_credentials, close_transport, context_of, default_transport
-from dynaorm.transport.logged import logged
+from dynaorm.session.watch import Watch
 
 if TYPE_CHECKING:
+    from dynaorm.entity.index import IndexOf
+    from dynaorm.entity.key import Key
+    from dynaorm.entity.mapping import mapping as mappings
+    from dynaorm.entity.table import Table
     from dynaorm.entity.version import Version
     from dynaorm.flow import commit, history, lookup, provision, stream, write
     from dynaorm.flow import entity as verbs
+    from dynaorm.flow import get as gets
+    from dynaorm.flow import target as targets
     from dynaorm.flow.bulk import load as bulk_load
     from dynaorm.flow.bulk import read as bulk_read
     from dynaorm.flow.bulk import write as bulk_write
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from dynaorm.query import query_spec
     from dynaorm.session import query as queries
     from dynaorm.session import transaction as block
+    from dynaorm.session.watch import FlowWatch, OnAttempt
     from dynaorm.streams.change import AnyChange, StreamChange
     from dynaorm.transport.http.credentials import GivenCredentials
 else:
@@ -52,14 +53,17 @@ else:
         bulk_read="dynaorm.flow.bulk.read",
         bulk_write="dynaorm.flow.bulk.write",
         commit="dynaorm.flow.commit",
+        gets="dynaorm.flow.get",
         history="dynaorm.flow.history",
         intent="dynaorm.plan.intent",
         lookup="dynaorm.flow.lookup",
+        mappings="dynaorm.entity.mapping.mapping",
         provision="dynaorm.flow.provision",
         queries="dynaorm.session.query",
         query_spec="dynaorm.query.query_spec",
         repair="dynaorm.flow.integrity.repair",
         stream="dynaorm.flow.stream",
+        targets="dynaorm.flow.target",
         verbs="dynaorm.flow.entity",
         verify="dynaorm.flow.integrity.verify",
         write="dynaorm.flow.write",
@@ -72,7 +76,7 @@ D = TypeVar("D")
 E = TypeVar("E")
 T = TypeVar("T")
 
-Source: TypeAlias = type[E] | IndexOf[E]
+Source: TypeAlias = "type[E] | IndexOf[E]"
 
 
 class Session:
@@ -97,13 +101,16 @@ class Session:
             class raises its error, and an item of an unknown class is left out.
         cursor_secret: signs and encrypts the cursors of pages, so that a client can neither forge nor read one: at
             least 16 random bytes.
+        on_attempt: called with an ``Attempt`` after each attempt of a request, where the request was made: in the event
+            loop of an asynchronous session, not awaited, or in one of several threads. An error that it raises is
+            logged and changes nothing.
         log_values: the logger ``dynaorm`` writes one line per attempt at level DEBUG; True adds the request and the
             answer, with all their values.
         clock: the source of time, randomness and waiting, for tests.
 
     Raises:
         UsageError: ``cursor_secret`` is not bytes, or too short; ``credentials`` are given beside a transport, or
-            cannot be asked for.
+            cannot be asked for; ``on_attempt`` is no function, or an asynchronous one.
     """
 
     def __init__(
@@ -119,6 +126,7 @@ class Session:
         consistent: bool = False,
         on_decode_error: Callable[[DecodeError], object] | None = None,
         cursor_secret: bytes | None = None,
+        on_attempt: OnAttempt | None = None,
         log_values: bool = False,
         clock: Clock | None = None,
         exactly_once: bool = False,
@@ -135,7 +143,7 @@ class Session:
             cursor_secret=cursor_secret,
             exactly_once=exactly_once,
         )
-        self._log_values = log_values
+        self._watch: FlowWatch = Watch(on_attempt, log_values)
         self._closed = False
 
     # -- lifetime --------------------------------------------------------------------------------------------------
@@ -152,14 +160,14 @@ class Session:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _run(self, flow: Flow[T], /) -> T:
+    def _run(self, method: str, flow: Flow[T], /) -> T:
         if self._closed:
             raise SessionClosed
-        return drive(flow, logged(self._transport, self._log_values), self._context.clock)
+        return drive(self._watch.over(method, flow), self._transport, self._context.clock)
 
-    def _write(self, verb: str, flow: Flow[T]) -> T:
-        block.refuse_inside(self, verb)
-        return self._run(flow)
+    def _write(self, method: str, flow: Flow[T]) -> T:
+        block.refuse_inside(self, method)
+        return self._run(method, flow)
 
     # -- tables ----------------------------------------------------------------------------------------------------
 
@@ -172,7 +180,7 @@ class Session:
         Raises:
             UsageError: the table exists with other keys, without a declared index, or with another stream.
         """
-        self._run(provision.create_table(table, self._context))
+        self._run("create_table", provision.create_table(table, self._context))
 
     def delete_table(self, table: Table, /, *, name: str, guard_table: str | None = None) -> None:
         """Delete a table with everything in it, and wait until it is gone. A table that is gone already is no error.
@@ -211,7 +219,7 @@ class Session:
             UnknownField, UsageError, InvalidValue: the arguments do not make a key.
             DecodeError: the stored item does not fit the class.
         """
-        return self._run(get(target, fields, self._context))
+        return self._run("get", gets.get(target, fields, self._context))
 
     @overload
     def get_one(self, target: type[E], /, **fields: Any) -> E: ...
@@ -232,7 +240,7 @@ class Session:
             EntityNotFound: there is no entity with this key.
             UnknownField, UsageError, InvalidValue, DecodeError: as for ``get``.
         """
-        return self._run(get_one(target, fields, self._context))
+        return self._run("get_one", gets.get_one(target, fields, self._context))
 
     def get_by(self, entity: type[E], /, **fields: Any) -> E | None:
         """Return the entity that holds a unique value, or None: ``get_by(User, email="bobby@example.com")``.
@@ -243,7 +251,7 @@ class Session:
             UsageError: the class has no unique constraint on exactly these fields.
             OwnerUnknown: the guard item was written by hand and names no owner.
         """
-        return self._run(lookup.get_by(mapping_of(entity), fields, self._context))
+        return self._run("get_by", lookup.get_by(mappings.mapping_of(entity), fields, self._context))
 
     @overload
     def exists(self, target: type[Any], /, **fields: Any) -> bool: ...
@@ -251,7 +259,7 @@ class Session:
     def exists(self, target: Key[Any], /, *, consistent: bool | None = None) -> bool: ...
     def exists(self, target: Any, /, **fields: Any) -> bool:
         """Return whether ``get`` finds an entity. Raises the same errors."""
-        return self._run(get(target, fields, self._context)) is not None
+        return self._run("exists", gets.get(target, fields, self._context)) is not None
 
     def refresh(self, entity: E, /) -> E:
         """Read a loaded entity again, strongly consistent.
@@ -261,7 +269,7 @@ class Session:
         Raises:
             EntityNotFound: the entity no longer exists.
         """
-        found: E = self._run(verbs.refresh(entity, self._context))
+        found: E = self._run("refresh", verbs.refresh(entity, self._context))
         return found
 
     # -- reading many entities -------------------------------------------------------------------------------------
@@ -338,7 +346,8 @@ class Session:
                 and the list has None in place of the entity.
         """
         return self._run(
-            bulk_read.get_many(keys, self._context, consistent=consistent, concurrency=concurrency)
+            "get_many",
+            bulk_read.get_many(keys, self._context, consistent=consistent, concurrency=concurrency),
         )
 
     @overload
@@ -356,7 +365,7 @@ class Session:
             DecodeError: an item does not fit its class.
             Contention: there was a conflict at every attempt.
         """
-        return self._run(bulk_read.snapshot(keys, self._context))
+        return self._run("snapshot", bulk_read.snapshot(keys, self._context))
 
     # -- writing one entity ----------------------------------------------------------------------------------------
 
@@ -612,7 +621,7 @@ class Session:
         finally:
             block.closed(mark)
             intents = tx.end()
-        self._run(commit.commit(intents, self._context, tx.token, tx.remember))
+        self._run("transaction", commit.commit(intents, self._context, tx.token, tx.remember))
 
     def run(self, work: block.Work[T], /, *, attempts: int = 5) -> T:
         """Call ``work(tx)`` in a new transaction, again after StaleEntity or Contention, and return its result.
@@ -633,7 +642,7 @@ class Session:
                 pause = next(pauses, None)
                 if attempt == attempts or pause is None:
                     raise
-                self._run(_waiting(pause))
+                self._run("run", _waiting(pause))
             else:
                 # Outside of try: an error of a hook comes after the commit and must not cause a second commit.
                 block.run_hooks(tx.hooks)
@@ -670,17 +679,17 @@ class Session:
         Raises:
             NotVersioned: the class keeps no versions.
         """
-        named = target_of(target)
+        named = targets.target_of(target)
         history.check_versioned(named.mapping)
         return self._history(named)
 
-    def _history(self, target: Target) -> Iterator[Version[Any]]:
-        copy = self._run(history.latest(target, self._context))
+    def _history(self, target: targets.Target) -> Iterator[Version[Any]]:
+        copy = self._run("history", history.latest(target, self._context))
         if copy is None:
             return
         target, upper = target.as_stored(copy), history.newest(target, copy)
         while upper > 0:
-            versions, upper = self._run(history.page(target, upper, self._context))
+            versions, upper = self._run("history", history.page(target, upper, self._context))
             yield from versions
 
     def diff(self, target: Key[Any] | Any, first: int, second: int, /) -> dict[str, tuple[Any, Any]]:
@@ -690,7 +699,7 @@ class Session:
             NotVersioned: the class keeps no versions.
             EntityNotFound: one of the versions does not exist.
         """
-        return self._run(verbs.diff(target, first, second, self._context))
+        return self._run("diff", verbs.diff(target, first, second, self._context))
 
     @overload
     def restore(self, target: Key[E], /, *, version: int, exactly_once: bool | None = None) -> E: ...
@@ -720,7 +729,7 @@ class Session:
             UsageError: not exactly one of ``keep`` and ``older_than`` is given.
             EntityNotFound: the entity was never stored.
         """
-        flow = history.prune(target_of(target), self._context, keep=keep, older_than=older_than)
+        flow = history.prune(targets.target_of(target), self._context, keep=keep, older_than=older_than)
         return self._write("prune", flow)
 
     def purge(self, target: Key[Any] | Any, /) -> int:
@@ -732,7 +741,7 @@ class Session:
             UsageError: the entity is not deleted.
             EntityNotFound: nothing is stored of the entity.
         """
-        return self._write("purge", history.purge(target_of(target), self._context))
+        return self._write("purge", history.purge(targets.target_of(target), self._context))
 
     # -- streams ---------------------------------------------------------------------------------------------------
 
@@ -792,7 +801,7 @@ class Session:
         return self._follow(stream.StreamReader(asked, self._context))
 
     def _follow(self, reader: stream.StreamReader) -> Iterator[Any]:
-        while (page := self._run(reader.next_page())) is not None:
+        while (page := self._run("follow", reader.next_page())) is not None:
             yield from reader.changes(page)
             reader.finish(page)
 
@@ -870,14 +879,14 @@ class Session:
 
     def _verified(self, work: Verification, progress: Progress | None) -> Iterator[Finding]:
         for step in work.steps(_reporting(work, progress)):
-            for diagnosis in self._run(step):
+            for diagnosis in self._run("verify", step):
                 yield diagnosis.finding
 
     def _mended(
         self, verb: str, work: Verification, progress: Progress | None, *, dry_run: bool
     ) -> Iterator[Mended]:
         for step in work.steps(_reporting(work, progress)):
-            diagnoses = self._run(step)
+            diagnoses = self._run(verb, step)
             for some in repair.repair_flows(diagnoses, work, dry_run=dry_run):
                 yield from self._write(verb, some)
         yield from repair.unstable_totals(work)

@@ -7,12 +7,12 @@ import pytest
 from pydantic import AfterValidator, BaseModel, Field, ValidationInfo, field_validator, model_validator
 
 from dynaorm import Attribute, Entity, F, GlobalIndex, Index, InKey, Key, Table
-from dynaorm.entity.mapping.mapping import mapping_of
+from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.errors import InvalidValue
 from dynaorm.item.condition import And, Attr, Compare, Condition, Or, SizeOf, missing
 from dynaorm.item.update import Change, Remove, SetTo
 from dynaorm.item.value import Item
-from dynaorm.plan.blind import bounds_of, decided_index_keys, needs_reading
+from dynaorm.plan.blind import bounds_of, decided_index_keys, edits_without_reading
 from tests.plan.test_edit import (
     NOON,
     Account,
@@ -85,6 +85,13 @@ def key_of(entity: type[Entity]) -> Item:
     return mapping.primary_key(
         {name: 1 if entity.model_fields[name].annotation is int else "x" for name in mapping.key_fields}
     )
+
+
+def needs_reading(mapping: EntityMapping, key: Item, changes: tuple[Change, ...]) -> bool:
+    try:
+        return edits_without_reading(mapping, key, changes) is None
+    except InvalidValue:
+        return False  # refused at once
 
 
 @pytest.mark.parametrize(
@@ -253,3 +260,48 @@ def test_a_field_that_is_an_index_key_itself_is_set_without_reading() -> None:
     assert decided_index_keys(mapping, key, (F.sku.set("x"),)) == ()
     with pytest.raises(InvalidValue, match="sku"):
         decided_index_keys(mapping, key, (F.sku.set(""),))
+
+
+class Job(Entity, table=app, pk="JOB#{name}", sk="J"):
+    name: str
+    state: str = "new"
+    size: int = 0
+    note: str = ""
+    pending = Index("GSI1", pk="PENDING#{state}", sk="{name}", when=F.state == "new")
+    large = Index("GSI1", pk="LARGE", sk="{size:04d}", when=(F.state != "new") & (F.size > 9))
+    noted = Index("GSI1", pk="NOTED", sk="{note}", when=F.note == "also")
+
+
+@pytest.mark.parametrize(
+    ("changes", "keys"),
+    [
+        (
+            (F.state.set("new"), F.note.set("x")),
+            (SetTo(("GSI1PK",), {"S": "PENDING#new"}), SetTo(("GSI1SK",), {"S": "a"})),
+        ),
+        (
+            (F.state.set("done"), F.size.set(10), F.note.set("x")),
+            (SetTo(("GSI1PK",), {"S": "LARGE"}), SetTo(("GSI1SK",), {"S": "0010"})),
+        ),
+        ((F.state.set("done"), F.size.set(3), F.note.set("x")), (Remove(("GSI1PK",)), Remove(("GSI1SK",)))),
+        ((F.state.set("done"),), None),
+        ((F.size.set(3),), None),
+        ((F.state.remove(),), None),
+        ((F.state.set("new"), F.size.set(10), F.note.set("also")), None),
+    ],
+    ids=[
+        "one place",
+        "other place",
+        "no place",
+        "size unknown",
+        "state unknown",
+        "removed",
+        "two places",
+    ],
+)
+def test_an_index_with_conditions_is_decided_by_an_edit_that_decides_all_of_them(
+    changes: tuple[Change, ...], keys: tuple[Change, ...] | None
+) -> None:
+    mapping, key = mapping_of(Job), Key(Job, name="a").primary_key
+    assert decided_index_keys(mapping, key, changes) == keys
+    assert needs_reading(mapping, key, changes) is (keys is None)

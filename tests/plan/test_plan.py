@@ -3,6 +3,7 @@
 from typing import Annotated
 
 import pytest
+from pydantic import Field
 
 from dynaorm import Entity, F, Key, Table, Unique
 from dynaorm.errors import ItemTooLarge, PlanTooLarge
@@ -24,7 +25,7 @@ app = Table("plan-app")
 class Blob(Entity, table=app, pk="BLOB#{name}", sk="B"):
     name: str
     text: str = ""
-    lines: tuple[str, ...] = ()
+    lines: list[str] = Field(default_factory=list)
 
 
 class User(Entity, table=app, pk="USER#{user_id}", sk="U"):

@@ -11,7 +11,7 @@ from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import DecodeError
 from dynaorm.plan.planned import Purpose
 from dynaorm.plan.reads import NOTHING_READ
-from dynaorm.plan.renewal import renewal_actions, renewal_of
+from dynaorm.plan.renewal import Renewal, renewal_actions, renewal_of
 from dynaorm.plan.unit_of_work import UnitOfWork
 from tests.plan.compiling import NOW
 
@@ -146,6 +146,11 @@ def test_an_absent_field_that_a_validator_fills_is_stored() -> None:
     assert renewed(key, Slugged) == {"slug": {"S": "n"}, **index}
 
 
+def test_an_item_that_is_stored_as_it_loads_is_its_own_renewal() -> None:
+    item = person()
+    assert renewal_of(mapping_of(Person), item) == Renewal(mapping_of(Person), item, item, {})
+
+
 def test_values_that_change_each_time_are_not_renewed() -> None:
     item = {"PK": {"S": "GROWING#n"}, "SK": {"S": "G"}, "_type": {"S": "Growing"}, "name": {"S": "n"}}
     renewal = renewal_of(mapping_of(Growing), {**item, "text": {"S": "a"}})
@@ -183,3 +188,16 @@ def test_a_renewal_is_a_new_version_and_changes_no_old_one() -> None:
     assert [(one.purpose, one.number) for one in actions] == [(Purpose.UPDATE, None), (Purpose.VERSION, 5)]
     assert actions[1].after is not None
     assert actions[1].after["place"] == {"M": {"city": {"S": "rome"}, "a": {"S": "b"}}}
+
+
+def test_what_stands_for_nothing_stays_where_nothing_loads() -> None:
+    assert renewed(person(team={"NULL": True}, now={"NULL": True})) == {}
+
+
+def test_the_item_of_a_renewal_was_read() -> None:
+    (action,) = renewal_actions(
+        renewal_of(mapping_of(Person), person(born={"S": "2024-01-01"}, now={"S": "X"})),
+        NOTHING_READ,
+        UnitOfWork(NOW, "w2", str),
+    )
+    assert (action.purpose, action.from_read) == (Purpose.UPDATE, True)

@@ -16,6 +16,7 @@ from dynaorm.entity.codec.declared import FieldOf, fields_of
 from dynaorm.entity.codec.of_type import Codec
 from dynaorm.entity.codec.value import NULL, TEXT
 from dynaorm.entity.json_reader.core_schema import Node, by_name, nodes
+from dynaorm.entity.json_reader.item_key import InKeyField
 from dynaorm.item.json_body import with_bytes
 from dynaorm.item.value import AttributeValue
 from dynaorm.record import record, replace
@@ -35,6 +36,7 @@ class StoredField:
         required: the field has no default.
         formerly: older attribute names.
         absent: the attribute value that an absent attribute stands for, if not the default.
+        key: how it is read from a key, if it is stored in a key alone.
     """
 
     attribute: str
@@ -42,6 +44,11 @@ class StoredField:
     required: bool
     formerly: tuple[str, ...] = ()
     absent: AttributeValue | None = None
+    key: InKeyField | None = None
+
+    @property
+    def can_be_absent(self) -> bool:
+        return self.absent is not None or (not self.required and self.key is None)
 
 
 _TYPES: Final = frozenset({"S", "N", "B", "BOOL", "NULL", "L", "M", "SS", "NS", "BS"})
@@ -54,6 +61,12 @@ _SURE: Final = frozenset({"date", "datetime", "time", "timedelta", "uuid"})
 _NO_CONSTRAINTS: Final = frozenset(
     {"type", "items_schema", "metadata", "microseconds_precision", "ref", "serialization"}
 )
+
+# The schemas of what is in a collection of strings.
+_OF_TEXTS: Final[Mapping[str, Node]] = {
+    "list": {"items_schema": {"type": "str"}},
+    "dict": {"keys_schema": {"type": "str"}, "values_schema": {"type": "str"}},
+}
 
 # Types that contain no binary values and no values of unknown type.
 _NOT_BINARY: Final = frozenset(
@@ -101,6 +114,8 @@ class FieldReader:
         if default is not None and default.get("on_error", "raise") != "raise":
             raise Undecided("its default stands in for errors")
         inner = default["schema"] if default is not None else declared["schema"]
+        if stored.key is not None:
+            return {**declared, **_in_key(stored.key, inner, stored.absent)}
         can_be_absent = default is not None or stored.absent is not None
         read = self._read(inner, stored.codec) if not stored.formerly else None
         if read is not None and (read.refuses_whole or not can_be_absent):
@@ -143,7 +158,8 @@ class FieldReader:
         if _is_choice_of_texts(schema) and tags == {"S"}:
             return _Read(schema, "S")
         if self._is_of_texts(schema, codec):
-            return _Read(_function("function-plain", _texts), "L")
+            read_all, tag = (_texts, "L") if kind == "list" else (_text_map, "M")
+            return _Read(_function("function-plain", read_all), tag)
         if codec.from_text is None or len(codec.tags) != 1:
             return None
         (tag,) = tags
@@ -153,10 +169,11 @@ class FieldReader:
         return _Read(read, tag, refuses_whole=False)
 
     def _is_of_texts(self, schema: Node, codec: Codec) -> bool:
-        """Whether it is a list of any number of strings without constraints."""
-        if schema["type"] != "list" or codec.element is not TEXT or not schema.keys() <= _NO_CONSTRAINTS:
+        """Whether it is a list of any number of strings, or a dict of strings to strings, without constraints."""
+        kinds = _OF_TEXTS.get(schema["type"])
+        if kinds is None or codec.element is not TEXT or not schema.keys() <= _NO_CONSTRAINTS | kinds.keys():
             return False
-        return schema.get("items_schema") == {"type": "str"} and has_plain_texts(self.config)
+        return has_plain_texts(self.config) and all(schema.get(name) == one for name, one in kinds.items())
 
     def _model(self, schema: Node, codec: Codec) -> _Read | None:
         fields, members = schema["schema"], codec.members
@@ -204,6 +221,16 @@ def is_plain_model(schema: Node) -> bool:
     return extra != "allow" and fields.get("extras_schema") is None
 
 
+def filling(fields: Node, names: frozenset[str]) -> Node:
+    """The fields of a model, of which some are in ``model_fields_set`` although their attributes may be absent."""
+
+    def filled(made: tuple[Any, Any, set[str]]) -> tuple[Any, Any, set[str]]:
+        made[2].update(names)
+        return made
+
+    return {**_function("function-after", filled), "schema": fields}
+
+
 def lenient(schema: Node, fields: Mapping[str, Node]) -> Node:
     """The model with these fields. Other members of its map are ignored."""
     config = {**schema.get("config", {}), "extra_fields_behavior": "ignore"}
@@ -245,6 +272,14 @@ def _decoded(schema: Node, codec: Codec) -> Node:
     return {**_function("function-before", decode), "schema": by_name(schema)}
 
 
+def _in_key(key: InKeyField, schema: Node, absent: AttributeValue | None) -> Node:
+    """A field that is read from a key attribute, then validated. Without the attribute, its value is None."""
+    read: Node = {**_function("function-before", key.value_in), "schema": by_name(schema)}
+    if absent is not None:
+        read = {"type": "default", "schema": read, "default": None, "validate_default": True}
+    return {"schema": read, "validation_alias": [[key.attribute.name, key.attribute.kind]]}
+
+
 def _function(kind: str, function: Callable[[Any], Any]) -> Node:
     return {"type": kind, "function": {"type": "no-info", "function": function}}
 
@@ -254,6 +289,13 @@ def _texts(stored: Any) -> list[str]:
         return [one["S"] for one in stored]
     except (KeyError, TypeError):
         raise ValueError("is no list of texts") from None
+
+
+def _text_map(stored: Any) -> dict[str, str]:
+    try:
+        return {name: one["S"] for name, one in stored.items()}
+    except (KeyError, TypeError, AttributeError):
+        raise ValueError("is no map of texts") from None
 
 
 def _from_json(decode: Callable[[AttributeValue], Any]) -> Callable[[AttributeValue], Any]:

@@ -208,18 +208,19 @@ class EntityMapping:
                     missing = next(name for name in part.fields if values.get(name) is None)
                     problem = f"is part of the primary key {part.text!r}"
                     raise self.invalid(missing, None, problem, "give it a value")
-                if part.bare and self.table.rules.reserved and part.attribute.kind == "S":
-                    self._refuse_reserved(part, str(value["S"]))
+                if part.bare and part.attribute.kind == "S":
+                    reserved = self.table.rules.reserved_for(part.attribute, str(value["S"]))
+                    if reserved is not None:
+                        raise self._is_reserved(part, str(value["S"]), reserved)
                 key[part.attribute.name] = value
         except KeyValueError as problem:
             raise self.invalid_key(problem) from self.cause_of(problem.field, problem)
         return self.secrets.hiding_key(key)
 
-    def _refuse_reserved(self, part: KeyPart, text: str) -> None:
-        if reserved := self.table.rules.reserved_for(part.attribute, text):
-            name = part.fields[0]
-            remedy = f"use a template with literal text, or {{{name}:raw}}"
-            raise self.invalid(name, text, f"would be the key of {reserved}", remedy)
+    def _is_reserved(self, part: KeyPart, text: str, reserved: str) -> InvalidValue:
+        name = part.fields[0]
+        remedy = f"use a template with literal text, or {{{name}:raw}}"
+        return self.invalid(name, text, f"would be the key of {reserved}", remedy)
 
     def invalid(self, field: str, value: object, problem: str, remedy: str = "") -> InvalidValue:
         """The error for a value. A secret is masked; ``error.value.get_secret_value()`` returns it."""

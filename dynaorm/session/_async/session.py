@@ -8,16 +8,10 @@ from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, TypeVar, overload
 
-from dynaorm.entity.index import IndexOf
-from dynaorm.entity.key import Key
-from dynaorm.entity.mapping.mapping import mapping_of
-from dynaorm.entity.table import Table
 from dynaorm.errors import Contention, DecodeError, SessionClosed, StaleEntity, UsageError
 from dynaorm.flow.bulk.limits import CONCURRENCY, Progress
-from dynaorm.flow.get import get, get_one
 from dynaorm.flow.protocol.call import AsyncTransport, Clock, Flow, Pause
 from dynaorm.flow.protocol.retry import DEFAULT_RETRY, WINDOW_SECONDS, Retry
-from dynaorm.flow.target import Target, target_of
 from dynaorm.late import late
 from dynaorm.session.drive_async import drive_async
 from dynaorm.session.settings import (
@@ -26,12 +20,18 @@ from dynaorm.session.settings import (
     context_of,
     default_async_transport,
 )
-from dynaorm.transport.logged import logged_async
+from dynaorm.session.watch import Watch
 
 if TYPE_CHECKING:
+    from dynaorm.entity.index import IndexOf
+    from dynaorm.entity.key import Key
+    from dynaorm.entity.mapping import mapping as mappings
+    from dynaorm.entity.table import Table
     from dynaorm.entity.version import Version
     from dynaorm.flow import commit, history, lookup, provision, stream, write
     from dynaorm.flow import entity as verbs
+    from dynaorm.flow import get as gets
+    from dynaorm.flow import target as targets
     from dynaorm.flow.bulk import load as bulk_load
     from dynaorm.flow.bulk import read as bulk_read
     from dynaorm.flow.bulk import write as bulk_write
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from dynaorm.query import query_spec
     from dynaorm.session import transaction as block
     from dynaorm.session._async import query as queries
+    from dynaorm.session.watch import FlowWatch, OnAttempt
     from dynaorm.streams.change import AnyChange, StreamChange
     from dynaorm.transport.http.credentials import GivenCredentials
 else:
@@ -55,14 +56,17 @@ else:
         bulk_read="dynaorm.flow.bulk.read",
         bulk_write="dynaorm.flow.bulk.write",
         commit="dynaorm.flow.commit",
+        gets="dynaorm.flow.get",
         history="dynaorm.flow.history",
         intent="dynaorm.plan.intent",
         lookup="dynaorm.flow.lookup",
+        mappings="dynaorm.entity.mapping.mapping",
         provision="dynaorm.flow.provision",
         queries="dynaorm.session._async.query",
         query_spec="dynaorm.query.query_spec",
         repair="dynaorm.flow.integrity.repair",
         stream="dynaorm.flow.stream",
+        targets="dynaorm.flow.target",
         verbs="dynaorm.flow.entity",
         verify="dynaorm.flow.integrity.verify",
         write="dynaorm.flow.write",
@@ -75,7 +79,7 @@ D = TypeVar("D")
 E = TypeVar("E")
 T = TypeVar("T")
 
-Source: TypeAlias = type[E] | IndexOf[E]
+Source: TypeAlias = "type[E] | IndexOf[E]"
 
 
 class AsyncSession:
@@ -100,13 +104,16 @@ class AsyncSession:
             class raises its error, and an item of an unknown class is left out.
         cursor_secret: signs and encrypts the cursors of pages, so that a client can neither forge nor read one: at
             least 16 random bytes.
+        on_attempt: called with an ``Attempt`` after each attempt of a request, where the request was made: in the event
+            loop of an asynchronous session, not awaited, or in one of several threads. An error that it raises is
+            logged and changes nothing.
         log_values: the logger ``dynaorm`` writes one line per attempt at level DEBUG; True adds the request and the
             answer, with all their values.
         clock: the source of time, randomness and waiting, for tests.
 
     Raises:
         UsageError: ``cursor_secret`` is not bytes, or too short; ``credentials`` are given beside a transport, or
-            cannot be asked for.
+            cannot be asked for; ``on_attempt`` is no function, or an asynchronous one.
     """
 
     def __init__(
@@ -122,6 +129,7 @@ class AsyncSession:
         consistent: bool = False,
         on_decode_error: Callable[[DecodeError], object] | None = None,
         cursor_secret: bytes | None = None,
+        on_attempt: OnAttempt | None = None,
         log_values: bool = False,
         clock: Clock | None = None,
         exactly_once: bool = False,
@@ -138,7 +146,7 @@ class AsyncSession:
             cursor_secret=cursor_secret,
             exactly_once=exactly_once,
         )
-        self._log_values = log_values
+        self._watch: FlowWatch = Watch(on_attempt, log_values)
         self._closed = False
 
     # -- lifetime --------------------------------------------------------------------------------------------------
@@ -155,14 +163,14 @@ class AsyncSession:
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    async def _run(self, flow: Flow[T], /) -> T:
+    async def _run(self, method: str, flow: Flow[T], /) -> T:
         if self._closed:
             raise SessionClosed
-        return await drive_async(flow, logged_async(self._transport, self._log_values), self._context.clock)
+        return await drive_async(self._watch.over(method, flow), self._transport, self._context.clock)
 
-    async def _write(self, verb: str, flow: Flow[T]) -> T:
-        block.refuse_inside(self, verb)
-        return await self._run(flow)
+    async def _write(self, method: str, flow: Flow[T]) -> T:
+        block.refuse_inside(self, method)
+        return await self._run(method, flow)
 
     # -- tables ----------------------------------------------------------------------------------------------------
 
@@ -175,7 +183,7 @@ class AsyncSession:
         Raises:
             UsageError: the table exists with other keys, without a declared index, or with another stream.
         """
-        await self._run(provision.create_table(table, self._context))
+        await self._run("create_table", provision.create_table(table, self._context))
 
     async def delete_table(self, table: Table, /, *, name: str, guard_table: str | None = None) -> None:
         """Delete a table with everything in it, and wait until it is gone. A table that is gone already is no error.
@@ -214,7 +222,7 @@ class AsyncSession:
             UnknownField, UsageError, InvalidValue: the arguments do not make a key.
             DecodeError: the stored item does not fit the class.
         """
-        return await self._run(get(target, fields, self._context))
+        return await self._run("get", gets.get(target, fields, self._context))
 
     @overload
     async def get_one(self, target: type[E], /, **fields: Any) -> E: ...
@@ -235,7 +243,7 @@ class AsyncSession:
             EntityNotFound: there is no entity with this key.
             UnknownField, UsageError, InvalidValue, DecodeError: as for ``get``.
         """
-        return await self._run(get_one(target, fields, self._context))
+        return await self._run("get_one", gets.get_one(target, fields, self._context))
 
     async def get_by(self, entity: type[E], /, **fields: Any) -> E | None:
         """Return the entity that holds a unique value, or None: ``get_by(User, email="bobby@example.com")``.
@@ -246,7 +254,7 @@ class AsyncSession:
             UsageError: the class has no unique constraint on exactly these fields.
             OwnerUnknown: the guard item was written by hand and names no owner.
         """
-        return await self._run(lookup.get_by(mapping_of(entity), fields, self._context))
+        return await self._run("get_by", lookup.get_by(mappings.mapping_of(entity), fields, self._context))
 
     @overload
     async def exists(self, target: type[Any], /, **fields: Any) -> bool: ...
@@ -254,7 +262,7 @@ class AsyncSession:
     async def exists(self, target: Key[Any], /, *, consistent: bool | None = None) -> bool: ...
     async def exists(self, target: Any, /, **fields: Any) -> bool:
         """Return whether ``get`` finds an entity. Raises the same errors."""
-        return await self._run(get(target, fields, self._context)) is not None
+        return await self._run("exists", gets.get(target, fields, self._context)) is not None
 
     async def refresh(self, entity: E, /) -> E:
         """Read a loaded entity again, strongly consistent.
@@ -264,7 +272,7 @@ class AsyncSession:
         Raises:
             EntityNotFound: the entity no longer exists.
         """
-        found: E = await self._run(verbs.refresh(entity, self._context))
+        found: E = await self._run("refresh", verbs.refresh(entity, self._context))
         return found
 
     # -- reading many entities -------------------------------------------------------------------------------------
@@ -345,7 +353,8 @@ class AsyncSession:
                 and the list has None in place of the entity.
         """
         return await self._run(
-            bulk_read.get_many(keys, self._context, consistent=consistent, concurrency=concurrency)
+            "get_many",
+            bulk_read.get_many(keys, self._context, consistent=consistent, concurrency=concurrency),
         )
 
     @overload
@@ -363,7 +372,7 @@ class AsyncSession:
             DecodeError: an item does not fit its class.
             Contention: there was a conflict at every attempt.
         """
-        return await self._run(bulk_read.snapshot(keys, self._context))
+        return await self._run("snapshot", bulk_read.snapshot(keys, self._context))
 
     # -- writing one entity ----------------------------------------------------------------------------------------
 
@@ -621,7 +630,7 @@ class AsyncSession:
         finally:
             block.closed(mark)
             intents = tx.end()
-        await self._run(commit.commit(intents, self._context, tx.token, tx.remember))
+        await self._run("transaction", commit.commit(intents, self._context, tx.token, tx.remember))
 
     async def run(self, work: block.AsyncWork[T], /, *, attempts: int = 5) -> T:
         """Call ``work(tx)`` in a new transaction, again after StaleEntity or Contention, and return its result.
@@ -642,7 +651,7 @@ class AsyncSession:
                 pause = next(pauses, None)
                 if attempt == attempts or pause is None:
                     raise
-                await self._run(_waiting(pause))
+                await self._run("run", _waiting(pause))
             else:
                 # Outside of try: an error of a hook comes after the commit and must not cause a second commit.
                 block.run_hooks(tx.hooks)
@@ -679,17 +688,17 @@ class AsyncSession:
         Raises:
             NotVersioned: the class keeps no versions.
         """
-        named = target_of(target)
+        named = targets.target_of(target)
         history.check_versioned(named.mapping)
         return self._history(named)
 
-    async def _history(self, target: Target) -> AsyncIterator[Version[Any]]:
-        copy = await self._run(history.latest(target, self._context))
+    async def _history(self, target: targets.Target) -> AsyncIterator[Version[Any]]:
+        copy = await self._run("history", history.latest(target, self._context))
         if copy is None:
             return
         target, upper = target.as_stored(copy), history.newest(target, copy)
         while upper > 0:
-            versions, upper = await self._run(history.page(target, upper, self._context))
+            versions, upper = await self._run("history", history.page(target, upper, self._context))
             for one in versions:
                 yield one
 
@@ -700,7 +709,7 @@ class AsyncSession:
             NotVersioned: the class keeps no versions.
             EntityNotFound: one of the versions does not exist.
         """
-        return await self._run(verbs.diff(target, first, second, self._context))
+        return await self._run("diff", verbs.diff(target, first, second, self._context))
 
     @overload
     async def restore(self, target: Key[E], /, *, version: int, exactly_once: bool | None = None) -> E: ...
@@ -730,7 +739,7 @@ class AsyncSession:
             UsageError: not exactly one of ``keep`` and ``older_than`` is given.
             EntityNotFound: the entity was never stored.
         """
-        flow = history.prune(target_of(target), self._context, keep=keep, older_than=older_than)
+        flow = history.prune(targets.target_of(target), self._context, keep=keep, older_than=older_than)
         return await self._write("prune", flow)
 
     async def purge(self, target: Key[Any] | Any, /) -> int:
@@ -742,7 +751,7 @@ class AsyncSession:
             UsageError: the entity is not deleted.
             EntityNotFound: nothing is stored of the entity.
         """
-        return await self._write("purge", history.purge(target_of(target), self._context))
+        return await self._write("purge", history.purge(targets.target_of(target), self._context))
 
     # -- streams ---------------------------------------------------------------------------------------------------
 
@@ -802,7 +811,7 @@ class AsyncSession:
         return self._follow(stream.StreamReader(asked, self._context))
 
     async def _follow(self, reader: stream.StreamReader) -> AsyncIterator[Any]:
-        while (page := await self._run(reader.next_page())) is not None:
+        while (page := await self._run("follow", reader.next_page())) is not None:
             for one in reader.changes(page):
                 yield one
             reader.finish(page)
@@ -881,14 +890,14 @@ class AsyncSession:
 
     async def _verified(self, work: Verification, progress: Progress | None) -> AsyncIterator[Finding]:
         for step in work.steps(_reporting(work, progress)):
-            for diagnosis in await self._run(step):
+            for diagnosis in await self._run("verify", step):
                 yield diagnosis.finding
 
     async def _mended(
         self, verb: str, work: Verification, progress: Progress | None, *, dry_run: bool
     ) -> AsyncIterator[Mended]:
         for step in work.steps(_reporting(work, progress)):
-            diagnoses = await self._run(step)
+            diagnoses = await self._run(verb, step)
             for some in repair.repair_flows(diagnoses, work, dry_run=dry_run):
                 for one in await self._write(verb, some):
                     yield one
