@@ -18,7 +18,11 @@ FUZZ_ARGS ?=
 FUZZ_EXAMPLES ?= 2000
 # Which mutants, as in: make mutate MUTATE_ARGS="dynaorm.plan.merge_intents*", or make mutate-entity MUTATE_ARGS="template/spec codec/value"
 MUTATE_ARGS ?=
-# Arguments for the comparison with peers, as in: make bench-peers PEERS_ARGS="--write"
+# Arguments for what stays flat, as in: make bench-scale SCALE_ARGS="--items 100000 --entities 10000 --write"
+SCALE_ARGS ?=
+# Arguments for the starts of a Lambda function, as in: make bench-lambda LAMBDA_ARGS="--sizes"
+LAMBDA_ARGS ?=
+# Arguments for the comparison with peers, as in: make bench-peers PEERS_ARGS="--rounds 5 --cold-rounds 5 --write"
 PEERS_ARGS ?=
 
 # Scan for the patterns of keys and tokens. High entropy and names would match KSUIDs and the word "token" everywhere.
@@ -27,11 +31,12 @@ SECRETS := $(addprefix --disable-plugin ,HexHighEntropyString Base64HighEntropyS
 SCANNED := $(wildcard .ci .gitignore .pre-commit-config.yaml *.md *.toml LICENSE Makefile benchmarks docs dynaorm examples tests tools)
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-dependencies lint audit format async torture fuzz mutate mutate-entity bench bench-scale bench-fairness bench-peers clean
+.PHONY: help demo test coverage test-dependencies lint audit format async torture fuzz mutate mutate-entity bench bench-scale bench-fairness bench-lambda bench-peers clean
 
 help:
 	@echo "make demo         run the examples on an in-memory DynamoDB"
-	@echo "make test         format, lint, types, floors, tests with coverage"
+	@echo "make test         format, lint, types, floors, tests"
+	@echo "make coverage     run the tests, and list the lines that none of them runs"
 	@echo "make test-dependencies  core tests with the lowest dependencies (or RESOLUTION=highest: the newest)"
 	@echo "make lint         the same without the tests"
 	@echo "make audit        look for known vulnerabilities in the installed packages (asks pypi.org)"
@@ -43,6 +48,7 @@ help:
 	@echo "make bench        measure what must be fast"
 	@echo "make bench-scale  measure what must stay flat"
 	@echo "make bench-fairness  measure how evenly a session serves many tasks and threads"
+	@echo "make bench-lambda measure how fast a Lambda function starts"
 	@echo "make bench-peers  compare with other DynamoDB libraries"
 	@echo "make clean        remove everything the other commands created"
 
@@ -50,8 +56,11 @@ demo: .venv/.demo
 	$(BIN)/python examples/bobby_tables.py
 	$(BIN)/python examples/equipment_audits.py
 
-# Interrupted runs leave coverage data behind: erase it first.
 test: lint .venv-ministack/.installed
+	$(BIN)/python -m pytest --numprocesses=auto --maxprocesses=$(WORKERS) $(PYTEST_ARGS)
+
+# Not part of make test: tracing doubles the CPU time. Interrupted runs leave data behind: erase it first.
+coverage: .venv/.dev .venv-ministack/.installed
 	@$(BIN)/coverage erase
 	$(BIN)/coverage run -m pytest --numprocesses=auto --maxprocesses=$(WORKERS) $(PYTEST_ARGS)
 	@$(BIN)/coverage combine --quiet
@@ -104,13 +113,16 @@ mutate-entity: .venv-mutation/.installed
 	.venv-mutation/bin/python tests/mutate_entity.py $(MUTATE_ARGS)
 
 bench: .venv/.dev
-	$(BIN)/python benchmarks/run.py
+	$(BIN)/python -m benchmarks.run
 
 bench-scale: .venv/.dev
-	$(BIN)/python benchmarks/scale.py
+	$(BIN)/python -m benchmarks.scale $(SCALE_ARGS)
 
 bench-fairness: .venv/.dev
-	$(BIN)/python benchmarks/fairness.py
+	$(BIN)/python -m benchmarks.fairness
+
+bench-lambda: .venv/.dev
+	$(BIN)/python benchmarks/lambda_start.py $(LAMBDA_ARGS)
 
 bench-peers: .venv-peers/.installed .venv-peers-aio/.installed
 	.venv-peers/bin/python -m benchmarks.peers.run $(PEERS_ARGS)

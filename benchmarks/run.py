@@ -16,15 +16,18 @@ from typing import Annotated
 
 import botocore.session
 from botocore.config import Config
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.trace import TracerProvider
 from rich.console import Console
 from rich.table import Table as Grid
-from stub import stub_server
 
+from benchmarks.stub import stub_server
 from dynaorm import Entity, Key, Session, Table, Unique
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.flow.commit import planned
 from dynaorm.flow.protocol.call import Call, Reply
 from dynaorm.flow.protocol.retry import Retry
+from dynaorm.integrations.opentelemetry import instrument
 from dynaorm.item.json_body import Body, encode_body
 from dynaorm.plan.intent import Save
 from dynaorm.session.settings import context_of
@@ -63,6 +66,12 @@ class PlainOrder(Entity, table=app, pk="PLAIN#{order_id}", sk="ORDER"):
     created_at: datetime
 
 
+class ExistingOrder(
+    PlainOrder, table=Table("existing", type_attribute=None), pk="PLAIN#{order_id}", sk="ORDER"
+):
+    """An order in a table without a type attribute, as other libraries leave it."""
+
+
 VALUES = {
     "order_id": "2Z4kYVzqV0nY0yRk3nYJ2n3c9nB",
     "reference": "R-2024-000123",
@@ -80,7 +89,7 @@ VALUES = {
 
 
 class Answering:
-    """A transport in this process: queries find one page, and writes succeed."""
+    """A transport in this process: queries find one page, gets find nothing, and writes succeed."""
 
     def __init__(self, page: bytes) -> None:
         self._page = page
@@ -89,18 +98,19 @@ class Answering:
         return Body(self._page if call.operation == "Query" else b"{}")
 
 
-def page_of_orders(number: int) -> bytes:
+def page_of_orders(number: int, kind: type[PlainOrder] = PlainOrder) -> bytes:
     """A page of entities."""
-    mapping = mapping_of(PlainOrder)
-    orders = [PlainOrder(**{**VALUES, "order_id": f"{place:08d}"}) for place in range(number)]
+    mapping = mapping_of(kind)
+    orders = [kind(**{**VALUES, "order_id": f"{place:08d}"}) for place in range(number)]
     items = [{**mapping.primary_key(vars(one)), **mapping.encode(vars(one))} for one in orders]
-    return encode_body(
-        {"Items": [{**item, "_type": {"S": mapping.name}, "_rev": {"S": "r"}} for item in items]}
-    )
+    kept = {"_rev": {"S": "r"}}
+    if mapping.table.type_attribute is not None:
+        kept[mapping.table.type_attribute] = {"S": mapping.name}
+    return encode_body({"Items": [{**item, **kept} for item in items]})
 
 
-def read(session: Session) -> list[PlainOrder]:
-    return session.query(PlainOrder, order_id="00000001").all()
+def read(session: Session, kind: type[PlainOrder] = PlainOrder) -> list[PlainOrder]:
+    return session.query(kind, order_id="00000001").all()
 
 
 def read_and_change_one(session: Session) -> None:
@@ -134,6 +144,11 @@ def benchmarks(endpoint: str) -> dict[str, tuple[Callable[[], object], int]]:
     loaded = mapping.hydrate(item)
     changed = loaded.model_copy(update={"email": "bobby@tables.com"})
     in_process = Session(transport=Answering(page_of_orders(1000)))
+    existing = Session(transport=Answering(page_of_orders(1000, ExistingOrder)))
+    listened = Session(transport=Answering(b""), on_attempt=bool)
+    traced = instrument(
+        Session(transport=Answering(b"")), tracer_provider=TracerProvider(), meter_provider=MeterProvider()
+    )
     return {
         "raw botocore PutItem (reference)": (lambda: client.put_item(TableName="bench", Item=item), 60),
         "compile and encode: insert, 12 fields, 2 guards": (
@@ -148,7 +163,13 @@ def benchmarks(endpoint: str) -> dict[str, tuple[Callable[[], object], int]]:
         "decode and validate an item": (lambda: mapping.hydrate(item), 1000),
         "make a Key": (lambda: Key(Order, order_id="1"), 2000),
         "read a page of 1,000": (lambda: read(in_process), 5),
+        "read a page of 1,000, no type attribute": (lambda: read(existing, ExistingOrder), 5),
         "read a page of 1,000, change and save one": (lambda: read_and_change_one(in_process), 5),
+        "get, found nothing, no transport": (lambda: in_process.get(PlainOrder, order_id="1"), 1000),
+        "the same with on_attempt": (lambda: listened.get(PlainOrder, order_id="1"), 1000),
+        "the same with OpenTelemetry's SDK, nothing exported": (
+            lambda: traced.get(PlainOrder, order_id="1"), 200
+        ),
         "session.save of a new plain entity, all of it": (lambda: session.save(plain.model_copy()), 60),
     }  # fmt: skip
 

@@ -1,33 +1,32 @@
 """A server that answers every DynamoDB request at once, so that only the client's own cost is measured.
 
-A Scan is answered with pages of events, everything else with ``{}``.
+A Scan is answered with pages of events, a GetItem with the event of that key, everything else with ``{}``.
 """
 
 import contextlib
 import json
 import re
-import socket
-import subprocess
 import sys
-import threading
 from collections.abc import Iterator
-from zlib import crc32
+
+from benchmarks.server import StubConnection, found_in, response, running, serve
 
 PAGE = 1000
 """Items in a page of a Scan."""
 
-_BEGINS_AFTER = re.compile(rb'"ExclusiveStartKey": *\{"PK": *\{"S": *"EVENT#(\d+)"')
+_NUMBER = re.compile(rb'"PK": *\{"S": *"EVENT#(\d+)"')
 
 
 def page_of_events(first: int, last: int, *, more: bool) -> bytes:
     """The body of a page: events from one number to another, both included; ``more`` if the table has others."""
-    body: dict[str, object] = {"Items": [_event(number) for number in range(first, last + 1)]}
+    body: dict[str, object] = {"Items": [event_item(number) for number in range(first, last + 1)]}
     if more:
-        body["LastEvaluatedKey"] = {name: _event(last)[name] for name in ("PK", "SK")}
-    return json.dumps(body, separators=(",", ":")).encode()
+        body["LastEvaluatedKey"] = {name: event_item(last)[name] for name in ("PK", "SK")}
+    return _json(body)
 
 
-def _event(number: int) -> dict[str, dict[str, object]]:
+def event_item(number: int) -> dict[str, dict[str, object]]:
+    """The stored item of an event."""
     return {
         "PK": {"S": f"EVENT#{number:09d}"},
         "SK": {"S": "EVENT"},
@@ -40,61 +39,33 @@ def _event(number: int) -> dict[str, dict[str, object]]:
     }
 
 
-def _answer(head: bytes, body: bytes, total: int) -> bytes:
-    content = b"{}"
-    if b"DynamoDB_20120810.Scan" in head:
-        found = _BEGINS_AFTER.search(body)
-        first = int(found[1]) + 1 if found else 0
-        last = min(first + PAGE, total) - 1
-        content = page_of_events(first, last, more=last + 1 < total)
-    return (
-        b"HTTP/1.1 200 OK\r\nContent-Type: application/x-amz-json-1.0\r\n"
-        b"x-amz-crc32: %d\r\nContent-Length: %d\r\n\r\n" % (crc32(content), len(content))
-    ) + content
+def _json(body: object) -> bytes:
+    return json.dumps(body, separators=(",", ":")).encode()
 
 
-def _serve(connection: socket.socket, total: int) -> None:
-    received = b""
-    with connection:
-        while True:
-            while b"\r\n\r\n" not in received:
-                more = connection.recv(65536)
-                if not more:
-                    return
-                received += more
-            head, _, received = received.partition(b"\r\n\r\n")
-            length = next(
-                int(line.split(b":")[1])
-                for line in head.lower().split(b"\r\n")
-                if line.startswith(b"content-length:")
-            )
-            while len(received) < length:
-                received += connection.recv(65536)
-            body, received = received[:length], received[length:]
-            connection.sendall(_answer(head, body, total))
+class Stub(StubConnection):
+    """A connection to a table of events."""
 
+    total = 0
+    _empty = response(b"{}")
 
-def main(total: int) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        print(server.getsockname()[1], flush=True)
-        while True:
-            connection, _ = server.accept()
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            threading.Thread(target=_serve, args=(connection, total), daemon=True).start()
+    def reply(self, operation: bytes, body: bytes) -> bytes:
+        if operation == b"Scan":
+            first = int(found_in(body, _NUMBER, b"-1")) + 1
+            last = min(first + PAGE, self.total) - 1
+            return response(page_of_events(first, last, more=last + 1 < self.total))
+        if operation == b"GetItem":
+            return response(_json({"Item": event_item(int(found_in(body, _NUMBER, b"0")))}))
+        return self._empty
 
 
 @contextlib.contextmanager
 def stub_server(items: int = 0) -> Iterator[str]:
     """The endpoint of a stub in a process of its own; a Scan finds so many items."""
-    with subprocess.Popen(
-        [sys.executable, __file__, str(items)], stdout=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdout is not None
-        try:
-            yield f"http://127.0.0.1:{process.stdout.readline().strip()}"
-        finally:
-            process.kill()
+    with running("benchmarks.stub", str(items)) as endpoint:
+        yield endpoint
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    Stub.total = int(sys.argv[1])
+    serve(Stub)

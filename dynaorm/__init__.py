@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from dynaorm.query.row import Row
     from dynaorm.session._async.query import AsyncCollection, AsyncQuery
     from dynaorm.session._async.session import AsyncSession
+    from dynaorm.session.attempt import Attempt
     from dynaorm.session.handler import StreamHandler, handler
     from dynaorm.session.query import Collection, Query
     from dynaorm.session.session import Session
@@ -70,6 +71,7 @@ __all__ = [
     "AsyncQuery",
     "AsyncSession",
     "AsyncTransport",
+    "Attempt",
     "Attribute",
     "BinaryKey",
     "Call",
@@ -187,6 +189,7 @@ _HOMES: Final = {
         "AsyncQuery",
     ),
     "dynaorm.session._async.session": ("AsyncSession",),
+    "dynaorm.session.attempt": ("Attempt",),
     "dynaorm.session.handler": (
         "StreamHandler",
         "handler",

@@ -99,9 +99,14 @@ class Hiding(dict[str, Any]):
         return Hiding, (dict(self), self.hidden)
 
 
+def hidden_in(values: Mapping[str, Any]) -> frozenset[str]:
+    """The names whose values messages do not show."""
+    return values.hidden if isinstance(values, Hiding) else frozenset()
+
+
 def texts_of(values: Mapping[str, Any], text: Callable[[Any], str] = repr) -> dict[str, str]:
     """The values as messages show them, with those that are hidden masked."""
-    hidden = values.hidden if isinstance(values, Hiding) else ()
+    hidden = hidden_in(values)
     return {name: MASK if name in hidden else text(value) for name, value in values.items()}
 
 

@@ -17,6 +17,7 @@ from types import ModuleType
 import pytest
 
 import dynaorm
+import dynaorm.integrations.fastapi
 import dynaorm.testing
 
 ROOT = Path(__file__).parents[1]
@@ -77,7 +78,18 @@ For example, "plan/intent.py": "plan/test_merge_intents.py".
 
 NAMES_THAT_SAY_NOTHING = {"common", "constants", "helpers", "misc", "models", "types", "util", "utils"}
 
-HEAVY = {"aiohttp", "boto3", "botocore", "moto", "pynamodb", "pytest", "requests", "rich"}
+HEAVY = {
+    "aiohttp",
+    "boto3",
+    "botocore",
+    "fastapi",
+    "moto",
+    "opentelemetry",
+    "pynamodb",
+    "pytest",
+    "requests",
+    "rich",
+}
 
 # Of the standard library: what takes long to import, and is of no use before the first connection, thread or mistake.
 LATE = {"asyncio", "concurrent", "difflib", "http", "ssl", "subprocess"}
@@ -174,7 +186,8 @@ def test_every_module_opens_with_a_sentence_that_says_what_it_is() -> None:
 
 def test_every_public_name_is_documented() -> None:
     faults = []
-    for package, name in [(each, name) for each in (dynaorm, dynaorm.testing) for name in each.__all__]:
+    packages = (dynaorm, dynaorm.testing, dynaorm.integrations.fastapi)
+    for package, name in [(each, name) for each in packages for name in each.__all__]:
         public, label = getattr(package, name), f"{package.__name__}.{name}"
         if isinstance(public, ModuleType) or not (inspect.isclass(public) or inspect.isroutine(public)):
             continue

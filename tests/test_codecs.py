@@ -123,6 +123,15 @@ def test_json_is_stored_and_read_as_pynamodb_does(value: dict[str, Any]) -> None
     assert made.decode({"S": theirs.serialize(value)}) == value
 
 
+@pytest.mark.parametrize("kind", [Any, Any | None, dict[str, Any], dict[str, list[Any] | None]], ids=str)
+def test_json_holds_values_of_any_type_that_it_has(kind: Any) -> None:
+    made = codec(codecs.PYNAMODB_JSON, kind)
+    assert made.encode({"a": [1, None, "x"]}) == {"S": '{"a": [1, null, "x"]}'}
+    assert made.decode({"S": '{"a": [1, null, "x"]}'}) == {"a": [1, None, "x"]}
+    with pytest.raises(ValueError, match="JSON"):
+        made.encode({"a": [b"x"]})
+
+
 class Point(BaseModel):
     x: Decimal
     at: Annotated[datetime, Attribute(codec=codecs.EPOCH_SECONDS)]

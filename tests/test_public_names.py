@@ -11,6 +11,8 @@ from types import ModuleType
 import pytest
 
 import dynaorm
+import dynaorm.integrations.fastapi
+import dynaorm.integrations.opentelemetry
 import dynaorm.testing
 
 ROOT = Path(__file__).parents[1]
@@ -24,6 +26,7 @@ NAMES = {
     "AsyncQuery": "dynaorm.session._async.query",
     "AsyncSession": "dynaorm.session._async.session",
     "AsyncTransport": "dynaorm.flow.protocol.call",
+    "Attempt": "dynaorm.session.attempt",
     "Attribute": "dynaorm.entity.marker",
     "BinaryKey": "dynaorm.entity.table",
     "Call": "dynaorm.flow.protocol.call",
@@ -108,7 +111,41 @@ TESTING_NAMES = {
 }
 """The same for ``dynaorm.testing``."""
 
-PUBLIC_MODULES = {"dynaorm", "dynaorm.codecs", "dynaorm.errors", "dynaorm.integrity.run", "dynaorm.testing"}
+FASTAPI_NAMES = {
+    "CurrentAsyncSession": "dynaorm.integrations.fastapi",
+    "CurrentSession": "dynaorm.integrations.fastapi",
+    "IdempotencyKey": "dynaorm.integrations.idempotency",
+    "IfMatch": "dynaorm.integrations.fastapi",
+    "IfNoneMatch": "dynaorm.integrations.fastapi",
+    "OptionalIfMatch": "dynaorm.integrations.fastapi",
+    "OptionalIfNoneMatch": "dynaorm.integrations.fastapi",
+    "PageOf": "dynaorm.integrations.fastapi",
+    "PageParams": "dynaorm.integrations.fastapi",
+    "Problem": "dynaorm.integrations.problem",
+    "RequiredIfMatch": "dynaorm.integrations.fastapi",
+    "add_problem_handlers": "dynaorm.integrations.fastapi",
+    "current_async_session": "dynaorm.integrations.fastapi",
+    "current_session": "dynaorm.integrations.fastapi",
+    "etag": "dynaorm.integrations.entity_tag",
+    "idempotency_key": "dynaorm.integrations.fastapi",
+    "page_params": "dynaorm.integrations.fastapi",
+    "problem_of": "dynaorm.integrations.problem",
+    "problems": "dynaorm.integrations.fastapi",
+    "session_lifespan": "dynaorm.integrations.fastapi",
+}
+"""The same for ``dynaorm.integrations.fastapi``."""
+OPENTELEMETRY_NAMES = {"instrument": "dynaorm.integrations.opentelemetry"}
+"""The same for ``dynaorm.integrations.opentelemetry``."""
+
+PUBLIC_MODULES = {
+    "dynaorm",
+    "dynaorm.codecs",
+    "dynaorm.errors",
+    "dynaorm.integrations.fastapi",
+    "dynaorm.integrations.opentelemetry",
+    "dynaorm.integrity.run",
+    "dynaorm.testing",
+}
 """The modules that users import from."""
 
 DOCUMENTS = [
@@ -119,7 +156,14 @@ DOCUMENTS = [
 
 
 @pytest.mark.parametrize(
-    ("package", "names"), [(dynaorm, NAMES), (dynaorm.testing, TESTING_NAMES)], ids=["dynaorm", "testing"]
+    ("package", "names"),
+    [
+        (dynaorm, NAMES),
+        (dynaorm.testing, TESTING_NAMES),
+        (dynaorm.integrations.fastapi, FASTAPI_NAMES),
+        (dynaorm.integrations.opentelemetry, OPENTELEMETRY_NAMES),
+    ],
+    ids=["dynaorm", "testing", "fastapi", "opentelemetry"],
 )
 def test_every_public_name_is_defined_where_the_table_says(
     package: ModuleType, names: dict[str, str]

@@ -43,7 +43,6 @@ NAMES: Final = {
     "__exit__": "__aexit__",
     "__iter__": "__aiter__",
     "drive": "drive_async",
-    "logged": "logged_async",
     "default_transport": "default_async_transport",
     "close_transport": "close_async_transport",
 }

@@ -10,15 +10,15 @@ from benchmarks.peers.environment import ROOT, surroundings
 # Resident memory is that of this moment (Linux). The peak from getrusage would include the memory of the parent.
 _PROGRAM = """
 import time
-wall, cpu = time.perf_counter(), time.process_time()
+cpu = time.process_time()
 {statement}
-wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+cpu = time.process_time() - cpu
 import json, os
 resident = None
 if os.path.exists("/proc/self/statm"):
     with open("/proc/self/statm") as statm:
         resident = int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-print(json.dumps([wall, cpu, resident]), flush=True)
+print(json.dumps([cpu, resident]), flush=True)
 os._exit(0)
 """
 _GET = """
@@ -37,9 +37,8 @@ loop.run(client.get())
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Seconds and bytes; ``resident`` is None if the system does not report it."""
+    """CPU seconds and bytes; ``resident`` is None if the system does not report it."""
 
-    wall: float
     cpu: float
     resident: int | None
 

@@ -25,13 +25,15 @@ TRANSACTION = (42, 43, 44)
 _TIME = {"created_at": {"S": "2024-05-17T09:30:15.123456+0000"}}
 
 # The stub answers each client with items as that client stores them. By table: the differences from `item_of`.
+_OWN_TIME = {"created_at": {"S": "2024-05-17T09:30:15.123456Z"}}
 TABLES: Mapping[str, Mapping[str, Any]] = {
     "orders": _TIME,
     "orders-pydynantic": _TIME | {"__entity__": {"S": "order"}},
+    "orders-existing": _OWN_TIME,
     "orders-dynaorm": {
         "_type": {"S": "Order"},
         "_rev": {"S": "3f0d7c1e9a5b4e27b1c68d20f4a97e35"},
-        "created_at": {"S": "2024-05-17T09:30:15.123456Z"},
+        **_OWN_TIME,
     },
 }
 
@@ -104,7 +106,7 @@ def answer(operation: str, table: str, size: int, counted: bool) -> bytes:
     match operation:
         case "GetItem":
             reply, extra = {"Item": stored(table, ORDER, size)}, one
-        case "PutItem":
+        case "PutItem" | "UpdateItem":
             reply, extra = {}, one
         case "TransactWriteItems":
             reply, extra = {}, several

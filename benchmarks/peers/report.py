@@ -2,36 +2,13 @@
 
 import statistics
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from operator import truediv
 
+from benchmarks.callers import CONNECTIONS, Served
+from benchmarks.page import table
+from benchmarks.peers import order
 from benchmarks.peers.client import OPERATIONS
 from benchmarks.peers.cold import Start
-
-BEGIN = "<!-- bench-peers: begin -->"
-END = "<!-- bench-peers: end -->"
-
-
-@dataclass(slots=True)
-class Row:
-    """The measurements of one client: CPU seconds per call, by operation, one for each round."""
-
-    name: str
-    gives: str
-    cpu: dict[str, list[float]] = field(default_factory=dict)
-    imports: list[Start] = field(default_factory=list)
-    first_gets: list[Start] = field(default_factory=list)
-
-    def median(self, operation: str) -> float | None:
-        """The median over the rounds; None if the library does not have the operation."""
-        found = self.cpu.get(operation)
-        return statistics.median(found) if found else None
-
-    def ratio(self, operation: str, unit: "Row") -> float | None:
-        """The median of each round's ratio to another client: a machine is not equally fast in all rounds."""
-        if not (operation in self.cpu and operation in unit.cpu):
-            return None
-        return statistics.median(map(truediv, self.cpu[operation], unit.cpu[operation]))
+from benchmarks.peers.rows import Row, measures_of, spread_of
 
 
 def document(
@@ -39,83 +16,171 @@ def document(
 ) -> str:
     """The whole report. The first row is the reference; ``imports`` are measured for comparison."""
     operations = [name for name in OPERATIONS if any(name in row.cpu for row in rows)]
-    parts = ["\n".join(f"- {fact}" for fact in [*facts, *_spread(rows)])]
+    parts = ["\n".join(f"- {fact}" for fact in [*facts, *_noise(rows, operations)])]
     if operations:
-        parts += ["### Client CPU per operation", _cpu_table(rows, operations)]
-    if operations and any(_is_own(row) and row.cpu for row in rows):
-        parts += ["### Where a peer is faster than dynaorm", _faster(rows, operations)]
+        parts += ["### Client CPU per operation", _medians(rows, operations), _minima(rows, operations)]
+    parts += _section("### Reading 1,000 and saving one", _changes(rows))
+    parts += _section("### Memory of one entity kept", _kept(rows))
+    parts += _section("### Many callers at once", _callers(rows))
     if any(row.first_gets for row in rows):
-        parts += ["### Cold start", _cold_table(rows, imports), _own_import(rows, imports)]
+        parts += ["### Cold start", _cold(rows, imports), _own_import(rows, imports)]
+    if any(row.is_own for row in rows):
+        parts += _section("### Where a peer is faster or smaller than dynaorm", _faster(rows))
     if notes:
         parts += ["### Notes", "\n".join(f"- {note}" for note in notes)]
     return "\n\n".join(part for part in parts if part)
 
 
-def replaced(page: str, text: str) -> str:
-    """A page with the text between its markers replaced."""
-    before, begin, rest = page.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not (begin and end):
-        raise ValueError(f"The page lacks its markers; write {BEGIN} and {END} where the report belongs.")
-    return f"{before}{begin}\n\n{text}\n\n{end}{after}"
+def _section(title: str, text: str) -> list[str]:
+    return [title, text] if text else []
 
 
-def _cpu_table(rows: Sequence[Row], operations: Sequence[str]) -> str:
+# -- CPU time of operations --------------------------------------------------------------------------------------------
+
+
+def _medians(rows: Sequence[Row], operations: Sequence[str]) -> str:
     unit = rows[0]
-    fastest = {
-        name: min((ratio for row in rows if (ratio := row.ratio(name, unit)) is not None), default=None)
-        for name in operations
-    }
+    ratios = {name: [one.median for row in rows if (one := row.ratio(name, unit))] for name in operations}
 
     def cell(row: Row, operation: str) -> str:
-        median, ratio = row.median(operation), row.ratio(operation, unit)
-        if median is None:
+        if operation not in row.cpu:
             return ""
-        text = _microseconds(median) if ratio is None else f"{_microseconds(median)} ({ratio:.2f}x)"
-        return text if ratio is None or ratio != fastest[operation] else f"**{text}**"
+        text = _microseconds(statistics.median(row.cpu[operation]))
+        if (ratio := row.ratio(operation, unit)) is None:
+            return text
+        text = f"{text} ({ratio.median:.2f}x)"
+        return f"**{text}**" if ratio.median == min(ratios[operation]) else text
 
     lines = [[row.name, row.gives, *(cell(row, name) for name in operations)] for row in rows]
+    spreads = [_spreads(rows, [name]) for name in operations]
+    if any(spreads):
+        lines.append(["noise", "", *(_percent(statistics.median(one)) if one else "" for one in spreads)])
     explained = (
-        f"Median microseconds, and the median of the rounds' ratios to {unit.name}. Bold: the fastest of all."
+        f"Median microseconds, and the median of the rounds' ratios to {unit.name}. Bold: the fastest of all. "
+        "Noise: the interquartile spread of a client's ratios, median of all clients."
     )
-    return f"{explained}\n\n{_table(['client', 'gives', *operations], lines, words=2)}"
+    return f"{explained}\n\n{table(['client', 'gives', *operations], lines, words=2)}"
 
 
-def _faster(rows: Sequence[Row], operations: Sequence[str]) -> str:
-    """The libraries that are faster, for each dynaorm client and operation. dynaorm's own clients are not compared."""
+def _minima(rows: Sequence[Row], operations: Sequence[str]) -> str:
     unit = rows[0]
-    peers = [row for row in rows if not _is_own(row)]
+
+    def cell(row: Row, operation: str) -> str:
+        if operation not in row.cpu:
+            return ""
+        text = _microseconds(min(row.cpu[operation]))
+        ratio = row.ratio(operation, unit)
+        if ratio is None or row is unit:
+            return text
+        return f"{text} ({ratio.minima:.2f}x; {ratio.lowest:.2f}-{ratio.highest:.2f})"
+
+    lines = [[row.name, *(cell(row, name) for name in operations)] for row in rows]
+    explained = (
+        f"The same of the fastest rounds: minimal microseconds, their ratio to the minimum of {unit.name}, "
+        "and the lowest and the highest ratio of any round."
+    )
+    return f"{explained}\n\n{table(['client', *operations], lines, words=1)}"
+
+
+def _changes(rows: Sequence[Row]) -> str:
     lines = []
-    for row in filter(_is_own, rows):
-        for operation in operations:
-            own = row.ratio(operation, unit)
-            if own is None:
-                continue
-            ratios = [(one, peer.name) for peer in peers if (one := peer.ratio(operation, unit)) is not None]
-            faster = [f"{name} ({ratio:.2f}x)" for ratio, name in sorted(ratios) if ratio < own]
-            lines.append([row.name, operation, f"{own:.2f}x", ", ".join(faster) or "none"])
-    return _table(["client", "operation", "ratio", "peers that are faster"], lines, words=4) if lines else ""
+    for row in rows:
+        ratio = row.ratio_within("query1000_change_save", "query1000")
+        if ratio is not None:
+            lines.append([row.name, f"{ratio.median:.2f}x", f"{ratio.minima:.2f}x"])
+    if not lines:
+        return ""
+    explained = "Query 1,000, change one and save it, compared with the query alone by the same client."
+    return f"{explained}\n\n{table(['client', 'median', 'minima'], lines, words=1)}"
 
 
-def _is_own(row: Row) -> bool:
-    return row.name.startswith("dynaorm")
+def _noise(rows: Sequence[Row], operations: Sequence[str]) -> list[str]:
+    times = [one for row in rows for cpu in row.cpu.values() if (one := spread_of(cpu)) is not None]
+    ratios = _spreads(rows, operations)
+    return [
+        f"Noise: interquartile spread of {what} over the rounds: median {statistics.median(found):.1%}, "
+        f"worst {max(found):.0%}"
+        for what, found in (("the microseconds", times), ("the ratios", ratios))
+        if found
+    ]
 
 
-def _cold_table(rows: Sequence[Row], imports: Mapping[str, list[Start]]) -> str:
-    def cells(starts: list[Start]) -> list[str]:
-        return [_milliseconds(starts, lambda one: one.wall), _megabytes(starts)]
+def _spreads(rows: Sequence[Row], operations: Sequence[str]) -> list[float]:
+    """The spreads of the ratios of all clients but the reference."""
+    ratios = [row.ratio(name, rows[0]) for row in rows[1:] for name in operations]
+    return [one.spread for one in ratios if one is not None and one.spread is not None]
+
+
+# -- memory and many callers -------------------------------------------------------------------------------------------
+
+
+def _kept(rows: Sequence[Row]) -> str:
+    lines = [[row.name, f"{row.kept / 1e3:.1f}"] for row in rows if row.kept is not None]
+    if not lines:
+        return ""
+    page, item = (len(order.answer(name, "orders", 1000, False)) / 1e3 for name in ("Query", "GetItem"))
+    explained = (
+        "One entity is kept of each of several queries for 1,000. Memory that Python allocated for each (tracemalloc). "
+        f"The reply to a query has {page:.0f} kB, an item {item:.1f} kB."
+    )
+    return f"{explained}\n\n{table(['client', 'kB'], lines, words=1)}"
+
+
+def _callers(rows: Sequence[Row]) -> str:
+    def middle(row: Row, part: Callable[[Served], float]) -> float:
+        return statistics.median(map(part, row.served))
+
+    lines = [
+        [
+            row.name,
+            row.callers,
+            f"{middle(row, lambda one: one.calls):,.0f}",
+            f"{middle(row, lambda one: one.most_to_least):.2f}",
+            f"{max(one.most_to_least for one in row.served):.2f}",
+            f"{middle(row, lambda one: one.p50) * 1e3:.1f}",
+            f"{middle(row, lambda one: one.p99) * 1e3:.1f}",
+            f"{middle(row, lambda one: one.p99 / one.p50):.1f}",
+        ]
+        for row in rows
+        if row.served
+    ]
+    if not lines:
+        return ""
+    head = ["client", "callers", "calls/s", "most/least", "worst round", "p50 ms", "p99 ms", "p99/p50"]
+    explained = (
+        f"All callers get one item after another from one client with {CONNECTIONS} connections. Medians of rounds. "
+        "`most/least`: the calls of the caller that had most, divided by those of the one that had fewest."
+    )
+    return f"{explained}\n\n{table(head, lines, words=2)}"
+
+
+# -- cold start --------------------------------------------------------------------------------------------------------
+
+
+def _cold(rows: Sequence[Row], imports: Mapping[str, list[Start]]) -> str:
+    unit = rows[0].first_gets
 
     def line(name: str, imported: list[Start], first: list[Start]) -> list[str]:
-        return [name, *cells(imported), _milliseconds(first, lambda one: one.cpu), *cells(first)]
+        # Starts differ by more than the machine drifts within a round, so the medians are compared.
+        ratio = _median_cpu(first) / _median_cpu(unit) if first and unit else None
+        return [
+            name,
+            *_milliseconds(imported),
+            _megabytes(imported),
+            *_milliseconds(first),
+            "" if ratio is None else f"{ratio:.2f}x",
+            _megabytes(first),
+        ]
 
     lines = [line(name, starts, []) for name, starts in imports.items()]
     lines += [line(row.name, row.imports, row.first_gets) for row in rows]
-    head = ["what", "import: ms", "MB after it", "first get: CPU ms", "wall ms", "MB after it"]
+    head = ["what", "import: CPU ms", "least", "MB", "first get: CPU ms", "least", "ratio", "MB"]
     explained = (
-        "Fresh interpreters, bytecode cached, medians. First get: import, entity, client and one answered read. "
-        "MB: resident memory."
+        "Fresh interpreters, bytecode cached, medians and minima. Import: what a program with the library imports. "
+        f"First get: import, entity, client and one answered read; the ratio is that to {rows[0].name}. "
+        "MB: resident memory afterwards."
     )
-    return f"{explained}\n\n{_table(head, lines, words=1)}"
+    return f"{explained}\n\n{table(head, lines, words=1)}"
 
 
 def _own_import(rows: Sequence[Row], imports: Mapping[str, list[Start]]) -> str:
@@ -123,23 +188,38 @@ def _own_import(rows: Sequence[Row], imports: Mapping[str, list[Start]]) -> str:
     pydantic = imports.get("pydantic", [])
     if not (own and pydantic):
         return ""
-    more = statistics.median(one.wall for one in own) - statistics.median(one.wall for one in pydantic)
-    return f"`import dynaorm` takes {more * 1e3:.0f} ms more than `from pydantic import BaseModel`."
+    times = [[one.cpu for one in starts] for starts in (own, pydantic)]
+    medians, minima = (part(times[0]) / part(times[1]) for part in (statistics.median, min))
+    return (
+        "`from dynaorm import Entity, Key, Session, Table` takes "
+        f"{medians:.2f} times as long as `from pydantic import BaseModel`, by the minima {minima:.2f} times."
+    )
 
 
-def _spread(rows: Sequence[Row]) -> list[str]:
-    """The interquartile distance of the rounds, divided by the median."""
-    found = []
+# -- where a peer is faster --------------------------------------------------------------------------------------------
+
+
+def _faster(rows: Sequence[Row]) -> str:
+    """The libraries that are faster, for each dynaorm client and measure. dynaorm's own clients are not compared."""
+    peers = [row for row in rows if not row.is_own]
+    lines = []
     for row in rows:
-        for rounds in row.cpu.values():
-            if len(rounds) >= 3:
-                low, middle, high = statistics.quantiles(rounds, n=4)
-                found.append((high - low) / middle)
-    if not found:
-        return []
-    return [
-        f"Interquartile spread of the rounds: median {statistics.median(found):.1%}, worst {max(found):.0%}"
-    ]
+        for measure in measures_of(rows):
+            if not row.is_own or measure.of(row) is None:
+                continue
+            faster = sorted(
+                (peer for peer in peers if measure.is_less(peer, row)),
+                key=lambda peer: measure.of(peer) or (),
+            )
+            peer_texts = [f"{peer.name} ({measure.shown(peer)})" for peer in faster]
+            lines.append([row.name, measure.name, measure.shown(row), "; ".join(peer_texts) or "none"])
+    if not lines:
+        return ""
+    explained = "By the median or by the minimum; both are given, median first. The CPU time of operations is a ratio."
+    return f"{explained}\n\n{table(['client', 'what', 'dynaorm', 'peers that need less'], lines, words=4)}"
+
+
+# -- texts -------------------------------------------------------------------------------------------------------------
 
 
 def _microseconds(seconds: float) -> str:
@@ -147,16 +227,22 @@ def _microseconds(seconds: float) -> str:
     return f"{micro:,.0f}" if micro >= 100 else f"{micro:.1f}"
 
 
-def _milliseconds(starts: Sequence[Start], part: Callable[[Start], float]) -> str:
-    return f"{statistics.median(map(part, starts)) * 1e3:.0f}" if starts else ""
+def _percent(part: float) -> str:
+    return f"{part:.0%}"
+
+
+def _median_cpu(starts: Sequence[Start]) -> float:
+    return statistics.median(one.cpu for one in starts)
+
+
+def _milliseconds(starts: Sequence[Start]) -> tuple[str, str]:
+    """Median and minimum of the CPU time."""
+    if not starts:
+        return "", ""
+    found = [one.cpu * 1e3 for one in starts]
+    return f"{statistics.median(found):.0f}", f"{min(found):.0f}"
 
 
 def _megabytes(starts: Sequence[Start]) -> str:
     known = [one.resident for one in starts if one.resident is not None]
     return f"{statistics.median(known) / 2**20:.0f}" if known else ""
-
-
-def _table(head: Sequence[str], lines: Sequence[Sequence[str]], *, words: int) -> str:
-    """A Markdown table; the first columns hold words, the others numbers."""
-    rule = ["---"] * words + ["---:"] * (len(head) - words)
-    return "\n".join("| " + " | ".join(line) + " |" for line in [head, rule, *lines])

@@ -2,9 +2,10 @@
 
 Run: make bench-peers                       all clients and operations
      make bench-peers PEERS_ARGS="--write"  ... and write the report into docs/performance.md
+     make bench-peers PEERS_ARGS="--rounds 5 --cold-rounds 5 --write"  the same in fewer rounds
 
 Every client runs in a process of its own. Each round measures all of them, operation by operation and in another order,
-so that other load on the machine affects all alike. The medians over the rounds are compared.
+so that other load on the machine affects all alike. The medians and minima over the rounds are compared.
 """
 
 import argparse
@@ -16,15 +17,23 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from benchmarks.peers import cold, machine
+from benchmarks.callers import TASKS, THREADS, Served
+from benchmarks.page import PAGE, machine, write
+from benchmarks.peers import cold
 from benchmarks.peers.client import OPERATIONS
 from benchmarks.peers.environment import CLIENTS, REFERENCE, ROOT, python_of, surroundings
-from benchmarks.peers.report import Row, document, replaced
+from benchmarks.peers.report import document
+from benchmarks.peers.rows import Row
 from benchmarks.peers.stub import stub_server
 
-PAGE = ROOT / "docs" / "performance.md"
 # Measured only to compare the time of their imports.
-IMPORTS = {"Python alone": "pass", "pydantic": "from pydantic import BaseModel"}
+IMPORTS = {
+    "Python alone": "pass",
+    "pydantic": "from pydantic import BaseModel",
+    "`import dynaorm`": "import dynaorm",
+}
+KEPT = 3
+"""Queries of which one entity each is kept."""
 
 
 class PeerError(Exception):
@@ -45,7 +54,8 @@ class Peer:
             env=surroundings(),
         )
         self.hello = self._answer()
-        self.row = Row(self.hello["name"], self.hello["gives"])
+        callers = f"{TASKS} tasks" if self.hello["awaiting"] else f"{THREADS} threads"
+        self.row = Row(self.hello["name"], self.hello["gives"], callers=callers)
 
     def ask(self, *command: object) -> dict[str, Any]:
         assert self.process.stdin is not None
@@ -131,6 +141,30 @@ def measure(plan: dict[str, list[tuple[Peer, int]]], rounds: int) -> None:
                 peer.row.cpu.setdefault(operation, []).append(cpu / times)
 
 
+def measure_kept(plan: dict[str, list[tuple[Peer, int]]]) -> None:
+    """Measure the memory of kept entities, of the clients that can query 1,000."""
+    for peer, _ in plan.get("query1000", ()):
+        progress(f"keeping entities of {peer.row.name}")
+        peer.row.kept = peer.ask("keep", KEPT)["bytes"]
+
+
+def measure_callers(
+    plan: dict[str, list[tuple[Peer, int]]], rounds: int, seconds: float, notes: list[str]
+) -> None:
+    """Measure the clients with many callers at once, in turn."""
+    peers = [peer for peer, _ in plan.get("get", ()) if peer.hello["shared"]]
+    if rounds:
+        notes += [
+            f"{peer.row.name}: its documentation says that threads must not share it"
+            for peer, _ in plan.get("get", ())
+            if peer not in peers
+        ]
+    for number in range(rounds):
+        progress(f"many callers, round {number + 1} of {rounds}")
+        for peer in peers:
+            peer.row.served.append(Served(**peer.ask("serve", seconds)))
+
+
 def measure_cold(peers: Sequence[Peer], endpoint: str, rounds: int) -> dict[str, list[cold.Start]]:
     """Measure the cold starts; return those of the other imports. A first round fills the bytecode caches."""
     others: dict[str, list[cold.Start]] = {name: [] for name in IMPORTS}
@@ -168,6 +202,8 @@ def arguments() -> argparse.Namespace:
     )
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--cold-rounds", type=int, default=9, help="0: no cold starts")
+    parser.add_argument("--caller-rounds", type=int, default=3, help="0: not with many callers at once")
+    parser.add_argument("--caller-seconds", type=float, default=2.0, help="of each client and round")
     parser.add_argument(
         "--budget", type=float, default=0.1, help="CPU seconds per client, operation and round"
     )
@@ -176,7 +212,7 @@ def arguments() -> argparse.Namespace:
 
 
 def report(options: argparse.Namespace) -> str:
-    facts = machine.facts()
+    facts = machine()
     notes: list[str] = []
     modules = [REFERENCE, *(name for name in options.clients if name != REFERENCE)]
     with stub_server() as endpoint, contextlib.ExitStack() as closing:
@@ -185,7 +221,10 @@ def report(options: argparse.Namespace) -> str:
             closing.callback(peer.close)
             peers.append(peer)
         notes += [f"{peer.row.name}: {peer.hello['note']}" for peer in peers if peer.hello["note"]]
-        measure(planned(peers, options.operations, options.budget, notes), options.rounds)
+        plan = planned(peers, options.operations, options.budget, notes)
+        measure(plan, options.rounds)
+        measure_callers(plan, options.caller_rounds, options.caller_seconds, notes)
+        measure_kept(plan)
         imports = measure_cold(peers, endpoint, options.cold_rounds) if options.cold_rounds else {}
     versions = {f"{name} {number}" for peer in peers for name, number in peer.hello["versions"].items()}
     given = [argument for argument in sys.argv[1:] if argument != "--write"]
@@ -202,7 +241,7 @@ def main() -> None:
     text = report(options)
     print(text)
     if options.write:
-        PAGE.write_text(replaced(PAGE.read_text(), text))
+        write("bench-peers", text)
         progress(f"written into {PAGE.relative_to(ROOT)}")
 
 

@@ -1,24 +1,35 @@
 """Check that a client sends the right request and returns the right values, before it is timed."""
 
 import json
-from collections.abc import Iterator, Mapping
+import operator
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 from urllib.request import ProxyHandler, build_opener
 
 from benchmarks.peers import order
-from benchmarks.peers.client import Client
+from benchmarks.peers.client import CHANGED, PLACE, Client
 
-_REQUESTS = {
-    "get": "GetItem",
-    "put": "PutItem",
-    "transact3": "TransactWriteItems",
-    "query100": "Query",
-    "query1000": "Query",
-    "batch_get100": "BatchGetItem",
-    "batch_write25": "BatchWriteItem",
+_WRITES = {"PutItem", "UpdateItem"}
+"""How a client may store a change: the whole item, or the attribute."""
+_REQUESTS: Mapping[str, Sequence[set[str]]] = {
+    "get": [{"GetItem"}],
+    "put": [{"PutItem"}],
+    "transact3": [{"TransactWriteItems"}],
+    "query100": [{"Query"}],
+    "query1000": [{"Query"}],
+    "batch_get100": [{"BatchGetItem"}],
+    "batch_write25": [{"BatchWriteItem"}],
+    "get_change_save": [{"GetItem"}, _WRITES],
+    "query1000_change_save": [{"Query"}, _WRITES],
+    "query100_json": [{"Query"}],
 }
+_CHANGES = {
+    "get_change_save": (order.ORDER, order.PAGE),
+    "query1000_change_save": (PLACE, 1000),
+}
+"""The number of the order that is changed, and the size of its partition."""
 # The orders that a read returns, and the size of their partition.
 _READS = {
     "get": ([order.ORDER], order.PAGE),
@@ -48,13 +59,18 @@ def check(client: Client, operation: str, result: Any, requests: list[Any]) -> N
         result: the return value of its method.
         requests: the requests that the stub received meanwhile.
     """
-    if [name for name, _ in requests] != [_REQUESTS[operation]]:
-        asked = ", ".join(name for name, _ in requests) or "nothing"
-        raise Unequal(f"{operation} asked for {asked} instead of one {_REQUESTS[operation]}")
-    request = requests[0][1]
+    names, expected = [name for name, _ in requests], _REQUESTS[operation]
+    if len(names) != len(expected) or not all(map(operator.contains, expected, names)):
+        wanted = ", then ".join(" or ".join(sorted(some)) for some in expected)
+        raise Unequal(f"{operation} asked for {', '.join(names) or 'nothing'} instead of {wanted}")
+    request = requests[-1][1]
     if operation == "batch_get100":
         _equal(len(_table(request)["Keys"]), order.PAGE, "keys asked for")
-    if operation in _READS:
+    if operation == "query100_json":
+        _check_response(result, *_READS["query100"])
+    elif operation in _CHANGES:
+        _check_change(names[-1], request, *_CHANGES[operation])
+    elif operation in _READS:
         _check_orders(client, [result] if operation == "get" else list(result), *_READS[operation])
     else:
         _check_items(*_writes(operation, request))
@@ -100,11 +116,51 @@ def _check_orders(client: Client, found: list[Any], numbers: list[int], size: in
                 _equal(_comparable(fields[name]), _comparable(value), name)
 
 
+def _check_response(text: str | bytes, numbers: list[int], size: int) -> None:
+    """The JSON text has the values of all orders; decimal numbers may be texts."""
+    orders = json.loads(text)
+    _equal(len(orders), len(numbers), "orders in the response")
+    for fields, number in zip(sorted(orders, key=lambda one: one["sk"]), numbers, strict=True):
+        for name, value in order.values_of(number, size).items():
+            found = float(fields[name]) if isinstance(value, Decimal) else fields[name]
+            _equal(_in_json(found), _in_json(value), f"{name} in the response")
+
+
+def _in_json(value: Any) -> Any:
+    """A comparable form of a value in JSON, where any number may be a text."""
+    if isinstance(value, list):
+        return [_in_json(one) for one in value]
+    if isinstance(value, Mapping):
+        return {name: _in_json(one) for name, one in value.items()}
+    if isinstance(value, int | float | Decimal) and not isinstance(value, bool):
+        return str(float(value))
+    if isinstance(value, str) and value.isdigit():
+        return str(float(value))
+    return _comparable(value)
+
+
+def _check_change(name: str, request: Mapping[str, Any], number: int, size: int) -> None:
+    """The right item is written, with the new status."""
+    if request.get("ReturnValues", "NONE") != "NONE":
+        raise Unequal(f"a change asked for {request['ReturnValues']}, which the stub does not return")
+    values = order.values_of(number, size)
+    if name == "PutItem":
+        _check_item(request["Item"], {**values, "status": CHANGED})
+        return
+    _equal(request["Key"], {"pk": {"S": values["pk"]}, "sk": {"S": values["sk"]}}, "key of a change")
+    if {"S": CHANGED} not in request["ExpressionAttributeValues"].values():
+        raise Unequal(f"a change did not send the new status: {request}")
+
+
 def _check_items(items: list[Any], numbers: list[int]) -> None:
     _equal(len(items), len(numbers), "items sent")
     for item, number in zip(sorted(items, key=lambda one: one["sk"]["S"]), numbers, strict=True):
-        for name, value in order.item_of(order.values_of(number)).items():
-            _equal(_comparable(_plain(item.get(name))), _comparable(_plain(value)), f"attribute {name} sent")
+        _check_item(item, order.values_of(number))
+
+
+def _check_item(item: Mapping[str, Any], values: Mapping[str, Any]) -> None:
+    for name, value in order.item_of(values).items():
+        _equal(_comparable(_plain(item.get(name))), _comparable(_plain(value)), f"attribute {name} sent")
 
 
 def _plain(value: Any) -> Any:

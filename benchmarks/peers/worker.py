@@ -2,6 +2,8 @@
 
     ["verify", operation]         -> {} if the check passes
     ["measure", operation, times] -> {"cpu": seconds} for all repetitions together
+    ["keep", times]               -> {"bytes": bytes} for one entity kept of each of so many queries for 1,000
+    ["serve", seconds]            -> the fields of ``Served``: 200 tasks or 16 threads get one item after another
 
 CPU time is that of the whole process: all threads, user and system. The stub runs in another process.
 """
@@ -14,11 +16,14 @@ import inspect
 import json
 import sys
 import time
-from collections.abc import Iterator
+import tracemalloc
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from importlib.metadata import version
 from typing import Any
 
-from benchmarks.peers.client import OPERATIONS, Client
+from benchmarks.callers import by_tasks, by_threads
+from benchmarks.peers.client import OPERATIONS, PLACE, Client
 from benchmarks.peers.verify import check, overheard
 
 
@@ -49,6 +54,7 @@ class Worker:
             "note": client.note,
             "imports": client.imports,
             "awaiting": self.loop is not None,
+            "shared": client.shared,
             "versions": {name: version(name) for name in client.distributions},
             "operations": [name for name in OPERATIONS if client.operation(name) is not None],
         }
@@ -67,6 +73,27 @@ class Worker:
         if self.loop is not None:
             return self.loop.run(_repeat_awaiting(method, arguments, times))
         return _repeat(method, arguments, times)
+
+    def keep(self, times: int) -> dict[str, float]:
+        method, arguments = self._operation("query1000")
+
+        def one() -> Any:
+            return list(self._finish(method(*arguments)))[PLACE]
+
+        tracemalloc.start()
+        kept = [one()]  # what only the first call allocates is not counted
+        gc.collect()
+        before, _ = tracemalloc.get_traced_memory()
+        kept += [one() for _ in range(times)]
+        gc.collect()
+        after, _ = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        return {"bytes": (after - before) / times}
+
+    def serve(self, seconds: float) -> dict[str, float]:
+        if self.loop is not None:
+            return asdict(self.loop.run(by_tasks(self.client.get, seconds)))
+        return asdict(by_threads(self.client.get, seconds))
 
     def close(self) -> None:
         if self.loop is not None:
@@ -95,10 +122,16 @@ def _answers(module: str, endpoint: str) -> Iterator[dict[str, Any]]:
     except Exception as error:  # noqa: BLE001 - one broken client must not stop the others
         yield {"failed": f"{type(error).__name__}: {error}"}
         return
+    commands: dict[str, Callable[..., dict[str, Any]]] = {
+        "verify": worker.verify,
+        "measure": worker.measure,
+        "keep": worker.keep,
+        "serve": worker.serve,
+    }
     for line in sys.stdin:
         command, *arguments = json.loads(line)
         try:
-            yield worker.verify(*arguments) if command == "verify" else worker.measure(*arguments)
+            yield commands[command](*arguments)
         except Exception as error:  # noqa: BLE001 - see above
             yield {"failed": f"{type(error).__name__}: {error}"}
     worker.close()

@@ -18,6 +18,19 @@ from dynaorm.integrity.run import TableLocation
 from dynaorm.item.printable import printable
 
 
+def write_line(text: str, *, err: bool = False) -> None:
+    """Write a line at once, because the process may be killed before the next one.
+
+    Characters that the stream's encoding does not have are escaped. Nothing is written to a stream that is closed.
+    """
+    stream = sys.stderr if err else sys.stdout
+    if stream is None:  # the process was started without it
+        return
+    encoding = stream.encoding or "utf-8"
+    stream.write(f"{text}\n".encode(encoding, "backslashreplace").decode(encoding))
+    stream.flush()
+
+
 def printable_lines(text: str) -> str:
     """A text of several lines, each escaped."""
     return "\n".join(map(printable, text.split("\n")))
@@ -99,16 +112,15 @@ class Output:
     def report(self, found: Finding | Mended) -> None:
         self._counted[found.outcome.value if isinstance(found, Mended) else found.kind.value] += 1
         text = as_json(found) if self._as_lines else _sentence(found)
-        # Print above the bar, if there is one, and at once: the process may be killed before the next finding.
+        # Print above the bar, if there is one.
         if not self._bar.disable:
             self._bar.stop()
-        sys.stdout.write(f"{text}\n")
-        sys.stdout.flush()
+        write_line(text)
         if not self._bar.disable:
             self._bar.start()
 
     def _note(self, text: str) -> None:
-        sys.stderr.write(f"{self._verb}: {printable(text)}\n")
+        write_line(f"{self._verb}: {printable(text)}", err=True)
 
 
 def _sentence(found: Finding | Mended) -> str:

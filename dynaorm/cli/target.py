@@ -4,12 +4,13 @@ import sys
 from collections.abc import Iterable
 from importlib import import_module
 from pathlib import Path
+from traceback import extract_tb
 from typing import Any
 
 from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.table import Table
-from dynaorm.errors import UsageError
+from dynaorm.errors import DynaormError, UsageError
 
 
 def importable() -> None:
@@ -20,16 +21,32 @@ def importable() -> None:
 
 
 def load_module(name: str) -> Any:
-    """Import a module. Raises UsageError if it does not exist; errors of the module itself are not caught."""
+    """Import a module.
+
+    Raises:
+        UsageError: it does not exist, or an error ends it.
+        DeclarationError: it declares a class that cannot be mapped.
+    """
     try:
         return import_module(name)
-    except ModuleNotFoundError as missing:
-        if missing.name is None or not f"{name}.".startswith(f"{missing.name}."):
-            raise
-        raise UsageError(
-            problem=f"there is no module {name!r}",
-            remedy="run it where the module can be imported (PYTHONPATH)",
-        ) from missing
+    except DynaormError:
+        raise
+    except (Exception, SystemExit) as failure:  # a module may do anything when it is imported
+        if isinstance(failure, ModuleNotFoundError) and f"{name}.".startswith(f"{failure.name}."):
+            problem, remedy = (
+                f"there is no module {name!r}",
+                "run it where the module can be imported (PYTHONPATH)",
+            )
+        else:
+            problem = f"the module {name!r} cannot be imported: {type(failure).__name__}: {failure}{_place(failure)}"
+            remedy = "correct it, or name another module"
+        raise UsageError(problem=problem, remedy=remedy) from failure
+
+
+def _place(failure: BaseException) -> str:
+    """Where an error was raised, in words."""
+    frames = extract_tb(failure.__traceback__)
+    return f" ({frames[-1].filename}, line {frames[-1].lineno})" if frames else ""
 
 
 def load_target(text: str) -> Table | type[Any]:
@@ -41,7 +58,7 @@ def load_target(text: str) -> Table | type[Any]:
     for name in path.split("."):
         try:
             found = getattr(found, name)
-        except AttributeError:
+        except Exception:  # noqa: BLE001 - whatever computes the attribute may fail
             raise UsageError(
                 problem=f"there is no {path!r} in {module}",
                 remedy="name a Table or an entity class of the module",
@@ -58,7 +75,9 @@ def load_target(text: str) -> Table | type[Any]:
 
 def tables_in(modules: Iterable[str]) -> list[Table]:
     """The tables among the names of some modules."""
-    return [one for module in modules for one in vars(load_module(module)).values() if isinstance(one, Table)]
+    # A proxy may fail when isinstance asks for its class.
+    found = (one for module in modules for one in vars(load_module(module)).values())
+    return [one for one in found if issubclass(type(one), Table)]
 
 
 def keep_totals(targets: Iterable[Table | type[Any]]) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, Final
 
+from dynaorm.entity.codec.formed import checked
 from dynaorm.entity.table import KeyKind
 from dynaorm.entity.text.of_type import scalar_of
 from dynaorm.entity.text.scalar import Scalar
@@ -31,9 +32,10 @@ def encoded_scalar(
         >>> day.to_text(date(2020, 4, 24))
         '24.04.2020'
     """
+    encoded = checked(encode)
 
     def to_text(value: Any) -> str:
-        found = encode(value)
+        found = encoded(value)
         if found.keys() != {kind}:
             raise ValueError(f"is encoded as {'/'.join(found)}, and the key attribute is of type {kind}")
         key = found[kind]

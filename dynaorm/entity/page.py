@@ -16,17 +16,20 @@ from dynaorm.record import record
 # The beginning of the first item of a reply. In a text, each of these quotes would have a backslash; and no attribute
 # has a list without a type.
 _BEGINNINGS: Final[Mapping[str, re.Pattern[bytes]]] = {
-    "GetItem": re.compile(rb'"Item":{"'),
-    "Query": re.compile(rb'"Items":\[{"'),
-    "Scan": re.compile(rb'"Items":\[{"'),
-    "BatchGetItem": re.compile(rb'"Responses":{"[^"]+":\[{"'),
+    "GetItem": re.compile(rb'"Item":{(?=")'),
+    "Query": re.compile(rb'"Items":\[{(?=")'),
+    "Scan": re.compile(rb'"Items":\[{(?=")'),
+    "BatchGetItem": re.compile(rb'"Responses":{"[^"]+":\[{(?=")'),
 }
 
 # The end of one item and the beginning of another with its first attribute. It also matches between two maps in a list
 # if the second one's first member has the name M, and between two keys of a batch that was not read whole.
 _CUT: Final = re.compile(
-    rb'}},{"(?=(?:[^"\\]|\\.)*+":{"(?:[SNB]":"|[SNB]S":\[|L":\[|M":{|BOOL":[tf]|NULL":t))'
+    rb'}},{(?="(?:[^"\\]|\\.)*+":{"(?:[SNB]":"|[SNB]S":\[|L":\[|M":{|BOOL":[tf]|NULL":t))'
 )
+
+BETWEEN: Final = b"}},{"
+"""What separates the texts of two items."""
 
 _ITEMS: Final[Mapping[str, Callable[[Mapping[str, Any]], Sequence[Item]]]] = {
     "GetItem": lambda reply: [reply["Item"]],
@@ -46,12 +49,22 @@ def item_texts(raw: bytes, operation: str, count: int) -> list[bytes] | None:
     """
     if count == 0:
         return []
+    if count == 1:
+        beginning = _BEGINNINGS[operation].search(raw)
+        return None if beginning is None else [raw[beginning.end() :]]
+    _, texts = cut(raw, operation)
+    return texts if len(texts) == count else None
+
+
+def cut(raw: bytes, operation: str) -> tuple[bytes, list[bytes]]:
+    """The beginning of a reply, and the texts of its items, which ``BETWEEN`` joins again.
+
+    There are other texts than items if the reply could be cut in more than one way, and none if it is not compact.
+    """
     beginning = _BEGINNINGS[operation].search(raw)
     if beginning is None:
-        return None
-    texts = _CUT.split(raw) if count > 1 else [raw]
-    texts[0] = texts[0][beginning.end() :]
-    return texts if len(texts) == count else None
+        return raw, []
+    return raw[: beginning.end()], _CUT.split(raw[beginning.end() :])
 
 
 def items_in(raw: bytes, operation: str) -> Sequence[Item]:

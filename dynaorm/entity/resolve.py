@@ -1,7 +1,9 @@
 """Turns paths of field names into paths of attribute names, and Python values into attribute values of the field."""
 
 from collections.abc import Iterator
-from typing import Final
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, Final
 
 from dynaorm.entity.codec.of_type import Codec
 from dynaorm.entity.codec.value import NULL, Absent
@@ -14,10 +16,13 @@ from dynaorm.item.value import AttributeValue, Item
 from dynaorm.record import replace
 
 _NO_MEMBER: Final = Absent()
+_ROUNDING: Final = Decimal("1E-12")  # of functions that compute with floats
 
 
 class FieldResolver:
     """Resolves the paths and values of ``F`` expressions against one class.
+
+    ``computed``: computed fields are allowed, because the condition is evaluated in memory.
 
     Raises:
         UnknownField: a step of a path is not a field.
@@ -25,10 +30,11 @@ class FieldResolver:
         UsageError: a field has no attribute to compare or change.
     """
 
-    __slots__ = ("_mapping",)
+    __slots__ = ("_computed", "_mapping")
 
-    def __init__(self, mapping: EntityMapping) -> None:
+    def __init__(self, mapping: EntityMapping, *, computed: bool = False) -> None:
         self._mapping = mapping
+        self._computed = computed
 
     def attribute(self, path: Path) -> Path:
         return self._walk(path)[0]
@@ -73,9 +79,18 @@ class FieldResolver:
         return {**item, field.attribute: _with_parents(stored, field.codec, path[1:])}
 
     def encode(self, path: Path, value: object, *, role: Role = "value") -> AttributeValue:
+        encoded = self._encoded(path, value, role)
+        if role == "addend" and not _adds_up(self.codec(path), value, encoded):
+            raise UsageError(
+                problem=f"{dotted(path)} is stored as a number that does not add up as its values do",
+                remedy="load the entity, change the field and save it",
+            )
+        return encoded
+
+    def _encoded(self, path: Path, value: object, role: Role) -> AttributeValue:
         codec = self._walk(path)[1]
         name = str(path[0])
-        if codec.opaque and role != "value" and value is not None:
+        if codec.opaque and role not in ("value", "addend") and value is not None:
             raise UsageError(
                 problem=f"{dotted(path)} is stored as {codec.form}, which DynamoDB cannot compare or search",
                 remedy=f"ask F.{dotted(path)}.exists() or .missing(), and compare what was loaded",
@@ -126,12 +141,18 @@ class FieldResolver:
     def field(self, path: Path) -> FieldMapping:
         """The field a path begins with."""
         name = str(path[0])
-        field = self._mapping.fields.get(name)
-        if field is None:
-            raise UnknownField(
-                entity=self._mapping.entity.__name__, field=name, known=tuple(self._mapping.fields)
-            )
-        return field
+        mapping, field = self._mapping, self._mapping.fields.get(name)
+        if field is not None:
+            return field
+        if name not in mapping.entity.model_computed_fields:
+            raise UnknownField(entity=mapping.entity.__name__, field=name, known=tuple(mapping.fields))
+        if self._computed and name in mapping.computed:
+            return mapping.computed[name].as_field
+        raise UsageError(
+            problem=f"{mapping.entity.__name__}.{name} is computed and not stored, so DynamoDB cannot look at it",
+            remedy="name the fields that it is computed from. A filter of a query takes a computed field whose value "
+            "has one text, and when= a function",
+        )
 
     def _walk(self, path: Path) -> tuple[Path, Codec]:
         field = self.field(path)
@@ -179,6 +200,18 @@ class FieldResolver:
             problem=f"{self._mapping.entity.__name__}.{path[0]} has no part {step!r}",
             remedy="name a field of a nested model, a key of a dict, or an index of a list",
         )
+
+
+def _adds_up(codec: Codec, value: Any, encoded: AttributeValue) -> bool:
+    """Whether DynamoDB's sum of encoded values is the encoded sum, as far as adding this value shows it."""
+    if "N" not in encoded or (codec.tags - {"NULL"} and not isinstance(value, datetime)):
+        return True
+    try:
+        none, both = codec.encode(value - value), codec.encode(value + value)
+        wrong = abs(Decimal(both["N"]) - 2 * Decimal(encoded["N"])) + abs(Decimal(none["N"]))
+        return wrong <= abs(Decimal(both["N"])) * _ROUNDING
+    except (ArithmeticError, LookupError, TypeError, ValueError):
+        return False
 
 
 def _absent(codec: Codec, step: str | int) -> Absent:

@@ -24,6 +24,7 @@ from dynaorm.item.action import ConditionCheck, Delete, to_wire
 from dynaorm.item.condition import And, Condition, equals, missing
 from dynaorm.item.size import ACTION_LIMIT
 from dynaorm.item.value import Item
+from dynaorm.plan.image import refuse_other_revision
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import Planned, Purpose
 from dynaorm.plan.versions import version_key
@@ -138,6 +139,7 @@ def prune(target: Target, context: Context, *, keep: int | None, older_than: dat
     Raises:
         UsageError: neither or both of ``keep`` and ``older_than`` were given.
         EntityNotFound: the entity was never stored.
+        DecodeError: another library keeps the revision of one of these items.
     """
     if (keep is None) == (older_than is None) or (keep is not None and not _is_count(keep)):
         raise UsageError(
@@ -151,6 +153,7 @@ def prune(target: Target, context: Context, *, keep: int | None, older_than: dat
         raise EntityNotFound(key=target.name)
     last = newest(target, copy)
     stored = yield from _stored_versions(target, last, context)
+    _refuse_other_revisions(target, copy, *stored.values())
     kept = last - (keep or 0)
     deleted = 0
     for number, item in stored.items():
@@ -163,6 +166,12 @@ def prune(target: Target, context: Context, *, keep: int | None, older_than: dat
         action = _deletion(target, number, unchanged, context)
         deleted += yield from _delete(action, context)
     return deleted
+
+
+def _refuse_other_revisions(target: Target, *items: Item) -> None:
+    """Raises DecodeError if another library keeps the revision of an item that would be deleted."""
+    for item in items:
+        refuse_other_revision(target.mapping, item)
 
 
 def _is_count(given: object) -> bool:
@@ -196,6 +205,7 @@ def purge(target: Target, context: Context) -> Flow[int]:
         UsageError: the entity is not deleted.
         EntityNotFound: it was never stored, or is purged already.
         StaleEntity: it was created again during the purge.
+        DecodeError: another library keeps the revision of one of these items.
     """
     copy = yield from latest(target, context)
     if copy is None:
@@ -206,6 +216,7 @@ def purge(target: Target, context: Context) -> Flow[int]:
             remedy="delete it first; use session.prune to delete old versions of a live entity",
         )
     stored = yield from _stored_versions(target, newest(target, copy), context)
+    _refuse_other_revisions(target, copy, *stored.values())
     numbers = list(stored)
     while True:
         step, numbers = numbers[: ACTION_LIMIT - 1], numbers[ACTION_LIMIT - 1 :]

@@ -54,8 +54,15 @@ def get_by(mapping: EntityMapping, fields: Mapping[str, Any], context: Context) 
 def _check_types(mapping: EntityMapping, fields: Mapping[str, Any]) -> None:
     """Check the types before ``normalize``, which may not accept others. Raises InvalidValue."""
     for name, value in fields.items():
-        if value is not None:
+        if value is None:
+            continue
+        if name in mapping.fields:
             mapping.encode_field(mapping.fields[name], {name: value})
+            continue
+        try:
+            mapping.computed[name].scalar.to_text(value)
+        except ValueError as problem:
+            raise mapping.invalid(name, value, str(problem)) from mapping.cause_of(name, problem)
 
 
 def _claims(mapping: EntityMapping, item: Item) -> list[Claim]:
@@ -96,8 +103,8 @@ def constraint_of(mapping: EntityMapping, fields: Mapping[str, Any]) -> Constrai
     """The unique constraint made of exactly these fields."""
     name = mapping.entity.__name__
     for field in fields:
-        if field not in mapping.fields:
-            raise UnknownField(entity=name, field=field, known=tuple(mapping.fields))
+        if field not in mapping.fields and field not in mapping.computed:
+            raise UnknownField(entity=name, field=field, known=(*mapping.fields, *mapping.computed))
     for constraint in mapping.constraints.values():
         if set(constraint.fields) == set(fields):
             return constraint

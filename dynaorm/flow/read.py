@@ -6,8 +6,8 @@ from typing import Any, Final, TypeVar
 from dynaorm.entity.dispatch import live_class
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.page import is_entity
-from dynaorm.entity.reader import reader_of
-from dynaorm.entity.table import KeyAttribute, KeyKind
+from dynaorm.entity.reader import ReplyReader, reader_of
+from dynaorm.entity.table import KeyAttribute, KeyKind, Table
 from dynaorm.errors import Contention, StoreError, TableNotFound, Throttled, UnexpectedRefusal, Unreachable
 from dynaorm.flow.protocol.call import Call, Flow, NoAnswer, Pause, Refusal, Reply
 from dynaorm.flow.protocol.context import Context
@@ -125,6 +125,37 @@ def get_items(
         return found, reply
 
     return batch_get(table, keys, context, items, consistent=consistent, cost=cost)
+
+
+def find_items(
+    table: Table,
+    keys: Sequence[Item],
+    context: Context,
+    reader: ReplyReader | None,
+    *,
+    consistent: bool,
+    expired: bool = False,
+    cost: ReadCost | None = None,
+) -> Flow[list[tuple[Any, Item]]]:
+    """``get_items`` with a reader of replies: entities, and items for the codecs.
+
+    Each comes with its key and the attributes that the reader was made for; an item comes with itself. ``expired``:
+    include expired entities.
+    """
+    name = context.table_name(table.name)
+
+    def found(reply: Reply) -> tuple[list[tuple[Any, Item]], Reply]:
+        now = None if expired else context.clock.now()
+        reading = reader.read(reply, now) if reader is not None else None
+        if reading is None:
+            items = [dict(item) for item in reply.get("Responses", {}).get(name, [])]
+            check_keys("BatchGetItem", items, table.keys)
+            return [(item, item) for item in items], reply
+        check_keys("BatchGetItem", reading.heads, table.keys)
+        pairs = zip(reading.found, reading.heads, strict=True)
+        return [(one, head if is_entity(one) else one) for one, head in pairs], reading.rest
+
+    return batch_get(name, keys, context, found, consistent=consistent, cost=cost)
 
 
 def batch_get(

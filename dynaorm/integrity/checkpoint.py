@@ -7,12 +7,13 @@ to there, so a run that was killed at any moment resumes from a consistent state
 import json
 import os
 import sqlite3
+import stat
 from base64 import b64decode, b64encode
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final, Self, TypeVar
 
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table
@@ -26,15 +27,26 @@ from dynaorm.integrity.report import private
 from dynaorm.item.value import Item
 from dynaorm.plan.aggregates import TotalDelta
 
-_SCHEMA: Final = """
-CREATE TABLE IF NOT EXISTS work (name TEXT PRIMARY KEY, value TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS segments (name TEXT PRIMARY KEY, after TEXT, is_over INTEGER NOT NULL);
-CREATE TABLE IF NOT EXISTS guards (address TEXT PRIMARY KEY, is_wrong INTEGER NOT NULL);
-CREATE TABLE IF NOT EXISTS claimants (guard TEXT, address TEXT, PRIMARY KEY (guard, address));
-CREATE TABLE IF NOT EXISTS targets (address TEXT PRIMARY KEY, totals TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS unsound (source TEXT PRIMARY KEY);
-CREATE TABLE IF NOT EXISTS doubts (source TEXT PRIMARY KEY, reason TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS reported (number INTEGER PRIMARY KEY, line TEXT NOT NULL);
+T = TypeVar("T")
+
+# "dyna": the file is dynaorm's own. Without the mark, a database would be another program's.
+_MARK: Final = 0x64796E61
+# The version of the schema below.
+_FORMAT: Final = 1
+
+_SCHEMA: Final = f"""
+BEGIN;
+PRAGMA application_id = {_MARK};
+PRAGMA user_version = {_FORMAT};
+CREATE TABLE work (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE segments (name TEXT PRIMARY KEY, after TEXT, is_over INTEGER NOT NULL);
+CREATE TABLE guards (address TEXT PRIMARY KEY, is_wrong INTEGER NOT NULL);
+CREATE TABLE claimants (guard TEXT, address TEXT, PRIMARY KEY (guard, address));
+CREATE TABLE targets (address TEXT PRIMARY KEY, totals TEXT NOT NULL);
+CREATE TABLE unsound (source TEXT PRIMARY KEY);
+CREATE TABLE doubts (source TEXT PRIMARY KEY, reason TEXT NOT NULL);
+CREATE TABLE reported (number INTEGER PRIMARY KEY, line TEXT NOT NULL);
+COMMIT;
 """
 _WINDOW: Final = 100
 
@@ -50,7 +62,7 @@ class Checkpoint:
         is_finished: whether the file is deleted when the block ends without an error.
 
     Raises:
-        UsageError: the file belongs to another run, or is no checkpoint.
+        UsageError: the file belongs to another run, is in use, or is no checkpoint. Then it is left as it is.
     """
 
     def __init__(self, path: Path | None, work: Mapping[str, Any]) -> None:
@@ -60,27 +72,55 @@ class Checkpoint:
         self._tables: dict[str, Table] = {}
         try:
             if path is not None:
-                # It holds keys and values of users, so only the owner may read it. SQLite's journal files follow.
-                os.close(private(str(path), os.O_RDWR | os.O_CREAT))
+                _create(path)
             # SQLite makes a temporary file for an empty name.
-            self._file = sqlite3.connect("" if path is None else path, isolation_level=None)
-            self._file.executescript(_SCHEMA)
-            self._check()
-            self._file.execute("BEGIN")
-        except sqlite3.DatabaseError as problem:
-            raise UsageError(
-                problem=f"{path} is no checkpoint file ({problem})", remedy="name another file, or delete it"
-            ) from problem
+            self._file = sqlite3.connect("" if path is None else path, isolation_level=None, timeout=1)
+        except (OSError, sqlite3.Error) as problem:
+            raise self._unusable(problem) from problem
+        try:
+            self._open()
+        except BaseException:
+            self._file.close()
+            raise
 
-    def _check(self) -> None:
-        found = self._file.execute("SELECT value FROM work WHERE name = 'work'").fetchone()
-        if found is None:
-            self._file.execute("INSERT INTO work VALUES ('work', ?)", (self._work,))
-        elif found[0] != self._work:
+    def _open(self) -> None:
+        if not self._run("SELECT 1 FROM sqlite_master LIMIT 1"):
+            self._guarded(lambda: self._file.executescript(_SCHEMA))
+        ((mark,),), ((version,),) = self._run("PRAGMA application_id"), self._run("PRAGMA user_version")
+        if mark != _MARK:
+            raise self._unusable("it is a database of another program")
+        if version != _FORMAT:
+            raise self._unusable("another version of dynaorm wrote it")
+        if (state := self._run("PRAGMA quick_check(1)")) != [("ok",)]:
+            raise self._unusable(f"it is damaged: {state[0][0]}")
+        # Only one run at a time can have begun.
+        self._run("BEGIN IMMEDIATE")
+        found = self._run("SELECT value FROM work WHERE name = 'work'")
+        if not found:
+            self._run("INSERT INTO work VALUES ('work', ?)", (self._work,))
+            self._run("COMMIT")
+            self._run("BEGIN IMMEDIATE")
+        elif found[0][0] != self._work:
             raise UsageError(
-                problem=f"{self._path} is the checkpoint of another run: {found[0]}, not {self._work}",
+                problem=f"{self._path} is the checkpoint of another run: {found[0][0]}, not {self._work}",
                 remedy="give the command, tables and segments of that run, or name another file",
             )
+
+    def _run(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
+        """The rows of a statement."""
+        return self._guarded(lambda: self._file.execute(statement, values).fetchall())
+
+    def _guarded(self, work: Callable[[], T]) -> T:
+        try:
+            return work()
+        except (sqlite3.Error, OverflowError) as problem:
+            raise self._unusable(problem) from problem
+
+    def _unusable(self, problem: object) -> UsageError:
+        return UsageError(
+            problem=f"{self._path or 'the temporary file'} is no checkpoint file of this run ({problem})",
+            remedy="name another file, or delete it if nothing needs it",
+        )
 
     def __enter__(self) -> Self:
         return self
@@ -98,40 +138,39 @@ class Checkpoint:
     def resume(self, work: Verification) -> None:
         """Set a verification to the position that was last saved."""
         self._tables = {table.name: table for table in work.scope.known_tables}
-        rows = self._file.execute("SELECT name, after, is_over FROM segments").fetchall()
+        rows = self._run("SELECT name, after, is_over FROM segments")
         positions = {name: (after, is_over) for name, after, is_over in rows}
         for segment in work.scan_segments:
             after, is_over = positions.get(_segment_name(segment), (None, 0))
             segment.after = _item(after) if after is not None else None
             segment.is_over = bool(is_over)
-        found = self._file.execute("SELECT value FROM work WHERE name = 'examined'").fetchone()
-        work.examined = int(found[0]) if found is not None else 0
+        found = self._run("SELECT value FROM work WHERE name = 'examined'")
+        work.examined = int(found[0][0]) if found else 0
 
     def save(self, work: Verification) -> None:
         """Save the position of a verification, with everything that it has learned."""
-        self._file.executemany(
-            "INSERT OR REPLACE INTO segments VALUES (?, ?, ?)",
-            [
-                (_segment_name(one), _text(one.after) if one.after is not None else None, int(one.is_over))
-                for one in work.scan_segments
-                if one.after is not None or one.is_over
-            ],
-        )
-        self._file.execute("INSERT OR REPLACE INTO work VALUES ('examined', ?)", (str(work.examined),))
-        self._file.execute("COMMIT")
-        self._file.execute("BEGIN")
+        rows = [
+            (_segment_name(one), _text(one.after) if one.after is not None else None, int(one.is_over))
+            for one in work.scan_segments
+            if one.after is not None or one.is_over
+        ]
+        statement = "INSERT OR REPLACE INTO segments VALUES (?, ?, ?)"
+        self._guarded(lambda: self._file.executemany(statement, rows))
+        self._run("INSERT OR REPLACE INTO work VALUES ('examined', ?)", (str(work.examined),))
+        self._run("COMMIT")
+        self._run("BEGIN IMMEDIATE")
 
     def report(self, line: str) -> None:
         """Remember a finding that still exists, so that a resumed run can report it again."""
         # No run resumes from a temporary file.
         if self._path is not None:
-            self._file.execute("INSERT INTO reported (line) VALUES (?)", (line,))
+            self._run("INSERT INTO reported (line) VALUES (?)", (line,))
 
     def reported(self) -> Iterator[str]:
         """The lines that were reported up to the saved position, in order."""
         last = 0
         query = "SELECT number, line FROM reported WHERE number > ? ORDER BY number LIMIT ?"
-        while rows := self._file.execute(query, (last, _WINDOW)).fetchall():
+        while rows := self._run(query, (last, _WINDOW)):
             for last, line in rows:  # noqa: B007 - the next query begins after the last number
                 yield line
 
@@ -139,21 +178,19 @@ class Checkpoint:
 
     def suspect(self, suspect: SuspectGuard, /) -> None:
         guard = _address(suspect.guard)
-        self._file.execute(
+        self._run(
             "INSERT INTO guards VALUES (?, ?) ON CONFLICT (address) DO UPDATE SET is_wrong = is_wrong OR ?",
             (guard, int(not suspect.unsigned), int(not suspect.unsigned)),
         )
         if suspect.claimant is not None:
-            self._file.execute(
-                "INSERT OR IGNORE INTO claimants VALUES (?, ?)", (guard, _address(suspect.claimant))
-            )
+            self._run("INSERT OR IGNORE INTO claimants VALUES (?, ?)", (guard, _address(suspect.claimant)))
 
     def suspects(self) -> Iterator[tuple[ItemAddress, tuple[ItemAddress, ...]]]:
         for (guard,) in self._rows(
             "SELECT address FROM guards WHERE address > ? AND "
             "(is_wrong OR (SELECT count(*) FROM claimants WHERE guard = guards.address) <> 1)"
         ):
-            rows = self._file.execute(
+            rows = self._run(
                 "SELECT address FROM claimants WHERE guard = ? ORDER BY address LIMIT ?",
                 (guard, MOST_CLAIMANTS),
             )
@@ -162,44 +199,55 @@ class Checkpoint:
     def add(self, deltas: Iterable[TotalDelta], /) -> None:
         for delta in deltas:
             address = _address(ItemAddress(delta.mapping.table, delta.key))
-            row = self._file.execute("SELECT totals FROM targets WHERE address = ?", (address,)).fetchone()
-            totals = _totals(row[0]) if row is not None else {}
+            rows = self._run("SELECT totals FROM targets WHERE address = ?", (address,))
+            totals = _totals(rows[0][0]) if rows else {}
             add_up(totals, delta.totals)
             text = json.dumps({name: str(number) for name, number in totals.items()})
-            self._file.execute("INSERT OR REPLACE INTO targets VALUES (?, ?)", (address, text))
+            self._run("INSERT OR REPLACE INTO targets VALUES (?, ?)", (address, text))
 
     def target(self, address: ItemAddress, /) -> None:
-        self._file.execute("INSERT OR IGNORE INTO targets VALUES (?, '{}')", (_address(address),))
+        self._run("INSERT OR IGNORE INTO targets VALUES (?, '{}')", (_address(address),))
 
     def targets(self) -> Iterator[tuple[ItemAddress, Totals]]:
         for address, totals in self._rows("SELECT address, totals FROM targets WHERE address > ?"):
             yield self._read(address), _totals(totals)
 
     def unsound(self, source: EntityMapping, /) -> None:
-        self._file.execute("INSERT OR IGNORE INTO unsound VALUES (?)", (source.name,))
+        self._run("INSERT OR IGNORE INTO unsound VALUES (?)", (source.name,))
 
     def is_unsound(self, source: EntityMapping, /) -> bool:
         query = "SELECT 1 FROM unsound WHERE source = ?"
-        return self._file.execute(query, (source.name,)).fetchone() is not None
+        return bool(self._run(query, (source.name,)))
 
     def doubt(self, doubt: Doubt, /) -> None:
         row = (doubt.source or "", doubt.reason)
-        self._file.execute("INSERT OR IGNORE INTO doubts VALUES (?, ?)", row)
+        self._run("INSERT OR IGNORE INTO doubts VALUES (?, ?)", row)
 
     def doubts(self) -> Sequence[Doubt]:
-        rows = self._file.execute("SELECT source, reason FROM doubts ORDER BY source")
+        rows = self._run("SELECT source, reason FROM doubts ORDER BY source")
         return [Doubt(source or None, reason) for source, reason in rows]
 
     def _rows(self, query: str) -> Iterator[Any]:
         """The rows of a query in the order of their addresses, some at a time, because the file changes meanwhile."""
         after = ""
-        while rows := self._file.execute(f"{query} ORDER BY address LIMIT {_WINDOW}", (after,)).fetchall():
+        while rows := self._run(f"{query} ORDER BY address LIMIT {_WINDOW}", (after,)):
             yield from rows
             after = rows[-1][0]
 
     def _read(self, text: str) -> ItemAddress:
         name, key = json.loads(text)
         return ItemAddress(self._tables[name], _item(json.dumps(key)))
+
+
+def _create(path: Path) -> None:
+    """Create a file that does not exist. It holds keys and values of users, so only the owner may read it.
+
+    Raises:
+        OSError: that is not possible, or it exists and is no ordinary file. SQLite's journal files follow its mode.
+    """
+    os.close(private(str(path), os.O_RDWR | os.O_CREAT | os.O_NONBLOCK))
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise OSError("it is no ordinary file")
 
 
 def _segment_name(segment: ScanSegment) -> str:

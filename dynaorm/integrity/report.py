@@ -1,29 +1,44 @@
-"""Write findings as JSON lines, one object per line with binary values in base64, and read them back."""
+"""Write findings as JSON lines, one object per line with binary values in base64, and read them back.
+
+Rule 1. What a terminal or a log may show has a mask in place of keys with secret fields. The private files of a run
+        have the keys themselves.
+Rule 2. A file that holds anything else than findings is refused, and left as it is.
+"""
 
 import json
 import os
 from base64 import b64decode, b64encode
-from collections.abc import Iterator
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Self
+from typing import IO, Any, Final, Self
 
+from dynaorm.errors import UsageError
+from dynaorm.failure import MASK, Hiding, hidden_in
 from dynaorm.flow.integrity.finding import Finding, FindingKind, Mended, Outcome
 from dynaorm.item.value import Item
 
 
-def as_json(found: Finding | Mended) -> str:
-    """A finding, or what became of one, as one line."""
+def as_json(found: Finding | Mended, *, with_secrets: bool = False) -> str:
+    """A finding, or what became of one, as one line.
+
+    Args:
+        found: the finding.
+        with_secrets: keep key attributes with secret fields, for a private file, from which the line is read back.
+    """
     finding = found.finding if isinstance(found, Mended) else found
     line: dict[str, Any] = {
         "kind": finding.kind.value,
         "table": finding.table,
-        "key": finding.key,
+        "key": finding.key if with_secrets else _masked(finding.key),
         "entity": finding.entity,
         "detail": finding.detail,
         "mendable": finding.mendable,
-        "owners": list(finding.owners),
+        "owners": list(finding.owners if with_secrets else map(_masked, finding.owners)),
     }
+    hidden = [sorted(hidden_in(one)) for one in (finding.key, *finding.owners)]
+    if with_secrets and any(hidden):
+        line["hidden"] = hidden
     if finding.doubt:
         line["doubt"] = finding.doubt
     if isinstance(found, Mended):
@@ -36,16 +51,18 @@ def as_json(found: Finding | Mended) -> str:
 
 
 def finding_in(line: str) -> Finding:
-    """The finding in a line."""
+    """The finding in a line of a private file."""
     found = json.loads(line)
+    keys = [found["key"], *found["owners"]]
+    key, *owners = map(_key, keys, found.get("hidden") or [()] * len(keys))
     return Finding(
         kind=FindingKind(found["kind"]),
         table=found["table"],
-        key=_key(found["key"]),
+        key=key,
         entity=found["entity"],
         detail=found["detail"],
         mendable=found["mendable"],
-        owners=tuple(map(_key, found["owners"])),
+        owners=tuple(owners),
         doubt=found.get("doubt", ""),
     )
 
@@ -56,11 +73,17 @@ def mended_in(line: str) -> Mended:
     return Mended(finding_in(line), Outcome(found["outcome"]), found.get("reason", ""))
 
 
-def _key(found: Item) -> Item:
-    return {
+def _key(found: Item, hidden: Sequence[str]) -> Item:
+    key = {
         name: {kind: b64decode(content) if kind == "B" else content for kind, content in value.items()}
         for name, value in found.items()
     }
+    return Hiding(key, frozenset(hidden)) if hidden else key
+
+
+def _masked(key: Item) -> Item:
+    hidden = hidden_in(key)
+    return {name: dict.fromkeys(value, MASK) if name in hidden else value for name, value in key.items()}
 
 
 def _text(value: object) -> str:
@@ -77,17 +100,31 @@ class DuplicatesFile:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._file: IO[str] | None = None
+        self._file: IO[bytes] | None = None
         self._written: set[str] = set()
 
     def __enter__(self) -> Self:
-        kept = list(_whole_lines(self._path))
-        self._written = {_identity(line) for line in kept}
-        if self._path.exists():
-            self._path.write_text("".join(kept))
-        # It holds values of users, so only the owner may read it.
-        self._file = open(self._path, "a", opener=private)
+        """Open the file. Raises UsageError if it cannot be opened, or holds anything else."""
+        try:
+            self._open()
+        except (OSError, ValueError, KeyError, TypeError) as problem:
+            raise UsageError(
+                problem=f"{self._path} is no file of duplicate values ({type(problem).__name__}: {problem})",
+                remedy="name another file, which need not exist",
+            ) from problem
         return self
+
+    def _open(self) -> None:
+        # It holds values of users, so only the owner may read it.
+        with open(self._path, "a+b", opener=private) as file:
+            file.seek(0)
+            *whole, torn = file.read().split(b"\n")
+            self._written = {_identity(line.decode()) for line in whole}
+            if torn:
+                if not (torn.startswith(_BEGINNING) or _BEGINNING.startswith(torn)):
+                    raise ValueError("its last line is no finding")
+                file.truncate(sum(len(line) + 1 for line in whole))
+        self._file = open(self._path, "ab", opener=private)  # noqa: SIM115 - closed by __exit__
 
     def __exit__(
         self, kind: type[BaseException] | None, raised: BaseException | None, trace: TracebackType | None
@@ -98,23 +135,20 @@ class DuplicatesFile:
     def add(self, finding: Finding) -> None:
         """Write a finding, unless the file has it already."""
         assert self._file is not None
-        line = f"{as_json(finding)}\n"
+        line = as_json(finding, with_secrets=True)
         if (identity := _identity(line)) not in self._written:
             self._written.add(identity)
-            self._file.write(line)
+            self._file.write(f"{line}\n".encode())
             self._file.flush()
+
+
+# What every line begins with.
+_BEGINNING: Final = b'{"kind": "'
 
 
 def private(path: str, flags: int) -> int:
     """An opener for files that only their owner may read, if they do not exist yet."""
     return os.open(path, flags, 0o600)
-
-
-def _whole_lines(path: Path) -> Iterator[str]:
-    if not path.exists():
-        return
-    with path.open() as lines:
-        yield from (line for line in lines if line.endswith("\n") and line.startswith("{"))
 
 
 def _identity(line: str) -> str:

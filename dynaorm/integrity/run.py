@@ -76,7 +76,7 @@ def verify(session: Session, *named: Named, options: RunOptions = DEFAULT) -> It
         yield from map(finding_in, job.reported())
         for diagnoses in job.steps():
             for diagnosis in diagnoses:
-                job.report(diagnosis.finding, as_json(diagnosis.finding))
+                job.report(diagnosis.finding, as_json(diagnosis.finding, with_secrets=True))
                 yield diagnosis.finding
 
 
@@ -138,7 +138,7 @@ def written_tables(session: Session, *named: Named) -> list[TableLocation]:
     found = []
     for table in work.scope.known_tables:
         try:
-            (described,) = session._run(describe([table], session._context))
+            (described,) = session._run("repair", describe([table], session._context))
         except TableNotFound:
             if table in work.scope.tables:
                 raise
@@ -161,7 +161,7 @@ def _mended(name: str, session: Session, named: Sequence[Named], options: RunOpt
             for some in repair_flows(allowed, job.work, dry_run=options.dry_run):
                 for one in job.run(some):
                     if one.outcome is Outcome.LEFT:
-                        job.report(one.finding, as_json(one))
+                        job.report(one.finding, as_json(one, with_secrets=True))
                     yield one
             if refused is not None:
                 job.keep_checkpoint()
@@ -187,6 +187,7 @@ class _Job(ExitStack):
     def __init__(self, name: str, session: Session, named: Sequence[Named], options: RunOptions) -> None:
         super().__init__()
         self.options = options
+        self._name = name
         begin = completion if name == "backfill" else verification
         self.work = begin(
             named,
@@ -222,7 +223,7 @@ class _Job(ExitStack):
         return found
 
     def run(self, flow: Flow[Any]) -> Any:
-        return self._session._run(flow)
+        return self._session._run(self._name, flow)
 
     def keep_checkpoint(self) -> None:
         """Keep the checkpoint file at the end, because the run is not finished."""

@@ -16,13 +16,12 @@ from typing import Any, ClassVar, Final, NoReturn, TypeAlias
 
 from dynaorm.errors import UsageError
 from dynaorm.item.path import Path
-from dynaorm.item.placeholder import Placeholders
+from dynaorm.item.placeholder import EXPRESSION_LIMIT, Placeholders
 from dynaorm.item.value import AttributeValue
 from dynaorm.record import record
 
-# DynamoDB Developer Guide, "Service, account, and table quotas": operands of IN, bytes and operators of an expression.
+# DynamoDB Developer Guide, "Service, account, and table quotas": operands of IN, and operators of an expression.
 _IN_LIMIT: Final = 100
-_LENGTH_LIMIT: Final = 4096
 _OPERATORS_LIMIT: Final = 300
 _OPERATOR: Final = re.compile(r"\b(?:AND|OR|NOT|IN|BETWEEN)\b|[<>=]+|\b[a-z_]+\(")
 
@@ -78,10 +77,12 @@ class Condition(ABC):
 def render(condition: Condition, placeholders: Placeholders) -> str:
     """The expression of a resolved condition. Raises UsageError if it is longer than DynamoDB accepts."""
     text = condition._rendered(placeholders)
-    if len(text) > _LENGTH_LIMIT or (len(text) > _OPERATORS_LIMIT and _operators_in(text) > _OPERATORS_LIMIT):
+    if len(text) > EXPRESSION_LIMIT or (
+        len(text) > _OPERATORS_LIMIT and _operators_in(text) > _OPERATORS_LIMIT
+    ):
         raise UsageError(
             problem=f"a condition became an expression of {len(text)} characters and {_operators_in(text)} operators; "
-            f"DynamoDB accepts {_LENGTH_LIMIT} and {_OPERATORS_LIMIT}",
+            f"DynamoDB accepts {EXPRESSION_LIMIT} and {_OPERATORS_LIMIT}",
             remedy="use fewer values in is_in and fewer conditions, or several calls",
         )
     return text

@@ -20,12 +20,14 @@ class Body(Mapping[str, Any]):
 
     Args:
         raw: a JSON object. Anything else raises ValueError when it is first accessed.
+        request_id: the identifier that DynamoDB gave the request; "" if it gave none.
     """
 
-    __slots__ = ("_content", "raw")
+    __slots__ = ("_content", "raw", "request_id")
 
-    def __init__(self, raw: bytes) -> None:
+    def __init__(self, raw: bytes, request_id: str = "") -> None:
         self.raw = raw
+        self.request_id = request_id
         self._content: dict[str, Any] | None = None
 
     def __repr__(self) -> str:
@@ -83,15 +85,13 @@ def decode_body(body: bytes) -> Any:
 
 
 def decode_item(text: bytes) -> Item:
-    """The item of a text that was cut out of valid JSON: without the ``{"`` at its beginning.
+    """The item of a text that was cut out of valid JSON: without the ``{`` at its beginning.
 
-    The ``}}`` at its end may be missing, or anything may follow it.
-
-    Raises:
-        ValueError: a binary value is not base64.
+    The ``}}`` at its end may be missing, or anything may follow it. A binary value that is not base64 stays a text: no
+    field has read it, and it is stored as it is.
     """
     decode = _decode_binary if _BINARY.search(text) else _decode
-    item: Item = decode(f'{{"{text.decode()}}}}}')[0]
+    item: Item = decode(f"{{{text.decode()}}}}}")[0]
     return item
 
 
@@ -127,4 +127,11 @@ def _with_bytes(value: dict[str, Any]) -> dict[str, Any]:
     return value
 
 
-_decode_binary = json.JSONDecoder(object_hook=_with_bytes).raw_decode
+def _with_bytes_or_text(value: dict[str, Any]) -> dict[str, Any]:
+    try:
+        return _with_bytes(value)
+    except ValueError:
+        return value
+
+
+_decode_binary = json.JSONDecoder(object_hook=_with_bytes_or_text).raw_decode

@@ -9,9 +9,9 @@ from dynaorm.record import record
 Path: TypeAlias = tuple[str | int, ...]
 """A document path: a name, then names of map members and indexes of list elements."""
 
-Role: TypeAlias = Literal["value", "bound", "element", "text"]
-"""How a value relates to its path: it has the path's type, or is compared with it, or has the type of its elements, or
-is a piece of its text."""
+Role: TypeAlias = Literal["value", "addend", "bound", "element", "text"]
+"""How a value relates to its path: it has the path's type, or is added to it, or is compared with it, or has the type
+of its elements, or is a piece of its text."""
 
 
 @record

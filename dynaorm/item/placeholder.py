@@ -3,8 +3,13 @@
 DynamoDB reserves about 570 words and gives dots and brackets a meaning. Placeholders avoid both.
 """
 
+from typing import Final
+
 from dynaorm.item.path import Path
 from dynaorm.item.value import AttributeValue
+
+EXPRESSION_LIMIT: Final = 4096
+"""Characters of one expression (DynamoDB Developer Guide, "Service, account, and table quotas")."""
 
 
 class Placeholders:

@@ -2,6 +2,8 @@
 
 Source: Amazon DynamoDB Developer Guide, "DynamoDB item sizes and formats" and "Constraints in DynamoDB". There,
 1 KB is 1,024 bytes, and the size of a number is approximate.
+
+A value of a form that DynamoDB does not have today, such as a newer type, has the size of its text. It is stored as is.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -28,16 +30,23 @@ def item_size(item: Item) -> int:
     for name, value in item.items():
         size += len(name) if name.isascii() else len(name.encode())
         # Every save is measured, and most values are strings, so strings are not looked up in _SIZES.
-        text = value.get("S")
-        if text is None:
-            size += _value_size(value)
+        text = value.get("S") if isinstance(value, dict) else None
+        if isinstance(text, str):
+            size += len(text) if text.isascii() else len(text.encode(errors="surrogatepass"))
         else:
-            size += len(text) if text.isascii() else len(text.encode())
+            size += _value_size(value)
     return size
 
 
 def size_bound(item: Item) -> int:
     """An upper bound of ``item_size`` that is quicker to compute, because every save is checked against 400 KB."""
+    try:
+        return _size_bound(item)
+    except (TypeError, AttributeError):
+        return item_size(item)
+
+
+def _size_bound(item: Item) -> int:
     characters = len("".join(item))
     values = [*item.values()]
     for value in values:  # grows by what maps and lists hold
@@ -60,7 +69,7 @@ def write_units(bytes: int) -> int:
 
 
 def _text_size(text: str) -> int:
-    return len(text) if text.isascii() else len(text.encode())
+    return len(text) if text.isascii() else len(text.encode(errors="surrogatepass"))
 
 
 def _number_size(text: str) -> int:
@@ -97,6 +106,8 @@ _SIZES: Final[Mapping[str, Callable[[Any], int]]] = {
 
 
 def _value_size(value: AttributeValue) -> int:
-    for tag, content in value.items():
+    try:
+        ((tag, content),) = value.items()
         return _SIZES[tag](content)
-    raise ValueError("an attribute value has no type; give one, as in {'S': 'text'}")
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return len(repr(value))

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from dynaorm.errors import UsageError
 from dynaorm.item.path import Path, Resolver, dotted, overlaps, value_at
-from dynaorm.item.placeholder import Placeholders
+from dynaorm.item.placeholder import EXPRESSION_LIMIT, Placeholders
 from dynaorm.item.value import SET_TAGS, AttributeValue, Item, number_text, set_of
 from dynaorm.record import record, replace
 
@@ -117,7 +117,7 @@ def _resolved(change: Change, resolver: Resolver) -> Change | None:
 def _resolved_addition(change: AddTo, path: Path, resolver: Resolver) -> Change | None:
     # DynamoDB adds only to numbers and sets, so a text or binary is an element of a set.
     given = {change.value} if isinstance(change.value, (str, bytes)) else change.value
-    value = resolver.encode(change.path, given, role="value")
+    value = resolver.encode(change.path, given, role="addend")
     ((tag, content),) = value.items()
     if isinstance(given, (set, frozenset)) and not content:
         return None
@@ -162,12 +162,21 @@ def render_update(changes: Iterable[Change], placeholders: Placeholders) -> str:
 
     Raises:
         ValueError: a change adds to or discards from a nested set, or a set with a default.
+        UsageError: it is longer than DynamoDB accepts.
     """
     clauses: dict[str, list[str]] = {"SET": [], "REMOVE": [], "ADD": [], "DELETE": []}
     for change in changes:
         keyword, text = _clause(change, placeholders.path(change.path), placeholders)
         clauses[keyword].append(text)
-    return " ".join(f"{keyword} {', '.join(texts)}" for keyword, texts in clauses.items() if texts)
+    text = " ".join(f"{keyword} {', '.join(texts)}" for keyword, texts in clauses.items() if texts)
+    if len(text) > EXPRESSION_LIMIT:
+        attributes = sum(map(len, clauses.values()))
+        raise UsageError(
+            problem=f"changes of {attributes} attributes became an update expression of {len(text)} characters; "
+            f"DynamoDB accepts {EXPRESSION_LIMIT}",
+            remedy="change fewer at once, or store the whole item: session.save(entity, overwrite=True)",
+        )
+    return text
 
 
 def _clause(change: Change, path: str, placeholders: Placeholders) -> tuple[str, str]:

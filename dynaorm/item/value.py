@@ -1,7 +1,8 @@
 """Attribute values in DynamoDB's form: the canonical text of numbers, sets, and the equality of two values.
 
 Rule 1. A number has one text: plain digits up to 40 of them, ``1.5E-90`` beyond; no superfluous zeros, no ``-0``.
-Rule 2. Two values are equal if DynamoDB's ``=`` says so: ``1.50`` equals ``1.5``, and a set has no order.
+Rule 2. Two values are equal if DynamoDB's ``=`` says so: ``1.50`` equals ``1.5``, and a set has no order. A value of a
+        form that DynamoDB does not have equals only itself.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -102,10 +103,13 @@ def same(left: AttributeValue | None, right: AttributeValue | None) -> bool:
         return True
     if left is None or right is None:
         return False
-    ((tag, one),) = left.items()
-    ((other_tag, other),) = right.items()
-    compare = _COMPARED.get(tag)
-    return tag == other_tag and compare is not None and compare(one, other)
+    try:
+        ((tag, one),) = left.items()
+        ((other_tag, other),) = right.items()
+        compare = _COMPARED.get(tag)
+        return tag == other_tag and compare is not None and compare(one, other)
+    except (AttributeError, TypeError, ValueError, ArithmeticError):
+        return False
 
 
 def set_of(members: Iterable[AttributeValue]) -> AttributeValue:

@@ -109,15 +109,18 @@ def can_be_made(mapping: EntityMapping) -> bool:
     if not all(_has_none(mapping, fields) for fields in held):
         return False
     return all(
-        place.fields <= known or _has_none(mapping, place.key_fields) or _is_kept_out(mapping, place)
+        place.fields <= known
+        or _has_none(mapping, (name for part in place.parts for name in part.fields))
+        or _is_kept_out(mapping, place)
         for place in mapping.indexes.values()
     )
 
 
 def _has_none(mapping: EntityMapping, fields: Iterable[str]) -> bool:
-    """Whether one of the fields is None in an entity made of its key alone."""
+    """Whether one of the fields is None in an entity made of its key alone. Computed ones depend on all fields."""
     return any(
-        name not in mapping.key_fields
+        name in mapping.fields
+        and name not in mapping.key_fields
         and mapping.fields[name].default is None
         and mapping.entity.model_fields[name].default_factory is None
         for name in fields

@@ -19,6 +19,7 @@ from dynaorm.entity.key import stored_key
 from dynaorm.entity.mapping.aggregate import AggregateMapping
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.mapping.stored import StoredValues
+from dynaorm.entity.template.template import KeyValueError
 from dynaorm.errors import EntityNotFound, InvalidValue
 from dynaorm.item.condition import all_of
 from dynaorm.item.update import AddTo, Change
@@ -173,7 +174,10 @@ def contributions(mapping: EntityMapping, item: Item) -> Iterator[TotalDelta]:
 def _contribution(
     mapping: EntityMapping, one: AggregateMapping, item: Item, values: StoredValues
 ) -> TotalDelta | None:
-    key = {name: values[own] for name, own in one.key.items()}
+    try:
+        key = {name: values[own] for name, own in one.key.items()}
+    except KeyValueError as problem:
+        raise mapping.invalid_key(problem) from mapping.cause_of(problem.field, problem)
     if any(value is None for value in key.values()) or not _counts(one, values):
         return None
     target = mapping_of(one.target)

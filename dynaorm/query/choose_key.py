@@ -134,10 +134,12 @@ def _combinations(given: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _of_combination(spec: QuerySpec, equal: Mapping[str, Any]) -> tuple[KeyCondition, ...]:
-    named = [source for source in spec.sources if not _missing(source, equal)]
+    named: list[Source] = []
+    others: list[Source] = []
+    for source in spec.sources:
+        (others if _missing(source, equal) else named).append(source)
     own = [one for source in named for one in _conditions(source, equal, spec.bounds)]
     partitions = {repr(one.partition): one.partition for one in own}.values()
-    others = [source for source in spec.sources if source not in named]
     return (
         *own,
         *(one for source in others for one in _in_partitions(source, partitions, equal, spec.bounds)),
@@ -225,7 +227,8 @@ def _ranges(source: Source, equal: Mapping[str, Any], bounds: Sequence[Bound]) -
         found_range = key_range(part, values, own, zones=_spellings(source, part))
         if found_range != EVERY_KEY:
             found.append(found_range)
-        if not found_range.is_equal:
+        # Other spellings of an equal time make a range of it. Then what is read is compared with the rest.
+        if any(values.get(name) is None for name in part.fields):
             _refuse_gap(source, source.sort[number + 1 :], equal, bounds)
             break
     return tuple(found)
@@ -238,7 +241,7 @@ def _spellings(source: Source, part: KeyPart) -> bool | None:
     ``Attribute(encode=, decode=)``. An index key may be of another writer; and one that is a field's own attribute may
     be in any time zone.
     """
-    if source.index is None or len(source.sort) > 1 or part.attribute.name in source.table.key_names:
+    if source.index is None or part.attribute.name in source.table.key_names:
         return None
     return not part.made_up
 
@@ -300,8 +303,11 @@ def _check_given(spec: QuerySpec) -> None:
 
 def _check_together(spec: QuerySpec, conditions: Sequence[KeyCondition]) -> None:
     """Raise UsageError where two classes share no partition."""
-    each = [{repr(one.partition) for one in conditions if one.source == source} for source in spec.sources]
-    if any(partitions.isdisjoint(each[0]) for partitions in each[1:]):
+    each: dict[Source, set[str]] = {source: set() for source in spec.sources}
+    for one in conditions:
+        each[one.source].add(repr(one.partition))
+    first, *others = each.values()
+    if any(partitions.isdisjoint(first) for partitions in others):
         raise UsageError(
             problem=f"{spec} are not in one item collection: their partition keys differ",
             remedy="collect classes whose partition key renders alike for these fields, or query them one by one",
@@ -335,7 +341,12 @@ def compared_attributes(source: Source, given: AbstractSet[str]) -> set[str]:
     names = (shard_fields(source) & given) | (sort if sort & given else set())
     if not names.isdisjoint(mapping.computed):  # they are computed from the whole entity
         names = set(mapping.fields)
-    return {mapping.fields[name].attribute for name in names if not mapping.fields[name].in_key}
+    found = {
+        one for name in names for one in (mapping.fields[name].attribute, *mapping.fields[name].formerly)
+    }
+    in_key = [name for name in names if mapping.fields[name].in_key]
+    keys = {part.attribute.name for part in mapping.key_parts() if not part.lossless.isdisjoint(in_key)}
+    return found - {mapping.fields[name].attribute for name in in_key} | keys
 
 
 def _other_key(source: Source, names: Sequence[str], given: Mapping[str, Any]) -> str | None:

@@ -1,12 +1,13 @@
 """Filters of a query, in the attribute names of the stored items."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from typing import Final
 
 from dynaorm.entity.declare.catalog import catalog_of, names_of
 from dynaorm.entity.mapping.field import is_time_text, respelled
 from dynaorm.entity.mapping.mapping import EntityMapping
+from dynaorm.entity.mapping.part import values_in
 from dynaorm.entity.resolve import FieldResolver
 from dynaorm.entity.text.scalar import BETWEEN, parse_datetime
 from dynaorm.errors import UsageError
@@ -43,6 +44,7 @@ class Filter:
         is_local: ``holds`` must be called for each item.
         is_never: no item can match.
         times: the fields whose stored text may be another spelling of the value.
+        computed: the computed fields that it names.
     """
 
     condition: Condition
@@ -51,19 +53,37 @@ class Filter:
     is_local: bool
     is_never: bool
     times: tuple[str, ...]
+    computed: tuple[str, ...]
 
     @property
-    def attributes(self) -> frozenset[str]:
-        """The attributes that it reads."""
-        return frozenset(str(path[0]) for path in paths_of(self.condition))
+    def attributes(self) -> frozenset[str] | None:
+        """The attributes that it reads; None for all, from which a field is computed."""
+        return None if self.computed else frozenset(str(path[0]) for path in paths_of(self.condition))
+
+    def check(self, mapping: EntityMapping, item: Item) -> None:
+        """Raises DecodeError if a computed field that it names cannot be computed."""
+        if self.computed:
+            values_in(mapping, item, self.computed)
 
     def holds(self, mapping: EntityMapping, item: Item) -> bool:
         """Whether an item matches. One whose values cannot be read does, so that it is reported."""
         try:
-            item = respelled(item, [mapping.fields[name] for name in self.times])
+            item = {
+                **respelled(item, [mapping.fields[name] for name in self.times]),
+                **self._values(mapping, item),
+            }
         except ValueError:
             return True
         return holds(self.by_class[mapping.name], item)
+
+    def _values(self, mapping: EntityMapping, item: Item) -> Item:
+        """The computed fields, as if they were stored. Raises ValueError."""
+        if not self.computed:
+            return {}
+        values = values_in(mapping, item, self.computed)
+        fields = [mapping.computed[name].as_field for name in self.computed]
+        encoded = ((one.attribute, one.encode(value)) for one, value in zip(fields, values, strict=True))
+        return {attribute: value for attribute, value in encoded if value is not None}
 
 
 def filter_of(spec: QuerySpec) -> Filter | None:
@@ -77,7 +97,7 @@ def filter_of(spec: QuerySpec) -> Filter | None:
         return None
     by_class: dict[str, Condition] = {}
     for mapping in mappings_of(spec):
-        condition = all_of(*(resolve(one, FieldResolver(mapping)) for one in spec.filters))
+        condition = all_of(*(resolve(one, FieldResolver(mapping, computed=True)) for one in spec.filters))
         assert condition is not None
         by_class[mapping.name] = condition
     distinct: list[Condition] = []
@@ -90,7 +110,7 @@ def filter_of(spec: QuerySpec) -> Filter | None:
             remedy="query the classes one by one",
         )
     condition = distinct[0] if len(distinct) == 1 else Or(tuple(distinct))
-    is_whole, times = spec.source.is_whole, _times(spec)
+    is_whole, times, computed = spec.source.is_whole, _times(spec), _computed(spec)
     if is_whole and spec.segments is None:
         _refuse_keys(spec, condition)
     attributes = {spec.source.mapping.fields[name].attribute for name in times} | {
@@ -99,10 +119,11 @@ def filter_of(spec: QuerySpec) -> Filter | None:
     return Filter(
         condition=condition,
         by_class=by_class,
-        server=_relaxed(condition, attributes) if is_whole else None,
-        is_local=bool(times) or not is_whole or len(distinct) > 1,
+        server=_relaxed(condition, attributes, _made_up(spec, computed)) if is_whole else None,
+        is_local=bool(times or computed) or not is_whole or len(distinct) > 1,
         is_never=_truth(condition) is False,
         times=times,
+        computed=computed,
     )
 
 
@@ -118,22 +139,41 @@ def _refuse_keys(spec: QuerySpec, condition: Condition) -> None:
 
 def _times(spec: QuerySpec) -> tuple[str, ...]:
     """The fields of the filter that are compared as times."""
-    resolver = FieldResolver(spec.source.mapping)
-    paths = {path for one in spec.filters for path in paths_of(one)}
+    mapping = spec.source.mapping
+    resolver = FieldResolver(mapping)
+    paths = {path for one in spec.filters for path in paths_of(one) if path[0] in mapping.fields}
     return tuple(sorted({str(path[0]) for path in paths if is_time_text(resolver.codec(path))}))
 
 
-def _relaxed(condition: Condition, times: AbstractSet[str]) -> Condition | None:
-    """A condition that matches what the given one does, in any spelling of the times; None for everything."""
-    is_about_times = any(str(path[0]) in times for path in paths_of(condition))
-    if not is_about_times or isinstance(condition, Exists | Missing):
+def _computed(spec: QuerySpec) -> tuple[str, ...]:
+    """The computed fields that the filter names."""
+    names = {str(path[0]) for one in spec.filters for path in paths_of(one)}
+    return tuple(sorted(names - spec.source.mapping.fields.keys()))
+
+
+def _made_up(spec: QuerySpec, computed: Iterable[str]) -> frozenset[str]:
+    """The names under which the condition looks for computed fields."""
+    return frozenset(spec.source.mapping.computed[name].as_field.attribute for name in computed)
+
+
+def _relaxed(condition: Condition, times: AbstractSet[str], computed: AbstractSet[str]) -> Condition | None:
+    """A condition on what is stored that matches what the given one does, and maybe more; None for everything.
+
+    ``times`` may be stored in any spelling; ``computed`` are not stored.
+    """
+    names = {str(path[0]) for path in paths_of(condition)}
+    if names.isdisjoint(times | computed):
         return condition
     if isinstance(condition, And):
-        return all_of(*(_relaxed(part, times) for part in condition.parts))
+        return all_of(*(_relaxed(part, times, computed) for part in condition.parts))
     if isinstance(condition, Or):
-        parts = [_relaxed(part, times) for part in condition.parts]
+        parts = [_relaxed(part, times, computed) for part in condition.parts]
         found = [part for part in parts if part is not None]
         return Or(tuple(found)) if len(found) == len(parts) else None
+    if not names.isdisjoint(computed):
+        return None
+    if isinstance(condition, Exists | Missing):
+        return condition
     if (
         isinstance(condition, Compare)
         and isinstance(condition.left, Attr)

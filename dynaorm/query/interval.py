@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from dynaorm.record import record, replace
+from dynaorm.record import record
 
 _LAST: Final = 0x10FFFF
 _SURROGATES: Final = range(0xD800, 0xE000)
@@ -41,11 +41,11 @@ class Interval:
         if sign in (">", ">="):
             has_low = sign == ">="
             if self.low is None or bound > self.low or (bound == self.low and not has_low):
-                return replace(self, low=bound, has_low=has_low)
+                return Interval(bound, self.high, has_low, self.has_high)
             return self
         has_high = sign == "<="
         if self.high is None or bound < self.high or (bound == self.high and not has_high):
-            return replace(self, high=bound, has_high=has_high)
+            return Interval(self.low, bound, self.has_low, has_high)
         return self
 
     @property
@@ -95,7 +95,7 @@ class Interval:
             return self
         low = head if self.low is None else head + self.low
         high = (successor(head) or None) if self.high is None else head + self.high
-        return replace(self, low=low, high=high, has_high=self.has_high and self.high is not None)
+        return Interval(low, high, self.has_low, self.has_high and self.high is not None)
 
 
 EVERYTHING: Final = Interval()

@@ -6,13 +6,13 @@ Rule 3. The key queries of a query do not overlap, and their order depends on it
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from dynaorm.entity.mapping.mapping import DELETED, EntityMapping
 from dynaorm.entity.table import KeyAttribute
 from dynaorm.item.condition import And, Condition, all_of, equals, render
 from dynaorm.item.evaluate import holds
-from dynaorm.item.placeholder import Placeholders
+from dynaorm.item.placeholder import EXPRESSION_LIMIT, Placeholders
 from dynaorm.item.value import Item
 from dynaorm.query.choose_key import (
     KeyCondition,
@@ -195,12 +195,18 @@ def needs_whole_items(source: Source) -> bool:
     return not all(map(source.is_told_from, source.rivals))
 
 
+# With more, the expression could be longer than DynamoDB accepts. Whole items cost the same.
+_MOST_PROJECTED: Final = EXPRESSION_LIMIT // len("#n9999, ")
+
+
 def _projection(spec: QuerySpec, filtered: Filter | None) -> tuple[str, ...]:
     """The attributes to return of whole items; empty for all."""
     attributes = attributes_of_rows(spec)
-    if attributes is None or not spec.source.is_whole or any(map(needs_whole_items, spec.sources)):
+    is_whole = any(map(needs_whole_items, spec.sources)) or (filtered is not None and filtered.computed)
+    if attributes is None or not spec.source.is_whole or is_whole:
         return ()
-    return tuple(dict.fromkeys([*_needed_for_keys(spec, filtered), *sorted(attributes)]))
+    found = tuple(dict.fromkeys([*_needed_for_keys(spec, filtered), *sorted(attributes)]))
+    return found if len(found) <= _MOST_PROJECTED else ()
 
 
 def _needed_for_keys(spec: QuerySpec, filtered: Filter | None) -> list[str]:
@@ -210,7 +216,7 @@ def _needed_for_keys(spec: QuerySpec, filtered: Filter | None) -> list[str]:
     if any(source.mapping.versioning is not None for source in spec.sources):
         extra.append(DELETED)
     if filtered is not None and filtered.is_local:
-        extra += sorted(filtered.attributes)
+        extra += sorted(filtered.attributes or ())
     keys = [*table.key_names, *(key.name for key in spec.source.keys)]
     given = {*spec.equal, *(bound.field for bound in spec.bounds)}
     compared = [name for source in spec.sources for name in sorted(compared_attributes(source, given))]

@@ -80,6 +80,11 @@ class QuerySpec:
         """The first source. All sources are in the same table or index."""
         return self.sources[0]
 
+    @property
+    def method(self) -> str:
+        """The method of a session that sends it."""
+        return "query" if self.segments is None else "scan"
+
     def __str__(self) -> str:
         return ", ".join(map(str, self.sources))
 
@@ -159,7 +164,7 @@ class QuerySpec:
         return replace(self, consistent=True)
 
     def of_values(self, names: tuple[str, ...]) -> "QuerySpec":
-        """The query for the values of some fields, which every class has. Raises UnknownField, UsageError."""
+        """The query for the values of fields or computed fields of every class. Raises UnknownField, UsageError."""
         if not names or len(set(names)) < len(names):
             raise UsageError(
                 problem=f"values({', '.join(map(repr, names))}) names {'a field twice' if names else 'no field'}",
@@ -167,9 +172,12 @@ class QuerySpec:
             )
         for source in self.sources:
             for name in names:
-                if name not in source.mapping.fields:
-                    known = tuple(source.mapping.fields)
-                    raise UnknownField(entity=source.mapping.entity.__name__, field=name, known=known)
+                known = [
+                    *source.mapping.fields,
+                    *(one.name for one in source.mapping.computed.values() if not one.is_nested),
+                ]
+                if name not in known:
+                    raise UnknownField(entity=source.mapping.entity.__name__, field=name, known=tuple(known))
         return replace(self, names=names, keys_only=False)
 
     def _refuse_scan(self, what: str) -> None:

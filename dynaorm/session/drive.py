@@ -1,12 +1,14 @@
 """``drive``: runs a flow over a transport."""
 
 from collections import deque
+from contextlib import suppress
 from contextvars import copy_context
 from threading import Event
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from dynaorm.errors import DynaormError
 from dynaorm.flow.protocol.call import Call, Clock, Flow, Pause, Reply, Together, Transport
+from dynaorm.item.json_body import Body
 from dynaorm.late import late
 from dynaorm.transport.answer import check_reply
 
@@ -17,8 +19,9 @@ else:
 
 T = TypeVar("T")
 
-# A flow reads most replies at once. What it reads together has at most 16 calls at a time.
+# A flow that reads a whole table must not hold its pages. A parsed reply takes several times the memory of its bytes.
 _REMEMBERED: Final = 32
+_REMEMBERED_BYTES: Final = 2**20
 
 
 def drive(flow: Flow[T], transport: Transport, clock: Clock, replies: "Replies | None" = None) -> T:
@@ -51,16 +54,26 @@ def drive(flow: Flow[T], transport: Transport, clock: Clock, replies: "Replies |
 
 
 class Replies:
-    """The last replies to the calls of a flow, and of the flows that it runs together."""
+    """The last replies to the calls of a flow, and of the flows that it runs together.
+
+    They are the newest one, whatever its size, and those before it as long as all of them are small.
+    """
 
     __slots__ = ("_last",)
 
     def __init__(self) -> None:
-        self._last: deque[Any] = deque(maxlen=_REMEMBERED)
+        self._last: deque[Body] = deque(maxlen=_REMEMBERED)
 
     def add(self, reply: Any) -> None:
-        """Remember a reply."""
-        self._last.append(reply)
+        """Remember a reply that was not parsed yet."""
+        if not isinstance(reply, Body):
+            return
+        last = self._last
+        last.append(reply)
+        # Flows that run together call this from several threads.
+        while len(last) > 1 and sum(len(one.raw) for one in tuple(last)) > _REMEMBERED_BYTES:
+            with suppress(IndexError):
+                last.popleft()
 
     def after(self, flow: Flow[Any], reply: Any) -> Any:
         """The step after a reply. Raises Unreachable if the flow could not read one because it is invalid."""
@@ -69,7 +82,7 @@ class Replies:
         except (StopIteration, DynaormError):
             raise
         except Exception:
-            for one in list(self._last):
+            for one in (reply, *self._last):
                 check_reply(one)
             raise
 

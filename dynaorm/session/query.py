@@ -24,9 +24,9 @@ T = TypeVar("T")
 
 
 class RunFlow(Protocol):
-    """Runs a flow to its end."""
+    """Runs a flow of a method of the session to its end."""
 
-    def __call__(self, flow: Flow[T], /) -> T: ...
+    def __call__(self, method: str, flow: Flow[T], /) -> T: ...
 
 
 class Query(Chain[E]):
@@ -47,15 +47,15 @@ class Query(Chain[E]):
     def __iter__(self) -> Iterator[E]:
         walk = endings.walk_of(self._spec, self._context)
         while not walk.is_over:
-            yield from self._run(walk.more())
+            yield from self._run(self._spec.method, walk.more())
 
     def all(self) -> Results[E]:
         """Return all entities in key order: a list with ``.requests`` and ``.read_units``."""
-        return self._run(endings.all_of(self._spec, self._context))
+        return self._run(self._spec.method, endings.all_of(self._spec, self._context))
 
     def first(self) -> E | None:
         """Return the first entity, or None."""
-        return self._run(endings.first_of(self._spec, self._context))
+        return self._run(self._spec.method, endings.first_of(self._spec, self._context))
 
     def one(self) -> E:
         """Return the only entity.
@@ -64,7 +64,7 @@ class Query(Chain[E]):
             EntityNotFound: there is none.
             UsageError: there are several.
         """
-        found: E = self._run(endings.one_of(self._spec, self._context))
+        found: E = self._run(self._spec.method, endings.one_of(self._spec, self._context))
         return found
 
     def count(self) -> int:
@@ -72,7 +72,7 @@ class Query(Chain[E]):
 
         So it includes an item that does not fit its class, which ``all`` reports.
         """
-        return self._run(endings.count_of(self._spec, self._context))
+        return self._run(self._spec.method, endings.count_of(self._spec, self._context))
 
     def page(
         self,
@@ -95,9 +95,10 @@ class Query(Chain[E]):
             InvalidCursor: the cursor is damaged or belongs to another query; nothing was sent.
         """
         return self._run(
+            self._spec.method,
             endings.page_of(
                 self._spec, self._context, size, after=after, before=before, read_at_most=read_at_most
-            )
+            ),
         )
 
     def keys(self) -> Query[Key[E]]:

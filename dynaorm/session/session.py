@@ -17,7 +17,7 @@ from dynaorm.flow.protocol.retry import DEFAULT_RETRY, WINDOW_SECONDS, Retry
 from dynaorm.late import late
 from dynaorm.session.drive import drive
 from dynaorm.session.settings import check_credentials, close_transport, context_of, default_transport
-from dynaorm.transport.logged import logged
+from dynaorm.session.watch import Watch
 
 if TYPE_CHECKING:
     from dynaorm.entity.index import IndexOf
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from dynaorm.query import query_spec
     from dynaorm.session import query as queries
     from dynaorm.session import transaction as block
+    from dynaorm.session.watch import FlowWatch, OnAttempt
     from dynaorm.streams.change import AnyChange, StreamChange
     from dynaorm.transport.http.credentials import GivenCredentials
 else:
@@ -100,13 +101,16 @@ class Session:
             class raises its error, and an item of an unknown class is left out.
         cursor_secret: signs and encrypts the cursors of pages, so that a client can neither forge nor read one: at
             least 16 random bytes.
+        on_attempt: called with an ``Attempt`` after each attempt of a request, where the request was made: in the event
+            loop of an asynchronous session, not awaited, or in one of several threads. An error that it raises is
+            logged and changes nothing.
         log_values: the logger ``dynaorm`` writes one line per attempt at level DEBUG; True adds the request and the
             answer, with all their values.
         clock: the source of time, randomness and waiting, for tests.
 
     Raises:
         UsageError: ``cursor_secret`` is not bytes, or too short; ``credentials`` are given beside a transport, or
-            cannot be asked for.
+            cannot be asked for; ``on_attempt`` is no function, or an asynchronous one.
     """
 
     def __init__(
@@ -122,6 +126,7 @@ class Session:
         consistent: bool = False,
         on_decode_error: Callable[[DecodeError], object] | None = None,
         cursor_secret: bytes | None = None,
+        on_attempt: OnAttempt | None = None,
         log_values: bool = False,
         clock: Clock | None = None,
         exactly_once: bool = False,
@@ -138,7 +143,7 @@ class Session:
             cursor_secret=cursor_secret,
             exactly_once=exactly_once,
         )
-        self._log_values = log_values
+        self._watch: FlowWatch = Watch(on_attempt, log_values)
         self._closed = False
 
     # -- lifetime --------------------------------------------------------------------------------------------------
@@ -155,14 +160,14 @@ class Session:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _run(self, flow: Flow[T], /) -> T:
+    def _run(self, method: str, flow: Flow[T], /) -> T:
         if self._closed:
             raise SessionClosed
-        return drive(flow, logged(self._transport, self._log_values), self._context.clock)
+        return drive(self._watch.over(method, flow), self._transport, self._context.clock)
 
-    def _write(self, verb: str, flow: Flow[T]) -> T:
-        block.refuse_inside(self, verb)
-        return self._run(flow)
+    def _write(self, method: str, flow: Flow[T]) -> T:
+        block.refuse_inside(self, method)
+        return self._run(method, flow)
 
     # -- tables ----------------------------------------------------------------------------------------------------
 
@@ -175,7 +180,7 @@ class Session:
         Raises:
             UsageError: the table exists with other keys, without a declared index, or with another stream.
         """
-        self._run(provision.create_table(table, self._context))
+        self._run("create_table", provision.create_table(table, self._context))
 
     def delete_table(self, table: Table, /, *, name: str, guard_table: str | None = None) -> None:
         """Delete a table with everything in it, and wait until it is gone. A table that is gone already is no error.
@@ -214,7 +219,7 @@ class Session:
             UnknownField, UsageError, InvalidValue: the arguments do not make a key.
             DecodeError: the stored item does not fit the class.
         """
-        return self._run(gets.get(target, fields, self._context))
+        return self._run("get", gets.get(target, fields, self._context))
 
     @overload
     def get_one(self, target: type[E], /, **fields: Any) -> E: ...
@@ -235,7 +240,7 @@ class Session:
             EntityNotFound: there is no entity with this key.
             UnknownField, UsageError, InvalidValue, DecodeError: as for ``get``.
         """
-        return self._run(gets.get_one(target, fields, self._context))
+        return self._run("get_one", gets.get_one(target, fields, self._context))
 
     def get_by(self, entity: type[E], /, **fields: Any) -> E | None:
         """Return the entity that holds a unique value, or None: ``get_by(User, email="bobby@example.com")``.
@@ -246,7 +251,7 @@ class Session:
             UsageError: the class has no unique constraint on exactly these fields.
             OwnerUnknown: the guard item was written by hand and names no owner.
         """
-        return self._run(lookup.get_by(mappings.mapping_of(entity), fields, self._context))
+        return self._run("get_by", lookup.get_by(mappings.mapping_of(entity), fields, self._context))
 
     @overload
     def exists(self, target: type[Any], /, **fields: Any) -> bool: ...
@@ -254,7 +259,7 @@ class Session:
     def exists(self, target: Key[Any], /, *, consistent: bool | None = None) -> bool: ...
     def exists(self, target: Any, /, **fields: Any) -> bool:
         """Return whether ``get`` finds an entity. Raises the same errors."""
-        return self._run(gets.get(target, fields, self._context)) is not None
+        return self._run("exists", gets.get(target, fields, self._context)) is not None
 
     def refresh(self, entity: E, /) -> E:
         """Read a loaded entity again, strongly consistent.
@@ -264,7 +269,7 @@ class Session:
         Raises:
             EntityNotFound: the entity no longer exists.
         """
-        found: E = self._run(verbs.refresh(entity, self._context))
+        found: E = self._run("refresh", verbs.refresh(entity, self._context))
         return found
 
     # -- reading many entities -------------------------------------------------------------------------------------
@@ -341,7 +346,8 @@ class Session:
                 and the list has None in place of the entity.
         """
         return self._run(
-            bulk_read.get_many(keys, self._context, consistent=consistent, concurrency=concurrency)
+            "get_many",
+            bulk_read.get_many(keys, self._context, consistent=consistent, concurrency=concurrency),
         )
 
     @overload
@@ -359,7 +365,7 @@ class Session:
             DecodeError: an item does not fit its class.
             Contention: there was a conflict at every attempt.
         """
-        return self._run(bulk_read.snapshot(keys, self._context))
+        return self._run("snapshot", bulk_read.snapshot(keys, self._context))
 
     # -- writing one entity ----------------------------------------------------------------------------------------
 
@@ -536,18 +542,26 @@ class Session:
         targets: Iterable[Key[Any] | Any],
         /,
         *,
+        per_transaction: int = 1,
         concurrency: int = CONCURRENCY,
         progress: Progress | None = None,
     ) -> None:
         """Delete each loaded entity, or the entity with each key, as ``delete`` does, with a request of its own.
 
-        Not atomic: every entity is attempted, and those that succeed stay deleted. ``concurrency`` and ``progress``
-        are those of ``save_many``.
+        Not atomic: every entity is attempted, and those that succeed stay deleted. ``per_transaction``, ``concurrency``
+        and ``progress`` are those of ``save_many``.
 
         Raises:
             BulkError: some entities failed. ``.failures`` has each entity or key with its error.
+            UsageError: ``per_transaction`` is not 1 to 100.
         """
-        flow = bulk_write.delete_many(targets, self._context, concurrency=concurrency, progress=progress)
+        flow = bulk_write.delete_many(
+            targets,
+            self._context,
+            per_transaction=per_transaction,
+            concurrency=concurrency,
+            progress=progress,
+        )
         self._write("delete_many", flow)
 
     def bulk_load(
@@ -607,7 +621,7 @@ class Session:
         finally:
             block.closed(mark)
             intents = tx.end()
-        self._run(commit.commit(intents, self._context, tx.token, tx.remember))
+        self._run("transaction", commit.commit(intents, self._context, tx.token, tx.remember))
 
     def run(self, work: block.Work[T], /, *, attempts: int = 5) -> T:
         """Call ``work(tx)`` in a new transaction, again after StaleEntity or Contention, and return its result.
@@ -628,7 +642,7 @@ class Session:
                 pause = next(pauses, None)
                 if attempt == attempts or pause is None:
                     raise
-                self._run(_waiting(pause))
+                self._run("run", _waiting(pause))
             else:
                 # Outside of try: an error of a hook comes after the commit and must not cause a second commit.
                 block.run_hooks(tx.hooks)
@@ -670,12 +684,12 @@ class Session:
         return self._history(named)
 
     def _history(self, target: targets.Target) -> Iterator[Version[Any]]:
-        copy = self._run(history.latest(target, self._context))
+        copy = self._run("history", history.latest(target, self._context))
         if copy is None:
             return
         target, upper = target.as_stored(copy), history.newest(target, copy)
         while upper > 0:
-            versions, upper = self._run(history.page(target, upper, self._context))
+            versions, upper = self._run("history", history.page(target, upper, self._context))
             yield from versions
 
     def diff(self, target: Key[Any] | Any, first: int, second: int, /) -> dict[str, tuple[Any, Any]]:
@@ -685,7 +699,7 @@ class Session:
             NotVersioned: the class keeps no versions.
             EntityNotFound: one of the versions does not exist.
         """
-        return self._run(verbs.diff(target, first, second, self._context))
+        return self._run("diff", verbs.diff(target, first, second, self._context))
 
     @overload
     def restore(self, target: Key[E], /, *, version: int, exactly_once: bool | None = None) -> E: ...
@@ -787,7 +801,7 @@ class Session:
         return self._follow(stream.StreamReader(asked, self._context))
 
     def _follow(self, reader: stream.StreamReader) -> Iterator[Any]:
-        while (page := self._run(reader.next_page())) is not None:
+        while (page := self._run("follow", reader.next_page())) is not None:
             yield from reader.changes(page)
             reader.finish(page)
 
@@ -865,14 +879,14 @@ class Session:
 
     def _verified(self, work: Verification, progress: Progress | None) -> Iterator[Finding]:
         for step in work.steps(_reporting(work, progress)):
-            for diagnosis in self._run(step):
+            for diagnosis in self._run("verify", step):
                 yield diagnosis.finding
 
     def _mended(
         self, verb: str, work: Verification, progress: Progress | None, *, dry_run: bool
     ) -> Iterator[Mended]:
         for step in work.steps(_reporting(work, progress)):
-            diagnoses = self._run(step)
+            diagnoses = self._run(verb, step)
             for some in repair.repair_flows(diagnoses, work, dry_run=dry_run):
                 yield from self._write(verb, some)
         yield from repair.unstable_totals(work)

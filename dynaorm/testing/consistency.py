@@ -59,12 +59,12 @@ def assert_consistent(session: Session, *tables: Source) -> None:
         ...     session.create_table(Song.__dynaorm_mapping__.table)
         ...     assert_consistent(session, Song)
     """
-    _raise(session._run(_findings(session._context, tables_of(*tables))))
+    _raise(session._run("verify", _findings(session._context, tables_of(*tables))))
 
 
 async def assert_consistent_async(session: AsyncSession, *tables: Source) -> None:
     """``assert_consistent`` for an asynchronous session."""
-    _raise(await session._run(_findings(session._context, tables_of(*tables))))
+    _raise(await session._run("verify", _findings(session._context, tables_of(*tables))))
 
 
 def _raise(found: Sequence[Finding]) -> None:

@@ -16,8 +16,10 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeAlias
+from unittest.mock import patch
 
 from moto import mock_aws
+from moto.core.serialize import BaseJSONSerializer
 from moto.dynamodb.exceptions import ItemSizeTooLarge
 from moto.dynamodb.models.dynamo_type import LimitedSizeDict
 from moto.dynamodb.models.table import Table
@@ -58,8 +60,11 @@ def strict_moto(*, clock: Clock | None = None) -> Iterator[None]:
         ...     PynamoTransport(region="us-east-1").call(Call("ListTables", {}))["TableNames"]
         []
     """
-    original, original_set = DynamoHandler.call_action, LimitedSizeDict.__setitem__
-    engine = _Engine(original, clock or SystemClock())
+    engine = _Engine(DynamoHandler.call_action, clock or SystemClock())
+    original_set, original_structure = (
+        LimitedSizeDict.__setitem__,
+        BaseJSONSerializer._serialize_type_structure,
+    )
 
     def call_action(handler: DynamoHandler) -> Answer:
         return engine.answer(handler)
@@ -73,15 +78,36 @@ def strict_moto(*, clock: Clock | None = None) -> Iterator[None]:
                 raise
             dict.__setitem__(attributes, name, value)
 
-    # moto has no hook for this, and type checkers do not allow to assign a method, hence setattr.
-    setattr(DynamoHandler, "call_action", call_action)  # noqa: B010 - mypy refuses to assign a method
-    setattr(LimitedSizeDict, "__setitem__", set_sized)  # noqa: B010 - mypy refuses to assign a method
-    try:
-        with mock_aws():
-            yield
-    finally:
-        setattr(DynamoHandler, "call_action", original)  # noqa: B010 - mypy refuses to assign a method
-        setattr(LimitedSizeDict, "__setitem__", original_set)  # noqa: B010 - mypy refuses to assign a method
+    def structure(serializer: BaseJSONSerializer, *given: Any) -> None:
+        # moto looks for each of the ten types of an attribute value, and for each part of it: most of a long answer.
+        found, value, shape, name = given
+        if shape.name == "AttributeValue":
+            found[name] = _as_json(value, serializer._base64)
+        else:
+            original_structure(serializer, *given)
+
+    with (
+        patch.object(DynamoHandler, "call_action", call_action),
+        patch.object(LimitedSizeDict, "__setitem__", set_sized),
+        patch.object(BaseJSONSerializer, "_serialize_type_structure", structure),
+        mock_aws(),
+    ):
+        yield
+
+
+def _as_json(value: Mapping[str, Any], base64: Callable[[Any], str]) -> dict[str, Any]:
+    """An attribute value as moto holds it, in DynamoDB JSON."""
+    ((tag, content),) = value.items()
+    match tag:
+        case "B":
+            return {tag: base64(content)}
+        case "BS":
+            return {tag: [base64(one) for one in content]}
+        case "L":
+            return {tag: [_as_json(one, base64) for one in content]}
+        case "M":
+            return {tag: {name: _as_json(one, base64) for name, one in content.items()}}
+    return {tag: content}
 
 
 @record

@@ -34,21 +34,22 @@ def reply_of(operation: str, status: int, headers: Mapping[str, str], body: byte
         Refusal: DynamoDB said no.
         NoAnswer: the answer does not say what became of the request.
     """
-    checksum = headers.get("x-amz-crc32")
+    checksum, request_id = headers.get("x-amz-crc32"), headers.get("x-amzn-requestid", "")
     if checksum is not None and checksum != str(crc32(body)):
-        raise NoAnswer(DAMAGED)
+        raise NoAnswer(DAMAGED, request_id=request_id)
     if status == 200 and checksum is not None and operation in READS and body.lstrip().startswith(b"{"):
-        return _UnreadBody(body, operation)
-    reply = Body(body)
+        return _UnreadBody(body, request_id, operation)
+    reply = Body(body, request_id)
     try:
         content = reply.content
     except ValueError:
-        raise NoAnswer(f"HTTP {status} without JSON: is the endpoint a DynamoDB?") from None
+        reason = f"HTTP {status} without JSON: is the endpoint a DynamoDB?"
+        raise NoAnswer(reason, request_id=request_id) from None
     if status == 200:
         if name := _invalid_member(content, operation):
-            raise NoAnswer(f"HTTP 200 with a member {name} of the wrong type")
+            raise NoAnswer(f"HTTP 200 with a member {name} of the wrong type", request_id=request_id)
         return reply
-    raise failure_of(status, content, headers.get("x-amzn-requestid", ""))
+    raise failure_of(status, content, request_id)
 
 
 def failure_of(status: int, content: Mapping[str, Any], request_id: str) -> Refusal | NoAnswer:
@@ -57,12 +58,13 @@ def failure_of(status: int, content: Mapping[str, Any], request_id: str) -> Refu
     code = kind.rpartition("#")[2].partition(":")[0] if isinstance(kind, str) else ""
     message = said if isinstance(said, str) else ""
     if status >= 500 or code in SERVER_FAULTS:
-        return NoAnswer(f"HTTP {status} {code}: {message}")
+        return NoAnswer(f"HTTP {status} {code}: {message}", request_id=request_id)
     if status < 400 or not code:
-        return NoAnswer(f"HTTP {status} without an error of DynamoDB's own: is the endpoint a DynamoDB?")
+        reason = f"HTTP {status} without an error of DynamoDB's own: is the endpoint a DynamoDB?"
+        return NoAnswer(reason, request_id=request_id)
     reasons, item = content.get("CancellationReasons"), content.get("Item")
     if not (item is None or is_item(item)) or not (reasons is None or _are_reasons(reasons)):
-        return NoAnswer(f"HTTP {status} {code} with reasons of the wrong type")
+        return NoAnswer(f"HTTP {status} {code} with reasons of the wrong type", request_id=request_id)
     found = tuple(_reason(reason) for reason in reasons or ())
     return Refusal(code, message, reasons=found, item=item, request_id=request_id)
 
@@ -77,8 +79,8 @@ class _UnreadBody(Body):
 
     __slots__ = ("_operation",)
 
-    def __init__(self, raw: bytes, operation: str) -> None:
-        super().__init__(raw)
+    def __init__(self, raw: bytes, request_id: str, operation: str) -> None:
+        super().__init__(raw, request_id)
         self._operation = operation
 
     @property

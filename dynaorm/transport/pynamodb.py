@@ -29,7 +29,7 @@ from dynaorm.transport.botocore_outcome import (
     refusal_in,
     reply_in,
 )
-from dynaorm.transport.endpoint import not_an_endpoint, without_password
+from dynaorm.transport.endpoint import Endpoint, endpoint_of, not_an_endpoint, without_password
 from dynaorm.transport.given_credentials import use_credentials
 from dynaorm.transport.http.credentials import GivenCredentials, checked_credentials
 from dynaorm.transport.http.limits import Limits
@@ -84,6 +84,12 @@ class PynamoTransport:
     def __repr__(self) -> str:
         endpoint = without_password(self.endpoint)
         return f"PynamoTransport(region={self.region!r}, {endpoint=}, profile={self.profile!r})"
+
+    @property
+    def server(self) -> Endpoint | None:
+        """The server that requests are sent to; None before the first call."""
+        connection = self._connection
+        return None if connection is None else connection.server
 
     def call(self, call: Call, /) -> Reply:
         """Make one attempt, and give DynamoDB's reply in its low-level form, binary values as bytes.
@@ -166,6 +172,10 @@ class _OneClient(Connection):
     def __repr__(self) -> str:
         # pynamodb's own makes a client, which with wrong settings fails again.
         return f"<a connection of pynamodb in {self.region}>"
+
+    @property
+    def server(self) -> Endpoint | None:
+        return None if self._client is None else endpoint_of(self._client.meta.endpoint_url)
 
     @property
     def session(self) -> BotocoreSession:

@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 
 from dynaorm.flow.protocol.call import Call, Reply, Transport
+from dynaorm.transport.endpoint import Endpoint
 
 WORKERS = 50
 """As many threads as the default transport keeps connections. asyncio's own executor has six on a small machine."""
@@ -19,6 +20,12 @@ class ThreadedTransport:
     def __init__(self, inner: Transport) -> None:
         self._inner = inner
         self._threads = ThreadPoolExecutor(WORKERS, "dynaorm")
+
+    @property
+    def server(self) -> Endpoint | None:
+        """The server of the other transport, if it says so."""
+        found: Endpoint | None = getattr(self._inner, "server", None)
+        return found
 
     async def call(self, call: Call, /) -> Reply:
         """Carry one call. Raises what the other transport raises."""

@@ -3,19 +3,25 @@
 import json
 import os
 import pty
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
+from dynaorm import Session
 from dynaorm.cli.entry import main
 from tests.conftest import ROOT
 from tests.integrity.conftest import raw_on
 from tests.integrity.zoo import TABLES, Raw, app, key_of, member, text
+from tests.raw_tables import aws_client
 
 TARGETS = [f"tests.integrity.zoo:{name}" for name in ("app", "keepers", "far", "plain")]
 
@@ -260,7 +266,97 @@ def test_a_failure_of_the_users_own_module_is_no_finding(
     monkeypatch.syspath_prepend(tmp_path)
     run = dynaorm("verify", "broken_entities:app")
     assert (run.returncode, run.stdout) == (2, "")
-    assert "ZeroDivisionError" in run.stderr
+    assert "ZeroDivisionError: division by zero" in run.stderr
+    assert f"{tmp_path / 'broken_entities.py'}, line 1" in run.stderr
+    assert "Traceback" not in run.stderr
+
+
+def test_a_file_of_another_program_is_left_as_it_is(
+    dynaorm: Command, zoo: Raw, where: list[str], tmp_path: Path
+) -> None:
+    database, text = tmp_path / "mine.sqlite", tmp_path / "notes.txt"
+    with closing(sqlite3.connect(database)) as mine:
+        mine.execute("CREATE TABLE work (name TEXT, value TEXT)")
+    text.write_text("{my notes}\nwithout an end")
+    contents = database.read_bytes(), text.read_bytes()
+    for option in ("--checkpoint", "--duplicates"):
+        for file in (database, text):
+            run = dynaorm("verify", TARGETS[3], *where, option, str(file))
+            assert run.returncode == 2, run
+            assert "name another file" in run.stderr
+            assert "Traceback" not in run.stderr
+    assert (database.read_bytes(), text.read_bytes()) == contents
+
+
+def test_secrets_in_keys_are_masked_also_by_a_run_that_goes_on(
+    dynaorm: Command, ministack_endpoint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = f"vaults{uuid4().hex[:12]}"
+    (tmp_path / f"{name}.py").write_text(_VAULT.format(name=name))
+    monkeypatch.syspath_prepend(tmp_path)
+    module = import_module(name)
+    options = ["--endpoint", ministack_endpoint, "--region", "us-east-1"]
+    with Session(endpoint=ministack_endpoint, region="us-east-1") as session:
+        session.create_table(module.app)
+        session.bulk_load([module.Vault(pin="hush-1"), module.Vault(pin="hush-2")])
+        session.save(module.Keeper(name="a", pin="hush-3"))
+    with closing(aws_client(ministack_endpoint)) as client:
+        client.put_item(TableName=name, Item={"PK": text("VAULT#hush-4"), "SK": text("?")})
+        client.put_item(TableName=name, Item={**key_of("pin#hush-5"), "more": text("x")})
+        client.delete_item(TableName=name, Key=key_of("pin#hush-3"))
+        client.update_item(
+            TableName=name,
+            Key=key_of("VAULT#hush-1", "V"),
+            UpdateExpression="SET n = :n",
+            ExpressionAttributeValues={":n": text("no number")},
+        )
+    checkpoint = str(tmp_path / "checkpoint")
+    for more in ([], ["--json"], ["--json", "--at-most", "0", "--yes", "--checkpoint", checkpoint]):
+        for _ in range(2):
+            run = dynaorm("repair", f"{name}:app", *options, *more)
+            assert run.returncode in (1, 3), run
+            kinds = ("unknown item", "extra attributes", "unreadable item", "missing guard")
+            assert all(kind in run.stdout for kind in kinds), run
+            assert "hush" not in run.stdout + run.stderr
+
+
+_VAULT = """
+from typing import Annotated
+from pydantic import Field
+from dynaorm import Entity, Table, Unique
+
+app = Table({name!r})
+
+
+class Vault(Entity, table=app, pk="VAULT#{{pin}}", sk="V"):
+    pin: str = Field(repr=False)
+    n: int = 0
+
+
+class Keeper(Entity, table=app, pk="KEEPER#{{name}}", sk="K"):
+    name: str
+    pin: Annotated[str, Unique()] = Field(repr=False)
+"""
+
+
+def test_a_reader_that_goes_away_ends_the_command(zoo: Raw, where: list[str]) -> None:
+    zoo.put(app, key_of("JUNK", "JUNK"))
+    for stream, statuses in (("stdout", {2}), ("stderr", {1, 2})):
+        read, write = os.pipe()
+        os.close(read)
+        streams: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, stream: write}
+        run = subprocess.run(
+            [sys.executable, "-m", "dynaorm.cli", "verify", TARGETS[0], *where],
+            cwd=ROOT,
+            text=True,
+            check=False,
+            timeout=100,
+            **streams,
+        )
+        os.close(write)
+        assert run.returncode in statuses
+        assert "Traceback" not in f"{run.stdout}{run.stderr}"
+        assert "Exception" not in f"{run.stdout}{run.stderr}"
 
 
 def test_a_terminal_shows_a_bar(where: list[str]) -> None:

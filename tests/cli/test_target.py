@@ -1,6 +1,7 @@
 """What is named on the command line."""
 
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import pytest
@@ -24,11 +25,26 @@ def test_nothing_else_is(name: str) -> None:
         load_target(name)
 
 
-def test_an_error_of_the_module_itself_is_let_through(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_of_the_module_itself_is_told_with_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "moto", None)
     monkeypatch.delitem(sys.modules, "dynaorm.testing.moto_engine", raising=False)
-    with pytest.raises(ModuleNotFoundError, match="moto"):
+    with pytest.raises(UsageError, match=r"ModuleNotFoundError: .*moto.* \(.*moto_engine\.py, line \d+\)"):
         load_target("dynaorm.testing.moto_engine:strict_moto")
+
+
+@pytest.mark.parametrize("text", ["raise SystemExit(0)", "1 / 0", "x = (", "raise KeyError"])
+def test_a_module_cannot_end_the_command(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = f"ending_{abs(hash(text))}"
+    (tmp_path / f"{name}.py").write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(UsageError, match="cannot be imported"):
+        load_target(f"{name}:app")
+
+
+@pytest.mark.parametrize("name", ["", ".relative", "a..b"])
+def test_what_is_no_name_of_a_module_is_refused(name: str) -> None:
+    with pytest.raises(UsageError):
+        tables_in([name])
 
 
 def test_the_working_directory_is_importable_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,15 +1,18 @@
 """Fields with their own encoding in keys: requests use the stored form."""
 
+import re
+from collections.abc import Callable
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Annotated, Any
 
 import pytest
 
-from dynaorm import Attribute, BinaryKey, Entity, GlobalIndex, Index, Key, NumberKey, Table
+from dynaorm import Attribute, BinaryKey, Entity, GlobalIndex, Index, Key, NumberKey, Table, item_of
 from dynaorm.entity.encoded import encoded_scalar
 from dynaorm.entity.mapping.derive import index_keys
 from dynaorm.entity.mapping.mapping import mapping_of
+from dynaorm.errors import InvalidValue
 from dynaorm.item.value import Item
 
 
@@ -98,3 +101,24 @@ def test_an_encoding_of_another_type_than_the_key_attribute_is_refused() -> None
     scalar = encoded_scalar(to_cents, from_cents, "S")
     with pytest.raises(ValueError, match="is encoded as N, and the key attribute is of type S"):
         scalar.to_text(Decimal(1))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "kind"),
+    [("x", "a str"), ({"S": 5}, "a dict"), ({}, "a dict"), ({"X": "x"}, "a dict"), (None, "a NoneType")],
+)
+def test_an_encoding_that_is_no_attribute_value_is_refused(wrong: Any, kind: str) -> None:
+    class Odd(Entity, table=Table("odd"), pk="ODD#{code}", sk="{text}"):
+        code: Annotated[int, Attribute(encode=lambda _: wrong, decode=int)]
+        text: Annotated[int | None, Attribute(encode=lambda _: wrong, decode=int)]
+
+    problem = (
+        f"is encoded as {kind} that is no attribute value; let encode= return one, such as {{'S': 'text'}}"
+    )
+    calls: list[Callable[[], object]] = [
+        lambda: item_of(Odd(code=1, text=2)),
+        lambda: Key(Odd, code=1, text=2).primary_key,
+    ]
+    for call in calls:
+        with pytest.raises(InvalidValue, match=re.escape(f"Odd.code = 1: {problem}")):
+            call()

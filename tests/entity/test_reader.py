@@ -28,8 +28,14 @@ def test_a_reader_gives_the_entities_of_a_reply_and_what_else_it_says() -> None:
     assert (parsed.found, parsed.rest) == ([Leaf(name="a")], {"Count": 1})
 
 
-def test_the_codecs_read_tables_without_a_type_attribute() -> None:
-    assert reader_of(UNTYPED, (Stone,), "Query") is None
+@needs_pydantic_2_13
+def test_a_table_without_a_type_attribute_has_a_reader() -> None:
+    reader = reader_of(UNTYPED, (Stone,), "Query")
+    assert reader is not None
+    item = {"PK": {"S": "STONE#a"}, "SK": {"S": "S"}, "name": {"S": "a"}}
+    parsed = reader.read(Body(encode_body({"Items": [item]})), None)
+    assert parsed is not None
+    assert parsed.found == [Stone(name="a")]
 
 
 def test_the_codecs_read_everything_where_pydantic_core_cannot_build_the_reader(

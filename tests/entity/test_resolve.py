@@ -1,19 +1,23 @@
 """``F`` expressions resolved against a class: stored names, encoded values, and errors."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime
+from decimal import Decimal
+from math import log10
 from typing import Annotated, Any
 
 import pytest
 from pydantic import BaseModel
 
-from dynaorm import Attribute, Entity, F, InKey, Table
+from dynaorm import Attribute, Entity, ExpiresAt, F, InKey, Table
+from dynaorm.codecs import EPOCH_SECONDS
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.resolve import FieldResolver
 from dynaorm.errors import InvalidValue, UnknownField, UsageError
 from dynaorm.item.condition import Condition, render
 from dynaorm.item.placeholder import Placeholders
 from dynaorm.item.resolve import resolve
-from dynaorm.item.update import render_update, resolve_changes
+from dynaorm.item.update import AddTo, Change, render_update, resolve_changes
 
 
 class Address(BaseModel):
@@ -104,3 +108,48 @@ def test_changes_get_stored_names_and_encoded_values_too() -> None:
     render_update(changes, placeholders)
     assert set(placeholders.names.values()) == {"State#Name", "age"}
     assert {"S": "Bo"} in placeholders.values.values()
+
+
+def _stored_by(encode: Callable[[Any], Any]) -> Any:
+    return Attribute(
+        encode=lambda value: {"N": str(encode(value))}, decode=lambda stored: Decimal(stored["N"])
+    )
+
+
+class Meter(Entity, table=Table("meters"), pk="METER#{name}", sk="M"):
+    name: str
+    cents: Annotated[Decimal, _stored_by(lambda value: int(value * 100))] = Decimal(0)
+    tenths: Annotated[float, _stored_by(lambda value: value * 10)] = 0.0
+    square: Annotated[Decimal, _stored_by(lambda value: value * value)] = Decimal(0)
+    kelvin: Annotated[Decimal | None, _stored_by(lambda value: value + 273)] = None
+    level: Annotated[float, _stored_by(log10)] = 1.0
+    seconds: Annotated[datetime | None, Attribute(codec=EPOCH_SECONDS)] = None
+    until: Annotated[datetime | None, ExpiresAt()] = None
+
+
+@pytest.mark.parametrize(
+    ("change", "stored"), [(F.cents.add(Decimal("1.5")), "150"), (F.tenths.add(1.1), "11.0")]
+)
+def test_what_is_stored_by_a_linear_function_is_added(change: Change, stored: str) -> None:
+    (found,) = resolve_changes([change], FieldResolver(mapping_of(Meter)))
+    assert isinstance(found, AddTo)
+    assert found.value == {"N": stored}
+
+
+NOON = datetime(2024, 1, 1, 12, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        F.square.add(Decimal(2)),
+        F.kelvin.add(Decimal(2)),
+        F.level.add(2.0),
+        F.seconds.add(NOON),
+        F.until.add(NOON),
+    ],
+    ids=str,
+)
+def test_what_does_not_add_up_as_stored_is_refused(change: Change) -> None:
+    with pytest.raises(UsageError, match="does not add up as its values do; load the entity"):
+        resolve_changes([change], FieldResolver(mapping_of(Meter)))

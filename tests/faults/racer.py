@@ -13,13 +13,26 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from dynaorm import Entity, F, Key, Retry, Session, Table, Transaction, Unique, inspect
+from dynaorm import (
+    Aggregate,
+    Entity,
+    F,
+    GlobalIndex,
+    Index,
+    Key,
+    Retry,
+    Session,
+    Table,
+    Transaction,
+    Unique,
+    inspect,
+)
 from dynaorm.errors import ConditionFailed, OutcomeUnknown, StaleEntity, UniqueViolation
 from dynaorm.testing import faults
 from dynaorm.testing.endpoint import transport_to
 from dynaorm.testing.faults import Fault, FaultyTransport
 
-app = Table("app")
+app = Table("app", indexes=[GlobalIndex("GSI1")])
 
 
 class User(Entity, table=app, pk="USER#{user_id}", sk="PROFILE"):
@@ -48,6 +61,25 @@ class Account(Entity, table=app, pk="ACCOUNT#{name}", sk="A", versioned=True):
     name: str
     balance: int = 100
     payers: set[str] = Field(default_factory=set)
+
+
+class Desk(Entity, table=app, pk="DESK#{room}", sk="DESK"):
+    room: str
+    taken: int = 0
+    free: int = 0
+
+
+class Seat(Entity, table=app, pk="SEAT#{seat}", sk="SEAT"):
+    """Somebody sits there while ``status`` is ``taken``; who sits there sits nowhere else."""
+
+    seat: str
+    status: str = "free"
+    guest: Annotated[str, Unique(when=F.status == "taken")] = ""
+    is_free = Index("GSI1", pk="FREE", sk="{seat}", when=F.status == "free")
+    is_taken = Index("GSI1", pk="TAKEN", sk="{seat}", when=F.status == "taken")
+    counts_taken = Aggregate(Desk, count="taken", key={"room": "room"}, when=F.status == "taken")
+    counts_free = Aggregate(Desk, count="free", key={"room": "room"}, when=F.status == "free")
+    room: str = "hall"
 
 
 HOME = Key(Page, name="home")
@@ -132,6 +164,27 @@ def upsert(racer: Racer, me: str, rounds: int) -> list[int]:
     counts = [racer.session.upsert(page, F.count.add(1)).count for page in pages]
     racer.session.upsert(Key(Account, name="one"), F.balance.add(1), F.payers.add({me}))
     return counts
+
+
+def sit(racer: Racer, guests: list[str], seats: int) -> int:
+    """Create seats that all create, let each guest sit down on every seat in turn and get up; return how often."""
+    sat = 0
+    for seat in (Key(Seat, seat=str(number)) for number in range(seats)):
+        racer.session.upsert(seat)
+        for guest in guests:
+            try:
+                racer.session.update(seat, {"status": "taken", "guest": guest}, condition=F.status == "free")
+            except (ConditionFailed, UniqueViolation):
+                continue
+            sat += 1
+            if seat.fields["seat"] != "0":
+                racer.session.update(seat, F.status.set("free"), condition=F.guest == guest)
+    return sat
+
+
+def contend(racer: Racer, me: str, rounds: int, guests: list[str], seats: int) -> dict[str, Any]:
+    """Both, one after the other."""
+    return {"counts": upsert(racer, me, rounds), "sat": sit(racer, guests, seats)}
 
 
 def swap(racer: Racer, rounds: int) -> None:
@@ -264,7 +317,7 @@ WORKS: dict[str, Callable[..., Any]] = {
         append,
         append_all,
         take,
-        upsert,
+        contend,
         swap,
         register,
         lossy,

@@ -169,17 +169,37 @@ def test_successful_updates_of_one_entity_are_as_many_as_its_versions_without_a_
     assert broken(arena.items()) == []
 
 
-def test_racing_upserts_create_once_and_count_every_change(arena: Arena) -> None:
+def test_eight_processes_that_upsert_and_change_what_is_conditional_leave_everything_exact(
+    arena: Arena,
+) -> None:
     rounds = 4
-    counts = arena.race(*(("upsert", {"me": str(me), "rounds": rounds}) for me in range(8)))
+    work = {"rounds": rounds, "guests": ["ann", "bob"], "seats": 3}
+    made = arena.race(*(("contend", {"me": str(me), **work}) for me in range(8)))
+    counts = [each["counts"] for each in made]
     for number in range(rounds):
-        made = [count for each in counts for count in each[2 * number : 2 * number + 2]]
-        assert sorted(made) == [*range(1, 17)]
+        found = [count for each in counts for count in each[2 * number : 2 * number + 2]]
+        assert sorted(found) == [*range(1, 17)]
         assert arena.get(f"HITS#{number}", "H")["count"] == {"N": "16"}
     account = [item for item in arena.items() if item["PK"]["S"] == "ACCOUNT#one"]
     assert [item["SK"]["S"] for item in account] == [f"v{number}_A" for number in range(9)]
     assert account[0]["balance"] == {"N": "108"}
     assert sorted(account[0]["payers"]["SS"]) == [*"01234567"]
+    assert sum(each["sat"] for each in made) > 0
+    assert_seats(arena.items(), arena.get("DESK#hall", "DESK"))
+
+
+def assert_seats(items: Sequence[dict[str, Any]], desk: dict[str, Any]) -> None:
+    """Every seat is in the place of the index, has the guard and is counted in the total that its status says."""
+    seats = {item["seat"]["S"]: item for item in items if "seat" in item}
+    assert sorted(seats) == ["0", "1", "2"]
+    taken = {name: seat["guest"]["S"] for name, seat in seats.items() if seat["status"] == text("taken")}
+    assert {item["PK"]["S"]: item["owner"]["M"] for item in items if "owner" in item} == {
+        f"guest#{guest}": {"PK": text(f"SEAT#{name}"), "SK": text("SEAT")} for name, guest in taken.items()
+    }
+    for name, seat in seats.items():
+        place = "TAKEN" if name in taken else "FREE"
+        assert (seat["GSI1PK"], seat["GSI1SK"]) == (text(place), text(name))
+    assert (desk["taken"], desk["free"]) == ({"N": str(len(taken))}, {"N": str(3 - len(taken))})
 
 
 def test_work_that_is_run_again_when_overtaken_is_done_by_every_process(arena: Arena) -> None:

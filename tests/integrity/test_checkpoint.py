@@ -1,6 +1,9 @@
 """What a checkpoint keeps, and what it forgets: all of one page, or nothing of it."""
 
+import os
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing, suppress
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -61,6 +64,10 @@ def resumed(path: Path | None) -> tuple[Checkpoint, Verification]:
     return found, verifying
 
 
+def interrupt(checkpoint: Checkpoint) -> None:
+    checkpoint.__exit__(KeyboardInterrupt, None, None)
+
+
 def in_memory(tmp_path: Path) -> Ledger:
     return MemoryLedger()
 
@@ -112,6 +119,7 @@ def test_what_was_kept_is_there_again_and_nothing_else(tmp_path: Path) -> None:
     first.save(verifying)
     verifying.scan_segments[1].is_over = True
     first.add([due("x", "10")])
+    interrupt(first)
     second, again = resumed(path)
     assert [(one.after, one.is_over) for one in again.scan_segments] == [(key("a"), False), (None, False)]
     assert again.examined == 5
@@ -125,6 +133,7 @@ def test_what_was_told_of_pages_behind_is_told_again(tmp_path: Path) -> None:
         first.report(str(number))
     first.save(verifying)
     first.report("of the page that was not finished")
+    interrupt(first)
     second, _ = resumed(path)
     assert list(second.reported()) == [str(number) for number in range(250)]
 
@@ -140,6 +149,7 @@ def test_the_checkpoint_of_other_work_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "checkpoint"
     first, verifying = resumed(path)
     first.save(verifying)
+    interrupt(first)
     with pytest.raises(UsageError, match="is the checkpoint of another run"):
         Checkpoint(path, {"work": "another"})
 
@@ -150,6 +160,56 @@ def test_a_file_that_is_none_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="is no checkpoint file"):
         Checkpoint(path, WORK)
     assert path.read_text().startswith("these are my notes")
+
+
+def test_only_one_run_at_a_time_uses_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "checkpoint"
+    first, _ = resumed(path)
+    with pytest.raises(UsageError, match="database is locked"):
+        Checkpoint(path, WORK)
+    interrupt(first)
+    interrupt(Checkpoint(path, WORK))
+
+
+def test_a_truncated_file_is_refused_or_read_and_never_deleted(tmp_path: Path) -> None:
+    path = tmp_path / "checkpoint"
+    first, verifying = resumed(path)
+    for number in range(200):
+        first.target(place(str(number) * 50))
+        first.report("finding" * 50)
+    first.save(verifying)
+    interrupt(first)
+    whole = path.read_bytes()
+    for size in range(0, len(whole), 1024):
+        path.write_bytes(whole[:size])
+        with suppress(UsageError):
+            checkpoint, _ = resumed(path)
+            try:
+                assert all(one == "finding" * 50 for one in checkpoint.reported())
+                list(checkpoint.targets())
+            finally:
+                interrupt(checkpoint)
+        assert path.exists()
+
+
+@pytest.mark.parametrize("mark", ["PRAGMA application_id = 5", "PRAGMA user_version = 99"])
+def test_the_file_of_another_program_or_version_is_refused(tmp_path: Path, mark: str) -> None:
+    path = tmp_path / "checkpoint"
+    interrupt(Checkpoint(path, WORK))
+    with closing(sqlite3.connect(path, isolation_level=None)) as file:
+        file.execute(mark)
+    content = path.read_bytes()
+    with pytest.raises(UsageError, match="is no checkpoint file of this run"):
+        Checkpoint(path, WORK)
+    assert path.read_bytes() == content
+
+
+def test_a_device_or_a_folder_is_no_file(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for path in (pipe, tmp_path, tmp_path / "missing" / "file"):
+        with pytest.raises(UsageError, match="is no checkpoint file"):
+            Checkpoint(path, WORK)
 
 
 def test_the_file_goes_when_the_work_is_done_and_stays_when_it_fails(tmp_path: Path) -> None:

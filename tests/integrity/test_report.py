@@ -5,9 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from dynaorm.errors import UsageError
+from dynaorm.failure import MASK, Hiding
 from dynaorm.flow.integrity.finding import Finding, FindingKind, Mended, Outcome
 from dynaorm.integrity.report import DuplicatesFile, as_json, finding_in, mended_in
 from dynaorm.item.value import Item
+from dynaorm.record import replace
 
 KEY: Item = {"PK": {"S": "email#a"}, "SK": {"B": b"\x00\x01"}}
 FINDING = Finding(FindingKind.DUPLICATE, "app", KEY, "User", "two hold it", mendable=False, owners=(KEY,))
@@ -40,6 +43,29 @@ def test_a_line_can_be_read_back(owners: tuple[Item, ...]) -> None:
         assert mended_in(as_json(mended)) == mended
 
 
+def test_a_key_with_a_secret_is_masked_but_in_a_private_file() -> None:
+    key = Hiding({"PK": {"S": "pin#hush"}, "SK": {"B": b"hush"}}, frozenset({"PK", "SK"}))
+    finding = replace(FINDING, key=key, owners=(Hiding(KEY, frozenset({"SK"})), KEY))
+    line = as_json(finding)
+    assert json.loads(line)["key"] == {"PK": {"S": MASK}, "SK": {"B": MASK}}
+    assert json.loads(line)["owners"][0] == {"PK": {"S": "email#a"}, "SK": {"B": MASK}}
+    again = finding_in(as_json(finding, with_secrets=True))
+    assert again == finding
+    assert str(again) == str(finding)
+    assert as_json(again) == line
+
+
+@pytest.mark.parametrize(
+    "content", [b"import os\n", b"{}\n", b"[1]\n", b"\n", b"\xff\n", b"notes without an end", b"{notes"]
+)
+def test_a_file_with_anything_else_is_refused_and_left(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "notes"
+    path.write_bytes(content)
+    with pytest.raises(UsageError, match="is no file of duplicate values"), DuplicatesFile(path):
+        pass
+    assert path.read_bytes() == content
+
+
 def test_a_duplicate_is_written_down_once_and_a_torn_line_is_taken_away(tmp_path: Path) -> None:
     path = tmp_path / "duplicates"
     for _ in range(2):
@@ -50,4 +76,4 @@ def test_a_duplicate_is_written_down_once_and_a_torn_line_is_taken_away(tmp_path
             torn.write('{"kind": "dupl')
     with DuplicatesFile(path):
         pass
-    assert path.read_text() == f"{as_json(FINDING)}\n"
+    assert path.read_text() == f"{as_json(FINDING, with_secrets=True)}\n"

@@ -156,7 +156,7 @@ _INDEX_SORTS: Final = (
     "{b:upper}",
     "{size}#{m:03d}",
 )
-_NATIVE_SORTS: Final = ("{b}|{n:03d}", "{m:03d}|{at}", "{at}|{b}", "{b:upper}|S#{m:02d}")
+_NATIVE_SORTS: Final = ("{b}|{n:03d}", "{m:03d}|{at}", "{at}|{b}", "{at}|{n:03d}", "{b:upper}|S#{m:02d}")
 
 
 @st.composite
@@ -350,7 +350,7 @@ def respelled(item: Mapping[str, Any], row: Row, at: datetime) -> dict[str, Any]
     canonical = at.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
     if found.get("when") == {"S": canonical}:
         found["when"] = {"S": text}
-    for name in ("GSI1SK", "GSI2SK", "LSI1SK"):
+    for name in ("GSI1SK", "GSI2SK", "LSI1SK", *NATIVE_SORT):
         if found.get(name) == {"S": canonical} and row.spelling in _IN_UTC:
             found[name] = {"S": text}
     return found

@@ -51,6 +51,7 @@ def declared(table: Table) -> Declared:
 
     class Page(Entity, table=table, pk="PAGE#{name}", sk="P", versioned=True):
         name: str
+        text: str = ""
 
     return Declared(table, User, Note, Team, Page)
 
@@ -123,6 +124,34 @@ def test_a_number_where_the_revision_should_be_is_refused_by_every_write(
     before = items(engine, of)
     with pytest.raises(DecodeError, match=r"is stored as N.*\n.*revision_attribute="):
         write(session, of)
+    assert items(engine, of) == before
+
+
+HISTORY: dict[str, Callable[[Session, Any], Any]] = {
+    "purge": lambda session, page: session.purge(page),
+    "prune": lambda session, page: session.prune(page, keep=1),
+    "restore": lambda session, page: session.restore(page, version=1),
+    "insert again": lambda session, page: session.save(page.entity(name="h")),
+    "overwrite": lambda session, page: session.save(page.entity(name="h"), overwrite=True),
+    "upsert": lambda session, page: session.upsert(page),
+}
+
+
+# The others leave version 1 as it is.
+@pytest.mark.parametrize(
+    ("work", "sort"), [*((work, "v0_P") for work in HISTORY), ("purge", "v1_P"), ("prune", "v1_P")]
+)
+def test_nothing_of_a_history_with_another_revision_is_replaced_or_deleted(
+    engine: Transport, session: Session, of: Declared, work: str, sort: str
+) -> None:
+    page = session.save(of.Page(name="h"))
+    session.update(page, {"text": "b"})
+    session.delete(page)
+    (found,) = (item for item in items(engine, of) if item["SK"] == {"S": sort})
+    put(engine, of, {**found, str(of.table.revision_attribute): {"N": "7"}})
+    before = items(engine, of)
+    with pytest.raises(DecodeError, match="is stored as N '7'"):
+        HISTORY[work](session, Key(of.Page, name="h"))
     assert items(engine, of) == before
 
 

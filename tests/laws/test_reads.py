@@ -136,7 +136,7 @@ def _on_key(
     pk, sk = key_texts(declared, named, index)
     equal: dict[str, tuple[Any, ...]] = {}
     for name, spec in levels([pk]):
-        if not spec.startswith(":shard") or draw(st.booleans()):
+        if not spec.startswith("shard") or draw(st.booleans()):
             equal[name] = draw(_choices(declared, named, name, drawn))
     bounds: list[tuple[str, str, Any]] = []
     for name, _ in levels([sk]):
@@ -259,7 +259,7 @@ class Stored:
         for pool, values in {**partition, **named}.items():
             if pool in own and getattr(entity, spec.own(pool)) not in values:
                 return False
-        case = {one for one, how in levels(texts[1:]) if how == ":upper"}
+        case = {one for one, how in levels(texts[1:]) if how == "upper"}
         sort = {one for one, _ in levels(texts[1:])}
 
         def shown(one: str, value: Any) -> Any:

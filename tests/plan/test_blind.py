@@ -260,3 +260,39 @@ def test_a_field_that_is_an_index_key_itself_is_set_without_reading() -> None:
     assert decided_index_keys(mapping, key, (F.sku.set("x"),)) == ()
     with pytest.raises(InvalidValue, match="sku"):
         decided_index_keys(mapping, key, (F.sku.set(""),))
+
+
+class Job(Entity, table=app, pk="JOB#{name}", sk="J"):
+    name: str
+    state: str = "new"
+    size: int = 0
+    note: str = ""
+    pending = Index("GSI1", pk="PENDING#{state}", sk="{name}", when=F.state == "new")
+    large = Index("GSI1", pk="LARGE", sk="{size:04d}", when=(F.state != "new") & (F.size > 9))
+
+
+@pytest.mark.parametrize(
+    ("changes", "keys"),
+    [
+        ((F.note.set("x"),), ()),
+        (
+            (F.state.set("new"),),
+            (SetTo(("GSI1PK",), {"S": "PENDING#new"}), SetTo(("GSI1SK",), {"S": "a"})),
+        ),
+        (
+            (F.state.set("done"), F.size.set(10)),
+            (SetTo(("GSI1PK",), {"S": "LARGE"}), SetTo(("GSI1SK",), {"S": "0010"})),
+        ),
+        ((F.state.set("done"), F.size.set(3)), (Remove(("GSI1PK",)), Remove(("GSI1SK",)))),
+        ((F.state.set("done"),), None),
+        ((F.size.set(3),), None),
+        ((F.state.remove(),), None),
+    ],
+    ids=["untouched", "one place", "other place", "no place", "size unknown", "state unknown", "removed"],
+)
+def test_an_index_with_conditions_is_decided_by_an_edit_that_decides_all_of_them(
+    changes: tuple[Change, ...], keys: tuple[Change, ...] | None
+) -> None:
+    mapping, key = mapping_of(Job), Key(Job, name="a").primary_key
+    assert decided_index_keys(mapping, key, changes) == keys
+    assert needs_reading(mapping, key, changes) is (keys is None)

@@ -1,11 +1,12 @@
 """Plans in words: the golden texts of explain()."""
 
+from collections.abc import Callable
 from typing import Annotated
 
 import pytest
 from pydantic import Field
 
-from dynaorm import Aggregate, Entity, F, Key, Table, Unique
+from dynaorm import Aggregate, Entity, F, GlobalIndex, Index, Key, Table, Unique
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.item.action import Delete
 from dynaorm.plan.compiler import compile_plan
@@ -15,7 +16,7 @@ from dynaorm.plan.merge_intents import merge_intents
 from dynaorm.plan.planned import Planned, Purpose
 from dynaorm.plan.reads import NOTHING_READ
 from dynaorm.plan.unit_of_work import UnitOfWork
-from tests.plan.compiling import NOW, saved
+from tests.plan.compiling import NOW, reads_of, saved, stored
 
 app = Table("app")
 loose = Table("loose", pk="id", sk=None, revision_attribute=None)
@@ -172,3 +173,111 @@ def test_a_unique_value_that_is_not_to_be_shown_is_not_in_the_plan() -> None:
     assert put.startswith("1. Put app PK=BADGE#1 SK=B: ")
     assert "sesame" not in claim
     assert claim.startswith("2. Put app PK=********** SK=**********: claim code = ")
+
+
+# -- conditions of places, unique values and totals --------------------------------------------------------------------
+
+placed = Table("placed", indexes=[GlobalIndex("GSI1")])
+
+
+class Job(Entity, table=placed, pk="JOB#{name}", sk="J"):
+    name: str
+    state: str = "new"
+    size: int = 0
+    code: Annotated[str | None, Unique(when=F.state == "new")] = None
+    pending = Index("GSI1", pk="PENDING#{state}", sk="{name}", when=F.state == "new")
+    large = Index("GSI1", pk="LARGE", sk="{name}", when=lambda one: one.state != "new" and one.size > 9)
+
+
+class Team(Entity, table=placed, pk="TEAM#{team}", sk="T"):
+    team: str
+    members: int = 0
+    hours: int = 0
+
+
+class Member(Entity, table=placed, pk="TEAM#{team}", sk="MEMBER#{name}"):
+    team: str
+    name: str
+    active: bool = True
+    in_team = Aggregate(Team, count="members", when=F.active == True)  # noqa: E712 - an expression
+
+
+class Shift(Entity, table=placed, pk="TEAM#{team}", sk="SHIFT#{number:03d}"):
+    team: str
+    number: int
+    hours: int = 1
+    is_paid: bool = True
+    in_team = Aggregate(Team, sum={"hours": "hours"}, when=F.is_paid == True)  # noqa: E712 - an expression
+
+
+def changed(job: Job, **values: object) -> Save:
+    for name, value in values.items():
+        setattr(job, name, value)
+    return Save(job)
+
+
+WRITE = "1. Update placed PK=JOB#a SK=J: write what changed of Job(name='a'), if its revision is still w1"
+
+
+@pytest.mark.parametrize(
+    ("write", "lines"),
+    [
+        (
+            lambda: Save(Job(name="a", code="x")),
+            [
+                (
+                    "1. Put placed PK=JOB#a SK=J: insert Job(name='a'), if nothing is stored under its key; "
+                    "it is in pending of GSI1, because F.state == 'new'"
+                ),
+                (
+                    "2. Put placed PK=code#x SK=code#x: claim code = 'x' for Job(name='a'), if nobody else holds it, "
+                    "because F.state == 'new'"
+                ),
+            ],
+        ),
+        (
+            lambda: changed(saved(Job(name="a", code="x")), state="done"),
+            [
+                f"{WRITE}; it leaves pending of GSI1",
+                "2. Delete placed PK=code#x SK=code#x: release code = 'x', which Job(name='a') no longer holds",
+            ],
+        ),
+        (
+            lambda: changed(saved(Job(name="a")), state="done", size=10),
+            [f"{WRITE}; it is in large of GSI1"],
+        ),
+        (lambda: changed(saved(Job(name="a", state="done")), size=3), [WRITE]),
+        (
+            lambda: Deletion(saved(Job(name="a"))),
+            ["1. Delete placed PK=JOB#a SK=J: delete Job(name='a'), if its revision is still w1"],
+        ),
+        (
+            lambda: Save(Member(team="t", name="m")),
+            [
+                (
+                    "1. Put placed PK=TEAM#t SK=MEMBER#m: insert Member(team='t', name='m'), if nothing is stored "
+                    "under its key"
+                ),
+                (
+                    "2. Update placed PK=TEAM#t SK=T: add 1 to members of Team(team='t') for Member.in_team, or make "
+                    "it of its key; Member.in_team counts where F.active == True"
+                ),
+            ],
+        ),
+    ],
+    ids=["enters", "leaves", "moves", "stays out", "is deleted", "is counted"],
+)
+def test_conditions_of_places_unique_values_and_totals_are_told(
+    write: Callable[[], Intent], lines: list[str]
+) -> None:
+    assert explained(write())[1:] == lines
+
+
+def test_an_item_that_cannot_be_read_is_in_no_place() -> None:
+    unreadable = {**stored(Job(name="a")), "size": {"S": "?"}, "state": {"N": "1"}}
+    reads = reads_of(placed, unreadable)
+    intents = merge_intents([Save(Job(name="a"), overwrite=True)], NOW)
+    sentence = compile_plan(intents, reads, UnitOfWork(NOW, "w2", str)).explain().splitlines()[1]
+    assert sentence.endswith(
+        "if its revision is still w1; it is in pending of GSI1, because F.state == 'new'"
+    )

@@ -1,11 +1,24 @@
 """Loading in bulk: what is stored, what is refused, and a plan that is never sent again."""
 
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import Annotated, Any
 
 import pytest
 
-from dynaorm import Aggregate, Entity, ExpiresAt, GlobalIndex, Index, Table, Unique, Versioned
+from dynaorm import (
+    Aggregate,
+    CreatedAt,
+    Entity,
+    ExpiresAt,
+    GlobalIndex,
+    Index,
+    NumberRevision,
+    Table,
+    Unique,
+    UpdatedAt,
+    Versioned,
+)
+from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import InvalidValue, ItemTooLarge, UsageError
 from dynaorm.item.size import ITEM_LIMIT, item_size, size_bound
 from dynaorm.plan.load import check_loadable, load_of, plan_of
@@ -223,4 +236,39 @@ def test_a_class_that_shares_its_keys_with_one_of_unique_values_is_refused() -> 
     assert str(caught.value) == (
         "Ancestor shares its keys with Heir, which has unique values (email), and bulk_load checks and writes no "
         "guards; use session.save_many(...), which saves each with everything that belongs to it"
+    )
+
+
+class Letter(Entity, table=app, pk="LETTER#{name}", sk="L"):
+    name: str
+    made: Annotated[datetime | None, CreatedAt()] = None
+    seen: Annotated[datetime | None, UpdatedAt()] = None
+
+
+def test_an_entity_is_created_and_changed_now_unless_it_was_loaded() -> None:
+    letter = Letter(name="a")
+    load = load_of(letter, "r1", 0.0)
+    assert load.altered == {
+        "made": datetime(1970, 1, 1, tzinfo=UTC),
+        "seen": datetime(1970, 1, 1, tzinfo=UTC),
+    }
+    again: Any = mapping_of(Letter).hydrate(load.item)
+    times = {name: load_of(again, "r2", 60.0).item[name]["S"] for name in ("made", "seen")}
+    assert times == {"made": "1970-01-01T00:00:00.000000Z", "seen": "1970-01-01T00:01:00.000000Z"}
+
+
+def test_a_table_whose_revision_is_a_number_is_refused() -> None:
+    class Row(
+        Entity,
+        table=Table("load-numbered", revision_attribute=NumberRevision("version")),
+        pk="ROW#{name}",
+        sk="R",
+    ):
+        name: str
+
+    with pytest.raises(UsageError) as refused:
+        check_loadable(Row)
+    assert str(refused.value) == (
+        "Table('load-numbered') keeps the number 'version', by which other writers see that an item changed, "
+        "and bulk_load would set it back to 1; use session.save_many(...), which raises it"
     )

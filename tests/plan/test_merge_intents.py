@@ -349,3 +349,31 @@ def test_what_cannot_be_planned_comes_with_its_remedy() -> None:
     with pytest.raises(UsageError) as classless:
         merge_intents([Deletion(nameless)], NOW)
     assert classless.value.remedy == "name the class: Key(Class, ...)"
+
+
+def test_upserts_of_one_entity_are_one_upsert_and_no_update() -> None:
+    key = Key(Stock, sku="s")
+    adding, noting = Edit(key, (F.left.add(1),), creates=True), Edit(key, (F.note.set("x"),), creates=True)
+    one = merged(adding, noting)
+    assert one.write is not None
+    assert one.write.intent == Edit(key, (*adding.changes, *noting.changes), creates=True)
+    assert one.write.valid.values == {"sku": "s", "left": 1, "note": "x"}
+    with pytest.raises(SameItemTwice) as refused:
+        merged(adding, Edit(key, noting.changes))
+    assert str(refused.value) == (
+        "Key(Stock, sku='s') is both updated, which requires it, and upserted; "
+        "leave out one of the two, or make them in two transactions"
+    )
+
+
+@pytest.mark.parametrize("overwrites", [(True, False), (False, True)])
+def test_an_entity_that_is_saved_and_overwritten_is_validated_as_a_whole(
+    overwrites: tuple[bool, bool],
+) -> None:
+    stock = saved(Stock(sku="s"))
+    one = merged(*(Save(stock, overwrite=overwrite) for overwrite in overwrites))
+    alone = merged(Save(stock, overwrite=True))
+    assert one.write is not None
+    assert alone.write is not None
+    assert (one.write.valid, one.write.changes) == (alone.write.valid, None)
+    assert one.write.intent == Save(stock, overwrite=True)

@@ -97,3 +97,9 @@ def test_of_a_partial_update_the_fields_that_follow_are_those_stored() -> None:
     effect.with_item(mapping_of(Note), {**STORED, "text": {"S": "as it is"}}).apply()
     assert one.text == "as it is"
     assert Effect(one, Loaded(STORED)).with_item(mapping_of(Note), STORED).values is None
+
+
+def test_an_effect_can_be_that_of_an_equal_block_which_gave_the_item_its_revision() -> None:
+    effect = Effect(note(), Loaded(STORED), {"text": "told"})
+    theirs = effect.with_revision(mapping_of(Note), "theirs")
+    assert theirs == effect._replace(state=Loaded({**STORED, "_rev": {"S": "theirs"}}))

@@ -1,11 +1,14 @@
 """The token item of a block, and what it says about a block that runs again."""
 
+from datetime import datetime
 from typing import Annotated, Any
 
 import pytest
 
-from dynaorm import Entity, F, GlobalIndex, Index, InKey, Key, Table
+from dynaorm import Entity, ExpiresAt, F, GlobalIndex, Index, InKey, Key, NumberKey, Table
 from dynaorm.errors import UsageError
+from dynaorm.item.action import Put
+from dynaorm.item.condition import Attr, Compare, Or, missing
 from dynaorm.item.value import Item
 from dynaorm.plan.compiler import compile_plan
 from dynaorm.plan.intent import Check, Deletion, Edit, Intent, Save
@@ -13,7 +16,7 @@ from dynaorm.plan.merge_intents import merge_intents
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import Purpose
 from dynaorm.plan.reads import NOTHING_READ
-from dynaorm.plan.remember import Match, compare, is_of_block, revision_in
+from dynaorm.plan.remember import Match, compare, effects_of_repeat, is_of_block, revision_in
 from dynaorm.plan.unit_of_work import UnitOfWork
 from tests.plan.compiling import NOW
 
@@ -167,3 +170,62 @@ def test_a_table_whose_keys_are_called_like_its_attributes_cannot_hold_one(
 
     with pytest.raises(UsageError, match=f"{why!r} is a key attribute.*guard_table="):
         plan_of(Save(Taken(name="t")))
+
+
+def test_a_block_that_was_applied_before_gives_objects_what_it_gave_them_then() -> None:
+    new, old, gone = User(name="n", city="b"), loaded(name="o", visits=3), loaded(name="g")
+    old.city = "b"
+    intents: list[Intent] = [
+        Save(new), Save(old), Deletion(gone), REMOVE, Edit(Key(User, name="e"), (F.visits.add(1),)),
+    ]  # fmt: skip
+    found = [effect for one in merge_intents(intents, NOW) for effect in effects_of_repeat(one, "theirs")]
+    index = {"GSI1PK": {"S": "SHELF#a"}}
+    values = {"_type": {"S": "User"}, "_rev": {"S": "theirs"}, "city": {"S": "b"}}
+    assert [effect.entity for effect in found] == [new, old, gone]
+    assert [effect.state and effect.state.item for effect in found] == [
+        {
+            "PK": {"S": "USER#n"}, "SK": {"S": "U"}, "GSI1SK": {"S": "n"}, "name": {"S": "n"}, "visits": {"N": "0"},
+            **index, **values,
+        },
+        {
+            "PK": {"S": "USER#o"}, "SK": {"S": "U"}, "GSI1SK": {"S": "o"}, "name": {"S": "o"}, "visits": {"N": "3"},
+            **index, **values,
+        },
+        None,
+    ]  # fmt: skip
+    assert [effect.values for effect in found] == [None, None, None]
+
+
+def test_the_token_item_is_told_and_settled_by_its_own_key() -> None:
+    planned = plan_of(ADD).token_item
+    assert planned is not None
+    assert (planned.item_key, planned.entity_key) == (
+        {"id": {"S": "#token#T"}},
+        Key(User, name="u").primary_key,
+    )
+    assert plan_of(ADD).explain().splitlines()[-1] == (
+        "2. Put remember-guards id=#token#T: remember the token 'T', if it is not remembered yet"
+    )
+    over = Compare(Attr(("_until",)), "<=", {"N": str(int(NOW))})
+    assert planned.action == Put("remember-guards", planned.after or {}, Or((missing("id"), over)))
+
+
+def test_a_guard_table_with_a_ttl_forgets_the_token_by_it() -> None:
+    class Tune(Entity, table=Table("remember-ttl"), pk="TUNE#{name}", sk="T"):
+        name: str
+        gone: Annotated[datetime | None, ExpiresAt()] = None
+
+    item = plan_of(Save(Tune(name="t"))).actions[-1].after
+    assert item is not None
+    assert item["gone"] == item["_until"] == {"N": str(int(NOW) + 3600)}
+
+
+def test_a_table_that_cannot_remember_says_where_to_do_so() -> None:
+    table = Table("remember-numbers", pk=NumberKey("number"), sk=None)
+
+    class Count(Entity, table=table, pk="{number}"):
+        number: int
+
+    with pytest.raises(UsageError) as refused:
+        plan_of(Save(Count(number=1)))
+    assert str(refused.value).endswith("; give the table guard_table=, another table with string keys")

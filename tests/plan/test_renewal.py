@@ -183,3 +183,16 @@ def test_a_renewal_is_a_new_version_and_changes_no_old_one() -> None:
     assert [(one.purpose, one.number) for one in actions] == [(Purpose.UPDATE, None), (Purpose.VERSION, 5)]
     assert actions[1].after is not None
     assert actions[1].after["place"] == {"M": {"city": {"S": "rome"}, "a": {"S": "b"}}}
+
+
+def test_what_stands_for_nothing_stays_where_nothing_loads() -> None:
+    assert renewed(person(team={"NULL": True}, now={"NULL": True})) == {}
+
+
+def test_the_item_of_a_renewal_was_read() -> None:
+    (action,) = renewal_actions(
+        renewal_of(mapping_of(Person), person(born={"S": "2024-01-01"}, now={"S": "X"})),
+        NOTHING_READ,
+        UnitOfWork(NOW, "w2", str),
+    )
+    assert (action.purpose, action.from_read) == (Purpose.UPDATE, True)

@@ -1,14 +1,26 @@
 """The times that plans set."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
 
-from dynaorm import Attribute, CreatedAt, Entity, F, Table, UpdatedAt
+import pytest
+
+from dynaorm import Attribute, CreatedAt, Entity, ExpiresAt, F, GlobalIndex, Index, Key, Table, UpdatedAt
 from dynaorm.entity.mapping.mapping import mapping_of
+from dynaorm.errors import AlreadyExists, ConditionFailed
+from dynaorm.item.action import Put
+from dynaorm.item.condition import Attr, Compare, Or, missing
 from dynaorm.item.update import SetTo
+from dynaorm.plan.intent import Edit, Intent, Save
+from dynaorm.plan.planned import Purpose
+from dynaorm.plan.reads import NOTHING_READ, Reads, ident_of
 from dynaorm.plan.times import asked_for, stamped, times_of_changed, times_of_new, unstamped
+from tests.plan import compiling
+from tests.plan.compiling import committed, loaded, plan_of, reads_of, stored
 
 NOW = 1_700_000_000.25
+letters = Table("plan-letters", indexes=[GlobalIndex("GSI1")])
 
 
 def to_seconds(value: Any) -> dict[str, Any]:
@@ -56,3 +68,138 @@ def test_what_was_asked_for_has_no_times() -> None:
     image = {"PK": {"S": "NOTE#a"}, "CreatedAt": {"N": "1"}, "seen": {"S": "now"}}
     assert asked_for(mapping_of(Note), image) == {"PK": {"S": "NOTE#a"}}
     assert asked_for(mapping_of(Plain), image) == image
+
+
+# -- the times that plans store ----------------------------------------------------------------------------------------
+
+
+class Letter(Entity, table=letters, pk="LETTER#{name}", sk="L"):
+    name: str
+    text: str = ""
+    made: Annotated[datetime | None, CreatedAt()] = None
+    seen: Annotated[datetime | None, UpdatedAt()] = None
+    until: Annotated[datetime | None, ExpiresAt()] = None
+    by_seen = Index("GSI1", pk="LETTERS", sk="{seen}")
+
+
+LATER = compiling.NOW + 60
+FIRST, SECOND = "2023-11-14T22:13:20.000000Z", "2023-11-14T22:14:20.000000Z"
+KEY = Key(Letter, name="a")
+SET = (F.text.set("b"),)
+
+
+def old(**others: Any) -> dict[str, Any]:
+    return stored(Letter(name="a"), **others)
+
+
+def nothing() -> Reads:
+    return Reads({ident_of(letters, KEY.primary_key): None})
+
+
+def expired() -> dict[str, Any]:
+    return old(until=int(compiling.NOW) - 1, made={"S": "2020-01-01T00:00:00.000000Z"})
+
+
+def an_edited_one() -> Letter:
+    letter = loaded(Letter(name="a"))
+    letter.text = "b"
+    return letter
+
+
+def restored() -> Save:
+    former = mapping_of(Letter).hydrate(old())
+    return Save(Letter(name="a", text="b", made=former.made), version=old())
+
+
+@pytest.mark.parametrize(
+    ("write", "made"),
+    [
+        (lambda: (Save(Letter(name="a", text="b")), NOTHING_READ), SECOND),
+        (lambda: (Save(an_edited_one()), NOTHING_READ), FIRST),
+        (lambda: (Edit(loaded(Letter(name="a")), SET), NOTHING_READ), FIRST),
+        (lambda: (Edit(KEY, SET, read_first=True), reads_of(letters, old())), FIRST),
+        (lambda: (Save(Letter(name="a", text="b"), overwrite=True), reads_of(letters, old())), FIRST),
+        (lambda: (Save(Letter(name="a", text="b"), overwrite=True), reads_of(letters, expired())), SECOND),
+        (lambda: (Save(Letter(name="a", text="b"), overwrite=True), nothing()), SECOND),
+        (lambda: (Save(an_edited_one(), overwrite=True), nothing()), FIRST),
+        (lambda: (restored(), NOTHING_READ), FIRST),
+        (lambda: (Edit(KEY, SET, creates=True, read_first=True), nothing()), SECOND),
+        (lambda: (Edit(KEY, SET, creates=True, read_first=True), reads_of(letters, old())), FIRST),
+        (lambda: (Edit(KEY, SET, creates=True, read_first=True), reads_of(letters, expired())), SECOND),
+    ],
+    ids=[
+        "insert",
+        "save",
+        "update",
+        "update by key",
+        "overwrite",
+        "overwrite of an expired one",
+        "overwrite of none",
+        "overwrite with a loaded one",
+        "restore",
+        "upsert of none",
+        "upsert of one",
+        "upsert of an expired one",
+    ],
+)
+def test_a_write_keeps_when_an_entity_was_created_and_sets_when_it_changed(
+    write: Callable[[], tuple[Intent, Reads]], made: str
+) -> None:
+    intent, reads = write()
+    (action,) = plan_of(intent, reads=reads, now=LATER).actions
+    assert action.after == {
+        "PK": {"S": "LETTER#a"},
+        "SK": {"S": "L"},
+        "GSI1PK": {"S": "LETTERS"},
+        "GSI1SK": {"S": SECOND},
+        "_type": {"S": "Letter"},
+        "_rev": {"S": "w2"},
+        "name": {"S": "a"},
+        "text": {"S": "b"},
+        "made": {"S": made},
+        "seen": {"S": SECOND},
+    }
+
+
+def test_an_object_gets_the_times_that_its_write_stores() -> None:
+    letter, other = Letter(name="a", text="b"), loaded(Letter(name="a"))
+    committed(plan_of(Save(letter, overwrite=True), reads=reads_of(letters, old()), now=LATER))
+    committed(plan_of(Edit(other, SET), now=LATER))
+    assert [str(one.made) for one in (letter, other)] == ["2023-11-14 22:13:20+00:00"] * 2
+    assert [str(one.seen) for one in (letter, other)] == ["2023-11-14 22:14:20+00:00"] * 2
+
+
+def test_a_write_without_effect_sets_no_time() -> None:
+    assert plan_of(Edit(loaded(Letter(name="a", text="b")), SET), now=LATER).actions == ()
+    check = plan_of(Edit(loaded(Letter(name="a", text="b")), SET, F.text == "b"), now=LATER).actions[0]
+    assert (check.purpose, check.after) == (Purpose.CHECK, old(text={"S": "b"}))
+
+
+@pytest.mark.parametrize(
+    ("edit", "reads", "error", "said"),
+    [
+        (
+            Edit(KEY, SET, F.text == "x", creates=True, read_first=True),
+            "nothing",
+            ConditionFailed,
+            "condition",
+        ),
+        (Edit(KEY, (F.text.set("b"),), creates=True, read_first=True), "other", AlreadyExists, "Letter"),
+    ],
+    ids=["condition", "item of another class"],
+)
+def test_an_upsert_creates_only_where_its_condition_holds_and_nothing_stands_in_the_way(
+    edit: Edit, reads: str, error: type[Exception], said: str
+) -> None:
+    found = nothing() if reads == "nothing" else reads_of(letters, old(_type={"S": "Other"}))
+    with pytest.raises(error, match=said):
+        plan_of(edit, reads=found, now=LATER)
+
+
+def test_an_upsert_that_found_nothing_is_an_insert_where_nothing_or_an_expired_item_is_stored() -> None:
+    (action,) = plan_of(
+        Edit(KEY, SET, F.text == "", creates=True, read_first=True), reads=nothing(), now=LATER
+    ).actions
+    over = Compare(Attr(("until",)), "<=", {"N": str(int(LATER))})
+    assert action.action == Put("plan-letters", action.after or {}, Or((missing("PK"), over)))
+    assert (action.purpose, action.from_read, action.blind) == (Purpose.INSERT, True, False)

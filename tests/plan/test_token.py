@@ -145,6 +145,7 @@ def test_blocks_that_say_something_else_have_another_one() -> None:
     blocks: list[tuple[Intent, ...]] = [
         (Edit(key, (F.left.add(1),)),),
         (Edit(key, (F.left.add(2),)),),
+        (Edit(key, (F.left.add(1),), creates=True),),
         (Edit(Key(Stock, sku="b"), (F.left.add(1),)),),
         (Edit(key, (F.left.add(1),), F.left < 5),),
         (Edit(key, (F.left.add(1),), F.left < 6),),

@@ -8,12 +8,14 @@ import pytest
 from pydantic import AfterValidator, Field
 
 from dynaorm import Aggregate, Entity, F, Key, Session, Table
+from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import DeclarationError, InvalidValue
 from dynaorm.flow.integrity.finding import Outcome
 from dynaorm.flow.protocol.call import Call, Transport
 from dynaorm.integrity.run import repair
 from dynaorm.item.condition import And, Attr, Compare, Or, equals, exists, missing
 from dynaorm.plan.intent import Deletion, Save
+from dynaorm.plan.total_bounds import is_in_bounds
 from dynaorm.testing.moto_engine import strict_moto
 from dynaorm.transport.pynamodb import PynamoTransport
 from tests.plan.compiling import OWN_REVISION, plan_of, saved
@@ -143,3 +145,12 @@ def test_rules_that_an_increment_cannot_keep_are_refused(annotation: Any, messag
             box: str
             name: str
             in_box = Aggregate(Box, count="things")
+
+
+@pytest.mark.parametrize(
+    ("name", "total", "fits"),
+    [("guests", -1, False), ("guests", 0, True), ("guests", 2, True), ("guests", 3, False), ("weight", 9, True),
+     ("weight", 10, False), ("weight", -99, True)],
+)  # fmt: skip
+def test_a_total_may_be_stored_up_to_its_bounds(name: str, total: int, fits: bool) -> None:
+    assert is_in_bounds(mapping_of(Room), name, Decimal(total)) is fits

@@ -2,18 +2,23 @@
 
 import signal
 import threading
-from collections.abc import Callable
+import tracemalloc
+from binascii import crc32
+from collections.abc import Callable, Iterable
 from contextvars import ContextVar
 from typing import Any
 
 import pytest
 
-from dynaorm.flow.protocol.call import Call, Flow, NoAnswer, Pause, Refusal, Together
+from dynaorm.errors import Unreachable
+from dynaorm.flow.protocol.call import Call, Flow, NoAnswer, Pause, Refusal, Reply, Together
 from dynaorm.session.drive import drive
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.scripted import ScriptedTransport
+from dynaorm.transport.answer import reply_of
 
 GET = Call("GetItem", {})
+SCAN = Call("Scan", {})
 
 
 def test_a_flow_is_sent_the_reply_to_each_call_and_its_result_is_returned() -> None:
@@ -105,6 +110,58 @@ def test_an_error_of_the_flow_is_the_callers() -> None:
 
     with pytest.raises(ValueError, match="of its own"):
         drive(flow(), ScriptedTransport({}), FakeClock())
+
+
+class Answering:
+    """A transport that answers with one body after another, each with its checksum."""
+
+    def __init__(self, bodies: Iterable[bytes]) -> None:
+        self._bodies = iter(bodies)
+
+    def call(self, call: Call, /) -> Reply:
+        body = next(self._bodies)
+        return reply_of(call.operation, 200, {"x-amz-crc32": str(crc32(body))}, body)
+
+
+def confused_by_the_first_of(size: int) -> Flow[None]:
+    """A flow that makes so many reads, and then cannot read the first reply."""
+    first = yield SCAN
+    for _ in range(size - 1):
+        yield SCAN
+    first["Items"][0]["text"]["S"]
+
+
+INVALID = b'{"Items":[{"text":5}]}'
+
+
+@pytest.mark.parametrize("size", [1, 2, 5])
+def test_a_flow_that_cannot_read_an_invalid_reply_is_unreachable_even_after_other_replies(size: int) -> None:
+    others = [b'{"Items":[]}'] * (size - 1)
+    with pytest.raises(Unreachable, match="Items of the wrong type"):
+        drive(confused_by_the_first_of(size), Answering([INVALID, *others]), FakeClock())
+
+
+def test_a_flow_that_cannot_read_a_large_reply_is_unreachable() -> None:
+    large = b'{"Items":[{"text":5}],"more":"%s"}' % (b"x" * 2**23)
+    with pytest.raises(Unreachable, match="Items of the wrong type"):
+        drive(confused_by_the_first_of(1), Answering([large]), FakeClock())
+
+
+def test_a_flow_that_reads_many_pages_does_not_hold_them_all() -> None:
+    page = 2**20
+
+    def flow() -> Flow[int]:
+        for _ in range(12):
+            yield SCAN
+        return tracemalloc.get_traced_memory()[0]
+
+    pages = (b'{"Items":[],"more":"%s"}' % (b"x" * page) for _ in range(12))
+    tracemalloc.start()
+    try:
+        held = drive(flow(), Answering(pages), FakeClock())
+    finally:
+        tracemalloc.stop()
+    assert held < 3 * page
 
 
 # -- several flows at once ---------------------------------------------------------------------------------------------

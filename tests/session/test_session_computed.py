@@ -1,6 +1,6 @@
 """Computed and nested fields in keys: rendered by every write, and queried like fields."""
 
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from functools import cached_property
 from typing import Annotated, Any
 
@@ -8,6 +8,7 @@ import pytest
 from pydantic import BaseModel, computed_field
 
 from dynaorm import (
+    Aggregate,
     CreatedAt,
     Entity,
     F,
@@ -17,10 +18,19 @@ from dynaorm import (
     Session,
     Table,
     Transport,
+    Unique,
     UpdatedAt,
     any_of,
 )
-from dynaorm.errors import InvalidValue, KeyChanged, UnknownField
+from dynaorm.errors import (
+    DecodeError,
+    EntityNotFound,
+    InvalidValue,
+    KeyChanged,
+    UniqueViolation,
+    UnknownField,
+    UsageError,
+)
 from dynaorm.flow.protocol.call import Call
 from dynaorm.item.value import Item
 from dynaorm.testing import FaultyTransport, assert_consistent
@@ -192,3 +202,186 @@ def test_a_function_that_fails_is_an_error_of_the_value(session: Session, wire: 
     with pytest.raises(InvalidValue, match="cannot be computed"):
         session.update(Key(Broken, name="a"), F.size.set(0))
     assert session.get_one(Broken, name="a").size == 10
+
+
+class Monthly(Entity, table=app, pk="MONTHLY#{month}", sk="TOTAL"):
+    month: str
+    sales: int = 0
+    amount: int = 0
+
+
+class City(Entity, table=app, pk="TOWN#{name}", sk="TOTAL"):
+    name: str
+    sales: int = 0
+
+
+class Sale(Entity, table=app, pk="SALE#{sale_id}", sk="SALE", unique={"slot": ("address.city", "day")}):
+    sale_id: str
+    at: datetime
+    address: Address
+    amount: int = 0
+    label: str = ""
+    in_month = Aggregate(Monthly, count="sales", sum={"amount": "amount"})
+    in_city = Aggregate(City, count="sales", key={"name": "address.city"})
+
+    @computed_field  # type: ignore[prop-decorator]  # mypy does not allow it on a property
+    @property
+    def month(self) -> str:
+        return f"{self.at:%Y-%m}"
+
+    @computed_field  # type: ignore[prop-decorator]  # mypy does not allow it on a property
+    @property
+    def day(self) -> date:
+        return self.at.date()
+
+    @computed_field  # type: ignore[prop-decorator]  # mypy does not allow it on a property
+    @property
+    def slug(self) -> Annotated[str | None, Unique()]:
+        return self.label.lower().replace(" ", "-") or None
+
+
+OSLO, BERN = Address(city="Oslo"), Address(city="Bern")
+
+
+def test_computed_and_nested_fields_are_unique(session: Session, moto: Transport) -> None:
+    sale = session.save(Sale(sale_id="1", at=JANUARY, address=OSLO, label="Big One"))
+    key = {"S": "slug#big-one"}
+    assert stored(moto)["slug#big-one"] == {
+        "PK": key,
+        "SK": key,
+        "owner": {"M": {"PK": {"S": "SALE#1"}, "SK": {"S": "SALE"}}},
+    }
+    assert "slot#Oslo#2024-01-05" in stored(moto)
+    assert session.get_by(Sale, slug="big-one") == sale
+    assert session.get_by(Sale, **{"address.city": "Oslo", "day": date(2024, 1, 5)}) == sale
+    for taken in (
+        Sale(sale_id="2", at=FEBRUARY, address=OSLO, label="BIG ONE"),
+        Sale(sale_id="2", at=JANUARY, address=OSLO),
+    ):
+        with pytest.raises(UniqueViolation):
+            session.save(taken)
+    session.update(Key(Sale, sale_id="1"), {"label": "Small One", "address": BERN})
+    assert session.get_by(Sale, slug="big-one") is None
+    assert {name for name in stored(moto) if name.startswith("sl")} == {
+        "slot#Bern#2024-01-05",
+        "slug#small-one",
+    }
+    with pytest.raises(InvalidValue, match=r"Sale.day = 'x'"):
+        session.get_by(Sale, **{"address.city": "Oslo", "day": "x"})
+    with pytest.raises(UnknownField, match="did you mean 'slug'"):
+        session.get_by(Sale, slag="x")
+    assert_consistent(session, app)
+
+
+def test_totals_are_kept_by_computed_and_nested_fields(session: Session) -> None:
+    session.save_many(
+        [
+            Sale(sale_id=str(number), at=at, address=city, amount=number)
+            for number, at, city in ((1, JANUARY, OSLO), (2, JANUARY, BERN), (3, FEBRUARY, BERN))
+        ],
+        per_transaction=2,
+    )
+    assert totals(session) == {"2024-01": (2, 3), "2024-02": (1, 3), "Oslo": 1, "Bern": 2}
+    session.update(
+        Key(Sale, sale_id="1"),
+        {"at": datetime(2024, 2, 6, tzinfo=UTC), "address": BERN.model_copy(update={"street": "High"})},
+    )
+    session.delete(Key(Sale, sale_id="3"))
+    assert totals(session) == {"2024-01": (1, 2), "2024-02": (1, 1), "Oslo": 0, "Bern": 2}
+
+
+def totals(session: Session) -> dict[str, Any]:
+    assert_consistent(session, app)
+    months = {one.month: (one.sales, one.amount) for one in session.scan(Monthly)}
+    return {**months, **{one.name: one.sales for one in session.scan(City)}}
+
+
+def test_a_filter_on_computed_fields_is_a_filter_in_python(session: Session, wire: FaultyTransport) -> None:
+    events = [
+        Event(event_id=str(number), at=JANUARY, score=score, note=note)
+        for number, (score, note) in enumerate([(1, "a"), (10, "a"), (12, "b"), (-1, "a"), (3, "b")])
+    ]
+    session.bulk_load(events)
+    for condition, wanted in {
+        F.rank == "gold": "12",
+        (F.rank == "gold") & (F.note == "a"): "1",
+        (F.rank == "gold") | (F.note == "b"): "124",
+        F.rank != "tin": "123",
+        F.rank == None: "3",  # noqa: E711
+        ~F.rank.exists(): "3",
+        F.rank.begins_with("t"): "04",
+        F.month.is_in("2024-01", "2024-02"): "01234",
+        F.month < F.rank: "0124",
+    }.items():
+        query = session.query(Event, month="2024-01").filter(condition)
+        assert "".join(one.event_id for one in query) == wanted
+        assert query.count() == len(wanted)
+        assert [key.fields["event_id"] for key in query.keys().all()] == [*wanted]
+    wire.calls.clear()
+    assert session.query(Event.by_rank).filter(F.month == "2024-01", F.note == "b").count() == 2
+    (call,) = wire.calls
+    assert call.request["FilterExpression"] == "#n1 = :v1"  # what is stored is filtered by DynamoDB
+    assert [
+        tuple(row) for row in session.query(Event, month="2024-01").limit(2).values("event_id", "rank")
+    ] == [
+        ("0", "tin"),
+        ("1", "gold"),
+    ]
+
+
+def test_a_computed_field_is_refused_where_dynamodb_would_have_to_look_at_it(session: Session) -> None:
+    event = session.save(Event(event_id="1", at=JANUARY))
+    for call in (
+        lambda: session.save(event, condition=F.rank == "tin"),
+        lambda: session.update(KEY, F.note.set("x"), condition=F.rank == "tin"),
+        lambda: session.update(KEY, F.rank.set("tin")),
+        lambda: session.query(Event, month="2024-01").filter(F.rank.first == "t").all(),
+    ):
+        with pytest.raises(UsageError, match="rank"):
+            call()
+
+
+def test_a_filter_whose_function_fails_is_reported(session: Session, moto: Transport) -> None:
+    class Shared(Entity, table=app, pk="SHARED", sk="{name}"):
+        name: str
+        size: int = 1
+
+        @computed_field  # type: ignore[prop-decorator]  # mypy does not allow it on a property
+        @property
+        def share(self) -> int:
+            return 100 // self.size
+
+    problems: list[DecodeError] = []
+    with Session(transport=moto, on_decode_error=problems.append) as reporting:
+        reporting.bulk_load([Shared(name=str(size), size=size) for size in (0, 1, 2)])
+        assert [one.name for one in reporting.query(Shared).filter(F.share > 50)] == ["1"]
+        assert [problem.problems for problem in problems] == [
+            ("share: cannot be computed (ZeroDivisionError: integer division or modulo by zero)",)
+        ]
+
+
+class Team(Entity, table=app, pk="TEAM#{name}", sk="TEAM"):
+    name: str
+    label: str | None = None
+    members: int = 0
+    unlabelled = Index("GSI1", pk="UNLABELLED", sk="{missing}")
+
+    @computed_field  # type: ignore[prop-decorator]  # mypy does not allow it on a property
+    @property
+    def missing(self) -> str | None:
+        return self.name if self.label is None else None
+
+
+class Player(Entity, table=app, pk="TEAM#{name}", sk="PLAYER#{player}"):
+    name: str
+    player: str
+    in_team = Aggregate(Team, count="members")
+
+
+def test_a_total_puts_its_target_in_no_index_by_a_computed_field(session: Session) -> None:
+    session.save(Team(name="a", label="x"))
+    session.save(Player(name="a", player="1"))
+    assert session.query(Team.unlabelled).all() == []
+    with pytest.raises(EntityNotFound):
+        session.save(Player(name="b", player="1"))
+    assert_consistent(session, app)

@@ -34,7 +34,7 @@ def complaints(tmp_path_factory: pytest.TempPathFactory) -> str:
     """What mypy says of the README's examples, all but the one that is a test, and of two misspelt imports."""
     folder = tmp_path_factory.mktemp("readme")
     text = (ROOT / "README.md").read_text()
-    first, queries, _, unknown, asynchronous, direct = re.findall(
+    first, queries, _, unknown, asynchronous, service, direct = re.findall(
         r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL
     )
     programs = {
@@ -42,11 +42,14 @@ def complaints(tmp_path_factory: pytest.TempPathFactory) -> str:
         "queries": f'from dynaorm import Session\nsession = Session(region="eu-west-1")\n{queries}',
         "unknown": ENTITIES + unknown,
         "asynchronous": f"{ENTITIES}async def main() -> None:\n{textwrap.indent(asynchronous, '    ')}",
+        "service": service,
         "direct": ENTITIES + direct,
         "misspelt": "from dynaorm import Sesion\nfrom dynaorm.testing import FakeClok\n",
     }
     for name, program in programs.items():
         (folder / f"{name}.py").write_text(program)
+    (folder / "myservice").mkdir()
+    (folder / "myservice" / "entities.py").write_text(first)
     run = subprocess.run(
         [
             sys.executable,

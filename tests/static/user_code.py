@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Annotated, Any, ClassVar, assert_type
 
-from pydantic import BaseModel, Field, field_validator
+from pydantic import BaseModel, Field, computed_field, field_validator
 
 from dynaorm import (
     Aggregate,
@@ -17,6 +17,7 @@ from dynaorm import (
     AsyncSession,
     Attribute,
     BinaryKey,
+    CreatedAt,
     Entity,
     ExpiresAt,
     F,
@@ -36,6 +37,7 @@ from dynaorm import (
     Table,
     Transaction,
     Unique,
+    UpdatedAt,
     Version,
     Versioned,
     any_of,
@@ -124,6 +126,36 @@ class Star(Entity, table=app, pk="STAR#{user}", sk="STAR#{given_to}"):
     )
 
 
+class Address(BaseModel):
+    city: str
+
+
+class Monthly(Entity, table=app, pk="MONTHLY#{month}", sk="TOTAL"):
+    month: str
+    sales: int = 0
+
+
+class Sale(Entity, table=app, pk="SALE#{sale_id}", sk="SALE", unique={"slot": ("address.city", "month")}):
+    sale_id: str
+    at: Annotated[datetime, Attribute(codec=codecs.EPOCH_SECONDS)]
+    address: Address
+    status: str = "open"
+    notes: Annotated[dict[str, Any], Attribute(codec=codecs.PYNAMODB_JSON)] = Field(default_factory=dict)
+    email: Annotated[str, Unique("buyer", when=F.status == "open")] = ""
+    created: Annotated[datetime | None, CreatedAt()] = None
+    updated: Annotated[datetime | None, UpdatedAt()] = None
+    in_month = Aggregate(Monthly, count="sales", when=F.status == "open", restrict=True)
+    open_ones = Index("GSI1", pk="MONTH#{month}", sk="{address.city}", when=F.status == "open")
+    closed_ones = Index(
+        "GSI1", pk="MONTH#{month}", sk="CLOSED#{at!s}", when=lambda sale: sale.status == "closed"
+    )
+
+    @computed_field  # type: ignore[prop-decorator]  # mypy does not allow it on a property
+    @property
+    def month(self) -> Annotated[str, Unique("month")]:
+        return f"{self.at:%Y-%m}"
+
+
 class TicketOut(Ticket, table=None):
     pass
 
@@ -206,6 +238,15 @@ async def asking_asynchronously(session: AsyncSession) -> None:
     assert_type((tickets, bugs), tuple[list[Ticket], list[Bug]])
 
 
+def computed(session: Session, sale: Sale) -> None:
+    assert_type(sale.month, str)
+    assert_type(session.get_by(Sale, **{"address.city": "Oslo", "month": "2024-01"}), Sale | None)
+    found = session.query(Sale.open_ones, month="2024-01").filter(F.month == "2024-01")
+    assert_type(found, Query[Sale])
+    assert_type(found.values("email", "month"), Query[Row])
+    session.delete_table(app, name="app")
+
+
 def writing(session: Session, user: User) -> None:
     assert_type(session.save(user), User)
     assert_type(session.save(user, overwrite=True), User)
@@ -217,6 +258,7 @@ def writing(session: Session, user: User) -> None:
     assert_type(session.update(user, {"full_name": "B", "phone": None}, exactly_once=True), User)
     assert_type(session.upsert(Key(User, user_id="u1"), F.visits.add(1), {"nick": "b"}), User)
     assert_type(session.save_many([user], per_transaction=25), list[User])
+    session.delete_many([user, Key(User, user_id="u1")], per_transaction=25)
     assert_type(session.move(user), User)
     assert_type(session.plan(user), Plan)
     assert_type(session.resume(session.plan(user)), bool)

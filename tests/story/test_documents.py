@@ -15,7 +15,17 @@ DOCS = ROOT / "docs"
 
 @pytest.mark.parametrize(
     "name",
-    ["aggregates", "concepts", "entities", "existing-tables", "pynamodb", "streams", "versions", "writing"],
+    [
+        "aggregates",
+        "concepts",
+        "entities",
+        "existing-tables",
+        "pynamodb",
+        "streams",
+        "telemetry",
+        "versions",
+        "writing",
+    ],
 )
 def test_a_document_runs_and_leaves_a_table_in_which_everything_fits(name: str) -> None:
     found = re.findall(r"^```python\n(.*?)^```$", (DOCS / f"{name}.md").read_text(), re.MULTILINE | re.DOTALL)

@@ -5,10 +5,11 @@ import re
 import subprocess
 import sys
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from types import ModuleType
+from typing import Annotated, Any, TypeAlias
 
 import pytest
 
@@ -18,10 +19,11 @@ from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.faults import Fault, FaultyTransport, lost_answer, lost_request
 from dynaorm.testing.moto_engine import strict_moto
 from dynaorm.transport.pynamodb import PynamoTransport
+from tests.integrations.asgi import client_of
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
-VERIFIED = Path(__file__).with_name("verified.py")
+PROGRAMS = Path(__file__).with_name("programs.py")
 
 pytest_plugins = ["pytester"]
 
@@ -79,6 +81,12 @@ SHOWN = {
         "(1 request)",
     ),
     "deals": ("BigTimeDeals: 8 items", "day='2020-05-18 00:00:00'", "subject='Two for one'", "(1 request)"),
+    "typedorm": (
+        "my-table: 5 items",
+        "PK=DRM_GEN_USER.EMAIL#loki@asgard.com",
+        "GSI1SK=ORDER#cancelled#CREATED_AT#",
+        "(1 request)",
+    ),
     "search_index": (
         "9 records, and these changes:",
         "Deleted Key(Song, song_id='3')",
@@ -95,29 +103,63 @@ SHOWN = {
 }
 """What each example must print, among other things."""
 
-PARTS = {"raw"}
+PARTS = {"lambda_function", "lambda_powertools", "raw"}
 """Modules that only serve the examples."""
+
+SERVICES = {"fastapi_service": "test_fastapi_service.py"}
+"""Examples that wait for requests, and their tests."""
+
+
+Python: TypeAlias = Callable[[Path], tuple[int, str, str]]
+"""Runs a program: its exit code, what it prints, and its errors."""
+
+
+@pytest.fixture(scope="module")
+def python(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Python]:
+    """Runs programs as a user would, with warnings as errors and dynaorm from this tree."""
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    environment = {**os.environ, "PYTHONPATH": path, "COLUMNS": "150"}
+    files = [tmp_path_factory.mktemp("programs") / name for name in ("output", "errors")]
+    command = [sys.executable, "-W", "error", str(PROGRAMS)]
+    with subprocess.Popen(
+        command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
+    ) as runner:
+        assert runner.stdin is not None
+        assert runner.stdout is not None
+        asked, answers = runner.stdin, runner.stdout
+
+        def run(program: Path) -> tuple[int, str, str]:
+            asked.write("\t".join(map(str, [program, *files])) + "\n")
+            code = int(answers.readline())
+            output, errors = (file.read_text() for file in files)
+            for file in files:
+                file.unlink()
+            return code, output, errors
+
+        yield run
+        asked.close()
 
 
 def test_every_example_is_known_here() -> None:
-    assert {path.stem for path in EXAMPLES.glob("*.py")} == SHOWN.keys() | PARTS
+    assert {path.stem for path in EXAMPLES.glob("*.py")} == SHOWN.keys() | PARTS | SERVICES.keys()
+    assert [name for name in SERVICES.values() if not Path(__file__).with_name(name).exists()] == []
 
 
 @pytest.mark.parametrize("name", sorted(SHOWN))
-def test_an_example_runs_and_prints_its_items_and_leaves_nothing_for_verify_to_find(name: str) -> None:
-    run = python(str(VERIFIED), str(EXAMPLES / f"{name}.py"))
-    assert run.returncode == 0, run.stderr
-    assert "\nverified: " in run.stdout
-    assert run.stderr == ""
-    missing = [text for text in SHOWN[name] if text not in run.stdout]
-    assert not missing, f"{name} does not print {missing}:\n{run.stdout}"
-    assert "…" not in run.stdout, "an item is cut"
+def test_an_example_runs_and_prints_its_items_and_leaves_nothing_for_verify_to_find(
+    name: str, python: Python
+) -> None:
+    code, printed, errors = python(EXAMPLES / f"{name}.py")
+    assert (code, errors) == (0, "")
+    assert "\nverified: " in printed
+    missing = [text for text in SHOWN[name] if text not in printed]
+    assert not missing, f"{name} does not print {missing}:\n{printed}"
+    assert "…" not in printed, "an item is cut"
 
 
 @pytest.mark.parametrize("name", sorted(PARTS))
-def test_a_part_of_the_examples_runs_and_prints_nothing(name: str) -> None:
-    run = python(str(EXAMPLES / f"{name}.py"))
-    assert (run.returncode, run.stdout, run.stderr) == (0, "", "")
+def test_a_part_of_the_examples_runs_and_prints_nothing(name: str, python: Python) -> None:
+    assert python(EXAMPLES / f"{name}.py") == (0, "", "")
 
 
 # -- README ------------------------------------------------------------------------------------------------------------
@@ -140,22 +182,22 @@ def test_every_python_block_of_the_readme_is_run_by_a_test_here() -> None:
         "dynaorm_faults.inject",
         "unknown.plan",
         "AsyncSession(",
+        "FastAPI(",
         "DirectTransport(",
     )
     assert [block(containing) for containing in run] == blocks()
 
 
-def test_the_queries_run_on_strict_moto(tmp_path: Path) -> None:
+def test_the_queries_run_on_strict_moto(tmp_path: Path, python: Python) -> None:
     before = "from dynaorm import Session\nfrom dynaorm.testing.moto_engine import strict_moto\n\nwith strict_moto():\n"
     asked = block("any_of(").replace("newest =", "session.create_table(app)\nnewest =")
     program = tmp_path / "queries.py"
     lines = f'session = Session(region="eu-west-1")\n{asked}assert newest == page.entities == []\n'
     program.write_text(before + textwrap.indent(lines, "    "))
-    run = python(str(program))
-    assert run.returncode == 0, run.stderr
+    assert python(program) == (0, "", "")
 
 
-def test_the_asynchronous_example_runs_on_strict_moto(tmp_path: Path) -> None:
+def test_the_asynchronous_example_runs_on_strict_moto(tmp_path: Path, python: Python) -> None:
     before = (
         "import asyncio\nfrom dynaorm import Entity, Session, Table\n"
         "from dynaorm.testing.moto_engine import strict_moto\n\n"
@@ -171,17 +213,16 @@ def test_the_asynchronous_example_runs_on_strict_moto(tmp_path: Path) -> None:
     )
     program = tmp_path / "asynchronous.py"
     program.write_text(f"{before}{main}\n{run_it}")
-    run = python(str(program))
-    assert run.returncode == 0, run.stderr
+    assert python(program) == (0, "", "")
 
 
-def test_the_sixty_second_example_runs_on_strict_moto(tmp_path: Path) -> None:
+def test_the_sixty_second_example_runs_on_strict_moto(tmp_path: Path, python: Python) -> None:
     program = tmp_path / "sixty_seconds.py"
     on_moto = "from dynaorm.testing.moto_engine import strict_moto\n\nwith strict_moto():\n"
     program.write_text(on_moto + textwrap.indent(block("session.create_table(app)"), "    "))
-    run = python(str(program))
-    assert run.returncode == 0, run.stderr
-    explained = run.stdout.splitlines()
+    code, printed, errors = python(program)
+    assert (code, errors) == (0, "")
+    explained = printed.splitlines()
     assert explained[0].startswith("TransactWriteItems, 3 actions, ")
     assert [line.partition(" app ")[0] for line in explained[1:]] == ["1. Update", "2. Delete", "3. Put"]
     assert "release email = 'Bobby@Example.com'" in explained[2]
@@ -200,6 +241,25 @@ def test_the_test_of_the_readme_passes_in_a_project_with_such_entities(
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), str(pytester.path)]))
     run = pytester.runpytest_subprocess("-p", "no:randomly")
     run.assert_outcomes(passed=1)
+
+
+def test_the_service_answers_as_the_readme_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("myservice", "myservice.entities", "myservice.api"):
+        monkeypatch.setitem(sys.modules, name, ModuleType(name))
+    entities, api = (vars(sys.modules[f"myservice.{name}"]) for name in ("entities", "api"))
+    exec(block("session.create_table(app)").partition("session = Session(")[0], entities)
+    exec(block("FastAPI("), api)
+    with strict_moto(), Session(region="eu-west-1") as session:
+        session.create_table(entities["app"])
+        ask = client_of(api["service"])
+        new = {"email": "bobby@tables.com", "full_name": "Bobby Tables"}
+        bobby, phony = ask("POST", "/users", json=new), ask("POST", "/users", json=new)
+        assert (bobby.status_code, phony.status_code, phony.json()["field"]) == (201, 409, "email")
+        path = f"/users/{bobby.json()['user_id']}/name"
+        tag = {"If-Match": bobby.headers["ETag"]}
+        answers = [ask("PUT", path, params={"name": "Bob"}, headers=one) for one in (None, tag, tag)]
+        assert [answer.status_code for answer in answers] == [428, 200, 412]
+        assert answers[1].json() == bobby.json() | {"full_name": "Bob"}
 
 
 orders = Table("orders")
@@ -237,16 +297,3 @@ def test_an_unknown_outcome_is_settled_as_the_readme_says(lost: Callable[..., Fa
         assert [call.operation for call in silent.calls] == ["TransactWriteItems"] * 3
         assert inspect(names["order"]).loaded
         assert plain.get_by(Order, email="bobby@tables.com") == order()
-
-
-def python(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run a program as a user would, with warnings as errors and dynaorm from this tree."""
-    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
-    return subprocess.run(
-        [sys.executable, "-W", "error", *arguments],
-        env={**os.environ, "PYTHONPATH": path, "COLUMNS": "150"},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )

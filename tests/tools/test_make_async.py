@@ -46,9 +46,8 @@ def test_nothing_else_is_among_the_generated_modules() -> None:
             id="blocks_are_entered_asynchronously",
         ),
         pytest.param(
-            "from dynaorm.session.drive import drive\nfrom dynaorm.transport.logged import logged\n",
-            "from dynaorm.session.drive_async import drive_async\n"
-            "from dynaorm.transport.logged import logged_async\n",
+            "from dynaorm.session.drive import drive\n",
+            "from dynaorm.session.drive_async import drive_async\n",
             id="imports_name_the_asynchronous_counterparts",
         ),
         pytest.param(

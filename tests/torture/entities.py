@@ -191,6 +191,11 @@ def fields_of(name: str) -> dict[str, str]:
     return dict(zip(KEYS[kind], values.split("/"), strict=True))
 
 
+def created_by_key(name: str) -> dict[str, Any]:
+    """The fields of a note that is created of its key and the defaults."""
+    return {**fields_of(name), "text": "", "seen": 0} | ({CLASS: "Note"} if kind_of(name) == "Note" else {})
+
+
 def key_of(name: str) -> Key[Any]:
     return Key(CLASSES[kind_of(name)], **fields_of(name))
 

@@ -29,12 +29,12 @@ class Effect:
 
     Attributes:
         on: the entity's name.
-        do: ``insert``, ``save``, ``replace``, ``change``, ``restore``, ``delete``, ``purge``; or ``read``,
+        do: ``insert``, ``save``, ``replace``, ``change``, ``upsert``, ``restore``, ``delete``, ``purge``; or ``read``,
             ``read version``, ``find`` (by a unique value), ``check``, ``scan`` (which shows what has expired); or
             ``prune``; or ``pay``, whose ``on`` is the token.
         base: the revision it must have; None for whatever is stored.
-        values: the values it has afterwards; for a change, the fields that are set.
-        add: for a change, the numbers that are added.
+        values: the values it has afterwards; for a change or an upsert, the fields that are set.
+        add: for a change or an upsert, the numbers that are added.
         where: for a delete or a change, the values it must have.
         text: for a find, the key of the guard; for a payment, the purse.
         number: for a read version, its number; for a payment, the amount; for a prune, how many

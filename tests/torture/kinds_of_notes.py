@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from dynaorm import F, Session
+from dynaorm import F, Key, Session
 from tests.torture import entities as hot
 from tests.torture.entities import Loose, Memo, Note, name_of, name_of_entity, shown
 from tests.torture.journal import Effect
@@ -59,6 +59,21 @@ def write_note(world: World) -> Operation | None:
     )
 
 
+def upsert_note(world: World) -> Operation | None:
+    """Change the note of either class, or create one of its key."""
+    return _upserting(note_name(world), world)
+
+
+def _upserting(name: str, world: World) -> Operation:
+    new, is_once = world.pick(hot.NAMES), not is_plain(world)
+    effect = Effect(name, "upsert", values={"text": new}, add={"seen": 1})
+
+    def send(session: Session, key: Key[Any]) -> Any:
+        return session.upsert(key, F.text.set(new), F.seen.add(1), exactly_once=is_once)
+
+    return by_key("upsert", effect, send)
+
+
 def delete_note(world: World) -> Operation | None:
     note = world.live(note_name)
     return note and deleting(note)
@@ -102,6 +117,10 @@ def save_loose(world: World) -> Operation | None:
 def count_loose(world: World) -> Operation | None:
     effect = Effect(loose_name(world), "change", add={"seen": 1})
     return by_key("count without revision", effect, lambda session, key: session.update(key, F.seen.add(1)))
+
+
+def upsert_loose(world: World) -> Operation | None:
+    return _upserting(loose_name(world), world)
 
 
 def delete_loose(world: World) -> Operation | None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from tests.torture.entities import VERSIONED, claims, fields_of, kind_of, name_of
+from tests.torture.entities import VERSIONED, claims, created_by_key, fields_of, kind_of, name_of
 from tests.torture.journal import ACKNOWLEDGED, UNKNOWN, Effect, Observed, Record, Result, operation_of
 
 Values: TypeAlias = frozenset[tuple[str, Any]]
@@ -167,7 +167,9 @@ def _revision_by(effect: Effect, kept: Kept) -> str | None:
 
 def _new_values(effect: Effect, kept: Kept) -> dict[str, Any]:
     old = dict(kept.values or ())
-    if effect.do != "change":
+    if effect.do == "upsert" and kept.values is None:
+        old = created_by_key(effect.on)
+    if effect.do not in ("change", "upsert"):
         values = dict(effect.values)
         if kind_of(effect.on) == "Group":
             values |= {name: old.get(name, 0) for name in _TOTALS}

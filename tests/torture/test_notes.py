@@ -108,3 +108,22 @@ def test_a_refusal_without_revision_where_everything_was_as_loaded_is_found(grou
     refused = Record("2.1-1", "delete", begin, (effect,), begin + 1, "refused")
     ground.records.append(replace(refused, observed=(Observed("Loose 0-1", "not as"),), error="StaleEntity"))
     assert ground.without_order() == LOOSE
+
+
+def test_an_upsert_that_was_lost_or_made_twice_is_found(ground: "Ground") -> None:
+    begin = (ground.record("insert", "Loose 0-1").end or 0) + 1
+    stored = ground.item("LOOSE#0-1", "LOOSE")
+    new = {**stored, "PK": {"S": "LOOSE#0-9"}, "id": {"S": "0-9"}}
+    ground.items.append(new)
+    for number, (item, name) in enumerate(((stored, "Loose 0-1"), (new, "Loose 0-9"))):
+        effect = Effect(name, "upsert", values={"text": "two"}, add={"seen": 1})
+        ground.records.append(Record(f"2.1-{number}", "upsert", begin, (effect,), begin + 1, "acknowledged"))
+        item |= {"text": {"S": "two"}, "seen": {"N": "1"}}
+    assert ground.without_order() == set()
+    for item in (stored, new):
+        for seen in ("0", "2"):
+            item["seen"] = {"N": seen}
+            assert ground.without_order()
+        item["seen"] = {"N": "1"}
+    ground.items.remove(new)
+    assert ground.without_order()

@@ -2,22 +2,26 @@
 
 from typing import Any
 
+from aiobotocore.config import AioConfig
 from aiobotocore.session import get_session
 
 from benchmarks.peers import order
-from benchmarks.peers.client import Client
+from benchmarks.peers.client import AsyncClient
 from benchmarks.peers.clients import by_hand
 
 
-class Aiobotocore(Client):
+class Aiobotocore(AsyncClient):
     name = "aiobotocore (by hand)"
     gives = "attribute values"
-    imports = "import aiobotocore.session"
+    imports = "from aiobotocore.session import get_session"
     distributions = ("aiobotocore", "botocore", "aiohttp")
 
     async def setup(self, endpoint: str) -> None:
         session = get_session()
-        self.context = session.create_client("dynamodb", region_name=order.REGION, endpoint_url=endpoint)
+        config = AioConfig(max_pool_connections=50)
+        self.context = session.create_client(
+            "dynamodb", region_name=order.REGION, endpoint_url=endpoint, config=config
+        )
         self.dynamodb: Any = await self.context.__aenter__()
 
     async def close(self) -> None:
@@ -41,6 +45,12 @@ class Aiobotocore(Client):
 
     async def batch_write25(self) -> None:
         await self.dynamodb.batch_write_item(**by_hand.batch_write())
+
+    async def change(self, found: Any) -> None:
+        await self.dynamodb.update_item(**by_hand.change(found))
+
+    def json(self, found: Any) -> str:
+        return by_hand.response(found)
 
 
 client = Aiobotocore()

@@ -1,5 +1,6 @@
 """Shared by the two aiodynamo clients. aiodynamo does not map items: it takes and returns dicts."""
 
+import json
 from typing import Any
 
 from aiodynamo.client import Client as Dynamodb
@@ -11,7 +12,7 @@ from aiodynamo.operations import Put
 from yarl import URL
 
 from benchmarks.peers import order
-from benchmarks.peers.client import Client
+from benchmarks.peers.client import CHANGED, AsyncClient
 from benchmarks.peers.clients.by_hand import KEYS, MANY, TABLE, THREE, VALUES
 
 
@@ -19,7 +20,7 @@ def _storable(values: dict[str, Any]) -> dict[str, Any]:
     return {**values, "created_at": values["created_at"].isoformat()}
 
 
-class Aiodynamo(Client):
+class Aiodynamo(AsyncClient):
     gives = "dicts"
     note = "gives numbers as floats"
 
@@ -50,3 +51,9 @@ class Aiodynamo(Client):
     async def batch_write25(self) -> None:
         request = BatchWriteRequest(items_to_put=[_storable(values) for values in MANY])
         await self.dynamodb.batch_write({TABLE: request})
+
+    async def change(self, found: Any) -> None:
+        await self.table.update_item({"pk": found["pk"], "sk": found["sk"]}, F("status").set(CHANGED))
+
+    def json(self, found: Any) -> str:
+        return json.dumps(found)

@@ -1,12 +1,14 @@
 """boto3's resource: it takes and returns dicts of Python values."""
 
+import json
 from typing import Any
 
 import boto3
 from boto3.dynamodb.conditions import Key
+from botocore.config import Config
 
 from benchmarks.peers import order
-from benchmarks.peers.client import Client
+from benchmarks.peers.client import CHANGED, Client
 from benchmarks.peers.clients.by_hand import KEYS, MANY, TABLE, THREE, VALUES
 
 
@@ -19,9 +21,13 @@ class Boto3Table(Client):
     gives = "dicts"
     imports = "import boto3"
     distributions = ("boto3",)
+    shared = False
 
     def setup(self, endpoint: str) -> None:
-        self.resource = boto3.resource("dynamodb", region_name=order.REGION, endpoint_url=endpoint)
+        config = Config(max_pool_connections=50)
+        self.resource = boto3.resource(
+            "dynamodb", region_name=order.REGION, endpoint_url=endpoint, config=config
+        )
         self.table = self.resource.Table(TABLE)
 
     def get(self) -> Any:
@@ -50,6 +56,17 @@ class Boto3Table(Client):
     def batch_write25(self) -> None:
         requests = [{"PutRequest": {"Item": _storable(values)}} for values in MANY]
         self.resource.batch_write_item(RequestItems={TABLE: requests})
+
+    def change(self, found: Any) -> None:
+        self.table.update_item(
+            Key={"pk": found["pk"], "sk": found["sk"]},
+            UpdateExpression="SET #status = :status",
+            ExpressionAttributeNames={"#status": "status"},
+            ExpressionAttributeValues={":status": CHANGED},
+        )
+
+    def json(self, found: Any) -> str:
+        return json.dumps(found, default=str)
 
 
 client = Boto3Table()

@@ -1,7 +1,10 @@
 """Shared: requests as you would write them without a mapping library."""
 
+import json
+from collections.abc import Iterable
 from typing import Any
 
+from benchmarks.peers.client import CHANGED
 from benchmarks.peers.order import BATCH, ORDER, PAGE, TRANSACTION, item_of, partition, sort, values_of
 
 TABLE = "orders"
@@ -43,3 +46,40 @@ def batch_get() -> dict[str, Any]:
 
 def batch_write() -> dict[str, Any]:
     return {"RequestItems": {TABLE: [{"PutRequest": {"Item": item_of(values)}} for values in MANY]}}
+
+
+def change(item: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "TableName": TABLE,
+        "Key": {"pk": item["pk"], "sk": item["sk"]},
+        "UpdateExpression": "SET #status = :status",
+        "ExpressionAttributeNames": {"#status": "status"},
+        "ExpressionAttributeValues": {":status": {"S": CHANGED}},
+    }
+
+
+def response(items: Iterable[dict[str, Any]]) -> str:
+    return json.dumps([plain(item) for item in items])
+
+
+def plain(item: dict[str, Any]) -> dict[str, Any]:
+    address = item["address"]["M"]
+    return {
+        "pk": item["pk"]["S"],
+        "sk": item["sk"]["S"],
+        "title": item["title"]["S"],
+        "email": item["email"]["S"],
+        "status": item["status"]["S"],
+        "quantity": int(item["quantity"]["N"]),
+        "price": item["price"]["N"],
+        "active": item["active"]["BOOL"],
+        "version": int(item["version"]["N"]),
+        "tags": [tag["S"] for tag in item["tags"]["L"]],
+        "address": {
+            "street": address["street"]["S"],
+            "city": address["city"]["S"],
+            "zip": address["zip"]["S"],
+            "floor": int(address["floor"]["N"]),
+        },
+        "created_at": item["created_at"]["S"],
+    }

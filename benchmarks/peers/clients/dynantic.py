@@ -5,12 +5,14 @@ from decimal import Decimal
 from typing import Any
 
 import boto3
+from botocore.config import Config
 from dynantic import Attr, DynamoModel, Key, SortKey, TransactPut
 from pydantic import BaseModel
 
 from benchmarks.peers import order
-from benchmarks.peers.client import Client
+from benchmarks.peers.client import CHANGED, Client
 from benchmarks.peers.clients.by_hand import KEYS, MANY, TABLE, THREE, VALUES
+from benchmarks.peers.clients.responses import json_of
 
 
 class Address(BaseModel):
@@ -41,11 +43,18 @@ class Order(DynamoModel):
 class Dynantic(Client):
     name = "dynantic"
     gives = "validated"
-    imports = "import dynantic"
+    imports = "from dynantic import Attr, DynamoModel, Key, SortKey"
     distributions = ("dynantic",)
 
     def setup(self, endpoint: str) -> None:
-        DynamoModel.set_client(boto3.client("dynamodb", region_name=order.REGION, endpoint_url=endpoint))
+        DynamoModel.set_client(
+            boto3.client(
+                "dynamodb",
+                region_name=order.REGION,
+                endpoint_url=endpoint,
+                config=Config(max_pool_connections=50),
+            )
+        )
 
     def fields(self, found: Any) -> Any:
         return found.model_dump()
@@ -68,6 +77,13 @@ class Dynantic(Client):
 
     def batch_write25(self) -> None:
         Order.batch_save([Order(**values) for values in MANY])
+
+    def change(self, found: Any) -> None:
+        found.status = CHANGED
+        found.save()
+
+    def json(self, found: Any) -> bytes:
+        return json_of(Order, found)
 
 
 client = Dynantic()

@@ -7,12 +7,11 @@ from dynaorm import AsyncDirectTransport, AsyncSession
 
 class DynaormAsyncDirect(DynaormAsync):
     name = "dynaorm-async-direct"
-    imports = "from dynaorm import AsyncDirectTransport"
-    distributions = ("dynaorm", "pydantic")
+    imports = "from dynaorm import AsyncDirectTransport, AsyncSession, Entity, Key, Table"
 
-    async def setup(self, endpoint: str) -> None:
+    def open(self, endpoint: str) -> AsyncSession:
         self.transport = AsyncDirectTransport(region=order.REGION, endpoint=endpoint)
-        self.session = AsyncSession(transport=self.transport)
+        return AsyncSession(transport=self.transport)
 
     async def close(self) -> None:
         await super().close()

@@ -7,10 +7,13 @@ from dynaorm import Session
 
 class DynaormDefault(Dynaorm):
     name = "dynaorm"
-    note = "every put is a conditional insert, and stores two attributes more: the type and the revision"
+    note = (
+        "every put is a conditional insert, and every change a conditional update; "
+        "items have two attributes more: the type and the revision"
+    )
 
-    def setup(self, endpoint: str) -> None:
-        self.session = Session(region=order.REGION, endpoint=endpoint)
+    def open(self, endpoint: str) -> Session:
+        return Session(region=order.REGION, endpoint=endpoint)
 
 
 client = DynaormDefault()

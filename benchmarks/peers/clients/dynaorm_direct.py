@@ -7,10 +7,10 @@ from dynaorm import DirectTransport, Session
 
 class DynaormDirect(Dynaorm):
     name = "dynaorm-direct"
-    imports = "from dynaorm import DirectTransport"
+    imports = "from dynaorm import DirectTransport, Entity, Key, Session, Table"
 
-    def setup(self, endpoint: str) -> None:
-        self.session = Session(transport=DirectTransport(region=order.REGION, endpoint=endpoint))
+    def open(self, endpoint: str) -> Session:
+        return Session(transport=DirectTransport(region=order.REGION, endpoint=endpoint))
 
 
 client = DynaormDirect()

@@ -8,8 +8,9 @@ from dyntastic import A, Dyntastic, transaction
 from pydantic import BaseModel
 
 from benchmarks.peers import order
-from benchmarks.peers.client import Client
+from benchmarks.peers.client import CHANGED, Client
 from benchmarks.peers.clients.by_hand import KEYS, MANY, TABLE, THREE, VALUES
+from benchmarks.peers.clients.responses import json_of
 
 
 class Address(BaseModel):
@@ -43,7 +44,7 @@ class Order(Dyntastic):
 class DyntasticModel(Client):
     name = "dyntastic"
     gives = "validated"
-    imports = "import dyntastic"
+    imports = "from dyntastic import A, Dyntastic, transaction"
     distributions = ("dyntastic",)
 
     def setup(self, endpoint: str) -> None:
@@ -73,6 +74,13 @@ class DyntasticModel(Client):
         with Order.batch_writer():
             for values in MANY:
                 Order(**values).save()
+
+    def change(self, found: Any) -> None:
+        found.status = CHANGED
+        found.save()
+
+    def json(self, found: Any) -> bytes:
+        return json_of(Order, found)
 
 
 client = DyntasticModel()

@@ -5,12 +5,14 @@ from decimal import Decimal
 from typing import Any
 
 import boto3
+from botocore.config import Config
 from pydantic import BaseModel
 from pydynantic import Entity, Table, attr_not_exists, key, transaction
 
 from benchmarks.peers import order
-from benchmarks.peers.client import Client
+from benchmarks.peers.client import CHANGED, Client
 from benchmarks.peers.clients.by_hand import KEYS, MANY, THREE, VALUES
+from benchmarks.peers.clients.responses import json_of
 
 # Without a client, the table would create one. setup() sets the right one.
 table = Table("orders-pydynantic", pk="pk", sk="sk", client="none yet")
@@ -44,12 +46,17 @@ class Order(Entity, table=table, name="order"):
 class Pydynantic(Client):
     name = "pydynantic"
     gives = "validated"
-    imports = "import pydynantic"
+    imports = "from pydynantic import Entity, Table, key, transaction"
     distributions = ("pydynantic",)
     note = "stores one attribute more: the entity's name"
 
     def setup(self, endpoint: str) -> None:
-        table.client = boto3.client("dynamodb", region_name=order.REGION, endpoint_url=endpoint)
+        table.client = boto3.client(
+            "dynamodb",
+            region_name=order.REGION,
+            endpoint_url=endpoint,
+            config=Config(max_pool_connections=50),
+        )
 
     def fields(self, found: Any) -> Any:
         return found.model_dump()
@@ -73,6 +80,13 @@ class Pydynantic(Client):
 
     def batch_write25(self) -> None:
         Order.batch_write(puts=[Order(**values) for values in MANY])
+
+    def change(self, found: Any) -> None:
+        found.status = CHANGED
+        Order.put(found)
+
+    def json(self, found: Any) -> bytes:
+        return json_of(Order, found)
 
 
 client = Pydynantic()

@@ -1,5 +1,6 @@
 """pydynox, synchronous API: a Rust core on top of AWS's Rust SDK."""
 
+import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +16,7 @@ from pydynox.attributes import (
 )
 
 from benchmarks.peers import order
-from benchmarks.peers.client import Client
+from benchmarks.peers.client import CHANGED, Client
 from benchmarks.peers.clients.by_hand import KEYS, MANY, TABLE, THREE, VALUES
 
 
@@ -50,7 +51,7 @@ def _new(values: dict[str, Any]) -> Order:
 class Pydynox(Client):
     name = "pydynox"
     gives = "objects"
-    imports = "import pydynox"
+    imports = "from pydynox import DynamoDBClient, Model; from pydynox.attributes import StringAttribute"
     distributions = ("pydynox",)
     note = "does not validate what it reads"
 
@@ -87,6 +88,13 @@ class Pydynox(Client):
         with SyncBatchWriter(self.dynamodb, TABLE) as batch:
             for values in MANY:
                 batch.put(_new(values).to_dict())
+
+    def change(self, found: Any) -> None:
+        found.status = CHANGED
+        found.sync_save()
+
+    def json(self, found: Any) -> str:
+        return json.dumps([one.to_dict() for one in found], default=str)
 
 
 client = Pydynox()

@@ -1,5 +1,6 @@
 """pynamodb's Model."""
 
+import json
 from typing import Any
 
 from pynamodb.attributes import (
@@ -15,7 +16,7 @@ from pynamodb.models import Model
 from pynamodb.transactions import TransactWrite
 
 from benchmarks.peers import order
-from benchmarks.peers.client import Client
+from benchmarks.peers.client import CHANGED, Client
 from benchmarks.peers.clients.by_hand import KEYS, MANY, TABLE, THREE, VALUES
 
 
@@ -31,6 +32,7 @@ class Order(Model):
         table_name = TABLE
         region = order.REGION
         host = ""
+        max_pool_connections = 50
 
     pk = UnicodeAttribute(hash_key=True)
     sk = UnicodeAttribute(range_key=True)
@@ -54,7 +56,7 @@ def _new(values: dict[str, Any]) -> Order:
 class PynamodbModel(Client):
     name = "pynamodb Model"
     gives = "objects"
-    imports = "import pynamodb.models"
+    imports = "from pynamodb.attributes import UnicodeAttribute; from pynamodb.models import Model"
     distributions = ("pynamodb",)
     note = "has no decimal numbers: the price is a float"
 
@@ -86,6 +88,13 @@ class PynamodbModel(Client):
         with Order.batch_write() as batch:
             for values in MANY:
                 batch.save(_new(values))
+
+    def change(self, found: Order) -> None:
+        found.status = CHANGED
+        found.save()
+
+    def json(self, found: list[Order]) -> str:
+        return json.dumps([one.to_simple_dict() for one in found])
 
 
 client = PynamodbModel()

@@ -3,6 +3,7 @@
 from typing import Any
 
 import botocore.session
+from botocore.config import Config
 
 from benchmarks.peers import order
 from benchmarks.peers.client import Client
@@ -17,7 +18,10 @@ class RawBotocore(Client):
 
     def setup(self, endpoint: str) -> None:
         session = botocore.session.get_session()
-        self.dynamodb = session.create_client("dynamodb", region_name=order.REGION, endpoint_url=endpoint)
+        config = Config(max_pool_connections=50)
+        self.dynamodb = session.create_client(
+            "dynamodb", region_name=order.REGION, endpoint_url=endpoint, config=config
+        )
 
     def get(self) -> Any:
         return self.dynamodb.get_item(**by_hand.get())["Item"]
@@ -36,6 +40,12 @@ class RawBotocore(Client):
 
     def batch_write25(self) -> None:
         self.dynamodb.batch_write_item(**by_hand.batch_write())
+
+    def change(self, found: Any) -> None:
+        self.dynamodb.update_item(**by_hand.change(found))
+
+    def json(self, found: Any) -> str:
+        return by_hand.response(found)
 
 
 client = RawBotocore()

@@ -1,16 +1,48 @@
-"""The codecs of fields with ``Attribute(codec=...)``: stored in the form of another library."""
+"""The codecs of fields with an ``Attribute`` that says how they are stored: in another form, or by functions."""
 
 from collections.abc import Callable
-from typing import Any
+from types import UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+from pydantic import JsonValue
 
 from dynaorm.entity.annotation import accepts_none
 from dynaorm.entity.codec.value import NULL, Codec, Unstorable, optional, text_codec
+from dynaorm.entity.marker import Attribute
 from dynaorm.entity.stored_form import StoredForm
 from dynaorm.entity.text.of_type import scalar_of
 from dynaorm.entity.text.scalar import Scalar
 from dynaorm.failure import with_article
 from dynaorm.item.value import AttributeValue
+from dynaorm.item.well_formed import is_value
 from dynaorm.record import replace
+
+
+def foreign_codec(annotation: Any, attribute: Attribute) -> Codec:
+    """The codec of ``Attribute(encode=, decode=)``. Its functions never receive None if the type is ``X | None``."""
+    if attribute.codec is not None:
+        raise Unstorable("Attribute() has codec= beside encode= or decode=; keep one way")
+    if attribute.encode is None or attribute.decode is None:
+        raise Unstorable("Attribute() has only one of encode= and decode=; give both")
+    codec = Codec(checked(attribute.encode), attribute.decode, frozenset())
+    return optional(codec) if accepts_none(annotation) else codec
+
+
+def checked(encode: Callable[[Any], AttributeValue]) -> Callable[[Any], AttributeValue]:
+    """The function, which raises ValueError if it returns something else than an attribute value."""
+
+    def encoded(value: Any) -> AttributeValue:
+        found = encode(value)
+        if not is_value(found):
+            # Without what it returned, which may be a secret.
+            kind = with_article(type(found).__name__)
+            raise ValueError(
+                f"is encoded as {kind} that is no attribute value; let encode= return one, such as "
+                f"{{'S': 'text'}} or {{'N': '1.5'}}"
+            )
+        return found
+
+    return encoded
 
 
 def formed_codec(annotation: Any, form: StoredForm, inner: Callable[[], Codec]) -> Codec:
@@ -23,6 +55,21 @@ def formed_codec(annotation: Any, form: StoredForm, inner: Callable[[], Codec]) 
         codec = _scalar_codec(annotation, form, form.scalar)
         return optional(codec) if accepts_none(annotation) else codec
     return _wrapped(form, inner())
+
+
+def of_json(annotation: Any, form: StoredForm) -> Any:
+    """The type with ``JsonValue`` in place of ``Any`` if the form is JSON, which says how to load a value."""
+    if "M" not in form.inner:
+        return annotation
+    if annotation is Any:
+        return JsonValue
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if not arguments or origin is Literal:
+        return annotation
+    if origin is Annotated:
+        return Annotated[of_json(arguments[0], form), *arguments[1:]]
+    made = tuple(of_json(one, form) for one in arguments)
+    return Union[made] if origin is UnionType or origin is Union else origin[made]  # noqa: UP007 - made at run time
 
 
 def _scalar_codec(annotation: Any, form: StoredForm, scalar: Scalar) -> Codec:

@@ -28,7 +28,6 @@ from pydantic import BaseModel
 from pydantic.types import Tag
 from typing_extensions import is_typeddict
 
-from dynaorm.entity.annotation import accepts_none
 from dynaorm.entity.codec.choice import literal_codec
 from dynaorm.entity.codec.container import dict_codec, list_codec, named_tuple_codec, set_codec, tuple_codec
 from dynaorm.entity.codec.declared import (
@@ -42,7 +41,7 @@ from dynaorm.entity.codec.declared import (
     name_of,
     value_of,
 )
-from dynaorm.entity.codec.formed import formed_codec
+from dynaorm.entity.codec.formed import foreign_codec, formed_codec, of_json
 from dynaorm.entity.codec.json import ANY, JSON, NUMBER, PLAIN, AnyValue
 from dynaorm.entity.codec.leaf import leaf_codec, secret_codec
 from dynaorm.entity.codec.model import (
@@ -55,7 +54,6 @@ from dynaorm.entity.codec.model import (
 )
 from dynaorm.entity.codec.union import chosen_codec, discriminated_codec, union_codec
 from dynaorm.entity.codec.value import Codec, Unstorable, merge, optional
-from dynaorm.entity.marker import Attribute
 from dynaorm.entity.text.of_type import ALIASES
 from dynaorm.item.value import AttributeValue
 from dynaorm.record import replace
@@ -117,11 +115,11 @@ class _Resolution:
         if isinstance(annotation, NewType):
             return self.of(annotation.__supertype__, meta, strict=strict)
         if meta.attribute is not None and (meta.attribute.encode or meta.attribute.decode):
-            return _foreign(annotation, meta.attribute)
+            return foreign_codec(annotation, meta.attribute)
         if meta.attribute is not None and meta.attribute.codec is not None and not meta.formed:
-            inner = replace(meta, attribute=None, formed=True)
+            inner, form = replace(meta, attribute=None, formed=True), meta.attribute.codec
             return formed_codec(
-                annotation, meta.attribute.codec, lambda: self.of(annotation, inner, strict=strict)
+                annotation, form, lambda: self.of(of_json(annotation, form), inner, strict=strict)
             )
         if isinstance(annotation, ALIASES) or isinstance(origin, ALIASES):
             return self._alias(annotation, origin, arguments, meta, strict=strict)
@@ -353,16 +351,6 @@ def _mapped(kind: Any, parts: Mapping[FieldOf, Codec], extra: Codec | None) -> C
     if is_typeddict(kind):
         return typed_dict_codec(kind.__name__, members, extra=extra)
     return class_codec(kind, members, extra=extra)
-
-
-def _foreign(annotation: Any, attribute: Attribute) -> Codec:
-    """The codec of ``Attribute(encode=, decode=)``. Its functions never receive None if the type is ``X | None``."""
-    if attribute.codec is not None:
-        raise Unstorable("Attribute() has codec= beside encode= or decode=; keep one way")
-    if attribute.encode is None or attribute.decode is None:
-        raise Unstorable("Attribute() has only one of encode= and decode=; give both")
-    codec = Codec(attribute.encode, attribute.decode, frozenset())
-    return optional(codec) if accepts_none(annotation) else codec
 
 
 def _unresolved(kind: Any) -> str:

@@ -44,6 +44,7 @@ def aggregates_of(entity: type, keys: KeysOf) -> dict[str, AggregateMapping]:
                 dict(declared.sums),
                 declared_when(f"{entity.__name__}.{name}", declared.when, frozenset(keys.attributes)),
                 declared.restrict,
+                keys.stored(key.values()),
             )
     return found
 
@@ -102,6 +103,8 @@ def _is_number(scalar: Scalar | None) -> bool:
 
 def _type_of(target: EntityMapping, name: str) -> str | None:
     """The name of a field's one type; None for an unknown field or a type without a text."""
+    if name in target.computed:
+        return target.computed[name].scalar.name
     info = target.entity.model_fields.get(name)
     scalar = scalar_of(marked(name, info).annotation) if info is not None else None
     return scalar.name if scalar is not None else None
@@ -117,9 +120,9 @@ def _key_problems(declared: Aggregate, target: EntityMapping, keys: KeysOf) -> I
             )
     for name in target.key_fields:
         own = declared.key.get(name, name)
-        if own not in keys.attributes:
+        if own not in keys.attributes and own not in keys.computed:
             yield (
-                f"{own!r} is not a field; {suggestion(own, keys.attributes)}"
+                f"{own!r} is not a field; {suggestion(own, (*keys.attributes, *keys.computed))}"
                 if name in declared.key
                 else f"{label} has {name} in its key, which is not a field here; write key={{{name!r}: ...}} with one"
             )
@@ -246,7 +249,9 @@ def _field_problems(target: EntityMapping, name: str) -> Iterator[str]:
 
 def _derived_problems(target: EntityMapping, name: str) -> Iterator[str]:
     for constraint in target.constraints.values():
-        if name in constraint.fields:
+        if (
+            name in constraint.fields
+        ):  # a computed field that looks at a total fails, because it is computed without them
             yield f"is part of the unique constraint {constraint.name!r}; keep the total in another field"
     whens = [
         *(one.when for one in target.constraints.values()),

@@ -1,4 +1,4 @@
-"""Finds what templates may name besides fields: computed fields, and fields of nested records."""
+"""Finds what declarations may name besides fields: computed fields, and fields of nested records."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -6,13 +6,31 @@ from dataclasses import is_dataclass
 from typing import Any, Final, get_type_hints
 
 from pydantic import BaseModel
+from pydantic.fields import FieldInfo
 from typing_extensions import is_typeddict
 
-from dynaorm.entity.annotation import accepts_none, without_none
+from dynaorm.entity.annotation import Marked, accepts_none, marked, without_none
 from dynaorm.entity.mapping.computed import Computed, computed_field_value, nested_value
+from dynaorm.entity.marker import Unique
 from dynaorm.entity.text.of_type import scalar_of
 
 _NESTED: Final = re.compile(r"\{([^\W\d]\w*(?:\.[^\W\d]\w*)+)")
+
+
+def computed_marks(entity: type[BaseModel]) -> dict[str, Marked]:
+    """The types of computed fields without their markers, and the markers."""
+    found = entity.model_computed_fields.items()
+    return {name: marked(name, FieldInfo.from_annotation(info.return_type)) for name, info in found}
+
+
+def marker_problems(marks: Mapping[str, Marked]) -> Iterator[str]:
+    """Why computed fields cannot have some markers, one sentence each."""
+    for name, mark in marks.items():
+        yield from mark.problems
+        for marker in mark.markers:
+            if not isinstance(marker, Unique):
+                kind = type(marker).__name__
+                yield f"{name}: {kind}() says how a field is stored, and a computed field is not stored; drop it"
 
 
 def computed_fields(entity: type[BaseModel]) -> Iterator[Computed]:
@@ -24,7 +42,7 @@ def computed_fields(entity: type[BaseModel]) -> Iterator[Computed]:
 
 
 def nested_fields(annotations: Mapping[str, Any], texts: Iterable[str]) -> Iterator[Computed]:
-    """The nested fields that some templates name, as far as there are such, and their values have one text."""
+    """The nested fields that some texts name in braces, as far as there are such, and their values have one text."""
     for name in dict.fromkeys(name for text in texts for name in _NESTED.findall(text)):
         path = tuple(name.split("."))
         annotation, nullable = annotations.get(path[0]), False

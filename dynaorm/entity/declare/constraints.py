@@ -6,10 +6,11 @@ from dataclasses import field
 from pydantic import BaseModel
 
 from dynaorm.entity.annotation import Marked
+from dynaorm.entity.declare.computed import computed_marks
 from dynaorm.entity.declare.keys import KeysOf
 from dynaorm.entity.declare.options import ClassOptions
 from dynaorm.entity.mapping.constraint import Constraint
-from dynaorm.entity.mapping.secret import secret_fields
+from dynaorm.entity.mapping.secret import secrets_among
 from dynaorm.entity.mapping.when import declared_when
 from dynaorm.entity.marker import Unique
 from dynaorm.entity.table import KeyAttribute
@@ -33,7 +34,7 @@ def constraints_of(
 ) -> Constraints:
     """Compile every unique constraint of a class."""
     compiled = Constraints()
-    for owner, mark in marks.items():
+    for owner, mark in {**marks, **computed_marks(entity)}.items():
         for unique in mark.find(Unique):
             _Declared(entity, keys, unique, owner).compile(compiled)
     for name, members in options.unique.items():
@@ -69,13 +70,14 @@ class _Declared:
         compiled.found[self.name] = Constraint(
             name=self.name,
             fields=members,
+            stored=self.keys.stored(members),
             scalars=tuple(self.keys.scalars[member] for member in members),
             normalize=self.unique.normalize,
             when=declared_when(
                 f"the unique constraint {self.name!r}", self.unique.when, frozenset(self.keys.attributes)
             ),
             shared=self.unique.shared,
-            secret=secret_fields(self.entity) & frozenset(members),
+            secret=secrets_among(self.entity, members),
             parts=parts,
         )
 
@@ -144,9 +146,10 @@ class _Declared:
             )
         if len(set(members)) != len(members):
             yield f"unique constraint {name!r}: it names a field twice; name each once"
+        known = {**self.entity.model_computed_fields, **keys.computed, **keys.attributes}
         for member in members:
-            if member not in keys.attributes:
-                yield f"unique constraint {name!r}: {member!r} is not a field; {suggestion(member, keys.attributes)}"
+            if member not in known:
+                yield f"unique constraint {name!r}: {member!r} is not a field; {suggestion(member, known)}"
             elif member not in keys.scalars:
                 yield (
                     f"unique constraint {name!r}: {member} has no text form to compare; "

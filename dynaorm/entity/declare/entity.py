@@ -13,6 +13,7 @@ from dynaorm.entity.codec.expiry import EXPIRY, is_expiry
 from dynaorm.entity.codec.of_type import Codec, Unstorable, codec_of
 from dynaorm.entity.codec.value import optional
 from dynaorm.entity.declare.aggregates import aggregate_conflicts, aggregates_of
+from dynaorm.entity.declare.computed import computed_marks, marker_problems
 from dynaorm.entity.declare.conditions import with_conditions
 from dynaorm.entity.declare.constraints import constraints_of
 from dynaorm.entity.declare.kept_time import kept_time_problems
@@ -73,6 +74,7 @@ def declare(entity: type[BaseModel], options: ClassOptions) -> EntityMapping:
 def _class_problems(entity: type[BaseModel], marks: Mapping[str, Marked]) -> Iterator[str]:
     for mark in marks.values():
         yield from mark.problems
+    yield from marker_problems(computed_marks(entity))
     yield from _dropped_markers(entity, marks)
     if entity.model_config.get("extra") == "allow":
         yield "extra='allow' takes fields without a type, which cannot be stored; declare a dict field"

@@ -12,10 +12,11 @@ from dynaorm.entity.declare.computed import computed_fields, nested_fields
 from dynaorm.entity.declare.options import ClassOptions
 from dynaorm.entity.encoded import encoded_scalar
 from dynaorm.entity.index import Index, TemplateText
+from dynaorm.entity.mapping.aggregate import Aggregate
 from dynaorm.entity.mapping.computed import Computed
 from dynaorm.entity.mapping.place import IndexMapping, places_of
 from dynaorm.entity.mapping.when import declared_when
-from dynaorm.entity.marker import Attribute
+from dynaorm.entity.marker import Attribute, Unique
 from dynaorm.entity.table import KeyAttribute, LocalIndex, Table
 from dynaorm.entity.template.compile import compile_template
 from dynaorm.entity.template.key_part import (
@@ -45,7 +46,7 @@ class KeysOf:
         nullable: the fields that accept None.
         encoded: the fields with their own ``encode=`` that are stored in a key attribute.
         texts: all fields with their own ``encode=``, as they stand in string keys.
-        computed: the computed and nested fields that templates name.
+        computed: the computed fields, and the nested fields that declarations name.
     """
 
     entity: str
@@ -87,6 +88,12 @@ class KeysOf:
         """The key attributes that no field may be stored under."""
         parts = [*self.primary, *(part for index in self.indexes.values() for part in index.parts)]
         return frozenset(part.attribute.name for part in parts if part.made_up)
+
+    def stored(self, names: Iterable[str]) -> frozenset[str]:
+        """The fields that some fields, computed fields and nested fields are made of."""
+        return frozenset().union(
+            *(self.computed[name].fields if name in self.computed else (name,) for name in names)
+        )
 
     def own_field(self, attribute: KeyAttribute) -> str | None:
         """The field stored under a key attribute."""
@@ -153,15 +160,20 @@ def fields_for_keys(entity: type[BaseModel], options: ClassOptions, marks: Mappi
 def _computed(
     entity: type[BaseModel], options: ClassOptions, marks: Mapping[str, Marked]
 ) -> Iterator[Computed]:
-    """The computed and nested fields that the templates of a class name."""
+    """The computed fields of a class, and the nested fields that its declarations name."""
     given: list[Any] = [options.pk, options.sk, options.versioned]
     given += [text for _, index in declarations_of(entity, Index) for text in (index.pk_text, index.sk_text)]
+    names = [name for members in options.unique.values() for name in members]
+    for unique in (one for mark in marks.values() for one in mark.find(Unique)):
+        given += [unique.pk, unique.sk]
+        names += unique.scope
+    for _, aggregate in declarations_of(entity, Aggregate):
+        key: Any = aggregate.key
+        names += key.values() if isinstance(key, Mapping) else ()
     texts = [one for text in given for one in (text if isinstance(text, tuple) else (text,))]
-    named = [text for text in texts if isinstance(text, str)]
+    named = [text for text in (*texts, *(f"{{{name}" for name in names)) if isinstance(text, str)]
     yield from nested_fields({name: mark.annotation for name, mark in marks.items()}, named)
-    for one in computed_fields(entity):
-        if any(f"{{{one.name}" in text for text in named):
-            yield one
+    yield from computed_fields(entity)
 
 
 def _scalar(mark: Marked) -> Scalar | None:
@@ -256,7 +268,7 @@ def _index(keys: KeysOf, name: str, declared: Index) -> None:
             name,
             tuple(parts[: len(partition)]),
             tuple(parts[len(partition) :]),
-            _stored_fields(keys, parts),
+            keys.stored(name for part in parts for name in part.fields),
             any(name in keys.computed for part in parts for name in part.fields),
             declared_when(f"{keys.entity}.{name}", declared.when, frozenset(keys.attributes)),
         )
@@ -264,13 +276,6 @@ def _index(keys: KeysOf, name: str, declared: Index) -> None:
 
 def _can_be_none(keys: KeysOf, place: IndexMapping) -> bool:
     return any(name in keys.nullable for part in place.parts for name in part.fields)
-
-
-def _stored_fields(keys: KeysOf, parts: Iterable[KeyPart]) -> frozenset[str]:
-    """The fields that key parts are made of."""
-    names = {name for part in parts for name in part.fields}
-    computed = (keys.computed[name].fields for name in names if name in keys.computed)
-    return frozenset(names - keys.computed.keys()).union(*computed)
 
 
 def _place_problems(keys: KeysOf) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """Reads the bytes of a reply into validated entities, in one call of pydantic-core.
 
-Rule 1. The type attribute names the class of an item, so the table must have one. Items that are damaged or of a class
+Rule 1. The type attribute names the class of an item. Without it, the key does. Items that are damaged or of a class
     that was not requested are returned as items, so that the codecs raise the error, if there is one.
 Rule 2. Nothing else parses the items. Each entity keeps the text of its item, which is parsed when it is needed.
 """
@@ -12,9 +12,12 @@ from typing import Any, Final, TypeAlias
 from pydantic_core import CoreSchema, SchemaError, SchemaValidator, core_schema
 
 from dynaorm.entity.declare.catalog import catalog_of, derived, names_of
+from dynaorm.entity.dispatch import classify
+from dynaorm.entity.json_reader.class_by_key import CLASS, ClassByKey, InDoubt, in_doubt
 from dynaorm.entity.json_reader.core_schema import Node, as_schema, validator_of
+from dynaorm.entity.json_reader.item_key import HasKey, KeyContents
 from dynaorm.entity.json_reader.model import JsonModel, json_model
-from dynaorm.entity.mapping.mapping import DELETED, EntityMapping
+from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.page import ParsedReply, item_texts, items_in
 from dynaorm.entity.state import LOADING, NO_DEFAULTS, SLOT, Defaults, LazyItem, Loaded, set_state
 from dynaorm.entity.table import Table
@@ -24,8 +27,9 @@ from dynaorm.item.value import Item
 Snapshot: TypeAlias = Loaded | LazyItem
 FindDefaults: TypeAlias = Defaults | Callable[[Item], Defaults]
 
+_KEYS: Final = "keys"
 _HEADS: Final = "heads"
-_NO_HEAD: Final[Item] = {}
+_NOTHING: Final[Item] = {}
 
 # The member of a reply that holds its items.
 _ITEMS: Final[Mapping[str, str]] = {
@@ -49,31 +53,51 @@ class JsonReader:
     def __init__(
         self, table: Table, models: Sequence[JsonModel], operation: str, names: tuple[str, ...] | None
     ) -> None:
+        self._table = table
         self._models = {model.mapping.entity: model for model in models}
-        constant = {model.mapping.entity: model.defaults_in for model in models if model.defaults is not None}
-        self._defaults = constant
-        # The classes whose entities need no check.
-        self._easy = {kind: one for kind, one in constant.items() if not self._models[kind].needs_head}
+        self._in_doubt = _in_doubt(table, models)
+        # For each class, how keys are compared; and the defaults, if there is nothing else to examine.
+        self._known = {
+            model.mapping.entity: (
+                model.has_key if model.keys else _is_anything,
+                None if self._must_examine(model) else model.defaults_in,
+            )
+            for model in models
+        }
         self._operation = operation
         self._is_binary = "B" in table.kinds.values()
-        self._has_heads = names is not None or any(model.needs_head for model in models)
-        head = _head(table, models, names or ()) if self._has_heads else None
-        self._validator = _validator(_item(table, models), head, operation, models)
+        self._classes = _class_by_key(table, models, operation)
+        parts: dict[str, Node] = {_ITEMS[operation]: _item(table, models, self._classes)}
+        if any(model.keys for model in models):
+            parts[_KEYS] = _key(table)
+        if names is not None or any(model.head for model in models):
+            parts[_HEADS] = _head(table, models, names or ())
+        self._validator = _validator(parts, operation, models)
 
     def read(self, reply: Mapping[str, Any], now: float | None) -> ParsedReply | None:
         """The entities of a reply; None where the codecs must read it. See ``ReplyReader``."""
         if not isinstance(reply, Body):
             return None
+        raw, texts = reply.raw, None
+        if self._classes is not None:
+            raw, texts = self._classes.marked(raw, self._operation)
         try:
             rest: dict[str, Any] = self._validator.validate_json(
-                reply.raw, strict=False, context=LOADING, by_alias=True, by_name=False
+                raw, strict=False, context=LOADING, by_alias=True, by_name=False
             )
         except Exception:  # noqa: BLE001 - the codecs find the same problem and describe it better
             return None
-        found, heads = (self._listed(rest.pop(name, None)) for name in (_ITEMS[self._operation], _HEADS))
+        found, keys, heads = (
+            self._listed(rest.pop(name, None)) for name in (_ITEMS[self._operation], _KEYS, _HEADS)
+        )
         if self._is_binary:
             heads, rest = with_bytes(heads), with_bytes(rest)
-        return self._settled(ParsedReply(found, heads, rest), reply.raw, now)
+        if texts is None:
+            texts = item_texts(raw, self._operation, len(found))
+        elif len(texts) != len(found):
+            return None
+        kept = texts if texts is not None else items_in(raw, self._operation)
+        return self._settled(ParsedReply(found, heads, rest), keys, kept, now)
 
     def _listed(self, found: Any) -> list[Any]:
         if found is None:
@@ -82,46 +106,73 @@ class JsonReader:
             return [found]
         return found if isinstance(found, list) else [item for items in found.values() for item in items]
 
-    def _settled(self, reading: ParsedReply, raw: bytes, now: float | None) -> ParsedReply:
-        found, easy, models = reading.found, self._easy, self._models
-        texts = item_texts(raw, self._operation, len(found))
-        new: Callable[[Any], Snapshot] = _lazy if texts is not None else _loaded
-        kept: Sequence[Any] = texts if texts is not None else items_in(raw, self._operation)
+    def _settled(
+        self, reading: ParsedReply, keys: Sequence[KeyContents], kept: Sequence[Any], now: float | None
+    ) -> ParsedReply:
+        """The reading, with the states of its entities. ``kept``: the texts of the items, or the items."""
+        found, known, heads = reading.found, self._known, reading.heads
+        new: Callable[[Any], Snapshot] = _lazy if kept and type(kept[0]) is bytes else _loaded
         has_expired = False
         put = object.__setattr__
         for place, entity in enumerate(found):
-            kind = type(entity)
-            if (defaults := easy.get(kind)) is not None:
+            if type(entity) is dict:
+                entity.pop(CLASS, None)
+                found[place] = with_bytes(entity)
+                continue
+            # A validator of the user's may have returned an object of another class.
+            has_key, defaults = known.get(type(entity), _UNKNOWN)
+            if not has_key(entity, keys[place] if keys else _NOTHING):
+                found[place] = new((kept[place], NO_DEFAULTS)).item
+            elif defaults is not None:
                 put(entity, SLOT, new((kept[place], defaults)))  # inlined: half the time of a call
-            elif kind in models:
-                head = reading.heads[place] if self._has_heads else _NO_HEAD
-                at = new((kept[place], self._defaults.get(kind, NO_DEFAULTS)))
-                found[place] = self._examined(entity, head, at, now)
-                has_expired = has_expired or found[place] is None
             else:
-                # Not an entity: an item, or an object that a validator of the user's returned in place of the entity.
-                found[place] = with_bytes(entity) if kind is dict else new((kept[place], NO_DEFAULTS)).item
+                head = heads[place] if heads else _NOTHING
+                found[place] = self._examined(entity, head, new((kept[place], NO_DEFAULTS)), now)
+                has_expired = has_expired or found[place] is None
         if not has_expired:
             return reading
         left = [place for place, one in enumerate(found) if one is not None]
-        return ParsedReply(
-            [found[place] for place in left], [reading.heads[place] for place in left], reading.rest
-        )
+        return ParsedReply([found[place] for place in left], [heads[place] for place in left], reading.rest)
+
+    def _must_examine(self, model: JsonModel) -> bool:
+        return model.defaults is None or bool(model.head) or model.mapping.entity in self._in_doubt
 
     def _examined(self, entity: Any, head: Item, at: Snapshot, now: float | None) -> Any | None:
         """The entity with its state, or its item if it is damaged; None if it has expired."""
         model = self._models[type(entity)]
+        in_doubt = self._in_doubt.get(type(entity))
         try:
-            if now is not None and model.mapping.expires is not None and model.mapping.is_expired(head, now):
+            if now is not None and model.mapping.is_expired(head, now):
                 return None
-            if model.needs_head and not model.is_in_order(entity, head):
+            if model.mapping.is_tombstone(head):
                 return at.item
-            if model.defaults is None and len(entity.__pydantic_fields_set__) != len(model.fields):
+            is_doubtful = in_doubt is not None and in_doubt(entity.__dict__)
+            if is_doubtful and classify(self._table, at.item) is not model.mapping:
+                return at.item
+            if model.defaults is not None:
+                defaults = model.defaults_in
+                at = (
+                    at._replace(defaults=defaults)
+                    if isinstance(at, LazyItem)
+                    else _loaded((at.item, defaults))
+                )
+            elif model.optional or len(entity.__pydantic_fields_set__) != len(model.mapping.fields):
                 at = at._replace(defaults=model.complete(entity, head))
         except (KeyError, ValueError):  # the codecs raise it if the item is hydrated
             return at.item
         set_state(entity, at)
         return entity
+
+
+def _is_anything(_entity: Any, _key: KeyContents) -> bool:
+    return True
+
+
+def _is_nothing(_entity: Any, _key: KeyContents) -> bool:
+    return False
+
+
+_UNKNOWN: Final[tuple[HasKey, Callable[[Item], Defaults] | None]] = (_is_nothing, None)
 
 
 # A snapshot of an item and its defaults. (Faster than the method ``_make``.)
@@ -137,8 +188,6 @@ def json_reader_of(
     table: Table, wanted: tuple[type, ...], operation: str, names: tuple[str, ...] | None = None
 ) -> JsonReader | None:
     """The reader of replies about these classes and their subclasses. See ``reader_of``."""
-    if table.type_attribute is None:
-        return None
     return derived(table, _Readers).reader(wanted, operation, names)
 
 
@@ -179,33 +228,55 @@ class _Readers:
 # -- the schema of a reply --------------------------------------------------------------------------------------------
 
 
-def _item(table: Table, models: Sequence[JsonModel]) -> Node:
+def _item(table: Table, models: Sequence[JsonModel], classes: ClassByKey | None) -> Node:
     """The schema of an item: an entity of one of the classes, or any other item unchanged."""
-    path: list[str | int] = [str(table.type_attribute), "S"]
-    choices: dict[Hashable, CoreSchema] = {
-        name: as_schema(model.schema) for model in models for name in names_of(model.mapping)
-    }
-    entity = core_schema.tagged_union_schema(choices, discriminator=[path])
+    if classes is None and table.type_attribute is None:
+        (entity,) = (as_schema(model.schema) for model in models)
+    else:
+        path: list[str | int] = [CLASS if classes is not None else str(table.type_attribute), "S"]
+        choices: dict[Hashable, CoreSchema] = {
+            name: as_schema(model.schema) for model in models for name in names_of(model.mapping)
+        }
+        entity = core_schema.tagged_union_schema(choices, discriminator=[path])
     return dict(core_schema.union_schema([entity, core_schema.any_schema()], mode="left_to_right"))
 
 
+def _class_by_key(table: Table, models: Sequence[JsonModel], operation: str) -> ClassByKey | None:
+    """What finds the classes of items without a type; None where hardly an item can be of another class."""
+    if table.type_attribute is not None:
+        return None
+    is_alone = len(catalog_of(table).mappings) == 1 and models[0].mapping.versioning is None
+    if len(models) == 1 and (operation == "GetItem" or (is_alone and operation != "Scan")):
+        return None
+    return ClassByKey(table, [model.mapping for model in models])
+
+
+def _in_doubt(table: Table, models: Sequence[JsonModel]) -> dict[type, InDoubt]:
+    if table.type_attribute is not None:
+        return {}
+    return {one.mapping.entity: found for one in models if (found := in_doubt(one.mapping)) is not None}
+
+
 def _head(table: Table, models: Sequence[JsonModel], wanted: tuple[str, ...]) -> Node:
-    """The schema of an item's head: the attributes needed to check an entity."""
-    names = [
-        *table.key_names,
-        *wanted,
-        DELETED,
-        *(one.mapping.expires.attribute for one in models if one.mapping.expires),
-    ]
+    """The schema of an item's head: its key, and the attributes needed to complete an entity."""
+    names = dict.fromkeys([*table.key_names, *wanted, *(name for model in models for name in model.head)])
     fields = {name: core_schema.typed_dict_field(core_schema.any_schema(), required=False) for name in names}
     return dict(core_schema.typed_dict_schema(fields))
 
 
-def _validator(item: Node, head: Node | None, operation: str, models: Sequence[JsonModel]) -> SchemaValidator:
-    name = _ITEMS[operation]
-    fields = {name: _field(_shaped(item, operation), name)}
-    if head is not None:
-        fields[_HEADS] = _field(_shaped(head, operation), name)
+def _key(table: Table) -> Node:
+    """The schema of the contents of an item's key."""
+    paths: dict[str, list[str | int]] = {key.name: [key.name, key.kind] for key in table.keys}
+    fields = {
+        name: core_schema.typed_dict_field(core_schema.any_schema(), required=False, validation_alias=path)
+        for name, path in paths.items()
+    }
+    return dict(core_schema.typed_dict_schema(fields))
+
+
+def _validator(parts: Mapping[str, Node], operation: str, models: Sequence[JsonModel]) -> SchemaValidator:
+    """The validator of a reply. ``parts``: what is read of each item, by the names to give the lists."""
+    fields = {name: _field(_shaped(one, operation), _ITEMS[operation]) for name, one in parts.items()}
     reply: Node = {"type": "typed-dict", "fields": fields, "extra_behavior": "allow"}
     definitions = {reference: one for model in models for reference, one in model.definitions.items()}
     if definitions:

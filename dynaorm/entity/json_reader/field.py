@@ -16,6 +16,7 @@ from dynaorm.entity.codec.declared import FieldOf, fields_of
 from dynaorm.entity.codec.of_type import Codec
 from dynaorm.entity.codec.value import NULL, TEXT
 from dynaorm.entity.json_reader.core_schema import Node, by_name, nodes
+from dynaorm.entity.json_reader.item_key import InKeyField
 from dynaorm.item.json_body import with_bytes
 from dynaorm.item.value import AttributeValue
 from dynaorm.record import record, replace
@@ -35,6 +36,7 @@ class StoredField:
         required: the field has no default.
         formerly: older attribute names.
         absent: the attribute value that an absent attribute stands for, if not the default.
+        key: how it is read from a key, if it is stored in a key alone.
     """
 
     attribute: str
@@ -42,6 +44,11 @@ class StoredField:
     required: bool
     formerly: tuple[str, ...] = ()
     absent: AttributeValue | None = None
+    key: InKeyField | None = None
+
+    @property
+    def can_be_absent(self) -> bool:
+        return self.absent is not None or (not self.required and self.key is None)
 
 
 _TYPES: Final = frozenset({"S", "N", "B", "BOOL", "NULL", "L", "M", "SS", "NS", "BS"})
@@ -101,6 +108,8 @@ class FieldReader:
         if default is not None and default.get("on_error", "raise") != "raise":
             raise Undecided("its default stands in for errors")
         inner = default["schema"] if default is not None else declared["schema"]
+        if stored.key is not None:
+            return {**declared, **_in_key(stored.key, inner, stored.absent)}
         can_be_absent = default is not None or stored.absent is not None
         read = self._read(inner, stored.codec) if not stored.formerly else None
         if read is not None and (read.refuses_whole or not can_be_absent):
@@ -204,6 +213,16 @@ def is_plain_model(schema: Node) -> bool:
     return extra != "allow" and fields.get("extras_schema") is None
 
 
+def filling(fields: Node, names: frozenset[str]) -> Node:
+    """The fields of a model, of which some are in ``model_fields_set`` although their attributes may be absent."""
+
+    def filled(made: tuple[Any, Any, set[str]]) -> tuple[Any, Any, set[str]]:
+        made[2].update(names)
+        return made
+
+    return {**_function("function-after", filled), "schema": fields}
+
+
 def lenient(schema: Node, fields: Mapping[str, Node]) -> Node:
     """The model with these fields. Other members of its map are ignored."""
     config = {**schema.get("config", {}), "extra_fields_behavior": "ignore"}
@@ -243,6 +262,14 @@ def _decoded(schema: Node, codec: Codec) -> Node:
     if not all(one.get("type") in _NOT_BINARY for one in nodes(schema) if "type" in one):
         decode = _from_json(decode)
     return {**_function("function-before", decode), "schema": by_name(schema)}
+
+
+def _in_key(key: InKeyField, schema: Node, absent: AttributeValue | None) -> Node:
+    """A field that is read from a key attribute, then validated. Without the attribute, its value is None."""
+    read: Node = {**_function("function-before", key.value_in), "schema": by_name(schema)}
+    if absent is not None:
+        read = {"type": "default", "schema": read, "default": None, "validate_default": True}
+    return {"schema": read, "validation_alias": [[key.attribute.name, key.attribute.kind]]}
 
 
 def _function(kind: str, function: Callable[[Any], Any]) -> Node:

@@ -3,7 +3,7 @@
 Rule 1. The entity equals the one that the codecs would give: in its values, in ``model_fields_set``, and in the input
     of its validators. A class for which that is not certain has no JSON schema.
 Rule 2. Validators run once per entity, with ``info.context is LOADING``. A class is left to the codecs if a validator
-    takes ``info``, which shows that the input is JSON, or if a model validator could see defaults that are not final.
+    takes ``info``, which shows that the input is JSON.
 """
 
 from collections.abc import Mapping
@@ -17,12 +17,14 @@ from dynaorm.entity.json_reader.field import (
     FieldReader,
     StoredField,
     Undecided,
+    filling,
     has_plain_texts,
     is_plain_model,
     lenient,
 )
+from dynaorm.entity.json_reader.item_key import HasKey, InKeyField, key_comparison
 from dynaorm.entity.mapping.field import EMPTY, FieldMapping
-from dynaorm.entity.mapping.mapping import EntityMapping
+from dynaorm.entity.mapping.mapping import DELETED, EntityMapping
 from dynaorm.entity.state import Defaults
 from dynaorm.entity.template.key_part import KeyPart
 from dynaorm.item.value import AttributeValue, Item
@@ -41,10 +43,13 @@ class JsonModel:
         mapping: the class.
         schema: the schema of a stored item.
         definitions: the schemas that it refers to.
-        fields: its fields, by name.
-        filled: the fields for which an absent attribute stands for a value, not for the default.
+        fields: its fields that are stored in attributes, by name.
+        filled: the fields to be added to ``model_fields_set``: an absent attribute stands for a value, not for the
+            default.
         keys: the parts of its key that must be compared with what the entity renders.
         defaults: the encoded defaults of the fields that can be absent; None if they are not constant.
+        optional: the fields that can be absent, if a validator of the model may set them.
+        has_key: compares these parts with the key of an item.
     """
 
     mapping: EntityMapping
@@ -54,11 +59,18 @@ class JsonModel:
     filled: frozenset[str]
     keys: tuple[KeyPart, ...]
     defaults: Mapping[str, AttributeValue | None] | None
+    optional: tuple[FieldMapping, ...]
+    has_key: HasKey
 
     @property
-    def needs_head(self) -> bool:
-        """Whether the key and a few other attributes of the item are needed to check an entity."""
-        return bool(self.keys or self.mapping.versioning or self.mapping.expires)
+    def head(self) -> tuple[str, ...]:
+        """The attributes that are needed to complete an entity."""
+        expires = self.mapping.expires
+        return (
+            *(name for field in self.optional for name in (field.attribute, *field.formerly)),
+            *((DELETED,) if self.mapping.versioning is not None else ()),
+            *((expires.attribute,) if expires is not None else ()),
+        )
 
     def defaults_in(self, item: Item) -> Defaults:
         """The encoded defaults of the fields that are absent from an item, if they are constant."""
@@ -69,27 +81,18 @@ class JsonModel:
             if name in self.defaults and field.stored_in(item) is None
         }
 
-    def is_in_order(self, entity: Any, head: Item) -> bool:
-        """Whether an entity is no tombstone and renders the key of its item. Raises ValueError if it renders none."""
-        if self.mapping.is_tombstone(head):
-            return False
-        names = [name for part in self.keys for name in part.fields]
-        values = self.mapping.with_computed(entity.__dict__, names)
-        for part in self.keys:
-            stored = head[part.attribute.name][part.attribute.kind]
-            if stored != (part.constant or part.render(values)):
-                return False
-        return True
-
     def complete(self, entity: Any, head: Item) -> Defaults:
         """The encoded defaults of the absent fields. Adds the ``filled`` fields to ``model_fields_set``.
 
         Raises:
             DecodeError: a default cannot be stored.
         """
-        given: set[str] = entity.__pydantic_fields_set__
-        absent = [field for name, field in self.fields.items() if name not in given]
-        given |= self.filled
+        if self.optional:
+            absent = [field for field in self.optional if field.stored_in(head) is None]
+        else:
+            given: set[str] = entity.__pydantic_fields_set__
+            absent = [field for name, field in self.fields.items() if name not in given]
+            given |= self.filled
         return self.mapping.defaults_of(absent, head, entity.__dict__)
 
 
@@ -106,28 +109,31 @@ def json_model(mapping: EntityMapping) -> JsonModel | None:
 def _model(mapping: EntityMapping, schema: Node, definitions: Mapping[str, Node]) -> JsonModel:
     if any(_takes_info(one) for one in nodes([schema, *definitions.values()])):
         raise Undecided("a validator takes info")
-    if any(field.in_key for field in mapping.fields.values()):
-        raise Undecided("a field is stored in a key alone")
     around, model = _unwrapped(schema, definitions)
     declared: Mapping[str, Node] = model["schema"].get("fields", {})
     if not is_plain_model(model) or declared.keys() != mapping.fields.keys():
         raise Undecided("the model is not made of its fields alone")
-    stored = {name: _stored(field) for name, field in mapping.fields.items()}
-    can_be_absent = any(not one.required or one.absent is not None for one in stored.values())
-    if (around or model.get("post_init")) and can_be_absent:
-        raise Undecided("a model validator may set a field that is absent")
+    stored = {name: _stored(mapping, field) for name, field in mapping.fields.items()}
+    optional = [one for name, one in mapping.fields.items() if stored[name].can_be_absent]
+    is_validated = bool(around or model.get("post_init"))
     reader = FieldReader(definitions, model.get("config", {}))
     found = lenient(model, {name: reader.field(stored[name], one) for name, one in declared.items()})
+    filled = frozenset(name for name, one in stored.items() if one.absent is not None)
+    if is_validated and filled:
+        found["schema"] = filling(found["schema"], filled)
     for outer in reversed(around):
         found = {**{name: held for name, held in outer.items() if name != "ref"}, "schema": found}
+    keys = tuple(part for part in mapping.primary_parts if not _is_itself(part, mapping, declared))
     return JsonModel(
         mapping=mapping,
         schema=found,
         definitions={reference: by_name(one) for reference, one in definitions.items()},
-        fields=mapping.fields,
-        filled=frozenset(name for name, one in stored.items() if one.absent is not None),
-        defaults=_constants(mapping, model),
-        keys=tuple(part for part in mapping.primary_parts if not _is_itself(part, mapping, declared)),
+        fields={name: one for name, one in mapping.fields.items() if not one.in_key},
+        filled=filled,
+        defaults=None if filled or (is_validated and optional) else _constants(mapping, model),
+        keys=keys,
+        optional=tuple(one for one in optional if not one.in_key) if is_validated else (),
+        has_key=key_comparison(mapping, keys),
     )
 
 
@@ -150,9 +156,25 @@ def _takes_info(node: Node) -> bool:
     return isinstance(function, Mapping) and function.get("type") == "with-info"
 
 
-def _stored(field: FieldMapping) -> StoredField:
+def _stored(mapping: EntityMapping, field: FieldMapping) -> StoredField:
+    if field.in_key:
+        key = _in_key(mapping, field.name)
+        absent = None if key.is_primary else NULL
+        return StoredField(key.attribute.name, field.codec, field.required, absent=absent, key=key)
     absent = EMPTY if field.empty_is_absent else NULL if field.none_is_absent and field.required else None
     return StoredField(field.attribute, field.codec, field.required, field.formerly, absent)
+
+
+def _in_key(mapping: EntityMapping, name: str) -> InKeyField:
+    """Where a field is stored that is stored in keys alone. Raises Undecided."""
+    for part in mapping.primary_parts:
+        if name in part.lossless:
+            return InKeyField(name, part, is_primary=True)
+    plain = (index.places[0] for index in mapping.places.values() if index.is_plain)
+    found = [part for place in plain for part in place.parts if name in part.lossless]
+    if len(found) != 1:
+        raise Undecided("a field is stored in the keys of several indexes")
+    return InKeyField(name, found[0], is_primary=False)
 
 
 def _constants(mapping: EntityMapping, model: Node) -> Mapping[str, AttributeValue | None] | None:
@@ -161,9 +183,7 @@ def _constants(mapping: EntityMapping, model: Node) -> Mapping[str, AttributeVal
     for name, field in mapping.fields.items():
         default = model["schema"]["fields"][name]["schema"]
         validated = default.get("validate_default", model.get("config", {}).get("validate_default"))
-        if field.empty_is_absent or (field.none_is_absent and field.required):
-            return None
-        if field.required:
+        if field.required or field.in_key:
             continue
         if validated or "default" not in default or type(default["default"]) not in _CONSTANT:
             return None
@@ -175,13 +195,22 @@ def _constants(mapping: EntityMapping, model: Node) -> Mapping[str, AttributeVal
 
 
 def _is_itself(part: KeyPart, mapping: EntityMapping, declared: Mapping[str, Node]) -> bool:
-    """Whether a key part is the attribute of a string field that no validator changes, so that it cannot differ."""
-    if not part.bare or part.attribute.kind != "S":
+    """Whether a key part cannot differ: its fields are strings that no validator changes, and were read from it."""
+    fields = [mapping.fields[name] for name in part.fields if name in mapping.fields]
+    if part.attribute.kind != "S" or part.template is None or not fields or len(fields) != len(part.fields):
         return False
-    field = mapping.fields.get(part.fields[0])
-    if field is None:
+    is_unchanged = has_plain_texts(mapping.entity.model_config)
+    if not is_unchanged or any(declared[one.name]["schema"] != {"type": "str"} for one in fields):
         return False
-    as_it_is = declared[field.name]["schema"] == {"type": "str"} and has_plain_texts(
-        mapping.entity.model_config
+    if part.bare:
+        (field,) = fields
+        return field.in_key or field.attribute == part.attribute.name
+    # What ``match`` has read from a key renders that key again, unless a placeholder cannot be read back.
+    is_read_back = all(
+        one.read is not None and one.placeholder.field in part.lossless for one in part.template.pieces
     )
-    return field.attribute == part.attribute.name and as_it_is
+    return is_read_back and all(_is_read_from(part, mapping, one) for one in fields)
+
+
+def _is_read_from(part: KeyPart, mapping: EntityMapping, field: FieldMapping) -> bool:
+    return field.in_key and _in_key(mapping, field.name).part is part

@@ -29,7 +29,8 @@ class Aggregate(Declaration):
         target: the entity class that has the totals.
         count: the target's field that holds the number of entities.
         sum: number fields of this class to the target's fields that hold their sums: ``{"hours": "hours"}``.
-        key: fields of the target's primary key to the fields of this class with their values; default the same names.
+        key: fields of the target's primary key to the fields of this class with their values, computed and nested ones
+            too; default the same names.
         when: a condition (``F.status == "active"``), or a pure function of the stored fields. An entity for which it
             does not hold is not counted.
         restrict: a target whose totals are not 0 can be neither deleted nor moved: ``StillCounted``.
@@ -75,11 +76,13 @@ class AggregateMapping:
     Attributes:
         name: the attribute name of the declaration.
         target: the class with the totals.
-        key: every field of the target's primary key, with the field of the source that holds its value.
+        key: every field of the target's primary key, with the field of the source that holds its value, or from which
+            it is computed.
         count: the target's field that holds the count, if there is one.
         sums: fields of the source, each with the target's field that holds its sum.
         when: an entity for which it does not hold is not counted.
         restrict: a target can be deleted only while these totals are 0.
+        stored: the stored fields of the source that the key is made of.
     """
 
     name: str
@@ -89,11 +92,12 @@ class AggregateMapping:
     sums: Mapping[str, str]
     when: When | None
     restrict: bool = False
+    stored: frozenset[str] = frozenset()
 
     @cached_property
     def fields(self) -> frozenset[str]:
         """The fields of the source that the totals depend on, except those that ``when`` reads."""
-        return frozenset([*self.key.values(), *self.sums])
+        return self.stored.union(self.sums)
 
     @cached_property
     def maintained(self) -> tuple[str, ...]:
@@ -102,8 +106,9 @@ class AggregateMapping:
 
     @property
     def named_fields(self) -> frozenset[str]:
-        """The fields that the declaration names."""
-        return self.fields if self.when is None else self.fields | self.when.named
+        """The fields that the declaration names. A computed field does not say which fields it looks at."""
+        own = frozenset([*(name.partition(".")[0] for name in self.key.values()), *self.sums])
+        return own if self.when is None else own | self.when.named
 
     @cached_property
     def depends_on(self) -> frozenset[str]:

@@ -1,4 +1,4 @@
-"""Parts of keys that are no fields: pydantic's computed fields, and fields of nested records.
+"""Values of an entity that are no fields of their own: pydantic's computed fields, and fields of nested records.
 
 Rule 1. They are computed from the fields whenever a key is rendered, never taken from an object: a cached property may
         be older than the fields that it was made of.
@@ -11,6 +11,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from dynaorm.entity.codec.value import optional, text_codec
+from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.template.template import KeyValueError
 from dynaorm.entity.text.scalar import Scalar
 from dynaorm.record import record
@@ -18,7 +20,7 @@ from dynaorm.record import record
 
 @record
 class Computed:
-    """A value that templates and queries name like a field.
+    """A value that templates, constraints, totals and queries name like a field.
 
     Attributes:
         name: ``month`` for a computed field, ``address.city`` for a nested one.
@@ -33,6 +35,23 @@ class Computed:
     nullable: bool
     fields: frozenset[str]
     value: Callable[[Mapping[str, Any]], Any]
+
+    @property
+    def is_nested(self) -> bool:
+        """Whether it is a field of a nested record."""
+        return "." in self.name
+
+    @property
+    def as_field(self) -> FieldMapping:
+        """A field with its values, for conditions that are evaluated in memory. No attribute has such a name."""
+        codec = text_codec(self.scalar.name, self.scalar.tag, self.scalar.to_text, self.scalar.from_text)
+        return FieldMapping(
+            self.name,
+            f"\0{self.name}",
+            optional(codec) if self.nullable else codec,
+            required=not self.nullable,
+            none_is_absent=self.nullable,
+        )
 
     def computed(self, values: Mapping[str, Any], *, is_hidden: bool) -> Any:
         """The value. ``is_hidden``: the message does not say why it cannot be computed, which could show a secret.

@@ -45,13 +45,14 @@ class Constraint:
 
     Attributes:
         name: the part of the guard's key before ``#``.
-        fields: the fields of the value; those of its scope come first.
+        fields: the fields, computed and nested ones too, of the value; those of its scope come first.
         scalars: their types, in the same order.
         normalize: applied to the value of the last field before comparing.
         when: an entity for which it does not hold claims nothing.
         shared: other classes of the table may claim values of the same constraint.
         secret: the fields whose values messages do not show.
         parts: the guard's own partition and sort key; empty for the key that begins with the name.
+        stored: the stored fields that the value is made of.
     """
 
     name: str
@@ -62,12 +63,12 @@ class Constraint:
     shared: bool = False
     secret: frozenset[str] = frozenset()
     parts: tuple[KeyPart, ...] = ()
+    stored: frozenset[str] = frozenset()
 
     @property
     def depends_on(self) -> frozenset[str]:
         """The fields that decide which value is claimed, if any."""
-        own = frozenset(self.fields)
-        return own if self.when is None else own | self.when.fields
+        return self.stored if self.when is None else self.stored | self.when.fields
 
     @property
     def exact(self) -> bool:

@@ -62,7 +62,7 @@ class EntityMapping:
         aggregates: the totals over this class, by the attribute name of the class.
         created: the field with the time of its creation, if there is one.
         updated: the field with the time of its last change, if there is one.
-        computed: the parts of its keys that are no fields, by the name that templates and queries give them.
+        computed: its computed fields, and the nested fields in its keys, constraints and totals, by their names there.
         formerly: its earlier names, which items may still have. The next save that changes an item renames it.
     """
 
@@ -119,7 +119,7 @@ class EntityMapping:
     @cached_property
     def secrets(self) -> Secrets:
         """Its secret fields, and the key attributes that have one in them."""
-        return secrets_of(self.entity, self.key_parts(), self.constraints)
+        return secrets_of(self.entity, self.computed, tuple(self.key_parts()), self.constraints)
 
     @cached_property
     def computed_key(self) -> frozenset[str]:

@@ -1,4 +1,4 @@
-"""Some fields of a stored item, as loading the whole item would give them."""
+"""Some fields and computed fields of a stored item, as loading the whole item would give them."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,13 +9,16 @@ from pydantic.fields import FieldInfo
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.mapping.secret import problems_of
 from dynaorm.entity.mapping.validate import loaded_field
+from dynaorm.entity.template.template import KeyValueError
 from dynaorm.errors import DecodeError
 from dynaorm.item.value import Item
 
 
 def attributes_of(mapping: EntityMapping, names: Sequence[str]) -> frozenset[str] | None:
     """The attributes from which the values of fields follow; None if loading looks at the whole item for them."""
-    if mapping.rules.of_class or any(_depends_on_others(mapping, name) for name in names):
+    if mapping.rules.of_class or any(
+        name in mapping.computed or _depends_on_others(mapping, name) for name in names
+    ):
         return None
     found: set[str] = set()
     for name in names:
@@ -35,7 +38,11 @@ def _depends_on_others(mapping: EntityMapping, name: str) -> bool:
 def values_in(mapping: EntityMapping, item: Item, names: Sequence[str]) -> tuple[Any, ...]:
     """The values of fields in an item that has at least their attributes. Raises DecodeError."""
     if attributes_of(mapping, names) is None:
-        values = vars(mapping.hydrate(item))
+        try:
+            values = mapping.with_computed(vars(mapping.hydrate(item)), names)
+        except KeyValueError as problem:
+            text = f"{problem.field}: {problem.problem}"
+            raise mapping.unreadable(item, (text,)) from mapping.cause_of(problem.field, problem)
         return tuple(values[name] for name in names)
     return tuple(_value(mapping, item, name) for name in names)
 

@@ -7,7 +7,7 @@ Rule 2. No ``repr``, message, log line, plan in words or cursor shows the value 
         ``repr``.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import is_dataclass
 from typing import Any, Protocol
@@ -33,6 +33,16 @@ def is_secret(entity: type[BaseModel], field: str) -> bool:
 def secret_fields(entity: type[BaseModel]) -> frozenset[str]:
     """The secret fields of a class."""
     return frozenset(name for name, info in entity.model_fields.items() if _is_secret(info))
+
+
+def secrets_among(entity: type[BaseModel], names: Iterable[str]) -> frozenset[str]:
+    """The secret ones among some fields, computed fields and nested fields."""
+    secret = secret_fields(entity)
+    return frozenset(
+        name
+        for name in names
+        if name in secret or (name not in entity.model_fields and _is_computed_secret(entity, name, secret))
+    )
 
 
 def _is_computed_secret(entity: type[BaseModel], name: str, secret: AbstractSet[str]) -> bool:
@@ -99,13 +109,13 @@ class Constrained(Protocol):
 
 
 def secrets_of(
-    entity: type[BaseModel], parts: Iterable[KeyPart], constraints: Mapping[str, Constrained]
+    entity: type[BaseModel],
+    computed: Iterable[str],
+    parts: Sequence[KeyPart],
+    constraints: Mapping[str, Constrained],
 ) -> Secrets:
-    """What is secret in a class with these key attributes and unique constraints."""
-    parts = tuple(parts)
-    computed = {name for part in parts for name in part.fields if name not in entity.model_fields}
-    fields = secret_fields(entity)
-    fields |= {name for name in computed if _is_computed_secret(entity, name, fields)}
+    """What is secret in a class with these computed fields, key attributes and unique constraints."""
+    fields = secrets_among(entity, (*entity.model_fields, *computed))
     keys = frozenset(part.attribute.name for part in parts if not fields.isdisjoint(part.fields))
     names = (name for name, one in constraints.items() if not fields.isdisjoint(one.fields))
     return Secrets(fields, keys, frozenset(names))

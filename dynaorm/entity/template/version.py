@@ -33,12 +33,12 @@ _MOST_PADDING: Final = 38  # digits of a DynamoDB number, which the attribute ve
 def version_number(stored: AttributeValue) -> int:
     """The number of a version, from the item's attribute ``version``. Raises ValueError."""
     try:
-        number = Decimal(stored.get("N", "NaN"))
-    except InvalidOperation:
+        number = Decimal(stored["N"])
+    except (InvalidOperation, LookupError, TypeError, ValueError):  # it need not even be an attribute value
         number = Decimal("NaN")
     # The next number must fit into DynamoDB's 38 digits, too.
     if number.is_nan() or number != number.to_integral_value() or not 0 <= number < 10 ** (_MOST_PADDING - 1):
-        raise ValueError(f"is stored as {dict(stored)}, not as a version's number")
+        raise ValueError(f"is stored as {stored}, not as a version's number")
     return int(number)
 
 

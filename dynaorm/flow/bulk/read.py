@@ -14,11 +14,11 @@ from dynaorm.entity.reader import ReplyReader, reader_of
 from dynaorm.entity.table import Table
 from dynaorm.errors import DecodeError, UsageError
 from dynaorm.flow.bulk.limits import CONCURRENCY, check_many, windows
-from dynaorm.flow.protocol.call import Call, Flow, Reply
+from dynaorm.flow.protocol.call import Call, Flow
 from dynaorm.flow.protocol.context import Context
-from dynaorm.flow.protocol.reply_keys import check_keys, items_at_once
+from dynaorm.flow.protocol.reply_keys import items_at_once
 from dynaorm.flow.protocol.together import gather
-from dynaorm.flow.read import BATCH_GET_LIMIT, TRANSACT_GET_LIMIT, batch_get, repeat
+from dynaorm.flow.read import BATCH_GET_LIMIT, TRANSACT_GET_LIMIT, find_items, repeat
 from dynaorm.flow.target import Target, target_of
 from dynaorm.item.value import Item
 from dynaorm.plan.reads import Ident, contents_of
@@ -50,10 +50,12 @@ def get_many(
         for batch in windows(of_table.values(), BATCH_GET_LIMIT)
     ]
     read = yield from gather(
-        [_read(name, batch, context, consistent=consistent) for name, batch in batches], concurrency
+        [_read(batch, context, consistent=consistent) for _, batch in batches], concurrency
     )
     stored = {
-        (name, ident): found for (name, _), pairs in zip(batches, read, strict=True) for ident, found in pairs
+        (name, contents_of(batch[0].mapping.table, key)): found
+        for (name, batch), pairs in zip(batches, read, strict=True)
+        for found, key in pairs
     }
     return _entities(targets, places, stored, context)
 
@@ -85,26 +87,10 @@ def snapshot(keys: Iterable[Key[Any]], context: Context) -> Flow[list[Any | None
     return _entities(targets, places, stored, context)
 
 
-def _read(
-    name: str, targets: Sequence[Target], context: Context, *, consistent: bool
-) -> Flow[list[tuple[Ident, Any]]]:
-    """Read the items with the keys: entities, and items for the compiled decoder."""
-    table = targets[0].mapping.table
-    reader = _reader_of(table, targets)
-    now = context.clock.now()
-
-    def taken(reply: Reply) -> tuple[list[tuple[Ident, Any]], Reply]:
-        reading = reader.read(reply, now) if reader is not None else None
-        if reading is None:
-            items = reply.get("Responses", {}).get(name, [])
-            check_keys("BatchGetItem", items, table.keys)
-            return [(contents_of(table, item), dict(item)) for item in items], reply
-        check_keys("BatchGetItem", reading.heads, table.keys)
-        idents = [contents_of(table, head) for head in reading.heads]
-        return list(zip(idents, reading.found, strict=True)), reading.rest
-
-    keys = [target.key for target in targets]
-    return batch_get(name, keys, context, taken, consistent=consistent)
+def _read(targets: Sequence[Target], context: Context, *, consistent: bool) -> Flow[list[tuple[Any, Item]]]:
+    """Read the items with the keys: entities, and items for the codecs, each with its key."""
+    table, keys = targets[0].mapping.table, [target.key for target in targets]
+    return find_items(table, keys, context, _reader_of(table, targets), consistent=consistent)
 
 
 def _reader_of(table: Table, targets: Sequence[Target]) -> ReplyReader | None:

@@ -6,11 +6,12 @@ Rule 2. A block that is refused because of one of its entities is divided in two
 Rule 3. Blocks that may add to one total are sent one after the other: DynamoDB refuses transactions that meet.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 from dynaorm.entity.key import Key
-from dynaorm.entity.mapping.mapping import mapping_of
+from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
+from dynaorm.entity.template.template import KeyValueError
 from dynaorm.errors import (
     Contention,
     DynaormError,
@@ -28,6 +29,7 @@ from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.protocol.together import outcomes
 from dynaorm.item.size import ACTION_LIMIT
 from dynaorm.plan.intent import Deletion, Intent, Save
+from dynaorm.record import record
 
 E = TypeVar("E")
 
@@ -52,11 +54,6 @@ def save_many(
         BulkError: some entities failed; the others are saved.
         UsageError: ``per_transaction`` is not 1 to 100.
     """
-    check_many(entities, concurrency)
-    if type(per_transaction) is not int or not 1 <= per_transaction <= ACTION_LIMIT:
-        raise UsageError(
-            problem=f"per_transaction={per_transaction!r}", remedy=f"give a number from 1 to {ACTION_LIMIT}"
-        )
     saved: list[E] = []
 
     def given() -> Iterable[E]:
@@ -64,40 +61,84 @@ def save_many(
             saved.append(entity)
             yield entity
 
-    tally = Tally(entities, progress)
-    if per_transaction == 1:
-        yield from _each(given(), Save, context, concurrency=concurrency, tally=tally)
-    else:
-        size = per_transaction * concurrency * _BLOCKS_PER_PLACE
-        for window in windows(given(), size):
-            blocks = windows(_distinct(window), per_transaction)
-            ended = yield from outcomes([_one_by_one(some, context) for some in _apart(blocks)], concurrency)
-            for outcome in ended:
-                tally.add_all(outcome)
-            tally.advance(len(window))
-        tally.end()
+    check_many(entities, concurrency)
+    blocks = _Blocks(Save, context, per_transaction, concurrency, Tally(entities, progress))
+    yield from blocks.write(given())
     return saved
 
 
-def _one_by_one(blocks: Sequence[Sequence[Any]], context: Context) -> Flow[list[Failure]]:
-    failures: list[Failure] = []
-    for block in blocks:
-        failures += yield from _block(block, context)
-    return failures
+def delete_many(
+    targets: Iterable[Any],
+    context: Context,
+    *,
+    per_transaction: int = 1,
+    concurrency: int = CONCURRENCY,
+    progress: Progress | None = None,
+) -> Flow[None]:
+    """Delete the loaded entities and those with the keys, ``per_transaction`` of them by one plan.
+
+    Raises as ``save_many``.
+    """
+    check_many(targets, concurrency)
+    blocks = _Blocks(Deletion, context, per_transaction, concurrency, Tally(targets, progress))
+    yield from blocks.write(targets)
 
 
-def _block(entities: Sequence[Any], context: Context) -> Flow[list[Failure]]:
-    """Save entities in one transaction: those that failed."""
-    try:
-        yield from commit([Save(one) for one in entities], context)
-    except DynaormError as problem:
-        if len(entities) == 1 or not _is_of_an_entity(problem):
-            return [(one, problem) for one in entities]
-        middle = len(entities) // 2
-        first = yield from _block(entities[:middle], context)
-        second = yield from _block(entities[middle:], context)
-        return first + second
-    return []
+@record
+class _Blocks:
+    """How entities and keys are written: what each means, and how many at a time."""
+
+    intent_of: Callable[[Any], Intent]
+    context: Context
+    size: int
+    concurrency: int
+    tally: Tally
+
+    def write(self, subjects: Iterable[Any]) -> Flow[None]:
+        """Raises BulkError, UsageError."""
+        if type(self.size) is not int or not 1 <= self.size <= ACTION_LIMIT:
+            raise UsageError(
+                problem=f"per_transaction={self.size!r}", remedy=f"give a number from 1 to {ACTION_LIMIT}"
+            )
+        if self.size == 1:
+            yield from self._each(subjects)
+            return
+        for window in windows(subjects, self.size * self.concurrency * _BLOCKS_PER_PLACE):
+            blocks = windows(_distinct(window), self.size)
+            ended = yield from outcomes([self._one_by_one(some) for some in _apart(blocks)], self.concurrency)
+            for outcome in ended:
+                self.tally.add_all(outcome)
+            self.tally.advance(len(window))
+        self.tally.end()
+
+    def _each(self, subjects: Iterable[Any]) -> Flow[None]:
+        for window in windows(subjects, self.concurrency * _PLANS_PER_PLACE):
+            distinct = _distinct(window)
+            flows = [commit([self.intent_of(one)], self.context) for one in distinct]
+            ended = yield from outcomes(flows, self.concurrency)
+            for one, outcome in zip(distinct, ended, strict=True):
+                self.tally.add(one, outcome)
+            self.tally.advance(len(window))
+        self.tally.end()
+
+    def _one_by_one(self, blocks: Sequence[Sequence[Any]]) -> Flow[list[Failure]]:
+        failures: list[Failure] = []
+        for block in blocks:
+            failures += yield from self._block(block)
+        return failures
+
+    def _block(self, subjects: Sequence[Any]) -> Flow[list[Failure]]:
+        """Write subjects in one transaction: those that failed."""
+        try:
+            yield from commit([self.intent_of(one) for one in subjects], self.context)
+        except DynaormError as problem:
+            if len(subjects) == 1 or not _is_of_an_entity(problem):
+                return [(one, problem) for one in subjects]
+            middle = len(subjects) // 2
+            first = yield from self._block(subjects[:middle])
+            second = yield from self._block(subjects[middle:])
+            return first + second
+        return []
 
 
 def _is_of_an_entity(problem: DynaormError) -> bool:
@@ -119,46 +160,30 @@ def _apart(blocks: Iterable[list[Any]]) -> list[list[list[Any]]]:
     return [some for _, some in found]
 
 
-def _targets(entity: Any) -> Iterator[object]:
-    """The items with totals that saving an entity may write: those that it names now, and its own."""
+def _targets(subject: Any) -> Iterator[object]:
+    """The items with totals that writing a subject may change: those that it names now, and its own.
+
+    A key may not say which they are. All keys that say it not count as one.
+    """
+    is_key = isinstance(subject, Key)
     try:
-        mapping = mapping_of(type(entity))
-    except DynaormError:  # saving it says so
+        mapping = mapping_of(subject.entity if is_key else type(subject))
+    except DynaormError:  # writing it says so
         return
+    given = subject.fields if is_key else vars(subject)
     named = [(one.target, one.key) for one in mapping.aggregates.values()]
     if mapping.maintained:
         named.append((mapping.entity, {name: name for name in mapping.key_fields}))
     for target, key in named:
-        yield target, *(repr(getattr(entity, key[name], None)) for name in sorted(key))
+        values = _values(mapping, given, key.values())
+        yield target, *(repr(values.get(key[name])) for name in sorted(key))
 
 
-def delete_many(
-    targets: Iterable[Any],
-    context: Context,
-    *,
-    concurrency: int = CONCURRENCY,
-    progress: Progress | None = None,
-) -> Flow[None]:
-    """Delete each loaded entity, or the entity with each key, by a plan of its own. Raises as ``save_many``."""
-    check_many(targets, concurrency)
-    yield from _each(targets, Deletion, context, concurrency=concurrency, tally=Tally(targets, progress))
-
-
-def _each(
-    subjects: Iterable[Any],
-    intent_of: Callable[[Any], Intent],
-    context: Context,
-    *,
-    concurrency: int,
-    tally: Tally,
-) -> Flow[None]:
-    for window in windows(subjects, concurrency * _PLANS_PER_PLACE):
-        distinct = _distinct(window)
-        ended = yield from outcomes([commit([intent_of(one)], context) for one in distinct], concurrency)
-        for one, outcome in zip(distinct, ended, strict=True):
-            tally.add(one, outcome)
-        tally.advance(len(window))
-    tally.end()
+def _values(mapping: EntityMapping, given: Mapping[str, Any], names: Iterable[str]) -> Mapping[str, Any]:
+    try:
+        return mapping.with_computed(given, [name for name in names if name not in given])
+    except KeyValueError:  # a key has too few fields; for an entity, saving it says so
+        return given
 
 
 def _distinct(window: Iterable[Any]) -> list[Any]:

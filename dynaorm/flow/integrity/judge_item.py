@@ -14,8 +14,10 @@ from dynaorm.entity.dispatch import NotAnEntity, classify
 from dynaorm.entity.mapping.constraint import OWNER
 from dynaorm.entity.mapping.derive import index_keys
 from dynaorm.entity.mapping.mapping import EntityMapping
+from dynaorm.entity.stored_entity import shown_key
 from dynaorm.entity.table import GlobalIndex
 from dynaorm.errors import DecodeError, DynaormError
+from dynaorm.failure import shown
 from dynaorm.flow.integrity.finding import Diagnosis, Finding, FindingKind, Judgement, SuspectGuard
 from dynaorm.flow.integrity.judge_guard import (
     constraint_in,
@@ -94,9 +96,9 @@ def _again(address: ItemAddress, scope: Scope) -> Any:
 def _unknown(address: ItemAddress, item: Item) -> Diagnosis:
     attribute = address.table.type_attribute
     tag = item.get(attribute) if attribute is not None else None
-    named = "" if tag is None else f"; its {attribute} is {next(iter(tag.values()))!r}"
+    named = "" if tag is None else f"; its {attribute} is {shown(next(iter(tag.values())))}"
     detail = f"it belongs to no class of the table{named}"
-    key = {name: item[name] for name in address.table.key_names}
+    key = shown_key(address.table, item)
     return Diagnosis(Finding(FindingKind.UNKNOWN_ITEM, address.table.name, key, None, detail, mendable=False))
 
 
@@ -263,9 +265,8 @@ def _judge_guard_item(
     # Another library may write more into the guard items of its own format.
     if extra and not is_guard_of_others(address.table, item):
         detail = f"a guard item has no {', '.join(extra)}"
-        finding = Finding(
-            FindingKind.EXTRA_ATTRIBUTES, address.table.name, address.key, None, detail, mendable=False
-        )
+        key = shown_key(address.table, item)
+        finding = Finding(FindingKind.EXTRA_ATTRIBUTES, address.table.name, key, None, detail, mendable=False)
         judgement.diagnoses.append(Diagnosis(finding))
     now = scope.new_unit().now
     if guard_expired(address.table, item, now):

@@ -293,7 +293,8 @@ def _wrong_totals(
 
 
 def _finding(mapping: EntityMapping, address: ItemAddress, detail: str) -> Finding:
-    return Finding(FindingKind.TOTAL, address.table.name, address.key, mapping.name, detail, mendable=True)
+    key = mapping.key_of(address.key)
+    return Finding(FindingKind.TOTAL, address.table.name, key, mapping.name, detail, mendable=True)
 
 
 def _new_target(

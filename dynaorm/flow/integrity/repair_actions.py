@@ -11,6 +11,7 @@ from typing import Any
 
 from dynaorm.entity.mapping.constraint import OWNER, TABLE
 from dynaorm.entity.mapping.mapping import DELETED, VERSION, VERSION_AT, EntityMapping
+from dynaorm.entity.mapping.secret import masked
 from dynaorm.entity.table import Table
 from dynaorm.flow.integrity.stored_check import ItemAddress
 from dynaorm.item.action import ConditionCheck, Delete, Put, Update
@@ -114,7 +115,8 @@ def delete_guard(
 ) -> Planned:
     """Delete a guard item that has no owner."""
     action = Delete(unit.table_name(guard.table.name), guard.key, guard_as_read(guard.table, stored))
-    value = str(guard.key[guard.table.pk.name]["S"]).partition("#")[2]
+    found = str(guard.key[guard.table.pk.name]["S"]).partition("#")[2]
+    value = masked(found) if constraint in mapping.secrets.constraints else found
     return _planned(
         action, Purpose.RELEASE, mapping, owner, item_key=guard.key, constraint=constraint, value=value
     )

@@ -15,6 +15,7 @@ from dynaorm.entity.dispatch import NotAnEntity, classify
 from dynaorm.entity.mapping.constraint import OWNER
 from dynaorm.entity.mapping.mapping import DELETED, VERSION, VERSION_AT, EntityMapping
 from dynaorm.entity.table import Table
+from dynaorm.failure import shown
 from dynaorm.flow.integrity.finding import Diagnosis, Doubt
 from dynaorm.flow.integrity.scope import Scope
 from dynaorm.flow.integrity.stored_check import ItemAddress
@@ -80,7 +81,7 @@ def doubt_about(table: Table, item: Item, scope: Scope) -> Doubt | None:
     if attribute not in item:
         return None
     tag = next(iter(item[attribute].values()))
-    return Doubt(None, f"no loaded class explains the type {tag!r} in {table.name}; load its module")
+    return Doubt(None, f"no loaded class explains the type {shown(tag)} in {table.name}; load its module")
 
 
 def more_than_a_guard(home: Table, item: Item) -> list[str]:

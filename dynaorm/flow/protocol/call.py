@@ -92,12 +92,16 @@ class Refusal(Exception):
 
 
 class NoAnswer(Exception):
-    """No answer came. ``sent`` is False only if the request certainly never left (connection refused)."""
+    """No answer came. ``sent`` is False only if the request certainly never left (connection refused).
 
-    def __init__(self, reason: str, *, sent: bool = True) -> None:
+    ``request_id``: the identifier in an answer that does not say what became of the request, as HTTP 500.
+    """
+
+    def __init__(self, reason: str, *, sent: bool = True, request_id: str = "") -> None:
         super().__init__(reason)
         self.reason = reason
         self.sent = sent
+        self.request_id = request_id
 
 
 class Transport(Protocol):

@@ -15,7 +15,7 @@ from dynaorm.record import record
 # be a new request. One minute is left for the last attempt itself.
 WINDOW_SECONDS: Final = 540.0
 
-_CONFLICTS: Final = frozenset(
+CONFLICTS: Final = frozenset(
     {
         "TransactionConflict",
         "TransactionConflictException",
@@ -23,7 +23,7 @@ _CONFLICTS: Final = frozenset(
         "ReplicatedWriteConflictException",
     }
 )
-_THROTTLES: Final = frozenset(
+THROTTLES: Final = frozenset(
     {
         "ThrottlingError",
         "ThrottlingException",
@@ -92,12 +92,12 @@ def codes_of(refusal: Refusal) -> list[str]:
 
 def conflict_in(refusal: Refusal) -> str | None:
     """The code of a conflict with another write; None without one."""
-    return next((code for code in codes_of(refusal) if code in _CONFLICTS), None)
+    return next((code for code in codes_of(refusal) if code in CONFLICTS), None)
 
 
 def throttle_in(refusal: Refusal) -> str | None:
     """The code of a throttle; None without one."""
-    return next((code for code in codes_of(refusal) if code in _THROTTLES), None)
+    return next((code for code in codes_of(refusal) if code in THROTTLES), None)
 
 
 def is_retryable(refusal: Refusal) -> bool:

@@ -1,11 +1,12 @@
 """The buffer of a walk: live items to be decoded, and entities that the reply reader has made.
 
-Rule 1. Replies are read directly into entities if no items must be compared with each other or fetched.
+Rule 1. Replies are read directly into entities, unless the results are not entities or the whole item tells if it is
+    wanted.
 Rule 2. The cursor is the key of the last entity returned, even if it changes later.
 """
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple, TypeAlias
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.page import ParsedReply, is_entity
@@ -25,11 +26,20 @@ class FoundItem(NamedTuple):
     item: Item
 
 
+class FoundEntity(NamedTuple):
+    """An entity, and its key and the key attributes of the walk, by which it is merged."""
+
+    entity: Any
+    item: Item
+
+
 class FoundEntry(NamedTuple):
     """An index entry whose item must be fetched."""
 
     item: Item
 
+
+_FOUND: Final = (FoundItem, FoundEntity, FoundEntry)
 
 ItemSource: TypeAlias = Item | Loaded | LazyItem
 """A stored item, or the snapshot that has it."""
@@ -37,7 +47,7 @@ ItemSource: TypeAlias = Item | Loaded | LazyItem
 
 def source_of(found: Any) -> ItemSource:
     """The item of something buffered."""
-    return found.item if isinstance(found, FoundItem | FoundEntry) else read_state_of(found)
+    return found.item if isinstance(found, _FOUND) else read_state_of(found)
 
 
 def key_in(source: ItemSource, names: tuple[str, ...]) -> dict[str, AttributeValue]:
@@ -50,21 +60,47 @@ def reply_reader_for(
     spec: QuerySpec, key_queries: KeyQueries, wanted: tuple[type, ...]
 ) -> ReplyReader | None:
     """The reader of the replies to a query; None if items are needed."""
-    several = len(key_queries.key_queries) > 1 and spec.segments is None
-    if spec.keys_only or spec.names or several or not spec.source.is_whole or not key_queries.key_queries:
+    if not spec.source.is_whole or not key_queries.key_queries or _needs_items(spec, key_queries):
         return None
-    if any(map(needs_whole_items, spec.sources)):
+    names = _compared(spec, key_queries)
+    if is_merged(spec, key_queries):
+        names |= {key.name for key in spec.source.keys}
+    has_heads = names or any(one.surplus for one in key_queries.key_queries)
+    operation = key_queries.key_queries[0].operation
+    return reader_of(spec.source.table, wanted, operation, tuple(sorted(names)) if has_heads else None)
+
+
+def batch_reader_for(
+    spec: QuerySpec, key_queries: KeyQueries, wanted: tuple[type, ...]
+) -> ReplyReader | None:
+    """The reader of the whole items of index entries; None if items are needed."""
+    if _needs_items(spec, key_queries):
         return None
-    first, names = key_queries.key_queries[0], set[str]()
-    if first.wanted and first.surplus is None:
+    names = _compared(spec, key_queries) | {key.name for key in spec.source.keys}
+    return reader_of(spec.source.table, wanted, "BatchGetItem", tuple(sorted(names)))
+
+
+def is_merged(spec: QuerySpec, key_queries: KeyQueries) -> bool:
+    """Whether the results of several key queries are merged in key order."""
+    return spec.segments is None and len(key_queries.key_queries) > 1
+
+
+def _needs_items(spec: QuerySpec, key_queries: KeyQueries) -> bool:
+    """Whether the results are not entities, or only the whole item tells if it is wanted."""
+    local = key_queries.local_filter
+    is_computed = local is not None and local.attributes is None
+    return spec.keys_only or bool(spec.names) or is_computed or any(map(needs_whole_items, spec.sources))
+
+
+def _compared(spec: QuerySpec, key_queries: KeyQueries) -> set[str]:
+    """The attributes by which items are accepted, besides the primary key."""
+    names, local = set[str](), key_queries.local_filter
+    if any(one.wanted and one.surplus is None for one in key_queries.key_queries):
         given = {*spec.equal, *(bound.field for bound in spec.bounds)}
         names |= {key.name for key in spec.source.keys}
         for source in spec.sources:
             names |= compared_attributes(source, given)
-    if key_queries.local_filter is not None:
-        names |= key_queries.local_filter.attributes
-    has_heads = bool(names or first.surplus)
-    return reader_of(spec.source.table, wanted, first.operation, tuple(sorted(names)) if has_heads else None)
+    return names if local is None else names | (local.attributes or set())
 
 
 def accepted(reading: ParsedReply, key_query: KeyQuery, key_queries: KeyQueries) -> list[Any]:
@@ -72,22 +108,33 @@ def accepted(reading: ParsedReply, key_query: KeyQuery, key_queries: KeyQueries)
 
     The reader has compared the primary key of each entity with what its class renders.
     """
-    local, surplus = key_queries.local_filter, key_query.surplus
-    if local is None and not (key_query.wanted if surplus is None else surplus):
+    test = _acceptance(key_query, key_queries)
+    if test is None:
         return reading.found
     pairs = zip(reading.found, reading.heads, strict=True)
+    return [found for found, head in pairs if not is_entity(found) or test(found, head)]
+
+
+def accepted_to_merge(reading: ParsedReply, key_query: KeyQuery, key_queries: KeyQueries) -> list[Any]:
+    """The same with the keys of the entities."""
+    test = _acceptance(key_query, key_queries)
+    pairs = zip(reading.found, reading.heads, strict=True)
+    return [
+        FoundEntity(found, head) if is_entity(found) else found
+        for found, head in pairs
+        if not is_entity(found) or test is None or test(found, head)
+    ]
+
+
+def _acceptance(key_query: KeyQuery, key_queries: KeyQueries) -> Callable[[Any, Item], bool] | None:
+    """Whether an entity, whose head is given, is wanted; None if all are."""
+    local, surplus = key_queries.local_filter, key_query.surplus
+    if local is None and not (key_query.wanted if surplus is None else surplus):
+        return None
     if local is None and surplus is not None:
         (sort,) = key_query.form.sort
-        return [
-            found
-            for found, head in pairs
-            if not is_entity(found) or comparable(head[sort.name]) not in surplus
-        ]
-    return [
-        found
-        for found, head in pairs
-        if not is_entity(found) or is_accepted(mapping_of(type(found)), head, key_query, key_queries)
-    ]
+        return lambda _, head: comparable(head[sort.name]) not in surplus
+    return lambda found, head: is_accepted(mapping_of(type(found)), head, key_query, key_queries)
 
 
 def is_accepted(mapping: EntityMapping, item: Item, key_query: KeyQuery, key_queries: KeyQueries) -> bool:

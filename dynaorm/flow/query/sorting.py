@@ -13,18 +13,18 @@ from typing import Any, Final, TypeGuard
 
 from dynaorm.entity.declare.catalog import catalog_of, rivals_of
 from dynaorm.entity.dispatch import NotAnEntity, classify, unknown_item
-from dynaorm.entity.mapping.mapping import DELETED, EntityMapping
+from dynaorm.entity.mapping.mapping import DELETED, EntityMapping, mapping_of
 from dynaorm.entity.page import is_entity
 from dynaorm.entity.table import Table
 from dynaorm.flow.protocol.call import Flow
 from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.protocol.cost import ReadCost
 from dynaorm.flow.protocol.together import gather
-from dynaorm.flow.query.buffer import FoundEntry, FoundItem, is_accepted
+from dynaorm.flow.query.buffer import FoundEntity, FoundEntry, FoundItem, batch_reader_for, is_accepted
 from dynaorm.flow.query.progress import Progress, rank
-from dynaorm.flow.read import BATCH_GET_LIMIT, get_items
+from dynaorm.flow.read import BATCH_GET_LIMIT, find_items
 from dynaorm.item.value import Item
-from dynaorm.plan.reads import Ident, ident_of
+from dynaorm.plan.reads import Ident, contents_of
 from dynaorm.query.filter import Filter
 from dynaorm.query.key_query import KeyQueries
 from dynaorm.query.query_spec import QuerySpec
@@ -61,18 +61,20 @@ class Sorting:
         """Buffer what is wanted of a page."""
         is_whole, buffered = self._spec.source.is_whole, progress.buffered
         for one in found:
+            if progress.skip_to is not None and self._is_skipped(progress, one):
+                continue
             if is_entity(one):
                 buffered.append(one)
-            elif progress.skip_to is not None and progress.is_skipped(
-                rank(one, self._sort, descending=self._spec.descending)
-            ):
-                continue
             elif not is_whole:
                 self._sort_entry(progress, one, now)
             else:
                 mapping = self._class_of(progress.unknown, one, now)
                 if mapping is not None and is_accepted(mapping, one, progress.key_query, self._key_queries):
                     buffered.append(FoundItem(mapping, one))
+
+    def _is_skipped(self, progress: Progress, found: Any) -> bool:
+        item = found.item if isinstance(found, FoundEntity) else found
+        return progress.is_skipped(rank(item, self._sort, descending=self._spec.descending))
 
     def _sort_entry(self, progress: Progress, entry: Item, now: float) -> None:
         """Buffer an index entry if its item may be wanted."""
@@ -113,7 +115,7 @@ class Sorting:
     # -- whole items -----------------------------------------------------------------------------------------------
 
     def whole(self, taken: Sequence[tuple[Progress, Any]]) -> Flow[Sequence[tuple[Progress, Any]]]:
-        """The same with the items of index entries. An item that has changed its keys since is dropped."""
+        """The same with the items of index entries."""
         entries = [one.item for _, one in taken if isinstance(one, FoundEntry)]
         if not entries:
             return taken
@@ -121,38 +123,57 @@ class Sorting:
         now, unknown = self._context.clock.now(), list[Item]()
         found: list[tuple[Progress, Any]] = []
         for progress, one in taken:
-            if not isinstance(one, FoundEntry):
-                found.append((progress, one))
-                continue
-            item = stored.get(ident_of(self._table, one.item))
-            if item is None or any(item.get(name) != one.item[name] for name in self._key_names):
-                continue
-            mapping = self._class_of(unknown, item, now)
-            if mapping is not None and is_accepted(mapping, item, progress.key_query, self._key_queries):
-                found.append((progress, FoundItem(mapping, item)))
+            whole: Any = one
+            if isinstance(one, FoundEntry):
+                fetched = stored.get(contents_of(self._table, one.item))
+                # An item that has changed its keys since is dropped.
+                if fetched is None or any(fetched[1].get(name) != one.item[name] for name in self._key_names):
+                    continue
+                whole = self._wanted_of(progress, fetched, unknown, now)
+            if whole is not None:
+                found.append((progress, whole))
         for item in unknown:
             self.report(item)
         return found
 
-    def _fetched(self, entries: Sequence[Item]) -> Flow[dict[Ident, Item]]:
+    def _wanted_of(
+        self, progress: Progress, fetched: tuple[Any, Item], unknown: list[Item], now: float
+    ) -> FoundEntity | FoundItem | None:
+        """What was fetched for an index entry, if it is wanted."""
+        one, item = fetched
+        mapping = mapping_of(type(one)) if is_entity(one) else self._class_of(unknown, item, now)
+        if mapping is None or not is_accepted(mapping, item, progress.key_query, self._key_queries):
+            return None
+        return FoundEntity(one, item) if is_entity(one) else FoundItem(mapping, item)
+
+    def _fetched(self, entries: Sequence[Item]) -> Flow[dict[Ident, tuple[Any, Item]]]:
+        """The whole items: entities, and items for the codecs, each with its key."""
+        names = self._table.key_names
         by_ident = {
-            ident_of(self._table, entry): {name: entry[name] for name in self._table.key_names}
-            for entry in entries
+            contents_of(self._table, entry): {name: entry[name] for name in names} for entry in entries
         }
         keys = list(by_ident.values())
-        name = self._context.table_name(self._table.name)
         consistent = bool(self._spec.consistent) or self._context.consistent
         portions = [keys[start : start + BATCH_GET_LIMIT] for start in range(0, len(keys), BATCH_GET_LIMIT)]
         costs = [ReadCost() for _ in portions]
+        reader = batch_reader_for(self._spec, self._key_queries, self.wanted)
         read = yield from gather(
             [
-                get_items(name, portion, self._context, consistent=consistent, cost=cost)
+                find_items(
+                    self._table,
+                    portion,
+                    self._context,
+                    reader,
+                    consistent=consistent,
+                    expired=self._spec.expired,
+                    cost=cost,
+                )
                 for portion, cost in zip(portions, costs, strict=True)
             ],
             _CONCURRENCY,
         )
         self.cost.take(costs)
-        return {ident_of(self._table, item): item for portion in read for item in portion}
+        return {contents_of(self._table, one[1]): one for portion in read for one in portion}
 
     def report(self, item: Item) -> None:
         """Report an item of no declared class."""
@@ -173,7 +194,9 @@ def _is_fetching(spec: QuerySpec, local_filter: Filter | None) -> bool:
     projected |= set() if isinstance(index.projection, str) else set(index.projection)
     attributes = attributes_of_rows(spec)
     filtered = local_filter.attributes if local_filter is not None else frozenset()
-    return attributes is None or not projected.issuperset(attributes | filtered) or _hides(spec, projected)
+    if attributes is None or filtered is None:
+        return True
+    return not projected.issuperset(attributes | filtered) or _hides(spec, projected)
 
 
 def _hides(spec: QuerySpec, projected: AbstractSet[str]) -> bool:

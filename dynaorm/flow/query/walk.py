@@ -20,7 +20,17 @@ from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.protocol.cost import ReadCost
 from dynaorm.flow.protocol.reply_keys import check_keys
 from dynaorm.flow.protocol.together import gather
-from dynaorm.flow.query.buffer import FoundEntry, FoundItem, accepted, key_in, reply_reader_for, source_of
+from dynaorm.flow.query.buffer import (
+    FoundEntity,
+    FoundEntry,
+    FoundItem,
+    accepted,
+    accepted_to_merge,
+    is_merged,
+    key_in,
+    reply_reader_for,
+    source_of,
+)
 from dynaorm.flow.query.progress import Progress, rank
 from dynaorm.flow.query.sorting import Sorting
 from dynaorm.flow.read import BATCH_GET_LIMIT, repeat
@@ -66,7 +76,7 @@ class Walk:
         self._keys = tuple({key.name: key for key in (*table.keys, *source.keys)}.values())
         self._key_names = tuple(key.name for key in self._keys)
         self._sort = key_queries.key_queries[0].form.sort if key_queries.key_queries else ()
-        self._is_merged = spec.segments is None and len(key_queries.key_queries) > 1
+        self._is_merged = is_merged(spec, key_queries)
         self._progress = [self._beginning(number, start) for number in range(len(key_queries.key_queries))]
         self._first: tuple[int, Any] | None = None
         self._last: tuple[int, Any] | None = None
@@ -257,11 +267,13 @@ class Walk:
 
     def _entity(self, found: Any) -> Any | None:
         if not isinstance(found, FoundItem):
-            return found
+            return found.entity if isinstance(found, FoundEntity) else found
         mapping, item = found
-        if self.spec.keys_only:
-            return stored_key(mapping, mapping.key_of(item))
         try:
+            if (local := self._key_queries.local_filter) is not None:
+                local.check(mapping, item)
+            if self.spec.keys_only:
+                return stored_key(mapping, mapping.key_of(item))
             return row_of(mapping, item, self.spec.names) if self.spec.names else mapping.hydrate(item)
         except DecodeError as problem:
             if self._context.on_decode_error is None:
@@ -311,14 +323,15 @@ class Walk:
         progress.advance(page.rest if page else reply, len(items))
         check_keys(key_query.operation, () if progress.read_to is None else (progress.read_to,), self._keys)
         found = self._accepted(page, key_query) if page else items
-        if page and page.is_of_entities:
+        if page and page.is_of_entities and progress.skip_to is None:
             progress.buffered.extend(found)
         else:
             self._sorting.sort_out(progress, found, now)
 
     def _accepted(self, page: ParsedReply, key_query: KeyQuery) -> list[Any]:
+        accept = accepted_to_merge if self._is_merged else accepted
         try:
-            return accepted(page, key_query, self._key_queries)
+            return accept(page, key_query, self._key_queries)
         except (KeyError, TypeError):
             check_keys(key_query.operation, page.heads, self._keys)
             raise

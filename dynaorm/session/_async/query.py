@@ -22,9 +22,9 @@ T = TypeVar("T")
 
 
 class AsyncRunFlow(Protocol):
-    """Runs a flow to its end."""
+    """Runs a flow of a method of the session to its end."""
 
-    async def __call__(self, flow: Flow[T], /) -> T: ...
+    async def __call__(self, method: str, flow: Flow[T], /) -> T: ...
 
 
 class AsyncQuery(Chain[E]):
@@ -45,16 +45,16 @@ class AsyncQuery(Chain[E]):
     async def __aiter__(self) -> AsyncIterator[E]:
         walk = endings.walk_of(self._spec, self._context)
         while not walk.is_over:
-            for one in await self._run(walk.more()):
+            for one in await self._run(self._spec.method, walk.more()):
                 yield one
 
     async def all(self) -> Results[E]:
         """Return all entities in key order: a list with ``.requests`` and ``.read_units``."""
-        return await self._run(endings.all_of(self._spec, self._context))
+        return await self._run(self._spec.method, endings.all_of(self._spec, self._context))
 
     async def first(self) -> E | None:
         """Return the first entity, or None."""
-        return await self._run(endings.first_of(self._spec, self._context))
+        return await self._run(self._spec.method, endings.first_of(self._spec, self._context))
 
     async def one(self) -> E:
         """Return the only entity.
@@ -63,7 +63,7 @@ class AsyncQuery(Chain[E]):
             EntityNotFound: there is none.
             UsageError: there are several.
         """
-        found: E = await self._run(endings.one_of(self._spec, self._context))
+        found: E = await self._run(self._spec.method, endings.one_of(self._spec, self._context))
         return found
 
     async def count(self) -> int:
@@ -71,7 +71,7 @@ class AsyncQuery(Chain[E]):
 
         So it includes an item that does not fit its class, which ``all`` reports.
         """
-        return await self._run(endings.count_of(self._spec, self._context))
+        return await self._run(self._spec.method, endings.count_of(self._spec, self._context))
 
     async def page(
         self,
@@ -94,9 +94,10 @@ class AsyncQuery(Chain[E]):
             InvalidCursor: the cursor is damaged or belongs to another query; nothing was sent.
         """
         return await self._run(
+            self._spec.method,
             endings.page_of(
                 self._spec, self._context, size, after=after, before=before, read_at_most=read_at_most
-            )
+            ),
         )
 
     def keys(self) -> AsyncQuery[Key[E]]:

@@ -20,7 +20,7 @@ from dynaorm.session.settings import (
     context_of,
     default_async_transport,
 )
-from dynaorm.transport.logged import logged_async
+from dynaorm.session.watch import Watch
 
 if TYPE_CHECKING:
     from dynaorm.entity.index import IndexOf
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from dynaorm.query import query_spec
     from dynaorm.session import transaction as block
     from dynaorm.session._async import query as queries
+    from dynaorm.session.watch import FlowWatch, OnAttempt
     from dynaorm.streams.change import AnyChange, StreamChange
     from dynaorm.transport.http.credentials import GivenCredentials
 else:
@@ -103,13 +104,16 @@ class AsyncSession:
             class raises its error, and an item of an unknown class is left out.
         cursor_secret: signs and encrypts the cursors of pages, so that a client can neither forge nor read one: at
             least 16 random bytes.
+        on_attempt: called with an ``Attempt`` after each attempt of a request, where the request was made: in the event
+            loop of an asynchronous session, not awaited, or in one of several threads. An error that it raises is
+            logged and changes nothing.
         log_values: the logger ``dynaorm`` writes one line per attempt at level DEBUG; True adds the request and the
             answer, with all their values.
         clock: the source of time, randomness and waiting, for tests.
 
     Raises:
         UsageError: ``cursor_secret`` is not bytes, or too short; ``credentials`` are given beside a transport, or
-            cannot be asked for.
+            cannot be asked for; ``on_attempt`` is no function, or an asynchronous one.
     """
 
     def __init__(
@@ -125,6 +129,7 @@ class AsyncSession:
         consistent: bool = False,
         on_decode_error: Callable[[DecodeError], object] | None = None,
         cursor_secret: bytes | None = None,
+        on_attempt: OnAttempt | None = None,
         log_values: bool = False,
         clock: Clock | None = None,
         exactly_once: bool = False,
@@ -141,7 +146,7 @@ class AsyncSession:
             cursor_secret=cursor_secret,
             exactly_once=exactly_once,
         )
-        self._log_values = log_values
+        self._watch: FlowWatch = Watch(on_attempt, log_values)
         self._closed = False
 
     # -- lifetime --------------------------------------------------------------------------------------------------
@@ -158,14 +163,14 @@ class AsyncSession:
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    async def _run(self, flow: Flow[T], /) -> T:
+    async def _run(self, method: str, flow: Flow[T], /) -> T:
         if self._closed:
             raise SessionClosed
-        return await drive_async(flow, logged_async(self._transport, self._log_values), self._context.clock)
+        return await drive_async(self._watch.over(method, flow), self._transport, self._context.clock)
 
-    async def _write(self, verb: str, flow: Flow[T]) -> T:
-        block.refuse_inside(self, verb)
-        return await self._run(flow)
+    async def _write(self, method: str, flow: Flow[T]) -> T:
+        block.refuse_inside(self, method)
+        return await self._run(method, flow)
 
     # -- tables ----------------------------------------------------------------------------------------------------
 
@@ -178,7 +183,7 @@ class AsyncSession:
         Raises:
             UsageError: the table exists with other keys, without a declared index, or with another stream.
         """
-        await self._run(provision.create_table(table, self._context))
+        await self._run("create_table", provision.create_table(table, self._context))
 
     async def delete_table(self, table: Table, /, *, name: str, guard_table: str | None = None) -> None:
         """Delete a table with everything in it, and wait until it is gone. A table that is gone already is no error.
@@ -217,7 +222,7 @@ class AsyncSession:
             UnknownField, UsageError, InvalidValue: the arguments do not make a key.
             DecodeError: the stored item does not fit the class.
         """
-        return await self._run(gets.get(target, fields, self._context))
+        return await self._run("get", gets.get(target, fields, self._context))
 
     @overload
     async def get_one(self, target: type[E], /, **fields: Any) -> E: ...
@@ -238,7 +243,7 @@ class AsyncSession:
             EntityNotFound: there is no entity with this key.
             UnknownField, UsageError, InvalidValue, DecodeError: as for ``get``.
         """
-        return await self._run(gets.get_one(target, fields, self._context))
+        return await self._run("get_one", gets.get_one(target, fields, self._context))
 
     async def get_by(self, entity: type[E], /, **fields: Any) -> E | None:
         """Return the entity that holds a unique value, or None: ``get_by(User, email="bobby@example.com")``.
@@ -249,7 +254,7 @@ class AsyncSession:
             UsageError: the class has no unique constraint on exactly these fields.
             OwnerUnknown: the guard item was written by hand and names no owner.
         """
-        return await self._run(lookup.get_by(mappings.mapping_of(entity), fields, self._context))
+        return await self._run("get_by", lookup.get_by(mappings.mapping_of(entity), fields, self._context))
 
     @overload
     async def exists(self, target: type[Any], /, **fields: Any) -> bool: ...
@@ -257,7 +262,7 @@ class AsyncSession:
     async def exists(self, target: Key[Any], /, *, consistent: bool | None = None) -> bool: ...
     async def exists(self, target: Any, /, **fields: Any) -> bool:
         """Return whether ``get`` finds an entity. Raises the same errors."""
-        return await self._run(gets.get(target, fields, self._context)) is not None
+        return await self._run("exists", gets.get(target, fields, self._context)) is not None
 
     async def refresh(self, entity: E, /) -> E:
         """Read a loaded entity again, strongly consistent.
@@ -267,7 +272,7 @@ class AsyncSession:
         Raises:
             EntityNotFound: the entity no longer exists.
         """
-        found: E = await self._run(verbs.refresh(entity, self._context))
+        found: E = await self._run("refresh", verbs.refresh(entity, self._context))
         return found
 
     # -- reading many entities -------------------------------------------------------------------------------------
@@ -348,7 +353,8 @@ class AsyncSession:
                 and the list has None in place of the entity.
         """
         return await self._run(
-            bulk_read.get_many(keys, self._context, consistent=consistent, concurrency=concurrency)
+            "get_many",
+            bulk_read.get_many(keys, self._context, consistent=consistent, concurrency=concurrency),
         )
 
     @overload
@@ -366,7 +372,7 @@ class AsyncSession:
             DecodeError: an item does not fit its class.
             Contention: there was a conflict at every attempt.
         """
-        return await self._run(bulk_read.snapshot(keys, self._context))
+        return await self._run("snapshot", bulk_read.snapshot(keys, self._context))
 
     # -- writing one entity ----------------------------------------------------------------------------------------
 
@@ -545,18 +551,26 @@ class AsyncSession:
         targets: Iterable[Key[Any] | Any],
         /,
         *,
+        per_transaction: int = 1,
         concurrency: int = CONCURRENCY,
         progress: Progress | None = None,
     ) -> None:
         """Delete each loaded entity, or the entity with each key, as ``delete`` does, with a request of its own.
 
-        Not atomic: every entity is attempted, and those that succeed stay deleted. ``concurrency`` and ``progress``
-        are those of ``save_many``.
+        Not atomic: every entity is attempted, and those that succeed stay deleted. ``per_transaction``, ``concurrency``
+        and ``progress`` are those of ``save_many``.
 
         Raises:
             BulkError: some entities failed. ``.failures`` has each entity or key with its error.
+            UsageError: ``per_transaction`` is not 1 to 100.
         """
-        flow = bulk_write.delete_many(targets, self._context, concurrency=concurrency, progress=progress)
+        flow = bulk_write.delete_many(
+            targets,
+            self._context,
+            per_transaction=per_transaction,
+            concurrency=concurrency,
+            progress=progress,
+        )
         await self._write("delete_many", flow)
 
     async def bulk_load(
@@ -616,7 +630,7 @@ class AsyncSession:
         finally:
             block.closed(mark)
             intents = tx.end()
-        await self._run(commit.commit(intents, self._context, tx.token, tx.remember))
+        await self._run("transaction", commit.commit(intents, self._context, tx.token, tx.remember))
 
     async def run(self, work: block.AsyncWork[T], /, *, attempts: int = 5) -> T:
         """Call ``work(tx)`` in a new transaction, again after StaleEntity or Contention, and return its result.
@@ -637,7 +651,7 @@ class AsyncSession:
                 pause = next(pauses, None)
                 if attempt == attempts or pause is None:
                     raise
-                await self._run(_waiting(pause))
+                await self._run("run", _waiting(pause))
             else:
                 # Outside of try: an error of a hook comes after the commit and must not cause a second commit.
                 block.run_hooks(tx.hooks)
@@ -679,12 +693,12 @@ class AsyncSession:
         return self._history(named)
 
     async def _history(self, target: targets.Target) -> AsyncIterator[Version[Any]]:
-        copy = await self._run(history.latest(target, self._context))
+        copy = await self._run("history", history.latest(target, self._context))
         if copy is None:
             return
         target, upper = target.as_stored(copy), history.newest(target, copy)
         while upper > 0:
-            versions, upper = await self._run(history.page(target, upper, self._context))
+            versions, upper = await self._run("history", history.page(target, upper, self._context))
             for one in versions:
                 yield one
 
@@ -695,7 +709,7 @@ class AsyncSession:
             NotVersioned: the class keeps no versions.
             EntityNotFound: one of the versions does not exist.
         """
-        return await self._run(verbs.diff(target, first, second, self._context))
+        return await self._run("diff", verbs.diff(target, first, second, self._context))
 
     @overload
     async def restore(self, target: Key[E], /, *, version: int, exactly_once: bool | None = None) -> E: ...
@@ -797,7 +811,7 @@ class AsyncSession:
         return self._follow(stream.StreamReader(asked, self._context))
 
     async def _follow(self, reader: stream.StreamReader) -> AsyncIterator[Any]:
-        while (page := await self._run(reader.next_page())) is not None:
+        while (page := await self._run("follow", reader.next_page())) is not None:
             for one in reader.changes(page):
                 yield one
             reader.finish(page)
@@ -876,14 +890,14 @@ class AsyncSession:
 
     async def _verified(self, work: Verification, progress: Progress | None) -> AsyncIterator[Finding]:
         for step in work.steps(_reporting(work, progress)):
-            for diagnosis in await self._run(step):
+            for diagnosis in await self._run("verify", step):
                 yield diagnosis.finding
 
     async def _mended(
         self, verb: str, work: Verification, progress: Progress | None, *, dry_run: bool
     ) -> AsyncIterator[Mended]:
         for step in work.steps(_reporting(work, progress)):
-            diagnoses = await self._run(step)
+            diagnoses = await self._run(verb, step)
             for some in repair.repair_flows(diagnoses, work, dry_run=dry_run):
                 for one in await self._write(verb, some):
                     yield one

@@ -1,11 +1,13 @@
 """What both direct transports are made with: where to send to, and limits."""
 
+import sys
 import threading
 import warnings
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from dynaorm.errors import UsageError
 from dynaorm.late import late
-from dynaorm.transport.endpoint import without_password
+from dynaorm.transport.endpoint import Endpoint, without_password
 from dynaorm.transport.http.credentials import GivenCredentials, checked_credentials
 from dynaorm.transport.http.destination import Destination, find_destination
 from dynaorm.transport.http.limits import Limits
@@ -14,6 +16,10 @@ if TYPE_CHECKING:
     from dynaorm.transport import pynamodb, streams
 else:
     late(globals(), pynamodb="dynaorm.transport.pynamodb", streams="dynaorm.transport.streams")
+
+
+# How the host names of AWS's own endpoints end (partitions.json of the AWS SDKs).
+_OF_AWS: Final = (".amazonaws.com", ".amazonaws.com.cn", ".amazonaws.eu", ".api.aws")
 
 
 class DirectSettings:
@@ -32,6 +38,7 @@ class DirectSettings:
     ) -> None:
         self._opening = threading.Lock()
         self._stream_transport: streams.StreamsTransport | None = None
+        self._server: Endpoint | None = None
         self._limits = Limits(timeout, connect_timeout, pool_size)
         self._credentials = checked_credentials(credentials)
         self.region = region
@@ -48,6 +55,11 @@ class DirectSettings:
         )
 
     @property
+    def server(self) -> Endpoint | None:
+        """The server that requests are sent to; None before the first call."""
+        return self._server
+
+    @property
     def _streams(self) -> "streams.StreamsTransport":
         """The transport for calls to DynamoDB Streams."""
         with self._opening:
@@ -61,6 +73,8 @@ class DirectSettings:
     def _find_destination(self) -> "Destination | pynamodb.PynamoTransport":
         """The destination; the default transport where a proxy is in the way that only botocore can talk to."""
         destination = find_destination(self.region, self.endpoint, self.profile, self._credentials)
+        _refuse_under_moto(destination.endpoint.host)
+        self._server = destination.endpoint
         if destination.proxy is None or destination.proxy.scheme == "http":
             return destination
         warnings.warn(
@@ -76,4 +90,15 @@ class DirectSettings:
             connect_timeout=self.connect_timeout,
             read_timeout=self.timeout,
             max_pool_connections=self.pool_size,
+        )
+
+
+def _refuse_under_moto(host: str) -> None:
+    """Raise UsageError if moto mocks AWS in this process, and requests would go to the real one."""
+    moto = sys.modules.get("moto.core.models")
+    if host.endswith(_OF_AWS) and getattr(getattr(moto, "botocore_stubber", None), "enabled", False):
+        raise UsageError(
+            problem=f"moto's mock_aws is active, but answers no direct transport: nothing was sent to {host}",
+            remedy="test over the default transport, as Session(region=...) and the fixture dynaorm_session do, or "
+            "give the endpoint= of an emulator",
         )

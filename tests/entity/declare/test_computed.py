@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, computed_field
 
-from dynaorm import Entity, GlobalIndex, Index, Table, Unique
+from dynaorm import Entity, F, GlobalIndex, Index, InKey, Table, Unique
 from dynaorm.entity.mapping.mapping import mapping_of
 from tests.entity.declare.refusals import Refusal, Refusals
 
@@ -38,10 +38,15 @@ class Thing(Entity, table=app(), pk="THING#{kind}", sk="{address.city}#{name}"):
         return 1
 
 
-def test_a_mapping_knows_the_computed_fields_in_its_keys() -> None:
+def test_a_mapping_knows_its_computed_fields_and_the_nested_fields_in_its_keys() -> None:
     mapping = mapping_of(Thing)
-    assert sorted(mapping.computed) == ["address.city", "home.city", "kind"]
-    assert [mapping.computed[name].nullable for name in sorted(mapping.computed)] == [False, True, False]
+    assert sorted(mapping.computed) == ["address.city", "home.city", "kind", "unused"]
+    assert [mapping.computed[name].nullable for name in sorted(mapping.computed)] == [
+        False,
+        True,
+        False,
+        False,
+    ]
     assert sorted(mapping.computed["home.city"].fields) == ["home"]
     assert sorted(mapping.computed["kind"].fields) == ["address", "home", "name", "token"]
     assert mapping.key_fields == ("kind", "address.city", "name")
@@ -79,14 +84,51 @@ def a_computed_field_without_a_text() -> None:
             return [self.name]
 
 
-@refused("unique constraint 'pair': 'kind' is not a field; name one of name")
-def a_computed_field_in_a_constraint() -> None:
+@refused("unique constraint 'pair': kind has no text form to compare; use a str, number, date, UUID or Enum")
+def a_computed_field_without_a_text_in_a_constraint() -> None:
     class Thing(Entity, table=app(), pk="THING#{name}", sk="T", unique={"pair": ("kind", "name")}):
         name: Annotated[str, Unique()]
 
         @computed_field  # type: ignore[prop-decorator]  # mypy does not allow it on a property
         @property
         def kind(self) -> Any:
+            return self.name[0]
+
+
+@refused("unique constraint 'pair': 'knd' is not a field; did you mean 'kind'?")
+def a_misspelt_computed_field_in_a_constraint() -> None:
+    class Thing(Entity, table=app(), pk="THING#{name}", sk="T", unique={"pair": ("knd", "name")}):
+        name: str
+
+        @computed_field  # type: ignore[prop-decorator]  # mypy does not allow it on a property
+        @property
+        def kind(self) -> str:
+            return self.name[0]
+
+
+@refused("kind: InKey() says how a field is stored, and a computed field is not stored; drop it")
+def a_marker_of_stored_fields_on_a_computed_one() -> None:
+    class Thing(Entity, table=app(), pk="THING#{name}", sk="T"):
+        name: str
+
+        @computed_field  # type: ignore[prop-decorator]  # mypy does not allow it on a property
+        @property
+        def kind(self) -> Annotated[str, InKey()]:
+            return self.name[0]
+
+
+@refused(
+    "when= of Thing.short: Thing.kind is computed and not stored, so DynamoDB cannot look at it; name the fields that "
+    "it is computed from. A filter of a query takes a computed field whose value has one text, and when= a function"
+)
+def a_computed_field_in_a_condition() -> None:
+    class Thing(Entity, table=app(), pk="THING#{name}", sk="T"):
+        name: str
+        short = Index("GSI1", pk="SHORT", sk="{name}", when=F.kind == "a")
+
+        @computed_field  # type: ignore[prop-decorator]  # mypy does not allow it on a property
+        @property
+        def kind(self) -> str:
             return self.name[0]
 
 

@@ -1,20 +1,29 @@
 """The JSON reader gives the same entity as the codecs, for any class and any item, damaged or not."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Final
+from datetime import date
+from typing import Annotated, Any, ClassVar, Final
 
 from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
-from pydantic import Field, create_model
+from pydantic import Field, create_model, model_validator
 
-from dynaorm import Attribute, Entity, Table
+from dynaorm import Attribute, Entity, GlobalIndex, Index, InKey, Table
+from dynaorm.entity.dispatch import NotAnEntity, classify
 from dynaorm.entity.json_reader.answer import json_reader_of
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.page import is_entity
 from dynaorm.entity.state import state_of
-from dynaorm.errors import DecodeError, InvalidValue
+from dynaorm.entity.template.template import KeyValueError
+from dynaorm.errors import DeclarationError, DecodeError, DynaormError, InvalidValue
 from dynaorm.item.json_body import Body, encode_body
 from dynaorm.item.value import Item
+from dynaorm.plan.compiler import compile_plan
+from dynaorm.plan.intent import Save
+from dynaorm.plan.merge_intents import merge_intents
+from dynaorm.plan.reads import NOTHING_READ
+from dynaorm.plan.unit_of_work import UnitOfWork
 from tests.entity.kinds import KINDS, Kind
 
 calm = settings(
@@ -57,17 +66,75 @@ class Declared:
     values: "st.SearchStrategy[dict[str, Any]]"
 
 
+class Filling(Entity):
+    """A base class of which ``model_post_init`` sets a field that may be absent, to what it can see."""
+
+    def model_post_init(self, context: Any, /) -> None:
+        self.__dict__["seen"] = f"{sorted(self.model_fields_set)} {context}"
+
+
+def fill(entity: Any) -> Any:
+    """A validator of a model that sets a field that may be absent, to what it can see."""
+    entity.seen = f"{sorted(entity.model_fields_set)} {entity!r}"
+    return entity
+
+
+_PARTITIONS: Final = ["{slug}", "G#{slug}", "G#{slug}#{slug:upper}"]
+# The sort keys of one class or of two. Those of two may meet, which a type attribute allows.
+_SORTS: Final = [
+    *(["A"], ["{part}"], ["A#{part}"], ["A#{part}#{slug}"]),
+    *(["A#{part}", "B"], ["A#{part}#B", "A#{part}"], ["A#{part}", "A#{part}"]),
+]
+
+
 @st.composite
-def declared(draw: st.DrawFn) -> Declared:
-    fields: dict[str, Any] = {"slug": (str, ...)}
-    values: dict[str, st.SearchStrategy[Any]] = {"slug": st.text("abc", min_size=1, max_size=3)}
+def declared(draw: st.DrawFn) -> list[Declared]:
+    """One or two classes of a table."""
+    own = draw(st.sampled_from([None, None, "slug"]))  # the key attribute is the field's own
+    table = Table(
+        "app",
+        pk=own or "PK",
+        type_attribute=draw(st.sampled_from(["_type", None, None])),
+        indexes=[GlobalIndex("GSI1")],
+    )
+    partition = "{slug}" if own else draw(st.sampled_from(_PARTITIONS))
+    sorts = draw(st.sampled_from(_SORTS))
+    found = []
+    for number, sort in enumerate(sorts):
+        try:
+            found.append(draw(_declared(table, f"Generated{number}", (partition, sort), in_key=own is None)))
+        except DeclarationError:
+            assert number == 1, "its keys meet those of the other class"
+    return found
+
+
+@st.composite
+def _declared(draw: st.DrawFn, table: Table, name: str, keys: tuple[str, str], *, in_key: bool) -> Declared:
+    is_in_key = in_key and draw(st.booleans())
+    in_its_key: Any = [InKey()] if is_in_key else [Attribute("slug")]
+    fields: dict[str, Any] = {"slug": (Annotated[str, *in_its_key], ...)}
+    values: dict[str, st.SearchStrategy[Any]] = {"slug": st.text("ab#%é", min_size=1, max_size=3)}
+    if "{part}" in keys[1]:
+        kind = draw(st.sampled_from([(str, st.text("ab#", min_size=1, max_size=3)), (date, st.dates())]))
+        fields["part"], values["part"] = (
+            (Annotated[kind[0], *draw(st.sampled_from([[Attribute("part")], [InKey()]]))], ...),
+            kind[1],
+        )
     for number, kind in enumerate(draw(st.lists(KINDS, min_size=1, max_size=3))):
-        name = f"f{number}"
-        fields[name], values[name] = draw(_fields(kind, f"StoredField{number}"))
-    table = Table("app", pk=draw(st.sampled_from(["slug", "PK"])))
-    options = {"table": table, "pk": draw(st.sampled_from(["{slug}", "G#{slug}"])), "sk": "A"}
-    assume(table.pk.name == "PK" or options["pk"] == "{slug}")
-    entity: Any = create_model("Generated", __base__=Entity, __cls_kwargs__=options, **fields)
+        own = f"f{number}"
+        fields[own], values[own] = draw(_fields(kind, f"StoredField{number}"))
+    options: dict[str, Any] = {"table": table, "pk": keys[0], "sk": keys[1]}
+    members: dict[str, Any] = {}
+    if draw(st.booleans()):
+        fields["spot"] = (Annotated[str | None, InKey()], draw(st.sampled_from([None, ...])))
+        values["spot"] = st.none() | st.text("ab", min_size=1, max_size=2)
+        fields["where"] = (ClassVar[Any], Index("GSI1", pk="X#{spot}", sk="{slug}"))
+    base, how = Entity, draw(st.sampled_from(["", "", "after", "later"]))
+    if how:
+        fields["seen"] = (str, "")
+        base = Filling if how == "later" else Entity
+        members = {"__validators__": {"fill": model_validator(mode="after")(fill)}} if how == "after" else {}
+    entity: Any = create_model(name, __base__=base, __cls_kwargs__=options, **members, **fields)
     return Declared(mapping_of(entity), st.fixed_dictionaries(values))
 
 
@@ -94,12 +161,14 @@ def stored_items(draw: st.DrawFn, one: Declared) -> Item:
     mapping, values = one.mapping, draw(one.values)
     try:
         item = mapping.encode(values) | mapping.primary_key(values)
-    except InvalidValue:
+        for place in mapping.indexes.values():
+            item |= place.keys(values) or {}
+    except (InvalidValue, KeyValueError):
         item = {}
     assume(item)
     for name in draw(st.sets(st.sampled_from(sorted(item)), max_size=2)):
-        if name in mapping.table.key_names:  # of which DynamoDB takes no other type, and none that are empty
-            item[name] = {"S": "x"}
+        if name in mapping.table.kinds or name.startswith("GSI1"):  # of which DynamoDB takes no other type
+            item[name] = {"S": draw(st.sampled_from(["x", "A#", "A#x", "G#a", "X#", "email#a", "#token#a"]))}
         elif (strange := draw(st.none() | st.sampled_from(STRANGE))) is None:
             del item[name]
         else:
@@ -107,39 +176,67 @@ def stored_items(draw: st.DrawFn, one: Declared) -> Item:
     extra = draw(
         st.dictionaries(st.sampled_from(["more", "S", "Alias"]), st.sampled_from(STRANGE), max_size=2)
     )
-    return {**extra, **item, "_type": {"S": "Generated"}, "_rev": {"S": "r"}}
+    named = {"_type": {"S": mapping.name}} if mapping.table.type_attribute else {}
+    return {**extra, **item, **named, "_rev": {"S": "r"}}
 
 
-def compiled(mapping: EntityMapping, item: Item) -> Any:
+def compiled(table: Table, item: Item) -> Any:
+    """What the codecs make of an item of a query: an entity, an error, or the kind of item that is no entity."""
+    found = classify(table, item)
+    if isinstance(found, NotAnEntity):
+        return found
     try:
-        return mapping.hydrate(item)
+        return found.hydrate(item)
     except DecodeError as problem:
         return problem
 
 
-def read(mapping: EntityMapping, item: Item) -> tuple[Body, Any]:
-    """A reply with this item, and the reader's result: an entity, the item, or None for the whole reply."""
-    body = Body(encode_body({"Items": [item], "Count": 1}))
-    reader = json_reader_of(mapping.table, (mapping.entity,), "Query")
+def read(
+    classes: Sequence[EntityMapping], items: Sequence[Item], operation: str
+) -> tuple[Sequence[Item], Sequence[Any] | None]:
+    """Items in a reply, and what the reader makes of them: entities, items, or None for the whole reply."""
+    body = Body(encode_body({"Items": items, "Count": 1}))
+    reader = json_reader_of(classes[0].table, tuple(one.entity for one in classes), operation)
     reading = reader.read(body, None) if reader is not None else None
-    return body, reading.found[0] if reading is not None else None
+    return body["Items"], reading.found if reading is not None else None
+
+
+def request_of(entity: Any, name: str, value: Any) -> Any:
+    """The request that saves an entity after a change; the error, if there is none."""
+    setattr(entity, name, value)
+    unit = UnitOfWork(1_700_000_000.0, "w", str)
+    try:
+        return compile_plan(merge_intents([Save(entity)], 1_700_000_000.0), NOTHING_READ, unit).to_request()
+    except DynaormError as problem:
+        return str(problem)
 
 
 @calm
 @given(st.data())
 def test_an_entity_read_from_json_equals_the_one_that_the_codecs_give(data: st.DataObject) -> None:
-    one = data.draw(declared())
-    item = data.draw(stored_items(one))
-    body, found = read(one.mapping, item)
-    expected = compiled(one.mapping, body["Items"][0])
+    known = data.draw(declared())
+    items = [
+        data.draw(stored_items(data.draw(st.sampled_from(known))))
+        for _ in range(data.draw(st.integers(1, 3)))
+    ]
+    wanted = [one.mapping for one in data.draw(st.sampled_from([known, known[:1], known[-1:]]))]
+    read_items, found = read(wanted, items, data.draw(st.sampled_from(["Query", "Scan"])))
     if found is None:
         event("declined")
-    elif is_entity(found):
+        return
+    for item, one in zip(read_items, found, strict=True):
+        expected = compiled(wanted[0].table, item)
+        if not is_entity(one):
+            event(f"an item, of which the codecs make {type(expected).__name__}")
+            assert one == item
+            continue
         event("an entity")
-        assert type(found) is type(expected)
-        assert (vars(found), repr(found)) == (vars(expected), repr(expected))
-        assert found.model_fields_set == expected.model_fields_set
-        assert state_of(found) == state_of(expected)
-    else:
-        event(f"an item, of which the codecs make {type(expected).__name__}")
-        assert found == body["Items"][0]
+        assert type(one) is type(expected)
+        assert (vars(one), repr(one)) == (vars(expected), repr(expected))
+        assert one.model_fields_set == expected.model_fields_set
+        assert type(one.model_fields_set) is set
+        assert state_of(one) == state_of(expected)
+        declared_as = next(each for each in known if each.mapping.entity is type(one))
+        name = data.draw(st.sampled_from(sorted(declared_as.mapping.fields.keys() - {"seen"})))
+        value = data.draw(declared_as.values)[name]
+        assert request_of(one, name, value) == request_of(expected, name, value)

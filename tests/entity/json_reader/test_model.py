@@ -13,7 +13,7 @@ from pydantic import (
     model_validator,
 )
 
-from dynaorm import Attribute, Entity, InKey, Table
+from dynaorm import Attribute, Entity, GlobalIndex, Index, InKey, Table
 from dynaorm.entity.json_reader.model import json_model
 from dynaorm.entity.mapping.mapping import mapping_of
 
@@ -32,9 +32,29 @@ class Ordinary(Entity, table=Table("app"), pk="O#{slug}", sk="A", str_strip_whit
     own: Annotated[complex, Attribute("own", encode=lambda _: {"S": ""}, decode=lambda _: 1j)] = 1j
 
 
-class Checked(Entity, table=Table("app"), pk="O#{slug}", sk="A"):
-    """No field can be absent, so that its validator has nothing to set."""
+class Filling(Entity, table=Table("app"), pk="O#{slug}", sk="A"):
+    slug: str
+    shout: str = ""
 
+    @model_validator(mode="after")
+    def fill(self) -> Self:
+        self.shout = self.slug.upper()
+        return self
+
+
+class FillingLater(Entity, table=Table("app"), pk="O#{slug}", sk="A"):
+    slug: str
+    shout: str | None
+
+    def model_post_init(self, context: Any, /) -> None:
+        self.shout = f"{self.slug}{context}"
+
+
+class Keyed(Entity, table=Table("app"), pk="O#{slug}", sk="A#{slug:upper}"):
+    slug: Annotated[str, InKey()]
+
+
+class Checked(Entity, table=Table("app"), pk="O#{slug}", sk="A"):
     slug: str
 
     @model_validator(mode="after")
@@ -42,7 +62,7 @@ class Checked(Entity, table=Table("app"), pk="O#{slug}", sk="A"):
         return self
 
 
-@pytest.mark.parametrize("entity", [Ordinary, Checked])
+@pytest.mark.parametrize("entity", [Ordinary, Filling, FillingLater, Keyed, Checked])
 def test_a_class_of_fields_is_read_from_json(entity: type[Entity]) -> None:
     assert json_model(mapping_of(entity)) is not None
 
@@ -74,26 +94,15 @@ class Around(Entity, table=Table("app"), pk="O#{slug}", sk="A"):
         return handler(values)
 
 
-class Filling(Entity, table=Table("app"), pk="O#{slug}", sk="A"):
+class Twice(
+    Entity, table=Table("app", indexes=[GlobalIndex("GSI1"), GlobalIndex("GSI2")]), pk="O#{slug}", sk="A"
+):
+    """A field that is stored in the keys of two indexes, of which either may be absent."""
+
     slug: str
-    shout: str = ""
-
-    @model_validator(mode="after")
-    def fill(self) -> Self:
-        self.shout = self.slug.upper()
-        return self
-
-
-class FillingLater(Entity, table=Table("app"), pk="O#{slug}", sk="A"):
-    slug: str
-    shout: str | None
-
-    def model_post_init(self, context: Any, /) -> None:
-        self.shout = f"{self.slug}{context}"
-
-
-class Keyed(Entity, table=Table("app"), pk="O#{slug}", sk="A"):
-    slug: Annotated[str, InKey()]
+    spot: Annotated[str | None, InKey()]
+    one = Index("GSI1", pk="X#{spot}", sk="{slug}")
+    two = Index("GSI2", pk="Y#{spot}", sk="{slug}")
 
 
 class Made(Entity, table=Table("app"), pk="O#{slug}", sk="A"):
@@ -108,7 +117,7 @@ class Checking(Entity, table=Table("app"), pk="O#{slug}", sk="A", validate_defau
     tags: dict[str, int] = Field(default={})
 
 
-LEFT_TO_CODECS = [TakingInfo, Before, Around, Filling, FillingLater, Keyed, Made, Checking]
+LEFT_TO_CODECS = [TakingInfo, Before, Around, Twice, Made, Checking]
 
 
 @pytest.mark.parametrize("entity", LEFT_TO_CODECS)
@@ -130,14 +139,22 @@ class Longer(Entity, table=Table("app", pk="slug", sk=None), pk="{slug}"):
     slug: Annotated[str, AfterValidator(lambda value: f"{value}!")]
 
 
-def test_the_key_is_checked_unless_it_is_a_string_that_no_validator_changes() -> None:
-    assert [_needs_head(one) for one in (Own, Stripped, Longer, Checked)] == [False, True, True, True]
+class Whole(Entity, table=Table("app"), pk="{slug}", sk="W#{part}#{number:04d}"):
+    slug: Annotated[str, InKey()]
+    part: Annotated[str, InKey()]
+    number: Annotated[int, InKey()]
 
 
-def _needs_head(entity: type[Entity]) -> bool:
+def test_a_part_of_the_key_is_compared_unless_it_holds_strings_that_no_validator_changes() -> None:
+    assert [_compared(one) for one in (Own, Stripped, Longer)] == [[], ["{slug}"], ["{slug}"]]
+    assert [_compared(one) for one in (Checked, Whole)] == [["O#{slug}", "A"], ["W#{part}#{number:04d}"]]
+    assert _compared(Keyed) == ["A#{slug:upper}"]
+
+
+def _compared(entity: type[Entity]) -> list[str]:
     model = json_model(mapping_of(entity))
     assert model is not None
-    return model.needs_head
+    return [part.text for part in model.keys]
 
 
 class Defaulting(Entity, table=Table("app"), pk="D#{slug}", sk="A"):

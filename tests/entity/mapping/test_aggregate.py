@@ -56,7 +56,13 @@ def test_a_mapping_says_what_is_kept_where_and_what_it_depends_on() -> None:
 
     (found,) = mapping_of(Membership).aggregates.values()
     assert found == AggregateMapping(
-        "in_group", group, {"group_id": "team"}, "members", {"hours": "hours"}, None
+        "in_group",
+        group,
+        {"group_id": "team"},
+        "members",
+        {"hours": "hours"},
+        None,
+        stored=frozenset({"team"}),
     )
     assert found.fields == {"team", "hours"}
     assert found.maintained == ("members", "hours")

@@ -84,6 +84,29 @@ def test_a_block_is_one_transaction_with_one_action_for_each_total(
     assert (group.members, group.hours) == (50, 100)
 
 
+@pytest.mark.parametrize("by_key", [True, False])
+def test_a_block_is_deleted_in_one_transaction_with_one_action_for_each_total(
+    groups: Session, wire: FaultyTransport, *, by_key: bool
+) -> None:
+    saved = groups.save_many([*members(20), Member(name="h", group="h")], per_transaction=25)
+    stale = groups.get_one(Member, name="g7")
+    stale.hours = 5
+    groups.save(stale)
+    targets: list[Any] = [Key(Member, name=one.name) for one in saved] if by_key else saved
+    wire.calls.clear()
+    if by_key:
+        groups.delete_many(targets, per_transaction=30)
+        assert sum(call.operation == "TransactWriteItems" for call in wire.calls) == 1
+        assert sizes(wire)[-1] == 23
+    else:
+        with pytest.raises(BulkError) as caught:
+            groups.delete_many(iter(targets), per_transaction=30)
+        assert failed(caught.value) == [("g7", StaleEntity)]
+        assert sizes(wire) == [23, 11, 6, 6, 3, 4, 2, 3, 13]
+    assert groups.get_one(Group, group="g").members == (0 if by_key else 1)
+    assert groups.get_one(Group, group="h").members == 0
+
+
 def test_blocks_are_taken_in_the_order_given(session: Session, wire: FaultyTransport) -> None:
     session.save_many(users(5), per_transaction=2, concurrency=1)
     assert sizes(wire) == [6, 6, 3]
@@ -192,8 +215,9 @@ def test_a_missing_table_is_no_fault_of_an_entity(moto: Transport, clock: FakeCl
 def test_a_number_that_no_transaction_has_is_refused(
     session: Session, wire: FaultyTransport, number: Any
 ) -> None:
-    with pytest.raises(UsageError, match="per_transaction"):
-        session.save_many(users(1), per_transaction=number)
+    for call in (session.save_many, session.delete_many):
+        with pytest.raises(UsageError, match="per_transaction"):
+            call(users(1), per_transaction=number)
     assert wire.calls == []
 
 

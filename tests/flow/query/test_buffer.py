@@ -1,11 +1,11 @@
 """What a walk has in hand tells where it was found, and answers are read straight where nothing speaks against it."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 
-from dynaorm import Entity, F, GlobalIndex, Index, Key, Session, Table, any_of
+from dynaorm import Attribute, Entity, F, GlobalIndex, Index, InKey, Key, Session, Table, any_of
 from dynaorm.entity.mapping.derive import index_keys
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.state import LazyItem, carried_by, state_of
@@ -105,18 +105,21 @@ def test_what_is_left_to_the_codecs_is_found_in_its_place_or_told() -> None:
     assert {str(problem.key["SK"]["S"]) for problem in problems} == {"TASK#one", "TASK#0003"}
 
 
-LOOKED_INTO: list[Callable[[Session], Any]] = [
+FETCHED = Body(encode_body({"Responses": {"app": [item(1)]}}))
+SEVERAL: list[Callable[[Session], Any]] = [
     lambda session: session.query(Task, project=any_of("p", "q")).all(),
     lambda session: session.query(Task.in_part, title="t").all(),
 ]
 
 
-@pytest.mark.parametrize("query", LOOKED_INTO, ids=["strands", "projection"])
-def test_items_that_have_to_be_looked_into_are_taken_apart(query: Callable[[Session], Any]) -> None:
-    batch = Body(encode_body({"Responses": {"app": [item(1)]}}))
-    session, _ = asked(answer(item(1)), lambda call: answer() if call.operation == "Query" else batch)
+@pytest.mark.parametrize("query", SEVERAL, ids=["merged", "projected"])
+def test_merged_and_fetched_entities_come_straight_out_of_their_answers(
+    query: Callable[[Session], Any],
+) -> None:
+    session, _ = asked(answer(item(1)), lambda call: answer() if call.operation == "Query" else FETCHED)
     (task,) = query(session)
-    assert not is_straight(task)
+    assert is_straight(task)
+    assert state_of(task) == state_of(mapping_of(Task).hydrate(item(1)))
 
 
 def test_scans_filters_indexes_and_collections_are_read_straight_too() -> None:
@@ -176,3 +179,29 @@ def test_a_half_open_range_leaves_out_the_ends_that_between_includes() -> None:
     assert [task.number for task in found] == [3]
     assert all(map(is_straight, found))
     assert [problem.key["SK"]["S"] for problem in problems] == ["TASK#2"]
+
+
+class Errand(Entity, table=APP, pk="ERRANDS#{owner:shard2}", sk="ERRAND#{number:03d}"):
+    owner: Annotated[str, Attribute("owner", formerly=("holder",))]
+    number: int
+
+
+class Walk(Entity, table=APP, pk="WALKS#{place:shard2}", sk="WALK#{place}"):
+    place: Annotated[str, InKey()]
+
+
+@pytest.mark.parametrize(
+    ("entity", "given", "stored"),
+    [
+        (Errand(owner="x", number=1), {"owner": "x"}, {"holder": {"S": "x"}, "number": {"N": "1"}}),
+        (Walk(place="x"), {"place": "x"}, {}),
+    ],
+    ids=["under its former name", "in a key"],
+)
+def test_a_field_that_is_compared_is_found_wherever_it_is_stored(
+    entity: Entity, given: dict[str, Any], stored: Item
+) -> None:
+    mapping = mapping_of(type(entity))
+    found = {**mapping.primary_key(vars(entity)), **stored, "_type": {"S": mapping.name}}
+    session, _ = asked(answer(found, {**found, "_type": {"S": "Other"}}))
+    assert session.query(type(entity), **given).all() == [entity]

@@ -3,6 +3,7 @@
 import warnings
 
 import pytest
+from moto import mock_aws
 
 from dynaorm import AsyncDirectTransport, DirectTransport
 from dynaorm.errors import UsageError
@@ -36,3 +37,24 @@ def test_through_a_proxy_that_is_itself_encrypted_calls_go_over_the_default_tran
     with warnings.catch_warnings(), pytest.raises(NoAnswer):
         transport.call(Call("ListTables", {}))
     transport.close()
+
+
+@pytest.mark.parametrize("kind", ["direct", "async"])
+def test_under_moto_nothing_is_sent_to_the_real_aws(
+    kind: str, server: Unruly, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("https_proxy", server.endpoint)  # a request to AWS would arrive here
+    transport, local = TRANSPORTS[kind](region="eu-west-1"), TRANSPORTS[kind](endpoint=server.endpoint)
+    with mock_aws():
+        for _ in range(2):
+            with pytest.raises(
+                UsageError, match=r"nothing was sent to dynamodb\.eu-west-1\.amazonaws\.com; test over"
+            ):
+                transport.call(Call("ListTables", {}))
+        assert server.requests == []
+        assert local.call(Call("ListTables", {})) == {}
+    with pytest.raises(NoAnswer):  # the server is no proxy
+        transport.call(Call("ListTables", {}))
+    assert [request.line.split()[0] for request in server.requests] == ["POST", "CONNECT"]
+    transport.close()
+    local.close()

@@ -1,9 +1,11 @@
-"""The pools that one test is run over: for threads, and for an event loop that runs during calls only."""
+"""The pools that one test is run over: for threads, and for event loops that run during calls only."""
 
 import asyncio
+import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 import pytest
 
@@ -31,11 +33,20 @@ class Pool(Protocol):
     def close(self) -> None: ...
 
 
+NewLoop: TypeAlias = Callable[[], asyncio.AbstractEventLoop]
+
+LOOPS: Final[dict[str, NewLoop]] = {"async": asyncio.new_event_loop}
+if sys.platform != "win32":
+    import uvloop
+
+    LOOPS["uvloop"] = uvloop.new_event_loop
+
+
 class AsyncPoolInTurn:
     """The pool of an event loop for a synchronous test."""
 
-    def __init__(self, route: Route, limits: Limits) -> None:
-        self._runner = asyncio.Runner()
+    def __init__(self, new_loop: NewLoop, route: Route, limits: Limits) -> None:
+        self._runner = asyncio.Runner(loop_factory=new_loop)
         self._pool = AsyncConnectionPool(route, limits)
 
     def send(self, request: SignedRequest) -> HttpAnswer:
@@ -46,7 +57,10 @@ class AsyncPoolInTurn:
         self._runner.close()
 
 
-POOLS: dict[str, Callable[[Route, Limits], Pool]] = {"threads": ConnectionPool, "async": AsyncPoolInTurn}
+POOLS: dict[str, Callable[[Route, Limits], Pool]] = {
+    "threads": ConnectionPool,
+    **{name: partial(AsyncPoolInTurn, new_loop) for name, new_loop in LOOPS.items()},
+}
 
 OpenPool: TypeAlias = Callable[..., Pool]
 

@@ -6,38 +6,55 @@ import threading
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import pytest
 
 from dynaorm.flow.protocol.call import NoAnswer
-from dynaorm.transport.http.async_connection import AsyncConnectionPool
+from dynaorm.transport.http.async_connection import AsyncConnection, AsyncConnectionPool
 from dynaorm.transport.http.http_answer import HttpAnswer
-from tests.transport.http.pools import limits, request, route_of
+from tests.transport.http.pools import LOOPS, limits, request, route_of
 from tests.transport.unruly import Request, Unruly, answer, response, sending
 
 T = TypeVar("T")
 
 
-def run(
-    server: Unruly,
-    work: Callable[[AsyncConnectionPool], Awaitable[T]],
-    ca_bundle: Path | None = None,
-    **changed: Any,
-) -> T:
-    """What some work with a pool to this server returns, in an event loop of its own."""
+class Run(Protocol):
+    """Does some work with a pool to this server, in an event loop of its own, and returns what it returns."""
 
-    async def main() -> T:
-        pool = AsyncConnectionPool(route_of(server.endpoint, ca_bundle), limits(**changed))
-        try:
-            return await work(pool)
-        finally:
-            await pool.close()
-
-    return asyncio.run(main())
+    def __call__(
+        self,
+        server: Unruly,
+        work: Callable[[AsyncConnectionPool], Awaitable[T]],
+        ca_bundle: Path | None = None,
+        **changed: Any,
+    ) -> T: ...
 
 
-def test_requests_run_side_by_side_over_no_more_connections_than_given(server: Unruly) -> None:
+@pytest.fixture(params=LOOPS)
+def run(request: pytest.FixtureRequest) -> Run:
+    """Runs work in an event loop of each kind."""
+
+    def in_a_loop(
+        server: Unruly,
+        work: Callable[[AsyncConnectionPool], Awaitable[T]],
+        ca_bundle: Path | None = None,
+        **changed: Any,
+    ) -> T:
+        async def main() -> T:
+            pool = AsyncConnectionPool(route_of(server.endpoint, ca_bundle), limits(**changed))
+            try:
+                return await work(pool)
+            finally:
+                await pool.close()
+
+        with asyncio.Runner(loop_factory=LOOPS[request.param]) as runner:
+            return runner.run(main())
+
+    return in_a_loop
+
+
+def test_requests_run_side_by_side_over_no_more_connections_than_given(run: Run, server: Unruly) -> None:
     both = threading.Barrier(2)
 
     def together(peer: socket.socket, request: Request) -> bool:
@@ -53,7 +70,7 @@ def test_requests_run_side_by_side_over_no_more_connections_than_given(server: U
     assert server.connections == 2
 
 
-def test_tasks_that_send_again_and_again_take_turns(server: Unruly) -> None:
+def test_tasks_that_send_again_and_again_take_turns(run: Run, server: Unruly) -> None:
     turns: list[int] = []
 
     async def work(pool: AsyncConnectionPool) -> None:
@@ -68,7 +85,7 @@ def test_tasks_that_send_again_and_again_take_turns(server: Unruly) -> None:
     assert turns == [*range(10)] * 5
 
 
-def test_answers_reach_their_own_requests(server: Unruly) -> None:
+def test_answers_reach_their_own_requests(run: Run, server: Unruly) -> None:
     server.otherwise = lambda peer, request: answer({"echo": request.content})(peer, request)
 
     async def work(pool: AsyncConnectionPool) -> None:
@@ -83,7 +100,7 @@ def test_answers_reach_their_own_requests(server: Unruly) -> None:
     assert (server.connections, len(server.requests)) == (3, 180)
 
 
-def test_bytes_that_arrive_while_the_loop_runs_end_an_idle_connection(server: Unruly) -> None:
+def test_bytes_that_arrive_while_the_loop_runs_end_an_idle_connection(run: Run, server: Unruly) -> None:
     asked, closed = threading.Event(), threading.Event()
 
     def speak_late(peer: socket.socket, _: Request) -> bool:
@@ -107,7 +124,7 @@ def test_bytes_that_arrive_while_the_loop_runs_end_an_idle_connection(server: Un
     assert server.connections == 2
 
 
-def test_waiting_for_a_connection_ends_and_nothing_was_sent(server: Unruly) -> None:
+def test_waiting_for_a_connection_ends_and_nothing_was_sent(run: Run, server: Unruly) -> None:
     server.otherwise = server.stay_silent
 
     async def work(pool: AsyncConnectionPool) -> None:
@@ -124,7 +141,7 @@ def test_waiting_for_a_connection_ends_and_nothing_was_sent(server: Unruly) -> N
 
 @pytest.mark.parametrize("secure", [False, True])
 def test_a_cancelled_request_does_not_leave_its_answer_to_the_next(
-    secure: bool, server: Unruly, secure_server: Unruly, certificate: Path
+    run: Run, secure: bool, server: Unruly, secure_server: Unruly, certificate: Path
 ) -> None:
     asked = secure_server if secure else server
     arrived = threading.Event()
@@ -150,7 +167,9 @@ def test_a_cancelled_request_does_not_leave_its_answer_to_the_next(
 
 
 @pytest.mark.parametrize("steps", range(12))
-def test_a_request_cancelled_at_any_step_leaves_its_place_to_the_next(steps: int, server: Unruly) -> None:
+def test_a_request_cancelled_at_any_step_leaves_its_place_to_the_next(
+    run: Run, steps: int, server: Unruly
+) -> None:
     async def work(pool: AsyncConnectionPool) -> None:
         for _ in range(5):
             cancelled = [asyncio.ensure_future(pool.send(request())) for _ in range(3)]
@@ -165,7 +184,9 @@ def test_a_request_cancelled_at_any_step_leaves_its_place_to_the_next(steps: int
     run(server, work, pool_size=1)
 
 
-def test_a_connection_in_use_when_the_pool_is_closed_closes_after_its_answer(server: Unruly) -> None:
+def test_a_connection_in_use_when_the_pool_is_closed_closes_after_its_answer(
+    run: Run, server: Unruly
+) -> None:
     arrived, go = threading.Event(), threading.Event()
 
     def wait(peer: socket.socket, request: Request) -> bool:
@@ -186,10 +207,34 @@ def test_a_connection_in_use_when_the_pool_is_closed_closes_after_its_answer(ser
     run(server, work)
 
 
-def test_an_answer_after_which_the_server_closes_is_whole(secure_server: Unruly, certificate: Path) -> None:
+def test_an_answer_after_which_the_server_closes_is_whole(
+    run: Run, secure_server: Unruly, certificate: Path
+) -> None:
     secure_server.will(sending(response({"a": 1}, framing=""), then_close=True))
 
     async def work(pool: AsyncConnectionPool) -> HttpAnswer:
         return await pool.send(request())
 
     assert run(secure_server, work, certificate).body == b'{"a": 1}'
+
+
+def test_a_request_on_a_connection_that_the_server_has_spoken_on_is_not_sent(
+    run: Run, server: Unruly
+) -> None:
+    """Bytes that came before the request end the connection, and what is written to it is dropped."""
+
+    async def work(pool: AsyncConnectionPool) -> None:
+        loop = asyncio.get_running_loop()
+        with socket.create_server(("127.0.0.1", 0)) as listening:
+            _, connection = await loop.create_connection(
+                lambda: AsyncConnection(loop), *listening.getsockname()
+            )
+            peer, _ = await asyncio.to_thread(listening.accept)
+            with peer:
+                peer.sendall(response({}))
+                await connection.closed
+                with pytest.raises(NoAnswer, match="spoke before it was asked") as caught:
+                    await connection.exchange(memoryview(b"GET"), limits())
+        assert not caught.value.sent
+
+    run(server, work)

@@ -140,6 +140,9 @@ def test_a_tls_handshake_that_never_ends_is_no_answer_to_something_never_sent(op
         assert not silence(pool).sent
 
 
+@pytest.mark.parametrize(
+    "open_pool", ["threads", "async"], indirect=True
+)  # uvloop does not ask Python's resolver
 def test_each_address_of_a_host_is_tried_for_its_share_of_the_time(
     server: Unruly, open_pool: OpenPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,0 +1,113 @@
+"""The classes of items in a table without a type attribute, where no key of one class can be a key of another.
+
+Rule 1. The class of each item is written into the reply, so that pydantic-core can see it. It is found by the first
+    text that looks like the item's key. That may be wrong, so the reader compares the key of every entity with that of
+    its item.
+Rule 2. An item whose key is that of no class, or of one that is not wanted, gets no class: it is no entity.
+Rule 3. An entity that has the key of its item is of the right class, unless ``in_doubt`` says otherwise.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, TypeAlias
+
+from dynaorm.entity.declare.catalog import catalog_of
+from dynaorm.entity.dispatch import key_beginnings, literal_beginning
+from dynaorm.entity.mapping.mapping import EntityMapping
+from dynaorm.entity.page import BETWEEN, cut
+from dynaorm.entity.table import KeyAttribute, Table
+from dynaorm.entity.token_item import TOKEN_PREFIX
+
+CLASS: Final = ""
+"""The attribute with the class. No attribute of an item has an empty name."""
+
+InDoubt: TypeAlias = Callable[[Mapping[str, Any]], bool]
+
+_Beginning: TypeAlias = tuple[bytes, ...]
+
+
+class ClassByKey:
+    """Finds the classes of items by their keys.
+
+    Args:
+        table: the table.
+        wanted: the classes to write into replies.
+    """
+
+    def __init__(self, table: Table, wanted: Iterable[EntityMapping]) -> None:
+        self._keys = [_pattern(key) for key in table.keys]
+        self._written = {one.name: _written(one.name) for one in wanted}
+        self._classes: dict[_Beginning, list[EntityMapping]] = {}
+        for one in catalog_of(table).mappings.values():
+            beginning = tuple(literal_beginning(part).encode() for part in one.primary_parts)
+            self._classes.setdefault(beginning, []).append(one)
+        self._lengths = list(dict.fromkeys(tuple(map(len, one)) for one in self._classes))
+
+    def marked(self, raw: bytes, operation: str) -> tuple[bytes, list[bytes]]:
+        """A reply with the classes of its items, and the texts of these items, which ``item_texts`` would give."""
+        beginning, texts = cut(raw, operation)
+        if not texts:
+            return raw, texts
+        return beginning + BETWEEN.join([self._class_in(text) + text for text in texts]), texts
+
+    def _class_in(self, text: bytes) -> bytes:
+        """The text of the attribute with the class; empty for none."""
+        found = [key.search(text) for key in self._keys]
+        contents = [one[1] for one in found if one is not None]
+        if len(contents) != len(self._keys):
+            return b""
+        candidates = self._candidates(contents)
+        if len(candidates) != 1 or candidates[0].versioning is not None:
+            candidates = [one for one in candidates if _matches(one, contents)]
+        return self._written.get(candidates[0].name, b"") if candidates else b""
+
+    def _candidates(self, contents: list[bytes]) -> list[EntityMapping]:
+        """The classes whose keys begin as these do."""
+        if len(self._lengths) == 1:
+            (lengths,) = self._lengths
+            return self._classes.get(_beginning(contents, lengths), [])
+        beginnings = dict.fromkeys(_beginning(contents, lengths) for lengths in self._lengths)
+        return [mapping for one in beginnings for mapping in self._classes.get(one, ())]
+
+
+def in_doubt(mapping: EntityMapping) -> InDoubt | None:
+    """Finds the field values of a class with which an item may be of another class or no entity; None for none.
+
+    Such an item may be a guard item or a token item, or a key that the class renders may not match its own template.
+    """
+    if any(not mapping.fields[name].exact for name in mapping.key_fields if name in mapping.fields):
+        return lambda _: True  # the user's codec may read the key otherwise
+    constraints = key_beginnings(mapping.table).constraints
+    for part in mapping.primary_parts:
+        literal = literal_beginning(part)
+        name, found, _ = literal.partition("#")
+        of_guard = name in constraints if found else any(one.startswith(name) for one in constraints)
+        if part.attribute.kind != "S" or (
+            literal and not of_guard and not TOKEN_PREFIX.startswith(literal[:1])
+        ):
+            return None
+    first = mapping.partition
+    return lambda values: (
+        "#" in str(first.constant or first.render(mapping.with_computed(values, first.fields)))
+    )
+
+
+def _beginning(contents: list[bytes], lengths: tuple[int, ...]) -> _Beginning:
+    return tuple([one[:length] for one, length in zip(contents, lengths, strict=True)])
+
+
+def _matches(mapping: EntityMapping, contents: list[bytes]) -> bool:
+    """Whether a key is one of this class, as far as it is not binary."""
+    pairs = zip(mapping.primary_parts, contents, strict=True)
+    return all(part.attribute.kind == "B" or part.match(one.decode()) is not None for part, one in pairs)
+
+
+def _pattern(key: KeyAttribute) -> re.Pattern[bytes]:
+    """The key attribute in the text of an item."""
+    beginning = f'{json.dumps(key.name, ensure_ascii=False)}:{{"{key.kind}":"'
+    return re.compile(re.escape(beginning).encode() + rb'([^"\\]*)"')
+
+
+def _written(name: str) -> bytes:
+    return f'"{CLASS}":{{"S":{json.dumps(name)}}},'.encode()

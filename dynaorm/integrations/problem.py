@@ -1,0 +1,136 @@
+"""What a client of an HTTP service may know of an error: problem details (RFC 9457).
+
+Rule 1. A problem names fields, and never a value, a key, an owner or a revision: the client may be a stranger.
+Rule 2. An error that the client can neither cause nor correct is an internal error, without details.
+Rule 3. A status of 503 says that the same request may succeed later.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from dynaorm.errors import (
+    AlreadyExists,
+    ConditionFailed,
+    ConstraintViolation,
+    Contention,
+    DynaormError,
+    EntityNotFound,
+    InvalidCursor,
+    InvalidValue,
+    ItemTooLarge,
+    OutcomeUnknown,
+    StaleEntity,
+    StillCounted,
+    Throttled,
+    TokenReused,
+    Unreachable,
+)
+
+MEDIA_TYPE: Final = "application/problem+json"
+RETRY_AFTER: Final = {"Retry-After": "5"}
+"""The header of every answer with status 503. dynaorm itself has repeated the request before."""
+
+
+class Problem(BaseModel):
+    """The body of an answer with the media type ``application/problem+json`` (RFC 9457)."""
+
+    model_config = ConfigDict(frozen=True)
+
+    type: str = Field(description="Names the kind of problem, for programs.")
+    title: str = Field(description="The kind of problem in words.")
+    status: int = Field(description="The status of the answer.")
+    detail: str = Field(description="What happened, and what the client can do.")
+    field: str | None = Field(default=None, description="The field at fault, or the first of several.")
+    fields: tuple[str, ...] | None = Field(default=None, description="All fields at fault.")
+
+
+def _problem(name: str, status: int, title: str, detail: str) -> Problem:
+    return Problem(type=f"urn:problem-type:dynaorm:{name}", title=title, status=status, detail=detail)
+
+
+BAD_ENTITY_TAG: Final = _problem(
+    "bad-entity-tag", 400, "Bad entity tag", 'The header must be * or a list of entity tags in quotes: "...".'
+)
+BAD_IDEMPOTENCY_KEY: Final = _problem(
+    "bad-idempotency-key",
+    400,
+    "Bad idempotency key",
+    "Idempotency-Key must be 1 to 255 visible ASCII characters, unique for each request that is meant.",
+)
+NO_IF_MATCH: Final = _problem(
+    "if-match-required",
+    428,
+    "Precondition required",
+    "Read the resource, and repeat the request with If-Match and the ETag of that answer.",
+)
+NO_IDEMPOTENCY_KEY: Final = _problem(
+    "idempotency-key-required",
+    400,
+    "Idempotency key required",
+    "Repeat the request with a header Idempotency-Key: a random text, the same for every repetition.",
+)
+INTERNAL_ERROR: Final = _problem(
+    "internal-error", 500, "Internal error", "The service could not handle the request."
+)
+
+PROBLEMS: Final[Mapping[type[DynaormError], Problem]] = {
+    InvalidCursor: _problem(
+        "invalid-cursor", 400, "Invalid cursor", "The cursor does not belong to this list: begin without it."
+    ),
+    EntityNotFound: _problem("not-found", 404, "Not found", "What the request refers to does not exist."),
+    AlreadyExists: _problem("already-exists", 409, "Already exists", "It exists already."),
+    ConstraintViolation: _problem("not-unique", 409, "Not unique", "Somebody else has this value."),
+    StillCounted: _problem("in-use", 409, "In use", "It cannot be removed as long as others belong to it."),
+    StaleEntity: _problem(
+        "stale",
+        412,
+        "Changed meanwhile",
+        "It was changed since you read it: read it again, and decide again.",
+    ),
+    ConditionFailed: _problem(
+        "condition-failed", 412, "Condition failed", "What is stored now does not allow the change."
+    ),
+    ItemTooLarge: _problem("too-large", 413, "Too large", "It is too large to be stored."),
+    InvalidValue: _problem("invalid-value", 422, "Invalid value", "A value cannot be stored."),
+    TokenReused: _problem(
+        "idempotency-key-reused",
+        422,
+        "Idempotency key reused",
+        "The Idempotency-Key belongs to another request: give each request a key of its own.",
+    ),
+    Contention: _problem("contention", 503, "Too busy", "Nothing was changed: repeat the request later."),
+    Throttled: _problem("throttled", 503, "Too busy", "Nothing was changed: repeat the request later."),
+    Unreachable: _problem("unreachable", 503, "Unavailable", "Repeat the request later."),
+    OutcomeUnknown: _problem(
+        "outcome-unknown",
+        503,
+        "Outcome unknown",
+        "The change may or may not have been made. Repeat the request with the same Idempotency-Key or If-Match; "
+        "without one, read before you repeat it.",
+    ),
+}
+"""The problem of each class of errors, and of its subclasses that have none of their own."""
+
+
+def problem_of(error: DynaormError) -> Problem:
+    """The problem details of an error; an internal error for one that is not the client's concern."""
+    classes = (base for base in type(error).__mro__ if base in PROBLEMS)
+    problem = PROBLEMS.get(next(classes, DynaormError), INTERNAL_ERROR)
+    fields = _fields_at_fault(error)
+    if not fields:
+        return problem
+    detail = f"{problem.detail.rstrip('.')}: {', '.join(fields)}."
+    return problem.model_copy(update={"detail": detail, "field": fields[0], "fields": fields})
+
+
+def _fields_at_fault(error: DynaormError) -> tuple[str, ...]:
+    """The names of the fields whose values are refused, each once."""
+    if isinstance(error, InvalidValue):
+        return (error.field,) if error.field else ()
+    if not isinstance(error, ConstraintViolation):
+        return ()
+    keys = error.key.fields if isinstance(error, AlreadyExists) else ()
+    unique = [name for one in error.violations for name in one.fields or (one.constraint,)]
+    return tuple(dict.fromkeys([*keys, *unique]))

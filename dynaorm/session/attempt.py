@@ -1,0 +1,176 @@
+"""``Attempt``: what is known of one attempt of a request, without any key, value or expression."""
+
+from collections.abc import Mapping
+from typing import Any, Final, Literal, TypeAlias
+
+from pydantic_core import SchemaValidator, core_schema
+
+from dynaorm.flow.protocol.call import WRITES, Call, NoAnswer, Refusal, Reply
+from dynaorm.flow.protocol.cost import ReadCost
+from dynaorm.flow.protocol.retry import CONFLICTS, THROTTLES, codes_of
+from dynaorm.flow.read import tables_in
+from dynaorm.item.json_body import Body, encode_body
+from dynaorm.item.size import item_size, write_units
+from dynaorm.record import record
+
+AttemptOutcome: TypeAlias = Literal["ok", "refused", "no answer", "not sent", "ended"]
+
+
+@record
+class Attempt:
+    """One attempt of a request. It has no key, no value, no expression and no message of DynamoDB.
+
+    Attributes:
+        method: the method of the session, such as ``save``; ``query`` for all endings of a query.
+        operation: the operation of DynamoDB, such as ``TransactWriteItems``.
+        tables: the physical names of the tables in the request.
+        index: the name of the index that is read; None for a table.
+        actions: the number of items that the request names, at least 1.
+        number: 1 for the first attempt, 2 if the same request is sent again after a failure, and so on.
+        pause: the seconds that the session waited before this attempt.
+        seconds: how long the attempt took.
+        outcome: ``ok``; ``refused``: DynamoDB answered with an error; ``no answer``: the request may have been carried
+            out; ``not sent``: it certainly was not; ``ended``: an error of the program, such as missing credentials,
+            or an interruption.
+        error: the code of a refusal, otherwise the name of the exception; "" for ``ok``.
+        reasons: the codes of the actions that failed in a cancelled transaction.
+        capacity: the capacity units that DynamoDB reported. Only queries, scans and their batch reads ask for them.
+        least_capacity: the write units that a write consumes at least, by the size of the items in it; 0 for a read.
+        unprocessed: the number of items that DynamoDB left out of a batch, which it does to throttle.
+        request_bytes: the size of the request's body.
+        reply_bytes: the size of the reply's body; None without a reply, or if the transport does not say.
+        request_id: DynamoDB's identifier of the request; "" if none was received.
+    """
+
+    method: str
+    operation: str
+    tables: tuple[str, ...]
+    index: str | None
+    actions: int
+    number: int
+    pause: float
+    seconds: float
+    outcome: AttemptOutcome
+    error: str
+    reasons: tuple[str, ...]
+    capacity: float | None
+    least_capacity: float
+    unprocessed: int
+    request_bytes: int
+    reply_bytes: int | None
+    request_id: str
+
+    @property
+    def is_conflict(self) -> bool:
+        """Whether it was refused because of another write of the same item at the same time."""
+        return not CONFLICTS.isdisjoint((self.error, *self.reasons))
+
+    @property
+    def is_throttled(self) -> bool:
+        """Whether DynamoDB refused it, or left items out of it, because of too many requests."""
+        return self.unprocessed > 0 or not THROTTLES.isdisjoint((self.error, *self.reasons))
+
+
+def attempt_of(
+    call: Call, outcome: Reply | BaseException, *, method: str, number: int, pause: float, seconds: float
+) -> Attempt:
+    """What is known of an attempt. ``outcome``: the reply, or what was raised in its place."""
+    request = call.request
+    kind, error, reasons = _ending(outcome)
+    reply = _summary(outcome)
+    is_write = call.operation in WRITES
+    return Attempt(
+        method,
+        call.operation,
+        tuple(tables_in(request)),
+        request.get("IndexName"),
+        max(1, len(_writes(request)) or sum(len(one.get("Keys", ())) for one in _gets(request))),
+        number,
+        pause,
+        seconds,
+        kind,
+        error,
+        reasons,
+        _capacity(reply),
+        _least_capacity(call) if is_write else 0.0,
+        _unprocessed(reply),
+        len(encode_body(request)),
+        len(outcome.raw) if isinstance(outcome, Body) else None,
+        getattr(outcome, "request_id", ""),
+    )
+
+
+def _ending(outcome: Reply | BaseException) -> tuple[AttemptOutcome, str, tuple[str, ...]]:
+    """The kind of the outcome, the error, and the codes of a transaction's actions."""
+    if isinstance(outcome, Refusal):
+        codes = codes_of(outcome)
+        return "refused", outcome.code, () if codes == [outcome.code] else tuple(codes)
+    if isinstance(outcome, NoAnswer):
+        return "no answer" if outcome.sent else "not sent", type(outcome).__name__, ()
+    if isinstance(outcome, BaseException):
+        return "ended", type(outcome).__name__, ()
+    return "ok", "", ()
+
+
+# -- the request -------------------------------------------------------------------------------------------------------
+
+
+def _gets(request: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return [one for one in request.get("RequestItems", {}).values() if isinstance(one, Mapping)]
+
+
+def _writes(request: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The actions of a transaction or a batch."""
+    batches = (one for one in request.get("RequestItems", {}).values() if not isinstance(one, Mapping))
+    wrapped = [*request.get("TransactItems", ()), *(each for batch in batches for each in batch)]
+    return [next(iter(one.values())) for one in wrapped]
+
+
+def _least_capacity(call: Call) -> float:
+    factor = 2 if call.operation == "TransactWriteItems" else 1
+    items = (one.get("Item") or {} for one in _writes(call.request) or [call.request])
+    return float(sum(factor * write_units(item_size(item)) for item in items))
+
+
+# -- the reply ---------------------------------------------------------------------------------------------------------
+
+_MEMBERS: Final = ("ConsumedCapacity", "UnprocessedKeys", "UnprocessedItems")
+
+
+def _validator() -> SchemaValidator:
+    anything = core_schema.typed_dict_field(core_schema.any_schema(), required=False)
+    return SchemaValidator(core_schema.typed_dict_schema(dict.fromkeys(_MEMBERS, anything)))
+
+
+# It reads past the items of a page without making objects of them.
+_VALIDATOR: Final = _validator()
+
+
+def _summary(outcome: Reply | BaseException) -> Mapping[str, Any]:
+    """The members of a reply that are no items. If it cannot be read, there are none: the flow finds out, too."""
+    if isinstance(outcome, Body):
+        try:
+            found: Mapping[str, Any] = _VALIDATOR.validate_json(outcome.raw)
+        except ValueError:
+            return {}
+        return found
+    return outcome if isinstance(outcome, Mapping) else {}
+
+
+def _capacity(reply: Mapping[str, Any]) -> float | None:
+    if not reply.get("ConsumedCapacity"):
+        return None
+    cost = ReadCost()
+    try:
+        cost.add(reply)
+    except (AttributeError, TypeError, ValueError):  # not what DynamoDB sends
+        return None
+    return cost.read_units
+
+
+def _unprocessed(reply: Mapping[str, Any]) -> int:
+    keys, items = reply.get("UnprocessedKeys") or {}, reply.get("UnprocessedItems") or {}
+    try:
+        return sum(len(one["Keys"]) for one in keys.values()) + sum(map(len, items.values()))
+    except (AttributeError, KeyError, TypeError):  # not what DynamoDB sends
+        return 0

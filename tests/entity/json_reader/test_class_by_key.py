@@ -1,0 +1,147 @@
+"""Without a type attribute, the key of an item tells its class, before and after pydantic-core has read it."""
+
+from decimal import Decimal
+from typing import Annotated, Any
+
+import pytest
+from pydantic import AfterValidator
+
+from dynaorm import Attribute, Entity, NumberKey, Table, Unique
+from dynaorm.entity.json_reader.answer import json_reader_of
+from dynaorm.entity.json_reader.class_by_key import in_doubt
+from dynaorm.entity.mapping.mapping import mapping_of
+from dynaorm.entity.page import ParsedReply
+from dynaorm.item.json_body import Body, encode_body
+from dynaorm.item.value import Item
+
+SHOP, BARE = Table("shop", type_attribute=None), Table("bare", type_attribute=None, pk="slug", sk=None)
+SEEN: list[str] = []
+
+
+def see(value: str) -> str:
+    SEEN.append(value)
+    return value
+
+
+class Customer(Entity, table=SHOP, pk="C#{name}", sk="C"):
+    name: Annotated[str, AfterValidator(see)]
+
+
+class Order(Entity, table=SHOP, pk="C#{name}", sk="O#{number:03d}"):
+    name: Annotated[str, AfterValidator(see)]
+    number: int = 0
+
+
+class Line(Entity, table=SHOP, pk="C#{name}", sk="O#{number:03d}#L"):
+    name: str
+    number: int
+
+
+class Draft(Entity, table=SHOP, pk="D#{name}", sk="D", versioned=True):
+    name: str
+
+
+class Page(Entity, table=BARE, pk="{slug}"):
+    slug: str
+    title: Annotated[str, Unique("title")] = ""
+
+
+def item_of(entity: Entity) -> dict[str, Any]:
+    mapping = mapping_of(type(entity))
+    return {**mapping.encode(vars(entity)), **mapping.primary_key(vars(entity))}
+
+
+def reply_of(
+    *items: Item, wanted: tuple[type, ...] = (Entity,), operation: str = "Query"
+) -> ParsedReply | None:
+    reader = json_reader_of(
+        mapping_of(wanted[0]).table if wanted[0] is not Entity else SHOP, wanted, operation
+    )
+    assert reader is not None
+    return reader.read(Body(encode_body({"Items": items, "Count": len(items)})), None)
+
+
+def read(*items: Item, wanted: tuple[type, ...] = (Entity,), operation: str = "Query") -> list[Any]:
+    found = reply_of(*items, wanted=wanted, operation=operation)
+    assert found is not None
+    return found.found
+
+
+def test_each_item_is_read_as_the_class_of_its_key() -> None:
+    entities = [Customer(name="a"), Order(name="a", number=1), Line(name="a", number=1), Draft(name="d")]
+    assert read(*map(item_of, entities)) == entities
+
+
+def test_items_of_other_classes_are_returned_as_items_and_no_validator_sees_them() -> None:
+    order, draft = item_of(Order(name="a", number=1)), item_of(Draft(name="a"))
+    stranger: Item = {"PK": {"S": "C#s"}, "SK": {"S": "X"}, "name": {"S": "s"}, "b": {"B": b"\xff"}}
+    version = {**draft, "SK": {"S": "v1_D"}, "version": {"N": "1"}}
+    SEEN.clear()
+    items = [item_of(Customer(name="c")), order, stranger, version]
+    SEEN.clear()
+    assert read(*items, wanted=(Customer,)) == [Customer(name="c"), order, stranger, version]
+    assert SEEN[0] == "c"
+    assert "a" not in SEEN
+    assert "s" not in SEEN
+    assert read(version, wanted=(Draft,)) == [version]
+
+
+@pytest.mark.parametrize("operation", ["Query", "Scan"])
+def test_an_item_whose_key_its_fields_do_not_render_is_returned_as_an_item(operation: str) -> None:
+    damaged = {**item_of(Page(slug="a")), "slug": {"S": "email#x"}, "title": {"N": "1"}}
+    assert read(damaged, wanted=(Page,), operation=operation) == [damaged]
+    moved = {**item_of(Order(name="a", number=1)), "SK": {"S": "O#002"}}
+    assert read(moved, wanted=(Order,), operation=operation) == [moved]
+
+
+def test_a_key_inside_of_an_item_does_not_tell_its_class() -> None:
+    nested: Item = {
+        "other": {"M": {"PK": {"S": "C#a"}, "SK": {"S": "C"}}},
+        **item_of(Order(name="a", number=1)),
+    }
+    assert read(nested, wanted=(Order, Customer)) == [nested]
+
+
+def test_a_key_with_a_spelling_of_json_is_left_to_the_codecs() -> None:
+    item = item_of(Order(name='a"b', number=1))
+    assert read(item, wanted=(Order,)) == [item]
+    assert read(item_of(Order(name="é", number=1)), wanted=(Order,)) == [Order(name="é", number=1)]
+
+
+def test_a_reply_that_could_be_cut_in_more_than_one_way_is_left_to_the_codecs() -> None:
+    maps = {"maps": {"L": [{"M": {"M": {"M": {"a": {"S": "x"}}}}}] * 2}}
+    assert reply_of({**item_of(Customer(name="a")), **maps}, item_of(Customer(name="b"))) is None
+    assert reply_of() is not None
+
+
+def test_a_guard_item_or_token_item_is_no_entity_of_a_class_whose_key_is_a_field() -> None:
+    guard: Item = {"slug": {"S": "title#x"}, "owner": {"M": {"slug": {"S": "a"}}}}
+    token: Item = {"slug": {"S": "#token#x"}}
+    page, like = item_of(Page(slug="a")), item_of(Page(slug="other#x"))
+    items = [page, guard, token, like]
+    assert read(*items, wanted=(Page,)) == [Page(slug="a"), guard, token, Page(slug="other#x")]
+
+
+def text(value: Any) -> Any:
+    return {"S": str(value)}
+
+
+class Coded(Entity, table=Table("coded", type_attribute=None), pk="X#{number}", sk="A"):
+    number: Annotated[Decimal, Attribute("number", encode=text, decode=lambda stored: Decimal(stored["S"]))]
+
+
+class Numbered(
+    Entity, table=Table("numbered", type_attribute=None, sk=NumberKey("SK")), pk="{name}", sk="{number}"
+):
+    name: str
+    number: int
+
+
+def test_the_class_is_in_doubt_where_guards_have_such_keys_or_the_codec_is_the_users() -> None:
+    assert [in_doubt(mapping_of(one)) for one in (Customer, Order, Numbered)] == [None, None, None]
+    of_page, of_coded = in_doubt(mapping_of(Page)), in_doubt(mapping_of(Coded))
+    assert of_page is not None
+    assert [of_page({"slug": one}) for one in ("a", "title#x", "#token#x")] == [False, True, True]
+    assert of_coded is not None
+    assert of_coded({"number": Decimal(1)})
+    assert read(item_of(Coded(number=Decimal(1))), wanted=(Coded,)) == [Coded(number=Decimal(1))]

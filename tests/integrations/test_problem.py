@@ -1,0 +1,128 @@
+"""An error becomes a problem that names fields, and nothing else of what is stored or was given."""
+
+import pytest
+
+from dynaorm.errors import (
+    AlreadyExists,
+    BulkError,
+    CheckpointExpired,
+    ConditionFailed,
+    ConstraintViolation,
+    Contention,
+    DeclarationError,
+    DecodeError,
+    DynaormError,
+    EntityNotFound,
+    InvalidCursor,
+    InvalidValue,
+    ItemTooLarge,
+    KeyChanged,
+    NotVersioned,
+    OutcomeUnknown,
+    OwnerUnknown,
+    PlanTooLarge,
+    SameItemTwice,
+    SessionClosed,
+    StaleEntity,
+    StillCounted,
+    StoreError,
+    TableNotFound,
+    Throttled,
+    TokenReused,
+    UnexpectedRefusal,
+    UniqueViolation,
+    UnknownField,
+    Unreachable,
+    UsageError,
+    Violation,
+)
+from dynaorm.integrations.problem import INTERNAL_ERROR, PROBLEMS, problem_of
+from tests.test_errors import EMAIL, ONE, SAMPLES, SLUG
+
+STATUSES: dict[type[DynaormError], int] = {
+    InvalidCursor: 400,
+    EntityNotFound: 404,
+    AlreadyExists: 409,
+    ConstraintViolation: 409,
+    UniqueViolation: 409,
+    StillCounted: 409,
+    StaleEntity: 412,
+    ConditionFailed: 412,
+    ItemTooLarge: 413,
+    InvalidValue: 422,
+    TokenReused: 422,
+    Contention: 503,
+    Throttled: 503,
+    Unreachable: 503,
+    OutcomeUnknown: 503,
+} | dict.fromkeys(
+    (
+        BulkError,
+        CheckpointExpired,
+        DeclarationError,
+        DecodeError,
+        KeyChanged,
+        NotVersioned,
+        OwnerUnknown,
+        PlanTooLarge,
+        SameItemTwice,
+        SessionClosed,
+        StoreError,
+        TableNotFound,
+        UnexpectedRefusal,
+        UnknownField,
+        UsageError,
+    ),
+    500,
+)
+
+GIVEN_OR_STORED = (
+    *("u1", "u2", "b@example.com", "p1", "USER#", "<class 'object'>", "r1", "r2", "TRANSACTION1", "app"),
+    *("2", "in_group", "read timeout", "connection refused", "AccessDenied", "shardId-1", "R1"),
+)
+"""The values, keys, owners, revisions and messages of the samples."""
+
+
+@pytest.mark.parametrize(("kind", "status"), STATUSES.items(), ids=lambda it: getattr(it, "__name__", None))
+def test_every_error_has_its_status(kind: type[DynaormError], status: int) -> None:
+    assert {problem_of(error).status for error in SAMPLES if type(error) is kind} == {status}
+
+
+def test_no_problem_says_what_was_given_or_is_stored() -> None:
+    assert [text for text in GIVEN_OR_STORED if text not in "".join(map(repr, SAMPLES))] == []
+    for error in SAMPLES:
+        problem = problem_of(error)
+        said = problem.model_dump(exclude={"status"})
+        assert [text for text in GIVEN_OR_STORED if text in str(said)] == [], type(error)
+        assert problem.status < 500 or problem in (INTERNAL_ERROR, *PROBLEMS.values())
+
+
+def test_the_fields_at_fault_are_named_each_once_and_those_of_the_key_first() -> None:
+    taken = problem_of(AlreadyExists(key=ONE, violations=(EMAIL, SLUG)))
+    assert (taken.field, taken.fields) == ("user_id", ("user_id", "email", "project", "slug"))
+    unique = problem_of(UniqueViolation(entity="User", violations=(SLUG, EMAIL, EMAIL)))
+    assert (unique.field, unique.fields) == ("project", ("project", "slug", "email"))
+    assert unique.detail == "Somebody else has this value: project, slug, email."
+    invalid = problem_of(InvalidValue(entity="User", field="age", value=-1, problem="is less than 0"))
+    assert (invalid.field, invalid.detail) == ("age", "A value cannot be stored: age.")
+
+
+def test_a_constraint_without_fields_is_named_itself() -> None:
+    violation = Violation(constraint="handle", fields=(), value="bob", owner=None)
+    assert problem_of(UniqueViolation(entity="User", violations=(violation,))).fields == ("handle",)
+
+
+def test_a_rule_about_several_fields_names_none() -> None:
+    problem = problem_of(InvalidValue(entity="User", field="", value={}, problem="ends before it begins"))
+    assert (problem.field, problem.fields) == (None, None)
+
+
+def test_the_kinds_of_problems_have_different_types() -> None:
+    assert len({problem.type for problem in PROBLEMS.values()}) == len(PROBLEMS)
+
+
+def test_a_subclass_is_answered_as_its_base() -> None:
+    class Closed(EntityNotFound):
+        pass
+
+    assert problem_of(Closed(key=ONE)) == PROBLEMS[EntityNotFound]

@@ -1,0 +1,180 @@
+"""The service of the examples, over HTTP: uvicorn in a thread, ministack in another process, dynaorm's own fixtures."""
+
+import socket
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from threading import Thread
+from typing import Any
+
+import httpx
+import pytest
+import uvicorn
+from fastapi import FastAPI
+from fastapi_service import Order, Stock, main, service, shop
+
+from dynaorm import Retry, Session, Table, Transport
+from dynaorm.integrations.fastapi import current_session
+from dynaorm.testing import Store, throttle
+from tests.integrations.asgi import client_of
+
+
+@pytest.fixture(scope="session")
+def dynaorm_endpoint(ministack_endpoint: str) -> str:
+    return ministack_endpoint
+
+
+@pytest.fixture(scope="session")
+def dynaorm_transport(ministack_line: tuple[Transport, Any]) -> Transport:
+    return ministack_line[0]
+
+
+@pytest.fixture
+def dynaorm_tables() -> tuple[Table, ...]:
+    return (shop,)
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    """The service, listening. Clients wait until it has started."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        server = uvicorn.Server(uvicorn.Config(service, log_level="warning"))
+        thread = Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            thread.join()
+
+
+@pytest.fixture
+def client(url: str, dynaorm_session: Session) -> Iterator[httpx.Client]:
+    service.dependency_overrides[current_session] = lambda: dynaorm_session
+    with httpx.Client(base_url=url) as client:
+        yield client
+    service.dependency_overrides.clear()
+
+
+def signed_up(client: httpx.Client, email: str = "liz@x.com") -> httpx.Response:
+    return client.post("/users", json={"email": email, "full_name": "Liz"})
+
+
+def at_once(client: httpx.Client, method: str, path: str, *bodies: Any, **given: Any) -> list[httpx.Response]:
+    """Send requests at the same time, as clients that do not know each other."""
+    with ThreadPoolExecutor(len(bodies)) as pool:
+        sent = [pool.submit(client.request, method, path, json=body, **given) for body in bodies]
+        return [one.result() for one in sent]
+
+
+def test_of_two_clients_that_patch_one_user_exactly_one_gets_412(client: httpx.Client) -> None:
+    user = signed_up(client)
+    path = f"/users/{user.json()['user_id']}"
+    tag = user.headers["ETag"]
+    for number in range(2, 5):
+        names = [{"full_name": f"{name} {number}"} for name in ("Bob", "Eve")]
+        answers = at_once(client, "PATCH", path, *names, headers={"If-Match": tag})
+        assert sorted(answer.status_code for answer in answers) == [200, 412]
+        (made,) = (answer for answer in answers if answer.status_code == 200)
+        shown = client.get(path)
+        assert shown.json() == made.json()
+        tag = made.headers["ETag"]
+        assert shown.headers["ETag"] == tag
+        versions = client.get(f"{path}/history").json()
+        assert [version["number"] for version in versions] == list(range(number, 0, -1))
+        assert versions[0]["user"] == made.json()
+
+
+def test_of_many_clients_that_sign_up_with_one_address_one_has_it(client: httpx.Client) -> None:
+    bodies = [{"email": email, "full_name": "Bob"} for email in ("b@x.com", "B@x.com", "b@X.com")]
+    answers = at_once(client, "POST", "/users", *bodies)
+    assert sorted(answer.status_code for answer in answers) == [201, 409, 409]
+    (first,) = (answer.json() for answer in answers if answer.status_code == 201)
+    for refused in (answer for answer in answers if answer.status_code == 409):
+        assert refused.json()["field"] == "email"
+        assert first["user_id"] not in refused.text
+        assert "x.com" not in refused.text.casefold()
+
+
+def test_a_request_that_is_repeated_with_one_key_makes_one_order(
+    client: httpx.Client, dynaorm_session: Session
+) -> None:
+    dynaorm_session.save(Stock(sku="book", left=10))
+    path = f"/users/{signed_up(client).json()['user_id']}/orders"
+    body, key = {"sku": "book", "quantity": 3}, {"Idempotency-Key": path}
+    answers = at_once(client, "POST", path, body, body, body, headers=key)
+    answers += [client.post(path, json=body, headers=key)]
+    assert [(answer.status_code, answer.json()) for answer in answers] == [(201, answers[0].json())] * 4
+    assert client.post(path, json={**body, "quantity": 2}, headers=key).status_code == 422
+    assert dynaorm_session.get_one(Stock, sku="book").left == 7
+    assert client.get(path).json() == {"items": [answers[0].json()], "cursor": None}
+
+
+def test_a_list_is_read_page_by_page_newest_first(client: httpx.Client, dynaorm_session: Session) -> None:
+    user_id = signed_up(client).json()["user_id"]
+    for number in range(3):
+        dynaorm_session.save(Order(user_id=user_id, order_id=f"o{number}", sku="book", quantity=1))
+    path = f"/users/{user_id}/orders"
+    first = client.get(path, params={"limit": 2}).json()
+    rest = client.get(path, params={"limit": 2, "cursor": first["cursor"]}).json()
+    assert [one["order_id"] for one in first["items"] + rest["items"]] == ["o2", "o1", "o0"]
+    assert rest["cursor"] is None
+
+
+def test_a_throttled_request_is_to_be_repeated_later(client: httpx.Client, dynaorm_store: Store) -> None:
+    impatient = dynaorm_store.session(retry=Retry(attempts=1))
+    service.dependency_overrides[current_session] = lambda: impatient
+    dynaorm_store.wire.inject(throttle())
+    answer = client.get("/users/u1")
+    assert (answer.status_code, answer.headers["Retry-After"]) == (503, "5")
+    assert answer.json()["type"] == "urn:problem-type:dynaorm:throttled"
+    assert client.get("/users/u1").status_code == 404
+
+
+def test_the_openapi_lists_the_errors_of_every_route() -> None:
+    declared = {
+        (method, path): {
+            int(status)
+            for status, response in operation["responses"].items()
+            if "application/problem+json" in response["content"]
+        }
+        for path, operations in service.openapi()["paths"].items()
+        for method, operation in operations.items()
+    }
+    assert declared == {
+        ("post", "/users"): {409, 500, 503},
+        ("get", "/users/{user_id}"): {404, 500, 503},
+        ("patch", "/users/{user_id}"): {400, 404, 409, 412, 428, 500, 503},
+        ("get", "/users/{user_id}/history"): {500, 503},
+        ("post", "/users/{user_id}/orders"): {400, 404, 412, 422, 500, 503},
+        ("get", "/users/{user_id}/orders"): {400, 500, 503},
+    }
+
+
+def test_the_key_of_a_user_that_is_stored_shows_in_no_error(
+    client: httpx.Client, dynaorm_session: Session
+) -> None:
+    dynaorm_session.save(Stock(sku="book", left=0))
+    path = f"/users/{signed_up(client).json()['user_id']}"
+    body = {"sku": "book", "quantity": 1}
+    refused = [
+        client.patch(path, json={"full_name": "Eve"}, headers={"If-Match": '"other"'}),
+        client.post(f"{path}/orders", json=body, headers={"Idempotency-Key": path}),
+        client.get("/users/u1"),
+    ]
+    assert [answer.status_code for answer in refused] == [412, 412, 404]
+    hidden = ("u1", "USER", "STOCK", "book", path.rpartition("/")[2])
+    assert [text for answer in refused for text in hidden if text in answer.text] == []
+
+
+def test_the_example_serves_an_in_memory_dynamodb(monkeypatch: pytest.MonkeyPatch) -> None:
+    def serve(app: FastAPI, **_: Any) -> None:
+        ask = client_of(app)
+        user = ask("POST", "/users", json={"email": "liz@x.com", "full_name": "Liz"}).json()
+        order = {"sku": "book", "quantity": 10}
+        orders = f"/users/{user['user_id']}/orders"
+        served.append(ask("POST", orders, json=order, headers={"Idempotency-Key": "k1"}).status_code)
+
+    served: list[int] = []
+    monkeypatch.setattr(uvicorn, "run", serve)
+    main()
+    assert served == [201]
