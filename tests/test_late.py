@@ -1,5 +1,6 @@
 """Late modules: what stands for them imports them once, and then makes way."""
 
+import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -81,3 +82,22 @@ def test_threads_that_meet_at_it_import_it_once(other: str, names: dict[str, Any
         found = list(pool.map(use, range(8)))
     assert all(one is found[0] for one in found)
     assert found[0] == [other]
+
+
+def test_classes_are_mapped_by_modules_that_are_imported_for_the_first_class() -> None:
+    """Until then neither these nor ``logging``, which only a session that logs needs, delay a process."""
+    program = """
+import sys
+from dynaorm import DirectTransport, Entity, Key, Session, Table
+Session(transport=DirectTransport(region="us-east-1"))
+late = ["dynaorm.entity.declare.entity", "dynaorm.entity.mapping.mapping", "dynaorm.flow.get", "logging"]
+print([name for name in late if name in sys.modules])
+class User(Entity, table=Table("late-app"), pk="USER#{name}", sk="U"):
+    name: str
+print([name for name in late if name in sys.modules], Key(User, name="a"), repr(User(name="b")))
+"""
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert run.stdout.splitlines() == [
+        "[]",
+        "['dynaorm.entity.declare.entity', 'dynaorm.entity.mapping.mapping'] Key(User, name='a') User(name='b')",
+    ], run.stderr

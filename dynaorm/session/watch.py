@@ -3,10 +3,13 @@
 Rule 1. Without a function, and while the logger ``dynaorm`` is not at DEBUG, flows run as they are.
 Rule 2. A log line has no key, value, expression or message of DynamoDB, unless ``log_values`` asks for them.
 Rule 3. Whatever the function raises does not change the outcome of an operation.
+Rule 4. A logger is at DEBUG only if something has imported ``logging``. This takes longer than most imports, so this
+        module waits for the first line that it writes.
 """
 
-import logging
+import sys
 from collections.abc import Callable
+from functools import cache
 from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
@@ -15,16 +18,25 @@ from dynaorm.flow.protocol.call import Call, Flow, NoAnswer, Refusal, Reply
 from dynaorm.late import late
 
 if TYPE_CHECKING:
+    import logging
+
     from dynaorm.session import observed
     from dynaorm.session.attempt import Attempt
 
     OnAttempt: TypeAlias = Callable[[Attempt], object]
 else:
-    late(globals(), observed="dynaorm.session.observed")
+    late(globals(), logging="logging", observed="dynaorm.session.observed")
 
 T = TypeVar("T")
 
-_logger = logging.getLogger("dynaorm")
+
+@cache
+def _logger() -> "logging.Logger":
+    return logging.getLogger("dynaorm")
+
+
+def _is_debugging() -> bool:
+    return "logging" in sys.modules and _logger().isEnabledFor(logging.DEBUG)
 
 
 class FlowWatch(Protocol):
@@ -56,7 +68,8 @@ class Listener:
             # Once, because it may fail with every request.
             if not self._has_failed:
                 self._has_failed = True
-                _logger.exception(
+                logger = _logger()
+                logger.exception(
                     "%s raised an error, which changes no operation and is logged only this time; correct %r",
                     self._name,
                     self._function,
@@ -82,12 +95,12 @@ class Watch:
 
     def over(self, method: str, flow: Flow[T]) -> Flow[T]:
         """The flow, or one that also tells of each attempt."""
-        if self._listener is None and not _logger.isEnabledFor(logging.DEBUG):
+        if self._listener is None and not _is_debugging():
             return flow
         return observed.observed(flow, method, self._tell)
 
     def _tell(self, attempt: "Attempt", call: Call, outcome: Reply | BaseException) -> None:
-        if _logger.isEnabledFor(logging.DEBUG):
+        if _is_debugging():
             self._log(attempt, call, outcome)
         if self._listener is not None:
             self._listener(attempt)
@@ -95,9 +108,9 @@ class Watch:
     def _log(self, attempt: "Attempt", call: Call, outcome: Reply | BaseException) -> None:
         line = _line(attempt)
         if self._log_values:
-            _logger.debug("%s; request %r; outcome %r", line, call.request, _values(outcome))
+            _logger().debug("%s; request %r; outcome %r", line, call.request, _values(outcome))
         else:
-            _logger.debug("%s", line)
+            _logger().debug("%s", line)
 
 
 def _check(on_attempt: object) -> None:

@@ -277,3 +277,10 @@ def test_a_plain_model_of_a_mapped_class_shows_it_without_being_stored(session: 
         "UserOut is not mapped to a table; "
         "declare class UserOut(Entity, table=..., pk=...), or use the class that has one"
     )
+
+
+def test_the_schema_of_entity_itself_is_built_when_it_is_used() -> None:
+    assert "defer_build" not in Entity.model_config
+    assert User.__pydantic_complete__
+    assert Entity.model_json_schema()["properties"] == {}
+    assert Entity() == Entity.model_validate({})
