@@ -217,7 +217,7 @@ def made_now() -> Any:
 
 
 def is_compiled(cls: Any) -> bool:
-    return vars(cls)["__init__"].__code__.co_varnames == ("self", "one", "other")
+    return bool(vars(cls)["__init__"].__code__.co_varnames == ("self", "one", "other"))
 
 
 def test_a_constructor_is_compiled_once_there_are_many_objects() -> None:

@@ -143,7 +143,7 @@ def test_updates_count_what_is_sent_not_what_is_stored() -> None:
     for blob in blobs:
         for effect in plan_of(Save(blob)).effects:
             effect.apply()
-        blob.lines = ("small",)
+        blob.lines = ["small"]
     assert len(plan_of(*[Save(blob) for blob in blobs]).actions) == 12
 
 
