@@ -6,7 +6,7 @@ Deploy it twice, with the handlers ``lambda_function.api`` and ``lambda_function
 import json
 import os
 from base64 import b64decode
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, ValidationError
@@ -34,6 +34,7 @@ class User(Entity, table=app, pk="USER#{user_id}", sk="PROFILE"):
     user_id: str = Field(default_factory=new_ksuid)
     email: Annotated[str, Unique(normalize=str.casefold)]
     name: str
+    joined: date = Field(default_factory=lambda: datetime.now(UTC).date())
 
 
 class SignUps(Entity, table=stats, pk="SIGNUPS#{day}", sk="COUNT"):
@@ -111,4 +112,4 @@ stream = handler(app)
 def count(change: Inserted[User]) -> None:
     """Count the sign-ups of a day. Lambda may deliver a record twice, so the block remembers whom it has counted."""
     with session.transaction(token=f"count#{change.new.user_id}", remember=timedelta(days=2)) as tx:
-        tx.upsert(Key(SignUps, day=change.at.date()), F.users.add(1))
+        tx.upsert(Key(SignUps, day=change.new.joined), F.users.add(1))

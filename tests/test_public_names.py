@@ -102,6 +102,7 @@ TESTING_NAMES = {
     "factory": "dynaorm.testing.build",
     "in_progress": "dynaorm.testing.faults",
     "inconsistencies": "dynaorm.testing.consistency",
+    "load_seeds": "dynaorm.testing.seeds",
     "lost_answer": "dynaorm.testing.faults",
     "lost_request": "dynaorm.testing.faults",
     "snapshot": "dynaorm.testing.snapshots",

@@ -159,6 +159,8 @@ class KeyBeginnings:
 
     def is_like_guard(self, item: Item) -> bool:
         """Whether all key attributes are the same text, which begins with the name of a constraint."""
+        if not self.constraints:
+            return False
         first, *others = (item.get(name, {}).get("S") for name in self.names)
         if first is None or any(other != first for other in others):
             return False

@@ -303,15 +303,20 @@ def _check_given(spec: QuerySpec) -> None:
 
 def _check_together(spec: QuerySpec, conditions: Sequence[KeyCondition]) -> None:
     """Raise UsageError where two classes share no partition."""
-    each: dict[Source, set[str]] = {source: set() for source in spec.sources}
+    each: dict[tuple[type, str | None], set[str]] = {_place(source): set() for source in spec.sources}
     for one in conditions:
-        each[one.source].add(repr(one.partition))
+        each[_place(one.source)].add(repr(one.partition))
     first, *others = each.values()
     if any(partitions.isdisjoint(first) for partitions in others):
         raise UsageError(
             problem=f"{spec} are not in one item collection: their partition keys differ",
             remedy="collect classes whose partition key renders alike for these fields, or query them one by one",
         )
+
+
+def _place(source: Source) -> tuple[type, str | None]:
+    """A source in a form that has a hash."""
+    return source.mapping.entity, source.index.attribute_name if source.index is not None else None
 
 
 def _fields(parts: Sequence[KeyPart]) -> set[str]:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from dynaorm.testing.ministack import Ministack
     from dynaorm.testing.moto_engine import strict_moto
     from dynaorm.testing.scripted import ScriptedTransport
+    from dynaorm.testing.seeds import load_seeds
     from dynaorm.testing.snapshots import snapshot
     from dynaorm.testing.store import Store
     from dynaorm.testing.tables import tables_of
@@ -55,6 +56,7 @@ __all__ = [
     "factory",
     "in_progress",
     "inconsistencies",
+    "load_seeds",
     "lost_answer",
     "lost_request",
     "snapshot",
@@ -88,6 +90,7 @@ _HOMES: Final = {
     "faults": _FAULTS,
     "ministack": ("Ministack",),
     "scripted": ("ScriptedTransport",),
+    "seeds": ("load_seeds",),
     "snapshots": ("snapshot",),
     "store": ("Store",),
     "moto_engine": ("strict_moto",),

@@ -43,6 +43,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Register the markers, for projects with strict markers."""
     for marker in (
         "dynaorm_tables(*tables): more tables for dynaorm_session: tables, entity classes, modules, or their names",
+        "dynaorm_seeds(*paths): JSON-lines files of entities for dynaorm_session, relative to the folder of the test",
         f"{UNCHECKED}: do not check the items that the test leaves: it breaks the rules on purpose",
     ):
         config.addinivalue_line("markers", marker)
@@ -132,7 +133,7 @@ def dynaorm_store(
     dynaorm_tables: "tuple[Table, ...]",
     dynaorm_clock: "Clock | None",
 ) -> "Iterator[Store]":
-    """An empty DynamoDB with the tables, for any number of sessions.
+    """A DynamoDB with the tables, for any number of sessions; empty, but for the files of ``dynaorm_seeds``.
 
     At a URL the tables have unique names and are deleted after the test. Afterwards ``assert_consistent`` checks the
     items, unless the test is marked ``dynaorm_unchecked`` or the configuration has ``dynaorm_check = false``.
@@ -152,6 +153,10 @@ def dynaorm_store(
     )
     try:
         store.create(*tables_of(*dynaorm_tables, *marked))
+        # Those of the module before those of the test.
+        for marker in reversed([*request.node.iter_markers("dynaorm_seeds")]):
+            for path in marker.args:
+                store.seed(request.path.parent / path)
         yield store
         if request.config.getini("dynaorm_check") and request.node.get_closest_marker(UNCHECKED) is None:
             _check(store)

@@ -1,5 +1,6 @@
 """The DynamoDB of one test: an engine, the tables of the test, and sessions on them."""
 
+from pathlib import Path
 from typing import Any
 
 from dynaorm.entity.table import Table
@@ -8,6 +9,7 @@ from dynaorm.session._async.session import AsyncSession
 from dynaorm.session.session import Session
 from dynaorm.testing.consistency import assert_consistent
 from dynaorm.testing.faults import FaultyTransport
+from dynaorm.testing.seeds import load_seeds
 from dynaorm.transport.threaded import ThreadedTransport
 
 
@@ -52,6 +54,11 @@ class Store:
             for table in tables:
                 session.create_table(table)
         self.tables += tables
+
+    def seed(self, path: str | Path) -> list[Any]:
+        """Save the entities of a file: ``load_seeds``. No fault strikes, and the calls are not recorded."""
+        with self.session(transport=self._engine) as session:
+            return load_seeds(session, path, *self.tables)
 
     def check(self) -> None:
         """Call ``assert_consistent`` on every table that still exists. No fault strikes. Raises AssertionError."""

@@ -18,7 +18,6 @@ from dynaorm.testing.clock import FakeClock
 from tests.laws.classes import (
     NATIVE_SORT,
     NOON,
-    VALUES,
     Declared,
     Row,
     declare,
@@ -119,11 +118,11 @@ def _filters(draw: st.DrawFn, drawn: Sequence[Row]) -> tuple[tuple[str, str, Any
     """A condition on a field by a name that all classes have."""
     if not draw(st.booleans()):
         return ()
-    fields = [("at", "< <= > >= == !="), ("row", "< >"), ("flag", "== !=")]
+    fields = [("at", "< <= > >= == !="), ("row", "< >"), ("size", "< >= == !="), ("flag", "== !=")]
     if any(row.bare for row in drawn):
         fields.pop()  # what an absent attribute means to a condition is a law of its own
     name, operators = draw(st.sampled_from(fields))
-    value = draw(VALUES[name]) if name in VALUES else draw(st.integers(0, 12))
+    value = draw(st.integers(0, 12)) if name == "row" else draw(values_of(name))
     return ((name, draw(st.sampled_from(operators.split())), value),)
 
 
@@ -381,7 +380,9 @@ def check_endings(query: Any, found: Sequence[Any], data: st.DataObject, *, is_s
     check_pages(query, numbers, data, is_scan=is_scan)
     if len(found) == 1:
         assert query.one() == found[0]
-    names = data.draw(st.lists(st.sampled_from(["row", "at", "flag", "until"]), min_size=1, unique=True))
+    names = data.draw(
+        st.lists(st.sampled_from(["row", "at", "flag", "until", "size"]), min_size=1, unique=True)
+    )
     assert query.values(*names).all() == [tuple(getattr(one, name) for name in names) for one in found]
 
 

@@ -70,8 +70,8 @@ class Strange:
             return {"Attributes": self.strange(found["Item"])} if found else {}
         if call.operation == "TransactGetItems":
             gets = [one["Get"] for one in call.request["TransactItems"]]
-            found = [self._shelf.call(Call("GetItem", one)) for one in gets]
-            return {"Responses": [{"Item": self.strange(one["Item"])} if one else {} for one in found]}
+            replies = [self._shelf.call(Call("GetItem", one)) for one in gets]
+            return {"Responses": [{"Item": self.strange(one["Item"])} if one else {} for one in replies]}
         reply: dict[str, Any] = dict(self._shelf.call(call))
         if "Item" in reply:
             reply["Item"] = self.strange(reply["Item"])

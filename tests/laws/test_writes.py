@@ -22,7 +22,19 @@ from dynaorm.flow.protocol.call import Call
 from dynaorm.item.value import Item
 from dynaorm.testing import FakeClock
 from tests.iam_requests import Recorder
-from tests.laws.written_classes import SPECS, TEXTS, TIMES, Place, Spec, make, place_of
+from tests.laws.written_classes import (
+    SPECS,
+    TEXTS,
+    TIMES,
+    Place,
+    Spec,
+    claim_of,
+    is_counted,
+    make,
+    place_of,
+    stored_totals,
+    totals_of,
+)
 
 
 @pytest.fixture(scope="module")
@@ -141,8 +153,11 @@ class World:
         assert sorted(f"THING#{name}" for name in loaded) == sorted(str(one["PK"]["S"]) for one in mains)
         for main in mains:
             self.check_derived(main, items, loaded[str(main["PK"]["S"]).removeprefix("THING#")])
-        claims = {f"claim#{one.text}" for one in loaded.values() if one.text is not None and self.spec.unique}
-        assert {str(one["PK"]["S"]) for one in items if str(one["PK"]["S"]).startswith("claim#")} == claims
+        claims = {claim_of(self.spec, one) for one in loaded.values()} - {None}
+        guards = {str(one["PK"]["S"]) for one in items if str(one["PK"]["S"]).startswith("claim#")}
+        assert guards == {f"claim#{claim}" for claim in claims}
+        if is_counted(self.spec):
+            assert stored_totals(items) == totals_of(self.spec, loaded.values())
 
     def check_times(self, entity: Any) -> None:
         """The time of the creation stays, and a write sets that of the change."""
@@ -153,8 +168,8 @@ class World:
     def check_derived(self, main: Item, items: list[Item], entity: Any) -> None:
         if self.spec.indexed:
             assert main.get("GSI1PK", {}).get("S") == place_of(self.spec, entity)
-        if self.spec.unique and entity.text is not None:
-            (guard,) = [one for one in items if one["PK"]["S"] == f"claim#{entity.text}"]
+        if (claim := claim_of(self.spec, entity)) is not None:
+            (guard,) = [one for one in items if one["PK"]["S"] == f"claim#{claim}"]
             assert guard["owner"]["M"] == {name: main[name] for name in ("PK", "SK")}
             assert guard.get("until") == main.get("until")
         if self.spec.versioned:
@@ -206,7 +221,7 @@ def overwrite(world: World, draw: Any) -> None:
 
 
 def load_in_bulk(world: World, draw: Any) -> None:
-    if world.spec.unique or world.spec.versioned:
+    if world.spec.unique or world.spec.versioned or is_counted(world.spec):
         return
     entity = new_entity(world, draw)
     expected = constructed(world.kind, vars(entity))
@@ -368,20 +383,8 @@ def delete(world: World, draw: Any) -> None:
 
 
 OPERATIONS = (
-    insert,
-    assign,
-    assign,
-    overwrite,
-    load_in_bulk,
-    move,
-    update,
-    update,
-    upsert,
-    upsert,
-    transact,
-    restore,
-    delete,
-)
+    insert, assign, assign, overwrite, load_in_bulk, move, update, update, upsert, upsert, transact, restore, delete,
+)  # fmt: skip
 
 
 @settings(max_examples=int(os.environ.get("FUZZ_EXAMPLES", "100")))

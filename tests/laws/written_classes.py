@@ -1,7 +1,7 @@
 """Random entity classes for the laws of writing, with validators, constraints and defaults of all kinds."""
 
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from decimal import Decimal
 from enum import Enum
@@ -20,8 +20,9 @@ from pydantic import (
     model_validator,
 )
 
-from dynaorm import Entity, F, GlobalIndex, Index, Table
+from dynaorm import Aggregate, Entity, F, GlobalIndex, Index, Table
 from dynaorm.entity.marker import CreatedAt, ExpiresAt, Unique, UpdatedAt
+from dynaorm.item.value import Item
 
 
 class Colour(str, Enum):  # noqa: UP042 - equal to its text, which must not hide the conversion
@@ -123,6 +124,8 @@ class Spec(NamedTuple):
     places: bool
     times: bool
     computed: bool
+    conditional: bool
+    counted: bool
 
 
 SPECS: Final = st.builds(
@@ -144,6 +147,8 @@ SPECS: Final = st.builds(
     places=st.booleans(),
     times=st.booleans(),
     computed=st.booleans(),
+    conditional=st.booleans(),
+    counted=st.booleans(),
 )
 
 
@@ -198,27 +203,95 @@ def place_of(spec: Spec, entity: Any) -> str | None:
     return f"{kind}{entity.text}"
 
 
+def claim_of(spec: Spec, entity: Any) -> str | None:
+    """The unique value that an entity claims."""
+    if not spec.unique or (spec.conditional and not entity.number < SMALL):
+        return None
+    return label(entity) if spec.computed else entity.text
+
+
+def is_counted(spec: Spec) -> bool:
+    """Whether entities are counted; those that expire cannot be."""
+    return spec.counted and (spec.versioned or not spec.expires)
+
+
+def totals_of(spec: Spec, entities: Iterable[Any]) -> dict[str, tuple[int, Decimal]]:
+    """The number of the entities and the sum of their numbers, by what they are counted by."""
+    found: dict[str, tuple[int, Decimal]] = {}
+    for one in entities:
+        of = label(one) if spec.computed else one.text
+        if of is not None and (one.number < SMALL or not spec.conditional):
+            count, total = found.get(of, (0, Decimal(0)))
+            found[of] = count + 1, total + one.number
+    return found
+
+
+def stored_totals(items: Iterable[Item]) -> dict[str, tuple[int, Decimal]]:
+    """The same, of stored items; without those of which nothing is left."""
+    zero = {"N": "0"}  # a total that is absent
+    found = {
+        str(one["of"]["S"]): (int(one.get("things", zero)["N"]), Decimal(one.get("numbers", zero)["N"]))
+        for one in items
+        if "of" in one
+    }
+    return {of: totals for of, totals in found.items() if any(totals)}
+
+
+def _counted(spec: Spec, table: Table) -> Aggregate:
+    class Total(Entity, table=table, pk="TOTAL#{of}", sk="TOTAL"):
+        of: str
+        things: int = 0
+        numbers: Decimal = Decimal(0)
+
+    when = F.number < SMALL if spec.conditional else None
+    by = "label" if spec.computed else "text"
+    return Aggregate(Total, count="things", sum={"number": "numbers"}, key={"of": by}, when=when)
+
+
 def make(spec: Spec) -> type[Entity]:
     """A class on a table of its own, which is named by its settings."""
     annotations, defaults = fields_of(spec)
     body: dict[str, Any] = dict(defaults)
-    if spec.indexed and spec.places:
-        body["small"] = Index("GSI1", pk="SMALL#{number!s}", sk="{name}", when=F.number < SMALL)
-        body["large"] = Index("GSI1", pk="LARGE#{text}", sk="{name}", when=F.number >= SMALL)
-    elif spec.indexed and spec.computed:
-        body["label"] = computed_field(property(label))
-        body["by_label"] = Index("GSI1", pk="LABEL#{label}", sk="{name}")
-    elif spec.indexed:
-        body["by_text"] = Index("GSI1", pk="TEXT#{text}", sk="{name}")
+    keywords: dict[str, Any] = {"table": table_of(spec), "pk": "THING#{name}", "sk": "T"}
+    if spec.computed:
+        body["label"] = computed_field(property(labelled(spec)))
+    if is_counted(spec):
+        body["is_counted"] = _counted(spec, keywords["table"])
+    if spec.indexed:
+        body |= _indexes(spec)
     if spec.looks:
         body["no_echo"] = field_validator("note")(staticmethod(no_echo))
     if spec.rule:
         body["rule"] = RULES[spec.rule]()
-    keywords: dict[str, Any] = {"table": table_of(spec), "pk": "THING#{name}", "sk": "T"}
     if spec.versioned:
         keywords["versioned"] = True
     members = {"__annotations__": annotations, "__module__": __name__, **body}
     return types.new_class("Thing", (Entity,), keywords, lambda namespace: namespace.update(members))
+
+
+def _indexes(spec: Spec) -> dict[str, Index]:
+    if spec.places:
+        return {
+            "small": Index("GSI1", pk="SMALL#{number!s}", sk="{name}", when=F.number < SMALL),
+            "large": Index("GSI1", pk="LARGE#{text}", sk="{name}", when=F.number >= SMALL),
+        }
+    text = "LABEL#{label}" if spec.computed else "TEXT#{text}"
+    return {"by_text": Index("GSI1", pk=text, sk="{name}")}
+
+
+def labelled(spec: Spec) -> Callable[[Any], Any]:
+    """The function of the computed field, with a marker if that is unique."""
+
+    def computed(self: Any) -> Any:
+        return label(self)
+
+    kind: Any = str | None
+    computed.__annotations__["return"] = Annotated[kind, _unique(spec)] if spec.unique else kind
+    return computed
+
+
+def _unique(spec: Spec) -> Unique:
+    return Unique("claim", when=F.number < SMALL if spec.conditional else None)
 
 
 def fields_of(spec: Spec) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -227,7 +300,7 @@ def fields_of(spec: Spec) -> tuple[dict[str, Any], dict[str, Any]]:
     annotations: dict[str, Any] = {
         "name": spec.name.annotation,
         "number": spec.number.annotation,
-        "text": Annotated[text, Unique("claim")] if spec.unique else text,
+        "text": Annotated[text, _unique(spec)] if spec.unique and not spec.computed else text,
         "note": str | None,
         "many": spec.many.annotation,
         "other": spec.other.annotation,

@@ -269,26 +269,35 @@ class Job(Entity, table=app, pk="JOB#{name}", sk="J"):
     note: str = ""
     pending = Index("GSI1", pk="PENDING#{state}", sk="{name}", when=F.state == "new")
     large = Index("GSI1", pk="LARGE", sk="{size:04d}", when=(F.state != "new") & (F.size > 9))
+    noted = Index("GSI1", pk="NOTED", sk="{note}", when=F.note == "also")
 
 
 @pytest.mark.parametrize(
     ("changes", "keys"),
     [
-        ((F.note.set("x"),), ()),
         (
-            (F.state.set("new"),),
+            (F.state.set("new"), F.note.set("x")),
             (SetTo(("GSI1PK",), {"S": "PENDING#new"}), SetTo(("GSI1SK",), {"S": "a"})),
         ),
         (
-            (F.state.set("done"), F.size.set(10)),
+            (F.state.set("done"), F.size.set(10), F.note.set("x")),
             (SetTo(("GSI1PK",), {"S": "LARGE"}), SetTo(("GSI1SK",), {"S": "0010"})),
         ),
-        ((F.state.set("done"), F.size.set(3)), (Remove(("GSI1PK",)), Remove(("GSI1SK",)))),
+        ((F.state.set("done"), F.size.set(3), F.note.set("x")), (Remove(("GSI1PK",)), Remove(("GSI1SK",)))),
         ((F.state.set("done"),), None),
         ((F.size.set(3),), None),
         ((F.state.remove(),), None),
+        ((F.state.set("new"), F.size.set(10), F.note.set("also")), None),
     ],
-    ids=["untouched", "one place", "other place", "no place", "size unknown", "state unknown", "removed"],
+    ids=[
+        "one place",
+        "other place",
+        "no place",
+        "size unknown",
+        "state unknown",
+        "removed",
+        "two places",
+    ],
 )
 def test_an_index_with_conditions_is_decided_by_an_edit_that_decides_all_of_them(
     changes: tuple[Change, ...], keys: tuple[Change, ...] | None

@@ -43,3 +43,10 @@ def test_a_value_of_another_type_that_is_stored_alike_becomes_what_loads_without
     committed(plan)
     assert plan.actions == ()
     assert is_equal(getattr(entity, name), expected)
+
+
+def test_it_becomes_what_loads_also_beside_a_change_of_another_field() -> None:
+    entity = saved(Loosely(name="a"))
+    vars(entity).update(price=1, words=["b"])
+    committed(plan_of(Save(entity)))
+    assert is_equal((entity.price, entity.words), (Decimal(1), ["b"]))

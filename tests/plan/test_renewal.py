@@ -11,7 +11,7 @@ from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import DecodeError
 from dynaorm.plan.planned import Purpose
 from dynaorm.plan.reads import NOTHING_READ
-from dynaorm.plan.renewal import renewal_actions, renewal_of
+from dynaorm.plan.renewal import Renewal, renewal_actions, renewal_of
 from dynaorm.plan.unit_of_work import UnitOfWork
 from tests.plan.compiling import NOW
 
@@ -144,6 +144,11 @@ def test_an_absent_field_that_a_validator_fills_is_stored() -> None:
     key = {"PK": {"S": "SLUGGED#N"}, "SK": {"S": "S"}, "_type": {"S": "Slugged"}, "name": {"S": "N"}}
     index = {"GSI1PK": {"S": "SLUG#n"}, "GSI1SK": {"S": "N"}}
     assert renewed(key, Slugged) == {"slug": {"S": "n"}, **index}
+
+
+def test_an_item_that_is_stored_as_it_loads_is_its_own_renewal() -> None:
+    item = person()
+    assert renewal_of(mapping_of(Person), item) == Renewal(mapping_of(Person), item, item, {})
 
 
 def test_values_that_change_each_time_are_not_renewed() -> None:

@@ -40,6 +40,13 @@ class Project(Entity, table=app, pk="PROJECT#{project}", sk="INFO"):
     project: str
 
 
+class Issue(Entity, table=app, pk="ISSUE#{number}", sk="ISSUE"):
+    number: int
+    status: str = "open"
+    open_issues = Index("GSI1", pk="ISSUES", sk="OPEN#{number:06d}", when=F.status == "open")
+    closed_issues = Index("GSI1", pk="ISSUES", sk="CLOSED#{number:06d}", when=F.status == "closed")
+
+
 class Order(Entity, table=app, pk="ORDER#{order}", sk="O"):
     order: str
     tenant: str
@@ -141,6 +148,11 @@ def test_a_collection_reads_the_range_around_those_of_its_classes() -> None:
     (request,) = requests(collected([Ticket, Project], {"project": "p"}))
     assert request["KeyConditionExpression"] == "#n0 = :v0 AND #n1 BETWEEN :v1 AND :v2"
     assert list(request["ExpressionAttributeValues"].values())[1:] == [{"S": "INFO"}, {"S": "TICKET$"}]
+
+
+def test_places_with_conditions_are_a_collection() -> None:
+    (request,) = requests(collected([Issue.open_issues, Issue.closed_issues], {}))
+    assert list(request["ExpressionAttributeValues"].values())[1:] == [{"S": "CLOSED#"}, {"S": "OPEN$"}]
 
 
 def test_classes_of_other_partitions_are_no_collection() -> None:

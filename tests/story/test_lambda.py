@@ -67,7 +67,8 @@ def test_the_api_answers_as_documented(api: Any, session: Session, wire: FaultyT
         return found["statusCode"], json.loads(found["body"])
 
     status, user = answered(request("POST", "/users", BOB))
-    assert (status, user) == (201, {**BOB, "user_id": user["user_id"]})
+    assert (status, user) == (201, user | BOB)
+    assert user.keys() == {"user_id", "email", "name", "joined"}
     got = request("GET", f"/users/{user['user_id']}", user_id=user["user_id"])
     assert answered(got) == (200, user)
     assert answered(request("POST", "/users", {**BOB, "email": "BOB@x.com"})) == (

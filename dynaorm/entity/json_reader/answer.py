@@ -150,12 +150,8 @@ class JsonReader:
             if is_doubtful and classify(self._table, at.item) is not model.mapping:
                 return at.item
             if model.defaults is not None:
-                defaults = model.defaults_in
-                at = (
-                    at._replace(defaults=defaults)
-                    if isinstance(at, LazyItem)
-                    else _loaded((at.item, defaults))
-                )
+                find = model.defaults_in
+                at = _lazy((at.text, find)) if isinstance(at, LazyItem) else _loaded((at.item, find))
             elif model.optional or len(entity.__pydantic_fields_set__) != len(model.mapping.fields):
                 at = at._replace(defaults=model.complete(entity, head))
         except (KeyError, ValueError):  # the codecs raise it if the item is hydrated

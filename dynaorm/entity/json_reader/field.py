@@ -62,6 +62,12 @@ _NO_CONSTRAINTS: Final = frozenset(
     {"type", "items_schema", "metadata", "microseconds_precision", "ref", "serialization"}
 )
 
+# The schemas of what is in a collection of strings.
+_OF_TEXTS: Final[Mapping[str, Node]] = {
+    "list": {"items_schema": {"type": "str"}},
+    "dict": {"keys_schema": {"type": "str"}, "values_schema": {"type": "str"}},
+}
+
 # Types that contain no binary values and no values of unknown type.
 _NOT_BINARY: Final = frozenset(
     {
@@ -152,7 +158,8 @@ class FieldReader:
         if _is_choice_of_texts(schema) and tags == {"S"}:
             return _Read(schema, "S")
         if self._is_of_texts(schema, codec):
-            return _Read(_function("function-plain", _texts), "L")
+            read_all, tag = (_texts, "L") if kind == "list" else (_text_map, "M")
+            return _Read(_function("function-plain", read_all), tag)
         if codec.from_text is None or len(codec.tags) != 1:
             return None
         (tag,) = tags
@@ -162,10 +169,11 @@ class FieldReader:
         return _Read(read, tag, refuses_whole=False)
 
     def _is_of_texts(self, schema: Node, codec: Codec) -> bool:
-        """Whether it is a list of any number of strings without constraints."""
-        if schema["type"] != "list" or codec.element is not TEXT or not schema.keys() <= _NO_CONSTRAINTS:
+        """Whether it is a list of any number of strings, or a dict of strings to strings, without constraints."""
+        kinds = _OF_TEXTS.get(schema["type"])
+        if kinds is None or codec.element is not TEXT or not schema.keys() <= _NO_CONSTRAINTS | kinds.keys():
             return False
-        return schema.get("items_schema") == {"type": "str"} and has_plain_texts(self.config)
+        return has_plain_texts(self.config) and all(schema.get(name) == one for name, one in kinds.items())
 
     def _model(self, schema: Node, codec: Codec) -> _Read | None:
         fields, members = schema["schema"], codec.members
@@ -281,6 +289,13 @@ def _texts(stored: Any) -> list[str]:
         return [one["S"] for one in stored]
     except (KeyError, TypeError):
         raise ValueError("is no list of texts") from None
+
+
+def _text_map(stored: Any) -> dict[str, str]:
+    try:
+        return {name: one["S"] for name, one in stored.items()}
+    except (KeyError, TypeError, AttributeError):
+        raise ValueError("is no map of texts") from None
 
 
 def _from_json(decode: Callable[[AttributeValue], Any]) -> Callable[[AttributeValue], Any]:

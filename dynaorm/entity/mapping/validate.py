@@ -7,6 +7,7 @@ Rule 2. Validators run again whenever an item is loaded. A class whose validator
 """
 
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from operator import is_
@@ -88,7 +89,7 @@ def _is_separate(mapping: EntityMapping) -> bool:
 
 def _with_changed(mapping: EntityMapping, values: Mapping[str, Any], kept: frozenset[str]) -> Validated:
     """The values where each is valid on its own, and those that were loaded are known to be."""
-    altered = {}
+    altered = _spelled_alike(mapping, values, kept)
     for name in mapping.fields.keys() - kept:
         value = validated_field(mapping, name, values)
         if not is_equal(value, values[name]):
@@ -102,17 +103,25 @@ def unchanged(mapping: EntityMapping, given: Mapping[str, Any]) -> Validated:
     Only values that are stored alike change: an int becomes a Decimal, a plain value a member of an enum, and an expiry
     time has whole seconds.
     """
+    altered = _spelled_alike(mapping, given, mapping.fields.keys())
+    return Validated({**given, **altered} if altered else given, altered)
+
+
+def _spelled_alike(
+    mapping: EntityMapping, given: Mapping[str, Any], kept: AbstractSet[str]
+) -> dict[str, Any]:
+    """What loading gives for values that would store what is stored already, where that is another value."""
     altered = {}
     alike = mapping.rules.alike
     for name, kind in (alike if mapping.expires is None else {**alike, mapping.expires.name: None}).items():
-        if kind is not None and type(given[name]) is kind:
+        if name not in kept or (kind is not None and type(given[name]) is kind):
             continue
         with suppress(InvalidValue):
             value = validated_field(mapping, name, given)
             encode = mapping.fields[name].encode
             if not is_equal(value, given[name]) and same(encode(value), encode(given[name])):
                 altered[name] = value
-    return Validated({**given, **altered} if altered else given, altered)
+    return altered
 
 
 def validated_field(mapping: EntityMapping, name: str, values: Mapping[str, Any]) -> Any:

@@ -9,7 +9,6 @@ from dynaorm.entity.table import KeyAttribute
 from dynaorm.flow.protocol.call import Reply
 from dynaorm.flow.protocol.cost import ReadCost
 from dynaorm.flow.protocol.paging import PageKeys
-from dynaorm.flow.query.buffer import source_of
 from dynaorm.item.value import Item
 from dynaorm.query.key_query import KeyQuery
 from dynaorm.query.order import place
@@ -105,8 +104,7 @@ class Progress:
         ``turn`` is 1, and the highest if it is -1.
         """
         if self.buffered:
-            item = source_of(self.buffered[0])
-            assert isinstance(item, dict)
+            item = self.buffered[0].item
         elif self.read_to is None:
             return (0, turn * self.number, self.number)
         else:

@@ -96,7 +96,9 @@ class Sorting:
             return found is NotAnEntity.UNKNOWN
         if self._table.type_attribute is None or self._table.type_attribute in entry:
             return issubclass(found.entity, self.wanted)
-        return any(source.mapping.key_matches(entry) for source in self._spec.sources)
+        # The classes of a family share their keys.
+        mappings = [source.mapping for source in self._spec.sources]
+        return any(one.root is found.root or one.key_matches(entry) for one in mappings)
 
     def _class_of(self, unknown: list[Item], item: Item, now: float) -> EntityMapping | None:
         """The class of an item that reads find; None for any other."""

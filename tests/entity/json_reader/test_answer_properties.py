@@ -111,13 +111,12 @@ def declared(draw: st.DrawFn) -> list[Declared]:
 @st.composite
 def _declared(draw: st.DrawFn, table: Table, name: str, keys: tuple[str, str], *, in_key: bool) -> Declared:
     is_in_key = in_key and draw(st.booleans())
-    in_its_key: Any = [InKey()] if is_in_key else [Attribute("slug")]
-    fields: dict[str, Any] = {"slug": (Annotated[str, *in_its_key], ...)}
+    fields: dict[str, Any] = {"slug": (Annotated[str, InKey() if is_in_key else Attribute("slug")], ...)}
     values: dict[str, st.SearchStrategy[Any]] = {"slug": st.text("ab#%é", min_size=1, max_size=3)}
     if "{part}" in keys[1]:
         kind = draw(st.sampled_from([(str, st.text("ab#", min_size=1, max_size=3)), (date, st.dates())]))
         fields["part"], values["part"] = (
-            (Annotated[kind[0], *draw(st.sampled_from([[Attribute("part")], [InKey()]]))], ...),
+            (Annotated[kind[0], draw(st.sampled_from([Attribute("part"), InKey()]))], ...),
             kind[1],
         )
     for number, kind in enumerate(draw(st.lists(KINDS, min_size=1, max_size=3))):

@@ -75,6 +75,7 @@ STRAIGHT: list[tuple[Any, Any, Any]] = [
     (Literal["a", "b"], {"S": "b"}, "b"),
     (Address, {"M": {"city": {"S": "Rome"}}}, Address(City="Rome")),
     (list[str], {"L": [{"S": "x"}]}, ["x"]),
+    (dict[str, str], {"M": {"a": {"S": "x"}, "S": {"S": "y"}}}, {"a": "x", "S": "y"}),
     (Annotated[str, AfterValidator(str.upper)], {"S": "x"}, "X"),
 ]
 
