@@ -108,8 +108,8 @@ class KeyCondition:
 
 
 def place_condition(source: Source) -> KeyCondition | None:
-    """The condition that an item of an index is in one place of several; None where there is one place."""
-    rivals = source.rivals
+    """The condition that an item, in whatever partition, is in one place of several; None where there is one place."""
+    rivals = source.other_places
     return KeyCondition(source, (), (), rivals=rivals) if rivals else None
 
 

@@ -26,7 +26,6 @@ from dynaorm.query.interval import EVERYTHING, Interval
 from dynaorm.query.key_range import comparable, range_condition
 from dynaorm.query.query_spec import QuerySpec
 from dynaorm.query.row import attributes_of_rows
-from dynaorm.query.source import Source
 from dynaorm.record import record, replace
 
 
@@ -190,9 +189,14 @@ def _key_query(
     return KeyQuery("Query", form, form.requesting(within), partition, ranges, within, wanted)
 
 
-def needs_whole_items(source: Source) -> bool:
+def needs_whole_items(spec: QuerySpec) -> bool:
     """Whether only the whole item tells if it is wanted: its keys could be those of another place in the index."""
-    return not all(map(source.is_told_from, source.rivals))
+    is_scan = spec.segments is not None
+    return not all(
+        source.is_told_from(place)
+        for source in spec.sources
+        for place in (source.other_places if is_scan else source.rivals)
+    )
 
 
 # With more, the expression could be longer than DynamoDB accepts. Whole items cost the same.
@@ -202,7 +206,7 @@ _MOST_PROJECTED: Final = EXPRESSION_LIMIT // len("#n9999, ")
 def _projection(spec: QuerySpec, filtered: Filter | None) -> tuple[str, ...]:
     """The attributes to return of whole items; empty for all."""
     attributes = attributes_of_rows(spec)
-    is_whole = any(map(needs_whole_items, spec.sources)) or (filtered is not None and filtered.computed)
+    is_whole = needs_whole_items(spec) or (filtered is not None and filtered.computed)
     if attributes is None or not spec.source.is_whole or is_whole:
         return ()
     found = tuple(dict.fromkeys([*_needed_for_keys(spec, filtered), *sorted(attributes)]))

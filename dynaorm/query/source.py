@@ -62,8 +62,8 @@ class Source:
         return isinstance(self.declared_index, GlobalIndex)
 
     @property
-    def rivals(self) -> tuple[IndexMapping, ...]:
-        """The other places of the class and its subclasses in this index, as far as they may share a partition."""
+    def other_places(self) -> tuple[IndexMapping, ...]:
+        """The other places of the class and its subclasses in this index."""
         own = self.index
         if own is None:
             return ()
@@ -72,9 +72,17 @@ class Source:
             for mapping in catalog_of(self.table).mappings.values()
             if issubclass(mapping.entity, self.mapping.entity) and own.name in mapping.places
             for place in mapping.places[own.name].places
-            if place.attribute_name != own.attribute_name and _may_share_partition(own, place)
+            if place.attribute_name != own.attribute_name
         }
         return tuple(found.values())
+
+    @property
+    def rivals(self) -> tuple[IndexMapping, ...]:
+        """Those that may share a partition with this one."""
+        own = self.index
+        return (
+            () if own is None else tuple(one for one in self.other_places if _may_share_partition(own, one))
+        )
 
     def may_hold(self, entry: Item) -> bool:
         """Whether an index entry may be in this place, by the literal texts that its keys begin with."""

@@ -255,6 +255,8 @@ class Stored:
             if one in {field for field, _ in levels(key_texts(self.declared, other, chain.index)[:1])}
         }
         own = {_pool_name(self.declared, name, one) for one, _ in levels(texts[:1])}
+        if own and partition and own.isdisjoint(partition):
+            return False  # no text of the pool is a size, which another class may have in its place
         for pool, values in {**partition, **named}.items():
             if pool in own and getattr(entity, spec.own(pool)) not in values:
                 return False

@@ -211,6 +211,29 @@ def test_places_with_keys_alike_are_told_apart_by_their_conditions(
     assert [found.rank for found in (*page, *session.query(other).page(5, after=page.cursor))] == [3, 1]
 
 
+class Parted(Entity, table=app, pk="PARTED#{name}", sk="P"):
+    """Its places are never in one partition, but in one index."""
+
+    name: str
+    state: str = "a"
+    first = Index("GSI1", pk="STATE#{state}", sk="{name}", when=F.state == "a")
+    second = Index("GSI1", pk="STATE#{state}#{name}", sk="{name}", when=F.state == "b")
+    far = Index("GSI2", pk="STATE#{state}", sk="{name}", when=F.state == "a")
+    near = Index("GSI2", pk="STATE#{state}#{name}", sk="{name}", when=F.state == "b")
+
+
+@pytest.mark.parametrize(("first", "second"), [("first", "second"), ("far", "near")])
+def test_a_scan_of_a_place_leaves_out_those_in_other_partitions(
+    session: Session, first: str, second: str
+) -> None:
+    for name, state in enumerate("abcba"):
+        session.save(Parted(name=str(name), state=state))
+    one, other = session.scan(getattr(Parted, first)), session.scan(getattr(Parted, second))
+    assert sorted(found.name for found in one) == ["0", "4"]
+    assert sorted(found.name for found in other) == ["1", "3"]
+    assert one.count() == len(other.keys().all()) == len(other.values("name").all()) == 2
+
+
 def test_two_places_at_once_are_refused_before_anything_is_sent(
     session: Session, wire: FaultyTransport
 ) -> None:

@@ -7,11 +7,12 @@ import sys
 from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import closing
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import botocore
 import lambda_function
-import lambda_powertools
 import pytest
 from lambda_function import SignUps, User
 
@@ -60,7 +61,14 @@ def request(method: str, path: str, body: object = None, **parameters: str) -> d
 BOB = {"email": "bob@x.com", "name": "Bob"}
 
 
-@pytest.mark.parametrize("api", [lambda_function.api, lambda_powertools.api], ids=["plain", "powertools"])
+@pytest.fixture(params=["lambda_function", "lambda_powertools"])
+def api(request: pytest.FixtureRequest) -> Any:
+    """Each API. Powertools would hook into every session that botocore makes in this process, also for other tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(botocore, "register_initializer", lambda _: None)
+        return import_module(request.param).api
+
+
 def test_the_api_answers_as_documented(api: Any, session: Session, wire: FaultyTransport) -> None:
     def answered(event: dict[str, Any]) -> tuple[int, Any]:
         found = api(event, None)

@@ -89,7 +89,7 @@ def _needs_items(spec: QuerySpec, key_queries: KeyQueries) -> bool:
     """Whether the results are not entities, or only the whole item tells if it is wanted."""
     local = key_queries.local_filter
     is_computed = local is not None and local.attributes is None
-    return spec.keys_only or bool(spec.names) or is_computed or any(map(needs_whole_items, spec.sources))
+    return spec.keys_only or bool(spec.names) or is_computed or needs_whole_items(spec)
 
 
 def _compared(spec: QuerySpec, key_queries: KeyQueries) -> set[str]:
