@@ -6,6 +6,7 @@ from typing import Any
 from dynaorm.entity.declare.catalog import stored_class
 from dynaorm.entity.key import stored_key
 from dynaorm.entity.mapping.mapping import EntityMapping
+from dynaorm.entity.mapping.validate import Validated
 from dynaorm.entity.resolve import FieldResolver
 from dynaorm.entity.state import Loaded
 from dynaorm.errors import AlreadyExists, ConditionFailed, EntityNotFound, InvalidValue, StaleEntity
@@ -231,8 +232,7 @@ def _update(one: ItemIntents, save: Save, write: ResolvedIntent[Any]) -> ItemUpd
     assert state is not None  # a new entity is inserted
     changes = saved_changes(write, state)
     if changes and mapping.kept.keys() >= changes.keys():
-        altered = with_times(write.valid, vars(save.entity), times_of_loaded(mapping, state)).altered
-        changes = {}
+        altered, changes = _unstamped(write, save.entity, state), {}
     is_asked = save.condition is not None or bool(one.checks)
     if not (changes or altered or is_asked):
         return None
@@ -241,6 +241,13 @@ def _update(one: ItemIntents, save: Save, write: ResolvedIntent[Any]) -> ItemUpd
         return ItemCheck(mapping, one.key, before, loaded, altered=altered, is_sent=is_asked)
     image = _advanced(mapping, values, state.item, changes)
     return ItemUpdate(mapping, one.key, before, image, frozenset(changes), loaded, altered=altered)
+
+
+def _unstamped(write: ResolvedIntent[Any], entity: Any, state: Loaded) -> Mapping[str, Any]:
+    """The values that validation changed, with the times that are stored: nothing else is written, so they stay."""
+    mapping, (values, altered) = write.mapping, write.valid
+    own = {name: value for name, value in altered.items() if name not in mapping.kept}
+    return with_times(Validated(values, own), vars(entity), times_of_loaded(mapping, state)).altered
 
 
 def _move(one: ItemIntents, entity: Any, write: ResolvedIntent[Any]) -> ItemInsert:

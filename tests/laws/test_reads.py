@@ -15,6 +15,7 @@ from dynaorm.errors import UsageError
 from dynaorm.flow.protocol.call import Call, Transport
 from dynaorm.record import record
 from dynaorm.testing.clock import FakeClock
+from tests.laws.chains import METHODS, OPERATORS, Chain, chains, key_texts, pool_name
 from tests.laws.classes import (
     NATIVE_SORT,
     NOON,
@@ -26,169 +27,18 @@ from tests.laws.classes import (
     respelled,
     rows,
     schemas,
-    values_of,
 )
 from tests.laws.conditions import holds
 from tests.laws.pages import check_pages
-
-# -- a chain, as data --------------------------------------------------------------------------------------------------
-
-_OPERATORS: Mapping[str, Callable[[Any, Any], bool]] = {
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
-_METHODS = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
-
-
-@record
-class Chain:
-    """A read.
-
-    Attributes:
-        kind: query, collection or scan.
-        classes: the classes that are read.
-        index: the attribute of the index; None for the table.
-        equal: fields and the values they may have; one value is given as it is, another number as any_of.
-        bounds: operator and value for one field.
-        filters: a field, an operator and a value.
-    """
-
-    kind: str
-    classes: tuple[str, ...]
-    index: str | None
-    equal: tuple[tuple[str, tuple[Any, ...]], ...] = ()
-    bounds: tuple[tuple[str, str, Any], ...] = ()
-    filters: tuple[tuple[str, str, Any], ...] = ()
-    descending: bool = False
-    limit: int | None = None
-    expired: bool = False
-    segments: int = 1
-
-
-def key_texts(declared: Declared, name: str, index: str | None) -> tuple[str, str | None]:
-    """The templates of a class's key: partition and sort."""
-    spec = declared.spec(declared.classes[name])
-    if index is None:
-        return spec.pk, spec.sk
-    found = dict(spec.indexes)[index]
-    if found.name == "Own":
-        return "{" + spec.own("c") + "}", "{" + spec.own("at") + "}"
-    if found.name == "LSI1":
-        return spec.pk, found.sk
-    assert found.pk is not None
-    return found.pk, found.sk
-
-
-@st.composite
-def chains(draw: st.DrawFn, declared: Declared, drawn: Sequence[Row]) -> Chain:
-    """Any read that the classes allow."""
-    names = list(declared.classes)
-    first = draw(st.sampled_from(names))
-    places = [None, *(at for at, _ in declared.spec(declared.classes[first]).indexes)]
-    index = draw(st.sampled_from(places))
-    kind = draw(st.sampled_from(["query", "query", "collection", "collection", "scan"]))
-    classes = [first]
-    if kind == "collection":
-        others = [
-            one
-            for one in names
-            if one != first and _index_name(declared, one, index) == _index_name(declared, first, index)
-        ]
-        classes += draw(st.lists(st.sampled_from(others), unique=True, max_size=2)) if others else []
-    filters = draw(_filters(drawn))
-    common: dict[str, Any] = {"filters": filters, "expired": draw(st.booleans())}
-    common["limit"] = draw(st.none() | st.integers(0, 6))
-    if kind == "scan":
-        return Chain(kind, (first,), index, segments=draw(st.sampled_from([1, 3])), **common)
-    equal, bounds = draw(_on_key(declared, classes, index, drawn))
-    return Chain(kind, tuple(classes), index, equal, bounds, descending=draw(st.booleans()), **common)
-
-
-def _index_name(declared: Declared, name: str, index: str | None) -> object:
-    if index is None:
-        return ""
-    found = dict(declared.spec(declared.classes[name]).indexes).get(index)
-    return found.name if found is not None else None
-
-
-@st.composite
-def _filters(draw: st.DrawFn, drawn: Sequence[Row]) -> tuple[tuple[str, str, Any], ...]:
-    """A condition on a field by a name that all classes have."""
-    if not draw(st.booleans()):
-        return ()
-    fields = [("at", "< <= > >= == !="), ("row", "< >"), ("size", "< >= == !="), ("flag", "== !=")]
-    if any(row.bare for row in drawn):
-        fields.pop()  # what an absent attribute means to a condition is a law of its own
-    name, operators = draw(st.sampled_from(fields))
-    value = draw(st.integers(0, 12)) if name == "row" else draw(values_of(name))
-    return ((name, draw(st.sampled_from(operators.split())), value),)
-
-
-@st.composite
-def _on_key(
-    draw: st.DrawFn, declared: Declared, classes: Sequence[str], index: str | None, drawn: Sequence[Row]
-) -> tuple[Any, Any]:
-    """Values for the fields of a key, from the left, and bounds on the next one."""
-    named = draw(st.sampled_from(list(classes)))
-    pk, sk = key_texts(declared, named, index)
-    equal: dict[str, tuple[Any, ...]] = {}
-    for name, spec in levels([pk]):
-        if not spec.startswith("shard") or draw(st.booleans()):
-            equal[name] = draw(_choices(declared, named, name, drawn))
-    bounds: list[tuple[str, str, Any]] = []
-    for name, _ in levels([sk]):
-        if name in equal:
-            continue
-        step = draw(st.sampled_from(["equal", "bound", "stop"]))
-        if step == "equal":
-            equal[name] = draw(_choices(declared, named, name, drawn))
-            continue
-        if step == "bound":
-            bounds = draw(_bounds_of(declared, named, name))
-        break
-    return tuple(equal.items()), tuple(bounds)
-
-
-def _pool_name(declared: Declared, kind: str, name: str) -> str:
-    spec = declared.spec(declared.classes[kind])
-    return next((pool for pool, own in spec.renamed if own == name), name)
-
-
-def _choices(
-    declared: Declared, kind: str, name: str, drawn: Sequence[Row]
-) -> st.SearchStrategy[tuple[Any, ...]]:
-    """One value or several, mostly such as some row has."""
-    pool = _pool_name(declared, kind, name)
-    stored = [row.value(pool) for row in drawn]
-    values = st.sampled_from(stored) if stored else values_of(pool)
-    return st.lists(values, min_size=1, max_size=1).map(tuple) | st.lists(
-        values | values_of(pool), max_size=3
-    ).map(tuple)
-
-
-@st.composite
-def _bounds_of(draw: st.DrawFn, declared: Declared, kind: str, name: str) -> list[tuple[str, str, Any]]:
-    pool = _pool_name(declared, kind, name)
-    values = values_of(pool)
-    shape = draw(st.sampled_from(["low", "high", "both", "between", "prefix"]))
-    if shape == "prefix" and pool in ("b", "c", "a", "size"):
-        return [(name, "begins_with", draw(st.sampled_from(["x", "1", "y", "X", "sm"])))]
-    low, high = draw(st.sampled_from([">", ">="])), draw(st.sampled_from(["<", "<="]))
-    if shape == "between":
-        return [(name, "between", (draw(values), draw(values)))]
-    found = [(name, low, draw(values))] if shape in ("low", "both") else []
-    return found + ([(name, high, draw(values))] if shape in ("high", "both", "prefix") else [])
-
 
 # -- the read by dynaorm -----------------------------------------------------------------------------------------------
 
 
 def query_of(session: Session, declared: Declared, chain: Chain) -> Any:
-    sources: list[Any] = [declared.classes[name] for name in chain.classes]
-    if chain.index is not None:
-        sources = [getattr(one, chain.index) for one in sources]
+    sources: list[Any] = [
+        declared.classes[name] if at is None else getattr(declared.classes[name], at)
+        for name, at in chain.sources
+    ]
     equal = {name: values[0] if len(values) == 1 else any_of(*values) for name, values in chain.equal}
     if chain.kind == "scan":
         query: Any = session.scan(sources[0], segments=chain.segments)
@@ -197,7 +47,7 @@ def query_of(session: Session, declared: Declared, chain: Chain) -> Any:
     else:
         query = session.collection(*sources, **equal)
     for name, sign, value in chain.bounds:
-        query = getattr(query, _METHODS.get(sign, sign))(**{name: value})
+        query = getattr(query, METHODS.get(sign, sign))(**{name: value})
     for name, sign, value in chain.filters:
         query = query.filter(_COMPARED[sign](F[name], value))
     query = query.descending() if chain.descending else query
@@ -205,7 +55,7 @@ def query_of(session: Session, declared: Declared, chain: Chain) -> Any:
     return query if chain.limit is None else query.limit(chain.limit)
 
 
-_COMPARED: Mapping[str, Callable[[Any, Any], Any]] = {**_OPERATORS, "==": operator.eq, "!=": operator.ne}
+_COMPARED: Mapping[str, Callable[[Any, Any], Any]] = {**OPERATORS, "==": operator.eq, "!=": operator.ne}
 
 
 # -- the read by Python ------------------------------------------------------------------------------------------------
@@ -233,28 +83,28 @@ class Stored:
         if not all(_COMPARED[sign](getattr(entity, name), value) for name, sign, value in chain.filters):
             return False
         return any(
-            isinstance(entity, self.declared.classes[name]) and self._fits(chain, name, entity)
-            for name in chain.classes
+            isinstance(entity, self.declared.classes[name]) and self._fits(chain, name, at, entity)
+            for name, at in chain.sources
         )
 
-    def _fits(self, chain: Chain, name: str, entity: Any) -> bool:
-        texts = key_texts(self.declared, name, chain.index)
+    def _fits(self, chain: Chain, name: str, at: str | None, entity: Any) -> bool:
+        texts = key_texts(self.declared, name, at)
         spec = self.declared.spec(self.declared.classes[name])
-        if chain.index is not None and not holds(dict(spec.indexes)[chain.index].when, entity):
+        if at is not None and not holds(dict(spec.indexes)[at].when, entity):
             return False
         # A class whose fields do not name the partition is in the partition that another one's fields name.
         named = {
-            _pool_name(self.declared, name, one): dict(chain.equal)[one]
+            pool_name(self.declared, name, one): dict(chain.equal)[one]
             for one, spec in levels(texts[:1])
             if one in dict(chain.equal)
         }
         partition = {
-            _pool_name(self.declared, other, one): values
-            for other in chain.classes
+            pool_name(self.declared, other, one): values
+            for other, place in chain.sources
             for one, values in chain.equal
-            if one in {field for field, _ in levels(key_texts(self.declared, other, chain.index)[:1])}
+            if one in {field for field, _ in levels(key_texts(self.declared, other, place)[:1])}
         }
-        own = {_pool_name(self.declared, name, one) for one, _ in levels(texts[:1])}
+        own = {pool_name(self.declared, name, one) for one, _ in levels(texts[:1])}
         if own and partition and own.isdisjoint(partition):
             return False  # no text of the pool is a size, which another class may have in its place
         for pool, values in {**partition, **named}.items():
@@ -304,7 +154,7 @@ def _several(value: Any) -> Sequence[Any]:
 def _is_bounded(found: Any, sign: str, values: Sequence[Any]) -> bool:
     if sign == "between":
         return bool(values[0] <= found <= values[1])
-    return bool(found.startswith(values[0])) if sign == "begins_with" else _OPERATORS[sign](found, values[0])
+    return bool(found.startswith(values[0])) if sign == "begins_with" else OPERATORS[sign](found, values[0])
 
 
 # Each example makes a table, and reads it in a hundred ways.

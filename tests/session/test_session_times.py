@@ -150,6 +150,22 @@ def test_a_save_that_changes_nothing_sends_nothing(
     assert times(note) == (at(0), at(0))
 
 
+class Switch(Entity, table=app, pk="SWITCH#{name}", sk="S"):
+    name: str
+    on: bool = False
+    changed: Annotated[datetime | None, UpdatedAt()] = None
+
+
+def test_a_value_that_validation_makes_the_stored_one_leaves_the_time_alone(
+    session: Session, clock: FakeClock
+) -> None:
+    switch = session.save(Switch(name="a"))
+    later(clock)
+    switch.on = 0  # type: ignore[assignment]
+    session.save(switch)
+    assert (switch.on, switch.changed) == (False, at(0))
+
+
 def test_an_update_by_key_stays_blind(session: Session, clock: FakeClock, wire: FaultyTransport) -> None:
     session.save(Note(note="a"))
     later(clock)
