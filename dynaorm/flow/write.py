@@ -15,6 +15,7 @@ from typing import Final, TypeAlias
 from dynaorm.errors import DynaormError, OutcomeUnknown, StoreError, TokenReused, UsageError
 from dynaorm.flow.protocol.call import Call, Flow, NoAnswer, Pause, Refusal, Reply
 from dynaorm.flow.protocol.context import Context
+from dynaorm.flow.protocol.reply_keys import missing_key
 from dynaorm.flow.protocol.retry import is_retryable
 from dynaorm.flow.read import refused, spent
 from dynaorm.flow.recognise import (
@@ -125,6 +126,7 @@ def _attempts(sending: _Sending, context: Context) -> Flow[Outcome]:
         trouble: Refusal | NoAnswer
         try:
             reply = yield sending.call
+            item = _written_item(sending, reply)
         except NoAnswer as silence:
             trouble = silence
             sending.in_flight = False
@@ -138,15 +140,21 @@ def _attempts(sending: _Sending, context: Context) -> Flow[Outcome]:
             trouble = refusal
             sending.unanswered |= refusal.code == "TransactionInProgressException"
         else:
-            return Committed(_written_item(reply))
+            return Committed(item)
         pause = next(pauses, None)
         if pause is None:
             raise _given_up(sending, trouble) from trouble
         yield Pause(pause)
 
 
-def _written_item(reply: Reply) -> Item | None:
-    return reply.get("Attributes")
+def _written_item(sending: _Sending, reply: Reply) -> Item | None:
+    """The item that an update returns. A reply without it settles nothing: raises NoAnswer."""
+    if "ReturnValues" not in sending.call.request:
+        return None
+    item: Item | None = reply.get("Attributes")
+    if missing_key(item, sending.plan.actions[0].table.keys) is not None:
+        raise NoAnswer("a reply without the updated item: is the endpoint a DynamoDB?")
+    return item
 
 
 def _given_up(sending: _Sending, trouble: Refusal | NoAnswer) -> StoreError:

@@ -1,4 +1,4 @@
-"""Checks that the items of a reply have their keys. Everything that reads items relies on that.
+"""Checks that a reply has what everything that reads it relies on: above all, the keys of its items.
 
 Rule 1. DynamoDB returns no item without its key attributes, each of the declared type. A server that does is not
         understood: its reply is no answer, and its items are not taken for absent ones.
@@ -12,6 +12,7 @@ from dynaorm.entity.table import KeyAttribute, KeyKind
 from dynaorm.errors import Unreachable
 from dynaorm.flow.protocol.call import Reply
 from dynaorm.item.value import Item
+from dynaorm.item.well_formed import is_item
 
 _CONTENTS: Final[dict[KeyKind, type]] = {"S": str, "N": str, "B": bytes}
 
@@ -19,15 +20,42 @@ _CONTENTS: Final[dict[KeyKind, type]] = {"S": str, "N": str, "B": bytes}
 def check_keys(operation: str, items: Iterable[Any], keys: Sequence[KeyAttribute]) -> None:
     """Raise Unreachable if an item of a reply has not all of these attributes."""
     for item in items:
-        for key in keys:
-            try:
-                content = item[key.name][key.kind]
-            except (KeyError, TypeError):
-                content = None
-            is_content = type(content) is _CONTENTS[key.kind]
-            if not is_content or (key.kind == "N" and not _is_finite(content)):
-                reason = f"an item without its key {key.name!r} of type {key.kind}"
-                raise Unreachable(operation=operation, attempts=1, reason=reason)
+        if (key := missing_key(item, keys)) is not None:
+            reason = f"an item without its key {key.name!r} of type {key.kind}"
+            raise Unreachable(operation=operation, attempts=1, reason=reason)
+
+
+def missing_key(item: Any, keys: Sequence[KeyAttribute]) -> KeyAttribute | None:
+    """The first of these attributes that an item has not; None if it has all."""
+    for key in keys:
+        try:
+            content = item[key.name][key.kind]
+        except (KeyError, TypeError):
+            return key
+        is_content = type(content) is _CONTENTS[key.kind]
+        if not is_content or (key.kind == "N" and not _is_finite(content)):
+            return key
+    return None
+
+
+def check_item(operation: str, item: Any) -> None:
+    """Raise Unreachable if an item has anything, at any depth, that DynamoDB does not return."""
+    if not is_item(item):
+        reason = "an item with an attribute of the wrong type"
+        raise Unreachable(operation=operation, attempts=1, reason=reason)
+
+
+def part_of(operation: str, reply: Any, *path: str | int) -> Any:
+    """A part of a reply that DynamoDB always gives. Raises Unreachable without it."""
+    found = reply
+    try:
+        for name in path:
+            found = found[name]
+    except (LookupError, TypeError):
+        where = ".".join(map(str, path))
+        reason = f"a reply without {where}: is the endpoint a DynamoDB?"
+        raise Unreachable(operation=operation, attempts=1, reason=reason) from None
+    return found
 
 
 def items_at_once(reply: Reply, keys: Sequence[Sequence[KeyAttribute]]) -> list[Item | None]:
