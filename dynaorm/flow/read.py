@@ -80,24 +80,23 @@ def refused(refusal: Refusal, call: Call, action: str = "") -> StoreError:
     """The error of a refusal that is not part of a plan."""
     if refusal.code == "ResourceNotFoundException":
         return TableNotFound(table=", ".join(tables_in(call.request)))
-    return UnexpectedRefusal(
-        **(_denied(refusal, call) if refusal.code in _DENIED else {}),
+    error = UnexpectedRefusal(
         code=refusal.code,
         message=refusal.message,
         request_id=refusal.request_id,
         reasons=tuple(reason.code if reason is not None else "None" for reason in refusal.reasons),
         action=action,
     )
-
-
-def _denied(refusal: Refusal, call: Call) -> dict[str, str]:
-    """The words of the error where these credentials may not send a request."""
-    tables = ", ".join(map(repr, tables_in(call.request)))
-    where = f" on {tables}" if tables else ""
-    return {
-        "problem": f"these credentials may not do {call.operation}{where} ({refusal.code}: {refusal.message})",
-        "remedy": "allow it: iam_policy(...) of dynaorm makes the policy that some classes need, for each purpose",
-    }
+    if refusal.code in _DENIED:
+        tables = ", ".join(map(repr, tables_in(call.request)))
+        where = f" on {tables}" if tables else ""
+        error.problem = (
+            f"these credentials may not do {call.operation}{where} ({refusal.code}: {refusal.message})"
+        )
+        error.remedy = (
+            "allow it: iam_policy(...) of dynaorm makes the policy that some classes need, for each purpose"
+        )
+    return error
 
 
 def tables_in(request: Mapping[str, Any]) -> list[str]:
