@@ -10,9 +10,9 @@ import pytest
 from pydantic import Field
 
 from dynaorm import AnyValue, Entity, F, Key, Retry, Session, Table, any_of
-from dynaorm.errors import OutcomeUnknown, Unreachable
+from dynaorm.errors import DecodeError, InvalidValue, OutcomeUnknown, Unreachable
 from dynaorm.flow.protocol.call import Call, Reply, Transport
-from dynaorm.testing import FakeClock
+from dynaorm.testing import FakeClock, ScriptedTransport
 from dynaorm.transport.answer import reply_of
 
 app = Table("foreign-app")
@@ -136,3 +136,28 @@ def test_a_description_that_is_none_is_no_answer(description: Any) -> None:
     session = Session(transport=Described(description), clock=FakeClock(), retry=Retry(attempts=1))
     with pytest.raises(Unreachable, match="DescribeTable"):
         session.create_table(app)
+
+
+def nested(value: Any, wrapped: Callable[[Any], Any], levels: int) -> Any:
+    for _ in range(levels):
+        value = wrapped(value)
+    return value
+
+
+@pytest.mark.parametrize("levels", [300, 900])
+def test_a_value_that_is_nested_too_deeply_is_refused_and_reported(levels: int) -> None:
+    """DynamoDB has 32 levels, and refuses more. Python itself ends somewhere above."""
+    key = {"PK": {"S": "HIT#/"}, "SK": {"S": "H#001"}, "_type": {"S": "Hit"}, "page": {"S": "/"}}
+    item = {**key, "number": {"N": "1"}, "more": nested({"S": "x"}, lambda one: {"L": [one]}, levels)}
+    transport = ScriptedTransport({"Item": item}, {"Items": [item]})
+    session = Session(transport=transport, clock=FakeClock())
+    with pytest.raises(DecodeError, match="nested too deeply"):
+        session.get(Hit, page="/", number=1)
+    with pytest.raises(DecodeError, match="nested too deeply"):
+        session.query(Hit, page="/").all()
+    value = nested("x", lambda one: [one], levels)
+    with pytest.raises(InvalidValue, match="nested too deeply"):
+        session.save(Hit.model_construct(page="/", number=1, count=0, tags=set(), more=value, parts={}))
+    with pytest.raises(InvalidValue, match="nested too deeply"):
+        session.update(Key(Hit, page="/", number=1), F.more.set(value))
+    assert len(transport.calls) == 2
