@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from dynaorm import F, Retry, inspect
+from dynaorm import F, inspect
 from dynaorm.errors import OutcomeUnknown, Unreachable
 from dynaorm.testing.faults import conflict, lost_answer, lost_request, throttle
 from tests.faults.entities import FOREVER, LIZ, Account, User, app
@@ -41,14 +41,6 @@ def test_a_changed_entity_whose_answer_was_lost_is_recognised_by_its_revision(st
     assert inspect(account).changes == {}
 
 
-def test_a_transaction_whose_answer_was_lost_is_applied_once_by_its_token(store: "Store") -> None:
-    session, wire = store.line(lost_answer())
-    user = session.save(User(user_id="1", email="liz@x.org"))
-    assert len(wire.calls) == 2
-    assert store.keys(app) == ["USER#1 PROFILE", "email#liz@x.org email#liz@x.org"]
-    assert store.items(app)[0]["_rev"]["S"] == inspect(user).revision
-
-
 def test_an_answer_lost_nine_times_of_ten_is_still_a_success(store: "Store") -> None:
     session, wire = store.line(lost_answer(times=9))
     session.save(User(user_id="1", email="liz@x.org"))
@@ -72,13 +64,6 @@ def test_a_lost_delete_that_then_finds_nothing_is_done(store: "Store") -> None:
     assert [call.operation for call in wire.calls] == ["PutItem", "DeleteItem", "DeleteItem"]
     assert store.items(app) == []
     assert not inspect(account).loaded
-
-
-def test_a_lost_delete_by_key_that_then_finds_nothing_is_done(store: "Store") -> None:
-    session, _ = store.line(lost_answer(operation="DeleteItem"))
-    session.save(Account(name="liz"))
-    session.delete(LIZ)
-    assert store.items(app) == []
 
 
 def test_a_lost_delete_of_a_guarded_entity_is_applied_once(store: "Store") -> None:
@@ -190,14 +175,6 @@ def test_a_throttle_after_an_unanswered_attempt_leaves_the_outcome_unknown(store
     session, _ = store.line(lost_answer(), throttle(at=2, times=FOREVER))
     with pytest.raises(OutcomeUnknown):
         session.save(Account(name="liz"))
-
-
-def test_a_read_without_an_answer_is_unreachable(store: "Store") -> None:
-    session, wire = store.line(lost_answer(times=FOREVER), retry=Retry(attempts=3))
-    with pytest.raises(Unreachable) as caught:
-        session.get(LIZ)
-    assert (caught.value.operation, caught.value.attempts) == ("GetItem", 3)
-    assert len(wire.calls) == 3
 
 
 # -- updates by key ----------------------------------------------------------------------------------------------------

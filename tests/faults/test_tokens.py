@@ -16,7 +16,6 @@ from dynaorm.errors import (
     OutcomeUnknown,
     TokenReused,
     UniqueViolation,
-    UsageError,
 )
 from dynaorm.flow.protocol.call import Call, Refusal, Reply
 from dynaorm.testing.clock import FakeClock
@@ -356,13 +355,3 @@ def test_a_condition_that_failed_is_told_again_under_the_same_token(store: "Stor
     session.update(Key(Stock, sku="x"), F.left.set(1))
     block()
     assert store.items(app)[0]["left"] == {"N": "0"}
-
-
-@pytest.mark.parametrize("token", ["", "x" * 37])
-def test_a_token_dynamodb_would_refuse_is_refused_before_anything_is_sent(
-    moto_store: "Store", token: str
-) -> None:
-    session, wire = moto_store.line()
-    with pytest.raises(UsageError, match="1 to 36"):
-        register(session, token)
-    assert wire.calls == []

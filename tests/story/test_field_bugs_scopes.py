@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import pytest
 
 from dynaorm import Entity, ExpiresAt, Key, Table, Unique
-from dynaorm.errors import DeclarationError, UniqueViolation
+from dynaorm.errors import UniqueViolation
 from dynaorm.testing.clock import FakeClock
 
 if TYPE_CHECKING:
@@ -141,23 +141,3 @@ def test_a_renamed_class_keeps_its_items_and_its_guards(engine: "Engine") -> Non
         found.email = "b@x"
         session.save(found)
     assert engine.guards(app) == {"email#b@x": "USER#u1"}
-
-
-def test_two_classes_of_one_table_cannot_have_one_name_or_one_constraint_by_accident() -> None:
-    """Bug: names that differ only in case, or two classes with a field of one name, share guards unnoticed."""
-    table = Table("Names")
-
-    class Person(Entity, table=table, pk="PERSON#{person_id}", sk="PERSON"):
-        person_id: str
-        email: Annotated[str, Unique()]
-
-    with pytest.raises(DeclarationError, match="the name 'Person' is already that of"):
-
-        class Other(Entity, table=table, pk="OTHER#{person_id}", sk="OTHER", name="Person"):
-            person_id: str
-
-    with pytest.raises(DeclarationError, match="unique constraint 'email' is already that of Person"):
-
-        class Company(Entity, table=table, pk="COMPANY#{company_id}", sk="COMPANY"):
-            company_id: str
-            email: Annotated[str, Unique()]

@@ -278,23 +278,6 @@ def test_an_audit_that_found_nothing_new_is_no_version(engine: "Engine", layout:
     assert engine.raw(layout.table) == before
 
 
-def test_the_hundredth_version_is_the_newest_although_its_key_sorts_before_the_second(
-    engine: "Engine", layout: Layout
-) -> None:
-    with engine.session() as session:
-        audit = layout.audit(equipment="Equipment_1", auditor="Liz", result="0")
-        for number in range(1, 102):
-            audit.result = str(number)
-            session.save(audit)
-        history = list(session.history(layout.key))
-        assert [one.number for one in history] == list(range(101, 0, -1))
-        assert [one.values["result"] for one in history] == [str(number) for number in range(101, 0, -1)]
-        assert session.get_one(layout.key).result == "101"
-    keys = [item["SK"]["S"] for item in engine.raw(layout.table)]
-    assert keys == sorted(["v0_Audit", *(f"v{number}_Audit" for number in range(1, 102))])
-    assert keys.index("v100_Audit") < keys.index("v2_Audit")
-
-
 def test_a_deleted_audit_leaves_its_versions_and_a_tombstone_and_goes_on_counting_when_made_anew(
     engine: "Engine", layout: Layout
 ) -> None:
