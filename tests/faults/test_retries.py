@@ -1,7 +1,6 @@
 """Conflicts, throttles and missing answers are repeated within limits, and the error says which of them remained."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -18,15 +17,12 @@ from dynaorm.errors import (
 from dynaorm.flow.protocol.call import Call, Reason, Refusal, Reply, Transport
 from dynaorm.testing.faults import Fault, conflict, in_progress, lost_answer, lost_request, throttle
 from tests.faults.entities import FOREVER, LIZ, Account, User, app
-
-if TYPE_CHECKING:
-    from tests.faults.conftest import Store
+from tests.faults.store import Store
 
 
 @pytest.fixture
-def store(moto_store: "Store") -> "Store":
-    moto_store.create(app)
-    return moto_store
+def store(moto: Store) -> Store:
+    return moto
 
 
 def refused(code: str, *reasons: str | None, at: int = 1, times: int = 1) -> Fault:
@@ -52,7 +48,7 @@ PLAIN = [
 
 
 @pytest.mark.parametrize("code", PLAIN)
-def test_a_plain_write_that_met_a_conflict_or_throttle_is_made_again(store: "Store", code: str) -> None:
+def test_a_plain_write_that_met_a_conflict_or_throttle_is_made_again(store: Store, code: str) -> None:
     session, wire = store.line(refused(code, times=3))
     session.save(Account(name="liz"))
     assert wire.calls == [wire.calls[0]] * 4
@@ -62,14 +58,14 @@ def test_a_plain_write_that_met_a_conflict_or_throttle_is_made_again(store: "Sto
 @pytest.mark.parametrize(
     "reason", ["TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"]
 )
-def test_a_transaction_cancelled_by_a_conflict_or_throttle_is_made_again(store: "Store", reason: str) -> None:
+def test_a_transaction_cancelled_by_a_conflict_or_throttle_is_made_again(store: Store, reason: str) -> None:
     session, wire = store.line(cancelled(None, reason, times=3))
     session.save(User(user_id="1", email="liz@x.org"))
     assert wire.calls == [wire.calls[0]] * 4
     assert len(store.items(app)) == 2
 
 
-def test_a_transaction_in_progress_is_asked_for_again_under_its_token(store: "Store") -> None:
+def test_a_transaction_in_progress_is_asked_for_again_under_its_token(store: Store) -> None:
     session, wire = store.line(lost_request(), in_progress(at=2, times=3))
     session.save(User(user_id="1", email="liz@x.org"))
     assert wire.calls == [wire.calls[0]] * 5
@@ -77,7 +73,7 @@ def test_a_transaction_in_progress_is_asked_for_again_under_its_token(store: "St
 
 
 def test_an_update_by_key_that_met_a_conflict_is_made_again_because_nothing_was_written(
-    store: "Store",
+    store: Store,
 ) -> None:
     session, wire = store.line(conflict(operation="UpdateItem"), throttle(at=2, operation="UpdateItem"))
     session.save(Account(name="liz"))
@@ -89,7 +85,7 @@ def test_an_update_by_key_that_met_a_conflict_is_made_again_because_nothing_was_
 
 
 @pytest.mark.parametrize("attempts", [1, 2, 10])
-def test_a_call_is_attempted_as_often_as_the_session_says(store: "Store", attempts: int) -> None:
+def test_a_call_is_attempted_as_often_as_the_session_says(store: Store, attempts: int) -> None:
     session, wire = store.line(conflict(times=FOREVER), retry=Retry(attempts=attempts))
     with pytest.raises(Contention) as caught:
         session.save(Account(name="liz"))
@@ -100,17 +96,17 @@ def test_a_call_is_attempted_as_often_as_the_session_says(store: "Store", attemp
 # -- what is left over -------------------------------------------------------------------------------------------------
 
 
-def save_plain(store: "Store", fault: Fault) -> object:
+def save_plain(store: Store, fault: Fault) -> object:
     session, _ = store.line(fault)
     return session.save(Account(name="liz"))
 
 
-def save_guarded(store: "Store", fault: Fault) -> object:
+def save_guarded(store: Store, fault: Fault) -> object:
     session, _ = store.line(fault)
     return session.save(User(user_id="1", email="liz@x.org"))
 
 
-def read(store: "Store", fault: Fault) -> object:
+def read(store: Store, fault: Fault) -> object:
     session, _ = store.line(fault)
     return session.get(LIZ)
 
@@ -136,8 +132,8 @@ def read(store: "Store", fault: Fault) -> object:
     ],
 )  # fmt: skip
 def test_each_kind_of_failure_has_an_error_of_its_own(
-    store: "Store",
-    work: Callable[["Store", Fault], object],
+    store: Store,
+    work: Callable[[Store, Fault], object],
     fault: Fault,
     error: type[Exception],
     code: str | None,
@@ -148,7 +144,7 @@ def test_each_kind_of_failure_has_an_error_of_its_own(
     assert getattr(caught.value, "code", None) == code
 
 
-def test_contention_leaves_table_and_entity_as_they_were(store: "Store") -> None:
+def test_contention_leaves_table_and_entity_as_they_were(store: Store) -> None:
     store.line().session.save(User(user_id="1", email="liz@x.org"))
     session, _ = store.line(conflict(times=FOREVER), retry=Retry(attempts=2))
     user = session.get_one(User, user_id="1")
@@ -170,14 +166,14 @@ def test_contention_leaves_table_and_entity_as_they_were(store: "Store") -> None
     "trouble", ["TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"]
 )
 def test_beside_a_conflict_or_throttle_nobody_is_blamed_for_a_failed_condition(
-    store: "Store", trouble: str
+    store: Store, trouble: str
 ) -> None:
     session, wire = store.line(cancelled("ConditionalCheckFailed", trouble, times=2))
     session.save(User(user_id="1", email="liz@x.org"))
     assert len(wire.calls) == 3
 
 
-def test_a_condition_that_still_fails_when_the_conflict_is_over_is_the_cause(store: "Store") -> None:
+def test_a_condition_that_still_fails_when_the_conflict_is_over_is_the_cause(store: Store) -> None:
     store.line().session.save(User(user_id="2", email="liz@x.org"))
     session, wire = store.line(cancelled("TransactionConflict", "ConditionalCheckFailed"))
     with pytest.raises(UniqueViolation) as caught:
@@ -189,7 +185,7 @@ def test_a_condition_that_still_fails_when_the_conflict_is_over_is_the_cause(sto
 # -- invalid, however DynamoDB says so ---------------------------------------------------------------------------------
 
 
-def test_a_validation_error_is_one_error_as_a_reason_or_as_an_exception(store: "Store") -> None:
+def test_a_validation_error_is_one_error_as_a_reason_or_as_an_exception(store: Store) -> None:
     session, _ = store.line(cancelled(None, "ValidationError"), refused("ValidationException", at=2))
     with pytest.raises(UnexpectedRefusal) as as_reason:
         session.save(User(user_id="1", email="liz@x.org"))
@@ -203,14 +199,13 @@ def test_a_validation_error_is_one_error_as_a_reason_or_as_an_exception(store: "
 
 
 def test_an_update_that_dynamodb_cannot_make_is_the_same_error_plain_and_in_a_transaction(
-    ministack_store: "Store",
+    ministack: Store,
 ) -> None:
     """An addition to a text: ministack answers ValidationException, or ValidationError as a reason."""
-    ministack_store.create(app)
-    session = ministack_store.line().session
+    session = ministack.line().session
     session.save(Account(name="liz"))
-    (item,) = ministack_store.items(app)
-    ministack_store.put(app, **{**item, "visits": {"S": "many"}})
+    (item,) = ministack.items(app)
+    ministack.put(app, **{**item, "visits": {"S": "many"}})
 
     def alone() -> None:
         session.update(LIZ, F.visits.add(1))
@@ -228,7 +223,7 @@ def test_an_update_that_dynamodb_cannot_make_is_the_same_error_plain_and_in_a_tr
 
 
 def test_an_update_that_makes_an_item_too_large_is_refused_by_dynamodb_and_told(
-    ministack_store: "Store",
+    ministack: Store,
 ) -> None:
     """Only DynamoDB knows the size of the item that an update by key adds to, unless it reads the item first."""
 
@@ -237,8 +232,8 @@ def test_an_update_that_makes_an_item_too_large_is_refused_by_dynamodb_and_told(
         text: str = ""
         more: str = ""
 
-    ministack_store.create(Table("Notes"))
-    session = ministack_store.line().session
+    ministack.create(Table("Notes"))
+    session = ministack.line().session
     session.save(Note(name="a", text="x" * 300_000))
     with pytest.raises(UnexpectedRefusal) as caught:
         session.update(Key(Note, name="a"), F.more.set("x" * 200_000))
@@ -249,7 +244,7 @@ def test_an_update_that_makes_an_item_too_large_is_refused_by_dynamodb_and_told(
     assert session.get_one(Note, name="a").more == ""
 
 
-def test_an_invalid_action_is_told_though_conditions_failed_beside_it(store: "Store") -> None:
+def test_an_invalid_action_is_told_though_conditions_failed_beside_it(store: Store) -> None:
     session, wire = store.line(cancelled("ConditionalCheckFailed", "ValidationError"))
     with pytest.raises(UnexpectedRefusal) as caught:
         session.save(User(user_id="1", email="liz@x.org"))
@@ -257,7 +252,7 @@ def test_an_invalid_action_is_told_though_conditions_failed_beside_it(store: "St
     assert len(wire.calls) == 1
 
 
-def test_a_collection_that_is_full_is_not_repeated(store: "Store") -> None:
+def test_a_collection_that_is_full_is_not_repeated(store: Store) -> None:
     session, wire = store.line(cancelled("ItemCollectionSizeLimitExceeded", None))
     with pytest.raises(UnexpectedRefusal) as caught:
         session.save(User(user_id="1", email="liz@x.org"))

@@ -1,7 +1,7 @@
 """Two sessions that interfere, step by step: one wins, the other gets an error, and nothing is half done."""
 
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -11,21 +11,12 @@ from dynaorm.errors import (
     StaleEntity,
 )
 from tests.faults.entities import Page, User, app
-
-if TYPE_CHECKING:
-    from tests.faults.conftest import Store
-
-
-@pytest.fixture
-def store(store: "Store") -> "Store":
-    store.create(app)
-    return store
-
+from tests.faults.store import Store
 
 # -- the same entity ---------------------------------------------------------------------------------------------------
 
 
-def test_of_two_updates_of_one_entity_the_second_is_stale_and_leaves_no_trace(store: "Store") -> None:
+def test_of_two_updates_of_one_entity_the_second_is_stale_and_leaves_no_trace(store: Store) -> None:
     session = store.line().session
     winner = session.save(User(user_id="1", email="a@x.org"))
     loser = store.line().session.get_one(User, user_id="1")
@@ -41,7 +32,7 @@ def test_of_two_updates_of_one_entity_the_second_is_stale_and_leaves_no_trace(st
     assert (loser.full_name, loser.email, inspect(loser).revision) == ("Loser", "b@x.org", before)
 
 
-def test_a_holder_from_before_a_delete_and_recreation_is_stale(store: "Store") -> None:
+def test_a_holder_from_before_a_delete_and_recreation_is_stale(store: Store) -> None:
     """The new entity may be equal in every field, but it is another one."""
     session = store.line().session
     session.save(User(user_id="1", email="a@x.org"))
@@ -56,7 +47,7 @@ def test_a_holder_from_before_a_delete_and_recreation_is_stale(store: "Store") -
     assert store.items(app) == items
 
 
-def test_versions_tell_a_recreated_entity_from_the_deleted_one(store: "Store") -> None:
+def test_versions_tell_a_recreated_entity_from_the_deleted_one(store: Store) -> None:
     session = store.line().session
     session.save(Page(name="home", text="one"))
     holder = store.line().session.get_one(Page, name="home")
@@ -68,7 +59,7 @@ def test_versions_tell_a_recreated_entity_from_the_deleted_one(store: "Store") -
     assert store.keys(app) == ["PAGE#home v0_TEXT", "PAGE#home v1_TEXT", "PAGE#home v2_TEXT"]
 
 
-def test_a_creation_that_was_overtaken_writes_no_version(store: "Store") -> None:
+def test_a_creation_that_was_overtaken_writes_no_version(store: Store) -> None:
     def first() -> None:
         store.line().session.save(Page(name="home", text="first"))
 
@@ -79,7 +70,7 @@ def test_a_creation_that_was_overtaken_writes_no_version(store: "Store") -> None
 
 
 @pytest.mark.parametrize("write", ["save", "update", "delete", "move", "check"])
-def test_what_was_deleted_meanwhile_is_not_brought_back(store: "Store", write: str) -> None:
+def test_what_was_deleted_meanwhile_is_not_brought_back(store: Store, write: str) -> None:
     session = store.line().session
     user = session.save(User(user_id="1", email="a@x.org"))
     store.line().session.delete(Key(User, user_id="1"))
@@ -101,7 +92,7 @@ def test_what_was_deleted_meanwhile_is_not_brought_back(store: "Store", write: s
     assert store.items(app) == []
 
 
-def test_work_that_was_overtaken_runs_again_from_what_is_stored(store: "Store") -> None:
+def test_work_that_was_overtaken_runs_again_from_what_is_stored(store: Store) -> None:
     store.line().session.save(Page(name="home", text="a"))
 
     def append(text: str) -> None:
@@ -129,10 +120,9 @@ def test_work_that_was_overtaken_runs_again_from_what_is_stored(store: "Store") 
 # -- keys, blocks, threads ---------------------------------------------------------------------------------------------
 
 
-def test_threads_share_a_session_and_lose_nothing(moto_store: "Store") -> None:
+def test_threads_share_a_session_and_lose_nothing(moto: Store) -> None:
     """Each thread loads its own object; strict moto answers one request at a time, in any order."""
-    moto_store.create(app)
-    session = moto_store.line(retry=Retry(attempts=100)).session
+    session = moto.line(retry=Retry(attempts=100)).session
     session.save(Page(name="home", text=""))
 
     def append(tx: Any) -> None:

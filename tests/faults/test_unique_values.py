@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import permutations
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import pytest
 
@@ -12,9 +12,7 @@ from dynaorm.errors import (
     StaleEntity,
 )
 from tests.faults.entities import User, app, taken
-
-if TYPE_CHECKING:
-    from tests.faults.conftest import Store
+from tests.faults.store import Store
 
 old_app = Table("OldApp")
 
@@ -35,15 +33,9 @@ class NewUser(Entity, table=Table("OldApp"), pk="USER#{user_id}", sk="PROFILE", 
     email: Annotated[str, Unique(normalize=str.casefold)]
 
 
-@pytest.fixture
-def store(store: "Store") -> "Store":
-    store.create(app)
-    return store
-
-
 @pytest.mark.parametrize("order", [*permutations(range(3))], ids=str)
 def test_values_rotate_in_one_transaction_with_one_action_per_guard(
-    store: "Store", order: Sequence[int]
+    store: Store, order: Sequence[int]
 ) -> None:
     session, wire = store.line()
     users = [session.save(User(user_id=str(n), email=f"{n}@x.org")) for n in range(3)]
@@ -63,7 +55,7 @@ def test_values_rotate_in_one_transaction_with_one_action_per_guard(
     assert [*map(list, actions)].count(["Delete"]) == 0
 
 
-def test_a_swap_that_was_overtaken_leaves_every_value_where_it_was(store: "Store") -> None:
+def test_a_swap_that_was_overtaken_leaves_every_value_where_it_was(store: Store) -> None:
     session = store.line().session
     one, two = (session.save(User(user_id=n, email=f"{n}@x.org")) for n in "12")
 
@@ -85,7 +77,7 @@ def test_a_swap_that_was_overtaken_leaves_every_value_where_it_was(store: "Store
     assert owners == {"email#1@x.org": "USER#1", "email#3@x.org": "USER#2"}
 
 
-def test_a_value_passes_from_a_deleted_entity_to_a_new_one_by_one_action(store: "Store") -> None:
+def test_a_value_passes_from_a_deleted_entity_to_a_new_one_by_one_action(store: Store) -> None:
     session, wire = store.line()
     old = session.save(User(user_id="1", email="a@x.org"))
     with session.transaction() as tx:
@@ -99,28 +91,27 @@ def test_a_value_passes_from_a_deleted_entity_to_a_new_one_by_one_action(store: 
 
 
 def test_after_its_normalizer_changed_an_entity_can_be_loaded_changed_and_given_a_new_value(
-    moto_store: "Store",
+    moto: Store,
 ) -> None:
     """The guard of the old spelling does not block the claim; it stays until it is repaired."""
-    moto_store.create(old_app)
-    session = moto_store.line().session
+    session = moto.line().session
     session.save(OldUser(user_id="1", email="Liz@X.org"))
     user = session.get_one(NewUser, user_id="1")
     user.email = "elizabeth@x.org"
     session.save(user)
     assert session.get_by(NewUser, email="Elizabeth@x.org") == user
-    assert moto_store.keys(old_app) == taken("1", "email#Liz@X.org", "email#elizabeth@x.org")
+    assert moto.keys(old_app) == taken("1", "email#Liz@X.org", "email#elizabeth@x.org")
 
 
 # -- expiry ------------------------------------------------------------------------------------------------------------
 
 
-def in_seconds(store: "Store", seconds: float) -> datetime:
+def in_seconds(store: Store, seconds: float) -> datetime:
     return datetime.fromtimestamp(store.clock.now(), UTC) + timedelta(seconds=seconds)
 
 
 @pytest.mark.parametrize("swept", ["entity", "guard"])
-def test_ttl_may_remove_an_entity_before_its_guard_or_after_it(store: "Store", swept: str) -> None:
+def test_ttl_may_remove_an_entity_before_its_guard_or_after_it(store: Store, swept: str) -> None:
     session = store.line().session
     login = session.save(Login(login_id="1", code="abc", until=in_seconds(store, 10)))
     store.clock.advance(100)
@@ -131,7 +122,7 @@ def test_ttl_may_remove_an_entity_before_its_guard_or_after_it(store: "Store", s
     assert store.items(app) == []
 
 
-def test_a_guard_that_is_missing_does_not_stop_its_release(store: "Store") -> None:
+def test_a_guard_that_is_missing_does_not_stop_its_release(store: Store) -> None:
     session = store.line().session
     user = session.save(User(user_id="1", email="a@x.org"))
     store.remove(app, "email#a@x.org", "email#a@x.org")

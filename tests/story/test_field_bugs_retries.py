@@ -1,19 +1,17 @@
 """Bugs of other libraries with reads before writes, silent failures, and retries."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from dynaorm import F, Key, inspect
 from dynaorm.errors import ConditionFailed, PlanTooLarge
+from tests.story.engine import Engine
 from tests.story.field_bugs import LegacyUser, Note, User, app, table_of
-
-if TYPE_CHECKING:
-    from tests.story.conftest import Engine
 
 
 @pytest.fixture(params=[User, LegacyUser], ids=["revision", "legacy"])
-def kind(request: pytest.FixtureRequest, engine: "Engine") -> Any:
+def kind(request: pytest.FixtureRequest, engine: Engine) -> Any:
     """A user class: of a table whose items have a revision, and of one whose items do not."""
     engine.create(table_of(request.param))
     return request.param
@@ -22,7 +20,7 @@ def kind(request: pytest.FixtureRequest, engine: "Engine") -> Any:
 # -- reads before writes -----------------------------------------------------------------------------------------------
 
 
-def test_every_read_that_a_write_rests_on_is_strongly_consistent(engine: "Engine", kind: Any) -> None:
+def test_every_read_that_a_write_rests_on_is_strongly_consistent(engine: Engine, kind: Any) -> None:
     """Bug: the old value comes from an eventually consistent read, and the wrong guard is released."""
     with engine.session() as session:
         user = session.save(kind(user_id="u1", email="a@x"))
@@ -40,7 +38,7 @@ def test_every_read_that_a_write_rests_on_is_strongly_consistent(engine: "Engine
     assert all(request["ConsistentRead"] for request in reads)
 
 
-def test_reads_for_versions_are_strongly_consistent_too(engine: "Engine") -> None:
+def test_reads_for_versions_are_strongly_consistent_too(engine: Engine) -> None:
     """Bug: the newest number comes from an eventually consistent read, and a version is written twice."""
     engine.create(app)
     with engine.session() as session:
@@ -62,7 +60,7 @@ def test_reads_for_versions_are_strongly_consistent_too(engine: "Engine") -> Non
 
 @pytest.mark.parametrize("change", [{"visits": 2}, {"email": "b@x"}, {"email": "a@x"}])
 def test_an_update_whose_condition_does_not_hold_raises_and_writes_nothing(
-    engine: "Engine", kind: Any, change: dict[str, object]
+    engine: Engine, kind: Any, change: dict[str, object]
 ) -> None:
     """Bug: an update with a failed condition returns None, as if it had been made."""
     with engine.session() as session:
@@ -79,7 +77,7 @@ def test_an_update_whose_condition_does_not_hold_raises_and_writes_nothing(
     assert engine.raw(table_of(kind)) == before
 
 
-def test_a_block_of_more_than_a_hundred_actions_is_refused_and_never_split(engine: "Engine") -> None:
+def test_a_block_of_more_than_a_hundred_actions_is_refused_and_never_split(engine: Engine) -> None:
     """Bug: writes that do not fit into one transaction are committed in several, so half of them may stay."""
     engine.create(app)
     with engine.session() as session:

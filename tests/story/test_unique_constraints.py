@@ -2,16 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 from uuid import UUID
 
 import pytest
 
 from dynaorm import Attribute, Entity, Key, Table, Unique
 from dynaorm.errors import AlreadyExists, UniqueViolation
-
-if TYPE_CHECKING:
-    from tests.story.conftest import Engine
+from tests.story.engine import Engine
 
 # The article's layout: a partition key only, and items without type and revision.
 published = Table("User", pk="pk", sk=None, type_attribute=None, revision_attribute=None)
@@ -114,7 +112,7 @@ class Layout:
 
 
 @pytest.fixture(params=["published", "default"])
-def layout(request: pytest.FixtureRequest, engine: "Engine") -> Layout:
+def layout(request: pytest.FixtureRequest, engine: Engine) -> Layout:
     found = {
         "published": Layout(published, User, in_published_layout),
         "default": Layout(app, AppUser, in_default_layout),
@@ -124,7 +122,7 @@ def layout(request: pytest.FixtureRequest, engine: "Engine") -> Layout:
 
 
 def test_registering_is_one_transaction_of_three_puts_and_stores_the_user_and_two_guards(
-    engine: "Engine", layout: Layout
+    engine: Engine, layout: Layout
 ) -> None:
     with engine.session() as session, session.transaction(token=engine.name("TRANSACTION1")) as tx:
         tx.save(layout.user(BOBBY))
@@ -138,7 +136,7 @@ def test_registering_is_one_transaction_of_three_puts_and_stores_the_user_and_tw
     assert engine.items(layout.table) == layout.all(BOBBY)
 
 
-def test_the_registration_is_sent_as_the_article_writes_it_by_hand(moto: "Engine") -> None:
+def test_the_registration_is_sent_as_the_article_writes_it_by_hand(moto: Engine) -> None:
     moto.create(published)
     with moto.session() as session, session.transaction(token="TRANSACTION1") as tx:
         tx.save(Layout(published, User, in_published_layout).user(BOBBY))
@@ -176,7 +174,7 @@ def test_the_registration_is_sent_as_the_article_writes_it_by_hand(moto: "Engine
 
 
 def test_replaying_the_token_after_a_later_change_does_not_undo_the_change(
-    engine: "Engine", layout: Layout
+    engine: Engine, layout: Layout
 ) -> None:
     token = engine.name("TRANSACTION1")
     with engine.session() as session:
@@ -190,7 +188,7 @@ def test_replaying_the_token_after_a_later_change_does_not_undo_the_change(
 
 
 def test_a_phony_bobby_is_refused_for_the_third_action_alone_and_nothing_of_him_is_stored(
-    engine: "Engine", layout: Layout
+    engine: Engine, layout: Layout
 ) -> None:
     with engine.session() as session:
         session.save(layout.user(BOBBY))
@@ -213,7 +211,7 @@ def test_a_phony_bobby_is_refused_for_the_third_action_alone_and_nothing_of_him_
 
 
 def test_every_value_that_is_taken_is_named_at_once_each_with_its_owner(
-    engine: "Engine", layout: Layout
+    engine: Engine, layout: Layout
 ) -> None:
     with engine.session() as session:
         session.save(layout.user(BOBBY))
@@ -230,7 +228,7 @@ def test_every_value_that_is_taken_is_named_at_once_each_with_its_owner(
     assert engine.items(layout.table) == layout.all(BOBBY, PETER)
 
 
-def test_the_uuid_itself_is_unique_too(engine: "Engine", layout: Layout) -> None:
+def test_the_uuid_itself_is_unique_too(engine: Engine, layout: Layout) -> None:
     with engine.session() as session:
         session.save(layout.user(BOBBY))
         with pytest.raises(AlreadyExists) as refused:
@@ -242,7 +240,7 @@ def test_the_uuid_itself_is_unique_too(engine: "Engine", layout: Layout) -> None
 
 
 def test_a_new_address_is_an_update_a_delete_and_a_put_that_leave_the_user_name_alone(
-    engine: "Engine", layout: Layout
+    engine: Engine, layout: Layout
 ) -> None:
     with engine.session() as session:
         bobby = session.save(layout.user(BOBBY))
@@ -258,7 +256,7 @@ def test_a_new_address_is_an_update_a_delete_and_a_put_that_leave_the_user_name_
     assert engine.items(layout.table) == layout.all({**BOBBY, "email": "bobby@tables.com"})
 
 
-def test_the_old_address_is_free_at_once_and_the_new_one_is_taken(engine: "Engine", layout: Layout) -> None:
+def test_the_old_address_is_free_at_once_and_the_new_one_is_taken(engine: Engine, layout: Layout) -> None:
     with engine.session() as session:
         bobby = session.save(layout.user(BOBBY))
         bobby.email = "bobby@tables.com"
@@ -273,7 +271,7 @@ def test_the_old_address_is_free_at_once_and_the_new_one_is_taken(engine: "Engin
 
 @pytest.mark.parametrize("by", ["entity", "key"])
 def test_deletion_removes_the_user_and_both_guards_in_one_transaction(
-    engine: "Engine", layout: Layout, by: str
+    engine: Engine, layout: Layout, by: str
 ) -> None:
     with engine.session() as session:
         bobby = session.save(layout.user(BOBBY))
@@ -291,7 +289,7 @@ def test_deletion_removes_the_user_and_both_guards_in_one_transaction(
     assert engine.raw(layout.table) == []
 
 
-def test_all_the_rows_of_the_article_live_side_by_side(engine: "Engine", layout: Layout) -> None:
+def test_all_the_rows_of_the_article_live_side_by_side(engine: Engine, layout: Layout) -> None:
     with engine.session() as session:
         for row in (BOBBY, JOHN, PETER):
             session.save(layout.user(row))
