@@ -4,7 +4,6 @@ It prints ``ready`` when it is connected, waits for a line on stdin, works, and 
 """
 
 import json
-import os
 import pickle
 import sys
 from collections.abc import Callable
@@ -23,11 +22,10 @@ from dynaorm import (
     Retry,
     Session,
     Table,
-    Transaction,
     Unique,
     inspect,
 )
-from dynaorm.errors import ConditionFailed, OutcomeUnknown, StaleEntity, UniqueViolation
+from dynaorm.errors import ConditionFailed, OutcomeUnknown, UniqueViolation
 from dynaorm.testing import faults
 from dynaorm.testing.endpoint import transport_to
 from dynaorm.testing.faults import Fault, FaultyTransport
@@ -44,12 +42,6 @@ class User(Entity, table=app, pk="USER#{user_id}", sk="PROFILE"):
 class Page(Entity, table=app, pk="PAGE#{name}", sk="TEXT", versioned=True):
     name: str
     text: str = ""
-
-
-class Stock(Entity, table=app, pk="STOCK#{sku}", sk="STOCK"):
-    sku: str
-    left: int = 0
-    taken: int = 0
 
 
 class Hits(Entity, table=app, pk="HITS#{page}", sk="H"):
@@ -83,7 +75,6 @@ class Seat(Entity, table=app, pk="SEAT#{seat}", sk="SEAT"):
 
 
 HOME = Key(Page, name="home")
-SHOES = Key(Stock, sku="shoes")
 IMPATIENT = Retry(attempts=200, base=0.002, cap=0.02)
 
 
@@ -98,61 +89,6 @@ class Racer:
     def with_faults(self, *struck: Fault, retry: Retry = IMPATIENT) -> Session:
         transport = FaultyTransport(self._transport, *struck)
         return Session(transport=transport, table_names=self._names, retry=retry)
-
-
-def create(racer: Racer, me: str, rounds: int) -> list[bool]:
-    """Create users that all processes want to create; for each, whether this process did."""
-    won = []
-    for number in range(rounds):
-        try:
-            racer.session.save(
-                User(user_id=f"{me}-{number}", email=f"{number}@x.org", phone=f"{me}-{number}")
-            )
-        except UniqueViolation as violation:
-            if (violation.constraint, violation.value) != ("email", f"{number}@x.org"):
-                raise
-            won.append(False)
-        else:
-            won.append(True)
-    return won
-
-
-def append(racer: Racer, me: str, rounds: int) -> int:
-    """Save a page again and again; return how many saves succeeded."""
-    saved = 0
-    for _ in range(rounds):
-        page = racer.session.get_one(Key(Page, name="home"), consistent=True)
-        page.text += me
-        try:
-            racer.session.save(page)
-        except StaleEntity:
-            continue
-        saved += 1
-    return saved
-
-
-def append_all(racer: Racer, me: str, rounds: int) -> None:
-    """The same, but repeat each save until it succeeds."""
-
-    def work(tx: Transaction) -> None:
-        page = racer.session.get_one(HOME, consistent=True)
-        page.text += me
-        tx.save(page)
-
-    for _ in range(rounds):
-        racer.session.run(work, attempts=200)
-
-
-def take(racer: Racer, rounds: int) -> int:
-    """Take from a stock by updates by key; return how many succeeded."""
-    had = 0
-    for _ in range(rounds):
-        try:
-            racer.session.update(SHOES, F.left.add(-1), F.taken.add(1), condition=F.left >= 1)
-        except ConditionFailed:
-            continue
-        had += 1
-    return had
 
 
 def upsert(racer: Racer, me: str, rounds: int) -> list[int]:
@@ -183,65 +119,17 @@ def sit(racer: Racer, guests: list[str], seats: int) -> int:
 
 
 def contend(racer: Racer, me: str, rounds: int, guests: list[str], seats: int) -> dict[str, Any]:
-    """Both, one after the other."""
+    """``upsert``, then ``sit``."""
     return {"counts": upsert(racer, me, rounds), "sat": sit(racer, guests, seats)}
 
 
-def swap(racer: Racer, rounds: int) -> None:
-    """Swap the addresses of two users."""
-
-    def work(tx: Transaction) -> None:
-        one, two = (
-            racer.session.get_one(Key(User, user_id=name), consistent=True) for name in ("one", "two")
-        )
-        # If somebody swapped between the two reads, both have one address, and the block would change nothing.
-        tx.check(one)
-        tx.check(two)
-        one.email, two.email = two.email, one.email
-        tx.save(one)
-        tx.save(two)
-
-    for _ in range(rounds):
-        racer.session.run(work, attempts=200)
-
-
 def register(racer: Racer, token: str, fault: str | None = None) -> str | None:
-    """Run an equal transaction in every process, under one token."""
+    """Run an equal transaction in each process, under one token."""
     session = racer.with_faults(getattr(faults, fault)()) if fault else racer.session
     with session.transaction(token=token) as tx:
         user = tx.save(User(user_id="one", email="one@x.org", phone="1"))
         tx.save(Page(name="home", text="Hi"))
     return inspect(user).revision
-
-
-def lossy(racer: Racer, me: str, rounds: int) -> int:
-    """Append while every third answer and every fourth request is lost; return how many appends certainly succeeded."""
-    lost = [faults.lost_answer(at=at) for at in range(2, 1000, 3)]
-    lost += [faults.lost_request(at=at) for at in range(1, 1000, 4)]
-    session = racer.with_faults(*lost)
-    saved = 0
-    while saved < rounds:
-        page = session.get_one(HOME, consistent=True)
-        page.text += me
-        try:
-            session.save(page)
-        except StaleEntity:
-            continue
-        except OutcomeUnknown as unknown:
-            if not _is_in_effect(session, unknown):
-                continue
-        saved += 1
-    return saved
-
-
-def _is_in_effect(session: Session, unknown: OutcomeUnknown) -> bool:
-    while True:
-        try:
-            return session.resume(unknown.plan)
-        except StaleEntity:
-            return False
-        except OutcomeUnknown:
-            continue
 
 
 def crash(racer: Racer, fault: str, write: str) -> None:
@@ -282,19 +170,6 @@ WRITES: dict[str, Callable[[Session], None]] = {
 }  # fmt: skip
 
 
-def churn(racer: Racer, rounds: int) -> None:
-    """Change a user and write a new version of a page in one transaction, until killed; print each success."""
-    for number in range(rounds):
-        user = racer.session.get_one(Key(User, user_id="one"), consistent=True)
-        page = racer.session.get_one(HOME, consistent=True)
-        with racer.session.transaction() as tx:
-            user.email, user.phone = f"{os.getpid()}-{number}@x.org", f"{os.getpid()}-{number}"
-            page.text = user.phone
-            tx.save(user)
-            tx.save(page)
-        print(number, flush=True)  # noqa: T201 - the parent reads it
-
-
 def lose(racer: Racer, path: str) -> None:
     """Save without ever getting an answer, and pickle the plan into a file."""
     session = racer.with_faults(faults.lost_answer(), retry=Retry(attempts=1))
@@ -311,28 +186,13 @@ def resume(racer: Racer, path: str) -> bool:
 
 
 WORKS: dict[str, Callable[..., Any]] = {
-    work.__name__: work
-    for work in (
-        create,
-        append,
-        append_all,
-        take,
-        contend,
-        swap,
-        register,
-        lossy,
-        crash,
-        finish,
-        churn,
-        lose,
-        resume,
-    )
+    work.__name__: work for work in (contend, register, crash, finish, lose, resume)
 }
 
 
 def main(endpoint: str, table: str, work: str, arguments: str) -> None:
     racer = Racer(endpoint, table)
-    racer.session.get(SHOES)
+    racer.session.get(HOME)
     print("ready", flush=True)  # noqa: T201
     sys.stdin.readline()
     outcome = WORKS[work](racer, **json.loads(arguments))
