@@ -62,7 +62,8 @@ WORDY: list[AttributeValue] = [
 def test_no_request_is_larger_than_16_mb_as_it_is_sent(value: AttributeValue) -> None:
     item: Item = {"v": value}
     assert item_size(item) <= ITEM_LIMIT
-    found = portions([item] * 12)
+    bound = size_bound(item)
+    found = list(packed([item] * 12, lambda one: (one, bound)))
     assert sum(map(len, found)) == 12
     assert all(sent_bytes(portion) <= REQUEST_LIMIT for portion in found)
 
