@@ -95,11 +95,12 @@ def commit(
         OutcomeUnknown: it may have been written.
     """
     unit = unit_of_work(context, token, remembered_for, exactly_once=exactly_once)
-    done = yield from _settled_before(intents, unit, context)
-    if done is not None:
-        return done, None
-    left = yield from settle(intents, context)
-    return (yield from _committed(left, unit, reads, context))
+    if any(map(_unsettled, intents)):
+        done = yield from _settled_before(intents, unit, context)
+        if done is not None:
+            return done, None
+        intents = yield from settle(intents, context)
+    return (yield from _committed(intents, unit, reads, context))
 
 
 def _committed(
