@@ -1,4 +1,7 @@
-"""A guard item is judged with its owner and with every entity that holds its value. What ``tests/integrity`` damages is not repeated."""
+"""A guard item is judged with its owner and with every entity that holds its value.
+
+What ``tests/integrity`` damages is not repeated here.
+"""
 
 import pytest
 

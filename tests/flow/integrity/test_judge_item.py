@@ -1,4 +1,7 @@
-"""An item is judged by itself: its class, its fields and its index keys. What ``tests/integrity`` damages is not repeated."""
+"""An item is judged by itself: its class, its fields and its index keys.
+
+What ``tests/integrity`` damages is not repeated here.
+"""
 
 import pytest
 

@@ -1,4 +1,7 @@
-"""Totals are compared with the sum over the entities that are counted. What ``tests/integrity`` damages is not repeated."""
+"""Totals are compared with the sum over the entities that are counted.
+
+What ``tests/integrity`` damages is not repeated here.
+"""
 
 import pytest
 

@@ -1,4 +1,7 @@
-"""Versions, latest copies and tombstones are judged together. What ``tests/integrity`` damages is not repeated."""
+"""Versions, latest copies and tombstones are judged together.
+
+What ``tests/integrity`` damages is not repeated here.
+"""
 
 import pytest
 
