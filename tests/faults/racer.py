@@ -264,6 +264,7 @@ WORKS: dict[str, Callable[..., Any]] = {
 
 def main(endpoint: str, table: str, work: str, arguments: str) -> None:
     racer = Racer(endpoint, table)
+    racer.session.get(HOME)
     print("ready", flush=True)  # noqa: T201
     sys.stdin.readline()
     outcome = WORKS[work](racer, **json.loads(arguments))
