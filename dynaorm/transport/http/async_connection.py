@@ -18,6 +18,7 @@ from typing import cast
 from dynaorm.flow.protocol.call import NoAnswer
 from dynaorm.transport.http.connection import (
     IDLE_SECONDS,
+    PIECE,
     is_readable,
     no_answer_within,
     no_connection,
@@ -29,13 +30,17 @@ from dynaorm.transport.http.route import Route, check_tunnel
 from dynaorm.transport.http.signed_request import SignedRequest
 
 
-class AsyncConnection(asyncio.Protocol):
-    """One open connection. The caller must abort it or return it to the pool."""
+class AsyncConnection(asyncio.BufferedProtocol):
+    """One open connection. The caller must abort it or return it to the pool.
+
+    It has its own buffer: for other protocols asyncio allocates more than ``PIECE`` before each receive.
+    """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._transport: asyncio.Transport
         self._timer: asyncio.TimerHandle
+        self._buffer = memoryview(bytearray(PIECE))
         self._reader = AnswerReader()
         self._waiting: asyncio.Future[HttpAnswer] | None = None
         self._is_paused = False
@@ -113,14 +118,18 @@ class AsyncConnection(asyncio.Protocol):
         """All of it has left."""
         self._is_paused = self._is_sending = False
 
-    def data_received(self, data: bytes) -> None:
+    def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002 - asyncio's signature
+        """Where to receive bytes."""
+        return self._buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
         """Read on in the answer. Bytes that belong to no answer end the connection."""
         waiting = self._waiting
         if waiting is None or waiting.done():
             self.abort()
             return
         try:
-            answer = self._reader.feed(data)
+            answer = self._reader.feed(self._buffer[:nbytes].tobytes())
         except Malformed as error:
             self._fail(sentence(error))
             return
@@ -208,8 +217,11 @@ class AsyncConnectionPool:
             await asyncio.wait({connection.closed for connection in idle}, timeout=1.0)
 
     async def _take_place(self) -> None:
+        if not self._places.locked():
+            await self._places.acquire()  # without waiting
+            return
         try:
-            async with asyncio.timeout(self._limits.timeout if self._places.locked() else None):
+            async with asyncio.timeout(self._limits.timeout):
                 await self._places.acquire()
         except TimeoutError as error:
             reason = f"all {self._limits.pool_size} connections were in use for {self._limits.timeout:g} s"
