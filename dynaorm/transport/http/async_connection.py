@@ -39,7 +39,10 @@ class AsyncConnection(asyncio.BufferedProtocol):
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._transport: asyncio.Transport
-        self._timer: asyncio.TimerHandle
+        self._limits: Limits
+        self._began = 0.0
+        self._size = 0
+        self._timer: asyncio.TimerHandle | None = None
         self._buffer = memoryview(bytearray(PIECE))
         self._reader = AnswerReader()
         self._waiting: asyncio.Future[HttpAnswer] | None = None
@@ -65,12 +68,11 @@ class AsyncConnection(asyncio.BufferedProtocol):
 
     async def exchange(self, message: memoryview, limits: Limits) -> HttpAnswer:
         """Send a request and receive its answer. After NoAnswer or a cancellation, abort the connection."""
-        reader = self._reader = AnswerReader()
-        self._expire(self._loop.time(), len(message), limits)
-        try:
-            return await self.ask(message, reader)
-        finally:
-            self._timer.cancel()
+        self._limits, self._began, self._size = limits, self._loop.time(), len(message)
+        # One that an earlier request has left is not too late: requests never have less time than ``timeout``.
+        if self._timer is None:
+            self._timer = self._loop.call_later(limits.timeout, self._expire)
+        return await self.ask(message, AnswerReader())
 
     async def ask(self, message: memoryview, reader: AnswerReader) -> HttpAnswer:
         """The same without a deadline, with a reader for the answer."""
@@ -156,14 +158,20 @@ class AsyncConnection(asyncio.BufferedProtocol):
         # EPIPE: the last part of what was written has not left. With TLS, that may not have been the request's.
         self._is_sending = self._is_sending or (isinstance(exc, BrokenPipeError) and not self._is_secure)
         self._fail(sentence(exc or ConnectionAbortedError("the connection was closed")))
+        if self._timer is not None:
+            self._timer.cancel()
         if not self.closed.done():
             self.closed.set_result(None)
 
-    def _expire(self, began: float, size: int, limits: Limits) -> None:
-        """Fail if the time for what has passed is over, else look again when it will be."""
-        left = began + limits.seconds_for(size + self._reader.received) - self._loop.time()
+    def _expire(self) -> None:
+        """Fail if the time for what has passed is over, else look again when it may be."""
+        self._timer = None
+        if self._waiting is None:
+            return
+        limits, passed = self._limits, self._size + self._reader.received
+        left = self._began + limits.seconds_for(passed) - self._loop.time()
         if left > 0:
-            self._timer = self._loop.call_later(left, self._expire, began, size, limits)
+            self._timer = self._loop.call_later(min(left, limits.timeout), self._expire)
         else:
             self._fail(no_answer_within(limits))
 
