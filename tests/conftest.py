@@ -1,6 +1,7 @@
 """Fixtures for every test: hypothesis profiles, credentials that open nothing, and engines to run against."""
 
 import os
+import signal
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -44,6 +45,14 @@ def credentials() -> Iterator[None]:
         environment.setenv("AWS_SHARED_CREDENTIALS_FILE", os.devnull)
         environment.setenv("AWS_EC2_METADATA_DISABLED", "true")
         yield
+
+
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Ctrl-C reaches the test, also in a process that a shell started in the background, which ignores it."""
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, handler)
 
 
 @pytest.fixture(scope="session")

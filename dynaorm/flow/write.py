@@ -106,8 +106,10 @@ def send(plan: Plan, context: Context, *, resumed: bool = False) -> Flow[Outcome
     try:
         outcome = yield from _attempts(sending, context)
         if isinstance(outcome, Committed):
-            effects = _awaited(plan) if resumed else plan.effects
-            yield from _apply(effects, plan, context, elsewhere=outcome.elsewhere)
+            effects: Sequence[Effect] = _awaited(plan) if resumed else plan.effects
+            if outcome.elsewhere:
+                effects = yield from _as_stored(effects, plan, context)
+            _apply(effects)
     except BaseException as raised:
         # Entities of a resumed plan stay unsettled.
         if not resumed and sending.is_unknown_after(raised):
@@ -310,7 +312,10 @@ def resume(plan: object, context: Context, window: float, *, read_only: bool = F
     if not committed:
         _settle_as_before(plan)
         return False
-    yield from _apply(_awaited(plan), plan, context, elsewhere=plan.caller_token)
+    effects: Sequence[Effect] = _awaited(plan)
+    if plan.caller_token:
+        effects = yield from _as_stored(effects, plan, context)
+    _apply(effects)
     return True
 
 
@@ -349,9 +354,7 @@ def _settle_as_before(plan: Plan) -> None:
         effect.settle_as_before()
 
 
-def _apply(effects: Sequence[Effect], plan: Plan, context: Context, *, elsewhere: bool) -> Flow[None]:
-    if elsewhere:
-        effects = yield from _as_stored(effects, plan, context)
+def _apply(effects: Sequence[Effect]) -> None:
     for effect in effects:
         effect.apply()
 

@@ -71,8 +71,8 @@ def guard_actions(changes: Sequence[ItemChange], reads: Reads, unit: UnitOfWork)
     Raises:
         UniqueViolation: two entities of the unit of work end up with one value, which not both had.
     """
-    if not changes:
-        return []
+    if not any(map(_may_hold, changes)):
+        return [[] for _ in changes]
     if len(changes) == 1 and isinstance(changes[0], ItemInsert) and changes[0].before is None:
         return [_claims_of_insert(changes[0], unit)]
     actions: list[list[Planned]] = []
@@ -83,6 +83,12 @@ def guard_actions(changes: Sequence[ItemChange], reads: Reads, unit: UnitOfWork)
         found = (_guard_action(guard, reads, unit) for guard in guards)
         actions.append([action for action in found if action is not None])
     return actions
+
+
+def _may_hold(change: ItemChange) -> bool:
+    """Whether the class of an item has unique values, or the one that it had before."""
+    before = change.before
+    return bool(change.mapping.constraints or (before is not None and before.mapping.constraints))
 
 
 def _collect_guards(changes: Sequence[ItemChange]) -> list[list[Guard]]:

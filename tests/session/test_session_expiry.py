@@ -6,7 +6,7 @@ from typing import Annotated
 import pytest
 
 from dynaorm import Entity, ExpiresAt, Key, Session, Table, Unique
-from dynaorm.errors import StaleEntity, UniqueViolation
+from dynaorm.errors import StaleEntity
 from dynaorm.flow.protocol.call import Call, Transport
 from dynaorm.testing.clock import FakeClock
 
@@ -39,18 +39,6 @@ def test_what_expired_is_absent_and_can_only_be_inserted_anew(moto: Transport, c
     )
     again = session.save(Login(token="t", alias="a", until=at(clock, 100)))
     assert session.get_by(Login, alias="a") == again
-
-
-def test_a_value_of_what_expired_is_free_a_minute_later(moto: Transport, clock: FakeClock) -> None:
-    session = Session(transport=moto, clock=clock)
-    session.create_table(fleeting)
-    session.save(Login(token="t", alias="a", until=at(clock, 100)))
-    clock.advance(159)
-    with pytest.raises(UniqueViolation):
-        session.save(Login(token="u", alias="a"))
-    clock.advance(2)
-    taker = session.save(Login(token="u", alias="a"))
-    assert session.get_by(Login, alias="a") == taker
 
 
 def test_a_changed_expiry_is_that_of_the_guards_too(moto: Transport, clock: FakeClock) -> None:

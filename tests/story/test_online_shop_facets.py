@@ -1,12 +1,13 @@
 """The other published form of AWS's "AnOnlineShop": nine facets, with payments as separate items."""
 
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import pytest
 from online_shop import Address, Detail, customers_and_stock
 
 from dynaorm import Attribute, Entity, GlobalIndex, Index, InKey, Key, Session, Table, detached
+from tests.story.engine import Engine
 from tests.story.online_shop import (
     CUSTOMERS,
     PRODUCTS,
@@ -16,9 +17,6 @@ from tests.story.online_shop import (
     item,
     place,
 )
-
-if TYPE_CHECKING:
-    from tests.story.conftest import Engine
 
 shop = Table(
     "OnlineShop",
@@ -184,7 +182,7 @@ def in_key_order(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 @pytest.fixture
-def published(engine: "Engine") -> Session:
+def published(engine: Engine) -> Session:
     """A session on a table that AWS's client filled with the published items."""
     engine.create(shop)
     for one in PUBLISHED:
@@ -192,7 +190,7 @@ def published(engine: "Engine") -> Session:
     return engine.session()
 
 
-def test_the_items_written_equal_the_published_facets_attribute_for_attribute(engine: "Engine") -> None:
+def test_the_items_written_equal_the_published_facets_attribute_for_attribute(engine: Engine) -> None:
     engine.create(shop)
     with engine.session() as session:
         for entity in ENTITIES:

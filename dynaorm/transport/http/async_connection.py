@@ -76,9 +76,8 @@ class AsyncConnection(asyncio.BufferedProtocol):
 
     async def ask(self, message: memoryview, reader: AnswerReader) -> HttpAnswer:
         """The same without a deadline, with a reader for the answer."""
-        if (
-            self._transport.is_closing()
-        ):  # bytes came before the request: what is written now would be dropped
+        # Bytes came before the request: what is written now would be dropped.
+        if self._transport.is_closing():
             raise NoAnswer("the server spoke before it was asked", sent=False)
         self._reader = reader
         waiting: asyncio.Future[HttpAnswer] = self._loop.create_future()
