@@ -162,7 +162,7 @@ def advance(
             _put(after, field.attribute, value)
     touched = [index for index in mapping.places.values() if not index.fields.isdisjoint(changes)]
     if touched:
-        wanted = index_keys(mapping, mapping.subject(after, overrides))
+        wanted = index_keys(mapping, mapping.subject(after, overrides), touched)
         for attribute in (attribute for index in touched for attribute in index.made_up):
             _put(after, attribute, wanted.get(attribute))
     return after
