@@ -1,6 +1,5 @@
 """The verbs of a session about one entity: get and its options, update, refresh, diff and restore."""
 
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
@@ -57,14 +56,6 @@ class Login(Entity, table=app, pk="LOGIN#{token}", sk="L"):
     token: str
     hits: int = 0
     until: Annotated[datetime | None, ExpiresAt()] = None
-
-
-@pytest.fixture
-def session(wire: FaultyTransport, clock: FakeClock) -> Iterator[Session]:
-    with Session(transport=wire, clock=clock) as session:
-        session.create_table(app)
-        wire.calls.clear()
-        yield session
 
 
 USER, DOCUMENT = Key(User, user_id="1"), Key(Document, doc_id="d")
