@@ -196,7 +196,7 @@ def _with_item(reads: Reads, mapping: EntityMapping, key: Item, context: Context
     """The reads with this item, which is read unless it has been."""
     if (ident := ident_of(mapping.table, key)) in reads.items:
         return reads
-    item = yield from get_item(context.table_name(mapping.table.name), key, context, consistent=True)
+    item = yield from get_item(mapping.table, key, context)
     return reads.with_more({ident: item}, frozenset())
 
 

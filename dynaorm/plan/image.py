@@ -161,7 +161,7 @@ def advance(
             _put(after, field.attribute, value)
     touched = [index for index in mapping.places.values() if not index.fields.isdisjoint(changes)]
     if touched:
-        wanted = index_keys(mapping, mapping.subject(after, overrides))
+        wanted = index_keys(mapping, mapping.subject(after, overrides), touched)
         for attribute in (attribute for index in touched for attribute in index.made_up):
             _put(after, attribute, wanted.get(attribute))
     return after
@@ -229,14 +229,14 @@ def other_revision(mapping: EntityMapping, item: Item) -> str:
 
 def refuse_other_revision(mapping: EntityMapping, item: Item) -> None:
     """Raises DecodeError if the revision of a stored item is of another type than the table declares."""
-    if problem := other_revision(mapping, item):
-        revision = mapping.table.revision
+    revision = mapping.table.revision
+    if revision is not None and (problem := other_revision(mapping, item)):
         raise DecodeError(
             entity=mapping.entity.__name__,
             key=mapping.key_of(item),
             problems=(problem,),
             problem=f"Cannot write {mapping.entity.__name__}",
-            remedy=_OTHER_REVISION["S" if revision is None else revision.kind],
+            remedy=_OTHER_REVISION[revision.kind],
         )
 
 
