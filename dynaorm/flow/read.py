@@ -152,8 +152,10 @@ def find_items(
             check_keys("BatchGetItem", items, table.keys)
             return [(item, item) for item in items], reply
         check_keys("BatchGetItem", reading.heads, table.keys)
-        pairs = zip(reading.found, reading.heads, strict=True)
-        return [(one, head if is_entity(one) else one) for one, head in pairs], reading.rest
+        pairs = list(zip(reading.found, reading.heads, strict=True))
+        if not reading.is_of_entities:
+            pairs = [(one, head if is_entity(one) else one) for one, head in pairs]
+        return pairs, reading.rest
 
     return batch_get(name, keys, context, found, consistent=consistent, cost=cost)
 
