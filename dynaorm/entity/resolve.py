@@ -210,7 +210,7 @@ def _adds_up(codec: Codec, value: Any, encoded: AttributeValue) -> bool:
         none, both = codec.encode(value - value), codec.encode(value + value)
         wrong = abs(Decimal(both["N"]) - 2 * Decimal(encoded["N"])) + abs(Decimal(none["N"]))
         return wrong <= abs(Decimal(both["N"])) * _ROUNDING
-    except (ArithmeticError, LookupError, TypeError, ValueError):
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
         return False
 
 

@@ -95,11 +95,12 @@ def commit(
         OutcomeUnknown: it may have been written.
     """
     unit = unit_of_work(context, token, remembered_for, exactly_once=exactly_once)
-    done = yield from _settled_before(intents, unit, context)
-    if done is not None:
-        return done, None
-    left = yield from settle(intents, context)
-    return (yield from _committed(left, unit, reads, context))
+    if any(map(_unsettled, intents)):
+        done = yield from _settled_before(intents, unit, context)
+        if done is not None:
+            return done, None
+        intents = yield from settle(intents, context)
+    return (yield from _committed(intents, unit, reads, context))
 
 
 def _committed(
@@ -195,7 +196,7 @@ def _with_item(reads: Reads, mapping: EntityMapping, key: Item, context: Context
     """The reads with this item, which is read unless it has been."""
     if (ident := ident_of(mapping.table, key)) in reads.items:
         return reads
-    item = yield from get_item(context.table_name(mapping.table.name), key, context, consistent=True)
+    item = yield from get_item(mapping.table, key, context)
     return reads.with_more({ident: item}, frozenset())
 
 

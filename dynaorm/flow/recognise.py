@@ -128,7 +128,7 @@ def revision_of_block(plan: Plan, context: Context) -> Flow[str | None]:
 def stored(plan: Plan, planned: Planned, context: Context) -> Flow[Item | None]:
     """The item that an action writes, as it is stored now. Raises OutcomeUnknown if it cannot be read."""
     try:
-        return (yield from get_item(planned.action.table, planned.item_key, context, consistent=True))
+        return (yield from get_item(planned.table, planned.item_key, context))
     except StoreError as trouble:
         why = "the item could not be read back"
         raise OutcomeUnknown(plan=plan, reason=why, remedy=_READ_AGAIN) from trouble

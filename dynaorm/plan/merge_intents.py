@@ -159,11 +159,10 @@ def _resolved(intent: Intent, now: float) -> list[ItemIntents]:
 
 def _of_edit(edit: Edit, mapping: EntityMapping, state: Loaded | None) -> ResolvedIntent[Edit]:
     """The intent to change an entity, with the values of the one that it may have to create."""
+    resolved = ResolvedIntent(edit, mapping, state)
     if not edit.creates:
-        return ResolvedIntent(edit, mapping, state)
-    return ResolvedIntent(
-        edit, mapping, state, Validated(created_if_valid(mapping, edit.target, edit.changes))
-    )
+        return resolved
+    return resolved._replace(valid=Validated(created_if_valid(mapping, edit.target, edit.changes)))
 
 
 def _resolved_save(intent: Save, now: float) -> ItemIntents:

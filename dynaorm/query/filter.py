@@ -68,18 +68,15 @@ class Filter:
     def holds(self, mapping: EntityMapping, item: Item) -> bool:
         """Whether an item matches. One whose values cannot be read does, so that it is reported."""
         try:
-            item = {
-                **respelled(item, [mapping.fields[name] for name in self.times]),
-                **self._values(mapping, item),
-            }
+            item = respelled(item, [mapping.fields[name] for name in self.times])
+            if self.computed:
+                item = {**item, **self._values(mapping, item)}
         except ValueError:
             return True
         return holds(self.by_class[mapping.name], item)
 
     def _values(self, mapping: EntityMapping, item: Item) -> Item:
         """The computed fields, as if they were stored. Raises ValueError."""
-        if not self.computed:
-            return {}
         values = values_in(mapping, item, self.computed)
         fields = [mapping.computed[name].as_field for name in self.computed]
         encoded = ((one.attribute, one.encode(value)) for one, value in zip(fields, values, strict=True))

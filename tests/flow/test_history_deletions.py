@@ -13,7 +13,6 @@ from dynaorm.errors import EntityNotFound, UsageError
 from dynaorm.flow.protocol.call import Call, Transport
 from dynaorm.item.value import Item
 from dynaorm.testing import FakeClock, strict_moto
-from dynaorm.transport.pynamodb import PynamoTransport
 
 app = Table("deletions-app")
 partial = Table("deletions-partial")
@@ -63,10 +62,12 @@ def items(moto: Transport, table: Table) -> dict[str, Item]:
     steps=st.lists(st.sampled_from(["save", "delete", "restore"]), min_size=1, max_size=12),
     kind=st.sampled_from([Page, Task]),
 )
-def test_what_was_stored_at_a_time_stays_so_for_ever(steps: list[str], kind: type[Page | Task]) -> None:
+def test_what_was_stored_at_a_time_stays_so_for_ever(
+    moto_transport: Transport, steps: list[str], kind: type[Page | Task]
+) -> None:
     with strict_moto():
         clock = FakeClock()
-        session = Session(transport=PynamoTransport(region="us-east-1"), clock=clock)
+        session = Session(transport=moto_transport, clock=clock)
         session.create_table(app)
         session.create_table(partial)
         name = f"example-{next(EXAMPLES)}"  # moto keeps its tables while the module runs

@@ -6,9 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Annotated, Any
 
-import httpx
 import pytest
-from fastapi import FastAPI, HTTPException
 
 import dynaorm
 from dynaorm import (
@@ -273,45 +271,3 @@ def test_a_closed_session_does_nothing(opened: Callable[..., Any]) -> None:
             await session.get(User, user_id="1")
 
     asyncio.run(story())
-
-
-def test_a_web_application_keeps_its_users(opened: Callable[..., Any]) -> None:
-    async def story() -> None:
-        async with (
-            opened() as session,
-            httpx.AsyncClient(
-                transport=httpx.ASGITransport(application(session)), base_url="http://service"
-            ) as client,
-        ):
-            made = [client.post("/users", json={"user_id": str(one), "email": "same@x"}) for one in range(5)]
-            codes = sorted(answer.status_code for answer in await asyncio.gather(*made))
-            assert codes == [200, 409, 409, 409, 409]
-            (user,) = (await client.get("/teams/red")).json()
-            changed = await client.patch(f"/users/{user['user_id']}", json={"team": "blue"})
-            assert changed.json()["team"] == "blue"
-            assert (await client.get("/teams/red")).json() == []
-
-    asyncio.run(story())
-
-
-def application(session: AsyncSession) -> FastAPI:
-    """A service as its authors would write it."""
-    service = FastAPI()
-
-    @service.post("/users")
-    async def register(user: User) -> User:
-        try:
-            return await session.save(user)
-        except UniqueViolation as taken:
-            raise HTTPException(409, str(taken.constraint)) from taken
-
-    @service.patch("/users/{user_id}")
-    async def change(user_id: str, changes: dict[str, str]) -> User:
-        user = await session.get_one(User, user_id=user_id)
-        return await session.save(user.model_copy(update=changes))
-
-    @service.get("/teams/{team}")
-    async def team(team: str) -> list[User]:
-        return await session.query(User.by_team, team=team).all()
-
-    return service

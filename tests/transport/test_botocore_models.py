@@ -59,7 +59,7 @@ def test_models_in_aws_data_path_are_used(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_an_unknown_service_is_refused_as_botocore_does() -> None:
-    with pytest.raises(UnknownServiceError, match="Unknown service: 'dynamo'.*dynamodb, dynamodbstreams"):
+    with pytest.raises(UnknownServiceError, match=r"Unknown service: 'dynamo'.*dynamodb, dynamodbstreams"):
         session().create_client("dynamo", region_name="eu-west-1")
 
 

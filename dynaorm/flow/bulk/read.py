@@ -4,7 +4,7 @@ Both return the entities in the order of the keys.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from dynaorm.entity.dispatch import live_class
 from dynaorm.entity.key import Key
@@ -25,8 +25,13 @@ from dynaorm.plan.reads import Ident, contents_of
 _Place: TypeAlias = tuple[str, Ident]
 """Where an item is: the physical name of its table, and the contents of its primary key."""
 
-_Wanted: TypeAlias = tuple[EntityMapping, _Place, Item]
-"""What one key names: a class, the place of an item, and the rendered key."""
+
+class _Wanted(NamedTuple):
+    """What one key names: a class, the place of an item, and the rendered key."""
+
+    mapping: EntityMapping
+    place: _Place
+    key: Item
 
 
 def get_many(
@@ -46,8 +51,8 @@ def get_many(
     wanted = _wanted(keys, "get_many", context)
     asked: dict[str, dict[_Place, _Wanted]] = {}
     for one in wanted:
-        _, place, _ = one
-        asked.setdefault(place[0], {})[place] = one
+        name, _ = one.place
+        asked.setdefault(name, {})[one.place] = one
     consistent = context.consistent if consistent is None else consistent
     batches = [
         (name, batch)
@@ -58,7 +63,7 @@ def get_many(
         [_read(batch, context, consistent=consistent) for _, batch in batches], concurrency
     )
     stored = {
-        (name, contents_of(batch[0][0].table, key)): found
+        (name, contents_of(batch[0].mapping.table, key)): found
         for (name, batch), pairs in zip(batches, read, strict=True)
         for found, key in pairs
     }
@@ -75,7 +80,7 @@ def snapshot(keys: Iterable[Key[Any]], context: Context) -> Flow[list[Any | None
     """
     check_many(keys, CONCURRENCY)
     wanted = _wanted(keys, "snapshot", context)
-    asked = {place: (mapping, key) for mapping, place, key in wanted}
+    asked = {one.place: one for one in wanted}
     if not asked:
         return []
     if len(asked) > TRANSACT_GET_LIMIT:
@@ -84,18 +89,17 @@ def snapshot(keys: Iterable[Key[Any]], context: Context) -> Flow[list[Any | None
             "(TransactGetItems, Amazon DynamoDB API Reference)",
             remedy="read fewer, or read with get_many(), one after the other",
         )
-    gets = [{"Get": {"TableName": name, "Key": dict(key)}} for (name, _), (_, key) in asked.items()]
+    gets = [{"Get": {"TableName": name, "Key": dict(one.key)}} for (name, _), one in asked.items()]
     reply = yield from repeat(Call("TransactGetItems", {"TransactItems": gets}), context)
-    items = items_at_once(reply, [mapping.table.keys for mapping, _ in asked.values()])
+    items = items_at_once(reply, [one.mapping.table.keys for one in asked.values()])
     stored = {place: item for place, item in zip(asked, items, strict=True) if item is not None}
     return _entities(wanted, stored, context)
 
 
 def _wanted(keys: Iterable[object], verb: str, context: Context) -> list[_Wanted]:
     """What the keys name. Raises UsageError for anything but the key of a class."""
-    known: dict[
-        type[Any] | None, tuple[EntityMapping, str]
-    ] = {}  # a class is looked up once, not with each key
+    # A class is looked up once, not with each key.
+    known: dict[type[Any] | None, tuple[EntityMapping, str]] = {}
     wanted: list[_Wanted] = []
     for key in keys:
         if not isinstance(key, Key):
@@ -105,14 +109,14 @@ def _wanted(keys: Iterable[object], verb: str, context: Context) -> list[_Wanted
             known[key.entity] = mapping, context.table_name(mapping.table.name)
         mapping, name = known[key.entity]
         place = name, contents_of(mapping.table, key.primary_key)
-        wanted.append((mapping, place, key.primary_key))
+        wanted.append(_Wanted(mapping, place, key.primary_key))
     return wanted
 
 
 def _read(batch: Sequence[_Wanted], context: Context, *, consistent: bool) -> Flow[list[tuple[Any, Item]]]:
     """Read the items with the keys: entities, and items for the codecs, each with its key."""
-    mappings = list(dict.fromkeys(mapping for mapping, _, _ in batch))
-    keys = [key for _, _, key in batch]
+    mappings = list(dict.fromkeys(one.mapping for one in batch))
+    keys = [one.key for one in batch]
     return find_items(mappings[0].table, keys, context, _reader_of(mappings), consistent=consistent)
 
 

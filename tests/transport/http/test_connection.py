@@ -254,6 +254,7 @@ def test_a_pool_that_nobody_closed_leaves_nothing_open(server: Unruly) -> None:
     assert server.closed.wait(10)
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_a_connection_whose_request_was_interrupted_is_not_used_again(server: Unruly, pool: Pool) -> None:
     def interrupt(peer: socket.socket, request: Request) -> bool:
         main = threading.main_thread().ident
