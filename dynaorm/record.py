@@ -2,7 +2,8 @@
 
 dynaorm declares about a hundred such classes, which delays a process that serves one request. The standard library
 compiles up to eight methods for each class. This module compiles only ``__init__``, and only for classes with many
-objects; the other methods are shared by all classes.
+objects; the other methods are shared by all classes. If it compiled every ``__init__``, the first get of a new process
+would take 5 % more instructions; with that of every class that has an object, 3 % more (direct transport).
 """
 
 from collections.abc import Callable, Mapping
@@ -69,7 +70,6 @@ def _made(cls: type[Any], *, frozen: bool, hashed: bool, eq: bool) -> type[Any]:
         "__repr__": _repr,
         "__getstate__": _state,
         "__setstate__": _set_state,
-        "__signature__": _CompileForSignature(),
     }
     if frozen:
         shared |= {"__setattr__": _refuse_to_set, "__delattr__": _refuse_to_delete}
@@ -83,7 +83,7 @@ def _made(cls: type[Any], *, frozen: bool, hashed: bool, eq: bool) -> type[Any]:
     made: type[Any] = metaclass(cls.__name__, cls.__bases__, shared | written | kept)
     made.__qualname__ = cls.__qualname__
     if "__init__" not in written:
-        made.__init__ = _compiled_when_worth_it(made, fields, frozen=frozen)
+        _compile_when_worth_it(made, fields, frozen=frozen)
     return made
 
 
@@ -109,8 +109,8 @@ def _values_of(names: tuple[str, ...]) -> object:
     return staticmethod(lambda one: tuple(getattr(one, name) for name in names))
 
 
-def _compiled_when_worth_it(cls: type[Any], fields: Mapping[str, Field[Any]], *, frozen: bool) -> Any:
-    """An ``__init__`` that sets the fields of the first objects itself, then puts a compiled one in its own place."""
+def _compile_when_worth_it(cls: type[Any], fields: Mapping[str, Field[Any]], *, frozen: bool) -> None:
+    """Give a class an ``__init__`` that sets the fields of the first objects itself, and compiled code for others."""
     left = _FEW
 
     def interpreted(self: Any, *values: Any, **named: Any) -> None:
@@ -118,15 +118,14 @@ def _compiled_when_worth_it(cls: type[Any], fields: Mapping[str, Field[Any]], *,
         left -= 1
         if left < 0 or not _set_fields(self, fields, values, named):
             compile_now()
-            cls.__init__(
-                self, *values, **named
-            )  # raises TypeError, as a compiled function does, if they do not fit
+            # It raises TypeError, as any function does, if the arguments do not fit.
+            cls.__init__(self, *values, **named)
 
     def compile_now() -> None:
         cls.__init__ = _constructor(cls, fields, frozen=frozen)
 
-    interpreted.compile_now = compile_now  # type: ignore[attr-defined]
-    return interpreted
+    cls.__init__ = interpreted
+    cls.__signature__ = _CompileForSignature(compile_now)
 
 
 def _set_fields(
@@ -154,10 +153,11 @@ def _set_fields(
 class _CompileForSignature:
     """``__signature__``, which ``inspect.signature`` reads first: compiles the constructor and returns None."""
 
+    def __init__(self, compile_now: Callable[[], None]) -> None:
+        self._compile_now = compile_now
+
     def __get__(self, one: Any, cls: type[Any]) -> None:
-        compile_now = getattr(cls.__init__, "compile_now", None)
-        if compile_now is not None:
-            compile_now()
+        self._compile_now()
 
 
 def _constructor(cls: type[Any], fields: Mapping[str, Field[Any]], *, frozen: bool) -> Any:

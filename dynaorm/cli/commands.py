@@ -1,14 +1,13 @@
 """The commands ``verify``, ``repair`` and ``backfill``, and their options."""
 
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
 import click
 from botocore.exceptions import BotoCoreError
 
-from dynaorm.cli.output import Output, printable_lines, write_line
+from dynaorm.cli.output import Output, complain
 from dynaorm.cli.status import CLEAN, FAILED, FOUND, STOPPED
 from dynaorm.cli.target import importable, keep_totals, load_target, table_names, tables_in
 from dynaorm.errors import DynaormError
@@ -137,7 +136,7 @@ def _work(verb: str, work: Work, given: dict[str, Any]) -> None:
         foreign_attributes=given["foreign_attributes"],
     )
     if options.segment is not None and keep_totals(targets):
-        _complain(f"{verb}: totals need all segments, and are left out of one")
+        complain(f"{verb}: totals need all segments, and are left out of one")
     names = table_names(given["tables"], [*targets, *declared])
     with (
         Session(
@@ -159,21 +158,16 @@ def run(arguments: list[str]) -> int:
         status: object = _commands.main(arguments, prog_name="dynaorm", standalone_mode=False)
     except click.ClickException as mistake:
         usage = mistake.ctx.get_usage() if isinstance(mistake, click.UsageError) and mistake.ctx else ""
-        _complain(f"{usage}\nError: {mistake.format_message()}".strip())
+        complain(f"{usage}\nError: {mistake.format_message()}".strip())
         return FAILED
     except click.Abort:
-        _complain("dynaorm: interrupted; with --checkpoint, the same command continues")
+        complain("dynaorm: interrupted; with --checkpoint, the same command continues")
         return FAILED
     except SystemExit:
         # click's answer, with status 1, to an output that its reader has closed.
-        _complain("dynaorm: the reader of the output has closed it")
+        complain("dynaorm: the reader of the output has closed it")
         return FAILED
     except (DynaormError, BotoCoreError, OSError) as failure:
-        _complain(f"dynaorm: {failure}")
+        complain(f"dynaorm: {failure}")
         return FAILED
     return status if isinstance(status, int) else CLEAN
-
-
-def _complain(text: str) -> None:
-    with suppress(OSError):  # nobody reads it
-        write_line(printable_lines(text), err=True)

@@ -12,7 +12,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         # The commands need libraries that the rest of dynaorm does without.
         from dynaorm.cli.commands import run  # noqa: PLC0415 - see above
-        from dynaorm.cli.output import printable_lines, write_line  # noqa: PLC0415 - see above
+        from dynaorm.cli.output import complain  # noqa: PLC0415 - see above
     except ModuleNotFoundError as missing:
         if missing.name is None or missing.name.partition(".")[0] not in ("click", "rich"):
             raise
@@ -25,5 +25,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return run(sys.argv[1:] if arguments is None else list(arguments))
     except Exception:  # noqa: BLE001 - Python's own exit status of a failure is 1, which means a finding
         # A fault of dynaorm's own. The text may quote stored values.
-        write_line(printable_lines(traceback.format_exc().rstrip()), err=True)
+        complain(traceback.format_exc().rstrip())
         return FAILED

@@ -6,6 +6,7 @@ Stored text is escaped, because it may hold control characters.
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
@@ -34,6 +35,12 @@ def write_line(text: str, *, err: bool = False) -> None:
 def printable_lines(text: str) -> str:
     """A text of several lines, each escaped."""
     return "\n".join(map(printable, text.split("\n")))
+
+
+def complain(text: str) -> None:
+    """Write what is wrong to stderr, escaped."""
+    with suppress(OSError):  # nobody reads it
+        write_line(printable_lines(text), err=True)
 
 
 class Output:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dynaorm.entity.key import Key
-from dynaorm.entity.state import Unsettled, set_state, state_of, unsettled_of
+from dynaorm.entity.state import Unsettled, put_values, set_state, state_of, unsettled_of
 from dynaorm.entity.version import Version
 from dynaorm.errors import DecodeError, EntityNotFound, StaleEntity, UsageError
 from dynaorm.flow import history
@@ -58,29 +58,30 @@ def take_over(entity: Any, fresh: Any) -> Any:
 
 
 def edit_of(named: Any, given: Sequence[Change | Mapping[str, Any]], condition: Condition | None) -> Edit:
-    """The edit that ``update`` was called for, checked as far as it can be without reading."""
+    """The edit that ``update`` was called for. Raises UnknownField, UsageError if it changes what an update cannot."""
     changes = _changes_of("update", given)
     if not changes:
         raise UsageError(problem="update() was given nothing to change", remedy="name at least one change")
-    return _checked_edit(Edit(named, changes, condition))
+    touched(target_of(named).mapping, changes)
+    return Edit(named, changes, condition)
 
 
 def upsert_of(named: Any, given: Sequence[Change | Mapping[str, Any]], condition: Condition | None) -> Edit:
-    """The edit that ``upsert`` was called for, checked as far as it can be without reading."""
+    """The edit that ``upsert`` was called for. Raises as ``edit_of``, and UsageError if it cannot create the entity."""
     if not isinstance(named, Key):
         raise UsageError(
             problem=f"upsert() takes a key, and got an object of {type(named).__name__}",
             remedy="give Key(Class, ...) and the changes; save(entity, overwrite=True) stores a whole object",
         )
-    edit = _checked_edit(Edit(named, _changes_of("upsert", given), condition, creates=True))
-    check_complete(target_of(named).mapping, named, edit.changes)
-    return edit
+    mapping, changes = target_of(named).mapping, _changes_of("upsert", given)
+    touched(mapping, changes)
+    check_complete(mapping, named, changes)
+    return Edit(named, changes, condition, creates=True)
 
 
-def _checked_edit(edit: Edit) -> Edit:
-    mapping = target_of(edit.target).mapping
-    touched(mapping, edit.changes)
-    return edit._replace(changes=valid_changes(mapping, edit.changes))
+def validated_edit(edit: Edit) -> Edit:
+    """The edit with validated values, for a caller who compiles it later. Raises InvalidValue."""
+    return edit._replace(changes=valid_changes(target_of(edit.target).mapping, edit.changes))
 
 
 def _changes_of(verb: str, given: Sequence[Change | Mapping[str, Any]]) -> tuple[Change, ...]:
@@ -110,7 +111,7 @@ def update(edit: Edit, context: Context, *, exactly_once: bool | None = None) ->
     if isinstance(entity, Key) or type(entity).model_config.get("frozen"):
         return fresh
     # A field may hold something unsaved, and the update name the value that is stored already.
-    vars(entity).update({str(change.path[0]): vars(fresh)[str(change.path[0])] for change in edit.changes})
+    put_values(entity, {str(change.path[0]): vars(fresh)[str(change.path[0])] for change in edit.changes})
     return entity
 
 
@@ -159,7 +160,7 @@ def _restored(asked: Target, target: Target, copy: Item, version: Version[Any]) 
         raise EntityNotFound(key=asked.name)
     entity = target.mapping.hydrate(copy)
     _check_class(target, version)
-    vars(entity).update(version.values)
+    put_values(entity, version.values)
     return Save(entity)
 
 

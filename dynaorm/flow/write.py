@@ -12,10 +12,10 @@ Rule 4. No entity changes before the plan is committed. If the outcome is unknow
 from collections.abc import Sequence
 from typing import Final, TypeAlias
 
-from dynaorm.errors import DynaormError, OutcomeUnknown, StoreError, TokenReused, UsageError
+from dynaorm.errors import DynaormError, OutcomeUnknown, StoreError, TokenReused, Unreachable, UsageError
 from dynaorm.flow.protocol.call import Call, Flow, NoAnswer, Pause, Refusal, Reply
 from dynaorm.flow.protocol.context import Context
-from dynaorm.flow.protocol.reply_keys import missing_key
+from dynaorm.flow.protocol.reply_keys import check_keys
 from dynaorm.flow.protocol.retry import is_retryable
 from dynaorm.flow.read import refused, spent
 from dynaorm.flow.recognise import (
@@ -24,7 +24,6 @@ from dynaorm.flow.recognise import (
     PERHAPS_APPLIED,
     is_committed,
     is_in_effect,
-    is_own,
     is_recognised,
     perhaps_applied,
     remembered,
@@ -107,8 +106,10 @@ def send(plan: Plan, context: Context, *, resumed: bool = False) -> Flow[Outcome
     try:
         outcome = yield from _attempts(sending, context)
         if isinstance(outcome, Committed):
-            effects = _awaited(plan) if resumed else plan.effects
-            yield from _apply(effects, plan, context, elsewhere=outcome.elsewhere)
+            effects: Sequence[Effect] = _awaited(plan) if resumed else plan.effects
+            if outcome.elsewhere:
+                effects = yield from _as_stored(effects, plan, context)
+            _apply(effects)
     except BaseException as raised:
         # Entities of a resumed plan stay unsettled.
         if not resumed and sending.is_unknown_after(raised):
@@ -152,8 +153,10 @@ def _written_item(sending: _Sending, reply: Reply) -> Item | None:
     if "ReturnValues" not in sending.call.request:
         return None
     item: Item | None = reply.get("Attributes")
-    if missing_key(item, sending.plan.actions[0].table.keys) is not None:
-        raise NoAnswer("a reply without the updated item: is the endpoint a DynamoDB?")
+    try:
+        check_keys("UpdateItem", [item], sending.plan.actions[0].table.keys)
+    except Unreachable as trouble:
+        raise NoAnswer(trouble.reason) from None
     return item
 
 
@@ -175,7 +178,7 @@ def _is_never_repeated(plan: Plan) -> bool:
 def _own_commit_or_unknown(plan: Plan, context: Context, silence: NoAnswer) -> Flow[Committed]:
     planned = plan.actions[0]
     item = yield from stored(plan, planned, context)
-    if is_own(planned, item) or (item is None and planned.purpose in DELETES):
+    if planned.has_written(item) or (item is None and planned.purpose in DELETES):
         return Committed(item)
     raise OutcomeUnknown(plan=plan, reason=silence.reason, remedy=_NEVER_REPEATED) from silence
 
@@ -318,7 +321,10 @@ def resume(plan: object, context: Context, window: float, *, read_only: bool = F
     if not committed:
         _settle_as_before(plan)
         return False
-    yield from _apply(_awaited(plan), plan, context, elsewhere=plan.caller_token)
+    effects: Sequence[Effect] = _awaited(plan)
+    if plan.caller_token:
+        effects = yield from _as_stored(effects, plan, context)
+    _apply(effects)
     return True
 
 
@@ -357,9 +363,7 @@ def _settle_as_before(plan: Plan) -> None:
         effect.settle_as_before()
 
 
-def _apply(effects: Sequence[Effect], plan: Plan, context: Context, *, elsewhere: bool) -> Flow[None]:
-    if elsewhere:
-        effects = yield from _as_stored(effects, plan, context)
+def _apply(effects: Sequence[Effect]) -> None:
     for effect in effects:
         effect.apply()
 

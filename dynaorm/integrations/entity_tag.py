@@ -22,16 +22,17 @@ def etag(entity: object) -> str:
     Raises:
         UsageError: the entity is new, or its table keeps no revisions.
     """
-    mapping, state = mapping_of(type(entity)), state_of(entity)
-    revision = None if state is None else mapping.revision_of(state.item)
-    if revision is None:
-        name = type(entity).__name__
-        missing = "was not loaded or saved by a session" if state is None else "is stored without a revision"
+    name, state = with_article(type(entity).__name__), state_of(entity)
+    if state is None:
         raise UsageError(
-            problem=f"{with_article(name)} that {missing} has no ETag",
-            remedy="save or load it first"
-            if state is None
-            else "give its table a revision_attribute, and save it once",
+            problem=f"{name} that was not loaded or saved by a session has no ETag",
+            remedy="save or load it first",
+        )
+    revision = mapping_of(type(entity)).revision_of(state.item)
+    if revision is None:
+        raise UsageError(
+            problem=f"{name} that is stored without a revision has no ETag",
+            remedy="give its table a revision_attribute, and save it once",
         )
     # A revision that another program wrote may be any text.
     return f'"{quote(revision, safe="")}"'

@@ -17,6 +17,7 @@ from dynaorm.flow.protocol.call import Call, Flow, Reply
 from dynaorm.session.attempt import Attempt
 from dynaorm.session.observed import observed
 from dynaorm.session.watch import FlowWatch, Listener
+from dynaorm.transport.endpoint import Endpoint
 
 try:
     from opentelemetry import context, metrics, trace
@@ -122,6 +123,7 @@ class _TracedCalls:
         self.instruments = instruments
         self._transport = transport
         self._server: dict[str, Any] = {}
+        self.start = Listener("OpenTelemetry", _Span.start)
         self.tell = Listener("OpenTelemetry", _Span.tell)
         self.end = Listener("OpenTelemetry", _Span.end)
 
@@ -132,7 +134,9 @@ class _TracedCalls:
     @property
     def server(self) -> dict[str, Any]:
         """Where requests go; empty before the first call, and over transports that do not say it."""
-        if not self._server and (server := getattr(self._transport, "server", None)) is not None:
+        server = None if self._server else getattr(self._transport, "server", None)
+        # A transport of the application may mean something else by this name.
+        if isinstance(server, Endpoint):
             port = {} if server.port == _HTTPS else {"server.port": server.port}
             self._server = {"server.address": server.host, **port}
         return self._server
@@ -140,6 +144,7 @@ class _TracedCalls:
 
 def _in_a_span(calls: _TracedCalls, method: str, flow: Flow[T]) -> Flow[T]:
     span = _Span(calls, method)
+    calls.start(span)
     token = context.attach(trace.set_span_in_context(span.span))
 
     def tell(attempt: Attempt, _call: Call, _outcome: Reply | BaseException) -> None:
@@ -165,10 +170,14 @@ class _Span:
         self._tables: set[str] = set()
         self._code = ""
         self._began = time.perf_counter()
-        self.span = calls.tracer.start_span(
-            method,
+        self.span: trace.Span = trace.INVALID_SPAN
+
+    def start(self) -> None:
+        """Start the span."""
+        self.span = self._calls.tracer.start_span(
+            self._method,
             kind=trace.SpanKind.CLIENT,
-            attributes={**_SYSTEM, "db.operation.name": method, **calls.server},
+            attributes={**_SYSTEM, "db.operation.name": self._method, **self._calls.server},
         )
 
     def tell(self, attempt: Attempt) -> None:

@@ -240,11 +240,8 @@ class Checkpoint:
 
 
 def _create(path: Path) -> None:
-    """Create a file that does not exist. It holds keys and values of users, so only the owner may read it.
-
-    Raises:
-        OSError: that is not possible, or it exists and is no ordinary file. SQLite's journal files follow its mode.
-    """
+    """Create the file if it does not exist. Raises OSError if that is not possible, or if it is no ordinary file."""
+    # It holds keys and values of users, so only the owner may read it. SQLite's journal files have the same mode.
     os.close(private(str(path), os.O_RDWR | os.O_CREAT | os.O_NONBLOCK))
     if not stat.S_ISREG(path.stat().st_mode):
         raise OSError("it is no ordinary file")

@@ -18,6 +18,9 @@ from dynaorm.failure import MASK, Hiding, hidden_in
 from dynaorm.flow.integrity.finding import Finding, FindingKind, Mended, Outcome
 from dynaorm.item.value import Item
 
+# What every line begins with.
+_BEGINNING: Final = b'{"kind": "'
+
 
 def as_json(found: Finding | Mended, *, with_secrets: bool = False) -> str:
     """A finding, or what became of one, as one line.
@@ -140,10 +143,6 @@ class DuplicatesFile:
             self._written.add(identity)
             self._file.write(f"{line}\n".encode())
             self._file.flush()
-
-
-# What every line begins with.
-_BEGINNING: Final = b'{"kind": "'
 
 
 def private(path: str, flags: int) -> int:

@@ -7,7 +7,7 @@ from dynaorm.entity.codec.of_type import Codec
 from dynaorm.entity.codec.value import merge
 from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.mapping import EntityMapping
-from dynaorm.entity.mapping.validate import is_equal, validated, validated_field
+from dynaorm.entity.mapping.validate import Validated, is_equal, validated, validated_field
 from dynaorm.entity.resolve import FieldResolver
 from dynaorm.entity.state import Loaded
 from dynaorm.errors import DecodeError, UsageError
@@ -45,7 +45,7 @@ def touched(mapping: EntityMapping, changes: tuple[Change, ...]) -> dict[str, Ch
             )
         if len(change.path) == 1:
             _check_whole_field(mapping, field, change)
-        if not field.in_key:
+        if not field.in_key and not (isinstance(change, SetTo) and len(change.path) == 1):
             _check_kind(mapping, resolver.codec(change.path), change)
         found[field.name] = change
     if mapping.maintained:
@@ -125,7 +125,7 @@ def stored_changes(mapping: EntityMapping, changes: tuple[Change, ...]) -> tuple
         if len(change.path) == 1 and isinstance(change, SetTo):
             if field.in_key:
                 continue
-            if mapping.encode_field(field, {field.name: change.value}) is None:
+            if field.can_be_absent and mapping.encode_field(field, {field.name: change.value}) is None:
                 plain.append(Remove(change.path))
                 continue
         plain.append(change)
@@ -169,10 +169,7 @@ def edited_image(
         after = advance(mapping, before, {**changed, **dict.fromkeys(overrides)}, overrides)
     except DecodeError:
         # A function of the declaration was called before the outcome was validated.
-        valid = validated(
-            mapping, mapping.decode(outcome), kept=frozenset(mapping.fields) - names, strict=False
-        )
-        check_key_unchanged(mapping, valid.values, Loaded(before))
+        _validated_outcome(mapping, before, outcome, names)
         raise
     return _corrected(mapping, before, after, names)
 
@@ -181,11 +178,8 @@ def _corrected(
     mapping: EntityMapping, before: Item, after: dict[str, AttributeValue], names: frozenset[str]
 ) -> tuple[dict[str, AttributeValue], frozenset[str]]:
     """The image with what validation makes of it, and the fields that the edit or validation changed."""
-    given = mapping.decode(after)
-    valid = validated(mapping, given, kept=frozenset(mapping.fields) - names, strict=False)
-    if mapping.computed_key:
-        check_key_unchanged(mapping, valid.values, Loaded(before))
-    corrected = [name for name in valid.altered if _is_corrected(mapping, name, given, (valid.values, after))]
+    valid = _validated_outcome(mapping, before, after, names)
+    corrected = [name for name in valid.altered if _is_corrected(mapping, name, valid.values, after)]
     if not corrected:
         return after, names
     loaded = _loaded(mapping, before)
@@ -210,6 +204,15 @@ def _corrected(
     return advance(mapping, after, found, in_keys), names | found.keys()
 
 
+def _validated_outcome(mapping: EntityMapping, before: Item, after: Item, names: frozenset[str]) -> Validated:
+    """What validation makes of an image in which the edit changed these fields. Raises InvalidValue, KeyChanged."""
+    kept = frozenset(mapping.fields) - names
+    valid = validated(mapping, mapping.decode(after), kept=kept, strict=False)
+    if mapping.computed_key:
+        check_key_unchanged(mapping, valid.values, Loaded(before))
+    return valid
+
+
 def _loaded(mapping: EntityMapping, item: Item) -> Mapping[str, Any] | None:
     """The values that a stored item loads as; None if it does not load, which an edit may repair."""
     try:
@@ -219,19 +222,17 @@ def _loaded(mapping: EntityMapping, item: Item) -> Mapping[str, Any] | None:
     return loaded
 
 
-def _is_corrected(
-    mapping: EntityMapping, name: str, given: Mapping[str, Any], outcome: tuple[Mapping[str, Any], Item]
-) -> bool:
+def _is_corrected(mapping: EntityMapping, name: str, values: Mapping[str, Any], after: Item) -> bool:
     """Whether validation gave a field another value to store; an absent one stays absent where that means the same."""
-    field, (valid, after) = mapping.fields[name], outcome
+    field = mapping.fields[name]
     if name in mapping.key_fields:
         return False
     if field.in_key:
         return True
-    now, stored = field.encode(valid[name]), field.stored_in(after)
+    now, stored = field.encode(values[name]), field.stored_in(after)
     if stored is None:
         has_factory = mapping.entity.model_fields[name].default_factory is not None
-        return not has_factory and not same(now, field.encode(given.get(name, field.default)))
+        return not has_factory and not same(now, field.encode(field.value_in(after)))
     return now is None or not says(field, stored, now)
 
 

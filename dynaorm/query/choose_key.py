@@ -89,7 +89,7 @@ class KeyCondition:
             return known
         values = mapping.subject(item)
         try:
-            if self.rivals and not self._is_in_place(mapping, values):
+            if self.rivals and not self._is_in_identity(mapping, values):
                 return False
             if any(values[name] != value for name, value in self.held):
                 return False
@@ -100,7 +100,7 @@ class KeyCondition:
         except (DecodeError, KeyValueError):
             return True
 
-    def _is_in_place(self, mapping: EntityMapping, values: StoredValues) -> bool:
+    def _is_in_identity(self, mapping: EntityMapping, values: StoredValues) -> bool:
         """Whether an entity is in the place that is read. Raises DecodeError, KeyValueError."""
         assert self.source.index is not None
         place = mapping.indexes.get(self.source.index.attribute_name)
@@ -303,9 +303,9 @@ def _check_given(spec: QuerySpec) -> None:
 
 def _check_together(spec: QuerySpec, conditions: Sequence[KeyCondition]) -> None:
     """Raise UsageError where two classes share no partition."""
-    each: dict[tuple[type, str | None], set[str]] = {_place(source): set() for source in spec.sources}
+    each: dict[tuple[type, str | None], set[str]] = {_identity(source): set() for source in spec.sources}
     for one in conditions:
-        each[_place(one.source)].add(repr(one.partition))
+        each[_identity(one.source)].add(repr(one.partition))
     first, *others = each.values()
     if any(partitions.isdisjoint(first) for partitions in others):
         raise UsageError(
@@ -314,8 +314,8 @@ def _check_together(spec: QuerySpec, conditions: Sequence[KeyCondition]) -> None
         )
 
 
-def _place(source: Source) -> tuple[type, str | None]:
-    """A source in a form that has a hash."""
+def _identity(source: Source) -> tuple[type, str | None]:
+    """What tells a source from others, in a form that has a hash."""
     return source.mapping.entity, source.index.attribute_name if source.index is not None else None
 
 

@@ -5,7 +5,7 @@ from collections.abc import Set as AbstractSet
 from typing import Final
 
 from dynaorm.entity.declare.catalog import catalog_of, names_of
-from dynaorm.entity.mapping.field import is_time_text, respelled
+from dynaorm.entity.mapping.field import respelled
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.mapping.part import values_in
 from dynaorm.entity.resolve import FieldResolver
@@ -68,18 +68,15 @@ class Filter:
     def holds(self, mapping: EntityMapping, item: Item) -> bool:
         """Whether an item matches. One whose values cannot be read does, so that it is reported."""
         try:
-            item = {
-                **respelled(item, [mapping.fields[name] for name in self.times]),
-                **self._values(mapping, item),
-            }
+            item = respelled(item, [mapping.fields[name] for name in self.times])
+            if self.computed:
+                item = {**item, **self._values(mapping, item)}
         except ValueError:
             return True
         return holds(self.by_class[mapping.name], item)
 
     def _values(self, mapping: EntityMapping, item: Item) -> Item:
         """The computed fields, as if they were stored. Raises ValueError."""
-        if not self.computed:
-            return {}
         values = values_in(mapping, item, self.computed)
         fields = [mapping.computed[name].as_field for name in self.computed]
         encoded = ((one.attribute, one.encode(value)) for one, value in zip(fields, values, strict=True))
@@ -140,9 +137,8 @@ def _refuse_keys(spec: QuerySpec, condition: Condition) -> None:
 def _times(spec: QuerySpec) -> tuple[str, ...]:
     """The fields of the filter that are compared as times."""
     mapping = spec.source.mapping
-    resolver = FieldResolver(mapping)
-    paths = {path for one in spec.filters for path in paths_of(one) if path[0] in mapping.fields}
-    return tuple(sorted({str(path[0]) for path in paths if is_time_text(resolver.codec(path))}))
+    paths = (path for one in spec.filters for path in paths_of(one) if path[0] in mapping.fields)
+    return FieldResolver(mapping).times(paths)
 
 
 def _computed(spec: QuerySpec) -> tuple[str, ...]:

@@ -171,13 +171,12 @@ class QuerySpec:
                 remedy='name each field once: values("email", "name")',
             )
         for source in self.sources:
+            mapping = source.mapping
+            computed = (one.name for one in mapping.computed.values() if not one.is_nested)
+            known = (*mapping.fields, *computed)
             for name in names:
-                known = [
-                    *source.mapping.fields,
-                    *(one.name for one in source.mapping.computed.values() if not one.is_nested),
-                ]
                 if name not in known:
-                    raise UnknownField(entity=source.mapping.entity.__name__, field=name, known=tuple(known))
+                    raise UnknownField(entity=mapping.entity.__name__, field=name, known=known)
         return replace(self, names=names, keys_only=False)
 
     def _refuse_scan(self, what: str) -> None:

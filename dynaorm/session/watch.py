@@ -64,12 +64,11 @@ class Listener:
         """Call the function."""
         try:
             self._function(*arguments)
-        except Exception:
+        except Exception:  # noqa: BLE001 - a function of the application may raise anything
             # Once, because it may fail with every request.
             if not self._has_failed:
                 self._has_failed = True
-                logger = _logger()
-                logger.exception(
+                _logger().exception(
                     "%s raised an error, which changes no operation and is logged only this time; correct %r",
                     self._name,
                     self._function,

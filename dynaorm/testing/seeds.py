@@ -164,7 +164,7 @@ def _of_item(content: Mapping[str, Any], tables: tuple[Table, ...]) -> Any | Non
     for table, kind in zip(tables, kinds, strict=True):
         if isinstance(kind, EntityMapping):
             entity = entity_of(item, table)
-            fields = mapping_of(type(entity)).entity.model_fields
+            fields = type(entity).model_fields
             return detached(entity, **{name: fields[name].get_default() for name in kind.maintained})
     if any(kind is not NotAnEntity.UNKNOWN for kind in kinds):
         return None

@@ -7,17 +7,18 @@ from typing import Any
 
 import pytest
 
+from dynaorm import Transport
 from dynaorm.cli.entry import main
 from tests.conftest import ROOT
-from tests.integrity.conftest import raw_on
+from tests.integrity.conftest import created
 from tests.integrity.zoo import TABLES, Raw
 
 TARGETS = [f"tests.integrity.zoo:{name}" for name in ("app", "keepers", "far", "plain")]
 
 
 @pytest.fixture
-def zoo(ministack_endpoint: str, unique_name: Any) -> Iterator[Raw]:
-    for raw in raw_on(ministack_endpoint, unique_name):
+def zoo(ministack_line: tuple[Transport, Any], unique_name: Any) -> Iterator[Raw]:
+    for raw in created(Raw(ministack_line[1], unique_name, ministack_line[0])):
         raw.fill()
         yield raw
 

@@ -125,6 +125,8 @@ class Meter(Entity, table=Table("meters"), pk="METER#{name}", sk="M"):
     level: Annotated[float, _stored_by(log10)] = 1.0
     seconds: Annotated[datetime | None, Attribute(codec=EPOCH_SECONDS)] = None
     until: Annotated[datetime | None, ExpiresAt()] = None
+    since: Annotated[datetime | None, _stored_by(datetime.timestamp)] = None
+    ticks: Annotated[datetime | None, _stored_by(lambda value: value.timestamp())] = None
 
 
 @pytest.mark.parametrize(
@@ -147,6 +149,8 @@ NOON = datetime(2024, 1, 1, 12, tzinfo=UTC)
         F.level.add(2.0),
         F.seconds.add(NOON),
         F.until.add(NOON),
+        F.since.add(NOON),
+        F.ticks.add(NOON),
     ],
     ids=str,
 )

@@ -1,93 +1,38 @@
-"""A DynamoDB whose answers can be lost: sessions with faults below them, and AWS's own client beside them."""
+"""A DynamoDB with the tables of the classes that the test's module names, on either engine."""
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
-from dynaorm import Plan, Retry, Session, Table
-from dynaorm.errors import OutcomeUnknown
-from dynaorm.flow.protocol.call import Call, Reply, Transport
+from dynaorm.flow.protocol.call import Transport
+from dynaorm.testing import tables_of
 from dynaorm.testing.clock import FakeClock
-from dynaorm.testing.faults import Fault, FaultyTransport
 from dynaorm.testing.moto_engine import strict_moto
-from tests.raw_tables import RawTables
-
-
-class Line(NamedTuple):
-    """A session, and the wire below it: its ``calls`` are all that was sent, also what was lost."""
-
-    session: Session
-    wire: FaultyTransport
-
-
-class Store(RawTables):
-    """One DynamoDB, and the clock of every session on it."""
-
-    items = RawTables.raw
-
-    def __init__(
-        self, transport: Transport, client: Any, clock: FakeClock, name: Callable[[str], str]
-    ) -> None:
-        super().__init__(client, clock, name)
-        self.transport = transport
-
-    def create(self, *tables: Table) -> None:
-        for table in tables:
-            self.line().session.create_table(table)
-            self.created(table)
-
-    def line(
-        self,
-        *faults: Fault,
-        retry: Retry | None = None,
-        below: Callable[[Transport], Transport] | None = None,
-    ) -> Line:
-        """Another session, as another process would have; ``below`` wraps the engine beneath the faults."""
-        engine = self.transport if below is None else below(self.transport)
-        wire = FaultyTransport(engine, *faults)
-        session = Session(
-            transport=wire, table_names=self.name, clock=self.clock, retry=Retry() if retry is None else retry
-        )
-        return Line(session, wire)
-
-    def meanwhile(self, work: Callable[[], object], operation: str, at: int = 1) -> Fault:
-        """Somebody else does something just before a call goes out, which is then made as ever."""
-
-        def strike(call: Call, inner: Transport) -> Reply:
-            work()
-            return inner.call(call)
-
-        return Fault("meanwhile", strike, at, 1, frozenset({operation}))
-
-    def unknown(self, work: Callable[[], object]) -> Plan:
-        """The plan of a write that ends with its outcome unknown."""
-        with pytest.raises(OutcomeUnknown) as caught:
-            work()
-        assert isinstance(caught.value.plan, Plan)
-        return caught.value.plan
-
-    def keys(self, table: Table) -> list[str]:
-        """The partition and sort key of every item, as ``"USER#1 PROFILE"``."""
-        return [" ".join(item[name]["S"] for name in table.key_names) for item in self.raw(table)]
+from tests.faults.store import Store
 
 
 @pytest.fixture
-def moto_store(clock: FakeClock, moto_line: tuple[Transport, Any]) -> Iterator[Store]:
-    with strict_moto(clock=clock):
-        yield Store(*moto_line, clock, str)
-
-
-@pytest.fixture
-def ministack_store(
-    clock: FakeClock, ministack_line: tuple[Transport, Any], unique_name: Callable[[str], str]
+def moto(
+    request: pytest.FixtureRequest, clock: FakeClock, moto_line: tuple[Transport, Any]
 ) -> Iterator[Store]:
-    store = Store(*ministack_line, clock, unique_name)
+    with strict_moto(clock=clock):
+        yield Store(*moto_line, clock, str).create(*tables_of(request.module))
+
+
+@pytest.fixture
+def ministack(
+    request: pytest.FixtureRequest,
+    clock: FakeClock,
+    ministack_line: tuple[Transport, Any],
+    unique_name: Callable[[str], str],
+) -> Iterator[Store]:
+    store = Store(*ministack_line, clock, unique_name).create(*tables_of(request.module))
     yield store
     store.drop()
 
 
-@pytest.fixture(params=["moto_store", "ministack_store"])
+@pytest.fixture(params=["moto", "ministack"])
 def store(request: pytest.FixtureRequest) -> Store:
     """Either engine."""
     found: Store = request.getfixturevalue(request.param)

@@ -23,7 +23,6 @@ from dynaorm import (
     Retry,
     Session,
     Table,
-    Transaction,
     Unique,
     inspect,
 )
@@ -44,12 +43,6 @@ class User(Entity, table=app, pk="USER#{user_id}", sk="PROFILE"):
 class Page(Entity, table=app, pk="PAGE#{name}", sk="TEXT", versioned=True):
     name: str
     text: str = ""
-
-
-class Stock(Entity, table=app, pk="STOCK#{sku}", sk="STOCK"):
-    sku: str
-    left: int = 0
-    taken: int = 0
 
 
 class Hits(Entity, table=app, pk="HITS#{page}", sk="H"):
@@ -83,7 +76,6 @@ class Seat(Entity, table=app, pk="SEAT#{seat}", sk="SEAT"):
 
 
 HOME = Key(Page, name="home")
-SHOES = Key(Stock, sku="shoes")
 IMPATIENT = Retry(attempts=200, base=0.002, cap=0.02)
 
 
@@ -117,44 +109,6 @@ def create(racer: Racer, me: str, rounds: int) -> list[bool]:
     return won
 
 
-def append(racer: Racer, me: str, rounds: int) -> int:
-    """Save a page again and again; return how many saves succeeded."""
-    saved = 0
-    for _ in range(rounds):
-        page = racer.session.get_one(Key(Page, name="home"), consistent=True)
-        page.text += me
-        try:
-            racer.session.save(page)
-        except StaleEntity:
-            continue
-        saved += 1
-    return saved
-
-
-def append_all(racer: Racer, me: str, rounds: int) -> None:
-    """The same, but repeat each save until it succeeds."""
-
-    def work(tx: Transaction) -> None:
-        page = racer.session.get_one(HOME, consistent=True)
-        page.text += me
-        tx.save(page)
-
-    for _ in range(rounds):
-        racer.session.run(work, attempts=200)
-
-
-def take(racer: Racer, rounds: int) -> int:
-    """Take from a stock by updates by key; return how many succeeded."""
-    had = 0
-    for _ in range(rounds):
-        try:
-            racer.session.update(SHOES, F.left.add(-1), F.taken.add(1), condition=F.left >= 1)
-        except ConditionFailed:
-            continue
-        had += 1
-    return had
-
-
 def upsert(racer: Racer, me: str, rounds: int) -> list[int]:
     """Count hits and pay into accounts that nobody created; return the counts that this process made.
 
@@ -185,24 +139,6 @@ def sit(racer: Racer, guests: list[str], seats: int) -> int:
 def contend(racer: Racer, me: str, rounds: int, guests: list[str], seats: int) -> dict[str, Any]:
     """Both, one after the other."""
     return {"counts": upsert(racer, me, rounds), "sat": sit(racer, guests, seats)}
-
-
-def swap(racer: Racer, rounds: int) -> None:
-    """Swap the addresses of two users."""
-
-    def work(tx: Transaction) -> None:
-        one, two = (
-            racer.session.get_one(Key(User, user_id=name), consistent=True) for name in ("one", "two")
-        )
-        # If somebody swapped between the two reads, both have one address, and the block would change nothing.
-        tx.check(one)
-        tx.check(two)
-        one.email, two.email = two.email, one.email
-        tx.save(one)
-        tx.save(two)
-
-    for _ in range(rounds):
-        racer.session.run(work, attempts=200)
 
 
 def register(racer: Racer, token: str, fault: str | None = None) -> str | None:
@@ -314,11 +250,7 @@ WORKS: dict[str, Callable[..., Any]] = {
     work.__name__: work
     for work in (
         create,
-        append,
-        append_all,
-        take,
         contend,
-        swap,
         register,
         lossy,
         crash,
@@ -332,7 +264,7 @@ WORKS: dict[str, Callable[..., Any]] = {
 
 def main(endpoint: str, table: str, work: str, arguments: str) -> None:
     racer = Racer(endpoint, table)
-    racer.session.get(SHOES)
+    racer.session.get(HOME)
     print("ready", flush=True)  # noqa: T201
     sys.stdin.readline()
     outcome = WORKS[work](racer, **json.loads(arguments))

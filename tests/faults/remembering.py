@@ -1,12 +1,10 @@
 """Entities, blocks and other writers for the tests of tokens that are remembered."""
 
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from dynaorm import Entity, ExpiresAt, F, GlobalIndex, Index, Key, Session, Table, Unique
-
-if TYPE_CHECKING:
-    from tests.faults.conftest import Store
+from tests.faults.store import Store
 
 app = Table("Remembering", indexes=[GlobalIndex("Inverted", pk="SK", sk="PK")])
 loose = Table("RememberingLoose", type_attribute=None, revision_attribute=None)
@@ -47,11 +45,11 @@ class Loose(Entity, table=loose, pk="LOOSE#{name}", sk="L"):
     size: int = 0
 
 
-def items(store: "Store") -> dict[str, Any]:
+def items(store: Store) -> dict[str, Any]:
     return {repr(item["PK"]): item for table in (app, loose) for item in store.items(table)}
 
 
-def entities(store: "Store") -> dict[str, Any]:
+def entities(store: Store) -> dict[str, Any]:
     return {key: item for key, item in items(store).items() if "#token#" not in key}
 
 

@@ -1,25 +1,15 @@
 """Lost answers: a committed write is recognised, and an unknown outcome is never reported as a loss."""
 
-from typing import TYPE_CHECKING
-
 import pytest
 
-from dynaorm import F, Retry, inspect
+from dynaorm import F, inspect
 from dynaorm.errors import OutcomeUnknown, Unreachable
 from dynaorm.testing.faults import conflict, lost_answer, lost_request, throttle
 from tests.faults.entities import FOREVER, LIZ, Account, User, app
-
-if TYPE_CHECKING:
-    from tests.faults.conftest import Store
+from tests.faults.store import Store
 
 
-@pytest.fixture
-def store(store: "Store") -> "Store":
-    store.create(app)
-    return store
-
-
-def test_a_new_entity_whose_answer_was_lost_is_saved_once_and_loaded(store: "Store") -> None:
+def test_a_new_entity_whose_answer_was_lost_is_saved_once_and_loaded(store: Store) -> None:
     session, wire = store.line(lost_answer(operation="PutItem"))
     account = session.save(Account(name="liz"))
     assert [call.operation for call in wire.calls] == ["PutItem", "PutItem"]
@@ -31,7 +21,7 @@ def test_a_new_entity_whose_answer_was_lost_is_saved_once_and_loaded(store: "Sto
     assert [item["city"] for item in store.items(app)] == [{"S": "Basel"}]
 
 
-def test_a_changed_entity_whose_answer_was_lost_is_recognised_by_its_revision(store: "Store") -> None:
+def test_a_changed_entity_whose_answer_was_lost_is_recognised_by_its_revision(store: Store) -> None:
     session, wire = store.line(lost_answer(operation="UpdateItem"))
     account = session.save(Account(name="liz"))
     account.city = "Basel"
@@ -41,15 +31,7 @@ def test_a_changed_entity_whose_answer_was_lost_is_recognised_by_its_revision(st
     assert inspect(account).changes == {}
 
 
-def test_a_transaction_whose_answer_was_lost_is_applied_once_by_its_token(store: "Store") -> None:
-    session, wire = store.line(lost_answer())
-    user = session.save(User(user_id="1", email="liz@x.org"))
-    assert len(wire.calls) == 2
-    assert store.keys(app) == ["USER#1 PROFILE", "email#liz@x.org email#liz@x.org"]
-    assert store.items(app)[0]["_rev"]["S"] == inspect(user).revision
-
-
-def test_an_answer_lost_nine_times_of_ten_is_still_a_success(store: "Store") -> None:
+def test_an_answer_lost_nine_times_of_ten_is_still_a_success(store: Store) -> None:
     session, wire = store.line(lost_answer(times=9))
     session.save(User(user_id="1", email="liz@x.org"))
     assert len(wire.calls) == 10
@@ -57,7 +39,7 @@ def test_an_answer_lost_nine_times_of_ten_is_still_a_success(store: "Store") -> 
 
 
 @pytest.mark.parametrize("times", [1, 4])
-def test_a_request_that_never_arrived_is_simply_made_again(store: "Store", times: int) -> None:
+def test_a_request_that_never_arrived_is_simply_made_again(store: Store, times: int) -> None:
     session, _ = store.line(lost_request(times=times))
     account = session.save(Account(name="liz"))
     account.city = "Basel"
@@ -65,7 +47,7 @@ def test_a_request_that_never_arrived_is_simply_made_again(store: "Store", times
     assert [item["city"] for item in store.items(app)] == [{"S": "Basel"}]
 
 
-def test_a_lost_delete_that_then_finds_nothing_is_done(store: "Store") -> None:
+def test_a_lost_delete_that_then_finds_nothing_is_done(store: Store) -> None:
     session, wire = store.line(lost_answer(operation="DeleteItem"))
     account = session.save(Account(name="liz"))
     session.delete(account)
@@ -74,14 +56,7 @@ def test_a_lost_delete_that_then_finds_nothing_is_done(store: "Store") -> None:
     assert not inspect(account).loaded
 
 
-def test_a_lost_delete_by_key_that_then_finds_nothing_is_done(store: "Store") -> None:
-    session, _ = store.line(lost_answer(operation="DeleteItem"))
-    session.save(Account(name="liz"))
-    session.delete(LIZ)
-    assert store.items(app) == []
-
-
-def test_a_lost_delete_of_a_guarded_entity_is_applied_once(store: "Store") -> None:
+def test_a_lost_delete_of_a_guarded_entity_is_applied_once(store: Store) -> None:
     session, wire = store.line(lost_answer(at=2))
     user = session.save(User(user_id="1", email="liz@x.org"))
     session.delete(user)
@@ -89,7 +64,7 @@ def test_a_lost_delete_of_a_guarded_entity_is_applied_once(store: "Store") -> No
     assert store.items(app) == []
 
 
-def test_a_lost_insert_whose_key_then_holds_another_entity_has_an_unknown_outcome(store: "Store") -> None:
+def test_a_lost_insert_whose_key_then_holds_another_entity_has_an_unknown_outcome(store: Store) -> None:
     """Our item may have been written and replaced since, so AlreadyExists would be a guess."""
 
     def replace() -> None:
@@ -102,7 +77,7 @@ def test_a_lost_insert_whose_key_then_holds_another_entity_has_an_unknown_outcom
     assert [item["city"] for item in store.items(app)] == [{"S": "Chur"}]
 
 
-def test_a_lost_update_that_somebody_overwrote_has_an_unknown_outcome(store: "Store") -> None:
+def test_a_lost_update_that_somebody_overwrote_has_an_unknown_outcome(store: Store) -> None:
     def overwrite() -> None:
         other, _ = store.line()
         account = other.get_one(LIZ, consistent=True)
@@ -120,7 +95,7 @@ def test_a_lost_update_that_somebody_overwrote_has_an_unknown_outcome(store: "St
     assert (item["city"], item["visits"]) == ({"S": "Basel"}, {"N": "7"})
 
 
-def test_a_lost_delete_whose_item_was_created_anew_has_an_unknown_outcome(store: "Store") -> None:
+def test_a_lost_delete_whose_item_was_created_anew_has_an_unknown_outcome(store: Store) -> None:
     def create_anew() -> None:
         other, _ = store.line()
         other.save(Account(name="liz", city="Chur"))
@@ -134,7 +109,7 @@ def test_a_lost_delete_whose_item_was_created_anew_has_an_unknown_outcome(store:
     assert [item["city"] for item in store.items(app)] == [{"S": "Chur"}]
 
 
-def test_a_lost_transaction_that_is_then_refused_has_an_unknown_outcome(store: "Store") -> None:
+def test_a_lost_transaction_that_is_then_refused_has_an_unknown_outcome(store: Store) -> None:
     """The first request may still be under way, and the second may have overtaken it."""
 
     def take_the_address() -> None:
@@ -150,7 +125,7 @@ def test_a_lost_transaction_that_is_then_refused_has_an_unknown_outcome(store: "
     assert store.keys(app) == ["USER#2 PROFILE", "email#liz@x.org email#liz@x.org"]
 
 
-def test_a_condition_that_fails_after_an_unanswered_attempt_is_not_blamed(store: "Store") -> None:
+def test_a_condition_that_fails_after_an_unanswered_attempt_is_not_blamed(store: Store) -> None:
     """The caller's condition may fail because the first attempt succeeded."""
     session, _ = store.line(lost_answer(operation="DeleteItem"), conflict(at=2, operation="DeleteItem"))
     account = session.save(Account(name="liz"))
@@ -158,7 +133,7 @@ def test_a_condition_that_fails_after_an_unanswered_attempt_is_not_blamed(store:
     assert store.items(app) == []
 
 
-def test_all_answers_lost_is_an_unknown_outcome_that_keeps_the_plan(store: "Store") -> None:
+def test_all_answers_lost_is_an_unknown_outcome_that_keeps_the_plan(store: Store) -> None:
     session, wire = store.line(lost_answer(times=FOREVER))
     user = User(user_id="1", email="liz@x.org")
     with pytest.raises(OutcomeUnknown) as caught:
@@ -169,7 +144,7 @@ def test_all_answers_lost_is_an_unknown_outcome_that_keeps_the_plan(store: "Stor
     assert len(store.items(app)) == 2
 
 
-def test_a_write_that_was_certainly_never_sent_is_unreachable_and_not_unknown(store: "Store") -> None:
+def test_a_write_that_was_certainly_never_sent_is_unreachable_and_not_unknown(store: Store) -> None:
     session, wire = store.line(lost_request(times=10, sent=False))
     account = Account(name="liz")
     with pytest.raises(Unreachable) as caught:
@@ -179,31 +154,23 @@ def test_a_write_that_was_certainly_never_sent_is_unreachable_and_not_unknown(st
     assert [call.operation for call in wire.calls[10:]] == ["PutItem"], "nothing had to be settled"
 
 
-def test_one_sent_attempt_among_unsent_ones_makes_the_outcome_unknown(store: "Store") -> None:
+def test_one_sent_attempt_among_unsent_ones_makes_the_outcome_unknown(store: Store) -> None:
     session, _ = store.line(lost_answer(at=3), lost_request(times=FOREVER, sent=False))
     with pytest.raises(OutcomeUnknown):
         session.save(Account(name="liz"))
     assert len(store.items(app)) == 1
 
 
-def test_a_throttle_after_an_unanswered_attempt_leaves_the_outcome_unknown(store: "Store") -> None:
+def test_a_throttle_after_an_unanswered_attempt_leaves_the_outcome_unknown(store: Store) -> None:
     session, _ = store.line(lost_answer(), throttle(at=2, times=FOREVER))
     with pytest.raises(OutcomeUnknown):
         session.save(Account(name="liz"))
 
 
-def test_a_read_without_an_answer_is_unreachable(store: "Store") -> None:
-    session, wire = store.line(lost_answer(times=FOREVER), retry=Retry(attempts=3))
-    with pytest.raises(Unreachable) as caught:
-        session.get(LIZ)
-    assert (caught.value.operation, caught.value.attempts) == ("GetItem", 3)
-    assert len(wire.calls) == 3
-
-
 # -- updates by key ----------------------------------------------------------------------------------------------------
 
 
-def test_an_update_by_key_is_not_sent_again_but_read_back(store: "Store") -> None:
+def test_an_update_by_key_is_not_sent_again_but_read_back(store: Store) -> None:
     store.line().session.save(Account(name="liz"))
     session, wire = store.line(lost_answer(operation="UpdateItem"))
     account = session.update(LIZ, F.visits.add(1))
@@ -213,7 +180,7 @@ def test_an_update_by_key_is_not_sent_again_but_read_back(store: "Store") -> Non
     assert [item["visits"] for item in store.items(app)] == [{"N": "1"}]
 
 
-def test_an_update_by_key_that_cannot_be_found_again_has_an_unknown_outcome(store: "Store") -> None:
+def test_an_update_by_key_that_cannot_be_found_again_has_an_unknown_outcome(store: Store) -> None:
     store.line().session.save(Account(name="liz"))
     session, wire = store.line(lost_request(operation="UpdateItem"))
     with pytest.raises(OutcomeUnknown):
@@ -222,7 +189,7 @@ def test_an_update_by_key_that_cannot_be_found_again_has_an_unknown_outcome(stor
     assert [item["visits"] for item in store.items(app)] == [{"N": "0"}]
 
 
-def test_an_update_by_key_whose_reading_back_fails_too_has_an_unknown_outcome(store: "Store") -> None:
+def test_an_update_by_key_whose_reading_back_fails_too_has_an_unknown_outcome(store: Store) -> None:
     """The error is about the write. Unreachable would mean that nothing was written."""
     store.line().session.save(Account(name="liz"))
     session, _ = store.line(
@@ -234,14 +201,14 @@ def test_an_update_by_key_whose_reading_back_fails_too_has_an_unknown_outcome(st
     assert [item["visits"] for item in store.items(app)] == [{"N": "1"}]
 
 
-def test_an_update_by_key_that_was_never_sent_may_be_sent_again(store: "Store") -> None:
+def test_an_update_by_key_that_was_never_sent_may_be_sent_again(store: Store) -> None:
     store.line().session.save(Account(name="liz"))
     session, wire = store.line(lost_request(sent=False), throttle(at=2), conflict(at=3))
     assert session.update(LIZ, F.visits.add(1)).visits == 1
     assert [call.operation for call in wire.calls] == ["UpdateItem"] * 4
 
 
-def test_an_update_exactly_once_is_a_transaction_that_may_be_sent_again(store: "Store") -> None:
+def test_an_update_exactly_once_is_a_transaction_that_may_be_sent_again(store: Store) -> None:
     store.line().session.save(Account(name="liz"))
     session, wire = store.line(lost_answer(operation="TransactWriteItems", times=3))
     account = session.update(LIZ, F.visits.add(1), exactly_once=True)
@@ -250,7 +217,7 @@ def test_an_update_exactly_once_is_a_transaction_that_may_be_sent_again(store: "
     assert [item["visits"] for item in store.items(app)] == [{"N": "1"}]
 
 
-def test_an_update_exactly_once_returns_what_it_made_though_others_went_on(store: "Store") -> None:
+def test_an_update_exactly_once_returns_what_it_made_though_others_went_on(store: Store) -> None:
     store.line().session.save(Account(name="liz"))
     session, _ = store.line(
         lost_answer(operation="TransactWriteItems"),
@@ -262,7 +229,7 @@ def test_an_update_exactly_once_returns_what_it_made_though_others_went_on(store
     assert [item["visits"] for item in store.items(app)] == [{"N": "2"}]
 
 
-def test_a_delete_exactly_once_does_not_delete_what_was_created_meanwhile(store: "Store") -> None:
+def test_a_delete_exactly_once_does_not_delete_what_was_created_meanwhile(store: Store) -> None:
     def create_anew() -> None:
         store.line().session.save(Account(name="liz", city="Chur"))
 
@@ -273,7 +240,7 @@ def test_a_delete_exactly_once_does_not_delete_what_was_created_meanwhile(store:
     assert [item["city"] for item in store.items(app)] == [{"S": "Chur"}]
 
 
-def test_an_update_of_a_loaded_entity_is_bound_to_its_revision_and_sent_again(store: "Store") -> None:
+def test_an_update_of_a_loaded_entity_is_bound_to_its_revision_and_sent_again(store: Store) -> None:
     session, wire = store.line(lost_answer(operation="UpdateItem"))
     account = session.save(Account(name="liz"))
     session.update(account, F.visits.add(1))

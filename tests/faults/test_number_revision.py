@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import pytest
 from pynamodb.attributes import NumberAttribute, UnicodeAttribute, VersionAttribute
@@ -25,10 +25,8 @@ from dynaorm.errors import DecodeError, OutcomeUnknown, StaleEntity, UsageError
 from dynaorm.flow.integrity.finding import Outcome
 from dynaorm.testing.endpoint import transport_to
 from dynaorm.testing.faults import lost_answer
+from tests.faults.store import Store
 from tests.raw_tables import REGION
-
-if TYPE_CHECKING:
-    from tests.faults.conftest import Store
 
 documents = Table(
     "documents",
@@ -83,22 +81,21 @@ def model_of(table: str, endpoint: str | None = None) -> Any:
 
 
 @pytest.fixture
-def store(moto_store: "Store") -> "Store":
-    moto_store.create(documents, app)
-    return moto_store
+def store(moto: Store) -> Store:
+    return moto
 
 
 @pytest.fixture
-def session(store: "Store") -> Session:
+def session(store: Store) -> Session:
     return store.line().session
 
 
 @pytest.fixture
-def model(store: "Store") -> Any:
+def model(store: Store) -> Any:
     return model_of(store.name(documents.name))
 
 
-def stored(store: "Store") -> dict[str, Any]:
+def stored(store: Store) -> dict[str, Any]:
     (item,) = store.items(documents)
     return item
 
@@ -106,7 +103,7 @@ def stored(store: "Store") -> dict[str, Any]:
 # -- in turns ----------------------------------------------------------------------------------------------------------
 
 
-def test_both_libraries_raise_one_number(store: "Store", session: Session, model: Any) -> None:
+def test_both_libraries_raise_one_number(store: Store, session: Session, model: Any) -> None:
     session.save(Document(id="a", text="1"))
     theirs = model.get("a")
     theirs.text = "2"
@@ -142,7 +139,7 @@ CHANGES: dict[str, Callable[[Session, Document], Any]] = {
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES.keys())
 def test_what_pynamodb_wrote_since_is_not_written_over(
-    store: "Store", session: Session, model: Any, change: Callable[[Session, Document], Any]
+    store: Store, session: Session, model: Any, change: Callable[[Session, Document], Any]
 ) -> None:
     session.save(Document(id="a", text="1"))
     ours = session.get_one(Document, id="a")
@@ -165,7 +162,7 @@ def test_what_pynamodb_wrote_since_is_not_written_over(
     ids=["save", "overwrite", "update by key"],
 )
 def test_pynamodb_does_not_write_over_what_dynaorm_wrote_since(
-    store: "Store", session: Session, model: Any, write: Callable[[Session], Any]
+    store: Store, session: Session, model: Any, write: Callable[[Session], Any]
 ) -> None:
     model("a", text="1").save()
     theirs = model.get("a")
@@ -181,7 +178,7 @@ def test_pynamodb_does_not_write_over_what_dynaorm_wrote_since(
     assert stored(store)["version"] == {"N": "2"}
 
 
-def test_an_item_without_a_number_gets_one_with_its_first_change(store: "Store", session: Session) -> None:
+def test_an_item_without_a_number_gets_one_with_its_first_change(store: Store, session: Session) -> None:
     store.put(documents, id={"S": "a"}, text={"S": "1"})
     ours = session.get_one(Document, id="a")
     assert inspect(ours).revision is None
@@ -190,7 +187,7 @@ def test_an_item_without_a_number_gets_one_with_its_first_change(store: "Store",
     assert stored(store)["version"] == {"N": "1"}
 
 
-def test_a_number_that_came_since_makes_an_entity_stale(session: Session, store: "Store", model: Any) -> None:
+def test_a_number_that_came_since_makes_an_entity_stale(session: Session, store: Store, model: Any) -> None:
     store.put(documents, id={"S": "a"}, text={"S": "1"})
     ours = session.get_one(Document, id="a")
     theirs = model.get("a")
@@ -202,7 +199,7 @@ def test_a_number_that_came_since_makes_an_entity_stale(session: Session, store:
 
 
 def test_an_entity_that_was_created_anew_under_the_same_number_is_not_changed(
-    store: "Store", session: Session, model: Any
+    store: Store, session: Session, model: Any
 ) -> None:
     session.save(Document(id="a", text="first"))
     ours = session.get_one(Document, id="a")
@@ -216,7 +213,7 @@ def test_an_entity_that_was_created_anew_under_the_same_number_is_not_changed(
     assert stored(store)["text"] == {"S": "second"}
 
 
-def test_text_where_the_number_should_be_is_refused(store: "Store", session: Session) -> None:
+def test_text_where_the_number_should_be_is_refused(store: Store, session: Session) -> None:
     store.put(documents, id={"S": "a"}, version={"S": "mine"})
     ours = session.get_one(Document, id="a")
     ours.text = "2"
@@ -230,7 +227,7 @@ def test_text_where_the_number_should_be_is_refused(store: "Store", session: Ses
 # -- every road of writing ---------------------------------------------------------------------------------------------
 
 
-def test_every_item_of_a_block_has_a_number_of_its_own(store: "Store", session: Session) -> None:
+def test_every_item_of_a_block_has_a_number_of_its_own(store: Store, session: Session) -> None:
     liz, old = session.save(User(name="liz", email="l@x", team="t")), session.save(Page(name="p"))
     with session.transaction() as tx:
         liz.email, old.text = "m@x", "new"
@@ -250,20 +247,20 @@ def test_every_item_of_a_block_has_a_number_of_its_own(store: "Store", session: 
     }
 
 
-def test_an_upsert_begins_at_1_and_goes_on_counting(store: "Store", session: Session) -> None:
+def test_an_upsert_begins_at_1_and_goes_on_counting(store: Store, session: Session) -> None:
     for words in (1, 2):
         session.upsert(Key(Document, id="a"), F.reads.add(1))
         assert (stored(store)["reads"], stored(store)["version"]) == ({"N": str(words)}, {"N": str(words)})
 
 
-def test_tombstone_and_restoration_go_on_counting(store: "Store", session: Session) -> None:
+def test_tombstone_and_restoration_go_on_counting(store: Store, session: Session) -> None:
     page = session.save(Page(name="p", text="1"))
     session.delete(page)
     assert next(item["rev"] for item in store.items(app) if "deleted" in item) == {"N": "2"}
     assert inspect(session.restore(Key(Page, name="p"), version=1)).revision == "3"
 
 
-def test_a_repair_raises_the_number(store: "Store", session: Session) -> None:
+def test_a_repair_raises_the_number(store: Store, session: Session) -> None:
     session.save(Team(name="t"))
     session.save(User(name="liz", email="l@x", team="t"))
     team = store.items(app)[0]
@@ -278,7 +275,7 @@ def test_bulk_load_is_refused_because_it_would_begin_anew(session: Session) -> N
         session.bulk_load([Document(id="a")])
 
 
-def test_a_lost_answer_is_not_recognised_by_a_number(store: "Store") -> None:
+def test_a_lost_answer_is_not_recognised_by_a_number(store: Store) -> None:
     """Somebody else may have written the same number."""
     store.line().session.save(Document(id="a"))
     session, _ = store.line(lost_answer(operation="UpdateItem"))
@@ -292,7 +289,7 @@ def test_a_lost_answer_is_not_recognised_by_a_number(store: "Store") -> None:
     assert (stored(store)["reads"], stored(store)["version"]) == ({"N": "1"}, {"N": "3"})
 
 
-def test_a_lost_answer_is_survived_exactly_once(store: "Store") -> None:
+def test_a_lost_answer_is_survived_exactly_once(store: Store) -> None:
     store.line().session.save(Document(id="a"))
     session, _ = store.line(
         lost_answer(operation="TransactWriteItems"), lost_answer(2, operation="TransactWriteItems")
@@ -339,9 +336,8 @@ def count_with_pynamodb(model: Any) -> None:
             break
 
 
-def test_two_libraries_that_race_lose_no_write(ministack_store: "Store", ministack_endpoint: str) -> None:
-    ministack_store.create(documents)
-    table = ministack_store.name(documents.name)
+def test_two_libraries_that_race_lose_no_write(ministack: Store, ministack_endpoint: str) -> None:
+    table = ministack.name(documents.name)
     model = model_of(table, ministack_endpoint)
     names = {documents.name: table}
     with (
@@ -358,5 +354,5 @@ def test_two_libraries_that_race_lose_no_write(ministack_store: "Store", minista
         ]
         for work in works:
             work.result(timeout=60)
-    item = stored(ministack_store)
+    item = stored(ministack)
     assert (item["reads"], item["version"]) == ({"N": str(5 * ROUNDS)}, {"N": str(5 * ROUNDS + 1)})

@@ -1,7 +1,6 @@
 """A repeat after an unanswered attempt never undoes what somebody else did meanwhile, and no verdict is a guess."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -9,9 +8,7 @@ from dynaorm import Entity, F, Key, Retry, Table, inspect
 from dynaorm.errors import OutcomeUnknown
 from dynaorm.testing.faults import lost_answer, lost_request, throttle
 from tests.faults.entities import LIZ, NINE_MINUTES, ONE_TRY, Account, app
-
-if TYPE_CHECKING:
-    from tests.faults.conftest import Store
+from tests.faults.store import Store
 
 bare = Table("Bare", revision_attribute=None)
 
@@ -24,19 +21,7 @@ class Counter(Entity, table=bare, pk="COUNTER#{name}", sk="COUNTER"):
 A = Key(Counter, name="a")
 
 
-@pytest.fixture
-def store(store: "Store") -> "Store":
-    store.create(app, bare)
-    return store
-
-
-@pytest.fixture
-def moto(moto_store: "Store") -> "Store":
-    moto_store.create(app, bare)
-    return moto_store
-
-
-def create_anew(store: "Store") -> Callable[[], object]:
+def create_anew(store: Store) -> Callable[[], object]:
     """Somebody else creates what was deleted."""
     return lambda: store.line().session.save(Account(name="liz", city="Chur"))
 
@@ -44,7 +29,7 @@ def create_anew(store: "Store") -> Callable[[], object]:
 # -- deletes -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_lost_delete_by_key_does_not_delete_what_was_created_meanwhile(store: "Store") -> None:
+def test_a_lost_delete_by_key_does_not_delete_what_was_created_meanwhile(store: Store) -> None:
     """The first attempt deleted; another process created the entity anew, and was told so."""
     store.line().session.save(Account(name="liz"))
     session, wire = store.line(
@@ -56,7 +41,7 @@ def test_a_lost_delete_by_key_does_not_delete_what_was_created_meanwhile(store: 
     assert [item["city"] for item in store.items(app)] == [{"S": "Chur"}]
 
 
-def test_a_lost_delete_by_key_after_which_nothing_is_there_is_done(store: "Store") -> None:
+def test_a_lost_delete_by_key_after_which_nothing_is_there_is_done(store: Store) -> None:
     store.line().session.save(Account(name="liz"))
     session, wire = store.line(lost_answer(operation="DeleteItem"))
     session.delete(LIZ)
@@ -65,7 +50,7 @@ def test_a_lost_delete_by_key_after_which_nothing_is_there_is_done(store: "Store
     assert store.items(app) == []
 
 
-def test_a_delete_by_key_that_was_refused_or_never_sent_is_sent_again(store: "Store") -> None:
+def test_a_delete_by_key_that_was_refused_or_never_sent_is_sent_again(store: Store) -> None:
     store.line().session.save(Account(name="liz"))
     session, wire = store.line(lost_request(sent=False), throttle(at=2))
     session.delete(LIZ)
@@ -75,9 +60,7 @@ def test_a_delete_by_key_that_was_refused_or_never_sent_is_sent_again(store: "St
 
 @pytest.mark.parametrize("elapsed", [0.0, NINE_MINUTES])
 @pytest.mark.parametrize("exists", [True, False])
-def test_a_lost_delete_by_key_is_resumed_by_reading_alone(
-    store: "Store", exists: bool, elapsed: float
-) -> None:
+def test_a_lost_delete_by_key_is_resumed_by_reading_alone(store: Store, exists: bool, elapsed: float) -> None:
     store.line().session.save(Account(name="liz"))
     session, wire = store.line(
         lost_answer(operation="DeleteItem"), lost_answer(operation="GetItem"), retry=ONE_TRY
@@ -95,7 +78,7 @@ def test_a_lost_delete_by_key_is_resumed_by_reading_alone(
 
 
 def test_a_lost_delete_of_an_entity_without_revision_does_not_delete_its_equal_successor(
-    store: "Store",
+    store: Store,
 ) -> None:
     """What was created anew is equal in every attribute, but it is another entity."""
     session, wire = store.line(
@@ -112,7 +95,7 @@ def test_a_lost_delete_of_an_entity_without_revision_does_not_delete_its_equal_s
 # -- without revision --------------------------------------------------------------------------------------------------
 
 
-def test_without_revisions_a_single_write_is_a_plain_one(store: "Store") -> None:
+def test_without_revisions_a_single_write_is_a_plain_one(store: Store) -> None:
     session, wire = store.line()
     counter = session.save(Counter(name="a"))
     assert session.update(A, F.count.add(1)).count == 1
@@ -124,7 +107,7 @@ def test_without_revisions_a_single_write_is_a_plain_one(store: "Store") -> None
     assert writes == ["PutItem", "UpdateItem", "UpdateItem", "DeleteItem"]
 
 
-def test_without_revisions_a_lost_update_is_never_sent_again(store: "Store") -> None:
+def test_without_revisions_a_lost_update_is_never_sent_again(store: Store) -> None:
     """Somebody set the old value back: a repetition would undo that."""
     session, wire = store.line(
         lost_answer(operation="UpdateItem"),
@@ -138,7 +121,7 @@ def test_without_revisions_a_lost_update_is_never_sent_again(store: "Store") -> 
     assert [item["count"] for item in store.items(bare)] == [{"N": "0"}]
 
 
-def test_without_revisions_an_equal_item_does_not_prove_an_insert(store: "Store") -> None:
+def test_without_revisions_an_equal_item_does_not_prove_an_insert(store: Store) -> None:
     """Two processes that insert the same lock must not both believe that they have it."""
     session, _ = store.line(
         lost_request(operation="PutItem"),
@@ -148,7 +131,7 @@ def test_without_revisions_an_equal_item_does_not_prove_an_insert(store: "Store"
         session.save(Counter(name="a"))
 
 
-def test_without_revisions_a_write_exactly_once_is_recognised_by_its_token(store: "Store") -> None:
+def test_without_revisions_a_write_exactly_once_is_recognised_by_its_token(store: Store) -> None:
     lost = [lost_answer(at=at, operation="TransactWriteItems") for at in (1, 3, 5, 7)]
     session, wire = store.line(*lost)
     session.save(Counter(name="a"), exactly_once=True)
@@ -167,7 +150,7 @@ def test_without_revisions_a_write_exactly_once_is_recognised_by_its_token(store
 # -- inserts -----------------------------------------------------------------------------------------------------------
 
 
-def test_an_insert_exactly_once_does_not_come_back_after_the_delete_of_another(store: "Store") -> None:
+def test_an_insert_exactly_once_does_not_come_back_after_the_delete_of_another(store: Store) -> None:
     def delete() -> None:
         store.line().session.delete(LIZ)
 
@@ -182,7 +165,7 @@ def test_an_insert_exactly_once_does_not_come_back_after_the_delete_of_another(s
 
 @pytest.mark.parametrize("write", ["update", "delete"])
 def test_the_remedy_of_a_write_that_is_never_sent_again_does_not_promise_to_finish_it(
-    moto: "Store", write: str
+    moto: Store, write: str
 ) -> None:
     moto.line().session.save(Account(name="liz"))
     session, wire = moto.line(lost_request(), lost_request(at=3), retry=Retry(attempts=1))

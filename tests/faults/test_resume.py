@@ -2,7 +2,6 @@
 
 import pickle
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -11,23 +10,9 @@ from dynaorm.errors import AlreadyExists, OutcomeUnknown, StaleEntity, UniqueVio
 from dynaorm.flow.protocol.call import Call, NoAnswer, Reply, Transport
 from dynaorm.testing.faults import Fault, lost_answer, lost_request, throttle
 from tests.faults.entities import NINE_MINUTES, ONE_TRY, Account, Page, User, app
-
-if TYPE_CHECKING:
-    from tests.faults.conftest import Store
+from tests.faults.store import Store
 
 WRITES = ("PutItem", "UpdateItem", "DeleteItem", "TransactWriteItems")
-
-
-@pytest.fixture
-def store(store: "Store") -> "Store":
-    store.create(app)
-    return store
-
-
-@pytest.fixture
-def moto(moto_store: "Store") -> "Store":
-    moto_store.create(app)
-    return moto_store
 
 
 def writes(calls: list[Call]) -> list[Call]:
@@ -39,7 +24,7 @@ def writes(calls: list[Call]) -> list[Call]:
 
 @pytest.mark.parametrize("fault", [lost_answer, lost_request])
 def test_a_recent_plan_is_sent_again_byte_for_byte_and_applied_once(
-    store: "Store", fault: Callable[[], Fault]
+    store: Store, fault: Callable[[], Fault]
 ) -> None:
     session, wire = store.line(fault(), retry=ONE_TRY)
     user = User(user_id="1", email="liz@x.org")
@@ -52,7 +37,7 @@ def test_a_recent_plan_is_sent_again_byte_for_byte_and_applied_once(
     assert store.items(app)[0]["_rev"]["S"] == inspect(user).revision
 
 
-def test_an_applied_plan_resumed_after_others_went_on_undoes_nothing(store: "Store") -> None:
+def test_an_applied_plan_resumed_after_others_went_on_undoes_nothing(store: Store) -> None:
     session, _ = store.line(lost_answer(), retry=ONE_TRY)
     plan = store.unknown(lambda: session.save(User(user_id="1", email="liz@x.org")))
     other = store.line().session
@@ -63,7 +48,7 @@ def test_an_applied_plan_resumed_after_others_went_on_undoes_nothing(store: "Sto
     assert store.keys(app) == ["USER#1 PROFILE", "email#new@x.org email#new@x.org"]
 
 
-def test_a_recent_plan_that_is_refused_now_may_still_arrive(store: "Store") -> None:
+def test_a_recent_plan_that_is_refused_now_may_still_arrive(store: Store) -> None:
     """The value is taken now. When it is free again, the first request may be delivered and succeed."""
     session, _ = store.line(lost_request(), retry=ONE_TRY)
     user = User(user_id="1", email="liz@x.org")
@@ -77,7 +62,7 @@ def test_a_recent_plan_that_is_refused_now_may_still_arrive(store: "Store") -> N
         session.save(user)
 
 
-def test_a_recent_transaction_under_a_replaced_revision_can_never_be_made(store: "Store") -> None:
+def test_a_recent_transaction_under_a_replaced_revision_can_never_be_made(store: Store) -> None:
     """A revision never comes back: the refusal holds for the first request, too."""
     setup = store.line().session
     user = setup.save(User(user_id="1", email="liz@x.org"))
@@ -89,13 +74,13 @@ def test_a_recent_transaction_under_a_replaced_revision_can_never_be_made(store:
         session.resume(plan)
 
 
-def test_a_throttle_while_resuming_proves_nothing_and_spoils_nothing(moto: "Store") -> None:
+def test_a_throttle_while_resuming_proves_nothing_and_spoils_nothing(moto: Store) -> None:
     session, _ = moto.line(lost_request(times=10), throttle(at=11))
     plan = moto.unknown(lambda: session.save(User(user_id="1", email="liz@x.org")))
     assert session.resume(plan) is True
 
 
-def test_a_plain_put_that_meets_its_own_item_is_in_effect(store: "Store") -> None:
+def test_a_plain_put_that_meets_its_own_item_is_in_effect(store: Store) -> None:
     session, wire = store.line(lost_answer(), retry=ONE_TRY)
     account = Account(name="liz")
     plan = store.unknown(lambda: session.save(account))
@@ -104,7 +89,7 @@ def test_a_plain_put_that_meets_its_own_item_is_in_effect(store: "Store") -> Non
     assert inspect(account).revision == store.items(app)[0]["_rev"]["S"]
 
 
-def test_without_an_answer_again_it_stays_unknown_and_can_be_resumed_again(store: "Store") -> None:
+def test_without_an_answer_again_it_stays_unknown_and_can_be_resumed_again(store: Store) -> None:
     session, wire = store.line(lost_request(times=2), retry=ONE_TRY)
     account = Account(name="liz")
     plan = store.unknown(lambda: session.save(account))
@@ -113,7 +98,7 @@ def test_without_an_answer_again_it_stays_unknown_and_can_be_resumed_again(store
     assert [call.request for call in wire.calls] == [wire.calls[0].request] * 3
 
 
-def test_an_update_by_key_is_resumed_by_reading_alone(store: "Store") -> None:
+def test_an_update_by_key_is_resumed_by_reading_alone(store: Store) -> None:
     store.line().session.save(Account(name="liz"))
     nothing_heard = [lost_answer(operation="UpdateItem"), lost_answer(operation="GetItem")]
     session, wire = store.line(*nothing_heard, retry=ONE_TRY)
@@ -122,7 +107,7 @@ def test_an_update_by_key_is_resumed_by_reading_alone(store: "Store") -> None:
     assert len(writes(wire.calls)) == 1
 
 
-def test_an_update_by_key_that_somebody_wrote_over_is_never_said_not_to_be_made(store: "Store") -> None:
+def test_an_update_by_key_that_somebody_wrote_over_is_never_said_not_to_be_made(store: Store) -> None:
     """An answer that it was not made would invite the caller to count it twice."""
     store.line().session.save(Account(name="liz"))
     nothing_heard = [lost_answer(operation="UpdateItem"), lost_answer(operation="GetItem")]
@@ -135,7 +120,7 @@ def test_an_update_by_key_that_somebody_wrote_over_is_never_said_not_to_be_made(
     assert len(writes(wire.calls)) == 1
 
 
-def test_a_plan_resumed_near_the_end_of_the_window_is_not_repeated_past_it(moto: "Store") -> None:
+def test_a_plan_resumed_near_the_end_of_the_window_is_not_repeated_past_it(moto: Store) -> None:
     """After ten minutes DynamoDB has forgotten the token, and would count the update twice."""
     moto.line().session.save(Account(name="liz"))
     made = moto.clock.now()
@@ -155,7 +140,7 @@ def test_a_plan_resumed_near_the_end_of_the_window_is_not_repeated_past_it(moto:
     assert max(sent_at) <= NINE_MINUTES
 
 
-def test_a_request_that_arrives_late_is_found_when_the_plan_is_resumed(store: "Store") -> None:
+def test_a_request_that_arrives_late_is_found_when_the_plan_is_resumed(store: Store) -> None:
     """Its own repetition overtook it and was refused, so no caller was told that the write lost."""
     late: list[Call] = []
 
@@ -175,7 +160,7 @@ def test_a_request_that_arrives_late_is_found_when_the_plan_is_resumed(store: "S
     assert wire.calls == [wire.calls[0]] * 3
 
 
-def test_a_plain_write_refused_when_resumed_stays_unknown_until_the_window_is_over(store: "Store") -> None:
+def test_a_plain_write_refused_when_resumed_stays_unknown_until_the_window_is_over(store: Store) -> None:
     """It has no token: our item may have been written and replaced, or the request may still be under way."""
     session, _ = store.line(lost_request(), retry=ONE_TRY)
     account = Account(name="liz")
@@ -236,7 +221,7 @@ WORKS = [
 @pytest.mark.parametrize("work", WORKS, ids=lambda work: work.__name__)
 @pytest.mark.parametrize(("fault", "in_effect"), [(lost_answer, True), (lost_request, False)])
 def test_an_old_plan_is_settled_by_reading_and_never_sent_again(
-    moto: "Store", work: Callable[[Session], None], fault: Callable[..., Fault], in_effect: bool
+    moto: Store, work: Callable[[Session], None], fault: Callable[..., Fault], in_effect: bool
 ) -> None:
     seeds = moto.line().session
     for seed in (Account(name="liz"), User(user_id="1", email="liz@x.org"), Page(name="home", text="Hi")):
@@ -253,7 +238,7 @@ def test_an_old_plan_is_settled_by_reading_and_never_sent_again(
     assert moto.items(app) == before
 
 
-def test_without_revisions_an_old_plan_is_recognised_by_what_it_wrote(moto_store: "Store") -> None:
+def test_without_revisions_an_old_plan_is_recognised_by_what_it_wrote(moto: Store) -> None:
     """Sets are returned in any order, and other attributes that somebody else changed do not matter."""
     bare = Table("Bare", revision_attribute=None, type_attribute=None)
 
@@ -262,21 +247,21 @@ def test_without_revisions_an_old_plan_is_recognised_by_what_it_wrote(moto_store
         fruits: set[str]
         note: str = ""
 
-    moto_store.create(bare)
-    session, _ = moto_store.line(
+    moto.create(bare)
+    session, _ = moto.line(
         lost_answer(operation="UpdateItem"), lost_answer(operation="GetItem"), retry=ONE_TRY
     )
     basket = session.save(Basket(name="a", fruits={"fig"}))
     basket.fruits = {"kiwi", "apple", "fig"}
-    plan = moto_store.unknown(lambda: session.save(basket))
-    (stored,) = moto_store.items(bare)
+    plan = moto.unknown(lambda: session.save(basket))
+    (stored,) = moto.items(bare)
     shuffled = {**stored, "fruits": {"SS": stored["fruits"]["SS"][::-1]}, "note": {"S": "by somebody else"}}
-    moto_store.put(bare, **shuffled)
-    moto_store.clock.advance(NINE_MINUTES)
+    moto.put(bare, **shuffled)
+    moto.clock.advance(NINE_MINUTES)
     assert session.resume(plan) is True
 
 
-def test_an_old_plan_that_cannot_be_read_back_stays_unknown(moto: "Store") -> None:
+def test_an_old_plan_that_cannot_be_read_back_stays_unknown(moto: Store) -> None:
     faults = [lost_answer(operation="PutItem"), lost_request(operation="GetItem")]
     session, wire = moto.line(*faults, retry=ONE_TRY)
     account = Account(name="liz")
@@ -292,7 +277,7 @@ def test_an_old_plan_that_cannot_be_read_back_stays_unknown(moto: "Store") -> No
 # -- elsewhere ---------------------------------------------------------------------------------------------------------
 
 
-def test_an_unknown_outcome_can_be_pickled_and_resumed_by_another_process(moto: "Store") -> None:
+def test_an_unknown_outcome_can_be_pickled_and_resumed_by_another_process(moto: Store) -> None:
     session, wire = moto.line(lost_answer(), retry=ONE_TRY)
     with pytest.raises(OutcomeUnknown) as caught:
         session.save(User(user_id="1", email="liz@x.org"))
@@ -303,7 +288,7 @@ def test_an_unknown_outcome_can_be_pickled_and_resumed_by_another_process(moto: 
     assert second_wire.calls == wire.calls
 
 
-def test_a_fresh_save_of_what_was_committed_elsewhere_is_told_so(moto: "Store") -> None:
+def test_a_fresh_save_of_what_was_committed_elsewhere_is_told_so(moto: Store) -> None:
     """Another process does not know of the first write: for it the key is taken."""
     session, _ = moto.line(lost_answer(), retry=ONE_TRY)
     moto.unknown(lambda: session.save(Account(name="liz")))

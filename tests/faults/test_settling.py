@@ -2,7 +2,7 @@
 
 import pickle
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -11,27 +11,13 @@ from dynaorm.errors import EntityNotFound, KeyChanged, OutcomeUnknown, StaleEnti
 from dynaorm.flow.protocol.call import Call, Reply, Transport
 from dynaorm.testing.faults import Fault, FaultyTransport, lost_answer, lost_request, throttle
 from tests.faults.entities import NINE_MINUTES, ONE_TRY, Account, Page, User, app
-
-if TYPE_CHECKING:
-    from tests.faults.conftest import Store
-
-
-@pytest.fixture
-def store(store: "Store") -> "Store":
-    store.create(app)
-    return store
-
-
-@pytest.fixture
-def moto(moto_store: "Store") -> "Store":
-    moto_store.create(app)
-    return moto_store
+from tests.faults.store import Store
 
 
 @pytest.mark.parametrize("fault", [lost_answer, lost_request])
 @pytest.mark.parametrize("elapsed", [0.0, NINE_MINUTES])
 def test_an_entity_of_unknown_outcome_settles_it_before_its_next_write(
-    store: "Store", fault: Callable[[], Fault], elapsed: float
+    store: Store, fault: Callable[[], Fault], elapsed: float
 ) -> None:
     session, _ = store.line(fault(), retry=ONE_TRY)
     user = User(user_id="1", email="liz@x.org", full_name="Liz")
@@ -43,7 +29,7 @@ def test_an_entity_of_unknown_outcome_settles_it_before_its_next_write(
     assert inspect(user).revision == store.items(app)[0]["_rev"]["S"]
 
 
-def test_saving_it_again_unchanged_only_settles(store: "Store") -> None:
+def test_saving_it_again_unchanged_only_settles(store: Store) -> None:
     session, wire = store.line(lost_answer(), retry=ONE_TRY)
     user = User(user_id="1", email="liz@x.org")
     store.unknown(lambda: session.save(user))
@@ -53,7 +39,7 @@ def test_saving_it_again_unchanged_only_settles(store: "Store") -> None:
 
 
 @pytest.mark.parametrize("fault", [lost_answer, lost_request])
-def test_deleting_it_settles_it_first(store: "Store", fault: Callable[[], Fault]) -> None:
+def test_deleting_it_settles_it_first(store: Store, fault: Callable[[], Fault]) -> None:
     session, _ = store.line(fault(), retry=ONE_TRY)
     user = User(user_id="1", email="liz@x.org")
     store.unknown(lambda: session.save(user))
@@ -61,7 +47,7 @@ def test_deleting_it_settles_it_first(store: "Store", fault: Callable[[], Fault]
     assert store.items(app) == []
 
 
-def test_while_there_is_no_answer_it_is_not_written(store: "Store") -> None:
+def test_while_there_is_no_answer_it_is_not_written(store: Store) -> None:
     session, wire = store.line(lost_request(times=2), retry=ONE_TRY)
     account = Account(name="liz")
     plan = store.unknown(lambda: session.save(account))
@@ -70,7 +56,7 @@ def test_while_there_is_no_answer_it_is_not_written(store: "Store") -> None:
     assert wire.calls == [wire.calls[0]] * 2
 
 
-def test_one_write_settles_every_entity_of_the_block_it_was_lost_with(store: "Store") -> None:
+def test_one_write_settles_every_entity_of_the_block_it_was_lost_with(store: Store) -> None:
     session, wire = store.line(lost_answer(), retry=ONE_TRY)
     one, two = User(user_id="1", email="one@x.org"), Account(name="two")
 
@@ -87,7 +73,7 @@ def test_one_write_settles_every_entity_of_the_block_it_was_lost_with(store: "St
     assert [call.operation for call in wire.calls] == ["TransactWriteItems"] * 2 + ["UpdateItem"] * 2
 
 
-def test_a_block_settles_what_it_names_before_it_is_sent(store: "Store") -> None:
+def test_a_block_settles_what_it_names_before_it_is_sent(store: Store) -> None:
     session, wire = store.line(lost_request(), retry=ONE_TRY)
     account = Account(name="liz")
     store.unknown(lambda: session.save(account))
@@ -100,7 +86,7 @@ def test_a_block_settles_what_it_names_before_it_is_sent(store: "Store") -> None
 
 
 def test_a_settled_refusal_leaves_the_entity_as_it_was_and_its_next_write_speaks_for_itself(
-    store: "Store",
+    store: Store,
 ) -> None:
     session, _ = store.line(lost_request(at=2), retry=ONE_TRY)
     user = session.save(User(user_id="1", email="liz@x.org"))
@@ -119,7 +105,7 @@ def test_a_settled_refusal_leaves_the_entity_as_it_was_and_its_next_write_speaks
 @pytest.mark.parametrize("copied", [pickle.dumps, None], ids=["pickled", "model_copy"])
 @pytest.mark.parametrize("fault", [lost_answer, lost_request])
 def test_a_copy_of_an_entity_of_unknown_outcome_settles_it_too(
-    moto: "Store", fault: Callable[[], Fault], copied: Callable[[Any], bytes] | None
+    moto: Store, fault: Callable[[], Fault], copied: Callable[[Any], bytes] | None
 ) -> None:
     session, _ = moto.line(fault(), retry=ONE_TRY)
     user = User(user_id="1", email="liz@x.org")
@@ -133,7 +119,7 @@ def test_a_copy_of_an_entity_of_unknown_outcome_settles_it_too(
 
 @pytest.mark.parametrize("fault", [lost_answer, lost_request])
 def test_a_copy_that_settles_late_leaves_the_original_as_it_is(
-    moto: "Store", fault: Callable[[], Fault]
+    moto: Store, fault: Callable[[], Fault]
 ) -> None:
     session, _ = moto.line(fault(), retry=ONE_TRY)
     user = User(user_id="1", email="liz@x.org")
@@ -152,7 +138,7 @@ def test_a_copy_that_settles_late_leaves_the_original_as_it_is(
     assert moto.items(app)[0]["full_name"] == {"S": "Lizzy"}
 
 
-def test_an_update_of_a_loaded_entity_is_settled_with_the_values_it_gave(store: "Store") -> None:
+def test_an_update_of_a_loaded_entity_is_settled_with_the_values_it_gave(store: Store) -> None:
     session, _ = store.line(lost_answer(at=2), retry=ONE_TRY)
     account = session.save(Account(name="liz"))
     store.unknown(lambda: session.update(account, F.city.set("Basel")))
@@ -164,7 +150,7 @@ def test_an_update_of_a_loaded_entity_is_settled_with_the_values_it_gave(store: 
     assert (item["city"], item["tags"]) == ({"S": "Basel"}, {"SS": ["a"]})
 
 
-def test_loading_an_entity_again_needs_no_settling(store: "Store") -> None:
+def test_loading_an_entity_again_needs_no_settling(store: Store) -> None:
     session, wire = store.line(lost_answer(at=2), retry=ONE_TRY)
     account = session.save(Account(name="liz"))
     account.city = "Basel"
@@ -175,7 +161,7 @@ def test_loading_an_entity_again_needs_no_settling(store: "Store") -> None:
     assert [call.operation for call in wire.calls] == ["PutItem", "UpdateItem", "GetItem", "UpdateItem"]
 
 
-def test_refresh_tells_whether_an_insert_of_unknown_outcome_is_there(store: "Store") -> None:
+def test_refresh_tells_whether_an_insert_of_unknown_outcome_is_there(store: Store) -> None:
     session, wire = store.line(lost_answer(), lost_request(at=3), retry=ONE_TRY)
     made, lost = Account(name="liz"), Account(name="bobby")
     store.unknown(lambda: session.save(made))
@@ -206,7 +192,7 @@ def interrupted(*, after: bool, error: type[BaseException] = KeyboardInterrupt) 
 @pytest.mark.parametrize("after", [True, False])
 @pytest.mark.parametrize("entity", [Account(name="liz"), User(user_id="1", email="liz@x.org")])
 def test_an_interrupt_in_the_middle_of_an_attempt_is_settled_by_the_next_save(
-    store: "Store", entity: Any, after: bool
+    store: Store, entity: Any, after: bool
 ) -> None:
     session, wire = store.line(interrupted(after=after))
     subject = entity.model_copy()
@@ -218,7 +204,7 @@ def test_an_interrupt_in_the_middle_of_an_attempt_is_settled_by_the_next_save(
     assert inspect(subject).revision == store.items(app)[0]["_rev"]["S"]
 
 
-def interrupted_in_its_pause(moto: "Store", session: Session, account: Account) -> None:
+def interrupted_in_its_pause(moto: Store, session: Session, account: Account) -> None:
     """Save an account, and stop the program in the first pause between two attempts."""
 
     def stop(seconds: float) -> None:
@@ -230,7 +216,7 @@ def interrupted_in_its_pause(moto: "Store", session: Session, account: Account) 
             session.save(account)
 
 
-def test_an_interrupt_during_a_pause_after_a_lost_answer_is_settled_too(moto: "Store") -> None:
+def test_an_interrupt_during_a_pause_after_a_lost_answer_is_settled_too(moto: Store) -> None:
     session, wire = moto.line(lost_answer())
     account = Account(name="liz")
     interrupted_in_its_pause(moto, session, account)
@@ -239,7 +225,7 @@ def test_an_interrupt_during_a_pause_after_a_lost_answer_is_settled_too(moto: "S
     assert [call.operation for call in wire.calls] == ["PutItem", "PutItem", "UpdateItem"]
 
 
-def test_an_interrupt_during_a_pause_after_a_refusal_leaves_nothing_to_settle(moto: "Store") -> None:
+def test_an_interrupt_during_a_pause_after_a_refusal_leaves_nothing_to_settle(moto: Store) -> None:
     """Every attempt was refused: a write that the caller gave up must not happen later."""
     session, wire = moto.line(throttle())
     account = Account(name="liz", city="Given up")
@@ -251,7 +237,7 @@ def test_an_interrupt_during_a_pause_after_a_refusal_leaves_nothing_to_settle(mo
 
 
 def test_a_transport_that_breaks_after_an_unanswered_attempt_leaves_the_outcome_to_be_settled(
-    moto: "Store",
+    moto: Store,
 ) -> None:
     """For example, credentials that expire between two attempts."""
     broken = interrupted(after=False, error=PermissionError)
@@ -267,13 +253,13 @@ def test_a_transport_that_breaks_after_an_unanswered_attempt_leaves_the_outcome_
 # -- restored, and deleted twice ---------------------------------------------------------------------------------------
 
 
-def texts(store: "Store") -> list[tuple[str, str]]:
+def texts(store: Store) -> list[tuple[str, str]]:
     """The sort key and text of every item of a page."""
     return [(item["SK"]["S"], item["text"]["S"]) for item in store.items(app)]
 
 
 @pytest.mark.parametrize("fault", [lost_answer, lost_request])
-def test_restoring_it_settles_it_first(store: "Store", fault: Callable[..., Fault]) -> None:
+def test_restoring_it_settles_it_first(store: Store, fault: Callable[..., Fault]) -> None:
     session, _ = store.line(fault(at=2), retry=ONE_TRY)
     page = session.save(Page(name="home", text="one"))
     page.text = "two"
@@ -285,7 +271,7 @@ def test_restoring_it_settles_it_first(store: "Store", fault: Callable[..., Faul
 
 @pytest.mark.parametrize("fault", [lost_answer, lost_request])
 def test_an_entity_whose_restoration_has_no_known_outcome_settles_it(
-    store: "Store", fault: Callable[..., Fault]
+    store: Store, fault: Callable[..., Fault]
 ) -> None:
     session, _ = store.line(fault(at=3, operation="TransactWriteItems"), retry=ONE_TRY)
     page = session.save(Page(name="home", text="one"))
@@ -303,7 +289,7 @@ def test_an_entity_whose_restoration_has_no_known_outcome_settles_it(
     "entity", [Account(name="liz"), User(user_id="1", email="liz@x.org"), Page(name="home", text="one")]
 )
 def test_deleting_again_what_may_have_been_deleted_settles_the_deletion(
-    store: "Store", entity: Any, fault: Callable[..., Fault]
+    store: Store, entity: Any, fault: Callable[..., Fault]
 ) -> None:
     session, _ = store.line(fault(at=2), retry=ONE_TRY)
     subject = session.save(entity.model_copy())
@@ -315,7 +301,7 @@ def test_deleting_again_what_may_have_been_deleted_settles_the_deletion(
         session.delete(subject)
 
 
-def test_a_block_that_deletes_it_again_does_the_rest(store: "Store") -> None:
+def test_a_block_that_deletes_it_again_does_the_rest(store: Store) -> None:
     session, _ = store.line(lost_answer(at=2), retry=ONE_TRY)
     account = session.save(Account(name="liz"))
     store.unknown(lambda: session.delete(account))
@@ -325,7 +311,7 @@ def test_a_block_that_deletes_it_again_does_the_rest(store: "Store") -> None:
     assert [item["city"] for item in store.items(app)] == [{"S": "Basel"}]
 
 
-def test_what_nobody_can_tell_any_more_names_a_remedy_that_helps(store: "Store") -> None:
+def test_what_nobody_can_tell_any_more_names_a_remedy_that_helps(store: Store) -> None:
     session, _ = store.line(lost_answer(at=2), retry=ONE_TRY)
     account = session.save(Account(name="liz"))
     account.city = "Basel"
@@ -350,7 +336,7 @@ def test_what_nobody_can_tell_any_more_names_a_remedy_that_helps(store: "Store")
 # -- another table, another key ----------------------------------------------------------------------------------------
 
 
-def test_a_session_of_another_stage_settles_nothing(moto: "Store") -> None:
+def test_a_session_of_another_stage_settles_nothing(moto: Store) -> None:
     """The first write belongs to the first stage. It must not be finished there and taken for one in the second."""
     session, _ = moto.line(lost_request(), retry=ONE_TRY)
     account = Account(name="liz")
@@ -369,7 +355,7 @@ def test_a_session_of_another_stage_settles_nothing(moto: "Store") -> None:
     assert len(moto.items(app)) == 1
 
 
-def test_an_abandoned_key_is_not_inserted_by_settling(store: "Store") -> None:
+def test_an_abandoned_key_is_not_inserted_by_settling(store: Store) -> None:
     session, wire = store.line(lost_request(), retry=ONE_TRY)
     account = Account(name="liz")
     plan = store.unknown(lambda: session.save(account))
@@ -382,7 +368,7 @@ def test_an_abandoned_key_is_not_inserted_by_settling(store: "Store") -> None:
     assert store.keys(app) == ["ACCOUNT#elizabeth ACCOUNT"]
 
 
-def test_an_abandoned_key_that_was_inserted_is_a_changed_key(store: "Store") -> None:
+def test_an_abandoned_key_that_was_inserted_is_a_changed_key(store: Store) -> None:
     session, _ = store.line(lost_answer(), retry=ONE_TRY)
     account = Account(name="liz")
     store.unknown(lambda: session.save(account))

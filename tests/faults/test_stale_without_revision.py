@@ -1,19 +1,16 @@
 """A stale object never deletes, moves or restores, whether its table keeps revisions or its item carries none."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dynaorm import Entity, F, Key, Session, Table
+from dynaorm import Entity, F, Key, Session, Table, Transport
 from dynaorm.errors import StaleEntity
 from dynaorm.testing import FakeClock, strict_moto
-from dynaorm.transport.pynamodb import PynamoTransport
-
-if TYPE_CHECKING:
-    from tests.faults.conftest import Store
+from tests.faults.store import Store
 
 bare = Table("Bare", revision_attribute=None)
 normal = Table("Normal")
@@ -41,13 +38,7 @@ class AdoptedPage(Entity, table=normal, pk="PAGE#{name}", sk="TEXT", versioned=T
     text: str = ""
 
 
-@pytest.fixture
-def store(store: "Store") -> "Store":
-    store.create(bare, normal)
-    return store
-
-
-def adopted(store: "Store", kind: type[Any], **values: Any) -> Any:
+def adopted(store: Store, kind: type[Any], **values: Any) -> Any:
     """A stored entity whose items carry no revision, as if another program had written them."""
     store.line().session.save(kind(name="a", **values))
     table = bare if kind.__module__ and kind in (Note, Page) else normal
@@ -56,7 +47,7 @@ def adopted(store: "Store", kind: type[Any], **values: Any) -> Any:
     return store.line().session.get_one(Key(kind, name="a"), consistent=True)
 
 
-def written_since(store: "Store", kind: type[Any]) -> None:
+def written_since(store: Store, kind: type[Any]) -> None:
     """Another program changes one field. It knows of no revisions."""
     table = bare if kind in (Note, Page) else normal
     for item in store.items(table):
@@ -67,7 +58,7 @@ def written_since(store: "Store", kind: type[Any]) -> None:
 @pytest.mark.parametrize("kind", [Note, Adopted])
 @pytest.mark.parametrize("write", ["delete", "move"])
 def test_a_stale_object_without_revision_neither_deletes_nor_moves(
-    store: "Store", kind: type[Any], write: str
+    store: Store, kind: type[Any], write: str
 ) -> None:
     session = store.line().session
     entity = adopted(store, kind, text="mine")
@@ -84,7 +75,7 @@ def test_a_stale_object_without_revision_neither_deletes_nor_moves(
 
 
 @pytest.mark.parametrize("kind", [Page, AdoptedPage])
-def test_a_stale_object_without_revision_restores_nothing(store: "Store", kind: type[Any]) -> None:
+def test_a_stale_object_without_revision_restores_nothing(store: Store, kind: type[Any]) -> None:
     session = store.line().session
     page = adopted(store, kind, text="one")
     written_since(store, kind)
@@ -95,7 +86,7 @@ def test_a_stale_object_without_revision_restores_nothing(store: "Store", kind: 
     assert store.items(table) == items
 
 
-def test_a_stale_object_does_not_restore_over_a_deletion(store: "Store") -> None:
+def test_a_stale_object_does_not_restore_over_a_deletion(store: Store) -> None:
     session = store.line().session
     page = session.save(Page(name="a", text="one"))
     store.line().session.delete(Key(Page, name="a"))
@@ -115,7 +106,7 @@ def test_a_stale_object_does_not_restore_over_a_deletion(store: "Store") -> None
     ids=["save", "delete", "update"],
 )
 def test_a_value_that_was_changed_and_changed_back_is_stale_in_a_versioned_class(
-    store: "Store", work: Callable[[Session, Any], object]
+    store: Store, work: Callable[[Session, Any], object]
 ) -> None:
     """The fields are equal again, but two more versions are stored."""
     session = store.line().session
@@ -137,7 +128,10 @@ def test_a_value_that_was_changed_and_changed_back_is_stale_in_a_versioned_class
     kind=st.sampled_from([Note, Page]),
 )
 def test_an_object_without_revision_deletes_exactly_what_it_was_loaded_as(
-    mine: tuple[str, int | None], theirs: tuple[str, int | None], kind: type[Any]
+    moto_transport: Transport,
+    mine: tuple[str, int | None],
+    theirs: tuple[str, int | None],
+    kind: type[Any],
 ) -> None:
     def written(session: Session, values: tuple[str, int | None]) -> None:
         key = Key(kind, name="a")
@@ -146,7 +140,7 @@ def test_an_object_without_revision_deletes_exactly_what_it_was_loaded_as(
             session.update(key, F.stars.set(values[1]))
 
     with strict_moto():
-        session = Session(transport=PynamoTransport(region="us-east-1"), clock=FakeClock())
+        session = Session(transport=moto_transport, clock=FakeClock())
         session.create_table(bare)
         session.save(kind(name="a"))
         written(session, mine)

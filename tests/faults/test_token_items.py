@@ -1,13 +1,12 @@
 """What a token that is remembered refuses, for how long, what is stored for it, and what that costs."""
 
-import asyncio
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-from dynaorm import AsyncSession, Entity, F, Key, NumberKey, Retry, Session, Table, inspect
+from dynaorm import Entity, F, Key, NumberKey, Retry, Session, Table, inspect
 from dynaorm.errors import (
     AlreadyExists,
     EntityNotFound,
@@ -16,7 +15,6 @@ from dynaorm.errors import (
     UsageError,
 )
 from dynaorm.testing import FakeClock, assert_consistent, lost_request
-from dynaorm.transport.threaded import ThreadedTransport
 from tests.faults.remembering import (
     DAY,
     Login,
@@ -33,16 +31,7 @@ from tests.faults.remembering import (
     nothing,
     remove,
 )
-
-if TYPE_CHECKING:
-    from tests.faults.conftest import Store
-
-
-@pytest.fixture
-def store(store: "Store") -> "Store":
-    store.create(app, loose)
-    return store
-
+from tests.faults.store import Store
 
 # -- what is another block ---------------------------------------------------------------------------------------------
 
@@ -67,7 +56,7 @@ def others() -> dict[str, Callable[[Any], object]]:
 @pytest.mark.parametrize("meanwhile", [nothing, remove])
 @pytest.mark.parametrize("name", others())
 def test_another_block_is_refused_and_nothing_of_it_is_written(
-    store: "Store", token: str, name: str, meanwhile: Callable[[Session], None]
+    store: Store, token: str, name: str, meanwhile: Callable[[Session], None]
 ) -> None:
     session = store.line().session
     session.save(Stock(sku="x", left=1))
@@ -85,7 +74,7 @@ def test_another_block_is_refused_and_nothing_of_it_is_written(
     assert items(store) == found
 
 
-def test_a_block_that_was_refused_is_not_remembered(store: "Store", token: str) -> None:
+def test_a_block_that_was_refused_is_not_remembered(store: Store, token: str) -> None:
     session = store.line().session
 
     def block() -> None:
@@ -100,7 +89,7 @@ def test_a_block_that_was_refused_is_not_remembered(store: "Store", token: str) 
     assert session.get_one(Stock, sku="x").left == 0
 
 
-def test_a_refusal_of_an_unused_token_names_its_cause(store: "Store", token: str) -> None:
+def test_a_refusal_of_an_unused_token_names_its_cause(store: Store, token: str) -> None:
     session = store.line().session
     session.save(User(user_id="2", email="2@x"))
     with pytest.raises(AlreadyExists), session.transaction(token=token, remember=DAY) as tx:
@@ -109,7 +98,7 @@ def test_a_refusal_of_an_unused_token_names_its_cause(store: "Store", token: str
 
 
 def test_a_token_that_was_used_without_remembering_it_is_not_said_to_be_unused(
-    store: "Store", token: str
+    store: Store, token: str
 ) -> None:
     session = store.line().session
     session.save(Stock(sku="x", left=5))
@@ -130,10 +119,9 @@ def test_a_token_that_was_used_without_remembering_it_is_not_said_to_be_unused(
 
 
 def test_a_token_is_free_when_its_time_is_over_though_its_item_is_still_stored(
-    moto_store: "Store", token: str
+    moto: Store, token: str
 ) -> None:
-    moto_store.create(app, loose)
-    session = moto_store.line().session
+    session = moto.line().session
     session.save(Stock(sku="x", left=5))
 
     def block() -> None:
@@ -141,43 +129,38 @@ def test_a_token_is_free_when_its_time_is_over_though_its_item_is_still_stored(
             count(tx)
 
     for seconds, left in ((0.0, 4), (3599.0, 4), (1.0, 3), (0.0, 3), (3600.0, 2)):
-        moto_store.clock.advance(seconds)
+        moto.clock.advance(seconds)
         block()
         assert session.get_one(Stock, sku="x").left == left
 
 
 def test_a_token_that_is_used_again_for_an_equal_block_gives_another_revision(
-    moto_store: "Store", token: str
+    moto: Store, token: str
 ) -> None:
     """A stale object must not pass for a current one."""
-    moto_store.create(app, loose)
-    session = moto_store.line().session
+    session = moto.line().session
     stale = session.save(Stock(sku="x", left=1))
     for _ in range(2):
         with session.transaction(token=token, remember=DAY) as tx:
             tx.update(Key(Stock, sku="x"), F.left.set(1))
         stale = session.get_one(Stock, sku="x") if inspect(stale).revision == "" else stale
-        moto_store.clock.advance(2 * DAY.total_seconds())
+        moto.clock.advance(2 * DAY.total_seconds())
     revisions = {inspect(stale).revision, inspect(session.get_one(Stock, sku="x")).revision}
     assert len(revisions) == 2
 
 
-def test_a_token_is_remembered_for_ten_minutes_at_least_as_dynamodb_does(
-    moto_store: "Store", token: str
-) -> None:
-    moto_store.create(app, loose)
-    session = moto_store.line().session
+def test_a_token_is_remembered_for_ten_minutes_at_least_as_dynamodb_does(moto: Store, token: str) -> None:
+    session = moto.line().session
     session.save(Stock(sku="x", left=5))
     for seconds, left in ((0.0, 4), (599.0, 4), (2.0, 3)):
-        moto_store.clock.advance(seconds)
+        moto.clock.advance(seconds)
         with session.transaction(token=token, remember=timedelta(seconds=1)) as tx:
             count(tx)
         assert session.get_one(Stock, sku="x").left == left
 
 
-def test_an_expired_entity_does_not_hide_that_its_block_was_applied(moto_store: "Store", token: str) -> None:
-    moto_store.create(app, loose)
-    session, clock = moto_store.line().session, moto_store.clock
+def test_an_expired_entity_does_not_hide_that_its_block_was_applied(moto: Store, token: str) -> None:
+    session, clock = moto.line().session, moto.clock
     until = datetime.fromtimestamp(clock.now() + 60, UTC)
     login = session.save(Login(name="liz", until=until))
     copies = [session.get_one(Login, name="liz") for _ in range(2)]
@@ -192,54 +175,51 @@ def test_an_expired_entity_does_not_hide_that_its_block_was_applied(moto_store: 
 # -- what is stored, and what it costs ---------------------------------------------------------------------------------
 
 
-def test_the_token_item(moto_store: "Store", token: str) -> None:
-    moto_store.create(app, loose)
-    session, wire = moto_store.line()
+def test_the_token_item(moto: Store, token: str) -> None:
+    session, wire = moto.line()
     with session.transaction(token=token, remember=DAY) as tx:
         insert(tx)
-    (item,) = [one for one in moto_store.items(app) if "#token#" in one["PK"]["S"]]
-    until = {"N": str(int(moto_store.clock.now() + DAY.total_seconds()))}
+    (item,) = [one for one in moto.items(app) if "#token#" in one["PK"]["S"]]
+    until = {"N": str(int(moto.clock.now() + DAY.total_seconds()))}
     assert item.keys() == {"PK", "SK", "_block", "_revision", "_until", "until"}
     assert item["PK"] == item["SK"] == {"S": f"#token#{token}"}
     assert item["_until"] == item["until"] == until
-    assert item["_revision"] == entities(moto_store)[repr({"S": "USER#2"})]["_rev"]
+    assert item["_revision"] == entities(moto)[repr({"S": "USER#2"})]["_rev"]
     (call,) = wire.calls
     assert call.request["ClientRequestToken"] == token
     assert len(call.request["TransactItems"]) == 3
 
 
-def test_no_read_returns_the_token_item_and_no_tool_touches_it(moto_store: "Store", token: str) -> None:
-    moto_store.create(app, loose)
+def test_no_read_returns_the_token_item_and_no_tool_touches_it(moto: Store, token: str) -> None:
     problems: list[Any] = []
-    session = Session(transport=moto_store.transport, clock=moto_store.clock, on_decode_error=problems.append)
+    session = Session(transport=moto.transport, clock=moto.clock, on_decode_error=problems.append)
     for table, entity in ((app, Song(name="a")), (loose, Loose(name="a"))):
         with session.transaction(token=f"{table.name[-4:]}-{token}", remember=DAY) as tx:
             tx.save(entity)
         kind: type[Any] = type(entity)
         assert session.scan(kind).all() == [entity]
-        assert len([one for one in moto_store.items(table) if "#token#" in one["PK"]["S"]]) == 1
+        assert len([one for one in moto.items(table) if "#token#" in one["PK"]["S"]]) == 1
     assert session.scan(Song.inverted).all() == session.query(Song.inverted).all() == [Song(name="a")]
     assert session.scan(Song.inverted).keys().all() == [Key(Song, name="a")]
     for seconds in (0.0, 2 * DAY.total_seconds()):
-        moto_store.clock.advance(seconds)
+        moto.clock.advance(seconds)
         assert [*session.verify(app, loose)] == []
         assert [*session.repair(app, loose)] == []
         assert [*session.backfill(app, loose)] == []
     assert problems == []
     assert_consistent(session, app, loose)
-    assert len(moto_store.items(app) + moto_store.items(loose)) == 4
+    assert len(moto.items(app) + moto.items(loose)) == 4
 
 
-def test_the_plan_says_what_remembering_costs(moto_store: "Store", token: str) -> None:
-    moto_store.create(app, loose)
+def test_the_plan_says_what_remembering_costs(moto: Store, token: str) -> None:
 
     def plan_of(remember: timedelta | None) -> Any:
         def block() -> None:
-            line = moto_store.line(lost_request(times=9), retry=Retry(attempts=1))
+            line = moto.line(lost_request(times=9), retry=Retry(attempts=1))
             with line.session.transaction(token=token, remember=remember) as tx:
                 tx.save(Stock(sku="x"))
 
-        return moto_store.unknown(block)
+        return moto.unknown(block)
 
     plain, remembered = plan_of(None), plan_of(DAY)
     assert remembered.write_units == plain.write_units + 3  # one of them for the inverted index
@@ -250,7 +230,7 @@ def test_the_plan_says_what_remembering_costs(moto_store: "Store", token: str) -
 
 
 def test_a_block_that_changes_nothing_is_remembered_and_one_without_writes_is_not(
-    store: "Store", token: str
+    store: Store, token: str
 ) -> None:
     session = store.line().session
     stock = session.save(Stock(sku="x", left=1))
@@ -266,20 +246,6 @@ def test_a_block_that_changes_nothing_is_remembered_and_one_without_writes_is_no
     with session.transaction(token=token, remember=DAY) as tx:
         tx.save(stock)
     assert session.get_one(Stock, sku="x").left == 2
-
-
-def test_an_asynchronous_session_remembers_too(moto_store: "Store", token: str) -> None:
-    moto_store.create(app, loose)
-    moto_store.line().session.save(Stock(sku="x", left=5))
-
-    async def run() -> None:
-        session = AsyncSession(transport=ThreadedTransport(moto_store.transport), clock=moto_store.clock)
-        for _ in range(2):
-            async with session.transaction(token=token, remember=DAY) as tx:
-                count(tx)
-
-    asyncio.run(run())
-    assert moto_store.line().session.get_one(Stock, sku="x").left == 4
 
 
 # -- what is refused ---------------------------------------------------------------------------------------------------
@@ -307,13 +273,13 @@ def test_what_cannot_be_remembered_is_refused_before_the_block_begins(
         pytest.fail("the block began")
 
 
-def test_a_table_without_string_keys_needs_a_guard_table(moto_store: "Store") -> None:
+def test_a_table_without_string_keys_needs_a_guard_table(moto: Store) -> None:
     numbered = Table("Numbered", pk=NumberKey("number"), sk=None)
 
     class Numbered(Entity, table=numbered, pk="{number}"):
         number: int
 
-    session, wire = moto_store.line()
+    session, wire = moto.line()
     with (
         pytest.raises(UsageError, match="guard_table="),
         session.transaction(token="T", remember=DAY) as tx,

@@ -2,7 +2,7 @@
 
 import copy
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import pytest
 from hypothesis import given
@@ -16,7 +16,6 @@ from dynaorm.errors import (
     OutcomeUnknown,
     TokenReused,
     UniqueViolation,
-    UsageError,
 )
 from dynaorm.flow.protocol.call import Call, Refusal, Reply
 from dynaorm.testing.clock import FakeClock
@@ -28,9 +27,7 @@ from dynaorm.testing.faults import (
     lost_request,
     throttle,
 )
-
-if TYPE_CHECKING:
-    from tests.faults.conftest import Store
+from tests.faults.store import Store
 
 app = Table("App")
 
@@ -57,12 +54,6 @@ TEN_MINUTES = 600.0
 ROLES = frozenset({"admin", "editor", "viewer", "auditor", "owner"})
 
 
-@pytest.fixture
-def store(store: "Store") -> "Store":
-    store.create(app)
-    return store
-
-
 def register(session: Session, token: str) -> User:
     with session.transaction(token=token) as tx:
         return tx.save(User(user_id="1", email="1@x.org", roles=ROLES, settings={"b": "1", "a": "2"}))
@@ -72,7 +63,7 @@ def register(session: Session, token: str) -> User:
 
 
 def test_a_transaction_is_repeated_with_one_token_and_the_same_bytes_whatever_went_wrong(
-    store: "Store",
+    store: Store,
 ) -> None:
     troubles = [
         conflict(), throttle(at=2), lost_request(at=3), in_progress(at=4), lost_answer(at=5), lost_answer(at=6)
@@ -83,15 +74,14 @@ def test_a_transaction_is_repeated_with_one_token_and_the_same_bytes_whatever_we
     assert all(repr(call) == repr(wire.calls[0]) for call in wire.calls), "the order of keys counts, too"
 
 
-def test_what_a_transport_does_to_a_request_does_not_reach_the_next_attempt(moto_store: "Store") -> None:
+def test_what_a_transport_does_to_a_request_does_not_reach_the_next_attempt(moto: Store) -> None:
     """The transport of pynamodb adds to the request that it is given. A repetition must not send these additions."""
-    moto_store.create(app)
-    session, wire = moto_store.line(lost_answer(times=3))
+    session, wire = moto.line(lost_answer(times=3))
     session.save(User(user_id="1", email="liz@x.org"))
     assert all(set(call.request) == {"TransactItems", "ClientRequestToken"} for call in wire.calls)
 
 
-def test_every_unit_of_work_has_a_token_of_its_own(store: "Store") -> None:
+def test_every_unit_of_work_has_a_token_of_its_own(store: Store) -> None:
     session, wire = store.line()
     for number in range(5):
         session.save(User(user_id=str(number), email=f"{number}@x.org"))
@@ -100,11 +90,10 @@ def test_every_unit_of_work_has_a_token_of_its_own(store: "Store") -> None:
     assert all(1 <= len(token) <= 36 for token in tokens)
 
 
-def test_a_change_of_the_entity_while_its_save_is_under_way_is_not_sent(moto_store: "Store") -> None:
+def test_a_change_of_the_entity_while_its_save_is_under_way_is_not_sent(moto: Store) -> None:
     """The request is built once: a repetition does not look at the entity again."""
-    moto_store.create(app)
     user = User(user_id="1", email="liz@x.org", roles=frozenset({"admin"}), settings={"a": "1"})
-    session, wire = moto_store.line(lost_request())
+    session, wire = moto.line(lost_request())
     user_of_another_thread = user
 
     def pause(seconds: float) -> None:
@@ -112,10 +101,10 @@ def test_a_change_of_the_entity_while_its_save_is_under_way_is_not_sent(moto_sto
         user_of_another_thread.settings["a"] = "2"
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(moto_store.clock, "pause", pause)
+        patch.setattr(moto.clock, "pause", pause)
         session.save(user)
     assert wire.calls[0] == wire.calls[1]
-    assert moto_store.items(app)[0]["roles"] == {"SS": ["admin"]}
+    assert moto.items(app)[0]["roles"] == {"SS": ["admin"]}
     assert inspect(user).changes.keys() == {"roles", "settings"}
 
 
@@ -161,7 +150,7 @@ class _OneInsert:
 
 
 def test_an_equal_block_in_another_session_sends_equal_bytes_and_is_applied_once(
-    store: "Store", token: str
+    store: Store, token: str
 ) -> None:
     first, first_wire = store.line()
     second, second_wire = store.line()
@@ -177,7 +166,7 @@ def test_an_equal_block_in_another_session_sends_equal_bytes_and_is_applied_once
     assert "roles" not in store.items(app)[0]
 
 
-def test_an_equal_block_that_counts_is_counted_once(store: "Store", token: str) -> None:
+def test_an_equal_block_that_counts_is_counted_once(store: Store, token: str) -> None:
     def take(session: Session) -> None:
         with session.transaction(token=token) as tx:
             tx.update(Key(Stock, sku="x"), F.left.add(-1), condition=F.left >= 1)
@@ -189,7 +178,7 @@ def test_an_equal_block_that_counts_is_counted_once(store: "Store", token: str) 
 
 
 def test_an_equal_block_of_a_process_that_died_before_the_answer_is_a_success(
-    store: "Store", token: str
+    store: Store, token: str
 ) -> None:
     first, _ = store.line(lost_answer(times=99), retry=Retry(attempts=1))
     with pytest.raises(OutcomeUnknown):
@@ -199,7 +188,7 @@ def test_an_equal_block_of_a_process_that_died_before_the_answer_is_a_success(
 
 
 def test_an_equal_block_of_a_versioned_entity_is_recognised_though_its_time_differs(
-    store: "Store", token: str
+    store: Store, token: str
 ) -> None:
     def write(session: Session) -> None:
         with session.transaction(token=token) as tx:
@@ -245,7 +234,7 @@ def delete_guarded(tx: Any) -> Page | None:
 
 @pytest.mark.parametrize("write", [write_over, make_anew, edit, add_to, delete, delete_guarded])
 def test_an_equal_block_whose_plan_rests_on_what_is_stored_is_applied_once(
-    store: "Store", token: str, write: Callable[[Any], Page | None]
+    store: Store, token: str, write: Callable[[Any], Page | None]
 ) -> None:
     """The first run changed what is stored, so the second run would send other bytes, or could not be planned."""
     setup = store.line().session
@@ -275,14 +264,13 @@ def test_an_equal_block_whose_plan_rests_on_what_is_stored_is_applied_once(
 
 @pytest.mark.parametrize("elapsed", [0.0, TEN_MINUTES + 1])
 def test_an_equal_block_finds_its_own_inserts_when_the_token_is_forgotten(
-    moto_store: "Store", elapsed: float, token: str
+    moto: Store, elapsed: float, token: str
 ) -> None:
-    moto_store.create(app)
-    register(moto_store.line().session, token)
-    items = moto_store.items(app)
-    moto_store.clock.advance(elapsed)
-    assert inspect(register(moto_store.line().session, token)).loaded
-    assert moto_store.items(app) == items
+    register(moto.line().session, token)
+    items = moto.items(app)
+    moto.clock.advance(elapsed)
+    assert inspect(register(moto.line().session, token)).loaded
+    assert moto.items(app) == items
 
 
 def users(tx: Any, *numbers: int) -> None:
@@ -294,7 +282,7 @@ def users(tx: Any, *numbers: int) -> None:
     ("first", "second"), [((1,), (2,)), ((1,), (1, 2)), ((1, 2), (1,)), ((1, 2), (1, 3))]
 )
 def test_a_token_given_to_another_block_is_refused_and_nothing_of_it_is_written(
-    store: "Store", first: Iterable[int], second: Iterable[int], token: str
+    store: Store, first: Iterable[int], second: Iterable[int], token: str
 ) -> None:
     """Even if the two have an entity in common: that it is stored proves nothing about the rest."""
     session = store.line().session
@@ -313,13 +301,12 @@ def test_a_token_given_to_another_block_is_refused_and_nothing_of_it_is_written(
 
 
 def test_a_block_that_shares_an_entity_with_a_forgotten_one_of_its_token_is_not_called_done(
-    moto_store: "Store", token: str
+    moto: Store, token: str
 ) -> None:
-    moto_store.create(app)
-    session = moto_store.line().session
+    session = moto.line().session
     with session.transaction(token=token) as tx:
         users(tx, 1)
-    moto_store.clock.advance(TEN_MINUTES + 1)
+    moto.clock.advance(TEN_MINUTES + 1)
 
     def block() -> None:
         with session.transaction(token=token) as tx:
@@ -328,10 +315,10 @@ def test_a_block_that_shares_an_entity_with_a_forgotten_one_of_its_token_is_not_
     with pytest.raises(DynaormError) as caught:
         block()
     assert type(caught.value).__name__ == "AlreadyExists"
-    assert len(moto_store.items(app)) == 2
+    assert len(moto.items(app)) == 2
 
 
-def test_a_refused_block_does_not_use_up_its_token(store: "Store", token: str) -> None:
+def test_a_refused_block_does_not_use_up_its_token(store: Store, token: str) -> None:
     """A cancelled transaction does not use up its token: after a correction the block may run under it."""
     session = store.line().session
     session.save(User(user_id="2", email="1@x.org"))
@@ -342,7 +329,7 @@ def test_a_refused_block_does_not_use_up_its_token(store: "Store", token: str) -
     assert store.keys(app) == ["USER#1 PROFILE", "email#1@x.org email#1@x.org"]
 
 
-def test_a_condition_that_failed_is_told_again_under_the_same_token(store: "Store", token: str) -> None:
+def test_a_condition_that_failed_is_told_again_under_the_same_token(store: Store, token: str) -> None:
     session = store.line().session
     session.save(Stock(sku="x", left=0))
 
@@ -356,13 +343,3 @@ def test_a_condition_that_failed_is_told_again_under_the_same_token(store: "Stor
     session.update(Key(Stock, sku="x"), F.left.set(1))
     block()
     assert store.items(app)[0]["left"] == {"N": "0"}
-
-
-@pytest.mark.parametrize("token", ["", "x" * 37])
-def test_a_token_dynamodb_would_refuse_is_refused_before_anything_is_sent(
-    moto_store: "Store", token: str
-) -> None:
-    session, wire = moto_store.line()
-    with pytest.raises(UsageError, match="1 to 36"):
-        register(session, token)
-    assert wire.calls == []

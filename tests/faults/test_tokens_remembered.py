@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from datetime import timedelta
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -28,30 +28,20 @@ from tests.faults.remembering import (
     edit,
     insert,
     items,
-    loose,
     nothing,
     remove,
     take,
 )
-
-if TYPE_CHECKING:
-    from tests.faults.conftest import Store
-
-
-@pytest.fixture
-def store(store: "Store") -> "Store":
-    store.create(app, loose)
-    return store
-
+from tests.faults.store import Store
 
 # -- what is recognised ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("write", [insert, count, delete])
 def test_a_repeated_block_is_recognised_on_a_server_too(
-    ministack_store: "Store", token: str, write: Callable[[Any], Any]
+    ministack: Store, token: str, write: Callable[[Any], Any]
 ) -> None:
-    check_repeated(ministack_store, token, write, take)
+    check_repeated(ministack, token, write, take)
 
 
 @pytest.mark.parametrize(
@@ -62,16 +52,15 @@ def test_a_repeated_block_is_recognised_on_a_server_too(
     ],
 )
 def test_a_repeated_block_is_recognised_whatever_others_did(
-    moto_store: "Store", token: str, write: Callable[[Any], Any], meanwhile: Callable[[Session], None]
+    moto: Store, token: str, write: Callable[[Any], Any], meanwhile: Callable[[Session], None]
 ) -> None:
-    check_repeated(moto_store, token, write, meanwhile)
+    check_repeated(moto, token, write, meanwhile)
 
 
 def check_repeated(
-    store: "Store", token: str, write: Callable[[Any], Any], meanwhile: Callable[[Session], None]
+    store: Store, token: str, write: Callable[[Any], Any], meanwhile: Callable[[Session], None]
 ) -> None:
     """Run a block, let others do something, and run it again, now and later: nothing changes."""
-    store.create(app, loose)
     setup = store.line().session
     setup.save(User(user_id="1", email="1@x"))
     setup.save(Page(name="home", text="Hi"))
@@ -103,7 +92,7 @@ def check_repeated(
     assert_consistent(setup, app)
 
 
-def test_what_the_block_gave_is_loaded_and_can_be_saved(store: "Store", token: str) -> None:
+def test_what_the_block_gave_is_loaded_and_can_be_saved(store: Store, token: str) -> None:
     def block() -> User:
         with store.line().session.transaction(token=token, remember=DAY) as tx:
             return tx.save(User(user_id="2", email="2@x"))
@@ -116,7 +105,7 @@ def test_what_the_block_gave_is_loaded_and_can_be_saved(store: "Store", token: s
     assert session.get_one(User, user_id="2").city == "Bern"
 
 
-def test_an_object_that_the_block_deleted_is_new_again(store: "Store", token: str) -> None:
+def test_an_object_that_the_block_deleted_is_new_again(store: Store, token: str) -> None:
     session = store.line().session
     session.save(User(user_id="1", email="1@x"))
     copies = [session.get_one(User, user_id="1") for _ in range(2)]
@@ -126,7 +115,7 @@ def test_an_object_that_the_block_deleted_is_new_again(store: "Store", token: st
         assert not inspect(user).loaded
 
 
-def test_a_lost_answer_in_the_first_or_in_the_second_run_changes_nothing(store: "Store", token: str) -> None:
+def test_a_lost_answer_in_the_first_or_in_the_second_run_changes_nothing(store: Store, token: str) -> None:
     def run(session: Session) -> None:
         with session.transaction(token=token, remember=DAY) as tx:
             count(tx)
@@ -141,9 +130,7 @@ def test_a_lost_answer_in_the_first_or_in_the_second_run_changes_nothing(store: 
     assert setup.get_one(Stock, sku="x").left == 50
 
 
-def test_the_plan_of_a_block_without_an_answer_is_resumed_by_its_token_item(
-    store: "Store", token: str
-) -> None:
+def test_the_plan_of_a_block_without_an_answer_is_resumed_by_its_token_item(store: Store, token: str) -> None:
     setup = store.line().session
     setup.save(Stock(sku="x", left=5))
 
@@ -159,27 +146,24 @@ def test_the_plan_of_a_block_without_an_answer_is_resumed_by_its_token_item(
     assert setup.get_one(Stock, sku="x").left == 50
 
 
-def test_the_plan_of_a_block_that_never_arrived_is_known_not_to_be_in_effect(
-    moto_store: "Store", token: str
-) -> None:
-    moto_store.create(app, loose)
-    setup = moto_store.line().session
+def test_the_plan_of_a_block_that_never_arrived_is_known_not_to_be_in_effect(moto: Store, token: str) -> None:
+    setup = moto.line().session
     setup.save(Stock(sku="x", left=5))
 
     def block() -> None:
-        line = moto_store.line(lost_request(times=99), retry=Retry(attempts=1))
+        line = moto.line(lost_request(times=99), retry=Retry(attempts=1))
         with line.session.transaction(token=token, remember=DAY) as tx:
             count(tx)
 
-    plan = moto_store.unknown(block)
-    moto_store.clock.advance(TEN_MINUTES)
+    plan = moto.unknown(block)
+    moto.clock.advance(TEN_MINUTES)
     assert setup.resume(plan) is False
     assert setup.get_one(Stock, sku="x").left == 5
 
 
 @pytest.mark.parametrize("remember", [None, DAY])
 def test_a_block_that_is_run_again_with_the_objects_that_wait_for_its_outcome_is_recognised(
-    store: "Store", token: str, remember: timedelta | None
+    store: Store, token: str, remember: timedelta | None
 ) -> None:
     """Settling the objects first makes them loaded, so that the block would seem to be another one."""
     setup = store.line().session
@@ -203,7 +187,7 @@ def test_a_block_that_is_run_again_with_the_objects_that_wait_for_its_outcome_is
 # -- loaded entities ---------------------------------------------------------------------------------------------------
 
 
-def visit(store: "Store", token: str, visits: Callable[[User], int]) -> User:
+def visit(store: Store, token: str, visits: Callable[[User], int]) -> User:
     session = store.line().session
     user = session.get_one(Key(User, user_id="1"), consistent=True)
     user.visits = visits(user)
@@ -214,7 +198,7 @@ def visit(store: "Store", token: str, visits: Callable[[User], int]) -> User:
 
 @pytest.mark.parametrize("field", [None, "city", "visits"])
 def test_a_block_that_saves_a_loaded_entity_is_recognised_if_it_gives_the_same_values_or_changes(
-    store: "Store", token: str, field: str | None
+    store: Store, token: str, field: str | None
 ) -> None:
     setup = store.line().session
     setup.save(User(user_id="1", email="1@x"))
@@ -230,7 +214,7 @@ def test_a_block_that_saves_a_loaded_entity_is_recognised_if_it_gives_the_same_v
     assert items(store) == found
 
 
-def test_a_block_that_counts_in_a_loaded_entity_is_never_counted_twice(store: "Store", token: str) -> None:
+def test_a_block_that_counts_in_a_loaded_entity_is_never_counted_twice(store: Store, token: str) -> None:
     setup = store.line().session
     setup.save(User(user_id="1", email="1@x"))
     visit(store, token, lambda user: user.visits + 1)

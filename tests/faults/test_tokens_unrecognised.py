@@ -1,22 +1,14 @@
 """A block under a token that nothing stored shows any more is never said not to be applied."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from dynaorm import F, Key
 from dynaorm.errors import DynaormError, EntityNotFound, OutcomeUnknown
 from tests.faults.entities import Page, User, app
-
-if TYPE_CHECKING:
-    from tests.faults.conftest import Store
-
-
-@pytest.fixture
-def store(store: "Store") -> "Store":
-    store.create(app)
-    return store
+from tests.faults.store import Store
 
 
 def outcome_of(work: Callable[[], object]) -> DynaormError:
@@ -25,7 +17,7 @@ def outcome_of(work: Callable[[], object]) -> DynaormError:
     return caught.value
 
 
-def test_an_equal_block_that_only_deletes_leaves_nothing_to_know_it_by(store: "Store", token: str) -> None:
+def test_an_equal_block_that_only_deletes_leaves_nothing_to_know_it_by(store: Store, token: str) -> None:
     setup = store.line().session
     setup.save(User(user_id="1", email="liz@x.org"))
 
@@ -39,7 +31,7 @@ def test_an_equal_block_that_only_deletes_leaves_nothing_to_know_it_by(store: "S
 
 
 def test_what_cannot_be_planned_under_an_unused_token_is_refused_and_uses_up_nothing(
-    store: "Store", token: str
+    store: Store, token: str
 ) -> None:
     session, wire = store.line()
 
@@ -54,7 +46,7 @@ def test_what_cannot_be_planned_under_an_unused_token_is_refused_and_uses_up_not
     assert store.items(app) == []
 
 
-def changed_by_others(store: "Store") -> None:
+def changed_by_others(store: Store) -> None:
     other = store.line().session
     for key in (Key(Page, name="home"), Key(User, user_id="2")):
         if (found := other.get(key, consistent=True)) is not None:
@@ -72,7 +64,7 @@ def edit(tx: Any) -> None:
 
 @pytest.mark.parametrize("write", [edit, insert_and_delete])
 def test_a_block_that_was_applied_and_written_over_is_never_said_not_to_be_applied(
-    store: "Store", token: str, write: Callable[[Any], None]
+    store: Store, token: str, write: Callable[[Any], None]
 ) -> None:
     setup = store.line().session
     setup.save(User(user_id="1", email="liz@x.org"))

@@ -1,35 +1,22 @@
 """Two sessions that interfere, step by step: one wins, the other gets an error, and nothing is half done."""
 
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-from dynaorm import F, Key, Retry, inspect
+from dynaorm import Key, Retry, inspect
 from dynaorm.errors import (
     AlreadyExists,
-    ConditionFailed,
-    EntityNotFound,
-    KeyChanged,
-    PlanTooLarge,
     StaleEntity,
 )
-from tests.faults.entities import Page, User, app, taken
-
-if TYPE_CHECKING:
-    from tests.faults.conftest import Store
-
-
-@pytest.fixture
-def store(store: "Store") -> "Store":
-    store.create(app)
-    return store
-
+from tests.faults.entities import Page, User, app
+from tests.faults.store import Store
 
 # -- the same entity ---------------------------------------------------------------------------------------------------
 
 
-def test_of_two_updates_of_one_entity_the_second_is_stale_and_leaves_no_trace(store: "Store") -> None:
+def test_of_two_updates_of_one_entity_the_second_is_stale_and_leaves_no_trace(store: Store) -> None:
     session = store.line().session
     winner = session.save(User(user_id="1", email="a@x.org"))
     loser = store.line().session.get_one(User, user_id="1")
@@ -45,7 +32,7 @@ def test_of_two_updates_of_one_entity_the_second_is_stale_and_leaves_no_trace(st
     assert (loser.full_name, loser.email, inspect(loser).revision) == ("Loser", "b@x.org", before)
 
 
-def test_a_holder_from_before_a_delete_and_recreation_is_stale(store: "Store") -> None:
+def test_a_holder_from_before_a_delete_and_recreation_is_stale(store: Store) -> None:
     """The new entity may be equal in every field, but it is another one."""
     session = store.line().session
     session.save(User(user_id="1", email="a@x.org"))
@@ -60,7 +47,7 @@ def test_a_holder_from_before_a_delete_and_recreation_is_stale(store: "Store") -
     assert store.items(app) == items
 
 
-def test_versions_tell_a_recreated_entity_from_the_deleted_one(store: "Store") -> None:
+def test_versions_tell_a_recreated_entity_from_the_deleted_one(store: Store) -> None:
     session = store.line().session
     session.save(Page(name="home", text="one"))
     holder = store.line().session.get_one(Page, name="home")
@@ -72,8 +59,18 @@ def test_versions_tell_a_recreated_entity_from_the_deleted_one(store: "Store") -
     assert store.keys(app) == ["PAGE#home v0_TEXT", "PAGE#home v1_TEXT", "PAGE#home v2_TEXT"]
 
 
+def test_a_creation_that_was_overtaken_writes_no_version(store: Store) -> None:
+    def first() -> None:
+        store.line().session.save(Page(name="home", text="first"))
+
+    session, _ = store.line(store.meanwhile(first, "TransactWriteItems"))
+    with pytest.raises(AlreadyExists):
+        session.save(Page(name="home", text="second"))
+    assert store.keys(app) == ["PAGE#home v0_TEXT", "PAGE#home v1_TEXT"]
+
+
 @pytest.mark.parametrize("write", ["save", "update", "delete", "move", "check"])
-def test_what_was_deleted_meanwhile_is_not_brought_back(store: "Store", write: str) -> None:
+def test_what_was_deleted_meanwhile_is_not_brought_back(store: Store, write: str) -> None:
     session = store.line().session
     user = session.save(User(user_id="1", email="a@x.org"))
     store.line().session.delete(Key(User, user_id="1"))
@@ -95,44 +92,7 @@ def test_what_was_deleted_meanwhile_is_not_brought_back(store: "Store", write: s
     assert store.items(app) == []
 
 
-def test_an_update_by_key_of_what_is_gone_makes_no_half_entity(store: "Store") -> None:
-    session = store.line().session
-    for change in ({"full_name": "Back"}, {"email": "b@x.org"}):
-        with pytest.raises(EntityNotFound):
-            session.update(Key(User, user_id="1"), change)
-    with pytest.raises(EntityNotFound):
-        session.delete(Key(User, user_id="1"))
-    assert store.items(app) == []
-
-
-def test_a_delete_by_key_reads_again_when_its_reading_was_overtaken(store: "Store") -> None:
-    """It must release the values stored when it deletes, not those stored when it read."""
-
-    def change_address() -> None:
-        other = store.line().session
-        user = other.get_one(User, user_id="1")
-        user.email = "new@x.org"
-        other.save(user)
-
-    store.line().session.save(User(user_id="1", email="old@x.org", phone="1"))
-    session, wire = store.line(store.meanwhile(change_address, "TransactWriteItems"))
-    session.delete(Key(User, user_id="1"))
-    assert store.items(app) == []
-    assert wire.calls[0].request["ConsistentRead"] is True
-
-
-def test_an_update_by_key_that_reads_is_made_again_when_it_was_overtaken(store: "Store") -> None:
-    def change_name() -> None:
-        store.line().session.update(Key(User, user_id="1"), {"full_name": "Theirs"})
-
-    store.line().session.save(User(user_id="1", email="old@x.org"))
-    session, _ = store.line(store.meanwhile(change_name, "TransactWriteItems"))
-    user = session.update(Key(User, user_id="1"), {"email": "new@x.org"})
-    assert (user.email, user.full_name) == ("new@x.org", "Theirs")
-    assert store.keys(app) == taken("1", "email#new@x.org")
-
-
-def test_work_that_was_overtaken_runs_again_from_what_is_stored(store: "Store") -> None:
+def test_work_that_was_overtaken_runs_again_from_what_is_stored(store: Store) -> None:
     store.line().session.save(Page(name="home", text="a"))
 
     def append(text: str) -> None:
@@ -160,88 +120,9 @@ def test_work_that_was_overtaken_runs_again_from_what_is_stored(store: "Store") 
 # -- keys, blocks, threads ---------------------------------------------------------------------------------------------
 
 
-def test_a_change_of_a_key_field_is_a_move_or_nothing(store: "Store") -> None:
-    session, wire = store.line()
-    user = session.save(User(user_id="1", email="a@x.org"))
-    user.user_id = "2"
-    with pytest.raises(KeyChanged, match=r"move.*detached"):
-        session.save(user)
-    session.move(user)
-    assert store.keys(app) == taken("2", "email#a@x.org")
-    assert store.items(app)[1]["owner"]["M"]["PK"] == {"S": "USER#2"}
-    assert [call.operation for call in wire.calls] == ["TransactWriteItems"] * 2
-
-
-def test_a_move_to_a_key_that_was_taken_meanwhile_moves_nothing(store: "Store") -> None:
-    session = store.line().session
-    user = session.save(User(user_id="1", email="a@x.org"))
-    store.line().session.save(User(user_id="2", email="b@x.org"))
-    items = store.items(app)
-    user.user_id = "2"
-    with pytest.raises(AlreadyExists):
-        session.move(user)
-    assert store.items(app) == items
-
-
-def test_a_refused_block_changes_no_object(store: "Store") -> None:
-    session = store.line().session
-    one = session.save(User(user_id="1", email="1@x.org"))
-    session.save(User(user_id="2", email="2@x.org"))
-    items, before = store.items(app), inspect(one)
-    new, one.full_name = User(user_id="3", email="3@x.org"), "One"
-
-    def block() -> None:
-        with session.transaction() as tx:
-            tx.save(new)
-            tx.save(one)
-            tx.delete(Key(User, user_id="2"), condition=F.full_name == "Two")
-
-    with pytest.raises(ConditionFailed):
-        block()
-    assert store.items(app) == items
-    assert not inspect(new).loaded
-    assert (inspect(one).revision, one.full_name) == (before.revision, "One")
-
-
-def test_what_a_hook_raises_after_the_commit_undoes_nothing(store: "Store") -> None:
-    session, wire = store.line()
-    user = User(user_id="1", email="1@x.org")
-    told: list[str] = []
-
-    def fail() -> None:
-        raise ConnectionError("no mail today")
-
-    def block() -> None:
-        with session.transaction() as tx:
-            tx.on_commit(fail)
-            tx.on_commit(lambda: told.append("second hook"))
-            tx.save(user)
-
-    with pytest.raises(ConnectionError):
-        block()
-    assert inspect(user).loaded
-    assert told == ["second hook"]
-    assert (len(wire.calls), len(store.items(app))) == (1, 2)
-
-
-def test_too_many_actions_are_counted_before_anything_is_sent(moto_store: "Store") -> None:
-    session, wire = moto_store.line()
-
-    def block() -> None:
-        with session.transaction() as tx:
-            for number in range(51):
-                tx.save(User(user_id=str(number), email=f"{number}@x.org"))
-
-    with pytest.raises(PlanTooLarge, match="102 actions") as caught:
-        block()
-    assert caught.value.actions == 102
-    assert wire.calls == []
-
-
-def test_threads_share_a_session_and_lose_nothing(moto_store: "Store") -> None:
+def test_threads_share_a_session_and_lose_nothing(moto: Store) -> None:
     """Each thread loads its own object; strict moto answers one request at a time, in any order."""
-    moto_store.create(app)
-    session = moto_store.line(retry=Retry(attempts=100)).session
+    session = moto.line(retry=Retry(attempts=100)).session
     session.save(Page(name="home", text=""))
 
     def append(tx: Any) -> None:

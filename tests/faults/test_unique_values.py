@@ -3,20 +3,16 @@
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import permutations
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import pytest
 
-from dynaorm import Entity, ExpiresAt, Key, Table, Unique, detached
+from dynaorm import Entity, ExpiresAt, Key, Table, Unique
 from dynaorm.errors import (
-    AlreadyExists,
     StaleEntity,
-    UniqueViolation,
 )
 from tests.faults.entities import User, app, taken
-
-if TYPE_CHECKING:
-    from tests.faults.conftest import Store
+from tests.faults.store import Store
 
 old_app = Table("OldApp")
 
@@ -37,28 +33,9 @@ class NewUser(Entity, table=Table("OldApp"), pk="USER#{user_id}", sk="PROFILE", 
     email: Annotated[str, Unique(normalize=str.casefold)]
 
 
-@pytest.fixture
-def store(store: "Store") -> "Store":
-    store.create(app)
-    return store
-
-
-def test_of_two_creations_with_one_value_the_second_is_told_whose_it_is(store: "Store") -> None:
-    def first() -> None:
-        store.line().session.save(User(user_id="1", email="Bobby@X.org"))
-
-    session, _ = store.line(store.meanwhile(first, "TransactWriteItems"))
-    with pytest.raises(UniqueViolation) as caught:
-        session.save(User(user_id="2", email="bobby@x.ORG", phone="2"))
-    error = caught.value
-    assert (error.entity, error.constraint, error.fields) == ("User", "email", ("email",))
-    assert (error.value, error.owner) == ("bobby@x.ORG", Key(User, user_id="1"))
-    assert store.keys(app) == taken("1", "email#bobby@x.org")
-
-
 @pytest.mark.parametrize("order", [*permutations(range(3))], ids=str)
 def test_values_rotate_in_one_transaction_with_one_action_per_guard(
-    store: "Store", order: Sequence[int]
+    store: Store, order: Sequence[int]
 ) -> None:
     session, wire = store.line()
     users = [session.save(User(user_id=str(n), email=f"{n}@x.org")) for n in range(3)]
@@ -78,7 +55,7 @@ def test_values_rotate_in_one_transaction_with_one_action_per_guard(
     assert [*map(list, actions)].count(["Delete"]) == 0
 
 
-def test_a_swap_that_was_overtaken_leaves_every_value_where_it_was(store: "Store") -> None:
+def test_a_swap_that_was_overtaken_leaves_every_value_where_it_was(store: Store) -> None:
     session = store.line().session
     one, two = (session.save(User(user_id=n, email=f"{n}@x.org")) for n in "12")
 
@@ -100,19 +77,7 @@ def test_a_swap_that_was_overtaken_leaves_every_value_where_it_was(store: "Store
     assert owners == {"email#1@x.org": "USER#1", "email#3@x.org": "USER#2"}
 
 
-def test_a_value_changed_only_in_case_or_set_to_itself_touches_no_guard(store: "Store") -> None:
-    session, wire = store.line()
-    user = session.save(User(user_id="1", email="Liz@X.org", phone="1"))
-    user.email, user.phone = "liz@x.org", "1"
-    session.save(user)
-    session.save(user)
-    assert [call.operation for call in wire.calls] == ["TransactWriteItems", "UpdateItem"]
-    found = session.get_by(User, email="LIZ@x.org")
-    assert found is not None
-    assert found.email == "liz@x.org"
-
-
-def test_a_value_passes_from_a_deleted_entity_to_a_new_one_by_one_action(store: "Store") -> None:
+def test_a_value_passes_from_a_deleted_entity_to_a_new_one_by_one_action(store: Store) -> None:
     session, wire = store.line()
     old = session.save(User(user_id="1", email="a@x.org"))
     with session.transaction() as tx:
@@ -125,86 +90,28 @@ def test_a_value_passes_from_a_deleted_entity_to_a_new_one_by_one_action(store: 
     assert session.get_by(User, email="a@x.org") == User(user_id="2", email="a@x.org")
 
 
-def test_a_finder_between_two_reads_is_not_given_somebody_elses_entity(store: "Store") -> None:
-    """The owner releases the value after its guard was read, so the loaded entity no longer has it."""
-    session = store.line().session
-    one, two = (session.save(User(user_id=n, email=f"{n}@x.org")) for n in "12")
-
-    def swap() -> None:
-        one.email, two.email = two.email, one.email
-        with session.transaction() as tx:
-            tx.save(one)
-            tx.save(two)
-
-    finder, wire = store.line(store.meanwhile(swap, "GetItem", at=2))
-    found = finder.get_by(User, email="1@x.org")
-    assert found is not None
-    assert (found.user_id, found.email) == ("2", "1@x.org")
-    assert all(call.request["ConsistentRead"] for call in wire.calls)
-
-
-def test_a_finder_whose_owner_is_deleted_between_two_reads_finds_nobody(store: "Store") -> None:
-    store.line().session.save(User(user_id="1", email="1@x.org"))
-
-    def delete() -> None:
-        store.line().session.delete(Key(User, user_id="1"))
-
-    finder, _ = store.line(store.meanwhile(delete, "GetItem", at=2))
-    assert finder.get_by(User, email="1@x.org") is None
-
-
 def test_after_its_normalizer_changed_an_entity_can_be_loaded_changed_and_given_a_new_value(
-    moto_store: "Store",
+    moto: Store,
 ) -> None:
     """The guard of the old spelling does not block the claim; it stays until it is repaired."""
-    moto_store.create(old_app)
-    session = moto_store.line().session
+    session = moto.line().session
     session.save(OldUser(user_id="1", email="Liz@X.org"))
     user = session.get_one(NewUser, user_id="1")
     user.email = "elizabeth@x.org"
     session.save(user)
     assert session.get_by(NewUser, email="Elizabeth@x.org") == user
-    assert moto_store.keys(old_app) == taken("1", "email#Liz@X.org", "email#elizabeth@x.org")
+    assert moto.keys(old_app) == taken("1", "email#Liz@X.org", "email#elizabeth@x.org")
 
 
 # -- expiry ------------------------------------------------------------------------------------------------------------
 
 
-def in_seconds(store: "Store", seconds: float) -> datetime:
+def in_seconds(store: Store, seconds: float) -> datetime:
     return datetime.fromtimestamp(store.clock.now(), UTC) + timedelta(seconds=seconds)
 
 
-def test_an_expired_entity_that_is_not_yet_swept_is_absent_and_can_be_created_anew(store: "Store") -> None:
-    session = store.line().session
-    first = session.save(Login(login_id="1", code="abc", until=in_seconds(store, 10)))
-    with pytest.raises(AlreadyExists):
-        session.save(detached(first))
-    store.clock.advance(11)
-    assert session.get(Login, login_id="1") is None
-    with pytest.raises(StaleEntity):
-        session.save(first)
-    session.save(Login(login_id="1", code="abc", until=in_seconds(store, 10)))
-    assert session.get_by(Login, code="abc") is not None
-    assert len(store.items(app)) == 2
-
-
-def test_a_value_of_an_expired_entity_is_free_for_others_after_a_minute_for_skewed_clocks(
-    store: "Store",
-) -> None:
-    session = store.line().session
-    session.save(Login(login_id="1", code="abc", until=in_seconds(store, 10)))
-    store.clock.advance(30)
-    with pytest.raises(UniqueViolation):
-        session.save(Login(login_id="2", code="abc"))
-    store.clock.advance(60)
-    session.save(Login(login_id="2", code="abc"))
-    found = session.get_by(Login, code="abc")
-    assert found is not None
-    assert found.login_id == "2"
-
-
 @pytest.mark.parametrize("swept", ["entity", "guard"])
-def test_ttl_may_remove_an_entity_before_its_guard_or_after_it(store: "Store", swept: str) -> None:
+def test_ttl_may_remove_an_entity_before_its_guard_or_after_it(store: Store, swept: str) -> None:
     session = store.line().session
     login = session.save(Login(login_id="1", code="abc", until=in_seconds(store, 10)))
     store.clock.advance(100)
@@ -215,7 +122,7 @@ def test_ttl_may_remove_an_entity_before_its_guard_or_after_it(store: "Store", s
     assert store.items(app) == []
 
 
-def test_a_guard_that_is_missing_does_not_stop_its_release(store: "Store") -> None:
+def test_a_guard_that_is_missing_does_not_stop_its_release(store: Store) -> None:
     session = store.line().session
     user = session.save(User(user_id="1", email="a@x.org"))
     store.remove(app, "email#a@x.org", "email#a@x.org")

@@ -1,6 +1,5 @@
 """A unit of work: what is read before it, what is learned from a refusal, and when it gives up."""
 
-import logging
 import sys
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -12,12 +11,9 @@ import pytest
 from dynaorm import Entity, F, Key, Retry, Session, Table, Unique, inspect
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import (
-    AlreadyExists,
-    ConditionFailed,
     Contention,
     EntityNotFound,
     StaleEntity,
-    UniqueViolation,
     UsageError,
 )
 from dynaorm.flow.protocol.call import Reason, Refusal
@@ -34,10 +30,6 @@ class User(Entity, table=app, pk="USER#{user_id}", sk="U"):
     user_id: str
     email: Annotated[str, Unique()]
     name: str = ""
-
-
-class Staff(User):
-    desk: str = ""
 
 
 class Stock(Entity, table=app, pk="STOCK#{sku}", sk="S"):
@@ -149,18 +141,6 @@ def test_races_that_are_lost_again_and_again_are_contention() -> None:
     assert transport.remaining == 0
 
 
-def test_an_overwrite_reads_and_releases_what_the_old_one_held() -> None:
-    session, transport = opened({"Item": user_item("r1", "old@x")}, {})
-    user = User(user_id="1", email="new@x")
-    session.save(user, overwrite=True)
-    assert actions(transport.calls[1].request) == [
-        ("Put", "USER#1"),
-        ("Delete", "email#old@x"),
-        ("Put", "email#new@x"),
-    ]
-    assert inspect(user).loaded
-
-
 def test_an_overwrite_of_nothing_inserts() -> None:
     session, transport = opened({}, {})
     session.save(User(user_id="1", email="new@x"), overwrite=True)
@@ -189,21 +169,6 @@ def test_re_creation_learns_of_the_tombstone_from_the_refusal() -> None:
     assert inspect(document).version == 5
     main = transport.calls[1].request["TransactItems"][0]["Put"]
     assert main["ExpressionAttributeValues"] == {":v0": {"S": "t"}}
-
-
-def test_a_foreign_guard_is_left_alone_and_reported(caplog: pytest.LogCaptureFixture) -> None:
-    foreign = {"owner": {"M": {"PK": {"S": "USER#9"}, "SK": {"S": "U"}}}}
-    session, transport = opened(cancelled("", foreign, ""), {})
-    user = loaded(email="secret@x")
-    user.email = "b@x"
-    with caplog.at_level(logging.WARNING, logger="dynaorm"):
-        session.save(user)
-    assert actions(transport.calls[1].request) == [("Update", "USER#1"), ("Put", "email#b@x")]
-    (record,) = caplog.records
-    assert "belongs to another entity" in record.getMessage()
-    assert "commit-app" in record.getMessage()
-    assert "email" in record.getMessage()
-    assert "secret" not in record.getMessage()
 
 
 def test_a_foreign_guard_beside_a_stale_entity_still_ends_in_stale() -> None:
@@ -279,40 +244,6 @@ def test_a_plan_is_made_without_reading_or_not_at_all() -> None:
     plan = session.plan(loaded(), condition=F.name == "x")
     assert plan.actions[0].has_condition
     assert transport.calls == []
-
-
-@pytest.mark.parametrize(
-    ("refusal", "error"),
-    [
-        (cancelled(user_item("r9"), ""), AlreadyExists),
-        (cancelled("", {"owner": {"M": {"PK": {"S": "USER#9"}, "SK": {"S": "U"}}}}), UniqueViolation),
-    ],
-)
-def test_a_refused_insert_leaves_the_entity_new(refusal: Refusal, error: type[Exception]) -> None:
-    session, _ = opened(refusal)
-    user = User(user_id="1", email="a@x")
-    before = dict(vars(user))
-    with pytest.raises(error):
-        session.save(user)
-    assert (vars(user), inspect(user).loaded) == (before, False)
-
-
-@pytest.mark.parametrize(
-    ("refusal", "error"),
-    [
-        (failed(user_item("r9")), StaleEntity),
-        (failed(None), StaleEntity),
-        (failed(user_item("r1")), ConditionFailed),
-    ],
-)
-def test_a_refused_update_leaves_the_entity_as_it_was(refusal: Refusal, error: type[Exception]) -> None:
-    session, _ = opened(refusal)
-    user = loaded()
-    user.name = "n"
-    before, inspected = dict(vars(user)), inspect(user)
-    with pytest.raises(error):
-        session.save(user, condition=F.name == "")
-    assert (vars(user), inspect(user)) == (before, inspected)
 
 
 @pytest.mark.parametrize("write", [Session.save, Session.delete])

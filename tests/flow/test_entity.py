@@ -1,15 +1,13 @@
 """The verbs of a session about one entity: get and its options, update, refresh, diff and restore."""
 
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
 import pytest
 from pydantic import ConfigDict
 
-from dynaorm import Entity, ExpiresAt, F, Key, Session, Table, Unique, Versioned, inspect
+from dynaorm import Entity, ExpiresAt, F, Key, Session, Table, Unique, inspect
 from dynaorm.errors import (
-    ConditionFailed,
     DecodeError,
     EntityNotFound,
     InvalidValue,
@@ -21,6 +19,7 @@ from dynaorm.errors import (
 from dynaorm.flow.protocol.call import Call, Transport
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.faults import FaultyTransport
+from tests.flow.documents import Audit, Document
 
 app = Table("entity-app")
 
@@ -42,30 +41,10 @@ class Frozen(Entity, table=app, pk="FROZEN#{name}", sk="F"):
     left: int = 0
 
 
-class Document(Entity, table=app, pk="DOC#{doc_id}", sk="D", versioned=True):
-    doc_id: str
-    text: str = ""
-    slug: Annotated[str | None, Unique()] = None
-
-
-class Audit(Entity, table=app, pk="AUDIT#{audit_id}", sk="A", versioned=True):
-    audit_id: str
-    result: Annotated[str, Versioned()]
-    note: str = ""
-
-
 class Login(Entity, table=app, pk="LOGIN#{token}", sk="L"):
     token: str
     hits: int = 0
     until: Annotated[datetime | None, ExpiresAt()] = None
-
-
-@pytest.fixture
-def session(wire: FaultyTransport, clock: FakeClock) -> Iterator[Session]:
-    with Session(transport=wire, clock=clock) as session:
-        session.create_table(app)
-        wire.calls.clear()
-        yield session
 
 
 USER, DOCUMENT = Key(User, user_id="1"), Key(Document, doc_id="d")
@@ -199,14 +178,6 @@ def test_unsaved_changes_of_other_fields_stay_unsaved(session: Session) -> None:
     assert session.get_one(USER).name == "a"
 
 
-def test_a_stale_entity_is_not_updated(session: Session) -> None:
-    user = session.save(User(user_id="1"))
-    session.update(USER, F.visits.add(1))
-    with pytest.raises(StaleEntity):
-        session.update(user, F.visits.add(1))
-    assert user.visits == 0
-
-
 def test_a_frozen_entity_is_updated_into_another_object(session: Session) -> None:
     frozen = session.save(Frozen(name="f"))
     revision = inspect(frozen).revision
@@ -216,12 +187,6 @@ def test_a_frozen_entity_is_updated_into_another_object(session: Session) -> Non
     session.update(updated, {"left": 3})
     with pytest.raises(StaleEntity):
         session.update(frozen, {"left": 4})
-
-
-def test_setting_none_by_a_mapping_removes(session: Session) -> None:
-    session.save(User(user_id="1", email="a@x"))
-    assert session.update(USER, {"email": None}).email is None
-    assert session.get_by(User, email="a@x") is None
 
 
 @pytest.mark.parametrize(
@@ -244,22 +209,6 @@ def test_what_cannot_be_updated_is_refused_before_anything_is_sent(
     with pytest.raises(error, match=message):
         session.update(USER, *changes)
     assert wire.calls == []
-
-
-def test_an_update_of_nothing_finds_nothing(session: Session) -> None:
-    for changes in ({"name": "x"}, {"email": "x"}):
-        with pytest.raises(EntityNotFound):
-            session.update(USER, changes)
-    assert session.get(USER) is None
-
-
-def test_a_condition_that_does_not_hold_refuses_blind_and_derived_updates(session: Session) -> None:
-    session.save(User(user_id="1", name="a"))
-    for changes in ({"visits": 1}, {"email": "x"}):
-        with pytest.raises(ConditionFailed) as raised:
-            session.update(USER, changes, condition=F.name == "b")
-        assert raised.value.key == USER
-    assert session.get(USER) == User(user_id="1", name="a")
 
 
 def test_what_has_expired_is_not_updated(session: Session, clock: FakeClock) -> None:

@@ -16,13 +16,6 @@ from dynaorm.testing.faults import FaultyTransport
 from tests.flow.documents import KEY, Audit, Document, Plain, numbers, seeded, written
 
 
-def test_history_is_newest_first_in_numeric_order(session: Session) -> None:
-    written(session, 12)
-    versions = list(session.history(KEY))
-    assert [version.number for version in versions] == list(range(12, 0, -1))
-    assert [version.values["text"] for version in versions] == [str(number) for number in range(12, 0, -1)]
-
-
 def test_a_version_holds_number_time_values_and_the_entity_as_it_was(
     session: Session, clock: FakeClock
 ) -> None:
@@ -55,18 +48,6 @@ def test_history_past_a_hundred_versions_is_read_in_pages_as_the_iteration_goes_
 
 def test_the_history_of_what_never_was_is_empty(session: Session) -> None:
     assert numbers(session) == []
-
-
-def test_history_survives_deletion_and_goes_on_after_re_creation(session: Session) -> None:
-    session.delete(written(session, 2))
-    assert numbers(session) == [2, 1]
-    assert session.get(KEY) is None
-    session.save(Document(doc_id="d", text="again"))
-    assert [(one.number, one.values["text"]) for one in session.history(KEY)] == [
-        (3, "again"),
-        (2, "2"),
-        (1, "1"),
-    ]
 
 
 def test_history_of_a_loaded_entity_is_that_of_its_key(session: Session) -> None:

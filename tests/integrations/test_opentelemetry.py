@@ -11,7 +11,7 @@ import pytest
 from opentelemetry import trace
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
-from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind, StatusCode
@@ -301,21 +301,38 @@ def test_nothing_that_is_exported_has_a_value(moto: Transport, exported: Exporte
     assert SECRET not in text
 
 
+def test_a_transport_of_ones_own_may_have_another_thing_called_server(exported: Exported) -> None:
+    class Own(ScriptedTransport):
+        server = "http://localhost:8000"
+
+    session = exported.watching(Session(transport=Own({})))
+    assert session.get(User, user_id="1") is None
+    (span,) = exported.spans
+    assert "server.address" not in (span.attributes or {})
+
+
 # -- errors of OpenTelemetry, and of those who use it ------------------------------------------------------------------
 
 
-class Broken(SimpleSpanProcessor):
-    """A processor that fails with each span."""
-
-    def __init__(self) -> None:
-        super().__init__(InMemorySpanExporter())
+class BrokenAtEnd(SpanProcessor):
+    """A processor that fails at the end of each span."""
 
     def on_end(self, span: ReadableSpan) -> None:  # noqa: ARG002 - OpenTelemetry's signature
         raise ValueError("broken processor")
 
 
-def test_a_broken_processor_changes_nothing(exported: Exported, caplog: pytest.LogCaptureFixture) -> None:
-    exported.tracers.add_span_processor(Broken())
+class BrokenAtStart(SpanProcessor):
+    """A processor that fails at the start of each span."""
+
+    def on_start(self, *_: object, **_named: object) -> None:
+        raise ValueError("broken processor")
+
+
+@pytest.mark.parametrize("broken", [BrokenAtStart, BrokenAtEnd])
+def test_a_broken_processor_changes_nothing(
+    broken: type[SpanProcessor], exported: Exported, caplog: pytest.LogCaptureFixture
+) -> None:
+    exported.tracers.add_span_processor(broken())
     session = exported.scripted({}, {})
     assert session.save(User(user_id="1")).user_id == "1"
     assert session.get(User, user_id="1") is None

@@ -53,7 +53,7 @@ def test_an_update_that_returns_nothing_is_recognised_or_of_unknown_outcome(engi
     assert session.update(Key(Hit, page="/", number=1), F.count.add(1)).count == 1
     assert session.upsert(Key(Hit, page="/", number=2), F.count.add(1)).count == 1
     assert session.update(session.refresh(hit), {"count": 5}).count == 5
-    with pytest.raises(OutcomeUnknown, match="without the updated item"):
+    with pytest.raises(OutcomeUnknown, match="without its key"):
         session.update(Key(Bare, page="/"), F.count.add(1))
     assert session.get_one(Bare, page="/").count == 1
 

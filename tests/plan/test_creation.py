@@ -1,14 +1,15 @@
 """Upserts: what one UpdateItem makes of nothing, when an item has to be read first, and the plan in words."""
 
 import re
-from typing import Annotated, Any
+from dataclasses import dataclass
+from typing import Annotated, Any, Self
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import Field
+from pydantic import ConfigDict, Field, computed_field, model_validator
 
-from dynaorm import Attribute, Entity, F, GlobalIndex, Index, Key, Table
+from dynaorm import Aggregate, Attribute, Entity, F, GlobalIndex, Index, Key, NumberKey, Table
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import InvalidValue, UsageError
 from dynaorm.item.update import Change, apply_changes
@@ -20,7 +21,14 @@ from dynaorm.plan.intent import Edit
 from dynaorm.plan.merge_intents import merge_intents
 from tests.plan.compiling import NOW, plan_of
 
-app = Table("creation-app", indexes=[GlobalIndex("GSI1"), GlobalIndex("GSI2", pk="owner", sk="PK")])
+app = Table(
+    "creation-app",
+    indexes=[
+        GlobalIndex("GSI1"),
+        GlobalIndex("GSI2", pk="owner", sk="PK"),
+        GlobalIndex("ByMembers", sk=NumberKey("Members")),
+    ],
+)
 
 
 class Hits(Entity, table=app, pk="PAGE#{page}", sk="HITS"):
@@ -176,3 +184,134 @@ def test_a_required_field_needs_a_change_that_gives_it_a_value(
         f"upsert() may have to create Key(Bare, name='a'), and nothing gives {missing} a value; "
         f"give {given}, or declare a default in Bare; to change only what is stored, call update()"
     )
+
+
+# -- what validation and the codecs make of it -------------------------------------------------------------------------
+
+
+class Cornered(Entity, table=app, pk="CORNER#{street}#{number}", sk="C"):
+    street: str
+    number: int
+    note: str = ""
+
+    @model_validator(mode="after")
+    def round_up(self) -> Self:
+        vars(self)["number"] = max(self.number, 10)
+        return self
+
+
+class Named(Entity, table=app, pk="NAMED#{slug}", sk="N"):
+    name: str
+
+    @computed_field  # type: ignore[prop-decorator]  # mypy does not allow it on a property
+    @property
+    def slug(self) -> str:
+        return self.name.lower()
+
+
+@pytest.mark.parametrize(
+    ("key", "change", "said"),
+    [
+        (
+            Key(Cornered, street="a", number=1),
+            F.note.set("x"),
+            "Cornered.number = 1: is part of the key, and validation makes 10 of it",
+        ),
+        (
+            Key(Named, slug="liz"),
+            F.name.set("Bob"),
+            "Named.slug = 'liz': is part of the key, and validation makes 'bob' of it",
+        ),
+    ],
+    ids=["a field", "a computed field"],
+)
+def test_an_upsert_whose_key_validation_changes_says_which_field(
+    key: Key[Any], change: Change, said: str
+) -> None:
+    assert key.entity is not None
+    with pytest.raises(InvalidValue) as caught:
+        created(mapping_of(key.entity), key, (change,))
+    assert str(caught.value) == f"{said}; give the key the value that validation gives"
+
+
+@dataclass
+class Size:
+    width: int = 1
+    height: int = 1
+
+
+class Parcel(Entity, table=app, pk="PARCEL#{name}", sk="P"):
+    model_config = ConfigDict(strict=True)
+
+    name: str
+    weight: int = 0
+    size: Size = Size()
+    labels: frozenset[str] = frozenset()
+    sides: dict[str, Size] = {}  # noqa: RUF012
+
+
+def test_what_a_change_makes_of_nothing_is_validated_as_what_is_loaded() -> None:
+    mapping, key = mapping_of(Parcel), Key(Parcel, name="a")
+    values = created(mapping, key, (F.size.width.set(3), F.labels.add({"red"}), F.weight.set(2)))
+    assert values == {
+        "name": "a",
+        "weight": 2,
+        "size": Size(width=3),
+        "labels": frozenset({"red"}),
+        "sides": {},
+    }
+    with pytest.raises(InvalidValue, match=r"Parcel\.weight = '2'"):
+        created(mapping, key, (F.weight.set("2"),))
+
+
+def test_a_change_that_nothing_stored_allows_is_refused_with_the_way_out() -> None:
+    with pytest.raises(UsageError) as caught:
+        created(mapping_of(Parcel), Key(Parcel, name="a"), (F.sides["left"].width.set(1),))
+    assert str(caught.value) == (
+        "Parcel is not stored, and cannot be created so: the path leads through 'left', which is not stored; "
+        "set the whole field"
+    )
+
+
+class Counted(Entity, table=app, pk="COUNTED#{name}", sk="C"):
+    name: str
+    members: Annotated[int, Attribute("Members")] = 0
+    note: str = ""
+    by_members = Index("ByMembers", pk="COUNTED", sk="{members}")
+
+
+class Counting(Entity, table=app, pk="COUNTING#{name}", sk="C"):
+    name: str
+    note: str = ""
+    in_counted = Aggregate(Counted, count="members")
+
+
+class Versioned(Entity, table=app, pk="VERSIONED#{name}", sk="V", versioned=True):
+    name: str
+    note: str = ""
+
+
+class Old(Entity, table=app, pk="OLD#{name}", sk="O", formerly=("Older",)):
+    name: str
+    note: str = ""
+    sizes: dict[str, Size] = {}  # noqa: RUF012
+
+
+@pytest.mark.parametrize("kind", [Counted, Counting, Versioned])
+def test_an_item_is_read_where_a_total_or_a_version_depends_on_it(kind: type[Entity]) -> None:
+    assert is_read(Edit(Key(kind, name="a"), (F.note.set("x"),), creates=True))
+
+
+def test_a_part_of_a_part_is_changed_only_where_it_is_stored() -> None:
+    assert is_read(Edit(Key(Old, name="a"), (F.sizes["a"].set(Size()),), creates=True))
+
+
+def test_one_update_gives_an_item_the_present_name_of_its_class() -> None:
+    mapping, key = mapping_of(Old), Key(Old, name="a")
+    before = {
+        **new_image(mapping, key.primary_key, {"name": "a", "note": "", "sizes": {}}),
+        "_type": {"S": "Older"},
+    }
+    changes = (F.note.set("x"),)
+    edits = changes_without_reading(mapping, key.primary_key, changes, created(mapping, key, changes))
+    assert apply_changes(before, edits or ()) == {**before, "note": {"S": "x"}, "_type": {"S": "Old"}}

@@ -5,14 +5,15 @@ from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
 
 import pytest
+from pydantic import AfterValidator, ValidationInfo
 
 from dynaorm import Attribute, CreatedAt, Entity, ExpiresAt, F, GlobalIndex, Index, Key, Table, UpdatedAt
 from dynaorm.entity.mapping.mapping import mapping_of
-from dynaorm.errors import AlreadyExists, ConditionFailed
+from dynaorm.errors import AlreadyExists, ConditionFailed, UsageError
 from dynaorm.item.action import Put
 from dynaorm.item.condition import Attr, Compare, Or, missing
-from dynaorm.item.update import SetTo
-from dynaorm.plan.intent import Edit, Intent, Save
+from dynaorm.item.update import Change, SetIfMissing, SetTo
+from dynaorm.plan.intent import Edit, Intent, Move, Save
 from dynaorm.plan.planned import Purpose
 from dynaorm.plan.reads import NOTHING_READ, Reads, ident_of
 from dynaorm.plan.times import asked_for, stamped, times_of_changed, times_of_new, unstamped
@@ -64,6 +65,25 @@ def test_a_partial_update_gets_a_time_that_the_caller_did_not_ask_for() -> None:
     assert stamped(mapping_of(Plain), changes, NOW) == unstamped(mapping_of(Plain), changes) == changes
 
 
+def test_an_upsert_gets_a_time_of_creation_that_is_stored_if_there_is_none() -> None:
+    now = datetime.fromtimestamp(NOW, UTC)
+    assert stamped(mapping_of(Note), (F.note.set("b"),), NOW, creates=True) == (
+        F.note.set("b"),
+        SetIfMissing(("made",), now - timedelta(seconds=0.25)),
+        SetTo(("seen",), now),
+    )
+
+
+@pytest.mark.parametrize("change", [F.made.remove(), F.seen.set_if_missing(None)])
+def test_a_partial_update_writes_no_time_by_hand(change: Change) -> None:
+    with pytest.raises(UsageError) as refused:
+        plan_of(Edit(Key(Note, note="a"), (change,)))
+    assert str(refused.value) == (
+        f"Note.{change.path[0]} is kept by the session, and is not written by hand; "
+        "leave it out: every write of the entity sets it"
+    )
+
+
 def test_what_was_asked_for_has_no_times() -> None:
     image = {"PK": {"S": "NOTE#a"}, "CreatedAt": {"N": "1"}, "seen": {"S": "now"}}
     assert asked_for(mapping_of(Note), image) == {"PK": {"S": "NOTE#a"}}
@@ -80,6 +100,20 @@ class Letter(Entity, table=letters, pk="LETTER#{name}", sk="L"):
     seen: Annotated[datetime | None, UpdatedAt()] = None
     until: Annotated[datetime | None, ExpiresAt()] = None
     by_seen = Index("GSI1", pk="LETTERS", sk="{seen}")
+
+
+def short(text: str, info: ValidationInfo) -> str:
+    if info.context is None and len(text) > 3:
+        raise ValueError("too long")
+    return text
+
+
+class Dated(Entity, table=letters, pk="DATED#{name}", sk="D", versioned=True):
+    name: str
+    text: Annotated[str, AfterValidator(short)] = ""
+    note: str = ""
+    made: Annotated[datetime | None, CreatedAt()] = None
+    seen: Annotated[datetime | None, UpdatedAt()] = None
 
 
 LATER = compiling.NOW + 60
@@ -102,7 +136,7 @@ def expired() -> dict[str, Any]:
 
 def an_edited_one() -> Letter:
     letter = loaded(Letter(name="a"))
-    letter.text = "b"
+    letter.text, letter.made = "b", datetime(2000, 1, 1, tzinfo=UTC)
     return letter
 
 
@@ -161,12 +195,72 @@ def test_a_write_keeps_when_an_entity_was_created_and_sets_when_it_changed(
     }
 
 
+def test_the_time_of_creation_is_not_that_of_a_deleted_entity() -> None:
+    deleted = {**stored(Dated(name="a")), "deleted": {"BOOL": True}}
+    reads = reads_of(letters, deleted)
+    plan = plan_of(Save(Dated(name="a"), overwrite=True), reads=reads, now=LATER)
+    assert plan.actions[0].after is not None
+    assert plan.actions[0].after["made"] == {"S": SECOND}
+
+
+def test_what_was_loaded_may_break_a_rule_that_spares_it_beside_a_time_that_is_set() -> None:
+    dated = loaded(Dated(name="a"), text={"S": "from before"})
+    dated.note = "n"
+    (update, _) = plan_of(Save(dated), now=LATER).actions
+    assert update.after is not None
+    assert (update.after["text"], update.after["seen"]) == ({"S": "from before"}, {"S": SECOND})
+
+
 def test_an_object_gets_the_times_that_its_write_stores() -> None:
     letter, other = Letter(name="a", text="b"), loaded(Letter(name="a"))
     committed(plan_of(Save(letter, overwrite=True), reads=reads_of(letters, old()), now=LATER))
     committed(plan_of(Edit(other, SET), now=LATER))
     assert [str(one.made) for one in (letter, other)] == ["2023-11-14 22:13:20+00:00"] * 2
     assert [str(one.seen) for one in (letter, other)] == ["2023-11-14 22:14:20+00:00"] * 2
+
+
+def test_a_save_that_would_write_nothing_but_times_gives_the_object_the_stored_ones() -> None:
+    letter = loaded(Letter(name="a"))
+    letter.made = letter.seen = None
+    plan = plan_of(Save(letter, F.text == ""), now=LATER)
+    assert [action.purpose for action in plan.actions] == [Purpose.CHECK]
+    committed(plan)
+    assert [str(one) for one in (letter.made, letter.seen)] == ["2023-11-14 22:13:20+00:00"] * 2
+
+
+def test_a_move_sets_when_an_entity_changed() -> None:
+    letter = loaded(Letter(name="a"))
+    letter.name = "b"
+    _, insert = plan_of(Move(letter), now=LATER).actions
+    assert insert.after is not None
+    assert (insert.after["made"], insert.after["seen"]) == ({"S": FIRST}, {"S": SECOND})
+    letter.name, letter.text = "a", "b"
+    (update,) = plan_of(Move(letter), now=LATER).actions
+    assert update.after is not None
+    assert (update.after["made"], update.after["seen"]) == ({"S": FIRST}, {"S": SECOND})
+
+
+class Page(Entity, table=Table("plan-pages"), pk="PAGE#{name}", sk="P"):
+    name: str
+
+
+class DatedPage(Page):
+    made: Annotated[datetime | None, CreatedAt()] = None
+
+
+@pytest.mark.parametrize(
+    ("former", "present", "made"),
+    [(Page, DatedPage, SECOND), (DatedPage, Page, None), (DatedPage, DatedPage, FIRST)],
+)
+def test_an_overwrite_takes_over_the_time_of_creation_if_both_classes_keep_one(
+    former: type[Page], present: type[Page], made: str | None
+) -> None:
+    table = mapping_of(Page).table
+    (action,) = plan_of(
+        Save(present(name="a"), overwrite=True), reads=reads_of(table, stored(former(name="a"))), now=LATER
+    ).actions
+    assert action.after is not None
+    assert action.after.get("made") == (None if made is None else {"S": made})
 
 
 def test_a_write_without_effect_sets_no_time() -> None:

@@ -1,14 +1,10 @@
 """What is asked of a key: whatever the condition lets through and ``admits`` accepts is what was asked for, exactly."""
 
-import operator
-from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from dynaorm import Ksuid, ksuid_range, new_ksuid
 from dynaorm.entity.table import KeyAttribute, KeyKind
@@ -49,144 +45,6 @@ def finds(asked: KeyRange, key: Any, kind: str = "S") -> bool:
     if asked.is_empty or (asked.condition is not None and not holds(asked.condition, {"SK": stored})):
         return False
     return asked.admits is None or asked.admits(stored)
-
-
-_letters = st.text(st.sampled_from("abAB_%#'\"!$~ é\U0001f600"), max_size=4)
-_times = st.datetimes(datetime(1990, 1, 1), datetime(2030, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001 - aware by timezones=
-VALUES: dict[str, st.SearchStrategy[Any]] = {
-    "name": _letters,
-    "other": _letters,
-    "number": st.integers(0, 999),
-    "at": _times,
-    "day": st.dates(date(1990, 1, 1), date(2030, 1, 1)),
-    "amount": st.decimals(-100, 100, allow_nan=False, places=1),
-    "content": st.binary(min_size=1, max_size=3),
-}
-
-COMPARED: dict[str, Callable[[Any, Any], bool]] = {
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
-
-# Each template, the field that is bounded, and what of its value is compared.
-TEXTS: list[tuple[str, str]] = [
-    ("{name}", "name"),
-    ("NAME#{name}", "name"),
-    ("{name}#{other}", "name"),
-    ("{name}#{other}", "other"),
-    ("P~{name}~{other}~{number:03d}", "other"),
-    ("{name:upper}#{other}", "name"),
-    ("{number:03d}", "number"),
-    ("T#{number:03d}#{name}", "number"),
-    ("{number:03d:desc}#{name}", "number"),
-    ("{at}", "at"),
-    ("{at:desc}", "at"),
-    ("{day:%Y-%m-%d}#{name}#END", "day"),
-    ("{number!s}_{name}", "number"),
-    ("{name:raw}", "name"),
-]
-
-
-@st.composite
-def bounds_of(draw: st.DrawFn, field: str) -> tuple[Bound, ...]:
-    """One condition, or two that make a range."""
-    value = VALUES[field]
-    signs: list[Operator] = draw(
-        st.sampled_from([["<"], ["<="], [">"], [">="], ["between"], [">=", "<"], [">", "<="], [">", "<"]])
-    )
-    return tuple(
-        Bound(field, sign, (draw(value), draw(value)) if sign == "between" else (draw(value),))
-        for sign in signs
-    )
-
-
-def wanted(part: KeyPart, bounds: tuple[Bound, ...], values: Mapping[str, Any]) -> bool:
-    """What plain Python says: the rendered texts compare so, backwards for what is written backwards."""
-    assert part.template is not None
-    (piece,) = [one for one in part.template.pieces if one.placeholder.field == bounds[0].field]
-    text = piece.write(values[bounds[0].field])
-    for bound in bounds:
-        texts = [piece.write(value) for value in bound.values]
-        pairs = (
-            [(">=", texts[0]), ("<=", texts[1])]
-            if bound.operator == "between"
-            else [(bound.operator, texts[0])]
-        )
-        for sign, other in pairs:
-            one, two = (other, text) if piece.placeholder.desc else (text, other)
-            if not COMPARED[sign](one, two):
-                return False
-    return True
-
-
-@pytest.mark.parametrize(("text", "field"), TEXTS)
-@given(data=st.data())
-def test_a_bound_finds_what_python_finds(text: str, field: str, data: st.DataObject) -> None:
-    part = part_of(text)
-    assert part.template is not None
-    before = [one.placeholder.field for one in part.template.pieces]
-    before = before[: before.index(field)]
-    equal = {name: data.draw(VALUES[name]) for name in before}
-    bounds = data.draw(bounds_of(field))
-    asked = key_range(part, equal, bounds)
-    for _ in range(12):
-        values = {name: data.draw(VALUES[name]) for name in part.fields}
-        if data.draw(st.booleans()):
-            values |= equal
-        key = part.render(values)
-        if not key:
-            continue
-        alike = all(
-            one.write(values[one.placeholder.field]) == one.write(equal[one.placeholder.field])
-            for one in part.template.pieces
-            if one.placeholder.field in equal
-        )
-        assert finds(asked, key) == (alike and wanted(part, bounds, values)), (key, asked.condition)
-
-
-@given(data=st.data(), kind=st.sampled_from(["N", "B"]))
-def test_numbers_compare_by_value_and_binary_by_byte(data: st.DataObject, kind: KeyKind) -> None:
-    field = "amount" if kind == "N" else "content"
-    part = part_of(f"{{{field}}}", kind)
-    bounds = data.draw(bounds_of(field))
-    asked = key_range(part, {}, bounds)
-    for _ in range(10):
-        value = data.draw(VALUES[field])
-        assert finds(asked, part.render({field: value}), kind) == all(
-            bound.values[0] <= value <= bound.values[1]
-            if bound.operator == "between"
-            else COMPARED[bound.operator](value, bound.values[0])
-            for bound in bounds
-        )
-
-
-@given(given_name=_letters, prefix=_letters, names=st.lists(st.tuples(_letters, _letters), max_size=8))
-def test_a_prefix_is_of_the_field_and_stays_within_its_level(
-    given_name: str, prefix: str, names: list[tuple[str, str]]
-) -> None:
-    part = part_of("P#{name}#{other}")
-    asked = key_range(part, {"name": given_name}, (Bound("other", "begins_with", (prefix,)),))
-    level = key_range(part, {"name": given_name}, ())
-    for name, other in names:
-        key = part.render({"name": name, "other": other})
-        assert finds(level, key) == (name == given_name)
-        assert finds(asked, key) == (name == given_name and other.startswith(prefix))
-
-
-@given(data=st.data(), template=st.sampled_from(["v{version}_{sk}", "{sk}_v{version}"]))
-def test_only_latest_copies_are_found(data: st.DataObject, template: str) -> None:
-    inner = compile_template("AUDIT#{name}", scalars(), kind="S", sort=True)
-    part = versioned_key_part(KeyAttribute("SK", "S"), versioned(template, inner), inner)
-    bounds = data.draw(st.one_of(st.just(()), bounds_of("name")))
-    asked = key_range(part, {}, bounds)
-    assert part.version is not None
-    for _ in range(8):
-        name, number = data.draw(_letters), data.draw(st.integers(1, 12))
-        hit = not bounds or wanted(part, bounds, {"name": name})
-        assert finds(asked, part.render({"name": name})) == hit
-        assert not finds(asked, part.version.number(number, {"name": name}))
 
 
 def test_the_closest_condition_is_sent() -> None:

@@ -2,6 +2,7 @@
 
 import operator
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from random import Random
 from typing import Any
@@ -20,8 +21,6 @@ from dynaorm.item.placeholder import Placeholders
 from dynaorm.item.value import AttributeValue
 from dynaorm.query.key_range import Bound, KeyRange, Operator, key_range
 from dynaorm.testing.endpoint import transport_to
-from dynaorm.testing.moto_engine import strict_moto
-from dynaorm.transport.pynamodb import PynamoTransport
 
 LETTERS = "abAB_%#'\"!$~ é\uffff\U0001f600"
 ENTITIES = 240
@@ -126,16 +125,10 @@ def is_wanted(
     )
 
 
-@pytest.fixture(scope="module", params=["moto", "ministack"])
-def transport(request: pytest.FixtureRequest) -> Iterator[Transport]:
-    if request.param == "ministack":
-        found = transport_to(request.getfixturevalue("ministack_endpoint"))
+@pytest.fixture(scope="module")
+def transport(ministack_endpoint: str) -> Iterator[Transport]:
+    with closing(transport_to(ministack_endpoint)) as found:
         yield found
-        found.close()
-        return
-    request.getfixturevalue("credentials")
-    with strict_moto():
-        yield PynamoTransport(region="us-east-1")
 
 
 def create(transport: Transport, table: str, kind: KeyKind) -> None:

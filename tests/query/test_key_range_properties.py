@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from dynaorm.entity.table import KeyAttribute, KeyKind
@@ -203,6 +203,7 @@ def is_told(part: KeyPart) -> bool:
     return not any(piece.placeholder.raw for piece in part.template.pieces[:-1])
 
 
+@settings(max_examples=settings().max_examples * 3)
 @given(data=st.data(), part=st.one_of(text_parts(), plain_parts()))
 def test_a_query_finds_what_python_finds(data: st.DataObject, part: KeyPart) -> None:
     equal, bounds = data.draw(specs(part))

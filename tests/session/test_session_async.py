@@ -2,13 +2,11 @@
 
 import asyncio
 import inspect
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Annotated, Any
 
-import httpx
 import pytest
-from fastapi import FastAPI, HTTPException
 
 import dynaorm
 from dynaorm import (
@@ -185,24 +183,33 @@ class Stalled:
         return reply
 
 
+@asynccontextmanager
+async def after_cancelling(
+    opened: Callable[..., Any], write: Callable[[AsyncSession], Awaitable[object]]
+) -> AsyncIterator[AsyncSession]:
+    """A session whose write was carried out and then cancelled."""
+    begun = asyncio.Event()
+    stalled: list[Stalled] = []
+
+    def wrap(inner: AsyncTransport) -> AsyncTransport:
+        stalled.append(Stalled(inner, begun))
+        return stalled[0]
+
+    async with opened(wrap) as session:
+        stalled[0].is_stalling = True
+        task = asyncio.ensure_future(write(session))
+        await begun.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        stalled[0].is_stalling = False
+        yield session
+
+
 def test_a_cancelled_write_leaves_nothing_half_known(opened: Callable[..., Any]) -> None:
     async def story() -> None:
-        begun = asyncio.Event()
-        stalled: list[Stalled] = []
-
-        def wrap(inner: AsyncTransport) -> AsyncTransport:
-            stalled.append(Stalled(inner, begun))
-            return stalled[0]
-
-        async with opened(wrap) as session:
-            user = User(user_id="1", email="a@x")
-            stalled[0].is_stalling = True
-            task = asyncio.ensure_future(session.save(user))
-            await begun.wait()
-            task.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await task
-            stalled[0].is_stalling = False
+        user = User(user_id="1", email="a@x")
+        async with after_cancelling(opened, lambda session: session.save(user)) as session:
             # The write happened. The next one finds that out first, and is not refused as a second insert.
             user.visits = 5
             await session.save(user)
@@ -214,22 +221,8 @@ def test_a_cancelled_write_leaves_nothing_half_known(opened: Callable[..., Any])
 
 def test_cancelling_many_cancels_each(opened: Callable[..., Any]) -> None:
     async def story() -> None:
-        begun = asyncio.Event()
-        stalled: list[Stalled] = []
-
-        def wrap(inner: AsyncTransport) -> AsyncTransport:
-            stalled.append(Stalled(inner, begun))
-            return stalled[0]
-
-        async with opened(wrap) as session:
-            users = [User(user_id=f"{number}", email=f"{number}@x") for number in range(4)]
-            stalled[0].is_stalling = True
-            task = asyncio.ensure_future(session.save_many(users))
-            await begun.wait()
-            task.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await task
-            stalled[0].is_stalling = False
+        users = [User(user_id=f"{number}", email=f"{number}@x") for number in range(4)]
+        async with after_cancelling(opened, lambda session: session.save_many(users)) as session:
             await session.save_many(users)
             assert await session.scan(User).count() == 4
 
@@ -273,45 +266,3 @@ def test_a_closed_session_does_nothing(opened: Callable[..., Any]) -> None:
             await session.get(User, user_id="1")
 
     asyncio.run(story())
-
-
-def test_a_web_application_keeps_its_users(opened: Callable[..., Any]) -> None:
-    async def story() -> None:
-        async with (
-            opened() as session,
-            httpx.AsyncClient(
-                transport=httpx.ASGITransport(application(session)), base_url="http://service"
-            ) as client,
-        ):
-            made = [client.post("/users", json={"user_id": str(one), "email": "same@x"}) for one in range(5)]
-            codes = sorted(answer.status_code for answer in await asyncio.gather(*made))
-            assert codes == [200, 409, 409, 409, 409]
-            (user,) = (await client.get("/teams/red")).json()
-            changed = await client.patch(f"/users/{user['user_id']}", json={"team": "blue"})
-            assert changed.json()["team"] == "blue"
-            assert (await client.get("/teams/red")).json() == []
-
-    asyncio.run(story())
-
-
-def application(session: AsyncSession) -> FastAPI:
-    """A service as its authors would write it."""
-    service = FastAPI()
-
-    @service.post("/users")
-    async def register(user: User) -> User:
-        try:
-            return await session.save(user)
-        except UniqueViolation as taken:
-            raise HTTPException(409, str(taken.constraint)) from taken
-
-    @service.patch("/users/{user_id}")
-    async def change(user_id: str, changes: dict[str, str]) -> User:
-        user = await session.get_one(User, user_id=user_id)
-        return await session.save(user.model_copy(update=changes))
-
-    @service.get("/teams/{team}")
-    async def team(team: str) -> list[User]:
-        return await session.query(User.by_team, team=team).all()
-
-    return service

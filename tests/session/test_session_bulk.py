@@ -24,12 +24,9 @@ from dynaorm import (
     inspect,
 )
 from dynaorm.errors import (
-    AlreadyExists,
     BulkError,
-    EntityNotFound,
     SessionClosed,
     StaleEntity,
-    TableNotFound,
     UnexpectedRefusal,
     UniqueViolation,
     UsageError,
@@ -38,12 +35,11 @@ from dynaorm.flow.protocol.call import Call, Transport
 from dynaorm.item.value import Item
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.endpoint import transport_to
-from dynaorm.testing.faults import FaultyTransport, lost_answer, lost_request, throttle
+from dynaorm.testing.faults import FaultyTransport
 from dynaorm.transport.direct.transport import DirectTransport
 
 app = Table("bulk-app", indexes=[GlobalIndex("GSI1")])
 log = Table("bulk-log", pk="source", sk=NumberKey("at"))
-apart = Table("bulk-apart")
 
 
 class Event(Entity, table=app, pk="EVENT#{event_id}", sk="E"):
@@ -77,10 +73,6 @@ class Audit(Entity, table=app, pk="AUDIT#{audit_id}", sk="A", versioned=True):
     result: str = ""
 
 
-class Elsewhere(Entity, table=apart, pk="E#{name}", sk="E"):
-    name: str
-
-
 @pytest.fixture(params=["moto", "ministack", "direct"])
 def engine(request: pytest.FixtureRequest) -> Iterator[Transport]:
     """Either engine, ministack over both transports."""
@@ -100,7 +92,7 @@ def wire(engine: Transport) -> FaultyTransport:
 
 @pytest.fixture
 def session(wire: FaultyTransport, clock: FakeClock, unique_name: Callable[[str], str]) -> Iterator[Session]:
-    """A session with tables of its own; ``apart`` does not exist."""
+    """A session with tables of its own."""
     with Session(transport=wire, clock=clock, table_names=unique_name) as session:
         session.create_table(app)
         session.create_table(log)
@@ -191,29 +183,6 @@ def test_a_loaded_entity_can_be_saved_updated_and_deleted(session: Session, wire
     assert session.get_many([Key(Event, event_id="1"), Key(Mark, event_id="1", name="m")]) == [None, None]
 
 
-def test_of_two_under_one_key_the_last_is_stored(session: Session) -> None:
-    session.bulk_load([Event(event_id="1", data=number) for number in range(60)])
-    assert session.get_one(Event, event_id="1").data == 59
-
-
-@pytest.mark.parametrize(
-    "fault",
-    [
-        lost_answer(times=2, operation="BatchWriteItem"),
-        lost_request(times=2, operation="BatchWriteItem"),
-        throttle(times=2, operation="BatchWriteItem"),
-    ],
-    ids=lambda fault: fault.name,
-)
-def test_lost_and_throttled_requests_are_survived(
-    session: Session, engine: Transport, clock: FakeClock, unique_name: Callable[[str], str], fault: Any
-) -> None:
-    shaky = Session(transport=FaultyTransport(engine, fault), clock=clock, table_names=unique_name)
-    many = events(60)
-    assert shaky.bulk_load(many) == 60
-    assert session.get_many([Key(Event, event_id=one.event_id) for one in many]) == many
-
-
 def test_an_item_that_dynamodb_refuses_fails_alone(session: Session) -> None:
     deep: JsonValue = "x"
     for _ in range(40):
@@ -225,22 +194,6 @@ def test_an_item_that_dynamodb_refuses_fails_alone(session: Session) -> None:
     assert (one, type(error)) == (many[-1], UnexpectedRefusal)
     found = session.get_many([Key(Event, event_id=one.event_id) for one in many])
     assert found == [*many[:-1], None]
-
-
-def test_a_missing_table_is_named(session: Session) -> None:
-    with pytest.raises(TableNotFound, match="bulk-apart"):
-        session.bulk_load([Elsewhere(name="a")])
-    with pytest.raises(TableNotFound, match="bulk-apart"):
-        session.get_many([Key(Elsewhere, name="a")])
-
-
-@pytest.mark.parametrize("kind", [User(user_id="u"), Audit(audit_id="a")])
-def test_guarded_and_versioned_classes_are_refused_and_nothing_is_sent(
-    session: Session, wire: FaultyTransport, kind: Any
-) -> None:
-    with pytest.raises(UsageError, match="save_many"):
-        session.bulk_load([*events(30), kind])
-    assert wire.calls == []
 
 
 # -- save_many and delete_many -----------------------------------------------------------------------------------------
@@ -263,18 +216,6 @@ def test_many_are_saved_with_guards_and_versions_and_deleted_with_them(
     assert {item["PK"]["S"].partition("#")[0] for item in stored()} == {"AUDIT"}
 
 
-def test_the_others_are_saved_where_some_are_refused(session: Session) -> None:
-    session.save(User(user_id="0", email="a@x"))
-    taken_key, taken_value, fine = User(user_id="0"), User(user_id="1", email="a@x"), User(user_id="2")
-    with pytest.raises(BulkError) as caught:
-        session.save_many([taken_key, fine, taken_value])
-    assert [(one, type(error)) for one, error in caught.value.failures] == [
-        (taken_key, AlreadyExists),
-        (taken_value, UniqueViolation),
-    ]
-    assert session.get_many([Key(User, user_id="1"), Key(User, user_id="2")]) == [None, fine]
-
-
 def test_of_many_that_claim_one_value_exactly_one_is_saved(session: Session) -> None:
     users = [User(user_id=str(number), email="a@x") for number in range(20)]
     with pytest.raises(BulkError) as caught:
@@ -282,28 +223,6 @@ def test_of_many_that_claim_one_value_exactly_one_is_saved(session: Session) -> 
     losers = {id(one) for one, error in caught.value.failures if isinstance(error, UniqueViolation)}
     (winner,) = [one for one in users if id(one) not in losers]
     assert session.get_by(User, email="a@x") == winner
-
-
-def test_what_is_not_there_is_told_and_the_others_are_deleted(session: Session) -> None:
-    session.bulk_load(events(5))
-    absent = Key(Event, event_id="none")
-    with pytest.raises(BulkError) as caught:
-        session.delete_many([absent, *[Key(Event, event_id=one.event_id) for one in events(5)]])
-    assert [(one, type(error)) for one, error in caught.value.failures] == [(absent, EntityNotFound)]
-    assert session.get_many([Key(Event, event_id=one.event_id) for one in events(5)]) == [None] * 5
-
-
-def test_lost_answers_are_survived_by_each(
-    session: Session, engine: Transport, clock: FakeClock, unique_name: Callable[[str], str]
-) -> None:
-    shaky = Session(
-        transport=FaultyTransport(engine, *[lost_answer(at) for at in range(1, 12, 2)]),
-        clock=clock,
-        table_names=unique_name,
-    )
-    users = [User(user_id=str(number), email=f"{number}@x") for number in range(10)]
-    shaky.save_many(users)
-    assert session.get_many([Key(User, user_id=one.user_id) for one in users]) == users
 
 
 # -- the session's own rules -------------------------------------------------------------------------------------------

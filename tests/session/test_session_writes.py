@@ -22,11 +22,10 @@ from dynaorm.errors import (
     KeyChanged,
     PlanTooLarge,
     StaleEntity,
-    UniqueViolation,
     UnknownField,
     UsageError,
 )
-from dynaorm.flow.protocol.call import Call, Transport
+from dynaorm.flow.protocol.call import Transport
 from dynaorm.item.size import ITEM_LIMIT, TRANSACTION_LIMIT, item_size
 from dynaorm.testing.faults import FaultyTransport
 from tests.session.people import USER, User, app, items, operations
@@ -105,37 +104,6 @@ def test_a_frozen_entity_is_saved_as_it_is(session: Session) -> None:
     assert session.get_one(Frozen, name="f").left == 3
 
 
-def test_all_taken_values_are_named_with_their_owners(session: Session, moto: Transport) -> None:
-    session.save(User(user_id="1", email="a"))
-    session.save(User(user_id="2", phone="5"))
-    before = items(moto)
-    new = User(user_id="3", email="A", phone="5")
-    with pytest.raises(UniqueViolation) as raised:
-        session.save(new)
-    assert [(one.constraint, one.value, one.owner) for one in raised.value.violations] == [
-        ("email", "A", Key(User, user_id="1")),
-        ("phone", "5", Key(User, user_id="2")),
-    ]
-    with pytest.raises(AlreadyExists) as taken:
-        session.save(User(user_id="1", phone="5"))
-    assert [one.constraint for one in taken.value.violations] == ["phone"]
-    assert items(moto) == before
-    assert not inspect(new).loaded
-
-
-def test_a_stale_save_is_refused_and_changes_nothing(session: Session, moto: Transport) -> None:
-    user = session.save(User(user_id="1"))
-    old = user.model_copy()
-    user.name = "new"
-    session.save(user)
-    old.email = "x"
-    before = (items(moto), dict(vars(old)), inspect(old))
-    with pytest.raises(StaleEntity) as raised:
-        session.save(old)
-    assert (raised.value.expected, raised.value.found) == (inspect(old).revision, inspect(user).revision)
-    assert (items(moto), dict(vars(old)), inspect(old)) == before
-
-
 def test_a_condition_is_of_what_is_stored(session: Session) -> None:
     stock = session.save(Stock(sku="s", left=1))
     stock.left = 2
@@ -155,15 +123,6 @@ def test_overwrite_replaces_whatever_is_stored(session: Session, moto: Transport
     assert session.get(USER) == new
     new.name = "loaded now"
     session.save(new)
-
-
-def test_an_overwrite_refused_by_a_taken_value_changes_nothing(session: Session, moto: Transport) -> None:
-    session.save(User(user_id="1", email="a"))
-    session.save(User(user_id="2", email="b"))
-    before = items(moto)
-    with pytest.raises(UniqueViolation):
-        session.save(User(user_id="1", email="b"), overwrite=True)
-    assert items(moto) == before
 
 
 def test_a_changed_key_is_refused_unsent(session: Session, wire: FaultyTransport) -> None:
@@ -205,17 +164,6 @@ def test_a_condition_is_checked_on_the_call(session: Session, wire: FaultyTransp
 # -- delete and move ---------------------------------------------------------------------------------------------------
 
 
-def test_delete_releases_and_makes_the_entity_new(session: Session, moto: Transport) -> None:
-    user = session.save(User(user_id="1", email="a"))
-    session.delete(user)
-    assert items(moto) == {}
-    assert not inspect(user).loaded
-    session.save(user)
-    assert session.get_by(User, email="a") == user
-    session.delete(USER)
-    assert items(moto) == {}
-
-
 def test_delete_by_key_of_an_unguarded_class_is_one_request(session: Session, wire: FaultyTransport) -> None:
     session.save(Stock(sku="s"))
     session.delete(Key(Stock, sku="s"), condition=F.left == 0)
@@ -249,23 +197,6 @@ def test_exactly_once_deletes_in_a_transaction(session: Session, wire: FaultyTra
     wire.calls.clear()
     session.delete(stock, exactly_once=True)
     assert operations(wire) == ["TransactWriteItems"]
-
-
-def test_move_stores_under_the_new_key_with_guards_and_unknown_attributes(
-    session: Session, moto: Transport
-) -> None:
-    session.save(User(user_id="1", email="a", team="t"))
-    raw = {**items(moto)["USER#1 U"], "legacy": {"S": "kept"}}
-    moto.call(Call("PutItem", {"TableName": "sync-app", "Item": raw}))
-    user = session.get_one(USER)
-    user.user_id, user.name = "2", "moved"
-    assert session.move(user) is user
-    stored = items(moto)
-    assert stored.keys() == {"USER#2 U", "email#a email#a"}
-    assert stored["USER#2 U"]["legacy"] == {"S": "kept"}
-    assert stored["USER#2 U"]["GSI1SK"] == {"S": "2"}
-    assert stored["email#a email#a"]["owner"] == {"M": {"PK": {"S": "USER#2"}, "SK": {"S": "U"}}}
-    assert (inspect(user).key, inspect(user).changes) == (Key(User, user_id="2"), {})
 
 
 def test_a_move_onto_a_taken_key_changes_nothing(session: Session, moto: Transport) -> None:

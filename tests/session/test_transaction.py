@@ -10,17 +10,14 @@ from dynaorm.errors import (
     ConditionFailed,
     EntityNotFound,
     InvalidValue,
-    PlanTooLarge,
     SameItemTwice,
     SessionClosed,
     StaleEntity,
-    TokenReused,
     UniqueViolation,
     UnknownField,
     UsageError,
 )
 from dynaorm.flow.protocol.call import Transport
-from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.faults import FaultyTransport
 from tests.session.accounts import Plain, Stock, User, stock_key, user_key
 
@@ -225,12 +222,6 @@ def test_a_check_by_key_asks_for_something_stored(session: Session) -> None:
         tx.check(stock_key("s"))
 
 
-def test_too_large_a_block_is_refused_unsent(session: Session, wire: FaultyTransport) -> None:
-    with pytest.raises(PlanTooLarge, match="101"):
-        in_block(session, lambda tx: [tx.save(Stock(sku=str(number))) for number in range(101)])
-    assert wire.calls == []
-
-
 def test_two_changes_of_one_item_are_refused_unsent(session: Session, wire: FaultyTransport) -> None:
     with pytest.raises(SameItemTwice):
         in_block(
@@ -290,38 +281,6 @@ def test_a_hook_that_raises_undoes_nothing_and_the_others_have_their_turn(sessio
 
 
 # -- tokens ------------------------------------------------------------------------------------------------------------
-
-
-def test_an_equal_block_under_one_token_is_applied_once(session: Session, moto: Transport) -> None:
-    def register(over: Session) -> User:
-        with over.transaction(token="REGISTER-1") as tx:
-            return tx.save(User(user_id="1", email="a"))
-
-    first = register(session)
-    with Session(transport=moto, clock=FakeClock()) as other:
-        again = register(other)
-    assert inspect(first).revision == inspect(again).revision
-    again.balance = 3
-    session.save(again)
-
-
-def test_a_token_with_other_content_is_refused(session: Session) -> None:
-    with session.transaction(token="TWO-CONTENTS") as tx:
-        tx.save(User(user_id="1"))
-    stock = Stock(sku="s")
-    with pytest.raises(TokenReused, match="TWO-CONTENTS"), session.transaction(token="TWO-CONTENTS") as tx:
-        tx.save(stock)
-    assert not inspect(stock).loaded
-    assert not session.exists(Stock, sku="s")
-
-
-def test_a_token_of_a_refused_block_can_be_used_again(session: Session) -> None:
-    session.save(User(user_id="1", email="a"))
-    with pytest.raises(UniqueViolation), session.transaction(token="REFUSED-ONCE") as tx:
-        tx.save(User(user_id="2", email="a"))
-    with session.transaction(token="REFUSED-ONCE") as tx:
-        tx.save(User(user_id="2", email="b"))
-    assert session.get_by(User, email="b") is not None
 
 
 def test_a_session_closed_inside_the_block_sends_nothing(session: Session, wire: FaultyTransport) -> None:

@@ -5,7 +5,7 @@ queries in DynamoDB".
 """
 
 from decimal import Decimal
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import pytest
 
@@ -33,9 +33,7 @@ from dynaorm.errors import (
     UsageError,
 )
 from dynaorm.testing.faults import conflict, lost_answer, lost_request
-
-if TYPE_CHECKING:
-    from tests.story.conftest import Engine
+from tests.story.engine import Engine
 
 music = Table(
     "MusicLibrary",
@@ -93,7 +91,7 @@ def download(song: str, number: int, month: str = "2018-01") -> Download:
     return Download(song=song, download=f"{number:010d}", time=f"{month}-01T00:00:07", month=month)
 
 
-def top(engine: "Engine", month: str, limit: int) -> list[tuple[str, Any]]:
+def top(engine: Engine, month: str, limit: int) -> list[tuple[str, Any]]:
     """The most downloaded songs of a month, queried with AWS's client."""
     found = engine.client.query(
         TableName=engine.name(music.name),
@@ -107,7 +105,7 @@ def top(engine: "Engine", month: str, limit: int) -> list[tuple[str, Any]]:
     return [(item["songID"]["S"], Decimal(item["MonthTotal"]["N"])) for item in found]
 
 
-def counters(engine: "Engine") -> dict[str, Any]:
+def counters(engine: Engine) -> dict[str, Any]:
     """Every stored total of groups and people."""
     found = {}
     for item in [*engine.raw(app), *engine.raw(people)]:
@@ -119,7 +117,7 @@ def counters(engine: "Engine") -> dict[str, Any]:
 
 
 @pytest.fixture
-def session(engine: "Engine") -> Session:
+def session(engine: Engine) -> Session:
     """Two groups without members, and two people in no group."""
     engine.create(music, app, people)
     session = engine.session()
@@ -135,7 +133,7 @@ def session(engine: "Engine") -> Session:
 
 
 def test_the_first_download_of_a_month_makes_its_total_in_one_transaction(
-    engine: "Engine", session: Session
+    engine: Engine, session: Session
 ) -> None:
     session.save(Song(song="129", title="Wild Love"))
     engine.forget()
@@ -169,9 +167,7 @@ def test_the_first_download_of_a_month_makes_its_total_in_one_transaction(
     ]
 
 
-def test_the_top_songs_of_a_month_are_one_query_of_the_sparse_index(
-    engine: "Engine", session: Session
-) -> None:
+def test_the_top_songs_of_a_month_are_one_query_of_the_sparse_index(engine: Engine, session: Session) -> None:
     for song, times in (("129", 3), ("130", 5), ("131", 1)):
         for number in range(times):
             session.save(download(song, number))
@@ -183,7 +179,7 @@ def test_the_top_songs_of_a_month_are_one_query_of_the_sparse_index(
 
 
 def test_a_download_that_is_taken_back_is_subtracted_and_the_total_stays(
-    engine: "Engine", session: Session
+    engine: Engine, session: Session
 ) -> None:
     first = session.save(download("129", 1))
     session.save(download("129", 2))
@@ -198,7 +194,7 @@ def test_a_download_that_is_taken_back_is_subtracted_and_the_total_stays(
 
 
 def test_an_edge_counts_at_both_its_ends_in_two_tables_in_one_transaction(
-    engine: "Engine", session: Session
+    engine: Engine, session: Session
 ) -> None:
     session.save(Membership(group_id="g", user_id="liz", hours=Decimal("2.5")))
     assert engine.operations == ["TransactWriteItems"]
@@ -228,7 +224,7 @@ def test_an_edge_counts_at_both_its_ends_in_two_tables_in_one_transaction(
     assert counters(engine)["USER#liz.groups"] == 1
 
 
-def test_every_way_to_write_an_edge_keeps_the_counters(engine: "Engine", session: Session) -> None:
+def test_every_way_to_write_an_edge_keeps_the_counters(engine: Engine, session: Session) -> None:
     def now(members: int, hours: str, other: int = 0, liz: int = 1) -> bool:
         found = counters(engine)
         return bool(
@@ -255,7 +251,7 @@ def test_every_way_to_write_an_edge_keeps_the_counters(engine: "Engine", session
     assert now(0, "0", liz=0)
 
 
-def test_a_block_of_many_edges_is_one_action_per_counter(engine: "Engine", session: Session) -> None:
+def test_a_block_of_many_edges_is_one_action_per_counter(engine: Engine, session: Session) -> None:
     with session.transaction() as tx:
         group = tx.save(Group(group_id="n", name="N"))
         for number in range(40):
@@ -272,7 +268,7 @@ def test_a_block_of_many_edges_is_one_action_per_counter(engine: "Engine", sessi
     session.save(group)
 
 
-def test_nobody_joins_a_group_that_does_not_exist(engine: "Engine", session: Session) -> None:
+def test_nobody_joins_a_group_that_does_not_exist(engine: Engine, session: Session) -> None:
     with pytest.raises(EntityNotFound) as caught:
         session.save(Membership(group_id="gone", user_id="liz"))
     assert repr(caught.value.key) == "Key(Group, group_id='gone')"
@@ -281,7 +277,7 @@ def test_nobody_joins_a_group_that_does_not_exist(engine: "Engine", session: Ses
     assert len(engine.raw(app)) == 2
 
 
-def test_a_group_that_is_gone_lets_its_members_go(engine: "Engine", session: Session) -> None:
+def test_a_group_that_is_gone_lets_its_members_go(engine: Engine, session: Session) -> None:
     liz, bob = (session.save(Membership(group_id="g", user_id=one)) for one in ("liz", "bob"))
     session.delete(Key(Group, group_id="g"))
     session.update(bob, {"hours": Decimal(5)})
@@ -291,7 +287,7 @@ def test_a_group_that_is_gone_lets_its_members_go(engine: "Engine", session: Ses
     assert counters(engine)["USER#liz.groups"] == counters(engine)["USER#bob.groups"] == 0
 
 
-def test_a_limit_is_a_check_in_the_same_transaction(engine: "Engine", session: Session) -> None:
+def test_a_limit_is_a_check_in_the_same_transaction(engine: Engine, session: Session) -> None:
     def join(user: str) -> None:
         with session.transaction() as tx:
             tx.check(Key(Group, group_id="g"), F.members < 1)
@@ -303,7 +299,7 @@ def test_a_limit_is_a_check_in_the_same_transaction(engine: "Engine", session: S
     assert (counters(engine)["GROUP#g.members"], counters(engine)["USER#bob.groups"]) == (1, 0)
 
 
-def test_what_is_refused_counts_nothing(engine: "Engine", session: Session) -> None:
+def test_what_is_refused_counts_nothing(engine: Engine, session: Session) -> None:
     liz = session.save(Membership(group_id="g", user_id="liz", hours=Decimal(1)))
     stale = session.get_one(Membership, group_id="g", user_id="liz")
     session.update(liz, {"hours": Decimal(2)})
@@ -320,7 +316,7 @@ def test_what_is_refused_counts_nothing(engine: "Engine", session: Session) -> N
     assert counters(engine)["GROUP#g.hours"] == 2
 
 
-def test_a_group_loaded_before_somebody_joined_is_stale(engine: "Engine", session: Session) -> None:
+def test_a_group_loaded_before_somebody_joined_is_stale(engine: Engine, session: Session) -> None:
     group = session.get_one(Group, group_id="g")
     session.save(Membership(group_id="g", user_id="liz"))
     group.name = "new"
@@ -332,7 +328,7 @@ def test_a_group_loaded_before_somebody_joined_is_stale(engine: "Engine", sessio
 # -- lost answers and rivals -------------------------------------------------------------------------------------------
 
 
-def test_a_lost_answer_counts_once(engine: "Engine", session: Session) -> None:
+def test_a_lost_answer_counts_once(engine: Engine, session: Session) -> None:
     faulty = engine.session(lost_answer(), conflict(at=3))
     faulty.save(Membership(group_id="g", user_id="liz", hours=Decimal(1)))
     faulty.save(Membership(group_id="g", user_id="bob", hours=Decimal(1)))
@@ -341,7 +337,7 @@ def test_a_lost_answer_counts_once(engine: "Engine", session: Session) -> None:
 
 @pytest.mark.parametrize("made", [True, False])
 def test_a_delete_without_an_answer_is_settled_by_the_edge_and_not_by_what_others_count(
-    engine: "Engine", session: Session, made: bool
+    engine: Engine, session: Session, made: bool
 ) -> None:
     liz = session.save(Membership(group_id="g", user_id="liz"))
     faulty = engine.session(lost_answer(times=99) if made else lost_request(times=99))
@@ -357,7 +353,7 @@ def test_a_delete_without_an_answer_is_settled_by_the_edge_and_not_by_what_other
 
 
 def test_an_edge_changed_by_a_rival_between_reading_and_deleting_takes_away_what_is_there(
-    engine: "Engine", session: Session
+    engine: Engine, session: Session
 ) -> None:
     key = Key(Membership, group_id="g", user_id="liz")
     session.save(Membership(group_id="g", user_id="liz", hours=Decimal(1)))
@@ -369,7 +365,7 @@ def test_an_edge_changed_by_a_rival_between_reading_and_deleting_takes_away_what
     assert (counters(engine)["GROUP#g.members"], counters(engine)["GROUP#g.hours"]) == (0, 0)
 
 
-def test_a_group_deleted_while_somebody_leaves_lets_them_leave(engine: "Engine", session: Session) -> None:
+def test_a_group_deleted_while_somebody_leaves_lets_them_leave(engine: Engine, session: Session) -> None:
     liz = session.save(Membership(group_id="g", user_id="liz"))
     rival = engine.session()
     overtaken = engine.session(before=("TransactWriteItems", lambda: rival.delete(Key(Group, group_id="g"))))

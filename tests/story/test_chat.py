@@ -1,15 +1,13 @@
 """Chat messages: rooms sharded over partitions, read by user in the table and by time in an inverted index."""
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from chat import Message, messages
 
 from dynaorm import Key
-
-if TYPE_CHECKING:
-    from tests.story.conftest import Engine
+from tests.story.engine import Engine
 
 
 def time(*parts: int) -> datetime:
@@ -29,7 +27,7 @@ MESSAGES = [
 
 
 @pytest.fixture
-def room(engine: "Engine") -> "Engine":
+def room(engine: Engine) -> Engine:
     engine.create(messages)
     with engine.session() as session:
         for user_name, at, text in MESSAGES:
@@ -39,7 +37,7 @@ def room(engine: "Engine") -> "Engine":
     return engine
 
 
-def partitions(engine: "Engine") -> list[str]:
+def partitions(engine: Engine) -> list[str]:
     """The partition keys that were queried, in order."""
     found = [
         value["S"]
@@ -54,7 +52,7 @@ def texts(found: Any) -> list[str]:
     return [one.text for one in found]
 
 
-def test_a_message_is_stored_under_its_shard_with_the_user_first_and_the_time_first(room: "Engine") -> None:
+def test_a_message_is_stored_under_its_shard_with_the_user_first_and_the_time_first(room: Engine) -> None:
     items = {item["text"]["S"]: item for item in room.raw(messages)}
     assert items["It rains"] == {
         "chatroomID": items["It rains"]["chatroomID"],
@@ -69,21 +67,21 @@ def test_a_message_is_stored_under_its_shard_with_the_user_first_and_the_time_fi
     assert items["Another room"]["chatroomID"]["S"] in {"seattle%2D1-1", "seattle%2D1-2"}
 
 
-def test_a_message_is_found_by_its_key_in_the_one_shard_that_its_time_chose(room: "Engine") -> None:
+def test_a_message_is_found_by_its_key_in_the_one_shard_that_its_time_chose(room: Engine) -> None:
     with room.session() as session:
         for user_name, at, text in MESSAGES:
             assert session.get_one(Key(Message, room="seattle", user_name=user_name, at=at)).text == text
     assert [call.operation for call in room.calls] == ["GetItem"] * len(MESSAGES)
 
 
-def test_the_messages_of_a_user_come_from_every_shard_merged_in_order(room: "Engine") -> None:
+def test_the_messages_of_a_user_come_from_every_shard_merged_in_order(room: Engine) -> None:
     found = room.session().query(Message, room="seattle", user_name="amsg").all()
     assert texts(found) == ["Almost", "Anybody?", "Welcome!", "It rains"]
     assert found.requests == 2
     assert partitions(room) == ["seattle-1", "seattle-2"]
 
 
-def test_a_user_and_a_year_or_a_month_are_a_prefix_of_the_sort_key(room: "Engine") -> None:
+def test_a_user_and_a_year_or_a_month_are_a_prefix_of_the_sort_key(room: Engine) -> None:
     by_user = room.session().query(Message, room="seattle", user_name="amsg")
     assert texts(by_user.begins_with(at="2018")) == ["Anybody?", "Welcome!", "It rains"]
     assert texts(by_user.begins_with(at="2018-08")) == ["Welcome!", "It rains"]
@@ -97,14 +95,14 @@ def test_a_user_and_a_year_or_a_month_are_a_prefix_of_the_sort_key(room: "Engine
     assert prefixes == {"amsg#2018", "amsg#2018-08", "amsg#2018-08-01:09"}
 
 
-def test_the_beginning_of_a_users_name_is_another_user(room: "Engine") -> None:
+def test_the_beginning_of_a_users_name_is_another_user(room: Engine) -> None:
     query = room.session().query(Message, room="seattle", user_name="ams")
     assert texts(query) == ["A shorter name"]
     both = room.session().query(Message, room="seattle").begins_with(user_name="ams")
     assert {one.user_name for one in both} == {"ams", "amsg"}
 
 
-def test_the_index_turned_around_gives_the_room_in_order_of_time(room: "Engine") -> None:
+def test_the_index_turned_around_gives_the_room_in_order_of_time(room: Engine) -> None:
     by_time = room.session().query(Message.by_time, room="seattle")
     assert texts(by_time) == [text for _, _, text in MESSAGES]
     assert texts(by_time.begins_with(at="2018-08")) == ["Me", "Welcome!", "It rains", "A shorter name"]
@@ -112,7 +110,7 @@ def test_the_index_turned_around_gives_the_room_in_order_of_time(room: "Engine")
     assert texts(by_time.gt(at=time(2018, 8, 29, 12, 0, 0))) == ["A shorter name", "Still"]
 
 
-def test_the_last_messages_of_the_room_are_merged_from_the_ends_of_its_shards(room: "Engine") -> None:
+def test_the_last_messages_of_the_room_are_merged_from_the_ends_of_its_shards(room: Engine) -> None:
     found = room.session().query(Message.by_time, room="seattle").descending().limit(3).all()
     assert texts(found) == ["Still", "A shorter name", "It rains"]
     assert found.requests == 2
@@ -120,7 +118,7 @@ def test_the_last_messages_of_the_room_are_merged_from_the_ends_of_its_shards(ro
     assert all(call.request["Limit"] <= 4 for call in room.calls)
 
 
-def test_a_room_is_read_page_by_page_across_its_shards(room: "Engine") -> None:
+def test_a_room_is_read_page_by_page_across_its_shards(room: Engine) -> None:
     query = room.session().query(Message.by_time, room="seattle")
     read: list[str] = []
     cursor = None

@@ -1,21 +1,19 @@
 """The Big Time Deals model of The DynamoDB Book: deals by day, and only unread messages in an index."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from deals import DEALS, Deal, Message, deals
 
 from dynaorm import F, Key, Session, any_of
 from dynaorm.testing import assert_consistent
-
-if TYPE_CHECKING:
-    from tests.story.conftest import Engine
+from tests.story.engine import Engine
 
 FIRST, SECOND = "2020-05-17 00:00:00", "2020-05-18 00:00:00"
 
 
 @pytest.fixture
-def session(engine: "Engine") -> Session:
+def session(engine: Engine) -> Session:
     """Four deals around midnight, and a message about each."""
     engine.create(deals)
     session = engine.session()
@@ -26,7 +24,7 @@ def session(engine: "Engine") -> Session:
     return session
 
 
-def test_the_items_are_those_of_the_published_model(session: Session, engine: "Engine") -> None:
+def test_the_items_are_those_of_the_published_model(session: Session, engine: Engine) -> None:
     found = {
         (item["PK"]["S"], item["SK"]["S"]): {
             name: next(iter(value.values()))
@@ -48,7 +46,7 @@ def test_the_items_are_those_of_the_published_model(session: Session, engine: "E
     assert found == expected
 
 
-def test_the_deals_of_a_day_are_one_request(session: Session, engine: "Engine") -> None:
+def test_the_deals_of_a_day_are_one_request(session: Session, engine: Engine) -> None:
     found = session.query(Deal.by_day, day=SECOND).descending().limit(25).all()
     assert [deal.title for deal in found] == ["Last chance", "Free shipping"]
     assert engine.operations == ["Query"]
@@ -59,7 +57,7 @@ def test_the_deals_of_a_day_are_one_request(session: Session, engine: "Engine") 
     assert ([deal.title for deal in both], both.requests) == ([title for _, title in DEALS], 2)
 
 
-def test_a_message_is_in_the_index_until_it_is_read(session: Session, engine: "Engine") -> None:
+def test_a_message_is_in_the_index_until_it_is_read(session: Session, engine: Engine) -> None:
     message = Key(Message, user_name="liz", message_id=DEALS[1][0])
     session.update(message, F.unread.set(False))
     unread = session.query(Message.unread_ones, user_name="liz").all()

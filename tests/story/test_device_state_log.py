@@ -1,15 +1,13 @@
 """AWS's sample model "DeviceStateLog", mapped as published: unusual key names, and plain attributes as index keys."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from device_state_log import ROWS, LogEntry, log
 
 from dynaorm import F, Key, Session, detached
 from dynaorm.errors import AlreadyExists
-
-if TYPE_CHECKING:
-    from tests.story.conftest import Engine
+from tests.story.engine import Engine
 
 PUBLISHED: list[dict[str, Any]] = [
     {
@@ -34,7 +32,7 @@ def in_key_order(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 @pytest.fixture
-def published(engine: "Engine") -> Session:
+def published(engine: Engine) -> Session:
     """A session on a table that AWS's client filled with the published items."""
     engine.create(log)
     for item in PUBLISHED:
@@ -58,7 +56,7 @@ def escalated_again(session: Session) -> list[LogEntry]:
 # -- items -------------------------------------------------------------------------------------------------------------
 
 
-def test_the_items_written_equal_the_published_ones_attribute_for_attribute(engine: "Engine") -> None:
+def test_the_items_written_equal_the_published_ones_attribute_for_attribute(engine: Engine) -> None:
     engine.create(log)
     with engine.session() as session:
         for entry in ENTRIES:
@@ -66,7 +64,7 @@ def test_the_items_written_equal_the_published_ones_attribute_for_attribute(engi
     assert engine.raw(log) == in_key_order(PUBLISHED)
 
 
-def test_the_table_is_created_with_the_published_keys(engine: "Engine") -> None:
+def test_the_table_is_created_with_the_published_keys(engine: Engine) -> None:
     engine.create(log)
     found = engine.client.describe_table(TableName=engine.name("DeviceStateLog"))["Table"]
     assert {
@@ -80,7 +78,7 @@ def test_the_table_is_created_with_the_published_keys(engine: "Engine") -> None:
     assert [key["AttributeName"] for key in found["KeySchema"]] == ["DeviceID", "State#Date"]
 
 
-def test_saving_what_was_read_sends_nothing(engine: "Engine", published: Session) -> None:
+def test_saving_what_was_read_sends_nothing(engine: Engine, published: Session) -> None:
     found = [
         published.get_one(LogEntry, device_id=one.device_id, state=one.state, date=one.date)
         for one in ENTRIES
@@ -93,7 +91,7 @@ def test_saving_what_was_read_sends_nothing(engine: "Engine", published: Session
 
 
 def test_escalating_an_entry_sets_one_attribute_and_that_puts_it_in_the_index(
-    engine: "Engine", published: Session
+    engine: Engine, published: Session
 ) -> None:
     entry = published.get_one(LogEntry, device_id="d#11223", state="WARNING4", date="2020-04-27T16:10:00")
     entry.escalated_to = "Sara"
@@ -108,7 +106,7 @@ def test_escalating_an_entry_sets_one_attribute_and_that_puts_it_in_the_index(
 
 
 def test_a_correction_by_key_touches_the_named_attribute_and_leaves_the_rest_as_published(
-    engine: "Engine", published: Session
+    engine: Engine, published: Session
 ) -> None:
     key = Key(LogEntry, device_id="d#54321", state="WARNING2", date="2020-04-11T09:25:00")
     published.update(key, F.operator.set("Liz"))
@@ -119,7 +117,7 @@ def test_a_correction_by_key_touches_the_named_attribute_and_leaves_the_rest_as_
 # -- access patterns, in the order they are published ------------------------------------------------------------------
 
 
-def test_create_log_entry_for_specific_device(engine: "Engine", published: Session) -> None:
+def test_create_log_entry_for_specific_device(engine: Engine, published: Session) -> None:
     entry = LogEntry(device_id="d#11223", state="NORMAL", date="2020-04-27T16:20:00", operator="Sue")
     published.save(entry)
     (added,) = [item for item in engine.raw(log) if item not in PUBLISHED]

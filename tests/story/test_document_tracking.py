@@ -1,14 +1,12 @@
 """Document tracking: several items per document, and its versions ``v_1``, ``v_2`` with ``v_0`` the newest."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import pytest
 
-from dynaorm import Attribute, Entity, Key, Table
-
-if TYPE_CHECKING:
-    from tests.story.conftest import Engine
+from dynaorm import Attribute, Entity, Table
+from tests.story.engine import Engine
 
 # The keys are fields of the entities, so each is stored once.
 plain = Table("Documents", pk="documentId", sk="documentInfo", type_attribute=None, revision_attribute=None)
@@ -81,7 +79,7 @@ class Layout:
 
 
 @pytest.fixture(params=["plain", "default"])
-def layout(request: pytest.FixtureRequest, engine: "Engine") -> Layout:
+def layout(request: pytest.FixtureRequest, engine: Engine) -> Layout:
     found = {
         "plain": Layout(plain, Metadata, Permissions, Document),
         "default": Layout(app, AppMetadata, AppPermissions, AppDocument),
@@ -90,7 +88,7 @@ def layout(request: pytest.FixtureRequest, engine: "Engine") -> Layout:
     return found
 
 
-def track(engine: "Engine", layout: Layout) -> None:
+def track(engine: Engine, layout: Layout) -> None:
     """Document 1: its metadata, its permissions, and two versions, an hour apart."""
     with engine.session() as session:
         session.save(layout.metadata(document_id="1", title="Plan", author="liz"))
@@ -102,23 +100,8 @@ def track(engine: "Engine", layout: Layout) -> None:
     engine.forget()
 
 
-def with_prefix(engine: "Engine", table: Table, prefix: str) -> list[dict[str, Any]]:
-    """The items of document 1 whose sort key has a prefix, queried with AWS's client."""
-    answer = engine.client.query(
-        TableName=engine.name(table.name),
-        KeyConditionExpression=f"{table.pk.name} = :p AND begins_with({table.keys[1].name}, :s)",
-        ExpressionAttributeValues={":p": {"S": "1"}, ":s": {"S": prefix}},
-    )
-    items: list[dict[str, Any]] = answer["Items"]
-    return items
-
-
-def without(item: dict[str, Any], *names: str) -> dict[str, Any]:
-    return {name: value for name, value in item.items() if name not in names}
-
-
 def test_a_document_is_one_partition_whose_items_differ_in_their_attributes(
-    engine: "Engine", layout: Layout
+    engine: Engine, layout: Layout
 ) -> None:
     track(engine, layout)
     readers = engine.items(layout.table)[1]["readers"]["SS"]
@@ -132,7 +115,7 @@ def test_a_document_is_one_partition_whose_items_differ_in_their_attributes(
     ]
 
 
-def test_equality_on_the_sort_key_reads_one_facet(engine: "Engine", layout: Layout) -> None:
+def test_equality_on_the_sort_key_reads_one_facet(engine: Engine, layout: Layout) -> None:
     track(engine, layout)
     with engine.session() as session:
         metadata = session.get_one(layout.metadata, document_id="1")
@@ -148,29 +131,7 @@ def test_equality_on_the_sort_key_reads_one_facet(engine: "Engine", layout: Layo
     ]
 
 
-def test_v_0_is_a_duplicate_of_the_newest_version(engine: "Engine", layout: Layout) -> None:
-    track(engine, layout)
-    sort = layout.table.keys[1].name
-    copy, _, newest = with_prefix(engine, layout.table, "v_")
-    assert (copy[sort], newest[sort]) == ({"S": "v_0"}, {"S": "v_2"})
-    # Only the latest copy has a type: readers of the table by type must not find a document once per version.
-    assert without(copy, sort, "_type") == without(newest, sort)
-
-
-def test_the_prefix_v_gives_the_whole_history_of_a_document(engine: "Engine", layout: Layout) -> None:
-    track(engine, layout)
-    sort = layout.table.keys[1].name
-    assert [item[sort]["S"] for item in with_prefix(engine, layout.table, "v_")] == ["v_0", "v_1", "v_2"]
-    with engine.session() as session:
-        key = Key(layout.document, document_id="1")
-        assert [(one.number, one.values["location"]) for one in session.history(key)] == [
-            (2, "s3://final/1"),
-            (1, "s3://drafts/1"),
-        ]
-        assert session.get_one(key, version=1).location == "s3://drafts/1"
-
-
-def test_a_change_of_one_facet_is_one_plain_write_of_its_item(engine: "Engine", layout: Layout) -> None:
+def test_a_change_of_one_facet_is_one_plain_write_of_its_item(engine: Engine, layout: Layout) -> None:
     track(engine, layout)
     before = engine.items(layout.table)
     with engine.session() as session:
@@ -181,14 +142,3 @@ def test_a_change_of_one_facet_is_one_plain_write_of_its_item(engine: "Engine", 
     assert engine.operations == ["UpdateItem"]
     changed = layout.item("metadata", title={"S": "The plan"}, author={"S": "liz"})
     assert engine.items(layout.table) == [changed, *before[1:]]
-
-
-def test_documents_do_not_share_versions(engine: "Engine", layout: Layout) -> None:
-    track(engine, layout)
-    with engine.session() as session:
-        session.save(layout.document(document_id="2", location="s3://drafts/2"))
-        numbers = {
-            name: [one.number for one in session.history(Key(layout.document, document_id=name))]
-            for name in ("1", "2")
-        }
-    assert numbers == {"1": [2, 1], "2": [1]}

@@ -1,13 +1,11 @@
 """The office of ElectroDB's task manager example, stored exactly as ElectroDB stores it."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import pytest
 
 from dynaorm import Attribute, Entity, F, GlobalIndex, Index, Key, Session, Table
-
-if TYPE_CHECKING:
-    from tests.story.conftest import Engine
+from tests.story.engine import Engine
 
 electro = Table(
     "electro",
@@ -62,19 +60,17 @@ def office(**values: str) -> Office:
 
 
 @pytest.fixture
-def session(engine: "Engine") -> Session:
+def session(engine: Engine) -> Session:
     engine.create(electro)
     return engine.session()
 
 
-def test_an_office_is_stored_as_electrodb_stores_it(engine: "Engine", session: Session) -> None:
+def test_an_office_is_stored_as_electrodb_stores_it(engine: Engine, session: Session) -> None:
     session.save(office())
     assert engine.items(electro) == [HQ]
 
 
-def test_what_electrodb_stored_is_changed_without_touching_the_rest(
-    engine: "Engine", session: Session
-) -> None:
+def test_what_electrodb_stored_is_changed_without_touching_the_rest(engine: Engine, session: Session) -> None:
     engine.put(electro, **HQ, later={"M": {"a": {"NULL": True}}})
     found = session.query(Office.by_name, office="HQ").first()
     assert found == office()
@@ -86,7 +82,7 @@ def test_what_electrodb_stored_is_changed_without_touching_the_rest(
     assert list(session.verify(electro)) == []
 
 
-def test_each_access_pattern_is_one_query(engine: "Engine", session: Session) -> None:
+def test_each_access_pattern_is_one_query(engine: Engine, session: Session) -> None:
     offices = [
         office(),
         office(office="Dock", city="Tacoma", zip="98401"),

@@ -2,16 +2,14 @@
 
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import pytest
 from pydantic import Field
 
 from dynaorm import Attribute, Entity, F, GlobalIndex, Index, InKey, Key, Session, Table, any_of, inspect
 from dynaorm.errors import AlreadyExists, ConditionFailed, DecodeError, EntityNotFound, StaleEntity
-
-if TYPE_CHECKING:
-    from tests.story.conftest import Engine
+from tests.story.engine import Engine
 
 legacy = Table(
     "legacy.readings-v2",
@@ -66,7 +64,7 @@ ITEMS = [OTHER, FIRST, SECOND, THIRD]
 
 
 @pytest.fixture
-def filled(engine: "Engine") -> "Engine":
+def filled(engine: Engine) -> Engine:
     """The table as another program created and filled it, with AWS's client."""
     session = engine.session()
     engine.create(legacy)
@@ -77,7 +75,7 @@ def filled(engine: "Engine") -> "Engine":
 
 
 @pytest.fixture
-def session(filled: "Engine") -> Session:
+def session(filled: Engine) -> Session:
     return filled.session()
 
 
@@ -113,7 +111,7 @@ def test_a_scan_of_one_class_leaves_the_items_of_others_out(session: Session) ->
 
 
 def test_a_save_changes_the_declared_attribute_that_changed_and_adds_none(
-    filled: "Engine", session: Session
+    filled: Engine, session: Session
 ) -> None:
     entry = first(session)
     entry.celsius = Decimal("22.0")
@@ -125,9 +123,7 @@ def test_a_save_changes_the_declared_attribute_that_changed_and_adds_none(
     assert filled.raw(legacy) == [OTHER, {**without, "temp.°C": {"N": "22"}}, SECOND, THIRD]
 
 
-def test_an_update_by_key_changes_the_named_attribute_and_adds_none(
-    filled: "Engine", session: Session
-) -> None:
+def test_an_update_by_key_changes_the_named_attribute_and_adds_none(filled: Engine, session: Session) -> None:
     key = Key(Entry, device="1", state="WARNING", date="2020-04-24T14:45:00")
     updated = session.update(key, F.celsius.set(Decimal(30)), F.tags.add({"y"}))
     assert (updated.celsius, updated.tags) == (Decimal(30), {"x", "y"})
@@ -143,7 +139,7 @@ def test_an_update_by_key_changes_the_named_attribute_and_adds_none(
 
 
 def test_an_insert_stores_the_declared_attributes_alone_and_never_overwrites(
-    filled: "Engine", session: Session
+    filled: Engine, session: Session
 ) -> None:
     session.save(Entry(device="2", state="NORMAL", date="2020-04-25T00:00:00", operator="Ann"))
     added = [item for item in filled.raw(legacy) if item not in ITEMS]
@@ -160,7 +156,7 @@ def test_an_insert_stores_the_declared_attributes_alone_and_never_overwrites(
 
 
 def test_a_deletion_by_entity_or_by_key_deletes_that_item_and_leaves_nothing_behind(
-    filled: "Engine", session: Session
+    filled: Engine, session: Session
 ) -> None:
     session.delete(first(session))
     session.delete(Key(Entry, device="1", state="WARNING", date="2020-04-24T14:45:00"))
@@ -169,7 +165,7 @@ def test_a_deletion_by_entity_or_by_key_deletes_that_item_and_leaves_nothing_beh
         session.delete(Key(Entry, device="1", state="WARNING", date="2020-04-24T14:45:00"))
 
 
-def test_a_move_takes_along_what_nobody_declared(filled: "Engine", session: Session) -> None:
+def test_a_move_takes_along_what_nobody_declared(filled: Engine, session: Session) -> None:
     entry = first(session)
     entry.state = "WARNING"
     session.move(entry)
@@ -178,7 +174,7 @@ def test_a_move_takes_along_what_nobody_declared(filled: "Engine", session: Sess
 
 
 def test_what_the_other_program_changed_meanwhile_is_not_overwritten(
-    filled: "Engine", session: Session
+    filled: Engine, session: Session
 ) -> None:
     entry = first(session)
     filled.put(legacy, **{**FIRST, "temp.°C": {"N": "25"}})
@@ -196,7 +192,7 @@ def test_what_the_other_program_changed_meanwhile_is_not_overwritten(
 
 
 def test_a_stored_key_that_the_template_writes_differently_is_reported_with_its_remedy(
-    engine: "Engine",
+    engine: Engine,
 ) -> None:
     table = Table("Escapes", type_attribute="kind", revision_attribute=None)
 
@@ -250,7 +246,7 @@ class Reading(Entity, table=clocks):
 
 
 def test_times_stored_without_a_zone_are_datetimes_in_keys_and_index_keys_by_an_encoding_of_their_own(
-    engine: "Engine",
+    engine: Engine,
 ) -> None:
     engine.create(clocks)
     stored = [
@@ -286,7 +282,7 @@ class Account(Entity, table=versions, pk="{account}", name="account"):
     opened: datetime | None = None
 
 
-def test_an_item_without_the_revision_of_its_table_gets_one_with_its_first_change(engine: "Engine") -> None:
+def test_an_item_without_the_revision_of_its_table_gets_one_with_its_first_change(engine: Engine) -> None:
     engine.create(versions)
     engine.put(versions, id={"S": "1"}, kind={"S": "account"}, note={"S": "kept"})
     with engine.session() as session:

@@ -1,14 +1,12 @@
 """Bugs of other libraries with several classes in one partition, and with the index keys of changed items."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import pytest
 
 from dynaorm import Attribute, Entity, F, GlobalIndex, Index, Key, Table, Unique
 from dynaorm.errors import EntityNotFound, StoreError
-
-if TYPE_CHECKING:
-    from tests.story.conftest import Engine
+from tests.story.engine import Engine
 
 app = Table("App", indexes=[GlobalIndex("GSI1"), GlobalIndex("GSI2", sk=None)])
 untyped = Table("Untyped", type_attribute=None)
@@ -56,7 +54,7 @@ class Visit(Entity, table=untyped, pk="P#{person_id}", sk="V#{number:03d}"):
 
 
 @pytest.fixture
-def mixed(engine: "Engine") -> "Engine":
+def mixed(engine: Engine) -> Engine:
     """One partition with a user, invoices, a summary, versions, a tombstone, and an item of no class."""
     engine.create(app)
     with engine.session() as session:
@@ -80,7 +78,7 @@ def mixed(engine: "Engine") -> "Engine":
     return engine
 
 
-def test_an_invoice_never_comes_back_as_a_user(mixed: "Engine") -> None:
+def test_an_invoice_never_comes_back_as_a_user(mixed: Engine) -> None:
     """Bug: a query of one class has no type filter, so items of other classes are loaded as that class."""
     with mixed.session() as session:
         users = session.query(User, user_id="1").all()
@@ -91,7 +89,7 @@ def test_an_invoice_never_comes_back_as_a_user(mixed: "Engine") -> None:
 
 
 def test_an_item_of_an_unknown_type_under_a_classs_key_is_skipped_in_lists_and_refused_by_key(
-    mixed: "Engine",
+    mixed: Engine,
 ) -> None:
     with mixed.session() as session:
         assert session.query(Invoice, user_id="1").count() == 3
@@ -103,7 +101,7 @@ def test_an_item_of_an_unknown_type_under_a_classs_key_is_skipped_in_lists_and_r
         assert len(session.scan(Invoice).all()) == 3
 
 
-def test_a_collection_says_by_class_what_it_found_and_invents_no_names_for_it(mixed: "Engine") -> None:
+def test_a_collection_says_by_class_what_it_found_and_invents_no_names_for_it(mixed: Engine) -> None:
     """Bug: the results get made-up plurals as names, such as "addresss"."""
     found = mixed.session().collection(User, Invoice, Invoices, Draft, user_id="1")
     assert [type(one) for one in found] == [Invoice, Invoice, Invoice, Invoices, User, Draft]
@@ -114,7 +112,7 @@ def test_a_collection_says_by_class_what_it_found_and_invents_no_names_for_it(mi
     assert [one.text for one in drafts] == ["second"]
 
 
-def test_versions_and_what_a_deletion_leaves_behind_never_appear_in_lists(mixed: "Engine") -> None:
+def test_versions_and_what_a_deletion_leaves_behind_never_appear_in_lists(mixed: Engine) -> None:
     with mixed.session() as session:
         assert [one.text for one in session.query(Draft, user_id="1")] == ["second"]
         session.delete(Key(Draft, user_id="1"))
@@ -125,7 +123,7 @@ def test_versions_and_what_a_deletion_leaves_behind_never_appear_in_lists(mixed:
     assert {"v0_Draft", "v1_Draft", "v2_Draft"} <= set(stored)
 
 
-def test_guard_items_never_appear_in_lists_even_without_a_type_attribute(engine: "Engine") -> None:
+def test_guard_items_never_appear_in_lists_even_without_a_type_attribute(engine: Engine) -> None:
     engine.create(untyped)
     with engine.session() as session:
         for number in range(3):
@@ -137,7 +135,7 @@ def test_guard_items_never_appear_in_lists_even_without_a_type_attribute(engine:
         assert [type(one) for one in session.collection(Person, Visit, person_id="1")] == [Person, Visit]
 
 
-def test_a_limit_counts_what_is_returned_and_not_what_lies_between(mixed: "Engine") -> None:
+def test_a_limit_counts_what_is_returned_and_not_what_lies_between(mixed: Engine) -> None:
     with mixed.session() as session:
         assert [one.number for one in session.query(Invoice, user_id="1").limit(3)] == [1, 2, 10]
         page = session.query(Invoice, user_id="1").page(2)
@@ -151,7 +149,7 @@ def test_a_limit_counts_what_is_returned_and_not_what_lies_between(mixed: "Engin
 INDEX_KEYS = ("GSI1PK", "GSI1SK", "GSI2PK")
 
 
-def index_keys(engine: "Engine", user_id: str = "1") -> dict[str, str]:
+def index_keys(engine: Engine, user_id: str = "1") -> dict[str, str]:
     (item,) = [
         one
         for one in engine.raw(app)
@@ -160,7 +158,7 @@ def index_keys(engine: "Engine", user_id: str = "1") -> dict[str, str]:
     return {name: item[name]["S"] for name in INDEX_KEYS if name in item}
 
 
-def test_none_in_the_template_of_a_sparse_index_is_no_error_and_no_index_key(engine: "Engine") -> None:
+def test_none_in_the_template_of_a_sparse_index_is_no_error_and_no_index_key(engine: Engine) -> None:
     engine.create(app)
     with engine.session() as session:
         session.save(User(user_id="1"))
@@ -180,7 +178,7 @@ def test_none_in_the_template_of_a_sparse_index_is_no_error_and_no_index_key(eng
         pytest.param({"email": None}, id="mapping"),
     ],
 )
-def test_removing_an_attribute_by_key_removes_the_index_keys_made_of_it(mixed: "Engine", change: Any) -> None:
+def test_removing_an_attribute_by_key_removes_the_index_keys_made_of_it(mixed: Engine, change: Any) -> None:
     """Bug: remove=["email"] leaves the index key, and the item is found under its old address."""
     with mixed.session() as session:
         session.update(Key(User, user_id="1"), change)
@@ -189,7 +187,7 @@ def test_removing_an_attribute_by_key_removes_the_index_keys_made_of_it(mixed: "
         assert session.get_one(User, user_id="1").email is None
 
 
-def test_an_update_of_one_part_of_an_index_key_makes_it_of_the_stored_other_part(mixed: "Engine") -> None:
+def test_an_update_of_one_part_of_an_index_key_makes_it_of_the_stored_other_part(mixed: Engine) -> None:
     """Bug: a partial update does not refresh keys that are made of several fields."""
     with mixed.session() as session:
         session.update(Key(User, user_id="1"), {"city": "Bergen"})
@@ -202,7 +200,7 @@ def test_an_update_of_one_part_of_an_index_key_makes_it_of_the_stored_other_part
         assert index_keys(mixed)["GSI2PK"] == "blue#Bergen"
 
 
-def test_index_keys_follow_a_save_a_transaction_and_an_overwrite_alike(mixed: "Engine") -> None:
+def test_index_keys_follow_a_save_a_transaction_and_an_overwrite_alike(mixed: Engine) -> None:
     with mixed.session() as session:
         user = session.get_one(User, user_id="1")
         user.email = None
@@ -231,7 +229,7 @@ class Contact(Entity, table=own, pk="CONTACT#{contact_id}", sk="CONTACT"):
 
 @pytest.mark.parametrize("change", [F.mail.remove(), {"mail": None}])
 def test_an_index_key_that_is_the_entitys_own_attribute_is_removed_and_never_stored_as_null(
-    engine: "Engine", change: Any
+    engine: Engine, change: Any
 ) -> None:
     engine.create(own)
     with engine.session() as session:

@@ -1,15 +1,13 @@
 """The GitHub model of The DynamoDB Book: issues in one index, by status; every pattern one request, items compared."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from issues import TITLES, Issue, Repo, github
 
 from dynaorm import F, Key, Session
 from dynaorm.testing import assert_consistent
-
-if TYPE_CHECKING:
-    from tests.story.conftest import Engine
+from tests.story.engine import Engine
 
 REPO: dict[str, Any] = {"owner": "AlexDeBrie", "repo": "DynamoDB-Book"}
 PARTITION = {"S": "REPO#alexdebrie#dynamodb-book"}
@@ -17,7 +15,7 @@ CLOSED = (2, 4)
 
 
 @pytest.fixture
-def session(engine: "Engine") -> Session:
+def session(engine: Engine) -> Session:
     """A repository with five issues, two of them closed."""
     engine.create(github)
     session = engine.session()
@@ -34,7 +32,7 @@ def key(number: int) -> Key[Issue]:
     return Key(Issue, **REPO, number=number)
 
 
-def test_the_items_are_those_of_the_published_model(session: Session, engine: "Engine") -> None:
+def test_the_items_are_those_of_the_published_model(session: Session, engine: Engine) -> None:
     items = {item["SK"]["S"]: item for item in engine.raw(github)}
     assert {sort: (item["PK"], item["GSI4PK"], item["GSI4SK"]["S"]) for sort, item in items.items()} == {
         "REPO#alexdebrie#dynamodb-book": (PARTITION, PARTITION, "#REPO#dynamodb-book"),
@@ -58,7 +56,7 @@ def test_the_items_are_those_of_the_published_model(session: Session, engine: "E
     assert_consistent(session, github)
 
 
-def test_each_access_pattern_is_one_request(session: Session, engine: "Engine") -> None:
+def test_each_access_pattern_is_one_request(session: Session, engine: Engine) -> None:
     def asked(query: Any) -> list[int]:
         engine.forget()
         found = query.all()
@@ -75,7 +73,7 @@ def test_each_access_pattern_is_one_request(session: Session, engine: "Engine") 
     assert asked(session.collection(Issue.closed_ones, Issue.open_ones, **REPO)) == [2, 4, 5, 3, 1]
 
 
-def test_closing_an_issue_reads_it_once_because_it_is_counted(session: Session, engine: "Engine") -> None:
+def test_closing_an_issue_reads_it_once_because_it_is_counted(session: Session, engine: Engine) -> None:
     session.update(key(1), F.status.set("Closed"))
     assert engine.operations == ["GetItem", "TransactWriteItems"]
     engine.forget()

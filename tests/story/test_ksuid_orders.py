@@ -1,16 +1,14 @@
 """KSUIDs as sort keys, with the document's orders: order of creation, ranges of time, texts and bytes."""
 
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import pytest
 from orders_ksuid import IDS, Order, PackedOrder, orders, packed
 from pydantic import Field
 
 from dynaorm import Attribute, Entity, Ksuid, KsuidMs, Table, ksuid_range, new_ksuid
-
-if TYPE_CHECKING:
-    from tests.story.conftest import Engine
+from tests.story.engine import Engine
 
 
 class TextOrder(Entity, table=orders, pk="TEXT#{order}", sk="ORDERID#{order_id}"):
@@ -32,7 +30,7 @@ def ksuid(product: str) -> Ksuid:
     return Ksuid.from_base62(IDS[product])
 
 
-def ordered(engine: "Engine", kind: Any, table: Table) -> None:
+def ordered(engine: Engine, kind: Any, table: Table) -> None:
     """Order 220 with its five products, saved in random order."""
     engine.create(table)
     with engine.session() as session:
@@ -47,7 +45,7 @@ def test_the_documents_ksuid_tells_when_it_was_made() -> None:
     assert found.timestamp == 1583586150.0
 
 
-def test_the_orders_are_stored_as_the_document_stores_them(engine: "Engine") -> None:
+def test_the_orders_are_stored_as_the_document_stores_them(engine: Engine) -> None:
     ordered(engine, Order, orders)
     assert engine.raw(orders) == [
         {"PK": {"S": "ORDER#220"}, "Product": {"S": product}, "SK": {"S": f"ORDERID#{order_id}"}}
@@ -55,7 +53,7 @@ def test_the_orders_are_stored_as_the_document_stores_them(engine: "Engine") -> 
     ]
 
 
-def test_orders_are_read_in_order_of_creation_whatever_order_they_were_saved_in(engine: "Engine") -> None:
+def test_orders_are_read_in_order_of_creation_whatever_order_they_were_saved_in(engine: Engine) -> None:
     ordered(engine, Order, orders)
     found = engine.session().query(Order, order="220").all()
     assert [one.product for one in found] == PRODUCTS
@@ -65,7 +63,7 @@ def test_orders_are_read_in_order_of_creation_whatever_order_they_were_saved_in(
     assert [one.product for one in newest_first.limit(2)] == ["Product5", "Product4"]
 
 
-def test_a_binary_sort_key_holds_the_twenty_bytes_of_a_ksuid_and_sorts_as_its_text(engine: "Engine") -> None:
+def test_a_binary_sort_key_holds_the_twenty_bytes_of_a_ksuid_and_sorts_as_its_text(engine: Engine) -> None:
     ordered(engine, PackedOrder, packed)
     items = {item["Product"]["S"]: item for item in engine.raw(packed)}
     assert items["Product1"] == {
@@ -80,7 +78,7 @@ def test_a_binary_sort_key_holds_the_twenty_bytes_of_a_ksuid_and_sorts_as_its_te
 
 
 @pytest.mark.parametrize(("kind", "table"), [(Order, orders), (PackedOrder, packed)])
-def test_every_operator_compares_ksuids_by_their_time(engine: "Engine", kind: Any, table: Table) -> None:
+def test_every_operator_compares_ksuids_by_their_time(engine: Engine, kind: Any, table: Table) -> None:
     ordered(engine, kind, table)
     query = engine.session().query(kind, order="220")
     third = ksuid("Product3")
@@ -97,7 +95,7 @@ def test_every_operator_compares_ksuids_by_their_time(engine: "Engine", kind: An
 
 
 @pytest.mark.parametrize(("kind", "table"), [(Order, orders), (PackedOrder, packed)])
-def test_a_range_of_time_is_a_range_of_ksuids(engine: "Engine", kind: Any, table: Table) -> None:
+def test_a_range_of_time_is_a_range_of_ksuids(engine: Engine, kind: Any, table: Table) -> None:
     ordered(engine, kind, table)
     start = ksuid("Product3").datetime
     within = tuple(map(Ksuid.from_base62, ksuid_range(start, start + timedelta(seconds=1))))
@@ -109,7 +107,7 @@ def test_a_range_of_time_is_a_range_of_ksuids(engine: "Engine", kind: Any, table
     assert found.requests == 1
 
 
-def test_a_range_of_time_is_given_as_it_comes_where_the_field_is_a_text(engine: "Engine") -> None:
+def test_a_range_of_time_is_given_as_it_comes_where_the_field_is_a_text(engine: Engine) -> None:
     engine.create(orders)
     with engine.session() as session:
         for product, order_id in IDS.items():
@@ -120,7 +118,7 @@ def test_a_range_of_time_is_given_as_it_comes_where_the_field_is_a_text(engine: 
     assert [one.product for one in found] == ["Product2", "Product3"]
 
 
-def test_orders_made_with_generated_ksuids_are_found_in_their_time(engine: "Engine") -> None:
+def test_orders_made_with_generated_ksuids_are_found_in_their_time(engine: Engine) -> None:
     engine.create(orders)
     with engine.session() as session:
         first = session.save(Order(order="221", product="Product1"))
@@ -131,7 +129,7 @@ def test_orders_made_with_generated_ksuids_are_found_in_their_time(engine: "Engi
         assert session.query(TextOrder, order="221").between(order_id=hour).one() == second
 
 
-def test_steps_of_four_milliseconds_keep_their_order(engine: "Engine") -> None:
+def test_steps_of_four_milliseconds_keep_their_order(engine: Engine) -> None:
     engine.create(orders)
     noon = datetime(2023, 7, 4, 12, tzinfo=UTC)
     with engine.session() as session:

@@ -1,14 +1,12 @@
 """Hierarchies in a sort key: one declaration, and a query at every level that never returns items of a similar name."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from locations import LEVELS, Article, Place, locations
 
 from dynaorm.errors import UsageError
-
-if TYPE_CHECKING:
-    from tests.story.conftest import Engine
+from tests.story.engine import Engine
 
 PLACES = [
     ("USA", "South", "TX", "Harris", "Houston", "Montrose"),
@@ -38,7 +36,7 @@ def names_of(found: Any) -> list[tuple[str, ...]]:
 
 
 @pytest.fixture
-def places(engine: "Engine") -> "Engine":
+def places(engine: Engine) -> Engine:
     engine.create(locations)
     with engine.session() as session:
         for names in PLACES:
@@ -48,7 +46,7 @@ def places(engine: "Engine") -> "Engine":
 
 
 @pytest.fixture
-def articles(engine: "Engine") -> "Engine":
+def articles(engine: Engine) -> Engine:
     engine.create(locations)
     with engine.session() as session:
         for country, state, city in [
@@ -63,7 +61,7 @@ def articles(engine: "Engine") -> "Engine":
     return engine
 
 
-def test_the_keys_go_from_the_largest_place_to_the_smallest_and_hold_nothing_else(articles: "Engine") -> None:
+def test_the_keys_go_from_the_largest_place_to_the_smallest_and_hold_nothing_else(articles: Engine) -> None:
     sort_keys = ["US-TX-Houston", "USA%2DTX-Houston-%2D", "USA-TX-Austin", "USA-TX-Houston", "USA-WA-Seattle"]
     assert articles.raw(locations) == [
         {"PK": {"S": "ARTICLE#lamp"}, "SK": {"S": key}, "left": {"N": "1"}} for key in sort_keys
@@ -80,7 +78,7 @@ def test_the_keys_go_from_the_largest_place_to_the_smallest_and_hold_nothing_els
     ],
 )
 def test_usa_and_usa_tx_are_one_prefix_each(
-    articles: "Engine", fields: dict[str, str], prefix: str, cities: list[str]
+    articles: Engine, fields: dict[str, str], prefix: str, cities: list[str]
 ) -> None:
     found = articles.session().query(Article, name="lamp", **fields).all()
     assert [one.city for one in found] == cities
@@ -89,7 +87,7 @@ def test_usa_and_usa_tx_are_one_prefix_each(
     assert {"S": prefix} in call.request["ExpressionAttributeValues"].values()
 
 
-def test_usa_tx_houston_is_the_whole_key_and_an_equality(articles: "Engine") -> None:
+def test_usa_tx_houston_is_the_whole_key_and_an_equality(articles: Engine) -> None:
     query = articles.session().query(Article, name="lamp", country="USA", state="TX", city="Houston")
     assert [(one.country, one.state, one.city) for one in query] == [("USA", "TX", "Houston")]
     (call,) = articles.calls
@@ -99,7 +97,7 @@ def test_usa_tx_houston_is_the_whole_key_and_an_equality(articles: "Engine") -> 
 
 @pytest.mark.parametrize("depth", range(1, 7))
 def test_a_query_gives_one_place_at_its_level_and_no_place_whose_name_only_begins_alike(
-    places: "Engine", depth: int
+    places: Engine, depth: int
 ) -> None:
     for names in PLACES:
         given = dict(zip(LEVELS[:depth], names, strict=False))
@@ -109,7 +107,7 @@ def test_a_query_gives_one_place_at_its_level_and_no_place_whose_name_only_begin
         assert found.requests == 1
 
 
-def test_all_places_are_one_partition_in_the_order_of_their_levels(places: "Engine") -> None:
+def test_all_places_are_one_partition_in_the_order_of_their_levels(places: Engine) -> None:
     found = places.session().query(Place).all()
     assert len(found) == len(PLACES)
     assert sorted(item["SK"]["S"] for item in places.raw(locations)) == [
@@ -117,7 +115,7 @@ def test_all_places_are_one_partition_in_the_order_of_their_levels(places: "Engi
     ]
 
 
-def test_the_next_level_may_be_given_in_part(places: "Engine") -> None:
+def test_the_next_level_may_be_given_in_part(places: Engine) -> None:
     harris = places.session().query(Place, country="USA", region="South", state="TX", county="Harris")
     assert names_of(harris.begins_with(city="Houston ")) == [
         ("USA", "South", "TX", "Harris", "Houston Heights", "Montrose")
@@ -126,7 +124,7 @@ def test_the_next_level_may_be_given_in_part(places: "Engine") -> None:
     assert {one.city for one in harris.begins_with(city="P")} == {"Pasadena"}
 
 
-def test_the_next_level_may_be_a_range(places: "Engine") -> None:
+def test_the_next_level_may_be_a_range(places: Engine) -> None:
     south = places.session().query(Place, country="USA", region="South")
     assert {one.state for one in south.lt(state="TX")} == {"GA"}
     assert {one.state for one in south.le(state="TX")} == {"GA", "TX"}
@@ -134,13 +132,13 @@ def test_the_next_level_may_be_a_range(places: "Engine") -> None:
     assert {one.state for one in south.between(state=("GA", "TX"))} == {"GA", "TX"}
 
 
-def test_a_level_cannot_be_left_out(places: "Engine") -> None:
+def test_a_level_cannot_be_left_out(places: Engine) -> None:
     with pytest.raises((UsageError, ValueError), match="region"):
         places.session().query(Place, country="USA", state="TX").all()
     assert places.calls == []
 
 
-def test_the_same_hierarchy_in_an_index_is_asked_for_at_every_level(engine: "Engine") -> None:
+def test_the_same_hierarchy_in_an_index_is_asked_for_at_every_level(engine: Engine) -> None:
     engine.create(locations)
     with engine.session() as session:
         for names, kind in zip(PLACES[:6], ("shop", "depot", "shop", None, "depot", "shop"), strict=True):

@@ -5,15 +5,13 @@ The models are those of OneTable's own overview sample and of its tests of uniqu
 
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import pytest
 
 from dynaorm import Attribute, Entity, F, GlobalIndex, Index, Key, Session, Table, Unique, any_of, codecs
 from dynaorm.errors import AlreadyExists, OwnerUnknown, UniqueViolation
-
-if TYPE_CHECKING:
-    from tests.story.conftest import Engine
+from tests.story.engine import Engine
 
 table = Table(
     "OneTable",
@@ -83,20 +81,20 @@ INVOICE = item(
 
 
 @pytest.fixture
-def session(engine: "Engine") -> Session:
+def session(engine: Engine) -> Session:
     engine.create(table)
     return engine.session()
 
 
 @pytest.fixture
-def filled(engine: "Engine", session: Session) -> Session:
+def filled(engine: Engine, session: Session) -> Session:
     """What OneTable stored."""
     for one in (PETER, EMAIL, BREAD, INVOICE):
         engine.put(table, **one)
     return session
 
 
-def test_every_item_is_stored_as_onetable_stores_it(engine: "Engine", session: Session) -> None:
+def test_every_item_is_stored_as_onetable_stores_it(engine: Engine, session: Session) -> None:
     at = datetime(2024, 5, 1, 12, 30, 0, 123000, tzinfo=UTC)
     session.save(Product(id="P1", name="Bread", price=Decimal("2.5")))
     session.save(Invoice(accountId="A1", id="I1", date=at, count=3, created=at.replace(microsecond=999_000)))
@@ -104,7 +102,7 @@ def test_every_item_is_stored_as_onetable_stores_it(engine: "Engine", session: S
     assert engine.items(table) == [PETER, {**EMAIL, **OWNER}, INVOICE, BREAD]
 
 
-def test_what_onetable_stored_is_read_changed_and_verified(engine: "Engine", filled: Session) -> None:
+def test_what_onetable_stored_is_read_changed_and_verified(engine: Engine, filled: Session) -> None:
     peter = filled.get_one(User, name="Peter Smith")
     invoice = filled.get_one(Invoice, accountId="A1", id="I1")
     assert (invoice.date.microsecond, invoice.count) == (123000, 3)
@@ -120,7 +118,7 @@ def test_what_onetable_stored_is_read_changed_and_verified(engine: "Engine", fil
     assert list(filled.verify(table)) == []
 
 
-def test_each_access_pattern_is_one_query(engine: "Engine", filled: Session) -> None:
+def test_each_access_pattern_is_one_query(engine: Engine, filled: Session) -> None:
     engine.forget()
     assert [one.id for one in filled.query(Invoice, accountId="A1")] == ["I1"]
     assert engine.operations == ["Query"]
@@ -138,14 +136,14 @@ def test_each_access_pattern_is_one_query(engine: "Engine", filled: Session) -> 
 # -- items for unique values -------------------------------------------------------------------------------------------
 
 
-def test_a_value_that_onetable_claimed_is_taken(engine: "Engine", filled: Session) -> None:
+def test_a_value_that_onetable_claimed_is_taken(engine: Engine, filled: Session) -> None:
     with pytest.raises(UniqueViolation) as caught:
         filled.save(User(name="Other", email="peter@example.com"))
     assert (caught.value.constraint, caught.value.value) == ("email", "peter@example.com")
     assert engine.items(table) == [PETER, EMAIL, INVOICE, BREAD]
 
 
-def test_a_changed_value_moves_the_item_and_a_deletion_removes_it(engine: "Engine", filled: Session) -> None:
+def test_a_changed_value_moves_the_item_and_a_deletion_removes_it(engine: Engine, filled: Session) -> None:
     peter = filled.get_one(User, name="Peter Smith")
     peter.email, peter.phone = "p@example.com", "1"
     filled.save(peter)
@@ -165,7 +163,7 @@ def test_a_guard_without_owner_names_nobody(filled: Session) -> None:
 
 @pytest.mark.parametrize("more", [{}, {"_type": {"S": "_Unique"}}], ids=["plain", "typed"])
 def test_items_for_unique_values_are_no_entities(
-    engine: "Engine", filled: Session, more: dict[str, Any]
+    engine: Engine, filled: Session, more: dict[str, Any]
 ) -> None:
     engine.put(table, **EMAIL, **more)
     assert [one.name for one in filled.scan(User)] == ["Peter Smith"]
@@ -173,7 +171,7 @@ def test_items_for_unique_values_are_no_entities(
     assert list(filled.verify(table)) == []
 
 
-def test_verify_and_repair_know_the_items(engine: "Engine", filled: Session) -> None:
+def test_verify_and_repair_know_the_items(engine: Engine, filled: Session) -> None:
     engine.remove(table, EMAIL["pk"]["S"], "_unique#")
     engine.put(table, **item(pk="_unique#User#phone#9", sk="_unique#"), owner=OWNER["owner"])
     found = sorted((finding.kind.value, finding.detail) for finding in filled.verify(table))
@@ -194,7 +192,7 @@ def test_a_key_and_a_value_that_are_taken_are_both_named(filled: Session) -> Non
     assert [violation.constraint for violation in caught.value.violations] == ["email"]
 
 
-def test_a_conditional_update_by_key_reads_and_claims(engine: "Engine", filled: Session) -> None:
+def test_a_conditional_update_by_key_reads_and_claims(engine: Engine, filled: Session) -> None:
     filled.update(Key(User, name="Peter Smith"), F.phone.set("7"))
     assert filled.get_one(User, name="Peter Smith").phone == "7"
     assert [one["pk"]["S"] for one in engine.items(table) if "owner" in one] == ["_unique#User#phone#7"]
@@ -203,7 +201,7 @@ def test_a_conditional_update_by_key_reads_and_claims(engine: "Engine", filled: 
 
 
 def test_an_item_of_another_user_is_left_alone_and_the_log_does_not_show_its_value(
-    engine: "Engine", filled: Session, caplog: pytest.LogCaptureFixture
+    engine: Engine, filled: Session, caplog: pytest.LogCaptureFixture
 ) -> None:
     theirs = {**EMAIL, "owner": {"M": item(pk="User#Other", sk="User#")}}
     engine.put(table, **theirs)

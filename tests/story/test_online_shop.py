@@ -1,6 +1,6 @@
 """AWS's sample model "AnOnlineShop", mapped as published: every published item and access pattern."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from online_shop import (
@@ -17,10 +17,8 @@ from online_shop import (
 )
 
 from dynaorm import Entity, Key, Session, detached, inspect
+from tests.story.engine import Engine
 from tests.story.online_shop import ENTITIES, PUBLISHED
-
-if TYPE_CHECKING:
-    from tests.story.conftest import Engine
 
 
 def in_key_order(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -28,7 +26,7 @@ def in_key_order(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 @pytest.fixture
-def published(engine: "Engine") -> Session:
+def published(engine: Engine) -> Session:
     """A session on a table that AWS's client filled with the published items."""
     engine.create(shop)
     for item in PUBLISHED:
@@ -39,7 +37,7 @@ def published(engine: "Engine") -> Session:
 # -- items -------------------------------------------------------------------------------------------------------------
 
 
-def test_the_items_written_equal_the_published_ones_attribute_for_attribute(engine: "Engine") -> None:
+def test_the_items_written_equal_the_published_ones_attribute_for_attribute(engine: Engine) -> None:
     engine.create(shop)
     with engine.session() as session:
         for entity in ENTITIES:
@@ -71,7 +69,7 @@ def key_fields(entity: Any) -> dict[str, Any]:
     return {name: getattr(entity, name) for name in names[type(entity)]}
 
 
-def test_saving_what_was_read_sends_nothing_and_changes_nothing(engine: "Engine", published: Session) -> None:
+def test_saving_what_was_read_sends_nothing_and_changes_nothing(engine: Engine, published: Session) -> None:
     found = [published.get_one(Key(type(entity), **key_fields(entity))) for entity in ENTITIES]
     engine.forget()
     for entity in found:
@@ -81,7 +79,7 @@ def test_saving_what_was_read_sends_nothing_and_changes_nothing(engine: "Engine"
 
 
 def test_a_change_of_one_attribute_changes_that_attribute_of_the_published_item_alone(
-    engine: "Engine", published: Session
+    engine: Engine, published: Session
 ) -> None:
     shipment = published.get_one(Shipment, order_id="12345", shipment_id="98765")
     shipment.type = "Standard"
@@ -92,7 +90,7 @@ def test_a_change_of_one_attribute_changes_that_attribute_of_the_published_item_
 
 
 def test_the_item_published_without_its_index_keys_stays_out_of_the_index_until_it_is_listed(
-    engine: "Engine", published: Session
+    engine: Engine, published: Session
 ) -> None:
     stored = published.get_one(WarehouseItem, product_id="99887", warehouse_id="12376")
     stored.quantity = "3"

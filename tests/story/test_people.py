@@ -1,18 +1,16 @@
 """Lexicographic order, with the names of the document: upper case before lower case, symbols and digits before both."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import pytest
 from people import NAMES, Person, Written, normalised, people
 
 from dynaorm import Entity, InKey, Table
 from dynaorm.errors import AlreadyExists, DeclarationError
-
-if TYPE_CHECKING:
-    from tests.story.conftest import Engine
+from tests.story.engine import Engine
 
 
-def test_as_written_debrie_comes_before_dean(engine: "Engine") -> None:
+def test_as_written_debrie_comes_before_dean(engine: Engine) -> None:
     engine.create(people)
     with engine.session() as session:
         for last_name, name in NAMES.items():
@@ -26,7 +24,7 @@ def test_as_written_debrie_comes_before_dean(engine: "Engine") -> None:
     assert [one.last_name for one in found] == ["DeBrie", "Dean", "Dern"]
 
 
-def test_names_already_in_upper_case_are_stored_as_the_document_stores_them(engine: "Engine") -> None:
+def test_names_already_in_upper_case_are_stored_as_the_document_stores_them(engine: Engine) -> None:
     engine.create(people)
     with engine.session() as session:
         for last_name, name in NAMES.items():
@@ -41,7 +39,7 @@ def test_names_already_in_upper_case_are_stored_as_the_document_stores_them(engi
 
 
 @pytest.fixture
-def persons(engine: "Engine") -> "Engine":
+def persons(engine: Engine) -> Engine:
     engine.create(normalised)
     with engine.session() as session:
         for last_name, name in NAMES.items():
@@ -50,7 +48,7 @@ def persons(engine: "Engine") -> "Engine":
 
 
 def test_a_normalised_key_sorts_as_people_expect_and_the_name_stays_as_it_is_written(
-    persons: "Engine",
+    persons: Engine,
 ) -> None:
     assert persons.raw(normalised) == [
         {
@@ -76,7 +74,7 @@ def test_a_normalised_key_sorts_as_people_expect_and_the_name_stays_as_it_is_wri
     assert [one.last_name for one in found] == ["Dean", "DeBrie", "Dern"]
 
 
-def test_what_is_looked_for_is_normalised_too(persons: "Engine") -> None:
+def test_what_is_looked_for_is_normalised_too(persons: Engine) -> None:
     with persons.session() as session:
         debrie = session.get_one(Person, initial="D", last_name="debrie")
         assert (debrie.last_name, debrie.name) == ("DeBrie", "Alex DeBrie")
@@ -87,12 +85,12 @@ def test_what_is_looked_for_is_normalised_too(persons: "Engine") -> None:
         assert [one.last_name for one in by_letter.le(last_name="debrie")] == ["Dean", "DeBrie"]
 
 
-def test_two_spellings_of_one_normalised_key_are_one_person(persons: "Engine") -> None:
+def test_two_spellings_of_one_normalised_key_are_one_person(persons: Engine) -> None:
     with persons.session() as session, pytest.raises(AlreadyExists):
         session.save(Person(initial="D", last_name="DEBRIE", name="Another"))
 
 
-def test_correcting_the_case_of_a_name_changes_the_attribute_and_not_the_key(persons: "Engine") -> None:
+def test_correcting_the_case_of_a_name_changes_the_attribute_and_not_the_key(persons: Engine) -> None:
     with persons.session() as session:
         debrie = session.get_one(Person, initial="D", last_name="DeBrie")
         debrie.last_name = "Debrie"
@@ -105,7 +103,7 @@ def test_correcting_the_case_of_a_name_changes_the_attribute_and_not_the_key(per
     }
 
 
-def test_symbols_and_digits_count_and_come_before_letters(engine: "Engine") -> None:
+def test_symbols_and_digits_count_and_come_before_letters(engine: Engine) -> None:
     engine.create(normalised)
     with engine.session() as session:
         for last_name in ("Zoe", "D1", "#Dash", "D'Arc", "3Dee", "$", "Ångström", "D-Day", "d"):

@@ -1,14 +1,12 @@
 """A class that was renamed reads the items of its old name, and renames them as they change."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import pytest
 
 from dynaorm import Aggregate, Entity, F, GlobalIndex, Index, Key, Session, Table, Unique
 from dynaorm.errors import DeclarationError, EntityNotFound
-
-if TYPE_CHECKING:
-    from tests.story.conftest import Engine
+from tests.story.engine import Engine
 
 app = Table("renamed", indexes=[GlobalIndex("GSI1")])
 
@@ -54,14 +52,14 @@ def person(kind: str, name: str) -> dict[str, Any]:
 
 
 @pytest.fixture
-def session(engine: "Engine") -> Session:
+def session(engine: Engine) -> Session:
     engine.create(app)
     for kind, name in (("User", "a"), ("Account", "b"), ("Person", "c"), ("Chief", "d"), ("Boss", "e")):
         engine.put(app, **person(kind, name))
     return engine.session()
 
 
-def kinds(engine: "Engine") -> dict[str, str]:
+def kinds(engine: Engine) -> dict[str, str]:
     return {item["name"]["S"]: item["_type"]["S"] for item in engine.items(app) if item["SK"]["S"] == "USER"}
 
 
@@ -75,7 +73,7 @@ def test_every_read_finds_the_items_of_all_names(session: Session) -> None:
     assert session.get(Boss, name="a") is None
 
 
-def test_a_change_renames_and_anything_else_does_not(engine: "Engine", session: Session) -> None:
+def test_a_change_renames_and_anything_else_does_not(engine: Engine, session: Session) -> None:
     one = session.get_one(Person, name="a")
     session.save(one)
     assert engine.operations == ["GetItem"]
@@ -87,7 +85,7 @@ def test_a_change_renames_and_anything_else_does_not(engine: "Engine", session: 
     assert kinds(engine) == {"a": "Person", "b": "Person", "c": "Person", "d": "Chief", "e": "Boss"}
 
 
-def test_writes_by_key_reach_the_items_of_all_names(engine: "Engine", session: Session) -> None:
+def test_writes_by_key_reach_the_items_of_all_names(engine: Engine, session: Session) -> None:
     for name in "abc":
         session.update(Key(Person, name=name), F.visits.add(1), condition=F.visits == 0)
         with session.transaction() as tx:
@@ -99,7 +97,7 @@ def test_writes_by_key_reach_the_items_of_all_names(engine: "Engine", session: S
         session.delete(Key(Team, name="a"))
 
 
-def test_totals_are_added_to_a_target_of_the_old_name(engine: "Engine", session: Session) -> None:
+def test_totals_are_added_to_a_target_of_the_old_name(engine: Engine, session: Session) -> None:
     engine.put(app, PK={"S": "TEAM#t"}, SK={"S": "TEAM"}, _type={"S": "Group"}, name={"S": "t"})
     session.save(Person(name="f", team="t", email="f@x"))
     assert session.get_one(Team, name="t").members == 1
@@ -109,7 +107,7 @@ def test_totals_are_added_to_a_target_of_the_old_name(engine: "Engine", session:
     assert list(session.verify(app)) == []
 
 
-def test_versions_of_the_old_name_are_versions(engine: "Engine", session: Session) -> None:
+def test_versions_of_the_old_name_are_versions(engine: Engine, session: Session) -> None:
     poem = session.save(Poem(name="p", text="1"))
     for item in engine.items(app):
         if item["PK"]["S"] == "PAGE#p":

@@ -3,15 +3,11 @@
 The key design is the one published in "The DynamoDB Book" and often repeated: the repository sorts after its issues.
 """
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from dynaorm import Aggregate, Entity, F, Key, Session, Table
 from dynaorm.errors import StillCounted
-
-if TYPE_CHECKING:
-    from tests.story.conftest import Engine
+from tests.story.engine import Engine
 
 host = Table("GitHub")
 
@@ -48,7 +44,7 @@ def report(session: Session, title: str) -> Issue:
 
 
 @pytest.fixture
-def session(engine: "Engine") -> Session:
+def session(engine: Engine) -> Session:
     engine.create(host)
     session = engine.session()
     for number in range(1, 16):
@@ -57,7 +53,7 @@ def session(engine: "Engine") -> Session:
     return session
 
 
-def test_the_first_issue_creates_its_repository(engine: "Engine") -> None:
+def test_the_first_issue_creates_its_repository(engine: Engine) -> None:
     engine.create(host)
     with engine.session() as session:
         report(session, "It does not start")
@@ -84,7 +80,7 @@ def test_the_first_issue_creates_its_repository(engine: "Engine") -> None:
     ]
 
 
-def test_a_repository_and_its_newest_issues_are_one_query(engine: "Engine", session: Session) -> None:
+def test_a_repository_and_its_newest_issues_are_one_query(engine: Engine, session: Session) -> None:
     both = session.collection(Repo, Issue, owner="alexdebrie", repo="dynamodb-book")
     (repo,), issues = both.descending().limit(11).split()
     assert repo.last_issue == 15
@@ -93,7 +89,7 @@ def test_a_repository_and_its_newest_issues_are_one_query(engine: "Engine", sess
     assert (call.operation, call.request["Limit"], call.request["ScanIndexForward"]) == ("Query", 11, False)
 
 
-def test_a_range_of_issues_and_the_repository_are_one_query(engine: "Engine", session: Session) -> None:
+def test_a_range_of_issues_and_the_repository_are_one_query(engine: Engine, session: Session) -> None:
     both = session.collection(Repo, Issue, owner="alexdebrie", repo="dynamodb-book")
     (repo,), issues = both.ge(number=13).split()
     assert (repo.last_issue, [one.number for one in issues]) == (15, [13, 14, 15])
@@ -106,7 +102,7 @@ def test_a_range_of_issues_and_the_repository_are_one_query(engine: "Engine", se
     assert both.lt(number=1).all() == [repo]
 
 
-def test_issues_are_paged_in_both_directions(engine: "Engine", session: Session) -> None:
+def test_issues_are_paged_in_both_directions(engine: Engine, session: Session) -> None:
     newest = session.query(Issue, owner="alexdebrie", repo="dynamodb-book").descending().values("number")
     second = newest.page(5, after=newest.page(5).cursor)
     assert second.entities == [(10,), (9,), (8,), (7,), (6,)]
@@ -114,7 +110,7 @@ def test_issues_are_paged_in_both_directions(engine: "Engine", session: Session)
     assert engine.operations == ["Query"] * 3
 
 
-def test_a_repository_with_stars_is_not_deleted(engine: "Engine", session: Session) -> None:
+def test_a_repository_with_stars_is_not_deleted(engine: Engine, session: Session) -> None:
     stars = [Star(owner="alexdebrie", repo="dynamodb-book", user=f"u{number}") for number in range(10)]
     session.save_many(stars, per_transaction=10)
     assert engine.operations == ["TransactWriteItems"]

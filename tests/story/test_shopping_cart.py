@@ -4,14 +4,12 @@ Table, index and rows are those of the model for NoSQL Workbench (scenario-solut
 neither type nor revision.
 """
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import pytest
 
 from dynaorm import Attribute, Entity, F, GlobalIndex, Index, InKey, Key, Session, Table
-
-if TYPE_CHECKING:
-    from tests.story.conftest import Engine
+from tests.story.engine import Engine
 
 carts = Table(
     "CartTable",
@@ -57,14 +55,14 @@ def cart_item(customer: str, moment: str) -> Key[CartItem]:
 
 
 @pytest.fixture
-def session(engine: "Engine") -> Session:
+def session(engine: Engine) -> Session:
     engine.create(carts)
     for one in ROWS:
         engine.put(carts, **one)
     return engine.session()
 
 
-def test_upserts_store_exactly_the_published_rows(engine: "Engine") -> None:
+def test_upserts_store_exactly_the_published_rows(engine: Engine) -> None:
     engine.create(carts)
     with engine.session() as session:
         for customer, moment, sku, price, status in PUBLISHED:
@@ -74,7 +72,7 @@ def test_upserts_store_exactly_the_published_rows(engine: "Engine") -> None:
     assert engine.raw(carts) == ROWS
 
 
-def test_an_item_in_a_cart_is_changed_or_added_by_one_request(engine: "Engine", session: Session) -> None:
+def test_an_item_in_a_cart_is_changed_or_added_by_one_request(engine: Engine, session: Session) -> None:
     sue = cart_item("Sue", "2019-10-03T12:33:16#Active")
     changed = session.upsert(sue, F.count.set("3"), {"sku": "ef9ca", "price": "4.99"})
     assert (changed.count, changed.status) == ("3", "Active")
@@ -82,7 +80,7 @@ def test_an_item_in_a_cart_is_changed_or_added_by_one_request(engine: "Engine", 
     assert engine.raw(carts)[2] == {**ROWS[2], "Count": {"S": "3"}}
 
 
-def test_a_cart_is_read_newest_first(engine: "Engine", session: Session) -> None:
+def test_a_cart_is_read_newest_first(engine: Engine, session: Session) -> None:
     cart = session.query(CartItem, customer="Sue").descending()
     assert [(one.sku, one.state) for one in cart] == [
         ("72f49", "Saved"),
@@ -94,7 +92,7 @@ def test_a_cart_is_read_newest_first(engine: "Engine", session: Session) -> None
     assert engine.operations == ["Query", "Query"]
 
 
-def test_a_product_is_found_in_all_carts(engine: "Engine", session: Session) -> None:
+def test_a_product_is_found_in_all_carts(engine: Engine, session: Session) -> None:
     found = session.query(CartItem.by_sku, sku="72f49").values("customer", "at", "state").all()
     assert [(one.customer, one.at[8:10], one.state) for one in found] == [
         ("Sue", "07", "Saved"),
@@ -106,7 +104,7 @@ def test_a_product_is_found_in_all_carts(engine: "Engine", session: Session) -> 
     ]
 
 
-def test_a_cart_is_read_as_of_one_moment(engine: "Engine", session: Session) -> None:
+def test_a_cart_is_read_as_of_one_moment(engine: Engine, session: Session) -> None:
     keys = [cart_item(customer, moment) for customer, moment, *_ in PUBLISHED]
     found = session.snapshot([*keys, cart_item("Nobody", "2019-10-03T12:33:16#Active")])
     assert [one and one.sku for one in found] == ["72f49", "d9bl3", "ef9ca", "b932s", "72f49", None]

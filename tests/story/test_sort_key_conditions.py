@@ -1,15 +1,13 @@
 """All seven key conditions of DynamoDB, on string, number and binary sort keys: AWS's article on sort keys."""
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import pytest
 
 from dynaorm import Attribute, BinaryKey, Entity, NumberKey, Table
 from dynaorm.errors import InvalidValue, UsageError
-
-if TYPE_CHECKING:
-    from tests.story.conftest import Engine
+from tests.story.engine import Engine
 
 log = Table(
     "EventLog", pk="deviceID", sk=NumberKey("timestamp"), type_attribute=None, revision_attribute=None
@@ -50,7 +48,7 @@ def epoch(*moment: int) -> int:
 AUGUST, SEPTEMBER, YEARS_AGO = epoch(2018, 8, 29, 12), epoch(2018, 9, 4, 1), epoch(2011, 7, 9, 13)
 
 
-def key_conditions(engine: "Engine") -> list[tuple[str, Any]]:
+def key_conditions(engine: Engine) -> list[tuple[str, Any]]:
     """The key condition of each query that was sent, with its names and values filled in."""
     found = []
     for call in engine.calls:
@@ -68,7 +66,7 @@ def key_conditions(engine: "Engine") -> list[tuple[str, Any]]:
 
 
 @pytest.fixture
-def events(engine: "Engine") -> "Engine":
+def events(engine: Engine) -> Engine:
     engine.create(log)
     with engine.session() as session:
         for number, moment in enumerate([AUGUST, SEPTEMBER, YEARS_AGO], start=1):
@@ -77,7 +75,7 @@ def events(engine: "Engine") -> "Engine":
     return engine
 
 
-def test_the_three_records_of_the_article_are_stored_under_numbers(events: "Engine") -> None:
+def test_the_three_records_of_the_article_are_stored_under_numbers(events: Engine) -> None:
     assert sorted(events.raw(log), key=lambda item: int(item["timestamp"]["N"])) == [
         {"deviceID": {"S": "123"}, "timestamp": {"N": "1310216400"}, "eventID": {"S": "e3"}},
         {"deviceID": {"S": "123"}, "timestamp": {"N": "1535544000"}, "eventID": {"S": "e1"}},
@@ -85,14 +83,14 @@ def test_the_three_records_of_the_article_are_stored_under_numbers(events: "Engi
     ]
 
 
-def test_the_records_before_a_time_are_one_less_than_condition(events: "Engine") -> None:
+def test_the_records_before_a_time_are_one_less_than_condition(events: Engine) -> None:
     found = events.session().query(Event, device_id="123").lt(timestamp=1536019200).all()
     assert [one.event_id for one in found] == ["e3", "e1"]
     assert found.requests == 1
     assert key_conditions(events) == [("deviceID = :v0 AND timestamp < :v1", ["123", "1536019200"])]
 
 
-def test_the_records_between_two_times_include_both_ends(events: "Engine") -> None:
+def test_the_records_between_two_times_include_both_ends(events: Engine) -> None:
     found = events.session().query(Event, device_id="123").between(timestamp=(AUGUST, SEPTEMBER)).all()
     assert [one.event_id for one in found] == ["e1", "e2"]
     assert key_conditions(events) == [
@@ -100,7 +98,7 @@ def test_the_records_between_two_times_include_both_ends(events: "Engine") -> No
     ]
 
 
-def test_a_half_open_range_of_times_leaves_its_end_out(events: "Engine") -> None:
+def test_a_half_open_range_of_times_leaves_its_end_out(events: Engine) -> None:
     log_of_123 = events.session().query(Event, device_id="123")
     assert [one.event_id for one in log_of_123.ge(timestamp=AUGUST).lt(timestamp=SEPTEMBER).all()] == ["e1"]
     assert [one.event_id for one in log_of_123.gt(timestamp=AUGUST).le(timestamp=SEPTEMBER).all()] == ["e2"]
@@ -110,12 +108,12 @@ def test_a_half_open_range_of_times_leaves_its_end_out(events: "Engine") -> None
     ("operator", "expected"),
     [("eq", ["e1"]), ("lt", ["e3"]), ("le", ["e3", "e1"]), ("gt", ["e2"]), ("ge", ["e1", "e2"])],
 )
-def test_numbers_are_compared_by_each_operator(events: "Engine", operator: str, expected: list[str]) -> None:
+def test_numbers_are_compared_by_each_operator(events: Engine, operator: str, expected: list[str]) -> None:
     query = events.session().query(Event, device_id="123")
     assert [one.event_id for one in getattr(query, operator)(timestamp=AUGUST).all()] == expected
 
 
-def test_numbers_sort_as_numbers_and_not_as_texts(engine: "Engine") -> None:
+def test_numbers_sort_as_numbers_and_not_as_texts(engine: Engine) -> None:
     engine.create(log)
     with engine.session() as session:
         for number in (10, 9, -1, 100, 0):
@@ -131,14 +129,14 @@ def test_numbers_sort_as_numbers_and_not_as_texts(engine: "Engine") -> None:
         assert [one.timestamp for one in session.query(Event, device_id="1").gt(timestamp=9)] == [10, 100]
 
 
-def test_a_number_has_no_beginning(events: "Engine") -> None:
+def test_a_number_has_no_beginning(events: Engine) -> None:
     query = events.session().query(Event, device_id="123").begins_with(timestamp="15")
     with pytest.raises((InvalidValue, UsageError), match="timestamp"):
         query.all()
     assert events.calls == []
 
 
-def test_a_datetime_in_a_number_key_is_asked_for_as_a_datetime(engine: "Engine") -> None:
+def test_a_datetime_in_a_number_key_is_asked_for_as_a_datetime(engine: Engine) -> None:
     engine.create(times)
     at = [datetime(2018, 8, 29, 12, tzinfo=UTC), datetime(2018, 9, 4, 1, tzinfo=UTC)]
     with engine.session() as session:
@@ -162,7 +160,7 @@ WORDS = ["2018", "Alpha", "alpha", "alphabet", "beta", "beta_", "betax", "Ünder
 
 
 @pytest.fixture
-def words(engine: "Engine") -> "Engine":
+def words(engine: Engine) -> Engine:
     engine.create(texts)
     with engine.session() as session:
         for word in WORDS:
@@ -187,20 +185,20 @@ def words(engine: "Engine") -> "Engine":
     ],
 )
 def test_texts_are_compared_by_each_operator_in_the_order_of_their_bytes(
-    words: "Engine", operator: str, value: Any, expected: list[str]
+    words: Engine, operator: str, value: Any, expected: list[str]
 ) -> None:
     found = getattr(words.session().query(Text, shelf="1"), operator)(word=value).all()
     assert [one.word for one in found] == expected
     assert found.requests == 1
 
 
-def test_a_range_whose_low_end_is_above_its_high_end_finds_nothing_and_sends_nothing(words: "Engine") -> None:
+def test_a_range_whose_low_end_is_above_its_high_end_finds_nothing_and_sends_nothing(words: Engine) -> None:
     found = words.session().query(Text, shelf="1").between(word=("beta", "alpha")).all()
     assert (list(found), found.requests) == ([], 0)
     assert words.calls == []
 
 
-def test_descending_is_the_same_from_the_end(words: "Engine") -> None:
+def test_descending_is_the_same_from_the_end(words: Engine) -> None:
     query = words.session().query(Text, shelf="1").between(word=("Alpha", "beta"))
     assert [one.word for one in query.descending()] == ["beta", "alphabet", "alpha", "Alpha"]
     assert [one.word for one in query.descending().limit(2)] == ["beta", "alphabet"]
@@ -224,7 +222,7 @@ DIGESTS = [b"\x00", b"\x00\xff", b"\x7f", b"\x80", b"\xff", b"\xff\x00"]
     ],
 )
 def test_bytes_are_compared_by_each_operator_as_unsigned(
-    engine: "Engine", operator: str, value: Any, expected: list[int]
+    engine: Engine, operator: str, value: Any, expected: list[int]
 ) -> None:
     engine.create(blobs)
     with engine.session() as session:

@@ -2,15 +2,13 @@
 
 from collections.abc import Callable
 from datetime import date
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import pytest
 from students import ROWS, Student, students
 
 from dynaorm import Attribute, Entity, F, GlobalIndex, Index, Key, Session, Table, any_of, detached
-
-if TYPE_CHECKING:
-    from tests.story.conftest import Engine
+from tests.story.engine import Engine
 
 # The usual layout: index keys that are made of several fields.
 app = Table("App", indexes=[GlobalIndex("GSI1")])
@@ -48,7 +46,7 @@ def key_of(one: Any) -> Key[Any]:
 
 
 @pytest.fixture(params=[Student, AppStudent])
-def kind(request: pytest.FixtureRequest, engine: "Engine") -> Layout:
+def kind(request: pytest.FixtureRequest, engine: Engine) -> Layout:
     """Either layout, with the document's students in its table."""
     found = request.param
     table = students if found is Student else app
@@ -60,7 +58,7 @@ def kind(request: pytest.FixtureRequest, engine: "Engine") -> Layout:
     return found
 
 
-def in_index(engine: "Engine", kind: Layout) -> list[str]:
+def in_index(engine: Engine, kind: Layout) -> list[str]:
     """The students in the index, read with AWS's client."""
     table = students if kind is Student else app
     (name,) = table.indexes
@@ -68,7 +66,7 @@ def in_index(engine: "Engine", kind: Layout) -> list[str]:
     return sorted(item["studentId"]["S"] for item in items)
 
 
-def index_attributes(engine: "Engine", kind: Layout, student_id: str) -> dict[str, str]:
+def index_attributes(engine: Engine, kind: Layout, student_id: str) -> dict[str, str]:
     """The stored index keys of one student."""
     table = students if kind is Student else app
     names = {key.name for index in table.indexes.values() for key in (*getattr(index, "pk", ()), *index.sk)}
@@ -79,7 +77,7 @@ def index_attributes(engine: "Engine", kind: Layout, student_id: str) -> dict[st
 # -- the document's table ----------------------------------------------------------------------------------------------
 
 
-def test_the_items_are_the_documents_and_an_absent_enrollment_is_no_attribute(engine: "Engine") -> None:
+def test_the_items_are_the_documents_and_an_absent_enrollment_is_no_attribute(engine: Engine) -> None:
     engine.create(students)
     with engine.session() as session:
         for row in ROWS:
@@ -99,12 +97,12 @@ def test_the_items_are_the_documents_and_an_absent_enrollment_is_no_attribute(en
     assert engine.raw(students) == sorted(expected, key=lambda item: (item["pk"]["S"], item["sk"]["S"]))
 
 
-def test_of_six_students_three_are_in_the_index(engine: "Engine", kind: Layout) -> None:
+def test_of_six_students_three_are_in_the_index(engine: Engine, kind: Layout) -> None:
     assert in_index(engine, kind) == ENROLLED
 
 
 @pytest.mark.parametrize("kind", [Student], indirect=True)
-def test_an_index_keyed_by_the_day_is_asked_by_day_or_by_several(engine: "Engine", kind: Layout) -> None:
+def test_an_index_keyed_by_the_day_is_asked_by_day_or_by_several(engine: Engine, kind: Layout) -> None:
     query = engine.session().query(Student.by_enrollment, enrollment=date(2020, 3, 22))
     assert [one.student_id for one in query] == ["98244"]
     days = any_of(date(2020, 2, 12), date(2020, 3, 23), date(2020, 5, 10))
@@ -115,16 +113,14 @@ def test_an_index_keyed_by_the_day_is_asked_by_day_or_by_several(engine: "Engine
 
 @pytest.mark.parametrize("kind", [AppStudent], indirect=True)
 def test_an_index_keyed_by_the_month_is_asked_by_any_day_of_it_and_gives_that_day_alone(
-    engine: "Engine", kind: Layout
+    engine: Engine, kind: Layout
 ) -> None:
     for day, expected in [(22, ["98244"]), (23, ["23552"]), (24, [])]:
         query = engine.session().query(AppStudent.by_enrollment, enrollment=date(2020, 3, day))
         assert [one.student_id for one in query] == expected
 
 
-def test_a_student_who_is_not_in_the_index_is_found_by_key_all_the_same(
-    engine: "Engine", kind: Layout
-) -> None:
+def test_a_student_who_is_not_in_the_index_is_found_by_key_all_the_same(engine: Engine, kind: Layout) -> None:
     with engine.session() as session:
         for row in ROWS:
             assert session.get(key_of(student(kind, row))) == student(kind, row)
@@ -205,7 +201,7 @@ WAYS = [
 
 @pytest.mark.parametrize("way", WAYS)
 def test_a_value_set_changed_and_cleared_moves_a_student_into_within_and_out_of_the_index(
-    engine: "Engine", kind: Layout, way: Way
+    engine: Engine, kind: Layout, way: Way
 ) -> None:
     late = student(kind, ROWS[5])
     assert index_attributes(engine, kind, "23512") == {}
@@ -228,7 +224,7 @@ def test_a_value_set_changed_and_cleared_moves_a_student_into_within_and_out_of_
     assert index_attributes(engine, kind, "23512") == {}
 
 
-def test_a_move_takes_the_index_keys_along(engine: "Engine", kind: Layout) -> None:
+def test_a_move_takes_the_index_keys_along(engine: Engine, kind: Layout) -> None:
     with engine.session() as session:
         one = session.get_one(key_of(student(kind, ROWS[0])))
         one.course = "CourseZ"
@@ -239,14 +235,14 @@ def test_a_move_takes_the_index_keys_along(engine: "Engine", kind: Layout) -> No
         ]
 
 
-def test_deletion_takes_a_student_out_of_the_index(engine: "Engine", kind: Layout) -> None:
+def test_deletion_takes_a_student_out_of_the_index(engine: Engine, kind: Layout) -> None:
     with engine.session() as session:
         session.delete(key_of(student(kind, ROWS[0])))
     assert in_index(engine, kind) == ["72442", "98244"]
 
 
 def test_a_change_of_another_field_neither_writes_nor_removes_index_keys(
-    engine: "Engine", kind: Layout
+    engine: Engine, kind: Layout
 ) -> None:
     before = index_attributes(engine, kind, "23552")
     with engine.session() as session:

@@ -1,6 +1,6 @@
 """The model of TypeDORM's guide, stored exactly as TypeDORM stores it; every access pattern is one request."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from typedorm import Order, User, table
@@ -8,9 +8,7 @@ from typedorm import Order, User, table
 from dynaorm import F, Key, Session
 from dynaorm.errors import OwnerUnknown, UniqueViolation
 from dynaorm.testing import assert_consistent
-
-if TYPE_CHECKING:
-    from tests.story.conftest import Engine
+from tests.story.engine import Engine
 
 LOKI = Key(User, id="user-1")
 
@@ -42,12 +40,12 @@ def order(number: int, status: str, at: int) -> dict[str, Any]:
 
 
 @pytest.fixture
-def session(engine: "Engine") -> Session:
+def session(engine: Engine) -> Session:
     engine.create(table)
     return engine.session()
 
 
-def test_every_item_is_stored_as_typedorm_stores_it(session: Session, engine: "Engine") -> None:
+def test_every_item_is_stored_as_typedorm_stores_it(session: Session, engine: Engine) -> None:
     at = int(engine.clock.now())
     session.save(User(id="user-1", name="Loki", email="loki@asgard.com", status="active"))
     session.save(Order(id="order-1", user_id="user-1", items=["book"]))
@@ -55,7 +53,7 @@ def test_every_item_is_stored_as_typedorm_stores_it(session: Session, engine: "E
     assert engine.raw(table) == [{**EMAIL, **OWNER}, order(1, "pending", at), user(at)]
 
 
-def test_what_typedorm_stored_is_read_changed_and_deleted(session: Session, engine: "Engine") -> None:
+def test_what_typedorm_stored_is_read_changed_and_deleted(session: Session, engine: Engine) -> None:
     at = int(engine.clock.now())
     for one in (EMAIL, user(at - 500), order(1, "pending", at - 500)):
         engine.put(table, **one)
@@ -74,7 +72,7 @@ def test_what_typedorm_stored_is_read_changed_and_deleted(session: Session, engi
     assert engine.raw(table) == [changed]
 
 
-def test_each_access_pattern_is_one_request(session: Session, engine: "Engine") -> None:
+def test_each_access_pattern_is_one_request(session: Session, engine: Engine) -> None:
     session.save(User(id="user-1", name="Loki", email="loki@asgard.com", status="active"))
     for number, status in enumerate(["pending", "cancelled", "pending", "pending", "cancelled"], start=1):
         session.save(Order(id=f"{number}", user_id="user-1", status=status))
@@ -101,7 +99,7 @@ def test_each_access_pattern_is_one_request(session: Session, engine: "Engine") 
     assert_consistent(session, table)
 
 
-def test_a_change_of_status_moves_an_order_in_the_index(session: Session, engine: "Engine") -> None:
+def test_a_change_of_status_moves_an_order_in_the_index(session: Session, engine: Engine) -> None:
     saved = session.save(Order(id="order-1", user_id="user-1", items=["book"]))
     assert saved.created is not None
     engine.forget()

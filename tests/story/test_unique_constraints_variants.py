@@ -1,6 +1,6 @@
 """The article's other cases: guard items in another table, and guard items without owners, as AWS published them."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import pytest
 from bobby_tables import User
@@ -11,9 +11,7 @@ from two_tables import users as data
 
 from dynaorm import Entity, Key, Table, Unique
 from dynaorm.errors import OwnerUnknown, UniqueViolation
-
-if TYPE_CHECKING:
-    from tests.story.conftest import Engine
+from tests.story.engine import Engine
 
 app_guards = Table("AppGuards")
 app = Table("App", guard_table=app_guards)
@@ -47,7 +45,7 @@ def row(pk: str, user_name: str, email: str, full_name: str) -> dict[str, Any]:
     }
 
 
-def guard(engine: "Engine", key: str, owner: str) -> dict[str, Any]:
+def guard(engine: Engine, key: str, owner: str) -> dict[str, Any]:
     """A guard in another table also names the owner's declared table, because two tables may use the same keys."""
     return {"pk": {"S": key}, "owner": {"M": {"table": {"S": "User"}, "pk": {"S": owner}}}}
 
@@ -58,7 +56,7 @@ BOBBY_ROW = row(BOBBY, "btables", "bobby.tables@gmail.com", "Bobby Tables")
 # -- two tables --------------------------------------------------------------------------------------------------------
 
 
-def test_with_two_tables_the_user_is_in_one_and_the_guards_in_the_other(engine: "Engine") -> None:
+def test_with_two_tables_the_user_is_in_one_and_the_guards_in_the_other(engine: Engine) -> None:
     engine.create(data)
     with engine.session() as session, session.transaction(token=engine.name("TRANSACTION1")) as tx:
         tx.save(bobby())
@@ -72,7 +70,7 @@ def test_with_two_tables_the_user_is_in_one_and_the_guards_in_the_other(engine: 
     ]
 
 
-def test_with_two_tables_a_phony_bobby_is_refused_in_both(engine: "Engine") -> None:
+def test_with_two_tables_a_phony_bobby_is_refused_in_both(engine: Engine) -> None:
     engine.create(data)
     with engine.session() as session:
         session.save(bobby())
@@ -86,7 +84,7 @@ def test_with_two_tables_a_phony_bobby_is_refused_in_both(engine: "Engine") -> N
     assert engine.raw(guards) == guarded
 
 
-def test_with_two_tables_a_new_address_changes_one_guard_and_deletion_empties_both(engine: "Engine") -> None:
+def test_with_two_tables_a_new_address_changes_one_guard_and_deletion_empties_both(engine: Engine) -> None:
     engine.create(data)
     with engine.session() as session:
         session.save(bobby())
@@ -110,7 +108,7 @@ def test_with_two_tables_a_new_address_changes_one_guard_and_deletion_empties_bo
 
 
 def test_with_two_tables_of_the_default_layout_the_guard_repeats_its_key_as_sort_key(
-    engine: "Engine",
+    engine: Engine,
 ) -> None:
     engine.create(app)
     with engine.session() as session:
@@ -140,7 +138,7 @@ def test_with_two_tables_of_the_default_layout_the_guard_repeats_its_key_as_sort
 # -- the items as published --------------------------------------------------------------------------------------------
 
 
-def publish(engine: "Engine") -> None:
+def publish(engine: Engine) -> None:
     """Bobby's three items, put by hand as in the article: the guards name no owner."""
     engine.create(published)
     engine.put(published, **BOBBY_ROW, phoneNumber={"S": "+1-202-555-0124"})
@@ -148,7 +146,7 @@ def publish(engine: "Engine") -> None:
     engine.put(published, pk={"S": "email#bobby.tables@gmail.com"})
 
 
-def test_guards_written_by_hand_refuse_a_phony_bobby(engine: "Engine") -> None:
+def test_guards_written_by_hand_refuse_a_phony_bobby(engine: Engine) -> None:
     publish(engine)
     before = engine.raw(published)
     with engine.session() as session, pytest.raises(UniqueViolation) as refused:
@@ -167,7 +165,7 @@ def test_guards_written_by_hand_refuse_a_phony_bobby(engine: "Engine") -> None:
 
 
 def test_a_published_bobby_changes_his_address_and_the_guard_without_owner_is_released(
-    engine: "Engine",
+    engine: Engine,
 ) -> None:
     publish(engine)
     with engine.session() as session:
@@ -184,21 +182,21 @@ def test_a_published_bobby_changes_his_address_and_the_guard_without_owner_is_re
     ]
 
 
-def test_a_published_bobby_is_deleted_with_his_guards(engine: "Engine") -> None:
+def test_a_published_bobby_is_deleted_with_his_guards(engine: Engine) -> None:
     publish(engine)
     with engine.session() as session:
         session.delete(Key(User, pk=BOBBY))
     assert engine.raw(published) == []
 
 
-def test_a_guard_written_by_hand_cannot_tell_whose_value_it_is(engine: "Engine") -> None:
+def test_a_guard_written_by_hand_cannot_tell_whose_value_it_is(engine: Engine) -> None:
     publish(engine)
     with engine.session() as session, pytest.raises(OwnerUnknown) as unknown:
         session.get_by(User, email="bobby.tables@gmail.com")
     assert (unknown.value.constraint, unknown.value.value) == ("email", "bobby.tables@gmail.com")
 
 
-def test_a_missing_guard_of_a_published_user_is_released_as_nothing(engine: "Engine") -> None:
+def test_a_missing_guard_of_a_published_user_is_released_as_nothing(engine: Engine) -> None:
     """In the article's first listing of Bobby, the place of ``userName#btables`` is illegible."""
     publish(engine)
     engine.client.delete_item(TableName=engine.name("User"), Key={"pk": {"S": "userName#btables"}})

@@ -3,7 +3,7 @@
 from typing import Annotated
 
 from dynaorm import Entity, GlobalIndex, Index, Table, Unique
-from tests.story.conftest import Engine
+from tests.story.engine import Engine
 
 app = Table("audits", indexes=[GlobalIndex("GSI1"), GlobalIndex("Inverted", pk="SK", sk="PK")])
 

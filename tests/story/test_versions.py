@@ -1,44 +1,44 @@
 """Version control with sort key prefixes: the audits of Equipment_1 and of its parts, item by item."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from dynaorm import Entity, Key, Table, inspect
 from dynaorm.errors import StaleEntity
-
-if TYPE_CHECKING:
-    from tests.story.conftest import Engine
+from tests.story.engine import Engine
 
 plain = Table("Equipment", type_attribute=None, revision_attribute=None)
 app = Table("App")
 
 
-class Audit(Entity, table=plain, pk="{equipment}", sk="Audit", versioned=True):
+class _Audit(Entity):
     equipment: str
     auditor: str
     result: str
 
 
-class PartAudit(Entity, table=plain, pk="{equipment}", sk="Audit#{part}", versioned=True):
-    equipment: str
+class _PartAudit(_Audit):
     part: str
-    auditor: str
-    result: str
 
 
-class AppAudit(Entity, table=app, pk="{equipment}", sk="Audit", versioned=True, name="Audit"):
-    equipment: str
-    auditor: str
-    result: str
+class Audit(_Audit, table=plain, pk="{equipment}", sk="Audit", versioned=True):
+    pass
 
 
-class AppPartAudit(Entity, table=app, pk="{equipment}", sk="Audit#{part}", versioned=True, name="PartAudit"):
-    equipment: str
-    part: str
-    auditor: str
-    result: str
+class PartAudit(_PartAudit, table=plain, pk="{equipment}", sk="Audit#{part}", versioned=True):
+    pass
+
+
+class AppAudit(_Audit, table=app, pk="{equipment}", sk="Audit", versioned=True, name="Audit"):
+    pass
+
+
+class AppPartAudit(
+    _PartAudit, table=app, pk="{equipment}", sk="Audit#{part}", versioned=True, name="PartAudit"
+):
+    pass
 
 
 # Times of the test's clock, an audit an hour.
@@ -85,7 +85,7 @@ class Layout:
 
 
 @pytest.fixture(params=["plain", "default"])
-def layout(request: pytest.FixtureRequest, engine: "Engine") -> Layout:
+def layout(request: pytest.FixtureRequest, engine: Engine) -> Layout:
     found = {
         "plain": Layout(plain, Audit, PartAudit),
         "default": Layout(app, AppAudit, AppPartAudit),
@@ -94,7 +94,7 @@ def layout(request: pytest.FixtureRequest, engine: "Engine") -> Layout:
     return found
 
 
-def hold_audits(engine: "Engine", layout: Layout) -> None:
+def hold_audits(engine: Engine, layout: Layout) -> None:
     """The three audits of Equipment_1, by three auditors, an hour apart, each in its own session."""
     for auditor, result in AUDITS:
         with engine.session() as session:
@@ -108,7 +108,7 @@ def hold_audits(engine: "Engine", layout: Layout) -> None:
     engine.forget()
 
 
-def query(engine: "Engine", table: Table, partition: str, prefix: str) -> list[dict[str, Any]]:
+def query(engine: Engine, table: Table, partition: str, prefix: str) -> list[dict[str, Any]]:
     """Everything under a partition key whose sort key has a prefix, in one query with AWS's client."""
     pages = engine.client.query(
         TableName=engine.name(table.name),
@@ -122,7 +122,7 @@ def query(engine: "Engine", table: Table, partition: str, prefix: str) -> list[d
     return items
 
 
-def test_the_first_audit_is_stored_twice_in_one_transaction(engine: "Engine", layout: Layout) -> None:
+def test_the_first_audit_is_stored_twice_in_one_transaction(engine: Engine, layout: Layout) -> None:
     with engine.session() as session:
         session.save(layout.audit(equipment="Equipment_1", auditor="Liz", result="pass"))
     assert engine.operations == ["TransactWriteItems"]
@@ -133,7 +133,7 @@ def test_the_first_audit_is_stored_twice_in_one_transaction(engine: "Engine", la
     ]
 
 
-def test_every_audit_keeps_its_version_and_v0_holds_the_latest(engine: "Engine", layout: Layout) -> None:
+def test_every_audit_keeps_its_version_and_v0_holds_the_latest(engine: Engine, layout: Layout) -> None:
     hold_audits(engine, layout)
     assert engine.items(layout.table) == [
         layout.item("v0_Audit", 3, HOURS[2], "Ann", "pass"),
@@ -143,7 +143,7 @@ def test_every_audit_keeps_its_version_and_v0_holds_the_latest(engine: "Engine",
     ]
 
 
-def test_a_new_revision_is_an_update_of_v0_and_a_put_of_its_version(engine: "Engine", layout: Layout) -> None:
+def test_a_new_revision_is_an_update_of_v0_and_a_put_of_its_version(engine: Engine, layout: Layout) -> None:
     hold_audits(engine, layout)
     with engine.session() as session:
         audit = session.get_one(layout.key)
@@ -156,7 +156,7 @@ def test_a_new_revision_is_an_update_of_v0_and_a_put_of_its_version(engine: "Eng
     assert put["Put"]["ConditionExpression"] == "attribute_not_exists(#n0)"
 
 
-def test_the_latest_audit_is_one_read_of_the_v0_item(engine: "Engine", layout: Layout) -> None:
+def test_the_latest_audit_is_one_read_of_the_v0_item(engine: Engine, layout: Layout) -> None:
     hold_audits(engine, layout)
     with engine.session() as session:
         latest = session.get_one(layout.key)
@@ -165,9 +165,7 @@ def test_the_latest_audit_is_one_read_of_the_v0_item(engine: "Engine", layout: L
     assert engine.calls[0].request["Key"] == {"PK": {"S": "Equipment_1"}, "SK": {"S": "v0_Audit"}}
 
 
-def test_the_history_is_everything_under_the_partition_key_except_v0(
-    engine: "Engine", layout: Layout
-) -> None:
+def test_the_history_is_everything_under_the_partition_key_except_v0(engine: Engine, layout: Layout) -> None:
     hold_audits(engine, layout)
     with engine.session() as session:
         history = list(session.history(layout.key))
@@ -183,7 +181,7 @@ def test_the_history_is_everything_under_the_partition_key_except_v0(
     ]
 
 
-def test_any_version_is_read_by_its_number_or_its_time(engine: "Engine", layout: Layout) -> None:
+def test_any_version_is_read_by_its_number_or_its_time(engine: Engine, layout: Layout) -> None:
     hold_audits(engine, layout)
     with engine.session() as session:
         history = {one.number: one for one in session.history(layout.key)}
@@ -197,9 +195,7 @@ def test_any_version_is_read_by_its_number_or_its_time(engine: "Engine", layout:
         }
 
 
-def test_one_query_of_prefix_v0_gives_the_latest_audit_of_every_part(
-    engine: "Engine", layout: Layout
-) -> None:
+def test_one_query_of_prefix_v0_gives_the_latest_audit_of_every_part(engine: Engine, layout: Layout) -> None:
     hold_audits(engine, layout)
     with engine.session() as session:
         for part, times in (("part7", 11), ("part8", 2), ("part70", 1)):
@@ -215,7 +211,7 @@ def test_one_query_of_prefix_v0_gives_the_latest_audit_of_every_part(
     ]
 
 
-def test_every_part_has_a_history_of_its_own(engine: "Engine", layout: Layout) -> None:
+def test_every_part_has_a_history_of_its_own(engine: Engine, layout: Layout) -> None:
     hold_audits(engine, layout)
     with engine.session() as session:
         for part, auditor in (("part7", "Sue"), ("part8", "Ann"), ("part7", "Liz")):
@@ -241,7 +237,7 @@ def test_every_part_has_a_history_of_its_own(engine: "Engine", layout: Layout) -
 
 
 def test_of_two_auditors_at_once_the_second_is_refused_and_takes_the_next_number(
-    engine: "Engine", layout: Layout
+    engine: Engine, layout: Layout
 ) -> None:
     hold_audits(engine, layout)
     before = engine.items(layout.table)
@@ -267,7 +263,7 @@ def test_of_two_auditors_at_once_the_second_is_refused_and_takes_the_next_number
         ]
 
 
-def test_an_audit_that_found_nothing_new_is_no_version(engine: "Engine", layout: Layout) -> None:
+def test_an_audit_that_found_nothing_new_is_no_version(engine: Engine, layout: Layout) -> None:
     hold_audits(engine, layout)
     before = engine.raw(layout.table)
     with engine.session() as session:
@@ -278,25 +274,8 @@ def test_an_audit_that_found_nothing_new_is_no_version(engine: "Engine", layout:
     assert engine.raw(layout.table) == before
 
 
-def test_the_hundredth_version_is_the_newest_although_its_key_sorts_before_the_second(
-    engine: "Engine", layout: Layout
-) -> None:
-    with engine.session() as session:
-        audit = layout.audit(equipment="Equipment_1", auditor="Liz", result="0")
-        for number in range(1, 102):
-            audit.result = str(number)
-            session.save(audit)
-        history = list(session.history(layout.key))
-        assert [one.number for one in history] == list(range(101, 0, -1))
-        assert [one.values["result"] for one in history] == [str(number) for number in range(101, 0, -1)]
-        assert session.get_one(layout.key).result == "101"
-    keys = [item["SK"]["S"] for item in engine.raw(layout.table)]
-    assert keys == sorted(["v0_Audit", *(f"v{number}_Audit" for number in range(1, 102))])
-    assert keys.index("v100_Audit") < keys.index("v2_Audit")
-
-
 def test_a_deleted_audit_leaves_its_versions_and_a_tombstone_and_goes_on_counting_when_made_anew(
-    engine: "Engine", layout: Layout
+    engine: Engine, layout: Layout
 ) -> None:
     hold_audits(engine, layout)
     versions = engine.items(layout.table)[1:]
@@ -322,7 +301,7 @@ def test_a_deleted_audit_leaves_its_versions_and_a_tombstone_and_goes_on_countin
     ]
 
 
-def test_restoring_an_audit_is_a_new_version_also_from_a_tombstone(engine: "Engine", layout: Layout) -> None:
+def test_restoring_an_audit_is_a_new_version_also_from_a_tombstone(engine: Engine, layout: Layout) -> None:
     hold_audits(engine, layout)
     versions = engine.items(layout.table)[1:]
     with engine.session() as session:
@@ -339,7 +318,7 @@ def test_restoring_an_audit_is_a_new_version_also_from_a_tombstone(engine: "Engi
     ]
 
 
-def test_pruning_keeps_the_newest_and_purging_leaves_nothing(engine: "Engine", layout: Layout) -> None:
+def test_pruning_keeps_the_newest_and_purging_leaves_nothing(engine: Engine, layout: Layout) -> None:
     hold_audits(engine, layout)
     with engine.session() as session:
         assert session.prune(layout.key, keep=2) == 1

@@ -69,7 +69,8 @@ def of_json(annotation: Any, form: StoredForm) -> Any:
     if origin is Annotated:
         return Annotated[of_json(arguments[0], form), *arguments[1:]]
     made = tuple(of_json(one, form) for one in arguments)
-    return Union[made] if origin is UnionType or origin is Union else origin[made]  # noqa: UP007 - made at run time
+    kind: Any = Union if origin is UnionType else origin
+    return kind[made]
 
 
 def _scalar_codec(annotation: Any, form: StoredForm, scalar: Scalar) -> Codec:

@@ -249,9 +249,8 @@ def _field_problems(target: EntityMapping, name: str) -> Iterator[str]:
 
 def _derived_problems(target: EntityMapping, name: str) -> Iterator[str]:
     for constraint in target.constraints.values():
-        if (
-            name in constraint.fields
-        ):  # a computed field that looks at a total fails, because it is computed without them
+        # A computed field that looks at a total fails, because it is computed without them.
+        if name in constraint.fields:
             yield f"is part of the unique constraint {constraint.name!r}; keep the total in another field"
     whens = [
         *(one.when for one in target.constraints.values()),

@@ -14,7 +14,7 @@ from dynaorm.entity.mapping.computed import Computed, computed_field_value, nest
 from dynaorm.entity.marker import Unique
 from dynaorm.entity.text.of_type import scalar_of
 
-_NESTED: Final = re.compile(r"\{([^\W\d]\w*(?:\.[^\W\d]\w*)+)")
+_IN_BRACES: Final = re.compile(r"\{([^\W\d]\w*(?:\.[^\W\d]\w*)+)")
 
 
 def computed_marks(entity: type[BaseModel]) -> dict[str, Marked]:
@@ -41,9 +41,16 @@ def computed_fields(entity: type[BaseModel]) -> Iterator[Computed]:
             yield Computed(name, scalar, nullable, fields, computed_field_value(entity, name))
 
 
-def nested_fields(annotations: Mapping[str, Any], texts: Iterable[str]) -> Iterator[Computed]:
-    """The nested fields that some texts name in braces, as far as there are such, and their values have one text."""
-    for name in dict.fromkeys(name for text in texts for name in _NESTED.findall(text)):
+def nested_names(template: Any) -> Iterator[str]:
+    """The names of nested fields in a template, or in each of several."""
+    for text in template if isinstance(template, tuple) else (template,):
+        if isinstance(text, str):
+            yield from _IN_BRACES.findall(text)
+
+
+def nested_fields(annotations: Mapping[str, Any], names: Iterable[Any]) -> Iterator[Computed]:
+    """The nested fields among some names, as far as there are such, and their values have one text."""
+    for name in dict.fromkeys(name for name in names if isinstance(name, str) and "." in name):
         path = tuple(name.split("."))
         annotation, nullable = annotations.get(path[0]), False
         for step in path[1:]:

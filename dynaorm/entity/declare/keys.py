@@ -8,7 +8,7 @@ from pydantic import BaseModel
 
 from dynaorm.entity.annotation import Marked, accepts_none
 from dynaorm.entity.declaration import declarations_of
-from dynaorm.entity.declare.computed import computed_fields, nested_fields
+from dynaorm.entity.declare.computed import computed_fields, nested_fields, nested_names
 from dynaorm.entity.declare.options import ClassOptions
 from dynaorm.entity.encoded import encoded_scalar
 from dynaorm.entity.index import Index, TemplateText
@@ -161,18 +161,19 @@ def _computed(
     entity: type[BaseModel], options: ClassOptions, marks: Mapping[str, Marked]
 ) -> Iterator[Computed]:
     """The computed fields of a class, and the nested fields that its declarations name."""
-    given: list[Any] = [options.pk, options.sk, options.versioned]
-    given += [text for _, index in declarations_of(entity, Index) for text in (index.pk_text, index.sk_text)]
-    names = [name for members in options.unique.values() for name in members]
+    templates: list[Any] = [options.pk, options.sk, options.versioned]
+    for _, index in declarations_of(entity, Index):
+        templates += [index.pk_text, index.sk_text]
+    names: list[Any] = [name for members in options.unique.values() for name in members]
     for unique in (one for mark in marks.values() for one in mark.find(Unique)):
-        given += [unique.pk, unique.sk]
+        templates += [unique.pk, unique.sk]
         names += unique.scope
     for _, aggregate in declarations_of(entity, Aggregate):
         key: Any = aggregate.key
         names += key.values() if isinstance(key, Mapping) else ()
-    texts = [one for text in given for one in (text if isinstance(text, tuple) else (text,))]
-    named = [text for text in (*texts, *(f"{{{name}" for name in names)) if isinstance(text, str)]
-    yield from nested_fields({name: mark.annotation for name, mark in marks.items()}, named)
+    for text in templates:
+        names += nested_names(text)
+    yield from nested_fields({name: mark.annotation for name, mark in marks.items()}, names)
     yield from computed_fields(entity)
 
 

@@ -163,7 +163,7 @@ def _apart(blocks: Iterable[list[Any]]) -> list[list[list[Any]]]:
 def _targets(subject: Any) -> Iterator[object]:
     """The items with totals that writing a subject may change: those that it names now, and its own.
 
-    A key may not say which they are. All keys that say it not count as one.
+    The fields of a key may not name them. All keys that do not are taken to name one and the same.
     """
     is_key = isinstance(subject, Key)
     try:

@@ -77,13 +77,6 @@ def keys(*names: str) -> list[Key[Stock]]:
     return [Key(Stock, sku=name) for name in names]
 
 
-def test_answers_come_in_the_order_of_the_keys_and_none_stands_for_what_is_absent() -> None:
-    session, transport = opened(stored(item("a"), item("c", left={"N": "3"})))
-    found = session.get_many(keys("c", "b", "a"))
-    assert found == [Stock(sku="c", left=3), None, Stock(sku="a")]
-    assert [call.operation for call in transport.calls] == ["BatchGetItem"]
-
-
 def test_no_keys_send_nothing() -> None:
     session, _ = opened()
     assert session.get_many([]) == []
@@ -95,13 +88,6 @@ def test_a_key_given_twice_is_asked_for_once_and_gives_one_object() -> None:
     assert first is second is not None
     assert absent is again is None
     assert len(asked(transport)[0]) == 2
-
-
-def test_one_request_holds_100_keys() -> None:
-    names = [str(number) for number in range(201)]
-    session, transport = opened(*[stored(*map(item, names))] * 3)
-    assert session.get_many(keys(*names)) == [Stock(sku=name) for name in names]
-    assert sorted(len(one) for one in asked(transport)) == [1, 100, 100]
 
 
 def test_keys_may_be_of_several_classes_and_tables() -> None:

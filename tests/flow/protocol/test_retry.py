@@ -85,6 +85,11 @@ def test_the_ceiling_doubles_up_to_the_cap() -> None:
     assert list(retry.pauses(FakeClock(jitter=0.5))) == [0.5, 1.0, 2.0, 2.5, 2.5]
 
 
+def test_thousands_of_attempts_do_not_overflow() -> None:
+    retry = Retry(attempts=3000, base=0.001, cap=0.01)
+    assert len(list(retry.pauses(FakeClock()))) == 2999
+
+
 def test_one_attempt_has_no_repetition() -> None:
     assert list(Retry(attempts=1).pauses(FakeClock())) == []
 

@@ -10,7 +10,6 @@ from typing import Annotated
 import pytest
 
 from dynaorm import AsyncDirectTransport, AsyncSession, DirectTransport, Entity, Session, Table, Unique
-from dynaorm.errors import StaleEntity, UniqueViolation
 from dynaorm.flow.protocol.call import Call, Reply
 from dynaorm.item.json_body import encode_body
 from dynaorm.testing.clock import FakeClock
@@ -23,37 +22,6 @@ class Person(Entity, table=people, pk="PERSON#{person_id}", sk="PROFILE", versio
     person_id: str
     email: Annotated[str, Unique()]
     photo: bytes = b""
-
-
-def test_a_session_tells_its_story_over_the_direct_transport(
-    ministack_endpoint: str, unique_name: Callable[[str], str]
-) -> None:
-    async def story() -> None:
-        async with (
-            AsyncDirectTransport(endpoint=ministack_endpoint) as transport,
-            AsyncSession(transport=transport, table_names=unique_name) as session,
-        ):
-            await session.create_table(people)
-            ann = Person(person_id="1", email="ann@example.com", photo=b"\xff\x00")
-            bob = Person(person_id="2", email="bob@example.com")
-            await asyncio.gather(session.save(ann), session.save(bob))
-            assert await session.get_by(Person, email="bob@example.com") == bob
-            bob.email = "ann@example.com"
-            with pytest.raises(UniqueViolation):
-                await session.save(bob)
-            async with session.transaction() as tx:
-                ann.email = "bob@example.com"
-                tx.save(ann)
-                tx.save(bob)
-            assert await session.get_by(Person, email="ann@example.com") == bob
-            stale = await session.get_one(Person, person_id="1")
-            ann.photo = b"new"
-            await session.save(ann)
-            stale.photo = b"old"
-            with pytest.raises(StaleEntity):
-                await session.save(stale)
-
-    asyncio.run(story())
 
 
 @pytest.fixture
@@ -73,27 +41,6 @@ def carried_out(
             peer, request
         )
         yield pass_on
-
-
-def test_an_answer_lost_on_the_way_back_is_survived_by_the_same_bytes(
-    server: Unruly, carried_out: Callable[[Request], Reply], unique_name: Callable[[str], str]
-) -> None:
-    def swallow(peer: socket.socket, request: Request) -> bool:
-        carried_out(request)
-        return False
-
-    server.will(swallow)
-
-    async def work() -> None:
-        async with (
-            AsyncDirectTransport(endpoint=server.endpoint) as transport,
-            AsyncSession(transport=transport, table_names=unique_name, clock=FakeClock()) as session,
-        ):
-            eve = await session.save(Person(person_id="5", email="eve@example.com"))
-            assert server.requests[0].body == server.requests[1].body
-            assert await session.get_by(Person, email="eve@example.com") == eve
-
-    asyncio.run(work())
 
 
 def test_a_save_cancelled_before_its_answer_is_settled_by_the_next(
