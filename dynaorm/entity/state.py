@@ -6,6 +6,8 @@ Copies of an entity share its snapshot, which is immutable. A change replaces it
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
+from pydantic import BaseModel
+
 from dynaorm.item.json_body import decode_item
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.record import record
@@ -148,3 +150,12 @@ def carried_by(entity: object) -> Loaded | LazyItem | Unsettled | None:
 
 def set_state(entity: object, state: Loaded | LazyItem | Unsettled | None) -> None:
     object.__setattr__(entity, SLOT, state)
+
+
+def put_values(entity: BaseModel, values: Mapping[str, Any]) -> None:
+    """Give an object, frozen or not, other values. What its cached properties made of the old ones is dropped."""
+    held = vars(entity)
+    if values:
+        for name in held.keys() - type(entity).model_fields.keys():
+            del held[name]
+        held.update(values)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dynaorm.entity.key import Key
-from dynaorm.entity.state import Unsettled, set_state, state_of, unsettled_of
+from dynaorm.entity.state import Unsettled, put_values, set_state, state_of, unsettled_of
 from dynaorm.entity.version import Version
 from dynaorm.errors import DecodeError, EntityNotFound, StaleEntity, UsageError
 from dynaorm.flow import history
@@ -67,7 +67,7 @@ def edit_of(named: Any, given: Sequence[Change | Mapping[str, Any]], condition: 
 
 
 def upsert_of(named: Any, given: Sequence[Change | Mapping[str, Any]], condition: Condition | None) -> Edit:
-    """The edit that ``upsert`` was called for. Raises UnknownField, UsageError as ``edit_of``, or if it cannot create."""
+    """The edit that ``upsert`` was called for. Raises as ``edit_of``, and UsageError if it cannot create the entity."""
     if not isinstance(named, Key):
         raise UsageError(
             problem=f"upsert() takes a key, and got an object of {type(named).__name__}",
@@ -111,7 +111,7 @@ def update(edit: Edit, context: Context, *, exactly_once: bool | None = None) ->
     if isinstance(entity, Key) or type(entity).model_config.get("frozen"):
         return fresh
     # A field may hold something unsaved, and the update name the value that is stored already.
-    vars(entity).update({str(change.path[0]): vars(fresh)[str(change.path[0])] for change in edit.changes})
+    put_values(entity, {str(change.path[0]): vars(fresh)[str(change.path[0])] for change in edit.changes})
     return entity
 
 
@@ -160,7 +160,7 @@ def _restored(asked: Target, target: Target, copy: Item, version: Version[Any]) 
         raise EntityNotFound(key=asked.name)
     entity = target.mapping.hydrate(copy)
     _check_class(target, version)
-    vars(entity).update(version.values)
+    put_values(entity, version.values)
     return Save(entity)
 
 

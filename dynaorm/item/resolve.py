@@ -2,7 +2,8 @@
 
 Rule 1. The resolved condition holds for an item if the given one holds for what loading the item would give.
 Rule 2. A comparison with something that has no value is false, and ``<>`` is the negation of ``=``.
-Rule 3. A condition on attributes that are always stored under one name is only translated.
+Rule 3. A condition on attributes that are always stored under one name is only translated. Where two attributes are
+compared, it also asks whether one of them is stored, because emulators take two absent ones for equal.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -238,12 +239,18 @@ def _where(operand: _Cases, condition_on: Callable[[Any], Condition]) -> Conditi
 
 
 def _compared(left: _Cases, operator: str, right: _Cases) -> Condition:
-    if operator == "<>" and not (_is_plain(left) and _is_plain(right)):
+    if operator == "<>" and not (_is_plain(left) and _is_plain(right) and right[0].is_value):
         return _unequal(left, right)
     return _either(
-        ((*one.guards, *other.guards), _comparison(one, operator, other))
+        ((*one.guards, *other.guards, *_presence(operator, one, other)), _comparison(one, operator, other))
         for one, other in product(left, right)
     )
+
+
+def _presence(operator: str, one: _Case, other: _Case) -> tuple[Condition, ...]:
+    """That the first of two attributes is stored."""
+    are_attributes = isinstance(one.side, Attr) and isinstance(other.side, Attr)
+    return (Exists(one.side.path),) if operator == "=" and are_attributes else ()
 
 
 def _comparison(one: _Case, operator: str, other: _Case) -> Condition | bool:

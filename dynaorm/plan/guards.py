@@ -112,7 +112,9 @@ def _add_old(change: ItemChange, guards: _Guards) -> None:
     if before is None or isinstance(change, ItemCheck):
         return
     claims = _claims(before.mapping, before.item)
-    holder = _holder(change, before.mapping, before.item) if claims else None
+    if not claims:
+        return
+    holder = _holder(change, before.mapping, before.item)
     home = before.mapping.table.guards.name
     for name, key, value in claims:
         known = guards.get((home, key))
@@ -127,7 +129,9 @@ def _add_new(change: ItemChange, guards: _Guards, clashes: list[tuple[ItemChange
         return
     mapping, values = change.mapping, change.values if isinstance(change, ItemInsert) else None
     claims = _claims(mapping, change.image, values)
-    holder = _holder(change, mapping, change.image) if claims else None
+    if not claims:
+        return
+    holder = _holder(change, mapping, change.image)
     home = mapping.table.guards.name
     for name, key, value in claims:
         known = guards.get((home, key))

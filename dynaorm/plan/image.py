@@ -85,12 +85,11 @@ def _differing(
     loaded = dict(zip(known, values_in(mapping, item, known), strict=True)) if known else {}
     for name, (now, stored) in differing.items():
         field, is_renewed = mapping.fields[name], name in renewed
-        if stored is not None:
-            now = over_stored(field, (stored, loaded[name], now), is_renewed=is_renewed)
-        elif _is_default(mapping, field, now, state, is_renewed=is_renewed):
-            continue
-        if now is not stored:
-            found[name] = now
+        if stored is None:
+            if not _is_default(mapping, field, now, state, is_renewed=is_renewed):
+                found[name] = now
+        elif (new := over_stored(field, (stored, loaded[name], now), is_renewed=is_renewed)) is not stored:
+            found[name] = new
     return found
 
 
@@ -162,7 +161,7 @@ def advance(
             _put(after, field.attribute, value)
     touched = [index for index in mapping.places.values() if not index.fields.isdisjoint(changes)]
     if touched:
-        wanted = index_keys(mapping, mapping.subject(after, overrides))
+        wanted = index_keys(mapping, mapping.subject(after, overrides), touched)
         for attribute in (attribute for index in touched for attribute in index.made_up):
             _put(after, attribute, wanted.get(attribute))
     return after
@@ -230,14 +229,14 @@ def other_revision(mapping: EntityMapping, item: Item) -> str:
 
 def refuse_other_revision(mapping: EntityMapping, item: Item) -> None:
     """Raises DecodeError if the revision of a stored item is of another type than the table declares."""
-    if problem := other_revision(mapping, item):
-        revision = mapping.table.revision
+    revision = mapping.table.revision
+    if revision is not None and (problem := other_revision(mapping, item)):
         raise DecodeError(
             entity=mapping.entity.__name__,
             key=mapping.key_of(item),
             problems=(problem,),
             problem=f"Cannot write {mapping.entity.__name__}",
-            remedy=_OTHER_REVISION["S" if revision is None else revision.kind],
+            remedy=_OTHER_REVISION[revision.kind],
         )
 
 

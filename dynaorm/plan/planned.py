@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from dynaorm.entity.key import Key, stored_key
 from dynaorm.entity.mapping.mapping import EntityMapping
-from dynaorm.entity.state import Loaded, Unsettled, set_state, state_of, unsettled_of
+from dynaorm.entity.state import Loaded, Unsettled, put_values, set_state, state_of, unsettled_of
 from dynaorm.entity.table import Table
 from dynaorm.errors import Violation
 from dynaorm.item.action import Action
@@ -110,6 +110,14 @@ class Planned(NamedTuple):
         """The identity of the item it writes."""
         return ident_of(self.table, self.item_key)
 
+    def has_written(self, item: Item | None) -> bool:
+        """Whether an item carries the revision that the action writes."""
+        return (
+            item is not None
+            and self.revision is not None
+            and self.mapping.table.mark_of(item) == self.revision
+        )
+
 
 class Effect(NamedTuple):
     """What an entity object becomes once the plan is committed.
@@ -136,7 +144,7 @@ class Effect(NamedTuple):
         elif self.spares_frozen and type(self.entity).model_config.get("frozen"):
             self.settle_as_before()
         else:
-            vars(self.entity).update(self.values)
+            put_values(self.entity, self.values)
             set_state(self.entity, self.state)
 
     def with_item(self, mapping: EntityMapping, item: Item) -> "Effect":

@@ -50,7 +50,7 @@ class Defaults:
         (F.none < 5, "#n0 < :v0"),
         (F.s == set(), "attribute_not_exists(#n0) OR #n0 = :v0"),
         (F.s.size() == 0, "attribute_not_exists(#n0) OR size(#n0) = :v0"),
-        (F.n == F.other, "#n0 = #n1 OR attribute_not_exists(#n0) AND #n1 = :v0"),
+        (F.n == F.other, "attribute_exists(#n0) AND #n0 = #n1 OR attribute_not_exists(#n0) AND #n1 = :v0"),
         (F.old == 1, "#n0 = :v0 OR attribute_not_exists(#n0) AND #n1 = :v1"),
         (F.n.exists(), "attribute_exists(#n0)"),
         (F.n.missing(), "attribute_not_exists(#n0)"),

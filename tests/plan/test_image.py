@@ -63,6 +63,14 @@ class Hidden(Entity, table=app, pk="HIDDEN#{name}", sk="H"):
     by_place = Index("GSI1", pk="PLACE#{place}", sk="{name}")
 
 
+class Score(Entity, table=app, pk="SCORE#{name}", sk="S"):
+    name: str
+    points: int = 0
+    level: int = 1
+    by_points = Index("GSI1", pk="POINTS", sk="{points:06d}")
+    by_level = Index("GSI2", pk="LEVEL", sk="{level:06d}")
+
+
 TICKET: Item = {
     "PK": {"S": "TICKET#7"},
     "SK": {"S": "T"},
@@ -188,6 +196,20 @@ def test_keys_of_the_index_whose_field_changed_follow() -> None:
     }
 
 
+def test_keys_of_an_index_without_a_changed_field_are_not_rendered() -> None:
+    """Another writer stored a value that the key of the index cannot hold."""
+    item: Item = {"PK": {"S": "SCORE#a"}, "SK": {"S": "S"}, "_type": {"S": "Score"}, "name": {"S": "a"}}
+    score: Any = mapping_of(Score).hydrate({**item, "points": {"N": "-5"}})
+    score.level = 2
+    assert advanced(score) == {
+        **item,
+        "points": {"N": "-5"},
+        "level": {"N": "2"},
+        "GSI2PK": {"S": "LEVEL"},
+        "GSI2SK": {"S": "000002"},
+    }
+
+
 def test_keys_of_an_index_that_is_left_go() -> None:
     one = ticket(holder={"S": "o"}, GSI2PK={"S": "OWNER#o"}, GSI2SK={"S": "000007"})
     one.owner = None
@@ -238,6 +260,10 @@ def test_only_loaded_live_latest_entities_may_be_written() -> None:
     with pytest.raises(StaleEntity) as raised:
         writable_state(mapping, expiring, NOW)
     assert (raised.value.key, raised.value.expected) == (Key(Ticket, number=7), "w1")
+    assert str(raised.value) == (
+        "Key(Ticket, number=7) has expired since it was loaded; "
+        "insert it anew: session.save(detached(entity, ...)) with another expiry"
+    )
     assert expiring.item["until"] == {"N": str(int(datetime.fromtimestamp(NOW, UTC).timestamp()))}
 
 

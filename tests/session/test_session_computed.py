@@ -122,6 +122,13 @@ def test_a_change_of_a_computed_key_is_refused_and_moved(session: Session, moto:
 KEY = Key(Event, month="2024-01", event_id="1")
 
 
+def test_what_an_update_changes_is_computed_anew(session: Session) -> None:
+    event = session.save(Event(event_id="1", at=JANUARY))
+    assert event.rank == "tin"  # cached from now on
+    session.update(event, F.score.set(10))
+    assert (event.rank, event.model_dump()["rank"]) == ("gold", "gold")
+
+
 def test_an_index_follows_every_write(session: Session) -> None:
     event = session.save(Event(event_id="1", at=JANUARY))
     assert ranks(session) == ["tin"]

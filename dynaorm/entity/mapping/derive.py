@@ -1,6 +1,6 @@
 """What follows from an entity besides its fields: its keys in indexes, and the unique values that it claims."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
 from dynaorm.entity.mapping.constraint import Constraint, GuardKey
@@ -15,15 +15,17 @@ Claim: TypeAlias = tuple[str, GuardKey, Any]
 """A claimed unique value: the constraint's name, the guard's key, and the value for messages."""
 
 
-def index_keys(mapping: EntityMapping, values: StoredValues) -> dict[str, AttributeValue]:
-    """The rendered key attributes of every index that an entity is in.
+def index_keys(
+    mapping: EntityMapping, values: StoredValues, indexes: Iterable[IndexPlaces] | None = None
+) -> dict[str, AttributeValue]:
+    """The rendered key attributes of every index that an entity is in, or of some.
 
     Raises:
         InvalidValue: a value cannot be part of a key, or two places of one index hold the entity.
         DecodeError: the item cannot become an entity.
     """
     found: dict[str, AttributeValue] = {}
-    for index in mapping.places.values():
+    for index in mapping.places.values() if indexes is None else indexes:
         if not index.is_plain and found:
             # A field may be stored in the key of another index alone.
             values, found = values.with_attributes(found), {**found}
