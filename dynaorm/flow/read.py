@@ -166,7 +166,9 @@ def _items_in(reply: Reply, table: Table, name: str) -> list[tuple[Any, Item]]:
 
 def _entities_in(reading: ParsedReply, table: Table) -> list[tuple[Any, Item]]:
     check_keys("BatchGetItem", reading.heads, table.keys)
-    pairs = zip(reading.found, reading.heads, strict=True)
+    pairs = list(zip(reading.found, reading.heads, strict=True))
+    if reading.is_of_entities:
+        return pairs
     return [(one, head if is_entity(one) else one) for one, head in pairs]
 
 
