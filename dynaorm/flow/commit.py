@@ -30,7 +30,7 @@ from dynaorm.item.value import Item
 from dynaorm.late import late
 from dynaorm.plan.changes import items_to_read
 from dynaorm.plan.compiler import compile_plan
-from dynaorm.plan.intent import Deletion, Edit, Intent, Move, Save, target_of_intent
+from dynaorm.plan.intent import Deletion, Edit, Intent, target_of_intent
 from dynaorm.plan.merge_intents import ItemIntents, merge_intents
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import Effect, Planned, Purpose
@@ -229,9 +229,9 @@ def _with_stored(merged: Sequence[ItemIntents], reads: Reads, revision: str, con
         if item is None or one.mapping.table.mark_of(item) != revision:
             continue
         is_found = True
-        if one.write is not None and isinstance(one.write.intent, Save | Move):
-            fresh = dict.fromkeys([*one.mapping.maintained, *one.write.valid.altered]) or None
-            Effect(one.write.intent.entity, Loaded(item), fresh).with_item(one.mapping, item).apply()
+        if (write := one.stored) is not None:
+            fresh = dict.fromkeys([*one.mapping.maintained, *write.valid.altered]) or None
+            Effect(write.intent.entity, Loaded(item), fresh).with_item(one.mapping, item).apply()
     return is_found
 
 

@@ -67,7 +67,7 @@ def edit_of(named: Any, given: Sequence[Change | Mapping[str, Any]], condition: 
 
 
 def upsert_of(named: Any, given: Sequence[Change | Mapping[str, Any]], condition: Condition | None) -> Edit:
-    """The edit that ``upsert`` was called for. Raises UnknownField, UsageError as ``edit_of``, or if it cannot create."""
+    """The edit that ``upsert`` was called for. Raises as ``edit_of``, and UsageError if it cannot create the entity."""
     if not isinstance(named, Key):
         raise UsageError(
             problem=f"upsert() takes a key, and got an object of {type(named).__name__}",

@@ -23,7 +23,6 @@ from dynaorm.flow.recognise import (
     PERHAPS_APPLIED,
     is_committed,
     is_in_effect,
-    is_own,
     is_recognised,
     perhaps_applied,
     remembered,
@@ -164,7 +163,7 @@ def _is_never_repeated(plan: Plan) -> bool:
 def _own_commit_or_unknown(plan: Plan, context: Context, silence: NoAnswer) -> Flow[Committed]:
     planned = plan.actions[0]
     item = yield from stored(plan, planned, context)
-    if is_own(planned, item) or (item is None and planned.purpose in DELETES):
+    if planned.has_written(item) or (item is None and planned.purpose in DELETES):
         return Committed(item)
     raise OutcomeUnknown(plan=plan, reason=silence.reason, remedy=_NEVER_REPEATED) from silence
 

@@ -182,7 +182,7 @@ def _attributes_relied_on(change: ItemChange, before: StoredItem) -> list[str]:
         fields = [mapping.fields[name] for name in mapping.derived_fields | change.changed]
         found = {field.attribute for field in fields if not field.in_key}
         found |= {former for field in fields for former in field.formerly}
-        found |= {name for index in mapping.indexes.values() for name in index.made_up}
+        found |= mapping.made_up_keys
         if isinstance(change, ItemInsert):
             found |= set(before.item)
     if mapping.versioning is not None:

@@ -85,12 +85,11 @@ def _differing(
     loaded = dict(zip(known, values_in(mapping, item, known), strict=True)) if known else {}
     for name, (now, stored) in differing.items():
         field, is_renewed = mapping.fields[name], name in renewed
-        if stored is not None:
-            now = over_stored(field, (stored, loaded[name], now), is_renewed=is_renewed)
-        elif _is_default(mapping, field, now, state, is_renewed=is_renewed):
-            continue
-        if now is not stored:
-            found[name] = now
+        if stored is None:
+            if not _is_default(mapping, field, now, state, is_renewed=is_renewed):
+                found[name] = now
+        elif (new := over_stored(field, (stored, loaded[name], now), is_renewed=is_renewed)) is not stored:
+            found[name] = new
     return found
 
 

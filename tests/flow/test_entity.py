@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import pytest
 from pydantic import ConfigDict
 
-from dynaorm import Entity, ExpiresAt, F, Key, Session, Table, Unique, Versioned, inspect
+from dynaorm import Entity, ExpiresAt, F, Key, Session, Table, Unique, inspect
 from dynaorm.errors import (
     DecodeError,
     EntityNotFound,
@@ -19,6 +19,7 @@ from dynaorm.errors import (
 from dynaorm.flow.protocol.call import Call, Transport
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.faults import FaultyTransport
+from tests.flow.documents import Audit, Document
 
 app = Table("entity-app")
 
@@ -38,18 +39,6 @@ class Frozen(Entity, table=app, pk="FROZEN#{name}", sk="F"):
     model_config = ConfigDict(frozen=True)
     name: str
     left: int = 0
-
-
-class Document(Entity, table=app, pk="DOC#{doc_id}", sk="D", versioned=True):
-    doc_id: str
-    text: str = ""
-    slug: Annotated[str | None, Unique()] = None
-
-
-class Audit(Entity, table=app, pk="AUDIT#{audit_id}", sk="A", versioned=True):
-    audit_id: str
-    result: Annotated[str, Versioned()]
-    note: str = ""
 
 
 class Login(Entity, table=app, pk="LOGIN#{token}", sk="L"):

@@ -175,6 +175,10 @@ def test_a_unique_value_that_is_not_to_be_shown_is_not_in_the_plan() -> None:
     assert claim.startswith("2. Put app PK=********** SK=**********: claim code = ")
 
 
+class Locker(Entity, table=app, pk="LOCKER#{code}", sk="L"):
+    code: Annotated[str, Field(repr=False)]
+
+
 # -- conditions of places, unique values and totals --------------------------------------------------------------------
 
 placed = Table("placed", indexes=[GlobalIndex("GSI1"), GlobalIndex("GSI2"), GlobalIndex("GSI3")])
@@ -218,6 +222,9 @@ class Shift(Entity, table=placed, pk="TEAM#{team}", sk="SHIFT#{number:03d}"):
     hours: int = 1
     is_paid: bool = True
     in_team = Aggregate(Team, sum={"hours": "hours"}, when=F.is_paid == True)  # noqa: E712 - an expression
+
+
+UNIT = UnitOfWork(NOW, "w2", str)
 
 
 def changed(job: Job, **values: object) -> Save:
@@ -301,6 +308,27 @@ def test_only_places_under_a_condition_are_told_and_only_of_the_item_itself(
     _, put, version = explained(Save(Desk(name="a", **values)))
     assert put.endswith(f"insert Desk(name='a'), if nothing is stored under its key{places}")
     assert version.endswith("keep version 1 of Desk(name='a'), a number never used before")
+
+
+def test_totals_that_several_classes_count_are_told_with_the_conditions_of_each() -> None:
+    total = explained(Save(Member(team="t", name="m")), Save(Shift(team="t", number=1)))[-1]
+    assert total.endswith(
+        "add 1 to members and 1 to hours of Team(team='t') for Member.in_team and Shift.in_team, or make it of its "
+        "key; Member.in_team counts where F.active == True; Shift.in_team counts where F.is_paid == True"
+    )
+
+
+def test_an_item_in_two_places_of_an_index_leaves_none() -> None:
+    before = {**stored(Desk(name="a", room="a")), "floor": {"S": "2"}}
+    desk = Desk(name="a")
+    plan = compile_plan(merge_intents([Save(desk, overwrite=True)], NOW), reads_of(placed, before), UNIT)
+    assert plan.explain().splitlines()[1].endswith(": replace Desk(name='a'), if its revision is still w1")
+
+
+def test_a_key_with_a_field_that_is_not_to_be_shown_is_masked() -> None:
+    put = explained(Save(Locker(code="open sesame")))[1]
+    assert put.startswith("1. Put app PK=********** SK=L: insert Locker(code=")
+    assert "sesame" not in put
 
 
 def test_an_item_that_cannot_be_read_is_in_no_place() -> None:
