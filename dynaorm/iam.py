@@ -8,7 +8,7 @@ Rule 3. ``dynamodb:LeadingKeys`` restricts partition keys. It is possible only i
         literal text. A Scan names no key, so no statement with that condition allows one.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 from dynaorm.entity.declare.catalog import catalog_of
@@ -100,8 +100,8 @@ def iam_policy(
             statements += _statements(name, _granted(family, [purpose]), arn, {})
     keys: dict[_Resource, tuple[str, ...]] = {}
     if leading_keys:
-        tokens = _token_homes(family) if "remember" in purposes else frozenset()
-        keys = {resource: _patterns(resource, family, tokens) for resource in keyed}
+        token_tables = {mapping.table.guards for mapping in family if "remember" in purposes}
+        keys = {resource: _patterns(resource, family, token_tables) for resource in keyed}
     return {"Version": _VERSION, "Statement": [*_statements("DynaormItems", keyed, arn, keys), *statements]}
 
 
@@ -276,18 +276,13 @@ _GRANTS: Final[Mapping[str, Callable[[EntityMapping], _Grant]]] = {
 # -- with which keys ---------------------------------------------------------------------------------------------------
 
 
-def _token_homes(family: Iterable[EntityMapping]) -> frozenset[Table]:
-    """The tables that hold the token items of these classes."""
-    return frozenset(mapping.table.guards for mapping in family)
-
-
 def _patterns(
-    resource: _Resource, family: Iterable[EntityMapping], tokens: frozenset[Table]
+    resource: _Resource, family: Iterable[EntityMapping], token_tables: Collection[Table]
 ) -> tuple[str, ...]:
     """What the partition keys used in a table or index look like. Raises UsageError where one can be anything."""
     table, index = resource
     found: dict[str, None] = {}
-    if index is None and table in tokens:
+    if index is None and table in token_tables:
         found[f"{_literal(TOKEN_PREFIX)}*"] = None
     for mapping in family:
         targets = [mapping_of(one.target) for one in mapping.aggregates.values()]

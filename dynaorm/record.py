@@ -2,7 +2,8 @@
 
 dynaorm declares about a hundred such classes, which delays a process that serves one request. The standard library
 compiles up to eight methods for each class. This module compiles only ``__init__``, and only for classes with many
-objects; the other methods are shared by all classes.
+objects; the other methods are shared by all classes. If it compiled every ``__init__``, the first get of a new process
+would take 5 % more instructions; with that of every class that has an object, 3 % more (direct transport).
 """
 
 from collections.abc import Callable, Mapping

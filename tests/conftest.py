@@ -1,6 +1,7 @@
 """Fixtures for every test: hypothesis profiles, credentials that open nothing, and engines to run against."""
 
 import os
+import signal
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -46,6 +47,14 @@ def credentials() -> Iterator[None]:
         yield
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Ctrl-C reaches the test, also in a process that a shell started in the background, which ignores it."""
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, handler)
+
+
 @pytest.fixture(scope="session")
 def ministack_executable() -> Path:
     """The ministack to run. Without one, what needs it fails and says how to get one; it never skips."""
@@ -79,11 +88,18 @@ def clock() -> FakeClock:
     return FakeClock()
 
 
-@pytest.fixture(scope="module")
-def engine(credentials: None) -> Iterator[Transport]:
-    """A transport to a DynamoDB in this process."""
-    with strict_moto(), closing(PynamoTransport(region="eu-west-1")) as transport:
+@pytest.fixture(scope="session")
+def moto_transport(credentials: None) -> Iterator[Transport]:
+    """Made once, because that takes long. It reaches whatever moto answers at the time."""
+    with closing(PynamoTransport(region=REGION)) as transport:
         yield transport
+
+
+@pytest.fixture(scope="module")
+def engine(moto_transport: Transport) -> Iterator[Transport]:
+    """A transport to a DynamoDB in this process."""
+    with strict_moto():
+        yield moto_transport
 
 
 @pytest.fixture
@@ -114,10 +130,10 @@ def session(request: pytest.FixtureRequest, wire: FaultyTransport, clock: FakeCl
 
 
 @pytest.fixture(scope="session")
-def moto_line(credentials: None) -> Iterator[tuple[Transport, Any]]:
+def moto_line(moto_transport: Transport) -> Iterator[tuple[Transport, Any]]:
     """They reach whatever moto answers at the time."""
-    with closing(PynamoTransport(region=REGION)) as transport, closing(aws_client(None)) as client:
-        yield transport, client
+    with closing(aws_client(None)) as client:
+        yield moto_transport, client
 
 
 @pytest.fixture(scope="session")

@@ -78,7 +78,11 @@ def _with(*options: Callable[[Any], Any]) -> Callable[[Callable[..., None]], Cal
     return decorated
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+# click 8.1 ends with status 0 where it shows the help in place of a command.
+@click.group(
+    no_args_is_help=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+)
 @click.version_option(package_name="dynaorm")
 def _commands() -> None:
     """Verify and repair what dynaorm stores.

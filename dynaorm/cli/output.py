@@ -69,14 +69,14 @@ class Output:
         self._task: TaskID | None = None
 
     def __enter__(self) -> Self:
-        self._bar.start()
+        self._show_bar()
         self._task = self._bar.add_task(self._verb, total=None)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, raised: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._bar.stop()
+        self._hide_bar()
         if kind is not None:
             return
         if not self._as_lines:
@@ -120,11 +120,17 @@ class Output:
         self._counted[found.outcome.value if isinstance(found, Mended) else found.kind.value] += 1
         text = as_json(found) if self._as_lines else _sentence(found)
         # Print above the bar, if there is one.
-        if not self._bar.disable:
-            self._bar.stop()
+        self._hide_bar()
         write_line(text)
+        self._show_bar()
+
+    def _show_bar(self) -> None:
         if not self._bar.disable:
             self._bar.start()
+
+    def _hide_bar(self) -> None:
+        if not self._bar.disable:  # rich 13 prints an empty line without a terminal
+            self._bar.stop()
 
     def _note(self, text: str) -> None:
         write_line(f"{self._verb}: {printable(text)}", err=True)

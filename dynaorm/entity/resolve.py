@@ -1,13 +1,13 @@
 """Turns paths of field names into paths of attribute names, and Python values into attribute values of the field."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from decimal import Decimal
 from typing import Any, Final
 
 from dynaorm.entity.codec.of_type import Codec
 from dynaorm.entity.codec.value import NULL, Absent
-from dynaorm.entity.mapping.field import FieldMapping
+from dynaorm.entity.mapping.field import FieldMapping, is_time_text
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.mapping.validate import validated_field
 from dynaorm.errors import InvalidValue, UnknownField, UsageError
@@ -137,6 +137,10 @@ class FieldResolver:
     def codec(self, path: Path) -> Codec:
         """The codec of the value at a path."""
         return self._walk(path)[1]
+
+    def times(self, paths: Iterable[Path]) -> tuple[str, ...]:
+        """The fields at the beginning of some paths that are compared as times: they may be stored in any spelling."""
+        return tuple(sorted({str(path[0]) for path in paths if is_time_text(self.codec(path))}))
 
     def field(self, path: Path) -> FieldMapping:
         """The field a path begins with."""

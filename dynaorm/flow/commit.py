@@ -30,7 +30,7 @@ from dynaorm.item.value import Item
 from dynaorm.late import late
 from dynaorm.plan.changes import items_to_read
 from dynaorm.plan.compiler import compile_plan
-from dynaorm.plan.intent import Deletion, Edit, Intent, Move, Save, target_of_intent
+from dynaorm.plan.intent import Deletion, Edit, Intent, target_of_intent
 from dynaorm.plan.merge_intents import ItemIntents, merge_intents
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import Effect, Planned, Purpose
@@ -95,11 +95,12 @@ def commit(
         OutcomeUnknown: it may have been written.
     """
     unit = unit_of_work(context, token, remembered_for, exactly_once=exactly_once)
-    done = yield from _settled_before(intents, unit, context)
-    if done is not None:
-        return done, None
-    left = yield from settle(intents, context)
-    return (yield from _committed(left, unit, reads, context))
+    if any(map(_unsettled, intents)):
+        done = yield from _settled_before(intents, unit, context)
+        if done is not None:
+            return done, None
+        intents = yield from settle(intents, context)
+    return (yield from _committed(intents, unit, reads, context))
 
 
 def _committed(
@@ -195,7 +196,7 @@ def _with_item(reads: Reads, mapping: EntityMapping, key: Item, context: Context
     """The reads with this item, which is read unless it has been."""
     if (ident := ident_of(mapping.table, key)) in reads.items:
         return reads
-    item = yield from get_item(context.table_name(mapping.table.name), key, context, consistent=True)
+    item = yield from get_item(mapping.table, key, context)
     return reads.with_more({ident: item}, frozenset())
 
 
@@ -228,9 +229,9 @@ def _with_stored(merged: Sequence[ItemIntents], reads: Reads, revision: str, con
         if item is None or one.mapping.table.mark_of(item) != revision:
             continue
         is_found = True
-        if one.write is not None and isinstance(one.write.intent, Save | Move):
-            fresh = dict.fromkeys([*one.mapping.maintained, *one.write.valid.altered]) or None
-            Effect(one.write.intent.entity, Loaded(item), fresh).with_item(one.mapping, item).apply()
+        if (write := one.stored) is not None:
+            fresh = dict.fromkeys([*one.mapping.maintained, *write.valid.altered]) or None
+            Effect(write.intent.entity, Loaded(item), fresh).with_item(one.mapping, item).apply()
     return is_found
 
 

@@ -58,29 +58,30 @@ def take_over(entity: Any, fresh: Any) -> Any:
 
 
 def edit_of(named: Any, given: Sequence[Change | Mapping[str, Any]], condition: Condition | None) -> Edit:
-    """The edit that ``update`` was called for, checked as far as it can be without reading."""
+    """The edit that ``update`` was called for. Raises UnknownField, UsageError if it changes what an update cannot."""
     changes = _changes_of("update", given)
     if not changes:
         raise UsageError(problem="update() was given nothing to change", remedy="name at least one change")
-    return _checked_edit(Edit(named, changes, condition))
+    touched(target_of(named).mapping, changes)
+    return Edit(named, changes, condition)
 
 
 def upsert_of(named: Any, given: Sequence[Change | Mapping[str, Any]], condition: Condition | None) -> Edit:
-    """The edit that ``upsert`` was called for, checked as far as it can be without reading."""
+    """The edit that ``upsert`` was called for. Raises as ``edit_of``, and UsageError if it cannot create the entity."""
     if not isinstance(named, Key):
         raise UsageError(
             problem=f"upsert() takes a key, and got an object of {type(named).__name__}",
             remedy="give Key(Class, ...) and the changes; save(entity, overwrite=True) stores a whole object",
         )
-    edit = _checked_edit(Edit(named, _changes_of("upsert", given), condition, creates=True))
-    check_complete(target_of(named).mapping, named, edit.changes)
-    return edit
+    mapping, changes = target_of(named).mapping, _changes_of("upsert", given)
+    touched(mapping, changes)
+    check_complete(mapping, named, changes)
+    return Edit(named, changes, condition, creates=True)
 
 
-def _checked_edit(edit: Edit) -> Edit:
-    mapping = target_of(edit.target).mapping
-    touched(mapping, edit.changes)
-    return edit._replace(changes=valid_changes(mapping, edit.changes))
+def validated_edit(edit: Edit) -> Edit:
+    """The edit with validated values, for a caller who compiles it later. Raises InvalidValue."""
+    return edit._replace(changes=valid_changes(target_of(edit.target).mapping, edit.changes))
 
 
 def _changes_of(verb: str, given: Sequence[Change | Mapping[str, Any]]) -> tuple[Change, ...]:

@@ -23,12 +23,18 @@ _OPTIONS = ("version", "as_of", "consistent")
 def get(named: Any, keywords: Mapping[str, Any], context: Context) -> Flow[Any | None]:
     """The entity under a key, now or at a version or time; None if there is none."""
     key, options = key_and_options(named, keywords)
+    target = target_of(key)
+    if options:
+        return (yield from _get_with(target, options, context))
+    return (yield from load(target.mapping, target.key, context, consistent=context.consistent))
+
+
+def _get_with(target: Target, options: Mapping[str, Any], context: Context) -> Flow[Any | None]:
     if unknown := [name for name in options if name not in _OPTIONS]:
         raise UsageError(
             problem=f"get(Key(...)) has no option {unknown[0]!r}",
             remedy=f"use {', '.join(_OPTIONS)}; fields go into the Key",
         )
-    target = target_of(key)
     version, as_of, consistent = (options.get(name) for name in _OPTIONS)
     if version is not None and as_of is not None:
         raise UsageError(problem="version= and as_of= both say which version is meant", remedy="give one")

@@ -39,8 +39,7 @@ def check_versioned(mapping: EntityMapping) -> None:
 def latest(target: Target, context: Context) -> Flow[Item | None]:
     """Read the latest copy, live or a tombstone, strongly consistent; None if the entity was never stored."""
     check_versioned(target.mapping)
-    table = context.table_name(target.mapping.table.name)
-    return (yield from get_item(table, target.key, context, consistent=True))
+    return (yield from get_item(target.mapping.table, target.key, context))
 
 
 def newest(target: Target, copy: Item) -> int:
@@ -57,8 +56,7 @@ def at_version(target: Target, number: int, context: Context) -> Flow[Version[An
             problem=f"{mapping.entity.__name__} has no version {number!r}",
             remedy="versions are numbered from 1; leave version= out for the latest copy",
         )
-    table = context.table_name(mapping.table.name)
-    item = yield from get_item(table, version_key(mapping, target.key, number), context, consistent=True)
+    item = yield from get_item(mapping.table, version_key(mapping, target.key, number), context)
     return _version(target, number, item) if item is not None else None
 
 
@@ -112,9 +110,8 @@ def _downwards(upper: int) -> range:
 
 
 def _version_items(target: Target, numbers: Sequence[int], context: Context) -> Flow[Mapping[int, Item]]:
-    table = context.table_name(target.mapping.table.name)
     keys = {number: version_key(target.mapping, target.key, number) for number in numbers}
-    items = yield from get_items(table, [*keys.values()], context, consistent=True)
+    items = yield from get_items(target.mapping.table, [*keys.values()], context)
     stored = {identity(target.mapping.key_of(item)): item for item in items}
     found = {number: stored.get(identity(key)) for number, key in keys.items()}
     return {number: item for number, item in found.items() if item is not None}

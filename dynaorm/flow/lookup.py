@@ -42,7 +42,7 @@ def get_by(mapping: EntityMapping, fields: Mapping[str, Any], context: Context) 
         owner = _owner(mapping, guard)
         if owner is None:
             return None
-        item = yield from get_item(context.table_name(mapping.table.name), owner, context, consistent=True)
+        item = yield from get_item(mapping.table, owner, context)
         stored = live_class(mapping, item, context.clock.now())
         if stored is not None and item is not None:
             entity = stored.hydrate(item)
@@ -75,7 +75,7 @@ def _claims(mapping: EntityMapping, item: Item) -> list[Claim]:
 
 def _guard(mapping: EntityMapping, key: GuardKey, context: Context) -> Flow[Item | None]:
     home = mapping.table.guards
-    guard = yield from get_item(context.table_name(home.name), key.in_table(home), context, consistent=True)
+    guard = yield from get_item(home, key.in_table(home), context)
     if guard is None or _is_expired(guard, home.ttl_attribute, context.clock.now()):
         return None
     return guard

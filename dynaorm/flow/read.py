@@ -1,13 +1,13 @@
 """Reading items by key, with retries."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from dynaorm.entity.dispatch import live_class
 from dynaorm.entity.mapping.mapping import EntityMapping
-from dynaorm.entity.page import is_entity
+from dynaorm.entity.page import ParsedReply, is_entity
 from dynaorm.entity.reader import ReplyReader, reader_of
-from dynaorm.entity.table import KeyAttribute, KeyKind, Table
+from dynaorm.entity.table import Table
 from dynaorm.errors import Contention, StoreError, TableNotFound, Throttled, UnexpectedRefusal, Unreachable
 from dynaorm.flow.protocol.call import Call, Flow, NoAnswer, Pause, Refusal, Reply
 from dynaorm.flow.protocol.context import Context
@@ -16,14 +16,10 @@ from dynaorm.flow.protocol.reply_keys import check_keys
 from dynaorm.flow.protocol.retry import conflict_in, is_retryable, throttle_in
 from dynaorm.item.value import Item
 
-T = TypeVar("T")
-
 # BatchGetItem takes at most 100 keys (Amazon DynamoDB API Reference).
 BATCH_GET_LIMIT = 100
 # TransactGetItems reads at most 100 items, of 4 MB together (Amazon DynamoDB API Reference).
 TRANSACT_GET_LIMIT = 100
-
-_KINDS: Final[tuple[KeyKind, ...]] = ("S", "N", "B")
 
 
 def repeat(call: Call, context: Context) -> Flow[Reply]:
@@ -96,35 +92,28 @@ def tables_in(request: Mapping[str, Any]) -> list[str]:
     return list(dict.fromkeys(body["TableName"] for body in bodies))
 
 
-def get_item(table: str, key: Item, context: Context, *, consistent: bool) -> Flow[Item | None]:
-    """The stored item under a key; None if there is none."""
-    reply = yield from _get(table, key, context, consistent=consistent)
+def get_item(table: Table, key: Item, context: Context) -> Flow[Item | None]:
+    """The stored item under a key, read strongly consistent; None if there is none."""
+    reply = yield from _get(table, key, context, consistent=True)
     return reply.get("Item")
 
 
-def _attributes_of(key: Item) -> list[KeyAttribute]:
-    return [KeyAttribute(name, kind) for name, value in key.items() for kind in _KINDS if kind in value]
-
-
-def _get(table: str, key: Item, context: Context, *, consistent: bool) -> Flow[Reply]:
-    request = {"TableName": table, "Key": dict(key), "ConsistentRead": consistent}
-    return repeat(Call("GetItem", request), context)
+def _get(table: Table, key: Item, context: Context, *, consistent: bool) -> Flow[Reply]:
+    name = context.table_name(table.name)
+    return repeat(
+        Call("GetItem", {"TableName": name, "Key": dict(key), "ConsistentRead": consistent}), context
+    )
 
 
 def get_items(
-    table: str, keys: Sequence[Item], context: Context, *, consistent: bool, cost: ReadCost | None = None
+    table: Table, keys: Sequence[Item], context: Context, *, cost: ReadCost | None = None
 ) -> Flow[list[Item]]:
-    """Up to 100 items of one table by key, in no order. Unprocessed keys are requested again.
+    """Up to 100 items of a table by key, read strongly consistent, in no order.
 
     ``cost``: counts the requests and capacity, if given.
     """
-
-    def items(reply: Reply) -> tuple[list[Item], Reply]:
-        found = reply.get("Responses", {}).get(table, [])
-        check_keys("BatchGetItem", found, _attributes_of(keys[0]))
-        return found, reply
-
-    return batch_get(table, keys, context, items, consistent=consistent, cost=cost)
+    found = yield from find_items(table, keys, context, None, consistent=True, cost=cost)
+    return [item for _, item in found]
 
 
 def find_items(
@@ -137,50 +126,27 @@ def find_items(
     expired: bool = False,
     cost: ReadCost | None = None,
 ) -> Flow[list[tuple[Any, Item]]]:
-    """``get_items`` with a reader of replies: entities, and items for the codecs.
+    """``get_items`` with a reader of replies: entities, and items for the codecs. Unprocessed keys are requested again.
 
     Each comes with its key and the attributes that the reader was made for; an item comes with itself. ``expired``:
     include expired entities.
     """
     name = context.table_name(table.name)
-
-    def found(reply: Reply) -> tuple[list[tuple[Any, Item]], Reply]:
-        now = None if expired else context.clock.now()
-        reading = reader.read(reply, now) if reader is not None else None
-        if reading is None:
-            items = [dict(item) for item in reply.get("Responses", {}).get(name, [])]
-            check_keys("BatchGetItem", items, table.keys)
-            return [(item, item) for item in items], reply
-        check_keys("BatchGetItem", reading.heads, table.keys)
-        pairs = zip(reading.found, reading.heads, strict=True)
-        return [(one, head if is_entity(one) else one) for one, head in pairs], reading.rest
-
-    return batch_get(name, keys, context, found, consistent=consistent, cost=cost)
-
-
-def batch_get(
-    table: str,
-    keys: Sequence[Item],
-    context: Context,
-    taken: Callable[[Reply], tuple[list[T], Reply]],
-    *,
-    consistent: bool,
-    cost: ReadCost | None = None,
-) -> Flow[list[T]]:
-    """``get_items`` with a reader: ``taken`` turns a reply into results and the rest of the reply."""
-    found: list[T] = []
+    found: list[tuple[Any, Item]] = []
     waiting: list[Item] = list(keys)
     pauses = context.retry.pauses(context.clock)
     while waiting:
-        request: dict[str, Any] = {"RequestItems": {table: {"Keys": waiting, "ConsistentRead": consistent}}}
+        request: dict[str, Any] = {"RequestItems": {name: {"Keys": waiting, "ConsistentRead": consistent}}}
         if cost is not None:
             request["ReturnConsumedCapacity"] = "TOTAL"
-        some, rest = taken((yield from repeat(Call("BatchGetItem", request), context)))
+        reply = yield from repeat(Call("BatchGetItem", request), context)
+        reading = reader.read(reply, None if expired else context.clock.now()) if reader is not None else None
+        found += _items_in(reply, table, name) if reading is None else _entities_in(reading, table)
+        rest = reply if reading is None else reading.rest
         if cost is not None:
             cost.add(rest)
-        found += some
-        left = rest.get("UnprocessedKeys", {}).get(table, {}).get("Keys", [])
-        check_keys("BatchGetItem", left, _attributes_of(keys[0]))
+        left = rest.get("UnprocessedKeys", {}).get(name, {}).get("Keys", [])
+        check_keys("BatchGetItem", left, table.keys)
         if len(left) >= len(waiting):
             pause = next(pauses, None)
             if pause is None:
@@ -192,9 +158,23 @@ def batch_get(
     return found
 
 
+def _items_in(reply: Reply, table: Table, name: str) -> list[tuple[Any, Item]]:
+    items = [dict(item) for item in reply.get("Responses", {}).get(name, [])]
+    check_keys("BatchGetItem", items, table.keys)
+    return [(item, item) for item in items]
+
+
+def _entities_in(reading: ParsedReply, table: Table) -> list[tuple[Any, Item]]:
+    check_keys("BatchGetItem", reading.heads, table.keys)
+    pairs = list(zip(reading.found, reading.heads, strict=True))
+    if reading.is_of_entities:
+        return pairs
+    return [(one, head if is_entity(one) else one) for one, head in pairs]
+
+
 def load(mapping: EntityMapping, key: Item, context: Context, *, consistent: bool) -> Flow[Any | None]:
     """The live entity under a key; None if there is none. Raises DecodeError."""
-    reply = yield from _get(context.table_name(mapping.table.name), key, context, consistent=consistent)
+    reply = yield from _get(mapping.table, key, context, consistent=consistent)
     now = context.clock.now()
     reader = reader_of(mapping.table, (mapping.entity,), "GetItem")
     reading = reader.read(reply, now) if reader is not None else None

@@ -33,19 +33,10 @@ _READ_AGAIN: Final = "call session.resume(error.plan), which reads what is store
 _NO_EVIDENCE: Final = (*GUARDS, Purpose.CHECK, Purpose.AGGREGATE, Purpose.REMEMBER)
 
 
-def is_own(planned: Planned, item: Item | None) -> bool:
-    """Whether an item carries the revision that the action writes."""
-    return (
-        item is not None
-        and planned.revision is not None
-        and planned.mapping.table.mark_of(item) == planned.revision
-    )
-
-
 def is_recognised(plan: Plan, context: Context) -> Flow[bool]:
     """Whether an item carries the plan's revision: the proof that an equal block was committed under its token."""
     for planned in plan.actions:
-        if planned.revision is not None and is_own(planned, (yield from stored(plan, planned, context))):
+        if planned.revision is not None and planned.has_written((yield from stored(plan, planned, context))):
             return True
     return False
 
@@ -128,7 +119,7 @@ def revision_of_block(plan: Plan, context: Context) -> Flow[str | None]:
 def stored(plan: Plan, planned: Planned, context: Context) -> Flow[Item | None]:
     """The item that an action writes, as it is stored now. Raises OutcomeUnknown if it cannot be read."""
     try:
-        return (yield from get_item(planned.action.table, planned.item_key, context, consistent=True))
+        return (yield from get_item(planned.table, planned.item_key, context))
     except StoreError as trouble:
         why = "the item could not be read back"
         raise OutcomeUnknown(plan=plan, reason=why, remedy=_READ_AGAIN) from trouble
@@ -136,7 +127,7 @@ def stored(plan: Plan, planned: Planned, context: Context) -> Flow[Item | None]:
 
 def is_in_effect(planned: Planned, item: Item | None) -> bool:
     if item is None or planned.revision is not None:
-        return is_own(planned, item)
+        return planned.has_written(item)
     action = planned.action
     if isinstance(action, Put):
         return same({"M": item}, {"M": action.item})

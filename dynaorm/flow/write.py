@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Final, TypeAlias
 
 from dynaorm.errors import DynaormError, OutcomeUnknown, StoreError, TokenReused, UsageError
-from dynaorm.flow.protocol.call import Call, Flow, NoAnswer, Pause, Refusal, Reply
+from dynaorm.flow.protocol.call import Call, Flow, NoAnswer, Pause, Refusal
 from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.protocol.retry import is_retryable
 from dynaorm.flow.read import refused, spent
@@ -23,7 +23,6 @@ from dynaorm.flow.recognise import (
     PERHAPS_APPLIED,
     is_committed,
     is_in_effect,
-    is_own,
     is_recognised,
     perhaps_applied,
     remembered,
@@ -31,7 +30,6 @@ from dynaorm.flow.recognise import (
     revision_of_block,
     stored,
 )
-from dynaorm.item.value import Item
 from dynaorm.plan.explain import reason
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import Effect, Purpose
@@ -114,8 +112,10 @@ def send(plan: Plan, context: Context, *, resumed: bool = False) -> Flow[Outcome
     try:
         outcome = yield from _attempts(sending, context)
         if isinstance(outcome, Committed):
-            effects = _awaited(plan) if resumed else plan.effects
-            yield from _apply(effects, plan, context, elsewhere=outcome.elsewhere)
+            effects: Sequence[Effect] = _awaited(plan) if resumed else plan.effects
+            if outcome.elsewhere:
+                effects = yield from _as_stored(effects, plan, context)
+            _apply(effects)
     except BaseException as raised:
         # Entities of a resumed plan stay unsettled.
         if not resumed and sending.is_unknown_after(raised):
@@ -146,15 +146,11 @@ def _attempts(sending: _Sending, context: Context) -> Flow[Outcome]:
             trouble = refusal
             sending.unanswered |= refusal.code == "TransactionInProgressException"
         else:
-            return Committed(_written_item(reply))
+            return Committed(reply.get("Attributes"))
         pause = next(pauses, None)
         if pause is None:
             raise _given_up(sending, trouble) from trouble
         yield Pause(pause)
-
-
-def _written_item(reply: Reply) -> Item | None:
-    return reply.get("Attributes")
 
 
 def _given_up(sending: _Sending, trouble: Refusal | NoAnswer) -> StoreError:
@@ -175,7 +171,7 @@ def _is_never_repeated(plan: Plan) -> bool:
 def _own_commit_or_unknown(plan: Plan, context: Context, silence: NoAnswer) -> Flow[Committed]:
     planned = plan.actions[0]
     item = yield from stored(plan, planned, context)
-    if is_own(planned, item) or (item is None and planned.purpose in DELETES):
+    if planned.has_written(item) or (item is None and planned.purpose in DELETES):
         return Committed(item)
     raise OutcomeUnknown(plan=plan, reason=silence.reason, remedy=_NEVER_REPEATED) from silence
 
@@ -318,7 +314,10 @@ def resume(plan: object, context: Context, window: float, *, read_only: bool = F
     if not committed:
         _settle_as_before(plan)
         return False
-    yield from _apply(_awaited(plan), plan, context, elsewhere=plan.caller_token)
+    effects: Sequence[Effect] = _awaited(plan)
+    if plan.caller_token:
+        effects = yield from _as_stored(effects, plan, context)
+    _apply(effects)
     return True
 
 
@@ -357,9 +356,7 @@ def _settle_as_before(plan: Plan) -> None:
         effect.settle_as_before()
 
 
-def _apply(effects: Sequence[Effect], plan: Plan, context: Context, *, elsewhere: bool) -> Flow[None]:
-    if elsewhere:
-        effects = yield from _as_stored(effects, plan, context)
+def _apply(effects: Sequence[Effect]) -> None:
     for effect in effects:
         effect.apply()
 

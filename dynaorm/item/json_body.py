@@ -5,9 +5,10 @@ import re
 from base64 import b64decode, b64encode
 from binascii import Error as Base64Error
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
-from pydantic_core import PydanticSerializationError, to_json
+from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from dynaorm.item.value import Item
 
@@ -74,10 +75,13 @@ def decode_body(body: bytes) -> Any:
     Raises:
         ValueError: it is not JSON, or a binary value is not base64.
     """
-    # The hook is called for every attribute value, and few tables have binary values.
-    hook = _with_bytes if _BINARY.search(body) else None
+    is_binary = _BINARY.search(body) is not None
+    if not is_binary:
+        # It takes half the time of json, and a tenth for the empty reply to a write. It refuses half a surrogate pair.
+        with suppress(ValueError):
+            return from_json(body)
     try:
-        return json.loads(body, object_hook=hook)
+        return json.loads(body, object_hook=_with_bytes if is_binary else None)
     except RecursionError:
         raise ValueError("the JSON is nested too deeply") from None
     except Base64Error as error:

@@ -26,16 +26,7 @@ ACTION_LIMIT: Final = 100
 
 def item_size(item: Item) -> int:
     """Bytes of an item or key: its attribute names in UTF-8 and its values."""
-    size = 0
-    for name, value in item.items():
-        size += len(name) if name.isascii() else len(name.encode())
-        # Every save is measured, and most values are strings, so strings are not looked up in _SIZES.
-        text = value.get("S") if isinstance(value, dict) else None
-        if isinstance(text, str):
-            size += len(text) if text.isascii() else len(text.encode(errors="surrogatepass"))
-        else:
-            size += _value_size(value)
-    return size
+    return sum(_text_size(name) + _value_size(value) for name, value in item.items())
 
 
 def size_bound(item: Item) -> int:

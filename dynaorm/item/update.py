@@ -16,7 +16,7 @@ from dynaorm.errors import UsageError
 from dynaorm.item.path import Path, Resolver, dotted, overlaps, value_at
 from dynaorm.item.placeholder import EXPRESSION_LIMIT, Placeholders
 from dynaorm.item.value import SET_TAGS, AttributeValue, Item, number_text, set_of
-from dynaorm.record import record, replace
+from dynaorm.record import record
 
 _ZERO: Final[AttributeValue] = {"N": "0"}
 _EMPTY_LIST: Final[AttributeValue] = {"L": []}
@@ -88,6 +88,8 @@ def resolve_changes(changes: Iterable[Change], resolver: Resolver) -> tuple[Chan
             passed on.
     """
     resolved = [found for change in changes if (found := _resolved(change, resolver)) is not None]
+    if len({change.path[0] for change in resolved}) == len(resolved):
+        return tuple(resolved)
     for position, change in enumerate(resolved):
         for other in resolved[:position]:
             if overlaps(change.path, other.path):
@@ -102,16 +104,15 @@ def _resolved(change: Change, resolver: Resolver) -> Change | None:
     path = resolver.attribute(change.path)
     match change:
         case SetTo() | SetIfMissing():
-            return replace(change, path=path, value=resolver.encode(change.path, change.value, role="value"))
+            return type(change)(path, resolver.encode(change.path, change.value, role="value"))
         case Append() | Prepend():
             values = tuple(resolver.encode(change.path, value, role="element") for value in change.values)
-            start = resolver.start(change.path)
-            return replace(change, path=path, values=values, start=start) if values else None
+            return type(change)(path, values, resolver.start(change.path)) if values else None
         case AddTo():
             return _resolved_addition(change, path, resolver)
         case Discard():
             return _resolved_discard(change, path, resolver)
-    return replace(change, path=path)
+    return type(change)(path)
 
 
 def _resolved_addition(change: AddTo, path: Path, resolver: Resolver) -> Change | None:
@@ -180,6 +181,8 @@ def render_update(changes: Iterable[Change], placeholders: Placeholders) -> str:
 
 
 def _clause(change: Change, path: str, placeholders: Placeholders) -> tuple[str, str]:
+    if isinstance(change, SetTo):
+        return "SET", f"{path} = {placeholders.value(change.value)}"
     if isinstance(change, Remove):
         return "REMOVE", path
     if len(change.path) == 1 and getattr(change, "start", None) is None:
@@ -192,8 +195,6 @@ def _clause(change: Change, path: str, placeholders: Placeholders) -> tuple[str,
 
 def _operand(change: Change, path: str, value: Callable[[AttributeValue], str]) -> str:
     match change:
-        case SetTo():
-            return value(change.value)
         case SetIfMissing():
             return f"if_not_exists({path}, {value(change.value)})"
         case Append(start=start):

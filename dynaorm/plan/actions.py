@@ -175,15 +175,14 @@ def _attributes_relied_on(change: ItemChange, before: StoredItem) -> list[str]:
     not name one write, so it is only one more value.
     """
     mapping = before.mapping
-    if isinstance(change, (ItemCheck, ItemDelete)) or before.as_loaded:
+    if isinstance(change, (ItemCheck, ItemDelete, ItemEdit)) or before.as_loaded:
         found = {name for field in mapping.fields.values() for name in (field.attribute, *field.formerly)}
         found |= set(before.item)
     else:
-        changed = change.changed if isinstance(change, (ItemInsert, ItemUpdate)) else frozenset()
-        fields = [mapping.fields[name] for name in mapping.derived_fields | changed]
+        fields = [mapping.fields[name] for name in mapping.derived_fields | change.changed]
         found = {field.attribute for field in fields if not field.in_key}
         found |= {former for field in fields for former in field.formerly}
-        found |= {name for index in mapping.indexes.values() for name in index.made_up}
+        found |= mapping.made_up_keys
         if isinstance(change, ItemInsert):
             found |= set(before.item)
     if mapping.versioning is not None:
@@ -201,8 +200,7 @@ def _required(
     expected_values: dict[str, AttributeValue | None] | None,
     unit: UnitOfWork,
 ) -> Condition | None:
-    mapping = change.mapping if change.before is None else change.before.mapping
-    table = mapping.table
+    mapping, table = change.mapping, change.mapping.table
     expires = mapping.expires.attribute if mapping.expires is not None else None
     if isinstance(change, ItemDelete):
         expires = None  # an expired entity can be deleted

@@ -243,7 +243,7 @@ def _restricted(change: ItemChange, delta: TotalDelta | None) -> ItemChange:
         name: _number(mapping, name, EXACT.minus(added.get(name, Decimal(0))))
         for name in restricting_totals(mapping)
     }
-    return change._replace(totals=totals) if totals else change
+    return change._replace(totals=totals)
 
 
 def _unchanged(one: ItemIntents) -> ItemUpdate | None:

@@ -68,7 +68,9 @@ def decided_index_keys(
     """The changes of index keys that follow from an edit alone; None where they depend on what is stored."""
     names = {str(change.path[0]) for change in changes}
     touched_indexes = [index for index in mapping.places.values() if not index.fields.isdisjoint(names)]
-    fixed = _fixed_fields(mapping, key, changes) if touched_indexes else {}
+    if not touched_indexes:
+        return ()
+    fixed = _fixed_fields(mapping, key, changes)
     found: list[Change] = []
     for index in touched_indexes:
         keys = _decided_keys(mapping, index, fixed)

@@ -210,9 +210,18 @@ def _insert(one: ItemIntents, save: Save, write: ResolvedIntent[Any], read: Any,
     image = new_image(mapping, one.key, valid.values)
     if save.version is not None:
         image = over_version(mapping, image, save.version)
-    insert = ItemInsert(mapping, one.key, image, save.entity, valid.values, valid.altered, write.state)
+    insert = ItemInsert(
+        mapping,
+        one.key,
+        image,
+        save.entity,
+        valid.values,
+        valid.altered,
+        write.state,
+        found_nothing=save.overwrite and read is _UNREAD,
+    )
     if read is _UNREAD:
-        return insert._replace(found_nothing=save.overwrite)
+        return insert
     return _placed(insert, read, overwrite=save.overwrite, now=now)
 
 

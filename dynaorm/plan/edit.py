@@ -45,7 +45,7 @@ def touched(mapping: EntityMapping, changes: tuple[Change, ...]) -> dict[str, Ch
             )
         if len(change.path) == 1:
             _check_whole_field(mapping, field, change)
-        if not field.in_key:
+        if not field.in_key and not (isinstance(change, SetTo) and len(change.path) == 1):
             _check_kind(mapping, resolver.codec(change.path), change)
         found[field.name] = change
     if mapping.maintained:
@@ -125,7 +125,7 @@ def stored_changes(mapping: EntityMapping, changes: tuple[Change, ...]) -> tuple
         if len(change.path) == 1 and isinstance(change, SetTo):
             if field.in_key:
                 continue
-            if mapping.encode_field(field, {field.name: change.value}) is None:
+            if field.can_be_absent and mapping.encode_field(field, {field.name: change.value}) is None:
                 plain.append(Remove(change.path))
                 continue
         plain.append(change)

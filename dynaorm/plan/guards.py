@@ -71,8 +71,8 @@ def guard_actions(changes: Sequence[ItemChange], reads: Reads, unit: UnitOfWork)
     Raises:
         UniqueViolation: two entities of the unit of work end up with one value, which not both had.
     """
-    if not changes:
-        return []
+    if not any(map(_may_hold, changes)):
+        return [[] for _ in changes]
     if len(changes) == 1 and isinstance(changes[0], ItemInsert) and changes[0].before is None:
         return [_claims_of_insert(changes[0], unit)]
     actions: list[list[Planned]] = []
@@ -83,6 +83,12 @@ def guard_actions(changes: Sequence[ItemChange], reads: Reads, unit: UnitOfWork)
         found = (_guard_action(guard, reads, unit) for guard in guards)
         actions.append([action for action in found if action is not None])
     return actions
+
+
+def _may_hold(change: ItemChange) -> bool:
+    """Whether the class of an item has unique values, or the one that it had before."""
+    before = change.before
+    return bool(change.mapping.constraints or (before is not None and before.mapping.constraints))
 
 
 def _collect_guards(changes: Sequence[ItemChange]) -> list[list[Guard]]:
@@ -106,7 +112,9 @@ def _add_old(change: ItemChange, guards: _Guards) -> None:
     if before is None or isinstance(change, ItemCheck):
         return
     claims = _claims(before.mapping, before.item)
-    holder = _holder(change, before.mapping, before.item) if claims else None
+    if not claims:
+        return
+    holder = _holder(change, before.mapping, before.item)
     home = before.mapping.table.guards.name
     for name, key, value in claims:
         known = guards.get((home, key))
@@ -121,7 +129,9 @@ def _add_new(change: ItemChange, guards: _Guards, clashes: list[tuple[ItemChange
         return
     mapping, values = change.mapping, change.values if isinstance(change, ItemInsert) else None
     claims = _claims(mapping, change.image, values)
-    holder = _holder(change, mapping, change.image) if claims else None
+    if not claims:
+        return
+    holder = _holder(change, mapping, change.image)
     home = mapping.table.guards.name
     for name, key, value in claims:
         known = guards.get((home, key))

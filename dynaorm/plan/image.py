@@ -8,6 +8,7 @@ from dynaorm.entity.key import stored_key
 from dynaorm.entity.mapping.derive import index_keys
 from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.mapping import EntityMapping
+from dynaorm.entity.mapping.part import values_in
 from dynaorm.entity.state import Loaded
 from dynaorm.errors import DecodeError, InvalidValue, KeyChanged, StaleEntity, UsageError
 from dynaorm.failure import shown
@@ -69,24 +70,26 @@ def _differing(
     renewed: frozenset[str] = frozenset(),
 ) -> dict[str, AttributeValue | None]:
     found: dict[str, AttributeValue | None] = {}
-    baseline: Mapping[str, Any] | None = None
+    item = state.item
+    differing: dict[str, tuple[AttributeValue | None, AttributeValue | None]] = {}
     for name, field in mapping.fields.items():
         if field.in_key:
-            found |= {} if mapping.subject(state.item)[name] == values.get(name) else {name: None}
+            found |= {} if mapping.subject(item)[name] == values.get(name) else {name: None}
             continue
-        now, stored = encoded.get(field.attribute), field.stored_in(state.item)
+        now = encoded.get(field.attribute)
+        stored = item.get(field.attribute) if not field.formerly else field.stored_in(item)
         # Most values are equal as they are spelled, and `same` costs a call.
-        if now == stored or same(now, stored):
-            continue
-        is_renewed = name in renewed
-        if stored is not None:
-            if baseline is None:
-                baseline = vars(mapping.hydrate(state.item))
-            now = over_stored(field, (stored, baseline[name], now), is_renewed=is_renewed)
-        elif _is_default(mapping, field, now, state, is_renewed=is_renewed):
-            continue
-        if now is not stored:
-            found[name] = now
+        if now != stored and not same(now, stored):
+            differing[name] = now, stored
+    known = [name for name, (_, stored) in differing.items() if stored is not None]
+    loaded = dict(zip(known, values_in(mapping, item, known), strict=True)) if known else {}
+    for name, (now, stored) in differing.items():
+        field, is_renewed = mapping.fields[name], name in renewed
+        if stored is None:
+            if not _is_default(mapping, field, now, state, is_renewed=is_renewed):
+                found[name] = now
+        elif (new := over_stored(field, (stored, loaded[name], now), is_renewed=is_renewed)) is not stored:
+            found[name] = new
     return found
 
 
@@ -226,14 +229,14 @@ def other_revision(mapping: EntityMapping, item: Item) -> str:
 
 def refuse_other_revision(mapping: EntityMapping, item: Item) -> None:
     """Raises DecodeError if the revision of a stored item is of another type than the table declares."""
-    if problem := other_revision(mapping, item):
-        revision = mapping.table.revision
+    revision = mapping.table.revision
+    if revision is not None and (problem := other_revision(mapping, item)):
         raise DecodeError(
             entity=mapping.entity.__name__,
             key=mapping.key_of(item),
             problems=(problem,),
             problem=f"Cannot write {mapping.entity.__name__}",
-            remedy=_OTHER_REVISION["S" if revision is None else revision.kind],
+            remedy=_OTHER_REVISION[revision.kind],
         )
 
 
@@ -248,7 +251,7 @@ def check_key_unchanged(mapping: EntityMapping, values: Mapping[str, Any], state
     """Raises KeyChanged if the entity's fields render another primary key than the one it was loaded under."""
     stored = mapping.key_of(state.item)
     rendered = mapping.primary_key(values)
-    if not all(same(rendered[name], stored.get(name)) for name in rendered):
+    if rendered != stored and not all(same(rendered[name], stored.get(name)) for name in rendered):
         old, now = mapping.subject(state.item), mapping.with_computed(values, mapping.key_fields)
         raise KeyChanged(
             entity=mapping.entity.__name__,

@@ -87,6 +87,12 @@ class ItemIntents(NamedTuple):
         return ident_of(self.mapping.table, self.key)
 
     @property
+    def stored(self) -> ResolvedIntent[Save | Move] | None:
+        """The write, if it stores all values of an entity."""
+        write: Any = self.write
+        return write if write is not None and isinstance(write.intent, Save | Move) else None
+
+    @property
     def intents(self) -> tuple[ResolvedIntent[Intent], ...]:
         """The write, the removal, and the checks."""
         write = () if self.write is None else (self.write,)
@@ -117,7 +123,7 @@ def merge_intents(intents: Sequence[Intent], now: float) -> list[ItemIntents]:
 
 
 def _with_edits(one: ItemIntents) -> ItemIntents:
-    """The same. If it changes an item by key, and the item need not be read, it has the ``edits`` that are sent."""
+    """The intents with the ``edits`` to send, if they change by key an item that need not be read."""
     write = one.write
     if write is None or write.state is not None or not isinstance(write.intent, Edit):
         return one
@@ -159,11 +165,10 @@ def _resolved(intent: Intent, now: float) -> list[ItemIntents]:
 
 def _of_edit(edit: Edit, mapping: EntityMapping, state: Loaded | None) -> ResolvedIntent[Edit]:
     """The intent to change an entity, with the values of the one that it may have to create."""
+    resolved = ResolvedIntent(edit, mapping, state)
     if not edit.creates:
-        return ResolvedIntent(edit, mapping, state)
-    return ResolvedIntent(
-        edit, mapping, state, Validated(created_if_valid(mapping, edit.target, edit.changes))
-    )
+        return resolved
+    return resolved._replace(valid=Validated(created_if_valid(mapping, edit.target, edit.changes)))
 
 
 def _resolved_save(intent: Save, now: float) -> ItemIntents:

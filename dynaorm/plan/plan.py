@@ -9,10 +9,11 @@ from typing import Any, NamedTuple
 
 from dynaorm.errors import ItemTooLarge, PlanTooLarge
 from dynaorm.item.action import Update, operation_of, to_wire
+from dynaorm.item.path import dotted
 from dynaorm.item.size import ACTION_LIMIT, ITEM_LIMIT, TRANSACTION_LIMIT, item_size, size_bound
-from dynaorm.item.update import AddTo, Append, Change, Prepend, SetIfMissing, SetTo
-from dynaorm.item.value import AttributeValue
-from dynaorm.plan.cost import GUARD_BYTES, image_bytes, index_units, item_units, sent_bytes
+from dynaorm.item.update import AddTo, Append, Prepend, SetIfMissing, SetTo
+from dynaorm.item.value import Item
+from dynaorm.plan.cost import GUARD_BYTES, index_units, item_units, sent_bytes
 from dynaorm.plan.explain import sentences
 from dynaorm.plan.planned import Effect, Planned, Purpose
 
@@ -103,9 +104,9 @@ def check_limits(plan: Plan) -> Plan:
     for planned in plan.actions:
         if planned.constraint is not None:
             size = GUARD_BYTES
-        elif planned.after is None or (size := size_bound(planned.after)) > ITEM_LIMIT:
-            size = _item_bytes(planned)
-            if size > ITEM_LIMIT:
+        else:
+            item = _written(planned) if planned.after is None else planned.after
+            if (size := size_bound(item)) > ITEM_LIMIT and (size := item_size(item)) > ITEM_LIMIT:
                 raise ItemTooLarge(key=planned.subject, bytes=size)
         total += size
     if total > _NEAR_LIMIT:
@@ -115,16 +116,12 @@ def check_limits(plan: Plan) -> Plan:
     return plan
 
 
-def _item_bytes(planned: Planned) -> int:
-    """Bytes of the item that results; at least what is stored by an update of an item that is not known."""
-    if planned.after is None and isinstance(planned.action, Update):
-        values = (value for change in planned.action.changes for value in _values(change))
-        return item_size(planned.item_key) + sum(item_size({"": value}) for value in values)
-    return image_bytes(planned.after)
-
-
-def _values(change: Change) -> tuple[AttributeValue, ...]:
-    """What a change adds to an item."""
-    if isinstance(change, SetTo | SetIfMissing | AddTo):
-        return (change.value,)
-    return change.values if isinstance(change, Append | Prepend) else ()
+def _written(planned: Planned) -> Item:
+    """What an action stores at least, where the rest of the item is not known."""
+    found = dict(planned.item_key)
+    for change in planned.action.changes if isinstance(planned.action, Update) else ():
+        if isinstance(change, SetTo | SetIfMissing | AddTo):
+            found[dotted(change.path)] = change.value
+        elif isinstance(change, Append | Prepend):
+            found[dotted(change.path)] = {"L": [*change.values]}
+    return found

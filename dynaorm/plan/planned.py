@@ -110,6 +110,14 @@ class Planned(NamedTuple):
         """The identity of the item it writes."""
         return ident_of(self.table, self.item_key)
 
+    def has_written(self, item: Item | None) -> bool:
+        """Whether an item carries the revision that the action writes."""
+        return (
+            item is not None
+            and self.revision is not None
+            and self.mapping.table.mark_of(item) == self.revision
+        )
+
 
 class Effect(NamedTuple):
     """What an entity object becomes once the plan is committed.

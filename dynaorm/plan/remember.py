@@ -25,7 +25,7 @@ from dynaorm.item.condition import Attr, Compare, any_of_conditions, missing
 from dynaorm.item.value import Item
 from dynaorm.plan.changes import saved_changes
 from dynaorm.plan.image import new_image
-from dynaorm.plan.intent import Deletion, Intent, Move, Save
+from dynaorm.plan.intent import Deletion, Intent, Save
 from dynaorm.plan.merge_intents import ItemIntents, ResolvedIntent
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import Effect, Planned, Purpose
@@ -128,13 +128,13 @@ def effects_of_repeat(one: ItemIntents, revision: str) -> Iterator[Effect]:
     kept = one.mapping.table.revision
     if one.removal is not None and isinstance(one.removal.intent, Deletion) and one.removal.state is not None:
         yield Effect(one.removal.intent.target, None)
-    if one.write is not None and isinstance(one.write.intent, Save | Move):
-        values, altered = one.write.valid
-        loaded = {} if one.write.state is None else one.write.state.item
-        image = {**loaded, **new_image(one.write.mapping, one.key, values)}
+    if (write := one.stored) is not None:
+        values, altered = write.valid
+        loaded = {} if write.state is None else write.state.item
+        image = {**loaded, **new_image(write.mapping, one.key, values)}
         if kept is not None:
             image[kept.attribute] = kept.after(loaded, revision)
-        yield Effect(one.write.intent.entity, Loaded(image), altered or None)
+        yield Effect(write.intent.entity, Loaded(image), altered or None)
 
 
 def _block_of(merged: Sequence[ItemIntents]) -> _Block:
@@ -146,11 +146,11 @@ def _block_of(merged: Sequence[ItemIntents]) -> _Block:
         intents: tuple[ResolvedIntent[Intent] | None, ...] = (one.removal, one.write, *one.checks)
         found = [content_of(resolved) for resolved in intents if resolved is not None]
         outline.append([one.mapping.table.name, one.key, *found])
-        if one.write is not None and isinstance(one.write.intent, Save | Move):
-            outline.append(isinstance(one.write.intent, Save) and one.write.intent.overwrite)
-            values.append(_values(one.write.mapping, one.write.valid.values))
-            changes.append(_changes(one.write))
-            if one.write.state is not None:
+        if (write := one.stored) is not None:
+            outline.append(isinstance(write.intent, Save) and write.intent.overwrite)
+            values.append(_values(write.mapping, write.valid.values))
+            changes.append(_changes(write))
+            if write.state is not None:
                 origin = _LOADED
     return _Block(_hash(outline), _hash(changes), _hash(values), origin)
 

@@ -70,8 +70,7 @@ def _advanced(
     in_keys = {name: values[name] for name in changes if mapping.fields[name].in_key}
     image = advance(mapping, item, changes, in_keys)
     wanted = index_keys(mapping, mapping.subject(image, in_keys))
-    made_up = {name for index in mapping.indexes.values() for name in index.made_up}
-    return {name: value for name, value in image.items() if name not in made_up} | wanted
+    return {name: value for name, value in image.items() if name not in mapping.made_up_keys} | wanted
 
 
 def renewal_actions(renewal: Renewal, reads: Reads, unit: UnitOfWork) -> list[Planned]:

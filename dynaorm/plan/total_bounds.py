@@ -49,7 +49,7 @@ def _broken(mapping: EntityMapping, name: str, total: Decimal) -> InvalidValue:
     return mapping.invalid(
         name,
         total,
-        f"would break {text}; {mapping.maintained.get(name, 'an Aggregate')} keeps it",
+        f"would break {text}; {mapping.maintained[name]} keeps it",
         "delete or change what it counts first, or give the field other bounds",
     )
 

@@ -80,7 +80,7 @@ Verdict: TypeAlias = Committed | StaleKnowledge | DynaormError
 def verdict(failures: Sequence[FailedAction], now: float, request_id: str = "") -> Verdict:
     """What a refusal means. ``failures`` are the actions of the plan that failed, in order."""
     for one in failures:
-        if _is_own(one):
+        if one.planned.has_written(one.item):
             return Committed(one.item)
     invalid = next((one for one in failures if one.code != FAILED), None)
     if unread := tuple(one.planned for one in failures if _leads_nowhere(one)):
@@ -111,15 +111,6 @@ def _leads_nowhere(failed: FailedAction) -> bool:
     is_invalid = _SAME.get(failed.code, failed.code) == "ValidationException"
     is_edit = failed.planned.blind and failed.planned.purpose is Purpose.UPDATE
     return is_invalid and is_edit and any(text in failed.message for text in UNFIT)
-
-
-def _is_own(failed: FailedAction) -> bool:
-    planned, item = failed.planned, failed.item
-    return (
-        item is not None
-        and planned.revision is not None
-        and planned.mapping.table.mark_of(item) == planned.revision
-    )
 
 
 def _judge(failed: FailedAction, now: float) -> StoreError | Violation | StaleKnowledge:

@@ -65,8 +65,7 @@ def version_item(
     """
     partial = mapping.versioning.fields if mapping.versioning is not None else None
     if partial is None:
-        dropped = {name for index in mapping.indexes.values() for name in index.made_up}
-        dropped.add(mapping.table.type_attribute or "")
+        dropped = {*mapping.made_up_keys, mapping.table.type_attribute}
         item = {name: value for name, value in image.items() if name not in dropped}
     else:
         wanted = {*key, VERSION, VERSION_AT, *(mapping.fields[name].attribute for name in partial)}

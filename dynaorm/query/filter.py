@@ -5,7 +5,7 @@ from collections.abc import Set as AbstractSet
 from typing import Final
 
 from dynaorm.entity.declare.catalog import catalog_of, names_of
-from dynaorm.entity.mapping.field import is_time_text, respelled
+from dynaorm.entity.mapping.field import respelled
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.mapping.part import values_in
 from dynaorm.entity.resolve import FieldResolver
@@ -137,9 +137,8 @@ def _refuse_keys(spec: QuerySpec, condition: Condition) -> None:
 def _times(spec: QuerySpec) -> tuple[str, ...]:
     """The fields of the filter that are compared as times."""
     mapping = spec.source.mapping
-    resolver = FieldResolver(mapping)
-    paths = {path for one in spec.filters for path in paths_of(one) if path[0] in mapping.fields}
-    return tuple(sorted({str(path[0]) for path in paths if is_time_text(resolver.codec(path))}))
+    paths = (path for one in spec.filters for path in paths_of(one) if path[0] in mapping.fields)
+    return FieldResolver(mapping).times(paths)
 
 
 def _computed(spec: QuerySpec) -> tuple[str, ...]:

@@ -127,10 +127,12 @@ class KeyQueries:
 
     Attributes:
         key_queries: the partitions or segments to read; empty where nothing can be found.
-        local_filter: the filter to evaluate on items that were read; None where DynamoDB evaluates all of it.
+        filter: the filter of the query; None without one.
+        local_filter: the same, if it is evaluated on what was read; None where DynamoDB evaluates all of it.
     """
 
     key_queries: tuple[KeyQuery, ...]
+    filter: Filter | None = None
     local_filter: Filter | None = None
 
 
@@ -160,13 +162,13 @@ def key_queries_of(spec: QuerySpec, table_name: Callable[[str], str], *, consist
         projection=_projection(spec, filtered),
     )
     if filtered is not None and filtered.is_never:
-        return KeyQueries(())
+        return KeyQueries((), filtered)
     local = filtered if filtered is not None and filtered.is_local else None
     if spec.segments is not None:
         found = _segments(form, spec.segments, place_condition(source))
     else:
         found = _queries(spec, form, conditions)
-    return KeyQueries(tuple(found), local)
+    return KeyQueries(tuple(found), filtered, local)
 
 
 def _segments(form: Form, total: int, place: KeyCondition | None) -> Iterator[KeyQuery]:

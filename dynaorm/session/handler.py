@@ -158,8 +158,21 @@ class StreamHandler:
         with self._running:
             if self._runner is None:
                 self._runner = asyncio.Runner()
-                weakref.finalize(self, self._runner.close)
+                weakref.finalize(self, _close, self._runner)
             self._runner.run(finished())
+
+
+def _close(runner: "asyncio.Runner") -> None:
+    """Close the runner of a handler that nobody uses any more.
+
+    The garbage collector may ask for it while a loop runs in this thread, in which no other loop can be run to its end.
+    """
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        runner.close()
+    else:
+        runner.get_loop().close()
 
 
 def _failed(delivery: Delivery, failure: Exception) -> BatchResponse:

@@ -9,7 +9,7 @@ from dynaorm.entity.key import Key
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.resolve import FieldResolver
 from dynaorm.errors import UsageError
-from dynaorm.flow.entity import edit_of, upsert_of
+from dynaorm.flow.entity import edit_of, upsert_of, validated_edit
 from dynaorm.flow.target import target_of
 from dynaorm.item.condition import Condition
 from dynaorm.item.resolve import resolve
@@ -51,7 +51,7 @@ class Transaction:
     ) -> None:
         """Change some fields of a loaded entity, or of the entity with a key."""
         edit: Edit = edit_of(target, changes, checked_condition(target, condition))
-        self._add(edit, None)
+        self._add(validated_edit(edit), None)
 
     def upsert(
         self,
@@ -62,7 +62,7 @@ class Transaction:
     ) -> None:
         """Change the entity with a key; if there is none, create it of the key, its defaults and the changes."""
         edit: Edit = upsert_of(target, changes, checked_condition(target, condition))
-        self._add(edit, None)
+        self._add(validated_edit(edit), None)
 
     def delete(self, target: Key[Any] | Any, /, *, condition: Condition | None = None) -> None:
         """Delete a loaded entity, or the entity with a key."""

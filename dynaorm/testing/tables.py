@@ -1,14 +1,13 @@
 """Find the tables that a test needs: those of the modules, entity classes and tables that it names."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
 from types import ModuleType
 from typing import TypeAlias
 
 from dynaorm.entity.base import Entity
 from dynaorm.entity.declare.catalog import catalog_of
-from dynaorm.entity.mapping.aggregate import AggregateMapping
-from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
+from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.table import Table
 from dynaorm.errors import UsageError
 
@@ -25,22 +24,20 @@ def tables_of(*sources: Source) -> tuple[Table, ...]:
         UsageError: a source names no table.
         ImportError: a module cannot be imported.
     """
-    found = dict.fromkeys(table for source in sources for table in _tables_in(source))
-    waiting = list(found)
-    while waiting:
-        for one in _targets(waiting.pop()):
-            if one not in found:
-                found[one] = None
-                waiting.append(one)
-    return tuple(found)
+    return _reached((table for source in sources for table in _tables_in(source)), _targets)
 
 
 def related(tables: Iterable[Table]) -> tuple[Table, ...]:
     """These tables, and every table that depends on one of them: of guards, of totals, of counted entities."""
+    return _reached(tables, _neighbours)
+
+
+def _reached(tables: Iterable[Table], neighbours: Callable[[Table], Iterable[Table]]) -> tuple[Table, ...]:
+    """The tables, and all that can be reached from them."""
     found = dict.fromkeys(tables)
     waiting = list(found)
     while waiting:
-        for one in _neighbours(waiting.pop()):
+        for one in neighbours(waiting.pop()):
             if one not in found:
                 found[one] = None
                 waiting.append(one)
@@ -95,16 +92,14 @@ def _is_mapped(one: object) -> bool:
     return True
 
 
-def _aggregates(mappings: Iterable[EntityMapping]) -> Iterator[AggregateMapping]:
-    return (one for mapping in mappings for one in mapping.aggregates.values())
-
-
 def _targets(table: Table) -> Iterator[Table]:
-    return (mapping_of(one.target).table for one in _aggregates(catalog_of(table).mappings.values()))
+    for mapping in catalog_of(table).mappings.values():
+        yield from (mapping_of(one.target).table for one in mapping.aggregates.values())
 
 
 def _neighbours(table: Table) -> Iterator[Table]:
+    catalog = catalog_of(table)
     yield table.guards
     yield from _targets(table)
-    for mapping in (*catalog_of(table).guarded.values(), *catalog_of(table).counted.values()):
+    for mapping in (*catalog.guarded.values(), *catalog.counted.values()):
         yield mapping.table

@@ -12,8 +12,9 @@ says why. That may be decided as late as in step 3, because nothing was sent bef
 
 import logging
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
+from io import BytesIO
 from typing import Any
 
 from botocore.awsrequest import AWSPreparedRequest, AWSResponse, HeadersDict
@@ -23,6 +24,7 @@ from botocore.httpsession import get_cert_path
 from botocore.session import Session
 
 from dynaorm.flow.protocol.call import READS, WRITES, Refusal, Reply
+from dynaorm.flow.read import tables_in
 from dynaorm.item.json_body import encode_body
 from dynaorm.record import record
 from dynaorm.transport.aws_configuration import failure_of
@@ -35,7 +37,7 @@ from dynaorm.transport.http.exchange import Exchange
 from dynaorm.transport.http.http_answer import HttpAnswer
 from dynaorm.transport.http.limits import Limits
 from dynaorm.transport.http.route import route_to
-from dynaorm.transport.http.signed_request import SERVICE, SignedRequest
+from dynaorm.transport.http.signed_request import SERVICE, SignedRequest, header_lines
 from dynaorm.transport.proxy import proxy_of
 
 _logger = logging.getLogger("dynaorm")
@@ -43,8 +45,9 @@ _logger = logging.getLogger("dynaorm")
 # Where the body is in botocore's context of a request; None if botocore encodes it.
 _BODY = "dynaorm.body"
 
-# Those of botocore's headers that a signature need not cover, and those that it is made with.
-_HEADERS = frozenset({"Content-Type", "User-Agent", "X-Amz-Target", "X-Amzn-Trace-Id"})
+# The headers of botocore that a signed request has anyway, and those that may be added to it.
+_SIGNED = frozenset({"Content-Type", "X-Amz-Target"})
+_HEADERS = frozenset({*_SIGNED, "User-Agent", "X-Amzn-Trace-Id"})
 
 
 @record
@@ -85,7 +88,7 @@ class OwnSending:
             context[_BODY] = None
             return None
         context[_BODY] = encode_body(params)
-        return _naming_the_tables(params)
+        return _deciding_the_endpoint(params)
 
     def send(self, *, model: Any, params: Any, request_signer: Any, context: Any, **_: object) -> Any:
         """Send a request and judge its answer; for the event ``before-call``. Returns what botocore would return.
@@ -118,16 +121,15 @@ class OwnSending:
         if unknown := params["headers"].keys() - _HEADERS:
             raise _NeedsBotocore(f"botocore adds the header {min(unknown)}")
         exchange, url = server.exchange, params["url"]
-        signed = exchange.sign(operation, params["body"], exchange.credentials())
-        signed.headers.update(params["headers"])
+        others = _lines_of({name: value for name, value in params["headers"].items() if name not in _SIGNED})
+        signed = exchange.sign(operation, params["body"], others=others)
         request = _Prepared(signed, url, params["context"])
         response = first_non_none_response(
             self._events.emit(f"before-send.{SERVICE}.{operation}", request=request)
         )
         if response is None:
             answer = server.pool.send(request.as_sent(url))
-            received: Any = answer.headers
-            response = AWSResponse(url, answer.status, received, _Received(answer.body))
+            response = _Response(url, answer)
         else:
             headers = {name.lower(): value for name, value in response.headers.items()}
             answer = HttpAnswer(response.status_code, headers, response.content, False)
@@ -200,27 +202,49 @@ class _Prepared(AWSPreparedRequest):
         """The request to send to the URL, with what handlers changed. Raises _NeedsBotocore if it is another one."""
         if (self.method, self.url) != ("POST", url) or not isinstance(self.body, bytes):
             raise _NeedsBotocore("a handler of botocore's event before-send replaces the request")
-        headers = self._signed.headers
+        lines = self._signed.lines
         if "headers" in vars(self):
-            headers = {
-                name: value.decode("latin-1") if isinstance(value, bytes) else str(value)
-                for name, value in self.headers.items()
-                if name != "Content-Length"
-            }
-        whole = "".join([*headers, *headers.values()])
-        if not (whole.isascii() and whole.isprintable()):
-            raise _NeedsBotocore("a header has a character that is not printable ASCII")
-        return SignedRequest(headers, self.body, self._signed.signed_at)
+            lines = _lines_of(
+                {name: value for name, value in self.headers.items() if name != "Content-Length"}
+            )
+        return SignedRequest(lines, self.body, self._signed.signed_at)
 
 
-class _Received:
-    """A body that was received, as AWSResponse reads it."""
+class _Response(AWSResponse):
+    """An answer as botocore gives it. Its headers are made when a handler looks at them."""
 
-    def __init__(self, body: bytes) -> None:
-        self._body = body
+    def __init__(self, url: str, answer: HttpAnswer) -> None:
+        # Not that of the base class, which needs the headers.
+        self.url = url
+        self.status_code = answer.status
+        self._answer = answer
 
-    def stream(self) -> Iterator[bytes]:
-        yield self._body
+    @cached_property
+    def headers(self) -> Any:  # type: ignore[override]  # a cached property can be written, too
+        """The headers, whatever the case of their names."""
+        return HeadersDict(self._answer.headers)
+
+    @cached_property
+    def raw(self) -> Any:  # type: ignore[override]  # see above
+        """The body as a stream that was read."""
+        return BytesIO(self._answer.body)
+
+    @property
+    def content(self) -> bytes:
+        """The body."""
+        return self._answer.body
+
+
+def _lines_of(headers: Mapping[str, str | bytes]) -> str:
+    """Header lines. Raises _NeedsBotocore if a character is not printable ASCII."""
+    texts = {
+        name: value.decode("latin-1") if isinstance(value, bytes) else str(value)
+        for name, value in headers.items()
+    }
+    whole = "".join([*texts, *texts.values()])
+    if not (whole.isascii() and whole.isprintable()):
+        raise _NeedsBotocore("a header has a character that is not printable ASCII")
+    return header_lines(texts)
 
 
 def _unusual_setting(config: Any) -> str:
@@ -231,12 +255,19 @@ def _unusual_setting(config: Any) -> str:
     return ""
 
 
-def _naming_the_tables(params: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters that botocore's endpoint rules read: the names of tables, which may be ARNs."""
+def _deciding_the_endpoint(params: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters that botocore's endpoint rules read: the names of the tables, if any of them is an ARN.
+
+    The token comes along, or botocore would draw one.
+    """
+    token = {name: params[name] for name in ("ClientRequestToken",) if name in params}
+    has_arn = any(name.startswith("arn:") for name in tables_in(params))
     if "RequestItems" in params:
-        return {"RequestItems": {name: {} for name in params["RequestItems"]}}
+        return {"RequestItems": {name: {} for name in params["RequestItems"]} if has_arn else {}}
+    if not has_arn:
+        return token
     if "TransactItems" in params:
         actions = (action for one in params["TransactItems"] for action in one.items())
-        tables = {name: {kind: {"TableName": name}} for kind, of in actions if (name := of.get("TableName"))}
-        return {"TransactItems": [*tables.values()]}
-    return {"TableName": params["TableName"]} if "TableName" in params else {}
+        tables = {of["TableName"]: {kind: {"TableName": of["TableName"]}} for kind, of in actions}
+        return {"TransactItems": [*tables.values()], **token}
+    return {"TableName": params["TableName"]}

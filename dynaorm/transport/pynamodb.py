@@ -22,6 +22,7 @@ from dynaorm.flow.protocol.call import Call, Reply
 from dynaorm.transport.answer import STREAM_READS
 from dynaorm.transport.aws_configuration import failure_of
 from dynaorm.transport.botocore_hooks import WatchedEvents
+from dynaorm.transport.botocore_models import find_models_by_name
 from dynaorm.transport.botocore_outcome import (
     CONNECTION_ERRORS,
     judge_answer,
@@ -129,6 +130,7 @@ class PynamoTransport:
                 proxy_for("http" if (self.endpoint or "").startswith("http:") else "https")
                 events = WatchedEvents()
                 session = BotocoreSession(profile=self.profile, event_hooks=events)
+                find_models_by_name(session)
                 use_credentials(session, self._credentials)
                 session.register("before-parse.dynamodb", judge_answer)
                 session.set_default_client_config(Config(user_agent=_user_agent(session)))

@@ -16,10 +16,10 @@ from uuid import uuid4
 
 import pytest
 
-from dynaorm import Session
+from dynaorm import Session, Transport
 from dynaorm.cli.entry import main
 from tests.conftest import ROOT
-from tests.integrity.conftest import raw_on
+from tests.integrity.conftest import created
 from tests.integrity.zoo import TABLES, Raw, app, key_of, member, text
 from tests.raw_tables import aws_client
 
@@ -27,8 +27,8 @@ TARGETS = [f"tests.integrity.zoo:{name}" for name in ("app", "keepers", "far", "
 
 
 @pytest.fixture
-def zoo(ministack_endpoint: str, unique_name: Any) -> Iterator[Raw]:
-    for raw in raw_on(ministack_endpoint, unique_name):
+def zoo(ministack_line: tuple[Transport, Any], unique_name: Any) -> Iterator[Raw]:
+    for raw in created(Raw(ministack_line[1], unique_name, ministack_line[0])):
         raw.fill()
         yield raw
 

@@ -2,7 +2,7 @@
 
 import copy
 import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import pytest
@@ -12,10 +12,8 @@ from dynaorm import Attribute, Entity, Key, Session, Table, Unique, detached, in
 from dynaorm.entity.base import Entity as Base
 from dynaorm.entity.state import state_of
 from dynaorm.errors import AlreadyExists, InvalidValue, StaleEntity, UniqueViolation, UnknownField, UsageError
-from dynaorm.flow.protocol.call import Call
 from dynaorm.item.value import Item
-from dynaorm.testing.moto_engine import strict_moto
-from dynaorm.transport.pynamodb import PynamoTransport
+from tests.entity.stored import items
 
 APP = Table("app")
 
@@ -31,24 +29,6 @@ class Point(Entity, table=APP, pk="POINT#{name}", sk="A", frozen=True):
     name: str
     x: int
     y: int = Field(default=0, frozen=True)
-
-
-@pytest.fixture
-def session() -> Iterator[Session]:
-    with strict_moto(), Session(region="us-east-1") as session:
-        session.create_table(APP)
-        yield session
-
-
-def stored(pk: str, sk: str = "PROFILE") -> Item:
-    """An item as it is in the table, without its revision."""
-    key = {"PK": {"S": pk}, "SK": {"S": sk}}
-    request = {"TableName": "app", "Key": key, "ConsistentRead": True}
-    item: dict[str, dict[str, object]] = PynamoTransport(region="us-east-1").call(Call("GetItem", request))[
-        "Item"
-    ]
-    assert item.pop("_rev")
-    return item
 
 
 def user() -> User:
@@ -69,6 +49,10 @@ NEW: dict[str, Callable[[User], User]] = {
     "model_construct": lambda entity: User.model_construct(**entity.model_dump()),
     "detached": detached,
 }
+
+
+def user_item(session: Session) -> Item:
+    return next(one for one in items(session, APP) if one["PK"] == {"S": "USER#u1"})
 
 
 def test_an_entity_adds_no_public_name_to_a_pydantic_model() -> None:
@@ -154,7 +138,7 @@ def test_copies_carry_the_loaded_state(session: Session, how: str) -> None:
     assert inspect(twin) == inspect(entity)
     twin.note = "n"
     session.save(twin)
-    assert stored("USER#u1")["Note"] == {"S": "n"}
+    assert user_item(session)["Note"] == {"S": "n"}
     entity.note = "m"
     with pytest.raises(StaleEntity):
         session.save(entity)
@@ -235,7 +219,7 @@ def test_the_recipe_of_a_partial_update_over_http_updates_the_stored_entity(sess
     entity = session.get_one(User, user_id="u1")
     patch = UserPatch.model_validate_json('{"note": "hello"}')
     session.save(entity.model_copy(update=patch.model_dump(exclude_unset=True)))
-    assert stored("USER#u1") == {
+    assert user_item(session) == {
         "PK": {"S": "USER#u1"},
         "SK": {"S": "PROFILE"},
         "_type": {"S": "User"},

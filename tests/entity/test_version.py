@@ -11,7 +11,7 @@ from dynaorm.entity.state import state_of
 from dynaorm.entity.version import Version, time_of, version_of
 from dynaorm.errors import DecodeError, UsageError
 from dynaorm.item.value import AttributeValue
-from dynaorm.testing.moto_engine import strict_moto
+from dynaorm.testing.scripted import ScriptedTransport
 
 APP = Table("app", indexes=[GlobalIndex("GSI1")])
 
@@ -47,12 +47,8 @@ def test_a_version_of_the_whole_entity_holds_it_read_only() -> None:
     state = state_of(found.entity)
     assert state is not None
     assert state.read_only
-    with strict_moto(), Session(region="us-east-1") as session:
-        session.create_table(APP)
-        with pytest.raises(
-            UsageError, match="this Audit was read at a version, and history is not rewritten"
-        ):
-            session.save(found.entity)
+    with pytest.raises(UsageError, match="this Audit was read at a version, and history is not rewritten"):
+        Session(transport=ScriptedTransport()).save(found.entity)
 
 
 def test_a_version_of_some_fields_holds_those() -> None:

@@ -4,6 +4,7 @@ It prints ``ready`` when it is connected, waits for a line on stdin, works, and 
 """
 
 import json
+import os
 import pickle
 import sys
 from collections.abc import Callable
@@ -25,7 +26,7 @@ from dynaorm import (
     Unique,
     inspect,
 )
-from dynaorm.errors import ConditionFailed, OutcomeUnknown, UniqueViolation
+from dynaorm.errors import ConditionFailed, OutcomeUnknown, StaleEntity, UniqueViolation
 from dynaorm.testing import faults
 from dynaorm.testing.endpoint import transport_to
 from dynaorm.testing.faults import Fault, FaultyTransport
@@ -91,6 +92,23 @@ class Racer:
         return Session(transport=transport, table_names=self._names, retry=retry)
 
 
+def create(racer: Racer, me: str, rounds: int) -> list[bool]:
+    """Create users that all processes want to create; for each, whether this process did."""
+    won = []
+    for number in range(rounds):
+        try:
+            racer.session.save(
+                User(user_id=f"{me}-{number}", email=f"{number}@x.org", phone=f"{me}-{number}")
+            )
+        except UniqueViolation as violation:
+            if (violation.constraint, violation.value) != ("email", f"{number}@x.org"):
+                raise
+            won.append(False)
+        else:
+            won.append(True)
+    return won
+
+
 def upsert(racer: Racer, me: str, rounds: int) -> list[int]:
     """Count hits and pay into accounts that nobody created; return the counts that this process made.
 
@@ -119,17 +137,47 @@ def sit(racer: Racer, guests: list[str], seats: int) -> int:
 
 
 def contend(racer: Racer, me: str, rounds: int, guests: list[str], seats: int) -> dict[str, Any]:
-    """``upsert``, then ``sit``."""
+    """Both, one after the other."""
     return {"counts": upsert(racer, me, rounds), "sat": sit(racer, guests, seats)}
 
 
 def register(racer: Racer, token: str, fault: str | None = None) -> str | None:
-    """Run an equal transaction in each process, under one token."""
+    """Run an equal transaction in every process, under one token."""
     session = racer.with_faults(getattr(faults, fault)()) if fault else racer.session
     with session.transaction(token=token) as tx:
         user = tx.save(User(user_id="one", email="one@x.org", phone="1"))
         tx.save(Page(name="home", text="Hi"))
     return inspect(user).revision
+
+
+def lossy(racer: Racer, me: str, rounds: int) -> int:
+    """Append while every third answer and every fourth request is lost; return how many appends certainly succeeded."""
+    lost = [faults.lost_answer(at=at) for at in range(2, 1000, 3)]
+    lost += [faults.lost_request(at=at) for at in range(1, 1000, 4)]
+    session = racer.with_faults(*lost)
+    saved = 0
+    while saved < rounds:
+        page = session.get_one(HOME, consistent=True)
+        page.text += me
+        try:
+            session.save(page)
+        except StaleEntity:
+            continue
+        except OutcomeUnknown as unknown:
+            if not _is_in_effect(session, unknown):
+                continue
+        saved += 1
+    return saved
+
+
+def _is_in_effect(session: Session, unknown: OutcomeUnknown) -> bool:
+    while True:
+        try:
+            return session.resume(unknown.plan)
+        except StaleEntity:
+            return False
+        except OutcomeUnknown:
+            continue
 
 
 def crash(racer: Racer, fault: str, write: str) -> None:
@@ -170,6 +218,19 @@ WRITES: dict[str, Callable[[Session], None]] = {
 }  # fmt: skip
 
 
+def churn(racer: Racer, rounds: int) -> None:
+    """Change a user and write a new version of a page in one transaction, until killed; print each success."""
+    for number in range(rounds):
+        user = racer.session.get_one(Key(User, user_id="one"), consistent=True)
+        page = racer.session.get_one(HOME, consistent=True)
+        with racer.session.transaction() as tx:
+            user.email, user.phone = f"{os.getpid()}-{number}@x.org", f"{os.getpid()}-{number}"
+            page.text = user.phone
+            tx.save(user)
+            tx.save(page)
+        print(number, flush=True)  # noqa: T201 - the parent reads it
+
+
 def lose(racer: Racer, path: str) -> None:
     """Save without ever getting an answer, and pickle the plan into a file."""
     session = racer.with_faults(faults.lost_answer(), retry=Retry(attempts=1))
@@ -186,7 +247,18 @@ def resume(racer: Racer, path: str) -> bool:
 
 
 WORKS: dict[str, Callable[..., Any]] = {
-    work.__name__: work for work in (contend, register, crash, finish, lose, resume)
+    work.__name__: work
+    for work in (
+        create,
+        contend,
+        register,
+        lossy,
+        crash,
+        finish,
+        churn,
+        lose,
+        resume,
+    )
 }
 
 

@@ -6,12 +6,11 @@ from collections.abc import Callable
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dynaorm import Entity, F, Key, Retry, Session, Table
+from dynaorm import Entity, F, Key, Retry, Session, Table, Transport
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.endpoint import transport_to
 from dynaorm.testing.faults import FaultyTransport, lost_answer
 from dynaorm.testing.moto_engine import strict_moto
-from dynaorm.transport.pynamodb import PynamoTransport
 
 app = Table("Sequences")
 bare = Table("BareSequences", revision_attribute=None)
@@ -61,11 +60,11 @@ def test_sixty_concurrent_additions_give_sixty_different_values(
     kind=st.sampled_from([Sequence, Bare]),
 )
 def test_whatever_is_lost_an_update_exactly_once_counts_once_and_returns_its_own_value(
-    lost: set[int], steps: list[tuple[bool, int]], kind: type[Sequence | Bare]
+    moto_transport: Transport, lost: set[int], steps: list[tuple[bool, int]], kind: type[Sequence | Bare]
 ) -> None:
     key = Key(kind, name="orders")
     with strict_moto():
-        engine, clock = PynamoTransport(region="us-east-1"), FakeClock()
+        engine, clock = moto_transport, FakeClock()
         faults = [lost_answer(at=at, operation="TransactWriteItems") for at in lost]
         session = Session(transport=FaultyTransport(engine, *faults), clock=clock)
         other = Session(transport=engine, clock=clock)

@@ -149,6 +149,15 @@ def versions(arena: Arena) -> list[int]:
 # -- races -------------------------------------------------------------------------------------------------------------
 
 
+def test_of_processes_that_create_one_unique_value_exactly_one_wins(arena: Arena) -> None:
+    rounds = 12
+    won = arena.race(*(("create", {"me": str(me), "rounds": rounds}) for me in range(PROCESSES)))
+    assert [sum(each) for each in zip(*won, strict=True)] == [1] * rounds
+    items = arena.items()
+    assert broken(items) == []
+    assert len(items) == 3 * rounds, "of the losers nothing is left"
+
+
 def test_eight_processes_that_upsert_and_change_what_is_conditional_leave_everything_exact(
     arena: Arena,
 ) -> None:
@@ -182,6 +191,24 @@ def assert_seats(items: Sequence[dict[str, Any]], desk: dict[str, Any]) -> None:
     assert (desk["taken"], desk["free"]) == ({"N": str(len(taken))}, {"N": str(3 - len(taken))})
 
 
+def test_an_equal_block_under_one_token_is_applied_once_whoever_is_first(arena: Arena) -> None:
+    revisions = arena.race(*[("register", {"token": arena.table})] * PROCESSES)
+    assert set(revisions) == {arena.get("USER#one", "PROFILE")["_rev"]["S"]}
+    assert versions(arena) == [0, 1]
+    assert broken(arena.items()) == []
+
+
+def test_lost_answers_and_requests_lose_and_double_nothing_among_processes(arena: Arena) -> None:
+    put_page(arena)
+    rounds = 6
+    saved = arena.race(*(("lossy", {"me": str(me), "rounds": rounds}) for me in range(3)))
+    latest = arena.get("PAGE#home", "v0_TEXT")
+    assert saved == [rounds] * 3
+    assert [latest["text"]["S"].count(str(me)) for me in range(3)] == saved
+    assert versions(arena) == [*range(3 * rounds + 2)]
+    assert broken(arena.items()) == []
+
+
 # -- crashes -----------------------------------------------------------------------------------------------------------
 
 
@@ -211,6 +238,24 @@ def test_a_process_that_dies_in_a_save_leaves_all_or_nothing_and_another_goes_on
     done = arena.items()
     assert broken(done) == []
     assert (done == left) is (fault == "crash_after"), "what was committed is not done twice"
+
+
+def test_a_process_killed_at_any_time_leaves_all_or_nothing(arena: Arena) -> None:
+    put_user(arena, "one")
+    put_page(arena)
+    saved = 0
+    for rounds in (1, 4, 9):
+        process = arena.start("churn", rounds=10_000)
+        _go(process)
+        said = [_output(process).readline() for _ in range(rounds + 1)]
+        assert said[-1] == f"{rounds - 1}\n"
+        process.kill()
+        process.communicate(timeout=PATIENCE)
+        saved += rounds
+        items = arena.items()
+        assert broken(items) == []
+        assert arena.get("PAGE#home", "v0_TEXT")["text"] == arena.get("USER#one", "PROFILE")["phone"]
+        assert int(arena.get("PAGE#home", "v0_TEXT")["version"]["N"]) > saved
 
 
 def test_a_block_whose_process_died_after_sending_is_recognised_by_its_token(arena: Arena) -> None:

@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dynaorm import Entity, F, Key, Session, Table
+from dynaorm import Entity, F, Key, Session, Table, Transport
 from dynaorm.errors import StaleEntity
 from dynaorm.testing import FakeClock, strict_moto
-from dynaorm.transport.pynamodb import PynamoTransport
 from tests.faults.store import Store
 
 bare = Table("Bare", revision_attribute=None)
@@ -129,7 +128,10 @@ def test_a_value_that_was_changed_and_changed_back_is_stale_in_a_versioned_class
     kind=st.sampled_from([Note, Page]),
 )
 def test_an_object_without_revision_deletes_exactly_what_it_was_loaded_as(
-    mine: tuple[str, int | None], theirs: tuple[str, int | None], kind: type[Any]
+    moto_transport: Transport,
+    mine: tuple[str, int | None],
+    theirs: tuple[str, int | None],
+    kind: type[Any],
 ) -> None:
     def written(session: Session, values: tuple[str, int | None]) -> None:
         key = Key(kind, name="a")
@@ -138,7 +140,7 @@ def test_an_object_without_revision_deletes_exactly_what_it_was_loaded_as(
             session.update(key, F.stars.set(values[1]))
 
     with strict_moto():
-        session = Session(transport=PynamoTransport(region="us-east-1"), clock=FakeClock())
+        session = Session(transport=moto_transport, clock=FakeClock())
         session.create_table(bare)
         session.save(kind(name="a"))
         written(session, mine)

@@ -7,11 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dynaorm import Aggregate, Entity, F, Key, Session, Table, Transaction, Unique, inspect
+from dynaorm import Aggregate, Entity, F, Key, Session, Table, Transaction, Transport, Unique, inspect
 from dynaorm.errors import OutcomeUnknown, StoreError
 from dynaorm.flow.protocol.call import Call
 from dynaorm.testing import FakeClock, FaultyTransport, assert_consistent, lost_answer, strict_moto
-from dynaorm.transport.pynamodb import PynamoTransport
 
 app = Table("App")
 
@@ -78,7 +77,7 @@ BEFORE = st.sampled_from(["nothing", "stored", "deleted"])
     lost=st.booleans(),
 )
 def test_a_block_that_is_run_again_under_its_token_changes_nothing_more(
-    writes: list[tuple[type[Any], str, int]], before: tuple[str, ...], lost: bool
+    moto_transport: Transport, writes: list[tuple[type[Any], str, int]], before: tuple[str, ...], lost: bool
 ) -> None:
     def session(*faults: Any) -> Session:
         return Session(transport=FaultyTransport(engine, *faults), clock=clock)
@@ -89,7 +88,7 @@ def test_a_block_that_is_run_again_under_its_token_changes_nothing_more(
         return [one for one in objects if one is not None]
 
     with strict_moto():
-        engine, clock = PynamoTransport(region="us-east-1"), FakeClock()
+        engine, clock = moto_transport, FakeClock()
         setup = session()
         prepare(setup, before)
         refusal = refused(lambda: block(session(*[lost_answer(operation="TransactWriteItems")] * lost)))
@@ -109,9 +108,11 @@ def test_a_block_that_is_run_again_under_its_token_changes_nothing_more(
 
 
 @pytest.mark.parametrize("unplannable", [True, False])
-def test_what_an_earlier_run_saved_has_the_totals_that_are_stored(unplannable: bool) -> None:
+def test_what_an_earlier_run_saved_has_the_totals_that_are_stored(
+    moto_transport: Transport, unplannable: bool
+) -> None:
     def block() -> tuple[Shelf, Book]:
-        with Session(region="us-east-1").transaction(token="TRANSACTION1") as tx:
+        with Session(transport=moto_transport).transaction(token="TRANSACTION1") as tx:
             if unplannable:
                 tx.delete(Key(Guarded, slug="a"))
             else:
@@ -119,7 +120,7 @@ def test_what_an_earlier_run_saved_has_the_totals_that_are_stored(unplannable: b
             return tx.save(Shelf(shelf="a")), tx.save(Book(slug="a", shelf="a", size=3))
 
     with strict_moto():
-        setup = Session(region="us-east-1")
+        setup = Session(transport=moto_transport)
         prepare(setup, ("nothing", "stored", "stored", "nothing"))
         block()
         shelf, book = block()
@@ -153,6 +154,6 @@ def refused(work: Callable[[], object]) -> StoreError | None:
     return None
 
 
-def scanned(engine: PynamoTransport) -> dict[str, Any]:
+def scanned(engine: Transport) -> dict[str, Any]:
     items = engine.call(Call("Scan", {"TableName": "App", "ConsistentRead": True}))["Items"]
     return {repr((item["PK"], item["SK"])): item for item in items}

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dynaorm import Entity, F, Key, Retry, Session, Table, Transaction, Unique
+from dynaorm import Entity, F, Key, Retry, Session, Table, Transaction, Transport, Unique
 from dynaorm.errors import OutcomeUnknown, StoreError
 from dynaorm.testing import (
     FakeClock,
@@ -17,7 +17,6 @@ from dynaorm.testing import (
     lost_request,
     strict_moto,
 )
-from dynaorm.transport.pynamodb import PynamoTransport
 
 app = Table("App")
 HOUR = timedelta(hours=1)
@@ -70,13 +69,14 @@ def write(tx: Any, kind: type[Any], verb: str, size: int) -> None:
 @settings(max_examples=10)
 @given(block=WRITES, before=WRITES, steps=STEPS)
 def test_a_block_is_applied_once_in_the_time_it_is_remembered(
+    moto_transport: Transport,
     block: tuple[tuple[type[Any], str], ...],
     before: tuple[tuple[type[Any], str], ...],
     steps: list[tuple[tuple[tuple[type[Any], str], ...], list[Any], float]],
 ) -> None:
     clock = FakeClock()
     with strict_moto(clock=clock):
-        engine = PynamoTransport(region="us-east-1")
+        engine = moto_transport
         setup = Session(transport=engine, clock=clock)
         setup.create_table(app)
         setup.save(Counter())

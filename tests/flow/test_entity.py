@@ -1,13 +1,12 @@
 """The verbs of a session about one entity: get and its options, update, refresh, diff and restore."""
 
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
 import pytest
 from pydantic import ConfigDict
 
-from dynaorm import Entity, ExpiresAt, F, Key, Session, Table, Unique, Versioned, inspect
+from dynaorm import Entity, ExpiresAt, F, Key, Session, Table, Unique, inspect
 from dynaorm.errors import (
     DecodeError,
     EntityNotFound,
@@ -20,6 +19,7 @@ from dynaorm.errors import (
 from dynaorm.flow.protocol.call import Call, Transport
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.faults import FaultyTransport
+from tests.flow.documents import Audit, Document
 
 app = Table("entity-app")
 
@@ -41,30 +41,10 @@ class Frozen(Entity, table=app, pk="FROZEN#{name}", sk="F"):
     left: int = 0
 
 
-class Document(Entity, table=app, pk="DOC#{doc_id}", sk="D", versioned=True):
-    doc_id: str
-    text: str = ""
-    slug: Annotated[str | None, Unique()] = None
-
-
-class Audit(Entity, table=app, pk="AUDIT#{audit_id}", sk="A", versioned=True):
-    audit_id: str
-    result: Annotated[str, Versioned()]
-    note: str = ""
-
-
 class Login(Entity, table=app, pk="LOGIN#{token}", sk="L"):
     token: str
     hits: int = 0
     until: Annotated[datetime | None, ExpiresAt()] = None
-
-
-@pytest.fixture
-def session(wire: FaultyTransport, clock: FakeClock) -> Iterator[Session]:
-    with Session(transport=wire, clock=clock) as session:
-        session.create_table(app)
-        wire.calls.clear()
-        yield session
 
 
 USER, DOCUMENT = Key(User, user_id="1"), Key(Document, doc_id="d")

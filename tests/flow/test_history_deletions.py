@@ -1,19 +1,15 @@
 """History never changes: deletions stay in it after a re-creation, and versions keep their class."""
 
 from datetime import UTC, datetime
-from itertools import count
 from typing import Annotated
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from dynaorm import Entity, Key, Session, Table, Unique, Versioned
 from dynaorm.errors import EntityNotFound, UsageError
 from dynaorm.flow.protocol.call import Call, Transport
 from dynaorm.item.value import Item
-from dynaorm.testing import FakeClock, strict_moto
-from dynaorm.transport.pynamodb import PynamoTransport
+from dynaorm.testing import FakeClock
 
 app = Table("deletions-app")
 partial = Table("deletions-partial")
@@ -42,7 +38,6 @@ class Report(Document):
 
 
 PAGE, DOCUMENT = Key(Page, name="a"), Key(Document, name="a")
-EXAMPLES = count()
 
 
 def now(clock: FakeClock) -> datetime:
@@ -58,43 +53,17 @@ def items(moto: Transport, table: Table) -> dict[str, Item]:
 # -- deletions ---------------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=settings().max_examples // 3)  # each makes many requests
-@given(
-    steps=st.lists(st.sampled_from(["save", "delete", "restore"]), min_size=1, max_size=12),
-    kind=st.sampled_from([Page, Task]),
-)
-def test_what_was_stored_at_a_time_stays_so_for_ever(steps: list[str], kind: type[Page | Task]) -> None:
-    with strict_moto():
-        clock = FakeClock()
-        session = Session(transport=PynamoTransport(region="us-east-1"), clock=clock)
-        session.create_table(app)
-        session.create_table(partial)
-        name = f"example-{next(EXAMPLES)}"  # moto keeps its tables while the module runs
-        key: Key[Page | Task] = Key(kind, name=name)
-        seen: list[tuple[datetime, object]] = []
-        numbers = 0
-        for step in steps:
-            clock.advance(60)
-            stored = session.get(key)
-            if step == "save":
-                numbers += 1
-                stored = kind(name=name) if stored is None else stored
-                setattr(stored, "text" if isinstance(stored, Page) else "state", str(numbers))
-                session.save(stored)
-            elif step == "delete" and stored is not None:
-                session.delete(stored)
-            elif step == "restore" and numbers and kind is Page:
-                session.restore(key, version=1)
-                numbers += 1
-            clock.advance(60)
-            stored = session.get(key)
-            seen.append((now(clock), None if stored is None else stored.model_dump()))
-            for at, expected in seen:
-                if kind is Page:
-                    found = session.get(key, as_of=at)
-                    assert (None if found is None else found.model_dump()) == expected
-                elif expected is None:
-                    assert session.get(key, as_of=at) is None
+def test_an_entity_that_keeps_versions_of_some_fields_was_absent_while_it_was_deleted(
+    session: Session, clock: FakeClock
+) -> None:
+    key = Key(Task, name="a")
+    session.save(Task(name="a"))
+    clock.advance(60)
+    session.delete(key)
+    deleted = now(clock)
+    clock.advance(60)
+    session.save(Task(name="a", state="again"))
+    assert session.get(key, as_of=deleted) is None
 
 
 def test_a_version_after_a_deletion_keeps_the_time_of_the_deletion(

@@ -177,28 +177,29 @@ def test_an_expired_entity_is_absent_to_get() -> None:
 
 # -- many items --------------------------------------------------------------------------------------------------------
 
+plain = Table("plain", sk=None)
 KEYS: list[Item] = [{"PK": {"S": str(number)}} for number in range(3)]
 
 
 def batch(*answers: Answer, attempts: int = 3) -> tuple[list[Item], ScriptedTransport, FakeClock]:
     transport, clock = ScriptedTransport(*answers), FakeClock(NOW)
     context = Context(str, Retry(attempts=attempts), clock)
-    return drive(get_items("t", KEYS, context, consistent=True), transport, clock), transport, clock
+    return drive(get_items(plain, KEYS, context), transport, clock), transport, clock
 
 
 def reply(found: list[Item], left: list[Item]) -> dict[str, Any]:
-    return {"Responses": {"t": found}, "UnprocessedKeys": {"t": {"Keys": left}} if left else {}}
+    return {"Responses": {"plain": found}, "UnprocessedKeys": {"plain": {"Keys": left}} if left else {}}
 
 
 def test_unprocessed_keys_are_asked_for_again_and_only_those() -> None:
     items, transport, clock = batch(reply(KEYS[:1], KEYS[1:]), reply(KEYS[1:2], KEYS[2:]), reply([], []))
     assert items == KEYS[:2]
-    assert [call.request["RequestItems"]["t"]["Keys"] for call in transport.calls] == [
+    assert [call.request["RequestItems"]["plain"]["Keys"] for call in transport.calls] == [
         KEYS,
         KEYS[1:],
         KEYS[2:],
     ]
-    assert {call.request["RequestItems"]["t"]["ConsistentRead"] for call in transport.calls} == {True}
+    assert {call.request["RequestItems"]["plain"]["ConsistentRead"] for call in transport.calls} == {True}
     assert clock.pauses == []
 
 

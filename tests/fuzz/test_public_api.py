@@ -28,7 +28,6 @@ from dynaorm.errors import (
 from dynaorm.flow.protocol.call import Call, Transport
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.moto_engine import strict_moto
-from dynaorm.transport.pynamodb import PynamoTransport
 from tests.fuzz.api_model import (
     KEYS,
     KINDS,
@@ -378,18 +377,16 @@ class Machine(RuleBasedStateMachine):
         self.held.clear()
 
 
-def test_every_answer_is_always_as_the_model_says(credentials: None) -> None:
+def test_every_answer_is_always_as_the_model_says(moto_transport: Transport) -> None:
     with strict_moto():
-        engine = PynamoTransport(region="eu-west-1")
         for table in TABLES:
-            Session(transport=engine).create_table(table)
+            Session(transport=moto_transport).create_table(table)
 
         class OnMoto(Machine):
             def __init__(self) -> None:
-                super().__init__(engine)
+                super().__init__(moto_transport)
 
         run_state_machine_as_test(
             OnMoto,
             settings=settings(max_examples=max(3, settings().max_examples // 10), stateful_step_count=25),
         )
-        engine.close()

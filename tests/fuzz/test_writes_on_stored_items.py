@@ -1,20 +1,18 @@
 """Whatever is stored, a write on it is refused and changes nothing, or stores exactly what it says."""
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dynaorm import Entity, Session, detached, inspect
+from dynaorm import Entity, Session, Transport, detached, inspect
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import DecodeError, DynaormError, InvalidValue, OutcomeUnknown, UnexpectedRefusal
 from dynaorm.flow.protocol.call import Call
 from dynaorm.item.value import Item
 from dynaorm.testing.clock import FakeClock
-from dynaorm.testing.moto_engine import strict_moto
-from dynaorm.transport.pynamodb import PynamoTransport
 from tests.fuzz.fixtures import CHANGES, SOUND, TABLES, key_names, key_of, spoiled
 from tests.fuzz.shelf import Shelf
 
@@ -22,7 +20,7 @@ from tests.fuzz.shelf import Shelf
 class Store:
     """Strict moto with one entity in it."""
 
-    def __init__(self, engine: PynamoTransport) -> None:
+    def __init__(self, engine: Transport) -> None:
         self.engine = engine
 
     def call(self, operation: str, table: str, **rest: Any) -> Any:
@@ -41,13 +39,10 @@ class Store:
 
 
 @pytest.fixture(scope="module")
-def store(credentials: None) -> Iterator[Store]:
-    with strict_moto():
-        engine = PynamoTransport(region="eu-west-1")
-        for table in TABLES:
-            Session(transport=engine).create_table(table)
-        yield Store(engine)
-        engine.close()
+def store(engine: Transport) -> Store:
+    for table in TABLES:
+        Session(transport=engine).create_table(table)
+    return Store(engine)
 
 
 def changed(loaded: Any) -> Any:

@@ -1,26 +1,16 @@
 """Two DynamoDBs with the tables of the zoo: strict moto in this process, ministack in another."""
 
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from typing import Any
 
 import pytest
 
 from dynaorm.flow.protocol.call import Transport
 from dynaorm.testing.moto_engine import strict_moto
-from dynaorm.transport.pynamodb import PynamoTransport
 from tests.integrity.zoo import TABLES, Raw
-from tests.raw_tables import REGION, aws_client
 
 
-def raw_on(endpoint: str | None, name: Callable[[str], str]) -> Iterator[Raw]:
-    """The tables of the zoo, empty, on an engine."""
-    transport = PynamoTransport(endpoint=endpoint, region=REGION)
-    with closing(transport), closing(aws_client(endpoint)) as client:
-        yield from _created(Raw(client, name, transport))
-
-
-def _created(raw: Raw) -> Iterator[Raw]:
+def created(raw: Raw) -> Iterator[Raw]:
     raw.create(*TABLES)
     yield raw
     for table in TABLES:
@@ -31,13 +21,13 @@ def _created(raw: Raw) -> Iterator[Raw]:
 def moto(moto_line: tuple[Transport, Any]) -> Iterator[Raw]:
     with strict_moto():
         transport, client = moto_line
-        yield from _created(Raw(client, str, transport))
+        yield from created(Raw(client, str, transport))
 
 
 @pytest.fixture
 def ministack(ministack_line: tuple[Transport, Any], unique_name: Callable[[str], str]) -> Iterator[Raw]:
     transport, client = ministack_line
-    yield from _created(Raw(client, unique_name, transport))
+    yield from created(Raw(client, unique_name, transport))
 
 
 @pytest.fixture(params=["moto", "ministack"])

@@ -1,13 +1,15 @@
-"""Every kind of damage to the zoo, with what must be found of it."""
+"""Every kind of damage to the zoo, by what must be found of it."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any, TypeAlias
 
+from dynaorm import Table
 from dynaorm.flow.integrity.finding import FindingKind
+from dynaorm.item.value import Item
 from tests.integrity.zoo import (
     Damage,
     Raw,
     app,
-    damage,
     epoch,
     far,
     guard,
@@ -18,8 +20,29 @@ from tests.integrity.zoo import (
     text,
 )
 
+Do: TypeAlias = Callable[[Raw], object]
+
 _OWNER_ANN = {"M": member("ann")}
+_OWNER_ZOE = {"M": key_of("GROUP#red", "MEMBER#zoe")}
 _ODD = {"S": "odd"}
+_LATEST, _NEWEST = "v0_TEXT", "v4_TEXT"
+
+
+def _deleted(key: Item, table: Table = app) -> Do:
+    return lambda raw: raw.delete(table, key)
+
+
+def _changed(key: Item, table: Table = app, /, **attributes: Any) -> Do:
+    return lambda raw: raw.change(table, key, **attributes)
+
+
+def _put(key: Item, table: Table = app, /, **attributes: Any) -> Do:
+    return lambda raw: raw.put(table, key, **attributes)
+
+
+def _copied(partition: str, sort: str, to: str, **attributes: Any) -> Do:
+    """The item is stored once more, under another sort key."""
+    return lambda raw: raw.put(app, raw.get(app, key_of(partition, sort)) | {"SK": text(to)} | attributes)
 
 
 def _device(number: str) -> dict[str, dict[str, str]]:
@@ -31,302 +54,194 @@ def _swap(raw: Raw) -> None:
     raw.change(plain, key_of("door#h#2"), owner={"M": key_of("HOUSE#h", "ROOM#hall")})
 
 
+def _as(kind: FindingKind, *rows: tuple[str, Do, str, str], mends: bool, table: Table = app) -> list[Damage]:
+    """Damages that are found as one kind: each with its name, what it does, the keys found, and what it concerns."""
+    return [
+        Damage(
+            name,
+            do,
+            frozenset((kind, table.name, key) for key in found.split(", ")),
+            mends,
+            frozenset(touched.split()),
+        )
+        for name, do, found, touched in rows
+    ]
+
+
+# fmt: off
 DAMAGES = [
-    damage(
-        "a guard is deleted",
-        lambda raw: raw.delete(app, key_of("email#ann@x")),
-        (FindingKind.MISSING_GUARD, app, guard("email#ann@x")),
-        on="ann",
+    *_as(
+        FindingKind.MISSING_GUARD,
+        ("a guard is deleted", _deleted(key_of("email#ann@x")), guard("email#ann@x"), "ann"),
+        ("a scoped guard is deleted", _deleted(key_of("phone#red#1")), guard("phone#red#1"), "bob"),
+        mends=True,
     ),
-    damage(
-        "a scoped guard is deleted",
-        lambda raw: raw.delete(app, key_of("phone#red#1")),
-        (FindingKind.MISSING_GUARD, app, guard("phone#red#1")),
-        on="bob",
+    *_as(
+        FindingKind.MISSING_GUARD,
+        ("a guard in a table of its own is deleted", _deleted({"Guard": text("serial#s1")}, keepers), "serial#s1",
+         "device1"),
+        mends=True, table=keepers,
     ),
-    damage(
-        "a guard names somebody who is gone",
-        lambda raw: raw.change(app, key_of("email#bob@x"), owner={"M": key_of("GROUP#red", "MEMBER#zoe")}),
-        (FindingKind.WRONG_OWNER, app, guard("email#bob@x")),
-        on="bob",
+    *_as(
+        FindingKind.MISSING_GUARD,
+        ("a guard is deleted where items carry no type and no revision", _deleted(key_of("door#h#1"), plain),
+         guard("door#h#1"), "hall"),
+        mends=True, table=plain,
     ),
-    damage(
-        "a guard names somebody who does not hold its value",
-        lambda raw: raw.change(app, key_of("email#bob@x"), owner=_OWNER_ANN),
-        (FindingKind.WRONG_OWNER, app, guard("email#bob@x")),
-        on="ann bob",
+    *_as(
+        FindingKind.WRONG_OWNER,
+        ("a guard names somebody who is gone", _changed(key_of("email#bob@x"), owner=_OWNER_ZOE),
+         guard("email#bob@x"), "bob"),
+        ("a guard names somebody who does not hold its value", _changed(key_of("email#bob@x"), owner=_OWNER_ANN),
+         guard("email#bob@x"), "ann bob"),
+        ("a guard names nothing that could be an owner",
+         _changed(key_of("email#dan@x"), owner={"M": {"PK": text("x")}}), guard("email#dan@x"), "dan"),
+        mends=True,
     ),
-    damage(
-        "a guard names nothing that could be an owner",
-        lambda raw: raw.change(app, key_of("email#dan@x"), owner={"M": {"PK": text("x")}}),
-        (FindingKind.WRONG_OWNER, app, guard("email#dan@x")),
-        on="dan",
+    *_as(
+        FindingKind.WRONG_OWNER,
+        ("two entities swap their guards", _swap, f"{guard('door#h#1')}, {guard('door#h#2')}", "hall attic"),
+        mends=True, table=plain,
     ),
-    damage(
-        "a guard is left behind by somebody who is gone",
-        lambda raw: raw.put(app, key_of("email#zoe@x"), owner={"M": key_of("GROUP#red", "MEMBER#zoe")}),
-        (FindingKind.ORPHAN_GUARD, app, guard("email#zoe@x")),
-        on="zoe",
+    *_as(
+        FindingKind.WRONG_OWNER,
+        ("a guard in a table of its own names another table",
+         _changed({"Guard": text("serial#s2")}, keepers, owner={"M": {"table": text("elsewhere"), **_device("2")}}),
+         "serial#s2", "device2"),
+        mends=False, table=keepers,
     ),
-    damage(
-        "a guard is left behind by somebody with another value now",
-        lambda raw: raw.put(app, key_of("email#old@x"), owner=_OWNER_ANN),
-        (FindingKind.ORPHAN_GUARD, app, guard("email#old@x")),
-        on="ann",
+    *_as(
+        FindingKind.ORPHAN_GUARD,
+        ("a guard is left behind by somebody who is gone", _put(key_of("email#zoe@x"), owner=_OWNER_ZOE),
+         guard("email#zoe@x"), "zoe"),
+        ("a guard is left behind by somebody with another value now", _put(key_of("email#old@x"), owner=_OWNER_ANN),
+         guard("email#old@x"), "ann"),
+        ("a guard is left behind by an entity that was deleted",
+         _put(key_of("slug#gone"), owner={"M": key_of("BOOK#gone", _LATEST)}), guard("slug#gone"), "gone"),
+        ("an entity with guards is deleted", _deleted(key_of("VOUCHER#2", "VOUCHER")), guard("code#c2"), "voucher2"),
+        mends=True,
     ),
-    damage(
-        "a guard is left behind by an entity that was deleted",
-        lambda raw: raw.put(app, key_of("slug#gone"), owner={"M": key_of("BOOK#gone", "v0_TEXT")}),
-        (FindingKind.ORPHAN_GUARD, app, guard("slug#gone")),
-        on="gone",
+    *_as(
+        FindingKind.ORPHAN_GUARD,
+        ("an entity with guards in another table is deleted", _deleted(_device("1"), far), "serial#s1", "device1"),
+        mends=True, table=keepers,
     ),
-    damage(
-        "a guard without an owner is put for a value that nobody holds",
-        lambda raw: raw.put(app, key_of("email#reserved@x")),
-        (FindingKind.ORPHAN_GUARD, app, guard("email#reserved@x")),
+    *_as(
+        FindingKind.ORPHAN_GUARD,
+        ("a guard is left behind where items carry no type and no revision",
+         _put(key_of("door#h#9"), plain, owner={"M": key_of("HOUSE#h", "ROOM#attic")}), guard("door#h#9"), "attic"),
+        mends=True, table=plain,
+    ),
+    *_as(
+        FindingKind.ORPHAN_GUARD,
+        ("a guard without an owner is put for a value that nobody holds", _put(key_of("email#reserved@x")),
+         guard("email#reserved@x"), ""),
         mends=False,
     ),
-    damage(
-        "a guard holds more than its owner",
-        lambda raw: raw.change(app, key_of("email#cyd@x"), note=_ODD),
-        (FindingKind.EXTRA_ATTRIBUTES, app, guard("email#cyd@x")),
-        mends=False,
-        on="cyd",
-    ),
-    damage(
-        "a tombstone gets a field",
-        lambda raw: raw.change(app, key_of("BOOK#gone", "v0_TEXT"), text=_ODD),
-        (FindingKind.EXTRA_ATTRIBUTES, app, "BOOK#gone v0_TEXT"),
-        mends=False,
-        on="gone",
-    ),
-    damage(
-        "an entity gets the keys of an index that its class does not declare",
-        lambda raw: raw.change(app, key_of("GROUP#blue", "INFO"), GSI1PK=_ODD, GSI1SK=_ODD),
-        (FindingKind.INDEX_KEYS, app, "GROUP#blue INFO"),
-        mends=False,
-        on="blue",
-    ),
-    damage(
-        "an entity with guards is deleted",
-        lambda raw: raw.delete(app, key_of("VOUCHER#2", "VOUCHER")),
-        (FindingKind.ORPHAN_GUARD, app, guard("code#c2")),
-        on="voucher2",
-    ),
-    damage(
-        "two entities get one value",
-        lambda raw: raw.put(
-            app, key_of("VOUCHER#3", "VOUCHER"), _type=text("Voucher"), voucher_id=text("3"), code=text("c1")
-        ),
-        (FindingKind.DUPLICATE, app, guard("code#c1")),
-        mends=False,
-        on="voucher1",
-    ),
-    damage(
-        "a guard expires earlier than its owner",
-        lambda raw: raw.change(app, key_of("code#c1"), ends=epoch(1)),
-        (FindingKind.GUARD_EXPIRY, app, guard("code#c1")),
-        on="voucher1",
-    ),
-    damage(
-        "a guard has expired and its owner has not",
-        lambda raw: raw.change(app, key_of("code#c2"), ends=epoch(-1)),
-        (FindingKind.GUARD_EXPIRY, app, guard("code#c2")),
-        on="voucher2",
-    ),
-    damage(
-        "a guard never expires and its owner does",
-        lambda raw: raw.change(app, key_of("code#c1"), ends=None),
-        (FindingKind.GUARD_EXPIRY, app, guard("code#c1")),
-        on="voucher1",
-    ),
-    damage(
-        "the newest version is deleted",
-        lambda raw: raw.delete(app, key_of("BOOK#1", "v4_TEXT")),
-        (FindingKind.VERSION_MISSING, app, "BOOK#1 v0_TEXT"),
-        on="book1",
-    ),
-    damage(
-        "a version in between is deleted",
-        lambda raw: raw.delete(app, key_of("BOOK#1", "v2_TEXT")),
-        (FindingKind.VERSION_GAP, app, "BOOK#1 v1_TEXT"),
-        mends=False,
-        on="book1",
-    ),
-    damage(
-        "the latest copy is changed",
-        lambda raw: raw.change(app, key_of("BOOK#2", "v0_TEXT"), text=_ODD),
-        (FindingKind.VERSION_DIFFERS, app, "BOOK#2 v0_TEXT"),
-        mends=False,
-        on="book2",
-    ),
-    damage(
-        "the newest version is changed",
-        lambda raw: raw.change(app, key_of("BOOK#2", "v4_TEXT"), text=_ODD),
-        (FindingKind.VERSION_DIFFERS, app, "BOOK#2 v0_TEXT"),
-        mends=False,
-        on="book2",
-    ),
-    damage(
-        "the number of the latest copy is put back",
-        lambda raw: raw.change(app, key_of("BOOK#1", "v0_TEXT"), version={"N": "3"}),
-        (FindingKind.VERSION_DIFFERS, app, "BOOK#1 v0_TEXT"),
-        mends=False,
-        on="book1",
-    ),
-    damage(
-        "the latest copy is put back to an older version",
-        lambda raw: raw.put(
-            app,
-            {**raw.get(app, key_of("BOOK#1", "v3_TEXT")), "SK": text("v0_TEXT")},
-            _type=text("Book"),
-        ),
-        (FindingKind.VERSION_DIFFERS, app, "BOOK#1 v0_TEXT"),
-        mends=False,
-        on="book1",
-    ),
-    damage(
-        "a version nobody saved is stored",
-        lambda raw: raw.put(
-            app, {**raw.get(app, key_of("BOOK#2", "v4_TEXT")), "SK": text("v5_TEXT"), "version": {"N": "5"}}
-        ),
-        (FindingKind.VERSION_DIFFERS, app, "BOOK#2 v0_TEXT"),
-        mends=False,
-        on="book2",
-    ),
-    damage(
-        "the latest copy is deleted",
-        lambda raw: raw.delete(app, key_of("PAGE#1", "r_0_PAGE")),
-        (FindingKind.NO_LATEST, app, "PAGE#1 r_002_PAGE"),
-        mends=False,
-        on="page",
-    ),
-    damage(
-        "the newest version of some fields is deleted",
-        lambda raw: raw.delete(app, key_of("PAGE#1", "r_002_PAGE")),
-        (FindingKind.VERSION_MISSING, app, "PAGE#1 r_0_PAGE"),
-        on="page",
-    ),
-    damage(
-        "a version says that it is another",
-        lambda raw: raw.change(app, key_of("BOOK#1", "v1_TEXT"), version={"N": "7"}),
-        (FindingKind.UNREADABLE, app, "BOOK#1 v1_TEXT"),
-        mends=False,
-        on="book1",
-    ),
-    damage(
-        "the last version of a deleted entity is deleted",
-        lambda raw: raw.delete(app, key_of("BOOK#gone", "v1_TEXT")),
-        (FindingKind.VERSION_MISSING, app, "BOOK#gone v0_TEXT"),
-        mends=False,
-        on="gone",
-    ),
-    damage(
-        "an index key is changed",
-        lambda raw: raw.change(app, member("ann"), GSI1PK=text("STATUS#old")),
-        (FindingKind.INDEX_KEYS, app, "GROUP#red MEMBER#ann"),
-        on="ann",
-    ),
-    damage(
-        "an index key is removed",
-        lambda raw: raw.change(app, member("dan"), GSI1SK=None, LSI1SK=None),
-        (FindingKind.INDEX_KEYS, app, "GROUP#blue MEMBER#dan"),
-        on="dan",
-    ),
-    damage(
-        "an index key is left over",
-        lambda raw: raw.change(app, member("cyd"), LSI1SK=text("HOURS#1")),
-        (FindingKind.INDEX_KEYS, app, "GROUP#red MEMBER#cyd"),
-        on="cyd",
-    ),
-    damage(
-        "a total is changed",
-        lambda raw: raw.change(app, key_of("GROUP#red", "INFO"), members={"N": "7"}, hours={"N": "0.75"}),
-        (FindingKind.TOTAL, app, "GROUP#red INFO"),
-        on="red",
-    ),
-    damage(
-        "a total is removed",
-        lambda raw: raw.change(app, key_of("GROUP#blue", "INFO"), hours=None),
-        (FindingKind.TOTAL, app, "GROUP#blue INFO"),
-        on="blue",
-    ),
-    damage(
-        "an item of no class is stored",
-        lambda raw: raw.put(app, key_of("SOMETHING", "ELSE"), a=text("b")),
-        (FindingKind.UNKNOWN_ITEM, app, "SOMETHING ELSE"),
+    *_as(
+        FindingKind.EXTRA_ATTRIBUTES,
+        ("a guard holds more than its owner", _changed(key_of("email#cyd@x"), note=_ODD), guard("email#cyd@x"), "cyd"),
+        ("a tombstone gets a field", _changed(key_of("BOOK#gone", _LATEST), text=_ODD), "BOOK#gone v0_TEXT", "gone"),
         mends=False,
     ),
-    damage(
-        "an item of a class that is gone is stored",
-        lambda raw: raw.put(app, key_of("BOOK#9", "v0_TEXT"), _type=text("Scroll")),
-        (FindingKind.UNKNOWN_ITEM, app, "BOOK#9 v0_TEXT"),
+    *_as(
+        FindingKind.DUPLICATE,
+        ("two entities get one value",
+         _put(key_of("VOUCHER#3", "VOUCHER"), _type=text("Voucher"), voucher_id=text("3"), code=text("c1")),
+         guard("code#c1"), "voucher1"),
         mends=False,
-        on="red blue",  # it may be counted in totals, which are not repaired then
     ),
-    damage(
-        "a field gets a value of another type",
-        lambda raw: raw.change(app, key_of("GROUP#red", "INFO"), title={"N": "1"}),
-        (FindingKind.UNREADABLE, app, "GROUP#red INFO"),
+    *_as(
+        FindingKind.GUARD_EXPIRY,
+        ("a guard expires earlier than its owner", _changed(key_of("code#c1"), ends=epoch(1)), guard("code#c1"),
+         "voucher1"),
+        ("a guard has expired and its owner has not", _changed(key_of("code#c2"), ends=epoch(-1)), guard("code#c2"),
+         "voucher2"),
+        ("a guard never expires and its owner does", _changed(key_of("code#c1"), ends=None), guard("code#c1"),
+         "voucher1"),
+        mends=True,
+    ),
+    *_as(
+        FindingKind.VERSION_MISSING,
+        ("the newest version is deleted", _deleted(key_of("BOOK#1", _NEWEST)), "BOOK#1 v0_TEXT", "book1"),
+        ("the newest version of some fields is deleted", _deleted(key_of("PAGE#1", "r_002_PAGE")), "PAGE#1 r_0_PAGE",
+         "page"),
+        mends=True,
+    ),
+    *_as(
+        FindingKind.VERSION_MISSING,
+        ("the last version of a deleted entity is deleted", _deleted(key_of("BOOK#gone", "v1_TEXT")),
+         "BOOK#gone v0_TEXT", "gone"),
         mends=False,
-        on="red",
     ),
-    damage(
-        "a value that its validator changes",
-        lambda raw: raw.change(app, member("dan"), status=text("NEW")),
-        (FindingKind.STORED_VALUES, app, "GROUP#blue MEMBER#dan"),
-        on="dan",
-    ),
-    damage(
-        "a required field is removed",
-        lambda raw: raw.change(app, key_of("VOUCHER#2", "VOUCHER"), code=None),
-        (FindingKind.UNREADABLE, app, "VOUCHER#2 VOUCHER"),
+    *_as(
+        FindingKind.VERSION_GAP,
+        ("a version in between is deleted", _deleted(key_of("BOOK#1", "v2_TEXT")), "BOOK#1 v1_TEXT", "book1"),
         mends=False,
-        on="voucher2",
     ),
-    damage(
-        "a guard in a table of its own is deleted",
-        lambda raw: raw.delete(keepers, {"Guard": text("serial#s1")}),
-        (FindingKind.MISSING_GUARD, keepers, "serial#s1"),
-        on="device1",
-    ),
-    damage(
-        "a guard in a table of its own names another table",
-        lambda raw: raw.change(
-            keepers,
-            {"Guard": text("serial#s2")},
-            owner={"M": {"table": text("elsewhere"), **_device("2")}},
-        ),
-        (FindingKind.WRONG_OWNER, keepers, "serial#s2"),
+    *_as(
+        FindingKind.VERSION_DIFFERS,
+        ("the latest copy is changed", _changed(key_of("BOOK#2", _LATEST), text=_ODD), "BOOK#2 v0_TEXT", "book2"),
+        ("the newest version is changed", _changed(key_of("BOOK#2", _NEWEST), text=_ODD), "BOOK#2 v0_TEXT", "book2"),
+        ("the number of the latest copy is put back", _changed(key_of("BOOK#1", _LATEST), version={"N": "3"}),
+         "BOOK#1 v0_TEXT", "book1"),
+        ("the latest copy is put back to an older version",
+         _copied("BOOK#1", "v3_TEXT", to=_LATEST, _type=text("Book")), "BOOK#1 v0_TEXT", "book1"),
+        ("a version nobody saved is stored", _copied("BOOK#2", _NEWEST, to="v5_TEXT", version={"N": "5"}),
+         "BOOK#2 v0_TEXT", "book2"),
         mends=False,
-        on="device2",
     ),
-    damage(
-        "an entity with guards in another table is deleted",
-        lambda raw: raw.delete(far, _device("1")),
-        (FindingKind.ORPHAN_GUARD, keepers, "serial#s1"),
-        on="device1",
+    *_as(
+        FindingKind.NO_LATEST,
+        ("the latest copy is deleted", _deleted(key_of("PAGE#1", "r_0_PAGE")), "PAGE#1 r_002_PAGE", "page"),
+        mends=False,
     ),
-    damage(
-        "a guard is deleted where items carry no type and no revision",
-        lambda raw: raw.delete(plain, key_of("door#h#1")),
-        (FindingKind.MISSING_GUARD, plain, guard("door#h#1")),
-        on="hall",
+    *_as(
+        FindingKind.INDEX_KEYS,
+        ("an entity gets the keys of an index that its class does not declare",
+         _changed(key_of("GROUP#blue", "INFO"), GSI1PK=_ODD, GSI1SK=_ODD), "GROUP#blue INFO", "blue"),
+        mends=False,
     ),
-    damage(
-        "a guard is left behind where items carry no type and no revision",
-        lambda raw: raw.put(plain, key_of("door#h#9"), owner={"M": key_of("HOUSE#h", "ROOM#attic")}),
-        (FindingKind.ORPHAN_GUARD, plain, guard("door#h#9")),
-        on="attic",
+    *_as(
+        FindingKind.INDEX_KEYS,
+        ("an index key is changed", _changed(member("ann"), GSI1PK=text("STATUS#old")), "GROUP#red MEMBER#ann", "ann"),
+        ("an index key is removed", _changed(member("dan"), GSI1SK=None, LSI1SK=None), "GROUP#blue MEMBER#dan", "dan"),
+        ("an index key is left over", _changed(member("cyd"), LSI1SK=text("HOURS#1")), "GROUP#red MEMBER#cyd", "cyd"),
+        mends=True,
     ),
-    damage(
-        "two entities swap their guards",
-        _swap,
-        (FindingKind.WRONG_OWNER, plain, guard("door#h#1")),
-        (FindingKind.WRONG_OWNER, plain, guard("door#h#2")),
-        on="hall attic",
+    *_as(
+        FindingKind.TOTAL,
+        ("a total is changed", _changed(key_of("GROUP#red", "INFO"), members={"N": "7"}, hours={"N": "0.75"}),
+         "GROUP#red INFO", "red"),
+        ("a total is removed", _changed(key_of("GROUP#blue", "INFO"), hours=None), "GROUP#blue INFO", "blue"),
+        mends=True,
+    ),
+    *_as(
+        FindingKind.STORED_VALUES,
+        ("a value that its validator changes", _changed(member("dan"), status=text("NEW")), "GROUP#blue MEMBER#dan",
+         "dan"),
+        mends=True,
+    ),
+    *_as(
+        FindingKind.UNKNOWN_ITEM,
+        ("an item of no class is stored", _put(key_of("SOMETHING", "ELSE"), a=text("b")), "SOMETHING ELSE", ""),
+        # It may be counted in totals, which are not repaired then.
+        ("an item of a class that is gone is stored", _put(key_of("BOOK#9", _LATEST), _type=text("Scroll")),
+         "BOOK#9 v0_TEXT", "red blue"),
+        mends=False,
+    ),
+    *_as(
+        FindingKind.UNREADABLE,
+        ("a version says that it is another", _changed(key_of("BOOK#1", "v1_TEXT"), version={"N": "7"}),
+         "BOOK#1 v1_TEXT", "book1"),
+        ("a field gets a value of another type", _changed(key_of("GROUP#red", "INFO"), title={"N": "1"}),
+         "GROUP#red INFO", "red"),
+        ("a required field is removed", _changed(key_of("VOUCHER#2", "VOUCHER"), code=None), "VOUCHER#2 VOUCHER",
+         "voucher2"),
+        mends=False,
     ),
 ]
+# fmt: on
 
 
 def together(damages: Iterable[Damage]) -> list[Damage]:

@@ -7,10 +7,11 @@ from typing import Any
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
+from dynaorm import Transport
 from dynaorm.flow.integrity.finding import FindingKind, Outcome
 from dynaorm.integrity.run import RunOptions, repair, verify
 from dynaorm.testing.moto_engine import strict_moto
-from tests.integrity.conftest import raw_on
+from tests.integrity.conftest import created
 from tests.integrity.test_run_damage import found
 from tests.integrity.zoo import TOMORROW, Book, Found, Group, Member, Raw, Voucher, app, key_of, text
 
@@ -179,9 +180,11 @@ def fill(raw: Raw, herd: Any) -> None:
 
 @settings(max_examples=4)
 @given(herd=st.tuples(members, books, vouchers), chosen=damages, segments=st.integers(1, 3))
-def test_exactly_the_damage_is_found(herd: Any, chosen: Any, segments: int) -> None:
+def test_exactly_the_damage_is_found(
+    moto_line: tuple[Transport, Any], herd: Any, chosen: Any, segments: int
+) -> None:
     with strict_moto():
-        for raw in raw_on(None, str):
+        for raw in created(Raw(moto_line[1], str, moto_line[0])):
             fill(raw, herd)
             assert [str(one) for one in raw.session.verify(app)] == []
             bench = Herd(raw, raw.items(app)[app.name])

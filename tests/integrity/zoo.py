@@ -1,7 +1,7 @@
 """A cast with everything that has to fit together, stored healthy, and raw writes to do damage to it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Annotated, Any
@@ -236,25 +236,14 @@ class Damage:
         do: does it.
         found: what verify must find, and nothing else.
         mends: ``repair`` mends it.
+        touches: the items it concerns, by a word: two damages that concern one are not done together.
     """
 
     name: str
     do: Callable[[Raw], object]
     found: frozenset[Found]
-    mends: bool = True
-    touches: frozenset[str] = field(default_factory=frozenset)
-
-
-def damage(
-    name: str,
-    do: Callable[[Raw], object],
-    *found: tuple[FindingKind, Table, str],
-    mends: bool = True,
-    on: str = "",
-) -> Damage:
-    """``on``: the items it concerns, by a word: two damages that concern one are not done together."""
-    wanted = frozenset((kind, table.name, key) for kind, table, key in found)
-    return Damage(name, do, wanted, mends, frozenset(on.split()))
+    mends: bool
+    touches: frozenset[str]
 
 
 def guard(name: str) -> str:

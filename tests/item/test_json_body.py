@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from dynaorm.item.json_body import Body, decode_body, encode_body
 from tests.raw_values import items
@@ -60,6 +61,28 @@ def test_what_cannot_be_sent_is_named() -> None:
 def test_what_is_no_body_is_a_value_error(body: bytes) -> None:
     with pytest.raises(ValueError):  # noqa: PT011 - json's own sentence
         decode_body(body)
+
+
+_NUMBERS = st.integers() | st.floats(allow_nan=False)
+_JSON = st.recursive(
+    st.none() | st.booleans() | _NUMBERS | st.text(st.characters(codec=None)),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=20,
+)
+
+
+@given(_JSON, st.booleans())
+def test_every_other_body_is_read_as_json_reads_it(content: Any, is_ascii: bool) -> None:
+    body = json.dumps(content, ensure_ascii=is_ascii).encode(errors="surrogatepass")
+    try:
+        wanted = json.loads(body)
+    except ValueError:
+        wanted = ValueError
+    try:
+        found = decode_body(body)
+    except ValueError:
+        found = ValueError
+    assert (found, repr(found)) == (wanted, repr(wanted))
 
 
 @given(items)

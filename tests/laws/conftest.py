@@ -1,23 +1,11 @@
-"""A strict moto for all laws."""
+"""Both ways through the code that reads answers, for all laws."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from dynaorm.flow.protocol.call import Call, Transport
 from dynaorm.item.json_body import Body, encode_body
-from dynaorm.testing.moto_engine import strict_moto
-from dynaorm.transport.pynamodb import PynamoTransport
-
-
-@pytest.fixture(scope="module")
-def engine(credentials: None) -> Iterator[Transport]:
-    """The way to a DynamoDB in this process."""
-    with strict_moto():
-        transport = PynamoTransport(region="eu-west-1")
-        yield transport
-        transport.close()
 
 
 class AsBytes:

@@ -3,7 +3,6 @@
 from datetime import UTC, date, datetime, time
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -44,43 +43,3 @@ def test_the_texts_of_an_accepted_format_sort_as_the_times_do(
         return
     first, second = sorted((value_of(field, one), value_of(field, other)))
     assert str(compiled.render({field: first})) <= str(compiled.render({field: second}))
-
-
-GOOD = [
-    "%Y",
-    "%Y-%m",
-    "%Y-%m-%d",
-    "%Y%m%dT%H%M%S%f",
-    "%Y-%j",
-    "%G-W%V-%u",
-    "%Y-%U-%w",
-    "%Y-%W-%u",
-    "%Y-%m-%d %j",
-]
-BAD = [
-    "%d-%m-%Y",
-    "%y",
-    "%y-%m-%d",
-    "%m-%d",
-    "%d",
-    "%H:%M",
-    "%Y-%d",
-    "%Y-%V",
-    "%G-%m",
-    "%Y-%m-%d %I",
-    "%Y-%W-%w",
-]
-
-
-@pytest.mark.parametrize("text", GOOD)
-def test_a_format_from_the_largest_unit_to_the_smallest_is_a_sort_key(text: str) -> None:
-    assert template(f"{{at:{text}}}").text == f"{{at:{text}}}"
-
-
-@pytest.mark.parametrize("text", BAD)
-def test_any_other_format_is_refused_in_a_sort_key_and_nowhere_else(text: str) -> None:
-    with pytest.raises(TemplateError, match="does not sort as the datetime does") as refused:
-        template(f"E#{{at:{text}}}")
-    assert f"write {{at!s:{text}}} if the order does not matter" in str(refused.value)
-    template(f"E#{{at!s:{text}}}")
-    template(f"E#{{at:{text}}}", sort=False)

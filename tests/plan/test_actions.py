@@ -6,9 +6,9 @@ from typing import Annotated
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynaorm import Attribute, Entity, ExpiresAt, GlobalIndex, Index, Key, Table
+from dynaorm import Attribute, Entity, ExpiresAt, F, GlobalIndex, Index, Key, NumberRevision, Table
 from dynaorm.entity.mapping.mapping import mapping_of
-from dynaorm.item.action import Action, Put
+from dynaorm.item.action import Action, Put, Update
 from dynaorm.item.condition import And, Attr, Compare, Condition, HasType, Or, equals, exists, missing
 from dynaorm.item.update import Remove, SetTo, apply_changes
 from dynaorm.item.value import AttributeValue, Item, same
@@ -20,7 +20,7 @@ from dynaorm.plan.merge_intents import merge_intents
 from dynaorm.plan.planned import Planned
 from dynaorm.plan.reads import NOTHING_READ, Reads, ident_of
 from dynaorm.plan.unit_of_work import UnitOfWork
-from tests.plan.compiling import saved
+from tests.plan.compiling import saved, stored
 
 NOW = 1_700_000_000.5
 
@@ -28,6 +28,8 @@ app = Table("emit-app", revision_attribute="etag")
 bare = Table(
     "emit-bare", sk=None, type_attribute=None, revision_attribute=None, indexes=[GlobalIndex("GSI1")]
 )
+bare_versions = Table("emit-bare-versions", type_attribute=None, revision_attribute=None)
+numbered = Table("emit-numbered", revision_attribute=NumberRevision("number"))
 silent = Table("emit-silent", type_attribute=None)
 
 
@@ -43,6 +45,16 @@ class Thing(Entity, table=bare, pk="THING#{name}"):
     kind: Annotated[str | None, Attribute("sort_of", formerly=("category",))] = None
     place: str | None = None
     by_place = Index("GSI1", pk="PLACE#{place}", sk="{name}")
+
+
+class Page(Entity, table=bare_versions, pk="PAGE#{name}", sk="P", versioned=True):
+    name: str
+    text: str = ""
+
+
+class Order(Entity, table=numbered, pk="ORDER#{name}", sk="O", formerly=("Purchase",)):
+    name: str
+    text: str = ""
 
 
 class Document(Entity, table=silent, pk="DOC#{doc_id}", sk="D", versioned=True):
@@ -128,6 +140,51 @@ def test_without_revisions_former_names_are_relied_on_too() -> None:
     assert isinstance(condition, And)
     assert equals("category", {"S": "k"}) in condition.parts
     assert missing("sort_of") in condition.parts
+
+
+def test_without_revisions_a_new_version_relies_on_the_version_it_follows_too() -> None:
+    page = saved(Page(name="p", text="a"))
+    page.text = "b"
+    parts = [exists("PK"), missing("deleted"), equals("name", {"S": "p"}), equals("text", {"S": "a"})]
+    version = [equals("version", {"N": "1"}), equals("version_at", {"S": "2023-11-14T22:13:20.000000Z"})]
+    assert condition_of(Save(page)) == And((*parts, *version))
+
+
+def test_a_number_that_is_the_revision_is_one_of_the_values_relied_on() -> None:
+    order = mapping_of(Order).hydrate({**stored(Order(name="o")), "number": {"N": "7"}})
+    order.text = "b"
+    assert condition_of(Save(order)) == And(
+        (
+            exists("PK"),
+            equals("_type", {"S": "Order"}),
+            equals("name", {"S": "o"}),
+            equals("number", {"N": "7"}),
+            equals("text", {"S": ""}),
+        )
+    )
+
+
+def test_an_update_by_key_gives_an_item_the_present_name_of_its_class() -> None:
+    edit = Edit(Key(Order, name="o"), (SetTo(("text",), "b"),))
+    update = planned_of(edit).action
+    assert isinstance(update, Update)
+    assert SetTo(("_type",), {"S": "Order"}) in update.changes
+    upsert = planned_of(edit._replace(creates=True)).action
+    assert isinstance(upsert, Update)
+    assert [change.path for change in upsert.changes].count(("_type",)) == 1
+    silent_one = planned_of(Edit(Key(Thing, name="t"), (SetTo(("size",), 1),))).action
+    assert isinstance(silent_one, Update)
+    assert silent_one.changes == (SetTo(("size",), {"N": "1"}),)
+
+
+def test_an_upsert_asks_for_absence_or_the_class_and_for_the_callers_condition_in_any_case() -> None:
+    edit = Edit(Key(Coupon, code="c"), (SetTo(("left",), 1),), F.until.missing())
+    required, asked = condition_of(edit._replace(condition=None)), missing("ttl")
+    assert isinstance(required, And)
+    absent_or = Or((missing("PK"), And(required.parts[1:])))
+    assert condition_of(edit._replace(creates=True)) == And((absent_or, asked))
+    bare_one = Edit(Key(Thing, name="t"), (SetTo(("size",), 1),), creates=True)
+    assert condition_of(bare_one) is None
 
 
 def test_without_revisions_an_overwrite_relies_on_the_whole_item() -> None:

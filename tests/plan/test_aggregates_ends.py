@@ -4,6 +4,7 @@ from decimal import Decimal
 from typing import Annotated
 
 import pytest
+from pydantic import computed_field
 
 from dynaorm import Aggregate, Entity, GlobalIndex, Index, InKey, Key, Table, inspect
 from dynaorm.entity.mapping.mapping import mapping_of
@@ -233,3 +234,79 @@ def test_of_two_copies_that_are_checked_one_is_written_and_the_other_stays_as_lo
         (1, True, "w2"),
         (0, True, "w1"),
     ]
+
+
+# -- frozen, overwritten and derived targets ---------------------------------------------------------------------------
+
+
+class Box(Entity, table=app, pk="BOX#{box}", sk="B", frozen=True):
+    box: str
+    label: str = ""
+    parts: int = 0
+
+
+class Part(Entity, table=app, pk="BOX#{box}", sk="PART#{number:03d}"):
+    box: str
+    number: int
+    in_box = Aggregate(Box, count="parts")
+
+
+class Crate(Box):
+    lids: int = 0
+
+
+class Lid(Entity, table=app, pk="BOX#{box}", sk="LID#{number:03d}"):
+    box: str
+    number: int
+    on_crate = Aggregate(Crate, count="lids")
+
+
+def test_a_new_frozen_target_that_gets_a_total_is_to_be_read_and_one_without_is_loaded() -> None:
+    counted, alone = Box(box="a"), Box(box="b")
+    committed(plan_of(Save(counted), Save(Part(box="a", number=1))))
+    committed(plan_of(Save(alone)))
+    assert (counted.parts, inspect(counted).loaded, inspect(alone).loaded) == (0, False, True)
+
+
+def test_a_frozen_entity_that_was_changed_in_a_copy_is_loaded_after_its_save() -> None:
+    box = loaded(Box(box="a")).model_copy(update={"label": "new"})
+    committed(plan_of(Save(box)))
+    assert (box.label, inspect(box).revision) == ("new", "w2")
+
+
+def test_a_loaded_target_that_is_overwritten_takes_the_total_that_is_stored_now() -> None:
+    box, now = loaded(Box(box="a"), parts=4), stored(Box(box="a"), parts=6)
+    (action,) = plan_of(Save(box, overwrite=True), reads=Reads({ident_of(app, now): now})).actions
+    assert action.after == {**now, "_rev": {"S": "w2"}}
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_totals_of_a_base_and_of_a_derived_class_are_one_action_on_the_derived_one(order: int) -> None:
+    members = [Save(Part(box="a", number=1)), Save(Lid(box="a", number=1))][::order]
+    total = plan_of(*members).actions[-1]
+    assert total.mapping is mapping_of(Crate)
+    assert added(plan_of(*members)) == {"BOX#a": {"parts": "1", "lids": "1"}}
+
+
+class Wall(Entity, table=app, pk="WALL#{wall}", sk="W"):
+    wall: str
+    pictures: int = 0
+
+
+class Picture(Entity, table=app, pk="PICTURE#{name}", sk="P"):
+    name: str
+    on_wall = Aggregate(Wall, count="pictures", key={"wall": "place"})
+
+    @computed_field  # type: ignore[prop-decorator]  # mypy does not allow it on a property
+    @property
+    def place(self) -> str:
+        if self.name == "?":
+            raise LookupError("nowhere")
+        return self.name[0]
+
+
+def test_a_target_whose_key_cannot_be_computed_is_refused_naming_the_field() -> None:
+    with pytest.raises(InvalidValue) as caught:
+        plan_of(Save(Picture(name="?")))
+    assert (caught.value.field, caught.value.value) == ("place", None)
+    assert isinstance(caught.value.__cause__, Exception)

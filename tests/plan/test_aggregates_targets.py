@@ -1,5 +1,6 @@
 """Targets that are written in the same unit of work as what counts in them: one action, one revision, one outcome."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -184,6 +185,36 @@ def test_a_loaded_target_without_a_change_is_written_for_what_joins_it(edited: b
     assert purposes(plan) == ["insert", "insert", "update"]
     committed(plan)
     assert (group.members, inspect(group).revision) == (6, "w2")
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda group: Save(group, F.name == "y"),
+        lambda group: Edit(group, (SetTo(("name",), "y"),), F.name == "y"),
+    ],
+    ids=["save", "update"],
+)
+def test_a_condition_without_a_change_is_a_condition_of_the_write_of_what_joins(
+    write: Callable[[Group], intent.Intent],
+) -> None:
+    group = loaded(Group(group_id="g", name="y"), members=4)
+    plan = plan_of(write(group), *joining())
+    assert plan.actions[0].action == Update(
+        "targets",
+        GROUP,
+        (SetTo(("members",), {"N": "6"}), SetTo(("_rev",), {"S": "w2"})),
+        And((equals("_rev", {"S": "w1"}), equals("name", {"S": "y"}))),
+    )
+    committed(plan)
+    assert (group.members, inspect(group).revision) == (6, "w2")
+
+
+def test_an_update_without_effect_gives_the_object_the_stored_value_although_others_join() -> None:
+    group = loaded(Group(group_id="g"), members=4)
+    group.name = "not saved"
+    committed(plan_of(Edit(group, (SetTo(("name",), "x"),), F.name == "x"), *joining()))
+    assert (group.name, group.members, inspect(group).changes) == ("x", 6, {})
 
 
 def test_a_partial_update_of_a_loaded_target_takes_contributions() -> None:

@@ -70,6 +70,23 @@ class Ruled(Entity, table=app, pk="RULED#{name}", sk="R"):
         return seen or str(info.data.get("seen", ""))
 
 
+class Nested(Entity, table=app, pk="NESTED#{name}", sk="N"):
+    name: str
+    boxes: dict[str, Label] = Field(default_factory=dict)
+    encoded: Annotated[
+        int, Field(multiple_of=2), Attribute(encode=lambda n: {"N": str(n)}, decode=lambda one: int(one["N"]))
+    ] = 0
+    spelled: Annotated[str, Field(min_length=1)] = "a"
+
+
+class Either(Entity, table=app, pk="EITHER#{name}", sk="E"):
+    name: str
+    one: str | None = None
+    other: str | None = None
+    by_one = Index("GSI1", pk="ONE#{one}", sk="{name}")
+    by_other = Index("GSI1", pk="OTHER#{other}", sk="{name}")
+
+
 class Whole(Entity, table=app, pk="WHOLE#{name}", sk="W"):
     name: str
     size: int = 0
@@ -180,6 +197,22 @@ def test_a_field_that_lives_in_an_index_key_reads_only_if_its_validators_look_at
     assert not needs_reading(mapping_of(Placed), key_of(Placed), (F.place.set("a"),))
 
 
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (F.boxes["a"].label.remove(), READS),
+        (F.boxes["a"].remove(), BLIND),
+        (F.encoded.add(1), READS),
+        (F.spelled.add("a"), BLIND),
+    ],
+    ids=["a part of a model", "a model", "an encoding of its own", "no number"],
+)
+def test_an_update_reads_where_the_change_may_leave_what_does_not_load(
+    change: Change, expected: bool
+) -> None:
+    assert needs_reading(mapping_of(Nested), key_of(Nested), (change,)) is expected
+
+
 def test_every_update_of_a_class_with_model_validators_reads() -> None:
     assert needs_reading(mapping_of(Whole), key_of(Whole), (F.size.set(1),))
 
@@ -240,6 +273,13 @@ def test_the_keys_of_all_indexes_that_an_edit_fixes_come_along() -> None:
         SetTo(("GSI1PK",), {"S": "ONE#a"}), SetTo(("GSI1SK",), {"S": "a"}),
         Remove(("GSI2PK",)), Remove(("GSI2SK",)),
     )  # fmt: skip
+
+
+def test_of_two_places_in_an_index_the_one_that_the_edit_fills_is_decided() -> None:
+    mapping, key = mapping_of(Either), Key(Either, name="a").primary_key
+    for one, other, filled in (("x", None, "ONE#x"), (None, "x", "OTHER#x")):
+        keys = decided_index_keys(mapping, key, (F.one.set(one), F.other.set(other)))
+        assert keys == (SetTo(("GSI1PK",), {"S": filled}), SetTo(("GSI1SK",), {"S": "a"}))
 
 
 # -- indexes whose keys are the fields' own attributes -----------------------------------------------------------------

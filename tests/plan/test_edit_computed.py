@@ -83,7 +83,8 @@ class Order(Entity, table=app, pk="ORDER#{number}", sk="O"):
     @field_validator("least")
     @classmethod
     def at_most_the_most(cls, least: int, info: ValidationInfo) -> int:
-        return min(least, info.data["most"])
+        most: int = info.data["most"]
+        return min(least, most)
 
 
 ORDER = stored(Order(number=1))

@@ -116,6 +116,16 @@ def test_a_nested_value_that_is_set_is_merged_with_the_one_under_a_former_name()
     assert made == {**crate, "content": {"M": {**LEGACY, "name": {"S": "B"}}}}
 
 
+def test_a_nested_value_that_is_set_where_only_its_default_was_is_stored_whole() -> None:
+    class Chest(Entity, table=app, pk="CHEST#{number}", sk="C"):
+        number: int
+        part: Part = Part(name="A")
+
+    chest: Item = {"PK": {"S": "CHEST#1"}, "SK": {"S": "C"}, "_type": {"S": "Chest"}, "number": {"N": "1"}}
+    made, _ = edited_image(mapping_of(Chest), chest, (F.part.set(Part(name="B")),))
+    assert made == {**chest, "part": {"M": {"name": {"S": "B"}, "size": {"N": "0"}}}}
+
+
 def test_an_edit_may_repair_an_item_that_does_not_load() -> None:
     class Rated(Entity, table=app, pk="RATED#{number}", sk="R"):
         number: int

@@ -175,9 +175,13 @@ def test_a_unique_value_that_is_not_to_be_shown_is_not_in_the_plan() -> None:
     assert claim.startswith("2. Put app PK=********** SK=**********: claim code = ")
 
 
+class Locker(Entity, table=app, pk="LOCKER#{code}", sk="L"):
+    code: Annotated[str, Field(repr=False)]
+
+
 # -- conditions of places, unique values and totals --------------------------------------------------------------------
 
-placed = Table("placed", indexes=[GlobalIndex("GSI1")])
+placed = Table("placed", indexes=[GlobalIndex("GSI1"), GlobalIndex("GSI2"), GlobalIndex("GSI3")])
 
 
 class Job(Entity, table=placed, pk="JOB#{name}", sk="J"):
@@ -187,6 +191,16 @@ class Job(Entity, table=placed, pk="JOB#{name}", sk="J"):
     code: Annotated[str | None, Unique(when=F.state == "new")] = None
     pending = Index("GSI1", pk="PENDING#{state}", sk="{name}", when=F.state == "new")
     large = Index("GSI1", pk="LARGE", sk="{name}", when=lambda one: one.state != "new" and one.size > 9)
+
+
+class Desk(Entity, table=placed, pk="DESK#{name}", sk="v0", versioned=True):
+    name: str
+    room: str | None = None
+    floor: str | None = None
+    by_name = Index("GSI3", pk="DESKS", sk="{name}")
+    by_room = Index("GSI1", pk="ROOM#{room}", sk="{name}", when=F.room != "x")
+    by_floor = Index("GSI1", pk="FLOOR#{floor}", sk="{name}")
+    low = Index("GSI2", pk="LOW", sk="{name}", when=F.floor == "1")
 
 
 class Team(Entity, table=placed, pk="TEAM#{team}", sk="T"):
@@ -208,6 +222,9 @@ class Shift(Entity, table=placed, pk="TEAM#{team}", sk="SHIFT#{number:03d}"):
     hours: int = 1
     is_paid: bool = True
     in_team = Aggregate(Team, sum={"hours": "hours"}, when=F.is_paid == True)  # noqa: E712 - an expression
+
+
+UNIT = UnitOfWork(NOW, "w2", str)
 
 
 def changed(job: Job, **values: object) -> Save:
@@ -271,6 +288,47 @@ def test_conditions_of_places_unique_values_and_totals_are_told(
     write: Callable[[], Intent], lines: list[str]
 ) -> None:
     assert explained(write())[1:] == lines
+
+
+@pytest.mark.parametrize(
+    ("values", "places"),
+    [
+        ({}, ""),
+        ({"floor": "2"}, ""),
+        (
+            {"room": "a"},
+            "; it is in by_room of GSI1, because F.room != 'x'",
+        ),
+        ({"floor": "1"}, "; it is in low of GSI2, because F.floor == '1'"),
+    ],
+)
+def test_only_places_under_a_condition_are_told_and_only_of_the_item_itself(
+    values: dict[str, str], places: str
+) -> None:
+    _, put, version = explained(Save(Desk(name="a", **values)))
+    assert put.endswith(f"insert Desk(name='a'), if nothing is stored under its key{places}")
+    assert version.endswith("keep version 1 of Desk(name='a'), a number never used before")
+
+
+def test_totals_that_several_classes_count_are_told_with_the_conditions_of_each() -> None:
+    total = explained(Save(Member(team="t", name="m")), Save(Shift(team="t", number=1)))[-1]
+    assert total.endswith(
+        "add 1 to members and 1 to hours of Team(team='t') for Member.in_team and Shift.in_team, or make it of its "
+        "key; Member.in_team counts where F.active == True; Shift.in_team counts where F.is_paid == True"
+    )
+
+
+def test_an_item_in_two_places_of_an_index_leaves_none() -> None:
+    before = {**stored(Desk(name="a", room="a")), "floor": {"S": "2"}}
+    desk = Desk(name="a")
+    plan = compile_plan(merge_intents([Save(desk, overwrite=True)], NOW), reads_of(placed, before), UNIT)
+    assert plan.explain().splitlines()[1].endswith(": replace Desk(name='a'), if its revision is still w1")
+
+
+def test_a_key_with_a_field_that_is_not_to_be_shown_is_masked() -> None:
+    put = explained(Save(Locker(code="open sesame")))[1]
+    assert put.startswith("1. Put app PK=********** SK=L: insert Locker(code=")
+    assert "sesame" not in put
 
 
 def test_an_item_that_cannot_be_read_is_in_no_place() -> None:

@@ -260,6 +260,10 @@ def test_only_loaded_live_latest_entities_may_be_written() -> None:
     with pytest.raises(StaleEntity) as raised:
         writable_state(mapping, expiring, NOW)
     assert (raised.value.key, raised.value.expected) == (Key(Ticket, number=7), "w1")
+    assert str(raised.value) == (
+        "Key(Ticket, number=7) has expired since it was loaded; "
+        "insert it anew: session.save(detached(entity, ...)) with another expiry"
+    )
     assert expiring.item["until"] == {"N": str(int(datetime.fromtimestamp(NOW, UTC).timestamp()))}
 
 

@@ -121,6 +121,13 @@ def test_edits_of_different_fields_by_one_key_are_combined() -> None:
     assert write_of(*edits) == Edit(KEY, (left(1), note("x")))
 
 
+def test_edits_of_one_loaded_entity_are_one_edit_of_it() -> None:
+    stock = saved(Stock(sku="a"))
+    one = merged(Edit(stock, (F.left.add(1),)), Edit(stock, (F.note.set("n"),)))
+    assert one.write is not None
+    assert one.write.state is state_of(stock)
+
+
 def test_conditions_of_edits_are_combined() -> None:
     first, second = F.left == 1, F.note == "x"
     edits = Edit(KEY, (left(1),), first), Edit(KEY, (note("x"),), second)

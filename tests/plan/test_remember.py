@@ -4,8 +4,10 @@ from datetime import datetime
 from typing import Annotated, Any
 
 import pytest
+from pydantic import AfterValidator
 
-from dynaorm import Entity, ExpiresAt, F, GlobalIndex, Index, InKey, Key, NumberKey, Table
+from dynaorm import Entity, ExpiresAt, F, GlobalIndex, Index, InKey, Key, NumberKey, NumberRevision, Table
+from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import UsageError
 from dynaorm.item.action import Put
 from dynaorm.item.condition import Attr, Compare, Or, missing
@@ -18,10 +20,11 @@ from dynaorm.plan.planned import Purpose
 from dynaorm.plan.reads import NOTHING_READ
 from dynaorm.plan.remember import Match, compare, effects_of_repeat, is_of_block, revision_in
 from dynaorm.plan.unit_of_work import UnitOfWork
-from tests.plan.compiling import NOW
+from tests.plan.compiling import NOW, stored
 
 homes = Table("remember-guards", pk="id", sk=None)
 app = Table("remember-app", guard_table=homes, indexes=[GlobalIndex("GSI1")])
+numbered = Table("remember-numbered", revision_attribute=NumberRevision("number"))
 inverted = Table("remember-inverted", indexes=[GlobalIndex("Inverted", pk="SK", sk="PK")])
 
 
@@ -35,6 +38,17 @@ class User(Entity, table=app, pk="USER#{name}", sk="U"):
 
 class Song(Entity, table=inverted, pk="SONG#{name}", sk="S"):
     name: str
+
+
+class Tidy(Entity, table=app, pk="TIDY#{name}", sk="T"):
+    name: str
+    city: Annotated[str, AfterValidator(str.upper)] = "A"
+    visits: int = 0
+
+
+class Numbered(Entity, table=numbered, pk="NUMBERED#{name}", sk="N"):
+    name: str
+    city: str = ""
 
 
 def unit(now: float = NOW, seconds: float | None = 3600.0) -> UnitOfWork:
@@ -52,17 +66,17 @@ def token_item(*intents: Intent, now: float = NOW) -> Item:
     return planned.after
 
 
-def loaded(**values: Any) -> User:
-    user = User(**{"name": "u", **values})
-    for effect in plan_of(Save(user)).effects:
+def loaded(kind: type[Entity] = User, **values: Any) -> Any:
+    entity = kind(**{"name": "u", **values})
+    for effect in plan_of(Save(entity)).effects:
         effect.apply()
-    return user
+    return entity
 
 
-def changed(user: User, **values: Any) -> Save:
+def changed(entity: Any, **values: Any) -> Save:
     for name, value in values.items():
-        setattr(user, name, value)
-    return Save(user)
+        setattr(entity, name, value)
+    return Save(entity)
 
 
 ADD = Edit(Key(User, name="u"), (F.visits.add(1),))
@@ -114,6 +128,8 @@ def test_the_block_of_a_plan_is_known_with_and_without_one() -> None:
         plan = compile_plan(merged, NOTHING_READ, one)
         assert is_of_block(plan, merged, one)
         assert not is_of_block(plan, merge_intents([REMOVE], NOW), one)
+    first, again = UnitOfWork(NOW, "w2", str, "T"), unit()
+    assert is_of_block(compile_plan(merged, NOTHING_READ, first), merged, again)
 
 
 @pytest.mark.parametrize(
@@ -133,6 +149,7 @@ def test_the_block_of_a_plan_is_known_with_and_without_one() -> None:
         (Edit(loaded(), (F.city.set("b"),)), Edit(loaded(visits=3), (F.city.set("b"),)), Match.SAME),
         (changed(loaded(), city="b"), changed(loaded(visits=3), city="b"), Match.SAME),
         (changed(loaded(), city="b"), Save(loaded(city="b")), Match.SAME),
+        (changed(loaded(Tidy), city="b"), changed(loaded(Tidy, visits=3), city="b"), Match.SAME),
         (Save(User(name="u", city="b")), Save(loaded(city="b")), Match.SAME),
         (changed(loaded(), city="b"), Save(loaded(city="b", visits=3)), Match.PERHAPS),
         (changed(loaded(), visits=1), changed(loaded(visits=1), visits=2), Match.PERHAPS),
@@ -194,6 +211,25 @@ def test_a_block_that_was_applied_before_gives_objects_what_it_gave_them_then() 
         None,
     ]  # fmt: skip
     assert [effect.values for effect in found] == [None, None, None]
+
+
+def test_an_object_gets_all_that_the_earlier_block_stored_of_it() -> None:
+    found = mapping_of(Tidy).hydrate({**stored(Tidy(name="t")), "other": {"S": "x"}})
+    (one,) = merge_intents([changed(found, city="b")], NOW)
+    (effect,) = effects_of_repeat(one, "theirs")
+    assert effect.state is not None
+    assert effect.state.item == {
+        **stored(Tidy(name="t")), "other": {"S": "x"}, "city": {"S": "B"}, "_rev": {"S": "theirs"},
+    }  # fmt: skip
+    assert effect.values == {"city": "B"}
+
+
+def test_a_number_that_the_earlier_block_raised_is_raised_for_the_object() -> None:
+    found = mapping_of(Numbered).hydrate({**stored(Numbered(name="n")), "number": {"N": "7"}})
+    (one,) = merge_intents([changed(found, city="b")], NOW)
+    (effect,) = effects_of_repeat(one, "theirs")
+    assert effect.state is not None
+    assert effect.state.item["number"] == {"N": "8"}
 
 
 def test_the_token_item_is_told_and_settled_by_its_own_key() -> None:

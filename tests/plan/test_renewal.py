@@ -60,6 +60,23 @@ class Growing(Entity, table=app, pk="GROWING#{name}", sk="G"):
     text: Annotated[str, AfterValidator(lambda text: f"{text}!")] = ""
 
 
+def doubled(text: str) -> str:
+    """What it makes of a value is no value for it."""
+    if len(text) > 1:
+        raise ValueError("too long")
+    return text * 2
+
+
+class Doubling(Entity, table=app, pk="DOUBLING#{name}", sk="D"):
+    name: str
+    text: Annotated[str, AfterValidator(doubled)] = ""
+
+
+class Emptied(Entity, table=app, pk="EMPTIED#{name}", sk="E"):
+    name: str
+    text: Annotated[str | None, AfterValidator(lambda text: None if text == "-" else text)] = None
+
+
 class Slugged(Entity, table=app, pk="SLUGGED#{name}", sk="S"):
     name: str
     slug: str | None = None
@@ -151,11 +168,21 @@ def test_an_item_that_is_stored_as_it_loads_is_its_own_renewal() -> None:
     assert renewal_of(mapping_of(Person), item) == Renewal(mapping_of(Person), item, item, {})
 
 
-def test_values_that_change_each_time_are_not_renewed() -> None:
-    item = {"PK": {"S": "GROWING#n"}, "SK": {"S": "G"}, "_type": {"S": "Growing"}, "name": {"S": "n"}}
-    renewal = renewal_of(mapping_of(Growing), {**item, "text": {"S": "a"}})
-    assert (renewal.changes, renewal.is_stable) == ({"text": {"S": "a!"}}, False)
+def of_class(kind: type[Entity], **attributes: Any) -> dict[str, Any]:
+    name = kind.__name__
+    key = {"PK": {"S": f"{name.upper()}#n"}, "SK": {"S": name[0]}, "_type": {"S": name}}
+    return {**key, "name": {"S": "n"}, **attributes}
+
+
+@pytest.mark.parametrize(("kind", "made"), [(Growing, "a!"), (Doubling, "aa")])
+def test_values_that_change_each_time_are_not_renewed(kind: type[Entity], made: str) -> None:
+    renewal = renewal_of(mapping_of(kind), of_class(kind, text={"S": "a"}))
+    assert (renewal.changes, renewal.is_stable) == ({"text": {"S": made}}, False)
     assert renewal.image is renewal.item
+
+
+def test_a_value_of_which_a_validator_makes_nothing_is_removed() -> None:
+    assert renewed(of_class(Emptied, text={"S": "-"}), Emptied) == {"text": None}
 
 
 def test_an_item_that_does_not_load_has_no_renewal() -> None:

@@ -4,9 +4,10 @@ import pytest
 
 from dynaorm import Aggregate, Entity, F, Key, Session, Table
 from dynaorm.errors import ConditionFailed, EntityNotFound, StaleEntity, StillCounted
+from dynaorm.item.condition import And, Attr, Compare, Or, equals, missing
 from dynaorm.plan.intent import Deletion
 from dynaorm.testing.faults import FaultyTransport
-from tests.plan.compiling import plan_of, saved
+from tests.plan.compiling import loaded, plan_of, saved
 
 app = Table("restriction-app")
 plain = Table("restriction-plain", type_attribute=None, revision_attribute=None)
@@ -137,6 +138,18 @@ def test_an_overwritten_target_keeps_its_totals(session: Session) -> None:
     join(session, "liz")
     session.save(Group(group="g"), overwrite=True)
     assert session.get_one(GROUP).members == 1
+
+
+def test_a_deletion_requires_the_totals_that_the_block_itself_ends() -> None:
+    group, member = loaded(Group(group="g"), members=1, hours=2), saved(Member(name="liz", group="g"))
+    mine, members, hours = equals("_rev", {"S": "w1"}), Attr(("members",)), Attr(("hours",))
+    (alone,) = plan_of(Deletion(group)).actions
+    none = (Or((missing(one.path[0]), Compare(one, "=", {"N": "0"}))) for one in (members, hours))
+    assert alone.action.condition == And((mine, *none))
+    both = plan_of(Deletion(group), Deletion(member)).actions[0]
+    assert both.action.condition == And(
+        (mine, Compare(members, "=", {"N": "1"}), Compare(hours, "=", {"N": "2"}))
+    )
 
 
 def test_the_plan_names_the_totals() -> None:

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
 
 import pytest
+from pydantic import AfterValidator, ValidationInfo
 
 from dynaorm import Attribute, CreatedAt, Entity, ExpiresAt, F, GlobalIndex, Index, Key, Table, UpdatedAt
 from dynaorm.entity.mapping.mapping import mapping_of
@@ -101,6 +102,20 @@ class Letter(Entity, table=letters, pk="LETTER#{name}", sk="L"):
     by_seen = Index("GSI1", pk="LETTERS", sk="{seen}")
 
 
+def short(text: str, info: ValidationInfo) -> str:
+    if info.context is None and len(text) > 3:
+        raise ValueError("too long")
+    return text
+
+
+class Dated(Entity, table=letters, pk="DATED#{name}", sk="D", versioned=True):
+    name: str
+    text: Annotated[str, AfterValidator(short)] = ""
+    note: str = ""
+    made: Annotated[datetime | None, CreatedAt()] = None
+    seen: Annotated[datetime | None, UpdatedAt()] = None
+
+
 LATER = compiling.NOW + 60
 FIRST, SECOND = "2023-11-14T22:13:20.000000Z", "2023-11-14T22:14:20.000000Z"
 KEY = Key(Letter, name="a")
@@ -178,6 +193,22 @@ def test_a_write_keeps_when_an_entity_was_created_and_sets_when_it_changed(
         "made": {"S": made},
         "seen": {"S": SECOND},
     }
+
+
+def test_the_time_of_creation_is_not_that_of_a_deleted_entity() -> None:
+    deleted = {**stored(Dated(name="a")), "deleted": {"BOOL": True}}
+    reads = reads_of(letters, deleted)
+    plan = plan_of(Save(Dated(name="a"), overwrite=True), reads=reads, now=LATER)
+    assert plan.actions[0].after is not None
+    assert plan.actions[0].after["made"] == {"S": SECOND}
+
+
+def test_what_was_loaded_may_break_a_rule_that_spares_it_beside_a_time_that_is_set() -> None:
+    dated = loaded(Dated(name="a"), text={"S": "from before"})
+    dated.note = "n"
+    (update, _) = plan_of(Save(dated), now=LATER).actions
+    assert update.after is not None
+    assert (update.after["text"], update.after["seen"]) == ({"S": "from before"}, {"S": SECOND})
 
 
 def test_an_object_gets_the_times_that_its_write_stores() -> None:

@@ -1,11 +1,26 @@
 """The revision of a block under a token of the caller's: it follows from what the caller gave, and from that alone."""
 
 from datetime import datetime
+from itertools import count
 from typing import Annotated, Any
 
 import pytest
+from pydantic import Field
 
-from dynaorm import Aggregate, Attribute, Entity, ExpiresAt, F, GlobalIndex, Index, InKey, Key, Table, Unique
+from dynaorm import (
+    Aggregate,
+    Attribute,
+    CreatedAt,
+    Entity,
+    ExpiresAt,
+    F,
+    GlobalIndex,
+    Index,
+    InKey,
+    Key,
+    Table,
+    Unique,
+)
 from dynaorm.item.value import Item
 from dynaorm.plan.compiler import compile_plan
 from dynaorm.plan.intent import Check, Deletion, Edit, Intent, Move, Save
@@ -69,6 +84,17 @@ class Seat(Entity, table=app, pk="SEAT#{seat}", sk="S"):
 
 class Loose(Entity, table=loose, pk="LOOSE#{name}", sk="L"):
     name: str
+
+
+class Ticket(Entity, table=app, pk="TICKET#{name}", sk="T"):
+    name: str
+    number: int = Field(default_factory=count(1).__next__)
+    left: int = 0
+
+
+class Dated(Entity, table=app, pk="DATED#{name}", sk="D"):
+    name: str
+    made: Annotated[datetime | None, CreatedAt()] = None
 
 
 fleeting = Table("token-fleeting")
@@ -152,6 +178,7 @@ def test_blocks_that_say_something_else_have_another_one() -> None:
         (Edit(key, (F.left.add(1),)), Save(Stock(sku="b"))),
         (Edit(document, (F.left.add(1),)),),
         (Edit(document, (F.left.add(2),)),),
+        (Edit(document, (F.left.add(1),), creates=True),),
         (Edit(document, (F.left.add(1),), F.left < 5),),
         (Edit(document, (F.left.add(1),), F.left < 6),),
         (Deletion(document),),
@@ -207,6 +234,18 @@ def test_it_does_not_depend_on_the_order_of_a_set_or_of_a_map() -> None:
     assert revision(Save(one)) == revision(Save(other))
 
 
+def test_it_does_not_depend_on_what_a_default_factory_gives_to_an_upsert() -> None:
+    upsert = Edit(Key(Ticket, name="t"), (F.left.add(1),), creates=True)
+    assert revision(upsert) == revision(upsert)
+
+
+def test_the_next_version_of_the_library_gives_an_upsert_the_same() -> None:
+    assert (
+        revision(Edit(Key(Stock, sku="a"), (F.left.add(1),), creates=True))
+        == "0262a62716c2c4495752ab7360c3d18a"
+    )
+
+
 def test_binary_values_have_one_too() -> None:
     assert revision(Save(Blob(name="b", raw=b"\x00"))) != revision(Save(Blob(name="b", raw=b"\xff")))
 
@@ -229,6 +268,7 @@ def test_a_move_that_has_to_read_has_one() -> None:
         ([Save(Document(doc_id="d"))], False),
         ([Save(Visit(name="v"))], False),
         ([Save(Beside(name="b"))], False),
+        ([Save(Dated(name="d"))], False),
     ],
 )
 def test_a_block_is_fixed_if_neither_time_nor_what_is_stored_or_was_loaded_is_in_it(

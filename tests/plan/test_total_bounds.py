@@ -15,10 +15,11 @@ from dynaorm.flow.protocol.call import Call, Transport
 from dynaorm.integrity.run import repair
 from dynaorm.item.condition import And, Attr, Compare, Or, equals, exists, missing
 from dynaorm.plan.intent import Deletion, Save
+from dynaorm.plan.reads import NOTHING_READ
 from dynaorm.plan.total_bounds import is_in_bounds
 from dynaorm.testing.moto_engine import strict_moto
 from dynaorm.transport.pynamodb import PynamoTransport
-from tests.plan.compiling import OWN_REVISION, plan_of, saved
+from tests.plan.compiling import OWN_REVISION, plan_of, reads_of, saved, stored
 
 app = Table("bounded")
 
@@ -100,6 +101,17 @@ def test_a_target_that_is_written_in_the_same_block_keeps_its_bounds(session: Se
             for name in "abc":
                 tx.save(Guest(room="s" if block is blocks[0] else "r", name=name))
     assert session.get_one(Room, room="r") == Room(room="r")
+
+
+@pytest.mark.parametrize("guests", [2, None], ids=["full", "empty"])
+def test_a_total_that_is_known_is_judged_before_anything_is_sent(guests: int | None) -> None:
+    joining = [Save(Guest(room="r", name=name)) for name in ("a" if guests else "abc")]
+    item = stored(Room(room="r"), guests=guests)
+    room: Room = mapping_of(Room).hydrate(item)
+    room.label = "x"
+    for intents, reads in (((Save(room), *joining), NOTHING_READ), (joining, reads_of(app, item))):
+        with pytest.raises(InvalidValue, match=r"Room\.guests = .*3.*: would break ge=0 and le=2"):
+            plan_of(*intents, reads=reads)
 
 
 def test_a_total_that_its_field_does_not_allow_is_reported_and_left(session: Session) -> None:

@@ -105,6 +105,7 @@ def changed(**values: Any) -> User:
 USER = User(user_id="1", email="a@x", phone="5")
 INSERT = plan_of(Save(USER))
 BLIND = plan_of(Edit(Key(Stock, sku="a"), (AddTo(("left",), 1),), F.left < 9))
+UPSERT = plan_of(Edit(Key(Stock, sku="a"), (AddTo(("left",), 1),), F.left < 9, creates=True))
 BLIND_DELETE = plan_of(Deletion(Key(Stock, sku="a")))
 CHECK = plan_of(Check(Key(Stock, sku="a"), F.left > 0))
 
@@ -258,6 +259,19 @@ EXPIRED = item("Stock", until={"N": str(int(NOW))})
 def test_a_blind_write_that_meets_no_live_entity_finds_none(plan: Plan, stored: Item | None) -> None:
     error = raised(judged(plan, {plan.actions[0].purpose: stored}))
     assert (type(error), error.key) == (EntityNotFound, Key(Stock, sku="a"))
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [EXPIRED, item("User"), item("Fragile")],
+    ids=["expired", "of another class", "of a derived class"],
+)
+def test_an_upsert_that_meets_what_it_does_not_expect_learns_the_item(stored: Item) -> None:
+    assert judged(UPSERT, {Purpose.UPSERT: stored}) == StaleKnowledge({UPSERT.actions[0].ident: stored})
+
+
+def test_an_upsert_that_meets_nothing_failed_the_callers_condition() -> None:
+    assert isinstance(raised(judged(UPSERT, {Purpose.UPSERT: None})), ConditionFailed)
 
 
 def test_a_delete_of_an_expired_entity_failed_the_callers_condition() -> None:

@@ -8,12 +8,12 @@ from pydantic import Field
 from dynaorm import Entity, F, Key
 from dynaorm.errors import ConditionFailed, UnexpectedRefusal
 from dynaorm.item.update import AddTo
-from dynaorm.plan.intent import Edit
+from dynaorm.plan.intent import Deletion, Edit
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import Purpose
 from dynaorm.plan.reads import ident_of
-from dynaorm.plan.verdict import FailedAction, StaleKnowledge, verdict
-from tests.plan.compiling import NOW, plan_of
+from dynaorm.plan.verdict import FailedAction, StaleKnowledge, is_as_expected, verdict
+from tests.plan.compiling import NOW, plan_of, saved
 from tests.plan.test_verdict import BLIND, BLIND_DELETE, CHECK, INSERT, Loose, app, item, judged, rev
 
 
@@ -68,3 +68,9 @@ def test_a_revision_of_another_library_is_met_with_the_item() -> None:
 def test_a_table_without_revisions_has_none_of_another_library() -> None:
     plan = plan_of(Edit(Key(Loose, name="a"), (AddTo(("left",), 1),), F.left < 9))
     assert isinstance(judged(plan, {Purpose.UPDATE: item("Loose", left={"N": "9"})}), ConditionFailed)
+
+
+def test_nothing_is_not_what_a_plan_expects() -> None:
+    (planned,) = plan_of(Deletion(saved(Shelf(name="a")))).actions
+    assert not is_as_expected(planned, None)
+    assert is_as_expected(planned, planned.before)

@@ -6,7 +6,7 @@ from typing import Annotated
 import pytest
 from pydantic import BaseModel
 
-from dynaorm import Entity, GlobalIndex, Index, Key, Table, Versioned
+from dynaorm import Entity, GlobalIndex, Index, Key, NumberRevision, Table, Versioned
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.state import set_state
 from dynaorm.item.update import AddTo
@@ -15,12 +15,13 @@ from dynaorm.plan.intent import Check, Deletion, Edit, Save
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import Purpose
 from dynaorm.plan.reads import Reads, ident_of
-from dynaorm.plan.versions import version_key
-from tests.plan.compiling import NOW, plan_of, saved
+from dynaorm.plan.versions import over_version, version_key
+from tests.plan.compiling import NOW, plan_of, reads_of, saved, stored
 
 AT = "2023-11-14T22:13:20.000000Z"
 
 app = Table("stamp-app", indexes=[GlobalIndex("GSI1")])
+numbered = Table("stamp-numbered", revision_attribute=NumberRevision("number"))
 loose = Table("stamp-loose", type_attribute=None, revision_attribute=None)
 
 
@@ -202,6 +203,12 @@ class Layout(Entity, table=app, pk="LAYOUT#{name}", sk="P", versioned=True):
     name: str
     at: datetime | None = None
     room: Room | None = None
+    note: str = ""
+
+
+class Numbered(Entity, table=numbered, pk="NUMBERED#{name}", sk="N"):
+    name: str
+    left: int = 0
 
 
 def test_a_restored_item_has_everything_that_its_version_has() -> None:
@@ -226,6 +233,21 @@ def test_a_restored_item_has_everything_that_its_version_has() -> None:
     reads = Reads({ident_of(app, key): tombstone})
     image, copy = (one.after for one in plan_of(Save(restored, version=version), reads=reads).actions)
     now = {"version": {"N": "8"}, "version_at": {"S": AT}, "_rev": {"S": "w2"}}
-    assert image == {**key, "_type": {"S": "Layout"}, "name": {"S": "p"}, **kept, **now}
+    assert image == {**key, "_type": {"S": "Layout"}, "name": {"S": "p"}, "note": {"S": ""}, **kept, **now}
     assert copy is not None
     assert {name: copy[name] for name in kept} == kept
+
+
+def test_a_field_that_the_version_does_not_have_is_restored_as_it_loads() -> None:
+    version: Item = {"PK": {"S": "LAYOUT#p"}, "SK": {"S": "v3_P"}, "name": {"S": "p"}}
+    image = over_version(mapping_of(Layout), {**version, "note": {"S": ""}}, version)
+    assert image == {**version, "note": {"S": ""}}
+
+
+def test_a_number_that_is_the_revision_goes_up_with_every_write() -> None:
+    (planned,) = plan_of(
+        Save(Numbered(name="n", left=1), overwrite=True),
+        reads=reads_of(numbered, {**stored(Numbered(name="n")), "number": {"N": "7"}}),
+    ).actions
+    assert planned.after is not None
+    assert planned.after["number"] == {"N": "8"}

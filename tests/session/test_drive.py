@@ -281,6 +281,7 @@ def test_after_an_interruption_no_flow_makes_another_call() -> None:
     assert set(transport.numbers) == {0, 1}
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_reaches_the_flow_that_asked_once_those_under_way_have_ended() -> None:
     """Ctrl-C is the main thread's, which only waits for the others."""
 
@@ -298,13 +299,8 @@ def test_ctrl_c_reaches_the_flow_that_asked_once_those_under_way_have_ended() ->
             ended.append(KeyboardInterrupt)
             raise
 
-    # A process started in the background by a shell ignores Ctrl-C.
-    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            drive(outer(), transport, FakeClock())
-    finally:
-        signal.signal(signal.SIGINT, handler)
+    with pytest.raises(KeyboardInterrupt):
+        drive(outer(), transport, FakeClock())
     assert ended == [KeyboardInterrupt] * 2
 
 

@@ -1,6 +1,7 @@
 """A handler calls functions by class, in order, and reports the first record that failed."""
 
 import asyncio
+import gc
 import logging
 from typing import Any
 
@@ -150,6 +151,24 @@ def test_asynchronous_functions_run_in_one_loop_for_all_events(on: StreamHandler
     assert [on(event), on(event)] == [failed("2"), failed("2")]
     assert len(loops) == 4
     assert len(set(loops)) == 1
+
+
+def test_a_handler_that_nobody_uses_any_more_closes_its_loop_also_while_another_one_runs() -> None:
+    loops: list[asyncio.AbstractEventLoop] = []
+
+    async def work(change: Inserted[Pet]) -> None:
+        loops.append(asyncio.get_running_loop())
+
+    async def main() -> None:
+        handlers.clear()
+        gc.collect()
+
+    handlers = [handler(app)]
+    handlers[0].inserted(Pet)(work)
+    assert handlers[0](in_lambda(written(None, REX))) == ALL_DONE
+    asyncio.run(main())
+    (loop,) = loops
+    assert loop.is_closed()
 
 
 def test_handle_runs_functions_of_both_kinds_in_the_running_loop(on: StreamHandler) -> None:

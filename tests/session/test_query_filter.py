@@ -333,9 +333,11 @@ def test_one_of_no_values_is_nothing_and_sends_nothing(wire: FaultyTransport) ->
 CURSOR = """
 from dynaorm import F
 from dynaorm.flow.query.query import fingerprint
+from dynaorm.query.filter import filter_of
 from dynaorm.query.query_spec import scanned
 from tests.session.test_query_filter import Job
-print(fingerprint(scanned(Job, 1).filtered([F.number.is_in({"a", "b", "c", "d"})]), str))
+spec = scanned(Job, 1).filtered([F.number.is_in({"a", "b", "c", "d"})])
+print(fingerprint(spec, filter_of(spec), str))
 """
 
 

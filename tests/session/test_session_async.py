@@ -2,7 +2,7 @@
 
 import asyncio
 import inspect
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Annotated, Any
 
@@ -183,24 +183,33 @@ class Stalled:
         return reply
 
 
+@asynccontextmanager
+async def after_cancelling(
+    opened: Callable[..., Any], write: Callable[[AsyncSession], Awaitable[object]]
+) -> AsyncIterator[AsyncSession]:
+    """A session whose write was carried out and then cancelled."""
+    begun = asyncio.Event()
+    stalled: list[Stalled] = []
+
+    def wrap(inner: AsyncTransport) -> AsyncTransport:
+        stalled.append(Stalled(inner, begun))
+        return stalled[0]
+
+    async with opened(wrap) as session:
+        stalled[0].is_stalling = True
+        task = asyncio.ensure_future(write(session))
+        await begun.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        stalled[0].is_stalling = False
+        yield session
+
+
 def test_a_cancelled_write_leaves_nothing_half_known(opened: Callable[..., Any]) -> None:
     async def story() -> None:
-        begun = asyncio.Event()
-        stalled: list[Stalled] = []
-
-        def wrap(inner: AsyncTransport) -> AsyncTransport:
-            stalled.append(Stalled(inner, begun))
-            return stalled[0]
-
-        async with opened(wrap) as session:
-            user = User(user_id="1", email="a@x")
-            stalled[0].is_stalling = True
-            task = asyncio.ensure_future(session.save(user))
-            await begun.wait()
-            task.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await task
-            stalled[0].is_stalling = False
+        user = User(user_id="1", email="a@x")
+        async with after_cancelling(opened, lambda session: session.save(user)) as session:
             # The write happened. The next one finds that out first, and is not refused as a second insert.
             user.visits = 5
             await session.save(user)
@@ -212,22 +221,8 @@ def test_a_cancelled_write_leaves_nothing_half_known(opened: Callable[..., Any])
 
 def test_cancelling_many_cancels_each(opened: Callable[..., Any]) -> None:
     async def story() -> None:
-        begun = asyncio.Event()
-        stalled: list[Stalled] = []
-
-        def wrap(inner: AsyncTransport) -> AsyncTransport:
-            stalled.append(Stalled(inner, begun))
-            return stalled[0]
-
-        async with opened(wrap) as session:
-            users = [User(user_id=f"{number}", email=f"{number}@x") for number in range(4)]
-            stalled[0].is_stalling = True
-            task = asyncio.ensure_future(session.save_many(users))
-            await begun.wait()
-            task.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await task
-            stalled[0].is_stalling = False
+        users = [User(user_id=f"{number}", email=f"{number}@x") for number in range(4)]
+        async with after_cancelling(opened, lambda session: session.save_many(users)) as session:
             await session.save_many(users)
             assert await session.scan(User).count() == 4
 

@@ -23,9 +23,7 @@ def at(clock: FakeClock, seconds: float) -> datetime:
     return datetime.fromtimestamp(clock.now() + seconds, UTC)
 
 
-def test_what_expired_is_absent_and_can_only_be_inserted_anew(moto: Transport, clock: FakeClock) -> None:
-    session = Session(transport=moto, clock=clock)
-    session.create_table(fleeting)
+def test_what_expired_is_absent_and_can_only_be_inserted_anew(session: Session, clock: FakeClock) -> None:
     login = session.save(Login(token="t", alias="a", until=at(clock, 100)))
     clock.advance(100)
     assert session.get(Login, token="t") is None
@@ -41,9 +39,9 @@ def test_what_expired_is_absent_and_can_only_be_inserted_anew(moto: Transport, c
     assert session.get_by(Login, alias="a") == again
 
 
-def test_a_changed_expiry_is_that_of_the_guards_too(moto: Transport, clock: FakeClock) -> None:
-    session = Session(transport=moto, clock=clock)
-    session.create_table(fleeting)
+def test_a_changed_expiry_is_that_of_the_guards_too(
+    session: Session, moto: Transport, clock: FakeClock
+) -> None:
     login = session.save(Login(token="t", alias="a", until=at(clock, 100)))
     login.until = at(clock, 1000)
     session.save(login)
@@ -57,10 +55,10 @@ def test_a_changed_expiry_is_that_of_the_guards_too(moto: Transport, clock: Fake
 
 @pytest.mark.parametrize("guarded", [True, False])
 @pytest.mark.parametrize("by", ["key", "object", "many", "block"])
-def test_what_has_expired_can_be_deleted(moto: Transport, clock: FakeClock, by: str, guarded: bool) -> None:
+def test_what_has_expired_can_be_deleted(
+    session: Session, moto: Transport, clock: FakeClock, by: str, guarded: bool
+) -> None:
     """Until DynamoDB deletes it, an expired item is stored, costs money, and may have to be gone at once."""
-    session = Session(transport=moto, clock=clock)
-    session.create_table(fleeting)
     alias = "a" if guarded else None
     login = session.save(Login(token="t", alias=alias, until=at(clock, 100)))
     clock.advance(100)
@@ -77,9 +75,7 @@ def test_what_has_expired_can_be_deleted(moto: Transport, clock: FakeClock, by: 
     assert moto.call(Call("Scan", {"TableName": "sync-fleeting"}))["Items"] == []
 
 
-def test_an_expired_entity_is_not_deleted_by_a_stale_object(moto: Transport, clock: FakeClock) -> None:
-    session = Session(transport=moto, clock=clock)
-    session.create_table(fleeting)
+def test_an_expired_entity_is_not_deleted_by_a_stale_object(session: Session, clock: FakeClock) -> None:
     login = session.save(Login(token="t", until=at(clock, 100)))
     clock.advance(100)
     again = session.save(Login(token="t", until=at(clock, 100)))

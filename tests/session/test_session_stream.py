@@ -1,7 +1,5 @@
 """A session switches a stream on, and follows it."""
 
-from collections.abc import Iterator
-from contextlib import closing
 from typing import Annotated, Any
 
 import pytest
@@ -20,8 +18,7 @@ from dynaorm import (
     Unreadable,
 )
 from dynaorm.errors import DeclarationError, UsageError
-from dynaorm.testing import FakeClock, strict_moto
-from dynaorm.transport.pynamodb import PynamoTransport
+from dynaorm.testing import FakeClock
 
 app = Table("app", stream="NEW_AND_OLD_IMAGES")
 plain = Table("app")
@@ -34,28 +31,22 @@ class Audit(Entity, table=app, pk="AUDIT#{name}", sk="A", versioned=True):
 
 
 @pytest.fixture
-def transport(credentials: None) -> Iterator[Transport]:
-    with strict_moto(), closing(PynamoTransport(region="eu-west-1")) as transport:
-        yield transport
+def session(moto: Transport) -> Session:
+    return Session(transport=moto, clock=FakeClock())
 
 
-@pytest.fixture
-def session(transport: Transport) -> Session:
-    return Session(transport=transport, clock=FakeClock())
+def described(moto: Transport) -> Any:
+    return moto.call(Call("DescribeTable", {"TableName": "app"}))["Table"]
 
 
-def described(transport: Transport) -> Any:
-    return transport.call(Call("DescribeTable", {"TableName": "app"}))["Table"]
-
-
-def test_a_story_of_a_versioned_entity(session: Session, transport: Transport) -> None:
+def test_a_story_of_a_versioned_entity(session: Session, moto: Transport) -> None:
     session.create_table(app)
     audit = session.save(Audit(name="a", code="c"))
     session.update(audit, {"result": "good"})
     session.delete(audit)
     session.save(Audit(name="a"))
     broken: Any = {"PK": {"S": "AUDIT#b"}, "SK": {"S": "v0_A"}, "_type": {"S": "Audit"}}
-    transport.call(Call("PutItem", {"TableName": "app", "Item": broken}))
+    moto.call(Call("PutItem", {"TableName": "app", "Item": broken}))
     found = list(session.follow(app, idle=0))
     assert [type(one) for one in found] == [Inserted, Changed, Deleted, Inserted, Unreadable]
     later = list(session.follow(app, idle=0, after=found[1].checkpoint))
@@ -64,17 +55,15 @@ def test_a_story_of_a_versioned_entity(session: Session, transport: Transport) -
     assert sorted(kinds) == ["guard", "guard", "version", "version", "version"]
 
 
-def test_create_table_switches_the_stream_on_once(session: Session, transport: Transport) -> None:
+def test_create_table_switches_the_stream_on_once(session: Session, moto: Transport) -> None:
     session.create_table(app)
-    first = described(transport)
+    first = described(moto)
     assert first["StreamSpecification"] == {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}
     session.create_table(app)
-    assert described(transport)["LatestStreamArn"] == first["LatestStreamArn"]
+    assert described(moto)["LatestStreamArn"] == first["LatestStreamArn"]
 
 
-def test_create_table_switches_the_stream_of_an_existing_table_on(
-    session: Session, transport: Transport
-) -> None:
+def test_create_table_switches_the_stream_of_an_existing_table_on(session: Session, moto: Transport) -> None:
     session.create_table(plain)
     with pytest.raises(UsageError, match="the table 'app' has no stream"):
         next(session.follow(app))
@@ -83,12 +72,12 @@ def test_create_table_switches_the_stream_of_an_existing_table_on(
     assert len(list(session.follow(app, idle=0))) == 1
 
 
-def test_a_stream_of_another_view_type_stays(session: Session, transport: Transport) -> None:
+def test_a_stream_of_another_view_type_stays(session: Session, moto: Transport) -> None:
     session.create_table(Table("app", stream="KEYS_ONLY"))
     with pytest.raises(UsageError, match="carries KEYS_ONLY, not NEW_AND_OLD_IMAGES"):
         session.create_table(app)
     session.create_table(plain)
-    assert described(transport)["StreamSpecification"]["StreamViewType"] == "KEYS_ONLY"
+    assert described(moto)["StreamSpecification"]["StreamViewType"] == "KEYS_ONLY"
 
 
 def test_a_view_type_that_does_not_exist_is_a_declaration_error() -> None:

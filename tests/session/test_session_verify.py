@@ -12,7 +12,7 @@ from dynaorm.flow.integrity.finding import FindingKind, Outcome
 from dynaorm.flow.protocol.call import Call, Reply, Transport
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.moto_engine import strict_moto
-from tests.integrity.conftest import raw_on
+from tests.integrity.conftest import created
 from tests.integrity.zoo import (
     TABLES,
     Book,
@@ -31,9 +31,9 @@ from tests.raw_tables import REGION
 
 
 @pytest.fixture
-def raw() -> Iterator[Raw]:
+def raw(moto_line: tuple[Transport, Any]) -> Iterator[Raw]:
     with strict_moto():
-        for one in raw_on(None, str):
+        for one in created(Raw(moto_line[1], str, moto_line[0])):
             one.fill()
             yield one
 

@@ -23,7 +23,6 @@ from dynaorm.item.value import Item
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.faults import Fault, FaultyTransport, conflict, lost_answer, lost_request, throttle
 from dynaorm.testing.moto_engine import strict_moto
-from dynaorm.transport.pynamodb import PynamoTransport
 
 app, tallies = Table("machine"), Table("machine-tallies", sk=None)
 
@@ -346,18 +345,16 @@ def key_of(entity: Any) -> Key[Any]:
     return Key(type(entity), **{name: getattr(entity, name) for name in mapping_of(type(entity)).key_fields})
 
 
-def test_totals_always_follow_their_sources(credentials: None) -> None:
+def test_totals_always_follow_their_sources(moto_transport: Transport) -> None:
     with strict_moto():
-        engine = PynamoTransport(region="eu-west-1")
         for table in (app, tallies):
-            Session(transport=engine).create_table(table)
+            Session(transport=moto_transport).create_table(table)
 
         class OnMoto(Machine):
             def __init__(self) -> None:
-                super().__init__(engine)
+                super().__init__(moto_transport)
 
         run_state_machine_as_test(
             OnMoto,
             settings=settings(max_examples=settings().max_examples // 3, stateful_step_count=25),
         )
-        engine.close()

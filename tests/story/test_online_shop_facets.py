@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import pytest
 from online_shop import Address, Detail, customers_and_stock
 
-from dynaorm import Attribute, Entity, GlobalIndex, Index, InKey, Key, Session, Table, detached
+from dynaorm import Attribute, Entity, GlobalIndex, Index, InKey, Session, Table, detached
 from tests.story.engine import Engine
 from tests.story.online_shop import (
     CUSTOMERS,
@@ -206,16 +206,6 @@ def test_the_published_facets_read_as_the_entities_they_stand_for(published: Ses
     assert all(entity in found for entity in ENTITIES)
 
 
-def test_get_payment_by_invoice_id(published: Session) -> None:
-    """The index holds the invoice beside its payments."""
-    found = published.query(Payment.by_invoice, invoice_id="55443").all()
-    assert [(one.payment_id, one.type, one.amount) for one in found] == [
-        ("33224", "MasterCard", "300"),
-        ("33442", "GiftCard", "100"),
-    ]
-    assert found.requests == 1
-
-
 def test_get_invoice_by_invoice_id_with_its_payments(published: Session) -> None:
     both = published.collection(Invoice.by_invoice, Payment.by_invoice, invoice_id="55443")
     invoices, payments = both.split()
@@ -224,34 +214,9 @@ def test_get_invoice_by_invoice_id_with_its_payments(published: Session) -> None
     assert published.query(Invoice.by_invoice, invoice_id="55443").one() == invoices[0]
 
 
-def test_get_invoice_by_customer_id_for_date_range(published: Session) -> None:
-    invoices = published.query(Invoice.by_customer, customer_id="12345")
-    found = invoices.between(date=("2020-06-21T00:00:00", "2020-06-21T23:59:59")).all()
-    assert [(one.invoice_id, one.date) for one in found] == [("55443", _FIRST)]
-    assert invoices.lt(date=_FIRST).all() == []
-    assert found.requests == 1
-
-
 def test_get_products_by_customer_id_for_date_range(published: Session) -> None:
     """``i#`` and ``p#`` separate invoices and products in the index, so a range without end returns only products."""
     bought = published.query(OrderItem.by_customer, customer_id="12345")
     assert [one.product_id for one in bought.ge(date=_FIRST).all()] == ["12345", "99887"]
     assert [one.product_id for one in bought.gt(date=_FIRST).lt(date="2020-07").all()] == ["99887"]
     assert [one.product_id for one in bought.le(date=_FIRST).all()] == ["12345"]
-
-
-def test_get_product_inventory_by_warehouse_id_leaves_out_the_shipments(published: Session) -> None:
-    found = published.query(WarehouseItem.by_warehouse, warehouse_id="12376").all()
-    assert [one.product_id for one in found] == ["99887"]
-    shipments = published.query(Shipment.by_warehouse, warehouse_id="12376").all()
-    assert [one.shipment_id for one in shipments] == ["88899"]
-
-
-def test_get_payment_by_its_key(published: Session) -> None:
-    payment = published.get_one(Key(Payment, order_id="12345", payment_id="33442"))
-    assert (payment.invoice_id, payment.type, payment.amount, payment.date) == (
-        "55443",
-        "GiftCard",
-        "100",
-        _PAID,
-    )

@@ -11,7 +11,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, rule, run_state_machine_as_test
 
-from dynaorm import Entity, F, Key, Session, inspect
+from dynaorm import Entity, F, Key, Session, Transport, inspect
 from dynaorm.errors import DynaormError, EntityNotFound, StaleEntity, UsageError
 from dynaorm.testing.faults import (
     Fault,
@@ -22,7 +22,6 @@ from dynaorm.testing.faults import (
     throttle,
 )
 from dynaorm.testing.moto_engine import strict_moto
-from dynaorm.transport.pynamodb import PynamoTransport
 from tests.story.machine_bench import Bench, Held
 from tests.story.machine_model import (
     ANY,
@@ -303,17 +302,15 @@ class Machine(Bench):
         self.check_table()
 
 
-def test_the_table_is_always_as_the_model_says(credentials: None) -> None:
+def test_the_table_is_always_as_the_model_says(moto_transport: Transport) -> None:
     with strict_moto():
-        engine = PynamoTransport(region="eu-west-1")
-        Session(transport=engine).create_table(app)
+        Session(transport=moto_transport).create_table(app)
 
         class OnMoto(Machine):
             def __init__(self) -> None:
-                super().__init__(engine)
+                super().__init__(moto_transport)
 
         run_state_machine_as_test(
             OnMoto,
             settings=settings(max_examples=settings().max_examples // 8, stateful_step_count=40),
         )
-        engine.close()

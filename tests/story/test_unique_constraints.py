@@ -16,7 +16,7 @@ published = Table("User", pk="pk", sk=None, type_attribute=None, revision_attrib
 app = Table("App")
 
 
-class User(Entity, table=published, pk="{pk}"):
+class _User(Entity):
     pk: UUID
     user_name: Annotated[str, Unique(), Attribute("userName")]
     email: Annotated[str, Unique()]
@@ -24,12 +24,12 @@ class User(Entity, table=published, pk="{pk}"):
     phone_number: Annotated[str, Attribute("phoneNumber")]
 
 
-class AppUser(Entity, table=app, pk="USER#{pk}", sk="PROFILE", name="User"):
-    pk: UUID
-    user_name: Annotated[str, Unique(), Attribute("userName")]
-    email: Annotated[str, Unique()]
-    full_name: Annotated[str, Attribute("fullName")]
-    phone_number: Annotated[str, Attribute("phoneNumber")]
+class User(_User, table=published, pk="{pk}"):
+    pass
+
+
+class AppUser(_User, table=app, pk="USER#{pk}", sk="PROFILE", name="User"):
+    pass
 
 
 BOBBY = {

@@ -33,7 +33,6 @@ from dynaorm import (
 from dynaorm.errors import DynaormError, InvalidCursor
 from dynaorm.flow.protocol.call import Call, Transport
 from dynaorm.testing import FakeClock, FaultyTransport, conflict, lost_answer, strict_moto, throttle
-from dynaorm.transport.pynamodb import PynamoTransport
 from dynaorm.transport.threaded import ThreadedTransport
 
 app = Table("values", indexes=[GlobalIndex("GSI1")])
@@ -147,12 +146,10 @@ def expressions(part: Any) -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def strict(credentials: None) -> Iterator[Transport]:
+def strict(moto_transport: Transport) -> Iterator[Transport]:
     with strict_moto():
-        transport = PynamoTransport(region="eu-west-1")
-        Session(transport=transport).create_table(app)
-        yield transport
-        transport.close()
+        Session(transport=moto_transport).create_table(app)
+        yield moto_transport
 
 
 def cleared(strict: Transport) -> None:

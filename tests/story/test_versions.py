@@ -13,30 +13,32 @@ plain = Table("Equipment", type_attribute=None, revision_attribute=None)
 app = Table("App")
 
 
-class Audit(Entity, table=plain, pk="{equipment}", sk="Audit", versioned=True):
+class _Audit(Entity):
     equipment: str
     auditor: str
     result: str
 
 
-class PartAudit(Entity, table=plain, pk="{equipment}", sk="Audit#{part}", versioned=True):
-    equipment: str
+class _PartAudit(_Audit):
     part: str
-    auditor: str
-    result: str
 
 
-class AppAudit(Entity, table=app, pk="{equipment}", sk="Audit", versioned=True, name="Audit"):
-    equipment: str
-    auditor: str
-    result: str
+class Audit(_Audit, table=plain, pk="{equipment}", sk="Audit", versioned=True):
+    pass
 
 
-class AppPartAudit(Entity, table=app, pk="{equipment}", sk="Audit#{part}", versioned=True, name="PartAudit"):
-    equipment: str
-    part: str
-    auditor: str
-    result: str
+class PartAudit(_PartAudit, table=plain, pk="{equipment}", sk="Audit#{part}", versioned=True):
+    pass
+
+
+class AppAudit(_Audit, table=app, pk="{equipment}", sk="Audit", versioned=True, name="Audit"):
+    pass
+
+
+class AppPartAudit(
+    _PartAudit, table=app, pk="{equipment}", sk="Audit#{part}", versioned=True, name="PartAudit"
+):
+    pass
 
 
 # Times of the test's clock, an audit an hour.

@@ -1,7 +1,6 @@
 """Whole tables are read and judged, by sessions of both kinds; what random work leaves passes."""
 
 import asyncio
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -12,7 +11,6 @@ from dynaorm import AsyncSession, Session
 from dynaorm.errors import TableNotFound
 from dynaorm.flow.protocol.call import Call, Transport
 from dynaorm.testing import assert_consistent, assert_consistent_async, strict_moto
-from dynaorm.transport.pynamodb import PynamoTransport
 from dynaorm.transport.threaded import ThreadedTransport
 from tests.flow.integrity.damaged import Room, User, app
 from tests.story.machine_model import app as machine_table
@@ -20,12 +18,9 @@ from tests.story.test_state_machine import Machine
 
 
 @pytest.fixture
-def engine(credentials: None) -> Iterator[Transport]:
-    with strict_moto():
-        transport = PynamoTransport(region="eu-west-1")
-        Session(transport=transport).create_table(app)
-        yield transport
-        transport.close()
+def engine(moto: Transport) -> Transport:
+    Session(transport=moto).create_table(app)
+    return moto
 
 
 def test_the_error_names_every_inconsistency_in_sessions_of_both_kinds(engine: Transport) -> None:
@@ -63,14 +58,13 @@ def test_a_table_that_is_asked_for_must_exist_and_its_relatives_need_not(engine:
     assert_consistent(session, app)
 
 
-def test_whatever_is_done_in_whatever_order_leaves_what_is_consistent(credentials: None) -> None:
+def test_whatever_is_done_in_whatever_order_leaves_what_is_consistent(moto_transport: Transport) -> None:
     with strict_moto():
-        engine = PynamoTransport(region="eu-west-1")
-        Session(transport=engine).create_table(machine_table)
+        Session(transport=moto_transport).create_table(machine_table)
 
         class Checked(Machine):
             def __init__(self) -> None:
-                super().__init__(engine)
+                super().__init__(moto_transport)
 
             @invariant()
             def what_is_stored_is_consistent(self) -> None:
@@ -79,4 +73,3 @@ def test_whatever_is_done_in_whatever_order_leaves_what_is_consistent(credential
         run_state_machine_as_test(
             Checked, settings=settings(max_examples=settings().max_examples // 16, stateful_step_count=20)
         )
-        engine.close()

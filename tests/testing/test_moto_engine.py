@@ -20,7 +20,6 @@ from dynaorm.item.json_body import encode_body
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.endpoint import transport_to
 from dynaorm.testing.moto_engine import strict_moto
-from dynaorm.transport.pynamodb import PynamoTransport
 from tests.raw_values import items
 
 ABSENT = {"ConditionExpression": "attribute_not_exists(PK)"}
@@ -88,9 +87,9 @@ def clock() -> FakeClock:
 
 
 @pytest.fixture
-def strict(clock: FakeClock) -> Iterator[Engine]:
+def strict(moto_transport: Transport, clock: FakeClock) -> Iterator[Engine]:
     with strict_moto(clock=clock):
-        yield Engine(PynamoTransport(region="us-east-1"), "app")
+        yield Engine(moto_transport, "app")
 
 
 @pytest.fixture(params=["moto", "ministack"])
@@ -387,9 +386,9 @@ def test_every_block_starts_empty(strict: Engine) -> None:
     assert strict.get("a") is not None
 
 
-def test_blocks_in_blocks_share_their_tables() -> None:
+def test_blocks_in_blocks_share_their_tables(moto_transport: Transport) -> None:
     with strict_moto():
-        outer = Engine(PynamoTransport(region="us-east-1"), "app")
+        outer = Engine(moto_transport, "app")
         with strict_moto():
             outer.put("a")
         assert outer.get("a") is not None

@@ -28,6 +28,7 @@ from tests.torture.operations import (
     reading,
     reading_version,
     saving,
+    saving_together,
     updating,
 )
 
@@ -129,7 +130,7 @@ def swap_emails(world: World) -> Operation | None:
         return None
     one, two = pair
     one.email, two.email = two.email, one.email
-    return _saving_both("swap e-mails", one, two)
+    return saving_together("swap e-mails", (one, "save"), (two, "save"))
 
 
 def rotate_values(world: World) -> Operation | None:
@@ -141,18 +142,9 @@ def rotate_values(world: World) -> Operation | None:
     taken, given = {"email": two.email, "phone": two.phone}, {"email": world.value(hot.EMAILS), "phone": None}
     if not changed(one, taken) or not changed(two, given):
         return None
-    return None if clash("User", shown(one), shown(two)) else _saving_both("rotate values", one, two)
-
-
-def _saving_both(name: str, one: User, two: User) -> Operation:
-    def send(session: Session) -> None:
-        with session.transaction() as tx:
-            tx.save(one)
-            tx.save(two)
-
-    effects = (effect_of(one, "save"), effect_of(two, "save"))
-    subjects = {name_of_entity(one): one, name_of_entity(two): two}
-    return Operation(name, effects, send, subjects, is_of_objects=True)
+    if clash("User", shown(one), shown(two)):
+        return None
+    return saving_together("rotate values", (one, "save"), (two, "save"))
 
 
 def save_beside(world: World) -> Operation | None:
@@ -288,15 +280,7 @@ def sign_document(world: World) -> Operation | None:
     text = f"signed by {user.id}, {user.visits}"
     if not changed(document, {"text": text}) or not changed(user, {"name": world.pick(hot.NAMES)}):
         return None
-
-    def send(session: Session) -> None:
-        with session.transaction() as tx:
-            tx.save(user)
-            tx.save(document)
-
-    effects = (effect_of(user, "save"), effect_of(document, "save"))
-    subjects = {name_of_entity(user): user, name_of_entity(document): document}
-    return Operation("sign", effects, send, subjects, is_of_objects=True)
+    return saving_together("sign", (user, "save"), (document, "save"))
 
 
 KINDS: Final[dict[Kind, int]] = {

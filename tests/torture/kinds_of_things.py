@@ -20,6 +20,7 @@ from tests.torture.operations import (
     overwriting,
     reading,
     saving,
+    saving_together,
 )
 
 HOURS = (0, 1, 2, 5)
@@ -129,15 +130,7 @@ def join_in_two(world: World) -> Operation | None:
         Membership(group_id=first["group_id"], user_id=user, **(membership_values(world) | {"badge": None}))
         for user in hot.MEMBERS[:2]
     )
-
-    def send(session: Session) -> None:
-        with session.transaction() as tx:
-            tx.save(one)
-            tx.save(two)
-
-    effects = (effect_of(one, "insert"), effect_of(two, "insert"))
-    subjects = {name_of_entity(one): one, name_of_entity(two): two}
-    return Operation("join in two", effects, send, subjects, is_of_objects=True)
+    return saving_together("join in two", (one, "insert"), (two, "insert"))
 
 
 def save_membership(world: World) -> Operation | None:
@@ -193,15 +186,7 @@ def rename_and_join(world: World) -> Operation | None:
         return None
     key = {**membership_key(world), "group_id": group.group_id}
     member = Membership(**key, **membership_values(world))
-
-    def send(session: Session) -> None:
-        with session.transaction() as tx:
-            tx.save(member)
-            tx.save(group)
-
-    effects = (effect_of(member, "insert"), effect_of(group, "save"))
-    names = {name_of_entity(member): member, name_of_entity(group): group}
-    return Operation("rename and join", effects, send, names, is_of_objects=True)
+    return saving_together("rename and join", (member, "insert"), (group, "save"))
 
 
 def delete_empty_group(world: World) -> Operation | None:

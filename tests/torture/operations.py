@@ -160,6 +160,19 @@ def saving(entity: Entity, changes: Mapping[str, Any], name: str = "save") -> Op
     return _of_one(name, entity, "save", send)
 
 
+def saving_together(name: str, *entities: tuple[Entity, str]) -> Operation:
+    """Save several entities in one transaction; each comes with what the save does to it."""
+
+    def send(session: Session) -> None:
+        with session.transaction() as tx:
+            for entity, _ in entities:
+                tx.save(entity)
+
+    effects = tuple(effect_of(entity, do) for entity, do in entities)
+    subjects = {name_of_entity(entity): entity for entity, _ in entities}
+    return Operation(name, effects, send, subjects, is_of_objects=True)
+
+
 def updating(entity: Entity, changes: Mapping[str, Any]) -> Operation | None:
     """The same through ``update``, under the revision of the loaded entity."""
     before = shown(entity)

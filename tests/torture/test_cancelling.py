@@ -6,9 +6,7 @@ from typing import Any
 
 import pytest
 
-from dynaorm import AsyncSession, Session, inspect
-from dynaorm.testing.moto_engine import strict_moto
-from dynaorm.transport.pynamodb import PynamoTransport
+from dynaorm import AsyncSession, Session, Transport, inspect
 from tests.torture.cancelling import Cancelling, DrivenSession
 from tests.torture.entities import Parcel, app
 
@@ -21,19 +19,16 @@ def loop() -> Iterator[asyncio.AbstractEventLoop]:
 
 
 @pytest.fixture
-def transport(credentials: None) -> Iterator[PynamoTransport]:
-    with strict_moto():
-        found = PynamoTransport(region="us-east-1")
-        Session(transport=found).create_table(app)
-        yield found
-        found.close()
+def transport(moto: Transport) -> Transport:
+    Session(transport=moto).create_table(app)
+    return moto
 
 
 @pytest.mark.parametrize("label", ["l", None])
 @pytest.mark.parametrize("in_block", [True, False])
 @pytest.mark.parametrize("delivers", [True, False])
 def test_a_cancelled_save_is_made_once(
-    transport: PynamoTransport,
+    transport: Transport,
     loop: asyncio.AbstractEventLoop,
     label: str | None,
     *,
@@ -65,7 +60,7 @@ def test_a_cancelled_save_is_made_once(
 
 
 def test_a_session_without_a_cancellation_is_a_session(
-    transport: PynamoTransport, loop: asyncio.AbstractEventLoop
+    transport: Transport, loop: asyncio.AbstractEventLoop
 ) -> None:
     session: Any = DrivenSession(AsyncSession(transport=Cancelling(transport, 0, list, delivers=True)), loop)
     parcel = session.save(Parcel(shelf="s", place="p"))

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from enum import Enum
+from functools import partial
 from ipaddress import (
     IPv4Address,
     IPv4Interface,
@@ -75,10 +76,9 @@ def secret_codec(annotation: Any, inner: Codec) -> Codec:
             raise mistyped(value, "Secret")
         return inner.encode(value.get_secret_value())
 
-    def merged(stored: AttributeValue, loaded: AttributeValue, now: AttributeValue) -> AttributeValue:
-        return merge(inner, stored, loaded, now)
-
-    return Codec(encode, lambda stored: annotation(inner.decode(stored)), inner.tags, merge_parts=merged)
+    return Codec(
+        encode, lambda stored: annotation(inner.decode(stored)), inner.tags, merge_parts=partial(merge, inner)
+    )
 
 
 def _made(kind: Callable[[Any], Any], codec: Codec) -> Codec:

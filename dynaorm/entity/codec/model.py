@@ -11,6 +11,7 @@ Rule 4. If a value changes, members of its map that the class does not know are 
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 import pydantic
@@ -279,9 +280,6 @@ def root_codec(kind: type, inner: Codec) -> Codec:
             _refuse_other_class(value, kind)
         return inner.encode(value.root)
 
-    def merged(stored: AttributeValue, loaded: AttributeValue, now: AttributeValue) -> AttributeValue:
-        return merge(inner, stored, loaded, now)
-
     return Codec(
         encode,
         inner.decode,
@@ -289,7 +287,7 @@ def root_codec(kind: type, inner: Codec) -> Codec:
         element=inner.element,
         members=inner.members,
         absent=inner.absent,
-        merge_parts=merged,
+        merge_parts=partial(merge, inner),
     )
 
 

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from dynaorm.entity.mapping.field import is_time_text
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.mapping.when import When
 from dynaorm.entity.resolve import FieldResolver
@@ -61,8 +60,5 @@ def _when(mapping: EntityMapping, when: When) -> When:
         given,
         frozenset(fields),
         resolved,
-        tuple(
-            fields[name]
-            for name in sorted({str(path[0]) for path in paths if is_time_text(resolver.codec(path))})
-        ),
+        tuple(fields[name] for name in resolver.times(paths)),
     )

@@ -117,6 +117,11 @@ class EntityMapping:
         return places_of(self.indexes.values())
 
     @cached_property
+    def made_up_keys(self) -> frozenset[str]:
+        """The key attributes of its indexes that are no field's own attribute."""
+        return frozenset(name for index in self.indexes.values() for name in index.made_up)
+
+    @cached_property
     def secrets(self) -> Secrets:
         """Its secret fields, and the key attributes that have one in them."""
         return secrets_of(self.entity, self.computed, tuple(self.key_parts()), self.constraints)
@@ -192,10 +197,8 @@ class EntityMapping:
         """Field values with those of the computed ones among some names. Raises KeyValueError."""
         if not self.computed:
             return values
-        hidden, wanted = (
-            bool(self.secrets.fields),
-            [self.computed[one] for one in names if one in self.computed],
-        )
+        hidden = bool(self.secrets.fields)
+        wanted = [self.computed[one] for one in names if one in self.computed]
         return {**values, **{one.name: one.computed(values, is_hidden=hidden) for one in wanted}}
 
     def rendered_key(self, values: Mapping[str, Any]) -> dict[str, AttributeValue]:
@@ -209,18 +212,14 @@ class EntityMapping:
                     problem = f"is part of the primary key {part.text!r}"
                     raise self.invalid(missing, None, problem, "give it a value")
                 if part.bare and part.attribute.kind == "S":
-                    reserved = self.table.rules.reserved_for(part.attribute, str(value["S"]))
-                    if reserved is not None:
-                        raise self._is_reserved(part, str(value["S"]), reserved)
+                    name, text = part.fields[0], str(value["S"])
+                    if (reserved := self.table.rules.reserved_for(part.attribute, text)) is not None:
+                        remedy = f"use a template with literal text, or {{{name}:raw}}"
+                        raise self.invalid(name, text, f"would be the key of {reserved}", remedy)
                 key[part.attribute.name] = value
         except KeyValueError as problem:
             raise self.invalid_key(problem) from self.cause_of(problem.field, problem)
         return self.secrets.hiding_key(key)
-
-    def _is_reserved(self, part: KeyPart, text: str, reserved: str) -> InvalidValue:
-        name = part.fields[0]
-        remedy = f"use a template with literal text, or {{{name}:raw}}"
-        return self.invalid(name, text, f"would be the key of {reserved}", remedy)
 
     def invalid(self, field: str, value: object, problem: str, remedy: str = "") -> InvalidValue:
         """The error for a value. A secret is masked; ``error.value.get_secret_value()`` returns it."""

@@ -103,7 +103,7 @@ def rules_of(entity: type[BaseModel]) -> ClassRules:
     is_nested = sum(one["type"] in ("model", "dataclass") for one in nodes) > 1
     revalidating = _revalidating(schema) if is_nested else schema
     whole = _validator(revalidating) if is_nested else entity.__pydantic_validator__
-    is_limited = any(config.get(f"str_{name}") for name in (*_CHANGES_TEXT, *_LIMITS_TEXT))
+    is_limited = _has_rules_of_texts(config)
     is_stable = not any(_may_change(one) for one in nodes) and (_REVALIDATES or not is_nested)
     takes_info = any(_takes_info(one) for one in nodes)
     of_class = any(_is_function(one) or _has_own_code(one) for one in path)
@@ -231,8 +231,12 @@ def _is_harmless(node: _Node) -> bool:
         node["type"] in _HARMLESS
         and _LIMITS.isdisjoint(node)
         and not _has_own_code(node)
-        and not any(config.get(f"str_{name}") for name in (*_CHANGES_TEXT, *_LIMITS_TEXT))
+        and not _has_rules_of_texts(config)
     )
+
+
+def _has_rules_of_texts(config: Mapping[str, Any]) -> bool:
+    return any(config.get(f"str_{name}") for name in (*_CHANGES_TEXT, *_LIMITS_TEXT))
 
 
 def _unwrapped(schema: _Node) -> _Node:

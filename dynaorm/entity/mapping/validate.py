@@ -64,7 +64,8 @@ def validated(
     # An entity's values may include others, such as cached properties, and validators may change a dict.
     if not rules.is_separate or len(given) != len(mapping.fields):
         present = {name: given[name] for name in mapping.fields if name in given}
-    if kept and strict is None and _is_separate(mapping) and len(present) == len(mapping.fields):
+    is_separate = rules.is_separate and mapping.is_exact
+    if kept and strict is None and is_separate and len(present) == len(mapping.fields):
         return _with_changed(mapping, present, kept)
     try:
         entity = rules.whole.validate_python(present, strict=strict, by_alias=False, by_name=True)
@@ -81,10 +82,6 @@ def validated(
         ):
             altered[name] = value
     return Validated(values, altered)
-
-
-def _is_separate(mapping: EntityMapping) -> bool:
-    return mapping.rules.is_separate and mapping.is_exact
 
 
 def _with_changed(mapping: EntityMapping, values: Mapping[str, Any], kept: frozenset[str]) -> Validated:

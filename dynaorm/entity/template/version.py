@@ -97,24 +97,27 @@ class VersionTemplate:
 
     def number_in(self, key: str | bytes) -> int | None:
         """The number of the version with this sort key; None for any other key, including that of the latest copy."""
-        if isinstance(key, bytes) is not (self.kind == "B"):
-            return None
-        found = self._pattern.fullmatch(key if isinstance(key, str) else key.decode(_BYTEWISE))
-        if found is None:
-            return None
-        own: str | bytes = found["own"] if isinstance(key, str) else found["own"].encode(_BYTEWISE)
-        inside = not own if self.inner is None else self.inner.match(own) is not None
-        return int(found["number"]) or None if inside else None
+        found = self._parts_of(key)
+        return None if found is None else found[0]
 
     def latest_of(self, key: str | bytes) -> str | bytes | None:
         """The sort key of the latest copy, from that of one of its versions; None for any other key."""
-        number = self.number_in(key)
-        found = self._pattern.fullmatch(key if isinstance(key, str) else key.decode(_BYTEWISE))
-        if number is None or found is None:
+        if (found := self._parts_of(key)) is None:
             return None
-        own: str | bytes = found["own"] if isinstance(key, str) else found["own"].encode(_BYTEWISE)
+        number, own = found
         # A key with another spelling of the number (v01_ instead of v1_) is not a key of this class.
         return self._around(_LATEST, own) if self._around(self._digits(number), own) == key else None
+
+    def _parts_of(self, key: str | bytes) -> tuple[int, str | bytes] | None:
+        """The number of a version and its own part of the key; None for any other key."""
+        if isinstance(key, bytes) is not (self.kind == "B"):
+            return None
+        found = self._pattern.fullmatch(key if isinstance(key, str) else key.decode(_BYTEWISE))
+        if found is None or (number := int(found["number"])) == 0:
+            return None
+        own: str | bytes = found["own"] if isinstance(key, str) else found["own"].encode(_BYTEWISE)
+        inside = not own if self.inner is None else self.inner.match(own) is not None
+        return (number, own) if inside else None
 
     @property
     def _pattern(self) -> re.Pattern[str]:

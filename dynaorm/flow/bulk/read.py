@@ -4,14 +4,13 @@ Both return the entities in the order of the keys.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
 from dynaorm.entity.dispatch import live_class
 from dynaorm.entity.key import Key
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.page import is_entity
 from dynaorm.entity.reader import ReplyReader, reader_of
-from dynaorm.entity.table import Table
 from dynaorm.errors import DecodeError, UsageError
 from dynaorm.flow.bulk.limits import CONCURRENCY, check_many, windows
 from dynaorm.flow.protocol.call import Call, Flow
@@ -19,9 +18,20 @@ from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.protocol.reply_keys import items_at_once
 from dynaorm.flow.protocol.together import gather
 from dynaorm.flow.read import BATCH_GET_LIMIT, TRANSACT_GET_LIMIT, find_items, repeat
-from dynaorm.flow.target import Target, target_of
+from dynaorm.flow.target import target_of
 from dynaorm.item.value import Item
 from dynaorm.plan.reads import Ident, contents_of
+
+_Place: TypeAlias = tuple[str, Ident]
+"""Where an item is: the physical name of its table, and the contents of its primary key."""
+
+
+class _Wanted(NamedTuple):
+    """What one key names: a class, the place of an item, and the rendered key."""
+
+    mapping: EntityMapping
+    place: _Place
+    key: Item
 
 
 def get_many(
@@ -38,11 +48,11 @@ def get_many(
         UsageError: one of the keys is not a ``Key``.
     """
     check_many(keys, concurrency)
-    targets = [_target(key, "get_many") for key in keys]
-    places = [_place_of(target, context) for target in targets]
-    asked: dict[str, dict[Ident, Target]] = {}
-    for target, (name, ident) in zip(targets, places, strict=True):
-        asked.setdefault(name, {})[ident] = target
+    wanted = _wanted(keys, "get_many", context)
+    asked: dict[str, dict[_Place, _Wanted]] = {}
+    for one in wanted:
+        name, _ = one.place
+        asked.setdefault(name, {})[one.place] = one
     consistent = context.consistent if consistent is None else consistent
     batches = [
         (name, batch)
@@ -57,7 +67,7 @@ def get_many(
         for (name, batch), pairs in zip(batches, read, strict=True)
         for found, key in pairs
     }
-    return _entities(targets, places, stored, context)
+    return _entities(wanted, stored, context)
 
 
 def snapshot(keys: Iterable[Key[Any]], context: Context) -> Flow[list[Any | None]]:
@@ -69,9 +79,8 @@ def snapshot(keys: Iterable[Key[Any]], context: Context) -> Flow[list[Any | None
         Contention: other writers changed the items during every attempt.
     """
     check_many(keys, CONCURRENCY)
-    targets = [_target(key, "snapshot") for key in keys]
-    places = [_place_of(target, context) for target in targets]
-    asked = dict(zip(places, targets, strict=True))
+    wanted = _wanted(keys, "snapshot", context)
+    asked = {one.place: one for one in wanted}
     if not asked:
         return []
     if len(asked) > TRANSACT_GET_LIMIT:
@@ -80,59 +89,59 @@ def snapshot(keys: Iterable[Key[Any]], context: Context) -> Flow[list[Any | None
             "(TransactGetItems, Amazon DynamoDB API Reference)",
             remedy="read fewer, or read with get_many(), one after the other",
         )
-    gets = [{"Get": {"TableName": name, "Key": dict(target.key)}} for (name, _), target in asked.items()]
+    gets = [{"Get": {"TableName": name, "Key": dict(one.key)}} for (name, _), one in asked.items()]
     reply = yield from repeat(Call("TransactGetItems", {"TransactItems": gets}), context)
-    items = items_at_once(reply, [target.mapping.table.keys for target in asked.values()])
+    items = items_at_once(reply, [one.mapping.table.keys for one in asked.values()])
     stored = {place: item for place, item in zip(asked, items, strict=True) if item is not None}
-    return _entities(targets, places, stored, context)
+    return _entities(wanted, stored, context)
 
 
-def _read(targets: Sequence[Target], context: Context, *, consistent: bool) -> Flow[list[tuple[Any, Item]]]:
+def _wanted(keys: Iterable[object], verb: str, context: Context) -> list[_Wanted]:
+    """What the keys name. Raises UsageError for anything but the key of a class."""
+    # A class is looked up once, not with each key.
+    known: dict[type[Any] | None, tuple[EntityMapping, str]] = {}
+    wanted: list[_Wanted] = []
+    for key in keys:
+        if not isinstance(key, Key):
+            raise UsageError(problem=f"{verb}() takes keys, not {key!r}", remedy="give Key(Class, ...)")
+        if key.entity not in known:
+            mapping = target_of(key).mapping
+            known[key.entity] = mapping, context.table_name(mapping.table.name)
+        mapping, name = known[key.entity]
+        place = name, contents_of(mapping.table, key.primary_key)
+        wanted.append(_Wanted(mapping, place, key.primary_key))
+    return wanted
+
+
+def _read(batch: Sequence[_Wanted], context: Context, *, consistent: bool) -> Flow[list[tuple[Any, Item]]]:
     """Read the items with the keys: entities, and items for the codecs, each with its key."""
-    table, keys = targets[0].mapping.table, [target.key for target in targets]
-    return find_items(table, keys, context, _reader_of(table, targets), consistent=consistent)
+    mappings = list(dict.fromkeys(one.mapping for one in batch))
+    keys = [one.key for one in batch]
+    return find_items(mappings[0].table, keys, context, _reader_of(mappings), consistent=consistent)
 
 
-def _reader_of(table: Table, targets: Sequence[Target]) -> ReplyReader | None:
-    """Return the reader for all classes; None if two declared tables have the same physical name."""
-    if any(target.mapping.table is not table for target in targets):
+def _reader_of(mappings: Sequence[EntityMapping]) -> ReplyReader | None:
+    """The reader for all classes; None if two declared tables have the same physical name."""
+    table = mappings[0].table
+    if any(one.table is not table for one in mappings):
         return None
-    wanted = {target.mapping.entity: None for target in targets}
-    return reader_of(table, tuple(sorted(wanted, key=id)), "BatchGetItem", ())
+    return reader_of(table, tuple(sorted((one.entity for one in mappings), key=id)), "BatchGetItem", ())
 
 
-def _target(key: object, verb: str) -> Target:
-    if not isinstance(key, Key):
-        raise UsageError(problem=f"{verb}() takes keys, not {key!r}", remedy="give Key(Class, ...)")
-    return target_of(key)
-
-
-def _place_of(target: Target, context: Context) -> tuple[str, Ident]:
-    table = target.mapping.table
-    return context.table_name(table.name), contents_of(table, target.key)
-
-
-def _entities(
-    targets: Sequence[Target],
-    places: Sequence[tuple[str, Ident]],
-    stored: Mapping[tuple[str, Ident], Any],
-    context: Context,
-) -> list[Any | None]:
+def _entities(wanted: Sequence[_Wanted], stored: Mapping[_Place, Any], context: Context) -> list[Any | None]:
     now = context.clock.now()
-    made: dict[tuple[str, Ident], Any | None] = {}
+    made: dict[_Place, Any | None] = {}
     entities: list[Any | None] = []
-    for target, place in zip(targets, places, strict=True):
+    for mapping, place, _ in wanted:
         found = stored.get(place)
         if found is not None and is_entity(found):
-            entities.append(found if isinstance(found, target.mapping.entity) else None)
-            continue
-        mapping = live_class(target.mapping, found, now)
-        if mapping is None or found is None:
+            entities.append(found if isinstance(found, mapping.entity) else None)
+        elif found is None or (live := live_class(mapping, found, now)) is None:
             entities.append(None)
-            continue
-        if place not in made:
-            made[place] = _entity(mapping, found, context)
-        entities.append(made[place])
+        else:
+            if place not in made:
+                made[place] = _entity(live, found, context)
+            entities.append(made[place])
     return entities
 
 

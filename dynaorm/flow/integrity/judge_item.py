@@ -226,7 +226,7 @@ def index_changes(
 def _foreign_index_keys(mapping: EntityMapping) -> set[str]:
     """The key attributes of indexes that a class does not declare, as far as they are none of its attributes."""
     table, known = mapping.table, {field.attribute for field in mapping.fields.values()}
-    known |= {name for index in mapping.indexes.values() for name in index.made_up}
+    known |= mapping.made_up_keys
     keys = {
         key.name
         for index in table.indexes.values()

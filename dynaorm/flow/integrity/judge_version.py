@@ -143,9 +143,8 @@ def judge_version(mapping: EntityMapping, item: Item, latest: Item) -> StoredChe
     stored = classify(mapping.table, copy) if copy is not None else None
     if isinstance(stored, EntityMapping):
         mapping = stored
-    made_up = {name for index in mapping.indexes.values() for name in index.made_up}
     found = []
-    if extra := sorted(made_up & item.keys()):
+    if extra := sorted(mapping.made_up_keys & item.keys()):
         detail = f"a version item has no {', '.join(extra)}"
         found.append(_diagnosis(FindingKind.EXTRA_ATTRIBUTES, mapping, item, detail))
     is_newest = copy is not None and isinstance(stored, EntityMapping) and number == _number(copy)

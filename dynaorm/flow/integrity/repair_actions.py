@@ -124,20 +124,16 @@ def delete_guard(
 
 def put_version(mapping: EntityMapping, item: Item, number: int, unit: UnitOfWork) -> Planned:
     """Put the version item that a latest copy repeats."""
-    table = mapping.table
+    table, key = mapping.table, mapping.key_of(item)
+    image = version_item(mapping, key, item, number)
     return _planned(
-        Put(unit.table_name(table.name), version_image(mapping, item, number), missing(table.pk.name)),
+        Put(unit.table_name(table.name), image, missing(table.pk.name)),
         Purpose.VERSION,
         mapping,
         item,
-        item_key=version_key(mapping, mapping.key_of(item), number),
+        item_key=version_key(mapping, key, number),
         number=number,
     )
-
-
-def version_image(mapping: EntityMapping, item: Item, number: int) -> dict[str, AttributeValue]:
-    """The version item that a latest copy repeats."""
-    return version_item(mapping, mapping.key_of(item), item, number)
 
 
 def update(

@@ -109,11 +109,7 @@ def read_addresses(
         for batch in windows(keys, BATCH_GET_LIMIT)
     ]
     read = yield from gather(
-        [
-            get_items(context.table_name(table.name), batch, context, consistent=True, cost=each)
-            for table, batch, each in batches
-        ],
-        CONCURRENCY,
+        [get_items(table, batch, context, cost=each) for table, batch, each in batches], CONCURRENCY
     )
     cost.take(each for _, _, each in batches)
     return {

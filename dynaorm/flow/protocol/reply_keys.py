@@ -18,15 +18,15 @@ _CONTENTS: Final[dict[KeyKind, type]] = {"S": str, "N": str, "B": bytes}
 
 def check_keys(operation: str, items: Iterable[Any], keys: Sequence[KeyAttribute]) -> None:
     """Raise Unreachable if an item of a reply has not all of these attributes."""
+    wanted = [(key.name, key.kind, _CONTENTS[key.kind]) for key in keys]
     for item in items:
-        for key in keys:
+        for name, kind, of_content in wanted:
             try:
-                content = item[key.name][key.kind]
+                content = item[name][kind]
             except (KeyError, TypeError):
                 content = None
-            is_content = type(content) is _CONTENTS[key.kind]
-            if not is_content or (key.kind == "N" and not _is_finite(content)):
-                reason = f"an item without its key {key.name!r} of type {key.kind}"
+            if type(content) is not of_content or (kind == "N" and not _is_finite(content)):
+                reason = f"an item without its key {name!r} of type {kind}"
                 raise Unreachable(operation=operation, attempts=1, reason=reason)
 
 

@@ -11,7 +11,7 @@ from dynaorm.flow.protocol.cost import ReadCost
 from dynaorm.flow.protocol.paging import PageKeys
 from dynaorm.item.value import Item
 from dynaorm.query.key_query import KeyQuery
-from dynaorm.query.order import place
+from dynaorm.query.key_range import comparable
 from dynaorm.record import record
 
 
@@ -37,8 +37,11 @@ Rank: TypeAlias = tuple[Any, ...] | Reversed
 
 
 def rank(item: Item, sort: Sequence[KeyAttribute], *, descending: bool) -> Rank:
-    """The place of an item in the order of a walk, which may be descending."""
-    found = place(item, sort)
+    """The place of an item in the order of a walk, which may be descending.
+
+    Code points sort as their UTF-8 bytes do (Amazon DynamoDB Developer Guide, "Query: sort order").
+    """
+    found = tuple([comparable(item[key.name]) for key in sort])  # faster than of a generator
     return Reversed(found) if descending else found
 
 

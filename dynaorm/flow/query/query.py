@@ -13,7 +13,7 @@ from dynaorm.flow.query.sorting import Sorting
 from dynaorm.flow.query.walk import Walk
 from dynaorm.query.cursor import Position, decode_cursor, encode_cursor, fingerprint_of
 from dynaorm.query.explain import explained
-from dynaorm.query.filter import canonical, filter_of
+from dynaorm.query.filter import Filter, canonical
 from dynaorm.query.key_query import KeyQueries, key_queries_of, keys_alone
 from dynaorm.query.query_spec import AnyOf, QuerySpec
 from dynaorm.query.results import Page, Results
@@ -111,7 +111,7 @@ def page_of(
         _refuse_secret_keys(spec)
     walked = spec if before is None else spec.from_the_end()
     key_queries = _key_queries(walked, context)
-    own = fingerprint(spec, context.table_name)
+    own = fingerprint(spec, key_queries.filter, context.table_name)
     keys = {key.name: key for key in (*spec.source.table.keys, *spec.source.keys)}
     given = after if before is None else before
     start = decode_cursor(given, own, tuple(keys.values()), secret) if given is not None else None
@@ -175,13 +175,12 @@ def _can_start(key_queries: KeyQueries, start: Position) -> bool:
     return start.key is None or key_queries.key_queries[start.number].can_start_at(start.key)
 
 
-def fingerprint(spec: QuerySpec, table_name: Callable[[str], str]) -> str:
+def fingerprint(spec: QuerySpec, condition: Filter | None, table_name: Callable[[str], str]) -> str:
     """The fingerprint of a query: the cursor of another query would skip or repeat entities.
 
     It depends on the meaning of the query alone, not on the order of values and conditions.
     """
     source = spec.source
-    condition = filter_of(spec)
     return fingerprint_of(
         [
             table_name(source.table.name),

@@ -18,6 +18,7 @@ from typing import cast
 from dynaorm.flow.protocol.call import NoAnswer
 from dynaorm.transport.http.connection import (
     IDLE_SECONDS,
+    PIECE,
     is_readable,
     no_answer_within,
     no_connection,
@@ -29,13 +30,20 @@ from dynaorm.transport.http.route import Route, check_tunnel
 from dynaorm.transport.http.signed_request import SignedRequest
 
 
-class AsyncConnection(asyncio.Protocol):
-    """One open connection. The caller must abort it or return it to the pool."""
+class AsyncConnection(asyncio.BufferedProtocol):
+    """One open connection. The caller must abort it or return it to the pool.
+
+    It has its own buffer: for other protocols asyncio allocates more than ``PIECE`` before each receive.
+    """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._transport: asyncio.Transport
-        self._timer: asyncio.TimerHandle
+        self._limits: Limits
+        self._began = 0.0
+        self._size = 0
+        self._timer: asyncio.TimerHandle | None = None
+        self._buffer = memoryview(bytearray(PIECE))
         self._reader = AnswerReader()
         self._waiting: asyncio.Future[HttpAnswer] | None = None
         self._is_paused = False
@@ -60,12 +68,11 @@ class AsyncConnection(asyncio.Protocol):
 
     async def exchange(self, message: memoryview, limits: Limits) -> HttpAnswer:
         """Send a request and receive its answer. After NoAnswer or a cancellation, abort the connection."""
-        reader = self._reader = AnswerReader()
-        self._expire(self._loop.time(), len(message), limits)
-        try:
-            return await self.ask(message, reader)
-        finally:
-            self._timer.cancel()
+        self._limits, self._began, self._size = limits, self._loop.time(), len(message)
+        # One that an earlier request has left is not too late: requests never have less time than ``timeout``.
+        if self._timer is None:
+            self._timer = self._loop.call_later(limits.timeout, self._expire)
+        return await self.ask(message, AnswerReader())
 
     async def ask(self, message: memoryview, reader: AnswerReader) -> HttpAnswer:
         """The same without a deadline, with a reader for the answer."""
@@ -112,14 +119,18 @@ class AsyncConnection(asyncio.Protocol):
         """All of it has left."""
         self._is_paused = self._is_sending = False
 
-    def data_received(self, data: bytes) -> None:
+    def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002 - asyncio's signature
+        """Where to receive bytes."""
+        return self._buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
         """Read on in the answer. Bytes that belong to no answer end the connection."""
         waiting = self._waiting
         if waiting is None or waiting.done():
             self.abort()
             return
         try:
-            answer = self._reader.feed(data)
+            answer = self._reader.feed(self._buffer[:nbytes].tobytes())
         except Malformed as error:
             self._fail(sentence(error))
             return
@@ -146,14 +157,20 @@ class AsyncConnection(asyncio.Protocol):
         # EPIPE: the last part of what was written has not left. With TLS, that may not have been the request's.
         self._is_sending = self._is_sending or (isinstance(exc, BrokenPipeError) and not self._is_secure)
         self._fail(sentence(exc or ConnectionAbortedError("the connection was closed")))
+        if self._timer is not None:
+            self._timer.cancel()
         if not self.closed.done():
             self.closed.set_result(None)
 
-    def _expire(self, began: float, size: int, limits: Limits) -> None:
-        """Fail if the time for what has passed is over, else look again when it will be."""
-        left = began + limits.seconds_for(size + self._reader.received) - self._loop.time()
+    def _expire(self) -> None:
+        """Fail if the time for what has passed is over, else look again when it may be."""
+        self._timer = None
+        if self._waiting is None:
+            return
+        limits, passed = self._limits, self._size + self._reader.received
+        left = self._began + limits.seconds_for(passed) - self._loop.time()
         if left > 0:
-            self._timer = self._loop.call_later(left, self._expire, began, size, limits)
+            self._timer = self._loop.call_later(min(left, limits.timeout), self._expire)
         else:
             self._fail(no_answer_within(limits))
 
@@ -207,8 +224,11 @@ class AsyncConnectionPool:
             await asyncio.wait({connection.closed for connection in idle}, timeout=1.0)
 
     async def _take_place(self) -> None:
+        if not self._places.locked():
+            await self._places.acquire()  # without waiting
+            return
         try:
-            async with asyncio.timeout(self._limits.timeout if self._places.locked() else None):
+            async with asyncio.timeout(self._limits.timeout):
                 await self._places.acquire()
         except TimeoutError as error:
             reason = f"all {self._limits.pool_size} connections were in use for {self._limits.timeout:g} s"

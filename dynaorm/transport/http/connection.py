@@ -26,7 +26,9 @@ from dynaorm.transport.http.signed_request import SignedRequest
 IDLE_SECONDS = 60.0
 """A connection that was idle for longer is not used again: a firewall may have dropped it without a word."""
 
-_PIECE = 262_144
+PIECE = 65_536
+"""The most bytes to receive at once. From 128 KiB on, the C library may map memory anew each time. That takes ten times
+as long as receiving a small answer."""
 
 
 class Connection:
@@ -200,7 +202,7 @@ def _open_tunnel(opened: socket.socket, connect: memoryview, deadline: float) ->
 
 
 def _received(opened: socket.socket, reader: AnswerReader) -> HttpAnswer | None:
-    data = opened.recv(_PIECE)
+    data = opened.recv(PIECE)
     return reader.feed(data) if data else reader.end()
 
 

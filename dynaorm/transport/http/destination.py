@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from botocore import exceptions as botocore_exceptions
     from botocore import session as botocore_session
 
-    from dynaorm.transport import aws_configuration
+    from dynaorm.transport import aws_configuration, botocore_models
 else:
     late(
         globals(),
@@ -35,6 +35,7 @@ else:
         botocore_awsrequest="botocore.awsrequest",
         botocore_config="botocore.config",
         botocore_exceptions="botocore.exceptions",
+        botocore_models="dynaorm.transport.botocore_models",
         botocore_session="botocore.session",
     )
 
@@ -151,6 +152,7 @@ def _from_botocore(
 ) -> _Found:
     try:
         session = botocore_session.Session(profile=profile)
+        botocore_models.find_models_by_name(session)
         region = region_of(region, endpoint, lambda: session.get_config_variable("region"))
         if endpoint is None or not _is_commercial(region):
             endpoint, region = _first_request(session, region, endpoint)

@@ -70,11 +70,13 @@ class Exchange:
 
     def request(self, call: Call, credentials: Credentials) -> SignedRequest:
         """The request that carries a call, signed now."""
-        return self.sign(call.operation, encode_body(call.request), credentials)
+        now = time.time() + self._offset
+        return self._signer.sign(call.operation, encode_body(call.request), credentials, now)
 
-    def sign(self, operation: str, body: bytes, credentials: Credentials) -> SignedRequest:
-        """The request for an operation with this body, signed now."""
-        return self._signer.sign(operation, body, credentials, time.time() + self._offset)
+    def sign(self, operation: str, body: bytes, *, others: str) -> SignedRequest:
+        """The request for an operation with this body, signed now. ``others``: as for ``Signer.sign``."""
+        now = time.time() + self._offset
+        return self._signer.sign(operation, body, self.credentials(), now, others=others)
 
     def reply(self, operation: str, request: SignedRequest, answer: HttpAnswer) -> Reply:
         """The reply in the answer to a request.

@@ -7,6 +7,7 @@ Rule 3. Every answer has an end: head, interim answers, chunks and trailers coun
 Source: RFC 9112 (HTTP/1.1), sections 4 to 7.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import field
 from typing import Protocol
@@ -63,9 +64,12 @@ class AnswerReader:
 
     def feed(self, data: bytes) -> HttpAnswer | None:
         """Take some bytes; the answer once it is complete. Raises Malformed."""
+        is_first = not self.received
         self.received += len(data)
         if self.received > ANSWER_LIMIT:
             raise Malformed(f"the answer has more than {ANSWER_LIMIT} bytes")
+        if is_first and not self._to_connect and (answer := _usual(data)) is not None:
+            return answer
         if self._body is None:
             self._head += data
             if not self._begin():
@@ -121,6 +125,36 @@ class AnswerReader:
         if not length.isdecimal() or len(length) > 15 or int(length) > ANSWER_LIMIT:
             raise Malformed(f"the answer's length is {length[:20]!r}")
         return _Sized(int(length))
+
+
+# The head of DynamoDB's own answers. To read one in one piece takes a quarter of the time.
+_USUAL = re.compile(
+    r"HTTP/1\.1 (200|400) [^\r\n\0]*+\r\n"
+    r"Server: ([!-~]*+)\r\nDate: ([!-~][ -~]*+)(?<! )\r\nContent-Type: ([!-~]*+)\r\n"
+    r"Content-Length: ([0-9]{1,8}+)\r\nConnection: (keep-alive)\r\n"
+    r"x-amzn-RequestId: ([!-~]*+)\r\nx-amz-crc32: ([0-9]*+)\r\n\r\n"
+)
+_USUAL_NAMES = (
+    "server",
+    "date",
+    "content-type",
+    "content-length",
+    "connection",
+    "x-amzn-requestid",
+    "x-amz-crc32",
+)
+
+
+def _usual(data: bytes) -> HttpAnswer | None:
+    """The answer, if the data is a whole answer with the head that DynamoDB sends."""
+    match = _USUAL.match(data[:1024].decode("latin-1"))
+    if match is None:
+        return None
+    status, *values = match.groups()
+    headers = dict(zip(_USUAL_NAMES, values, strict=True))
+    if len(data) != match.end() + int(headers["content-length"]):
+        return None
+    return HttpAnswer(int(status), headers, data[match.end() :], True)
 
 
 def _status_of(line: str) -> tuple[str, int]:

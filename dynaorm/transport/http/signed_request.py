@@ -9,6 +9,7 @@ Source: "Create a signed AWS API request" (AWS Identity and Access Management us
 """
 
 import hmac
+from collections.abc import Mapping
 from dataclasses import field
 from hashlib import sha256
 from time import gmtime, strftime
@@ -25,20 +26,38 @@ TARGET_PREFIX = "DynamoDB_20120810."
 USER_AGENT = "dynaorm"
 ALGORITHM = "AWS4-HMAC-SHA256"
 
+_OTHERS = f"User-Agent: {USER_AGENT}\r\n"
+
 
 @record
 class SignedRequest:
-    """One POST without its length. ``signed_at``: when it was signed, in seconds since the Unix epoch."""
+    """One POST without its length.
 
-    headers: dict[str, str] = field(repr=False)
+    Attributes:
+        lines: the header lines, each with its line end.
+        body: the body.
+        signed_at: when it was signed, in seconds since the Unix epoch.
+    """
+
+    lines: str = field(repr=False)
     body: bytes = field(repr=False)
     signed_at: float
 
+    @property
+    def headers(self) -> dict[str, str]:
+        """The headers by name."""
+        lines = (line.partition(": ") for line in self.lines.split("\r\n")[:-1])
+        return {name: value for name, _, value in lines}
+
     def message(self, target: str, extra: str = "") -> bytes:
-        """The whole request in HTTP/1.1. ``extra``: further header lines, each with its line end."""
-        lines = "".join([f"{name}: {value}\r\n" for name, value in self.headers.items()])
-        head = f"POST {target} HTTP/1.1\r\n{lines}{extra}Content-Length: {len(self.body)}\r\n\r\n"
+        """The whole request in HTTP/1.1. ``extra``: further header lines."""
+        head = f"POST {target} HTTP/1.1\r\n{self.lines}{extra}Content-Length: {len(self.body)}\r\n\r\n"
         return head.encode("ascii") + self.body
+
+
+def header_lines(headers: Mapping[str, str]) -> str:
+    """The lines of some headers, each with its line end."""
+    return "".join([f"{name}: {value}\r\n" for name, value in headers.items()])
 
 
 @record
@@ -47,9 +66,10 @@ class _Scope:
 
     credentials: Credentials = field(repr=False)
     day: str
-    key: bytes = field(repr=False)
+    key: hmac.HMAC = field(repr=False)
     scope: str
     authorization: str = field(repr=False)
+    token: str = field(repr=False)
     between: str = field(repr=False)
     after: str
 
@@ -58,8 +78,11 @@ class Signer:
     """Signs requests to one endpoint. It may be shared by threads: its caches are replaced as a whole."""
 
     def __init__(self, endpoint: Endpoint, region: str) -> None:
-        self._authority = endpoint.authority
         self._region = region
+        self._lines = (
+            f"Host: {endpoint.authority}\r\nAccept-Encoding: identity\r\nContent-Type: {CONTENT_TYPE}\r\n"
+            "X-Amz-Target: "
+        )
         self._before = (
             f"POST\n{quote(endpoint.path, safe='/~')}\n\n"
             f"content-type:{CONTENT_TYPE}\nhost:{endpoint.authority}\nx-amz-date:"
@@ -67,8 +90,12 @@ class Signer:
         self._second = (-1, "")
         self._scope: _Scope | None = None
 
-    def sign(self, operation: str, body: bytes, credentials: Credentials, now: float) -> SignedRequest:
+    def sign(
+        self, operation: str, body: bytes, credentials: Credentials, now: float, *, others: str = _OTHERS
+    ) -> SignedRequest:
         """The signed request for an operation, ``now`` in seconds since the Unix epoch.
+
+        ``others``: header lines that the signature does not cover.
 
         Raises:
             UsageError: the credentials cannot stand in a header.
@@ -81,20 +108,13 @@ class Signer:
         canonical = (
             f"{self._before}{stamp}{scope.between}{target}{scope.after}{sha256(body).hexdigest()}".encode()
         )
-        text = f"{ALGORITHM}\n{stamp}\n{scope.scope}\n{sha256(canonical).hexdigest()}"
-        signature = hmac.digest(scope.key, text.encode(), "sha256").hex()
-        headers = {
-            "Host": self._authority,
-            "User-Agent": USER_AGENT,
-            "Accept-Encoding": "identity",
-            "Content-Type": CONTENT_TYPE,
-            "X-Amz-Target": target,
-            "X-Amz-Date": stamp,
-            "Authorization": scope.authorization + signature,
-        }
-        if credentials.token:
-            headers["X-Amz-Security-Token"] = credentials.token
-        return SignedRequest(headers, body, now)
+        signature = scope.key.copy()
+        signature.update(f"{ALGORITHM}\n{stamp}\n{scope.scope}\n{sha256(canonical).hexdigest()}".encode())
+        lines = (
+            f"{self._lines}{target}\r\nX-Amz-Date: {stamp}\r\n"
+            f"Authorization: {scope.authorization}{signature.hexdigest()}\r\n{scope.token}{others}"
+        )
+        return SignedRequest(lines, body, now)
 
     def _stamp(self, second: int) -> str:
         known, stamp = self._second
@@ -124,9 +144,10 @@ def _scope_of(credentials: Credentials, day: str, region: str) -> _Scope:
     return _Scope(
         credentials,
         day,
-        key,
+        hmac.new(key, digestmod="sha256"),
         scope,
         f"{ALGORITHM} Credential={access_key}/{scope}, SignedHeaders={signed}, Signature=",
+        f"X-Amz-Security-Token: {token}\r\n" if token else "",
         f"{between}x-amz-target:",
         f"\n\n{signed}\n",
     )

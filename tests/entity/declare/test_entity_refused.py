@@ -45,11 +45,6 @@ def row(
 
 
 row(
-    "an unknown keyword",
-    "unknown keyword verioned=; did you mean versioned=?",
-    verioned=True,
-)
-row(
     "an unknown field",
     "pk='TICKET#{sulg}': {sulg} names no field; did you mean {slug}?",
     pk="TICKET#{sulg}",
@@ -247,13 +242,6 @@ row(
     pk="TICKET#{slug:upper}",
     fields={"slug": Annotated[str, InKey()], "body": Annotated[str, InKey()]},
 )
-
-
-@refused("by_owner: Table('app') has no index 'GSI2'; did you mean 'GSI1'?")
-def an_unknown_index() -> None:
-    class Ticket(Entity, table=app(), pk="TICKET#{slug}", sk="A"):
-        slug: str
-        by_owner = Index("GSI2", pk="OWNER#{slug}", sk="A")
 
 
 @refused("by_owner: an Index is not a field; write by_owner: ClassVar = Index(...)")

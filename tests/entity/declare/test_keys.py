@@ -39,12 +39,6 @@ def a_sort_key_in_a_table_without_one() -> None:
         slug: str
 
 
-@refused("sk='{note}': {note} is text, and the key is a number; use an int, Decimal, date or datetime field")
-def a_text_for_a_number_key() -> None:
-    class Ticket(Entity, table=Table("app", sk=NumberKey("n")), pk="TICKET", sk="{note}"):
-        note: str
-
-
 @refused("versioned=True needs a table with a string or binary sort key; give Table('app') one")
 def versions_in_a_table_with_a_number_as_sort_key() -> None:
     class Ticket(Entity, table=Table("app", sk=NumberKey("n")), pk="TICKET#{slug}", sk="{n}", versioned=True):
@@ -66,13 +60,6 @@ def an_index_of_a_name_much_like_another() -> None:
     class Ticket(Entity, table=app(), pk="TICKET#{slug}", sk="A"):
         slug: str
         by_slug = Index("GSI9", pk="{slug}", sk="A")
-
-
-@refused("by_slug: Table('app') has no index 'Stock'; declare it: Table(..., indexes=[GlobalIndex('Stock')])")
-def an_index_of_a_name_like_no_other() -> None:
-    class Ticket(Entity, table=app(), pk="TICKET#{slug}", sk="A"):
-        slug: str
-        by_slug = Index("Stock", pk="{slug}", sk="A")
 
 
 @refused(

@@ -370,18 +370,6 @@ def test_a_binary_key_meets_no_guard_item() -> None:
     assert Key(Blob, digest=b"label#x").primary_key == {"PK": {"B": b"label#x"}}
 
 
-def test_two_classes_with_the_same_bare_keys_are_told_of_a_common_base_class() -> None:
-    table = Table("same-keys-without-type", type_attribute=None)
-
-    class First(Entity, table=table, pk="{name}", sk="S"):
-        name: str
-
-    with pytest.raises(DeclarationError, match=r"or give the table a type attribute, .* a common base class"):
-
-        class Second(Entity, table=table, pk="{name}", sk="S"):
-            name: str
-
-
 def test_two_classes_with_the_same_bare_keys_may_derive_from_one_class() -> None:
     table = Table("one-base")
 

@@ -52,6 +52,7 @@ def test_a_value_of_one_field_stands_as_it_is(kind: Any, value: Any, text: str) 
 def test_the_parts_of_a_composite_value_are_escaped_and_joined() -> None:
     assert key(constraint(str, int, name="project_slug"), "a#b%", 7) == "project_slug#a%23b%25#7"
     assert key(constraint(str, str, int, name="seat"), "hall", "#1", 7) == "seat#hall#%231#7"
+    assert key(constraint(str, str, name="place"), "hall", "#1") == "place#hall#%231"
 
 
 def test_none_in_any_part_claims_nothing() -> None:

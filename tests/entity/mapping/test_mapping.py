@@ -1,11 +1,10 @@
 """From an entity to its item, attribute by attribute, and back."""
 
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
-from typing import Annotated, Any
+from typing import Annotated
 
 import pytest
 from pydantic import (
@@ -27,10 +26,8 @@ from dynaorm import (
     inspect,
 )
 from dynaorm.errors import InvalidValue
-from dynaorm.flow.protocol.call import Call
 from dynaorm.item.value import Item
-from dynaorm.testing.moto_engine import strict_moto
-from dynaorm.transport.pynamodb import PynamoTransport
+from tests.entity.stored import items, put
 
 APP = Table("app")
 
@@ -54,26 +51,6 @@ class Person(Entity, table=APP, pk="PERSON#{person_id}", sk="A"):
         return "*" * len(value)
 
 
-@pytest.fixture
-def session() -> Iterator[Session]:
-    with strict_moto(), Session(region="us-east-1") as session:
-        session.create_table(APP)
-        yield session
-
-
-def put(item: Item) -> None:
-    request = {"TableName": "app", "Item": dict(item)}
-    PynamoTransport(region="us-east-1").call(Call("PutItem", request))
-
-
-def items() -> list[dict[str, Any]]:
-    """The items of the table, without their revisions."""
-    found = PynamoTransport(region="us-east-1").call(Call("Scan", {"TableName": "app"}))["Items"]
-    for item in found:
-        assert item.pop("_rev")
-    return list(found)
-
-
 PERSON_KEY: Item = {"PK": {"S": "PERSON#p1"}, "SK": {"S": "A"}}
 
 
@@ -88,7 +65,7 @@ def test_what_an_application_shows_is_not_what_is_stored(session: Session) -> No
     )
     assert shown == {"personId": "**", "Level": 1, "password": "**********"}
     session.save(person)
-    assert items() == [
+    assert items(session, APP) == [
         {
             **PERSON_KEY,
             "_type": {"S": "Person"},
@@ -106,15 +83,15 @@ def test_what_an_application_shows_is_not_what_is_stored(session: Session) -> No
 
 
 def test_an_item_without_a_field_reads_as_its_default_and_that_is_no_change(session: Session) -> None:
-    put({**PERSON_KEY, "person_id": {"S": "p1"}, "_rev": {"S": "r1"}})
+    put(session, APP, {**PERSON_KEY, "person_id": {"S": "p1"}, "_rev": {"S": "r1"}})
     person = session.get_one(Person, person_id="p1")
     assert (person.level, person.mood, person.nick, person.tags) == (5, "fine", None, set())
     assert inspect(person).changes == {}
     session.save(person)
-    assert items() == [{**PERSON_KEY, "person_id": {"S": "p1"}}]
+    assert items(session, APP) == [{**PERSON_KEY, "person_id": {"S": "p1"}}]
     person.level = 6
     session.save(person)
-    assert items() == [{**PERSON_KEY, "person_id": {"S": "p1"}, "level": {"N": "6"}}]
+    assert items(session, APP) == [{**PERSON_KEY, "person_id": {"S": "p1"}, "level": {"N": "6"}}]
 
 
 def test_a_default_that_differs_at_every_load_is_no_change_either(session: Session) -> None:
@@ -122,7 +99,7 @@ def test_a_default_that_differs_at_every_load_is_no_change_either(session: Sessi
         slug: str
         code: str = Field(default_factory=iter("abcdefghij").__next__)
 
-    put({"PK": {"S": "COUPON#x"}, "SK": {"S": "A"}, "slug": {"S": "x"}, "_rev": {"S": "r1"}})
+    put(session, APP, {"PK": {"S": "COUPON#x"}, "SK": {"S": "A"}, "slug": {"S": "x"}, "_rev": {"S": "r1"}})
     coupon = session.get_one(Coupon, slug="x")
     assert (coupon.code, inspect(coupon).changes) == ("a", {})
 
@@ -133,34 +110,34 @@ def test_unknown_attributes_survive_a_load_and_a_save(session: Session) -> None:
         "count": {"N": "7"},
         "bits": {"BS": [b"x"]},
     }
-    put({**PERSON_KEY, "person_id": {"S": "p1"}, **unknown, "_rev": {"S": "r1"}})
+    put(session, APP, {**PERSON_KEY, "person_id": {"S": "p1"}, **unknown, "_rev": {"S": "r1"}})
     person = session.get_one(Person, person_id="p1")
     person.level = 0
     session.save(person)
-    assert items() == [{**PERSON_KEY, "person_id": {"S": "p1"}, **unknown, "level": {"N": "0"}}]
+    assert items(session, APP) == [{**PERSON_KEY, "person_id": {"S": "p1"}, **unknown, "level": {"N": "0"}}]
 
 
 def test_former_names_are_read_and_renamed_by_the_next_save_that_changes_something(session: Session) -> None:
     stored = {**PERSON_KEY, "person_id": {"S": "p1"}, "handle": {"S": "Bo"}}
-    put({**stored, "_rev": {"S": "r1"}})
+    put(session, APP, {**stored, "_rev": {"S": "r1"}})
     person = session.get_one(Person, person_id="p1")
     assert person.nick == "Bo"
     session.save(person)
-    assert items() == [stored]
+    assert items(session, APP) == [stored]
     person.level = 9
     session.save(person)
-    assert items() == [
+    assert items(session, APP) == [
         {**PERSON_KEY, "person_id": {"S": "p1"}, "Nick": {"S": "Bo"}, "level": {"N": "9"}},
     ]
 
 
 def test_the_present_name_counts_where_a_former_one_is_there_too(session: Session) -> None:
     both = {"Nick": {"S": "now"}, "nickname": {"S": "then"}}
-    put({**PERSON_KEY, "person_id": {"S": "p1"}, **both, "_rev": {"S": "r1"}})
+    put(session, APP, {**PERSON_KEY, "person_id": {"S": "p1"}, **both, "_rev": {"S": "r1"}})
     person = session.get_one(Person, person_id="p1")
     person.nick = None
     session.save(person)
-    assert items() == [{**PERSON_KEY, "person_id": {"S": "p1"}}]
+    assert items(session, APP) == [{**PERSON_KEY, "person_id": {"S": "p1"}}]
 
 
 def test_validators_can_tell_a_load(session: Session) -> None:
@@ -194,15 +171,15 @@ def test_what_a_validator_makes_of_a_stored_value_is_no_change(session: Session)
             return value.strip().lower()
 
     key = {"PK": {"S": "TAG#x"}, "SK": {"S": "A"}}
-    put({**key, "slug": {"S": "x"}, "label": {"S": " Red "}, "_rev": {"S": "r1"}})
+    put(session, APP, {**key, "slug": {"S": "x"}, "label": {"S": " Red "}, "_rev": {"S": "r1"}})
     tag = session.get_one(Tag, slug="x")
     assert (tag.label, inspect(tag).changes) == ("red", {})
     session.save(tag)
-    assert items()[0]["label"] == {"S": " Red "}
+    assert items(session, APP)[0]["label"] == {"S": " Red "}
 
 
 def test_a_save_validates_what_changed_and_only_that(session: Session) -> None:
-    put({**PERSON_KEY, "person_id": {"S": "p1"}, "_rev": {"S": "r1"}})
+    put(session, APP, {**PERSON_KEY, "person_id": {"S": "p1"}, "_rev": {"S": "r1"}})
     person = session.get_one(Person, person_id="p1")
     person.level = -1
     with pytest.raises(InvalidValue) as caught:
@@ -211,7 +188,7 @@ def test_a_save_validates_what_changed_and_only_that(session: Session) -> None:
         "Person.level = -1: Input should be greater than or equal to 0; "
         "give the field a value that its declaration allows"
     )
-    assert items() == [{**PERSON_KEY, "person_id": {"S": "p1"}}]
+    assert items(session, APP) == [{**PERSON_KEY, "person_id": {"S": "p1"}}]
 
 
 def test_a_value_of_another_type_is_refused_where_pydantic_lets_it_pass(session: Session) -> None:

@@ -1,4 +1,7 @@
-"""A guard item is judged with its owner and with every entity that holds its value."""
+"""A guard item is judged with its owner and with every entity that holds its value.
+
+What ``tests/integrity`` damages is not repeated here.
+"""
 
 import pytest
 
@@ -8,34 +11,17 @@ from tests.flow.integrity.damaged import (
     Damage,
     Found,
     Items,
-    app,
     damage,
     found,
     guard,
     item,
     keys,
-    remove,
 )
 
 
 @pytest.mark.parametrize(
     ("do", "expected"),
     [
-        damage(
-            "a guard that is missing",
-            lambda items: remove(items, "email#a@x"),
-            (FindingKind.MISSING_GUARD, "email#a@x email#a@x"),
-        ),
-        damage(
-            "a guard in another table that is missing",
-            lambda items: items[keys].clear(),
-            (FindingKind.MISSING_GUARD, "phone#123"),
-        ),
-        damage(
-            "a guard of somebody else",
-            lambda items: guard(items, "email#a@x").update(owner=guard(items, "email#b@x")["owner"]),
-            (FindingKind.WRONG_OWNER, "email#a@x email#a@x"),
-        ),
         damage(
             "two live entities of one value",
             lambda items: item(items, "USER#2", "U").update(email={"S": "a@X"}),
@@ -47,26 +33,6 @@ from tests.flow.integrity.damaged import (
             lambda items: items[keys][0]["owner"]["M"].pop("table"),
             (FindingKind.WRONG_OWNER, "phone#123"),
         ),
-        damage(
-            "a guard of nobody",
-            lambda items: items[app].append({"PK": {"S": "slug#s"}, "SK": {"S": "slug#s"}}),
-            (FindingKind.ORPHAN_GUARD, "slug#s slug#s"),
-        ),
-        damage(
-            "a guard whose owner is gone",
-            lambda items: remove(items, "USER#2"),
-            (FindingKind.ORPHAN_GUARD, "email#b@x email#b@x"),
-        ),
-        damage(
-            "a guard whose owner has another value",
-            lambda items: item(items, "USER#2", "U").pop("email"),
-            (FindingKind.ORPHAN_GUARD, "email#b@x email#b@x"),
-        ),
-        damage(
-            "a guard that expires before its entity",
-            lambda items: guard(items, "alias#later").update(until={"N": "1"}),
-            (FindingKind.GUARD_EXPIRY, "alias#later alias#later"),
-        ),
         *(
             damage(
                 f"a guard whose expiry is {number:.12}",
@@ -74,11 +40,6 @@ from tests.flow.integrity.damaged import (
                 (FindingKind.GUARD_EXPIRY, "alias#later alias#later"),
             )
             for number in NUMBERS
-        ),
-        damage(
-            "a guard that holds more",
-            lambda items: guard(items, "email#a@x").update(note={"S": "?"}),
-            (FindingKind.EXTRA_ATTRIBUTES, "email#a@x email#a@x"),
         ),
         damage(
             "a guard whose owner is a text",

@@ -1,4 +1,7 @@
-"""Versions, latest copies and tombstones are judged together."""
+"""Versions, latest copies and tombstones are judged together.
+
+What ``tests/integrity`` damages is not repeated here.
+"""
 
 import pytest
 
@@ -8,34 +11,15 @@ from tests.flow.integrity.damaged import (
     Damage,
     Found,
     Items,
-    app,
     damage,
     found,
     item,
-    remove,
 )
 
 
 @pytest.mark.parametrize(
     ("do", "expected"),
     [
-        damage(
-            "a gap in the versions",
-            lambda items: remove(items, "DOC#1", "v3_D"),
-            (FindingKind.VERSION_GAP, "DOC#1 v2_D"),
-        ),
-        damage(
-            "the newest version is missing",
-            lambda items: remove(items, "DOC#1", "v4_D"),
-            (FindingKind.VERSION_MISSING, "DOC#1 v0_D"),
-        ),
-        damage(
-            "a version newer than the latest copy",
-            lambda items: items[app].append(
-                item(items, "DOC#1", "v4_D") | {"SK": {"S": "v5_D"}, "version": {"N": "5"}}
-            ),
-            (FindingKind.VERSION_DIFFERS, "DOC#1 v0_D"),
-        ),
         damage(
             "a latest copy that is not the newest version",
             lambda items: item(items, "AUDIT#1", "v0_A").update(result={"S": "other"}),
@@ -49,19 +33,9 @@ from tests.flow.integrity.damaged import (
             (FindingKind.VERSION_DIFFERS, "AUDIT#1 v0_A"),
         ),
         damage(
-            "versions without a latest copy",
-            lambda items: remove(items, "AUDIT#1", "v0_A"),
-            (FindingKind.NO_LATEST, "AUDIT#1 v4_A"),
-        ),
-        damage(
             "a version whose number is spelled in another way",
             lambda items: item(items, "DOC#1", "v2_D").update(SK={"S": "v02_D"}),
             (FindingKind.UNKNOWN_ITEM, "DOC#1 v02_D"),
-        ),
-        damage(
-            "a version that says another number",
-            lambda items: item(items, "DOC#1", "v2_D").update(version={"N": "3"}),
-            (FindingKind.UNREADABLE, "DOC#1 v2_D"),
         ),
         damage(
             "a version that is in an index",
@@ -72,11 +46,6 @@ from tests.flow.integrity.damaged import (
             "a version without a time",
             lambda items: item(items, "DOC#1", "v2_D").pop("version_at"),
             (FindingKind.UNREADABLE, "DOC#1 v2_D"),
-        ),
-        damage(
-            "a tombstone that kept a field",
-            lambda items: item(items, "DOC#gone", "v0_D").update(text={"S": "?"}),
-            (FindingKind.EXTRA_ATTRIBUTES, "DOC#gone v0_D"),
         ),
         damage(
             "a tombstone without its number",

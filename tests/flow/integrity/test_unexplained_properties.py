@@ -7,11 +7,9 @@ from typing import Annotated, Any, TypeAlias
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from dynaorm import Aggregate, Call, Entity, GlobalIndex, Index, Session, Table, Unique, Versioned
+from dynaorm import Aggregate, Call, Entity, GlobalIndex, Index, Session, Table, Transport, Unique, Versioned
 from dynaorm.integrity.run import backfill, repair
 from dynaorm.testing import FakeClock, strict_moto
-from dynaorm.transport.pynamodb import PynamoTransport
-from tests.raw_tables import REGION
 
 Declared: TypeAlias = dict[str, Any]
 """Tables and entity classes by name."""
@@ -96,7 +94,7 @@ def store(session: Session, herd: Any) -> None:
         session.save(page)
 
 
-def items(transport: PynamoTransport) -> Any:
+def items(transport: Transport) -> Any:
 
     return [
         transport.call(Call("Scan", {"TableName": name}))["Items"] for name in ("staff", "other", "guards")
@@ -110,27 +108,23 @@ def items(transport: PynamoTransport) -> Any:
     named=st.sampled_from(("staff", "Team", "Person")),
 )
 def test_a_program_with_some_declarations_changes_nothing_that_is_right(
-    herd: Any, missing: set[str], named: str
+    moto_transport: Transport, herd: Any, missing: set[str], named: str
 ) -> None:
     with strict_moto():
-        transport = PynamoTransport(region=REGION)
-        session = Session(transport=transport, clock=FakeClock())
+        session = Session(transport=moto_transport, clock=FakeClock())
         store(session, herd)
-        stored = items(transport)
+        stored = items(moto_transport)
         older = declared(frozenset({*CLASSES} - missing), frozenset({*PARTS} - missing))
         target: Any = older.get(named, older["staff"])
         for work in (repair, backfill):
             event(f"{work.__name__}: {len(list(work(session, target)))} findings")
-            assert items(transport) == stored
-        transport.close()
+            assert items(moto_transport) == stored
 
 
 @settings(max_examples=5)
 @given(herd=people)
-def test_with_all_of_them_there_is_nothing_to_find(herd: Any) -> None:
+def test_with_all_of_them_there_is_nothing_to_find(moto_transport: Transport, herd: Any) -> None:
     with strict_moto():
-        transport = PynamoTransport(region=REGION)
-        session = Session(transport=transport, clock=FakeClock())
+        session = Session(transport=moto_transport, clock=FakeClock())
         store(session, herd)
         assert list(session.verify(everything["staff"], everything["other"])) == []
-        transport.close()

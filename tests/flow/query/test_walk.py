@@ -249,7 +249,7 @@ def test_a_cursor_of_a_key_query_that_is_not_there_is_refused() -> None:
     transport = ScriptedTransport()
     context = Context(str, DEFAULT_RETRY, FakeClock())
     spec = queried(Ticket.by_status, {"status": any_of("open", "closed")})
-    forged = encode_cursor(Position(2, None), fingerprint(spec, str))
+    forged = encode_cursor(Position(2, None), fingerprint(spec, None, str))
     with pytest.raises(InvalidCursor):
         drive(page_of(spec, context, 5, after=forged), transport, FakeClock())
     assert not transport.calls
@@ -268,7 +268,7 @@ def test_a_cursor_made_up_of_a_key_outside_the_query_is_refused_and_nothing_is_s
     transport = ScriptedTransport()
     context = Context(str, DEFAULT_RETRY, FakeClock())
     spec = session_on(transport).query(Ticket, project="p").ge(number=4)._spec
-    forged = encode_cursor(Position(0, start), fingerprint(spec, str))
+    forged = encode_cursor(Position(0, start), fingerprint(spec, None, str))
     with pytest.raises(InvalidCursor, match="damaged"):
         drive(page_of(spec, context, 5, after=forged), transport, FakeClock())
     assert not transport.calls

@@ -4,7 +4,7 @@ import os
 import signal
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -254,15 +254,7 @@ def test_a_pool_that_nobody_closed_leaves_nothing_open(server: Unruly) -> None:
     assert server.closed.wait(10)
 
 
-@pytest.fixture
-def interrupts() -> Iterator[None]:
-    """SIGINT raises KeyboardInterrupt, also in a command that a shell runs in the background."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
-@pytest.mark.usefixtures("interrupts")
+@pytest.mark.usefixtures("interruptible")
 def test_a_connection_whose_request_was_interrupted_is_not_used_again(server: Unruly, pool: Pool) -> None:
     def interrupt(peer: socket.socket, request: Request) -> bool:
         main = threading.main_thread().ident

@@ -74,6 +74,18 @@ def test_an_answer_that_trickles_in_is_no_answer_within_the_timeout(
     assert 0.2 <= time.monotonic() - began < 5
 
 
+def test_the_second_request_on_a_connection_has_as_much_time_as_the_first(
+    server: Unruly, open_pool: OpenPool
+) -> None:
+    pool = open_pool(server.endpoint, timeout=0.2)
+    assert send(pool).status == 200
+    server.will(server.stay_silent)
+    began = time.monotonic()
+    assert silence(pool).reason == "no answer within 0.2 s"
+    assert 0.2 <= time.monotonic() - began < 5
+    assert server.connections == 1
+
+
 def test_a_large_answer_has_more_time_than_a_small_one(
     server: Unruly, open_pool: OpenPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,6 +8,11 @@ from dynaorm.transport.http import http_answer
 from dynaorm.transport.http.http_answer import AnswerReader, HttpAnswer, Malformed
 
 SIZED = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nX-Amz-CRC32: 7\r\n\r\nhello"
+USUAL = (
+    b"HTTP/1.1 200 OK\r\nServer: Server\r\nDate: Fri, 17 May 2024 09:30:15 GMT\r\n"
+    b"Content-Type: application/x-amz-json-1.0\r\nContent-Length: 5\r\nConnection: keep-alive\r\n"
+    b"x-amzn-RequestId: ABC\r\nx-amz-crc32: 7\r\n\r\nhello"
+)
 CHUNKED = b"HTTP/1.1 400 \r\nTransfer-Encoding: Chunked\r\n\r\n3\r\nhel\r\n2;x=y\r\nlo\r\n0\r\na: b\r\n\r\n"
 CONTINUED = b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 102 Wait\r\nA: b\r\n\r\n" + SIZED
 EMPTY = b"HTTP/1.1 204 No Content\r\n\r\n"
@@ -23,7 +28,7 @@ def read(*pieces: bytes) -> HttpAnswer | None:
     return reader.feed(pieces[-1])
 
 
-@given(st.sampled_from([SIZED, CHUNKED, CONTINUED, EMPTY, NOTHING]), st.data())
+@given(st.sampled_from([SIZED, USUAL, CHUNKED, CONTINUED, EMPTY, NOTHING]), st.data())
 def test_an_answer_is_the_same_however_it_is_cut(whole: bytes, data: st.DataObject) -> None:
     cuts = sorted(data.draw(st.sets(st.integers(1, len(whole) - 1), max_size=12)))
     pieces = [whole[start:end] for start, end in zip([0, *cuts], [*cuts, len(whole)], strict=True)]
@@ -35,7 +40,9 @@ def test_an_answer_is_the_same_however_it_is_cut(whole: bytes, data: st.DataObje
 
 
 @given(
-    st.sampled_from([SIZED, CHUNKED, CONTINUED, EMPTY, NOTHING]), st.binary(min_size=1, max_size=5), st.data()
+    st.sampled_from([SIZED, USUAL, CHUNKED, CONTINUED, EMPTY, NOTHING]),
+    st.binary(min_size=1, max_size=5),
+    st.data(),
 )
 def test_a_connection_with_bytes_after_the_answer_is_not_used_again(
     whole: bytes, more: bytes, data: st.DataObject
@@ -48,12 +55,30 @@ def test_a_connection_with_bytes_after_the_answer_is_not_used_again(
     assert not answer.is_reusable
 
 
-@given(st.sampled_from([SIZED, CHUNKED, CONTINUED, EMPTY, NOTHING]), st.data())
+@given(st.sampled_from([SIZED, USUAL, CHUNKED, CONTINUED, EMPTY, NOTHING]), st.data())
 def test_an_answer_that_ends_too_early_is_none(whole: bytes, data: st.DataObject) -> None:
     reader = AnswerReader()
     assert reader.feed(whole[: data.draw(st.integers(0, len(whole) - 1))]) is None
     with pytest.raises(Malformed, match="closed before the whole answer came"):
         reader.end()
+
+
+@given(
+    st.integers(0, len(USUAL)),
+    st.integers(0, 40),
+    st.sampled_from([b"", b"\r\n", b"\r", b"\0", b" ", b":", b"0", b"close", b"Content-Length: 4\r\n"]),
+)
+def test_the_usual_head_is_read_as_any_other(start: int, length: int, spoiling: bytes) -> None:
+    whole = USUAL[:start] + spoiling + USUAL[start + length :]
+    assert outcome(whole) == outcome(whole[:1], whole[1:])
+
+
+def outcome(*pieces: bytes) -> HttpAnswer | str | None:
+    """The answer in these pieces, if they complete one, or the error."""
+    try:
+        return read(*pieces)
+    except Malformed as error:
+        return str(error)
 
 
 @given(st.binary(max_size=300))

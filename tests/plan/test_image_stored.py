@@ -1,0 +1,113 @@
+"""Images of items that were stored otherwise: another revision, a former name of the class, a NULL."""
+
+from typing import Annotated, Any
+
+import pytest
+
+from dynaorm import Attribute, Entity, Key, NumberRevision, Table
+from dynaorm.entity.mapping.mapping import mapping_of
+from dynaorm.entity.state import state_of
+from dynaorm.errors import DecodeError
+from dynaorm.item.value import AttributeValue, Item
+from dynaorm.plan.image import changes_of, refuse_other_revision, under_present_names, unvalidated_changes
+
+app = Table("image-stored")
+numbered = Table("image-numbered", revision_attribute=NumberRevision("_rev"))
+unrevised = Table("image-unrevised", revision_attribute=None)
+
+
+class Ticket(Entity, table=app, pk="TICKET#{number}", sk="T", formerly=("Issue",)):
+    number: int
+    status: str = "open"
+    owner: Annotated[str | None, Attribute("holder")] = None
+    parts: list[str] = []  # noqa: RUF012
+
+
+class Numbered(Entity, table=numbered, pk="NUMBERED#{number}", sk="N"):
+    number: int
+
+
+class Unrevised(Entity, table=unrevised, pk="U#{number}", sk="U"):
+    number: int
+
+
+TICKET: Item = {
+    "PK": {"S": "TICKET#7"},
+    "SK": {"S": "T"},
+    "_type": {"S": "Ticket"},
+    "_rev": {"S": "w1"},
+    "number": {"N": "7"},
+    "parts": {"L": []},
+}
+
+
+def ticket(**attributes: AttributeValue) -> Any:
+    return mapping_of(Ticket).hydrate({**TICKET, **attributes})
+
+
+@pytest.mark.parametrize(
+    ("kind", "revision", "said"),
+    [
+        (
+            Ticket,
+            {"N": "7"},
+            (
+                "Cannot write Ticket from the item PK='TICKET#7', SK='T':\n"
+                "  - _rev: is stored as N '7', and dynaorm's revisions are text\n"
+                "If another library keeps a number there, write "
+                "revision_attribute=NumberRevision(name), or use another name"
+            ),
+        ),
+        (
+            Numbered,
+            {"S": "w1"},
+            (
+                "Cannot write Numbered from the item PK='NUMBERED#7', SK='N':\n"
+                "  - _rev: is stored as S 'w1', and the table declares a whole number there\nGive the table another "
+                "revision_attribute="
+            ),
+        ),
+    ],
+)
+def test_a_revision_of_another_kind_is_refused_with_the_declaration_that_fits(
+    kind: type[Entity], revision: AttributeValue, said: str
+) -> None:
+    mapping = mapping_of(kind)
+    key = Key(kind, number=7)
+    with pytest.raises(DecodeError) as raised:
+        refuse_other_revision(mapping, {**key.primary_key, "_rev": revision})
+    assert str(raised.value) == said
+    assert (raised.value.entity, raised.value.key) == (kind.__name__, key.primary_key)
+    for fitting in ({}, {"_rev": {"S": "w1"} if kind is Ticket else {"N": "7"}}):
+        refuse_other_revision(mapping, {**key.primary_key, **fitting})
+    refuse_other_revision(mapping_of(Unrevised), {"PK": {"S": "U#7"}, "SK": {"S": "U"}, "_rev": revision})
+
+
+@pytest.mark.parametrize("kind", ["Ticket", "Issue", "Other"])
+def test_the_next_change_gives_an_item_the_present_name_of_its_class(kind: str) -> None:
+    found = under_present_names(mapping_of(Ticket), {**TICKET, "_type": {"S": kind}})
+    assert found == {**TICKET, "_type": {"S": "Other" if kind == "Other" else "Ticket"}}
+    untyped = {name: value for name, value in TICKET.items() if name != "_type"}
+    assert under_present_names(mapping_of(Ticket), untyped) == untyped
+
+
+def test_a_value_that_cannot_be_stored_differs() -> None:
+    one = ticket()
+    one.status, one.parts = 5, ["wheel"]
+    state = state_of(one)
+    assert state is not None
+    assert unvalidated_changes(mapping_of(Ticket), vars(one), state) == {
+        "status": None,
+        "parts": {"L": [{"S": "wheel"}]},
+    }
+
+
+@pytest.mark.parametrize("renewed", [frozenset(), frozenset({"owner"})], ids=["plain", "renewed"])
+def test_a_value_takes_the_place_of_a_stored_null(renewed: frozenset[str]) -> None:
+    one = ticket(holder={"NULL": True})
+    state = state_of(one)
+    assert state is not None
+    assert changes_of(mapping_of(Ticket), vars(one), state, renewed=renewed) == {}
+    one.owner = "liz"
+    found = changes_of(mapping_of(Ticket), vars(one), state, renewed=renewed)
+    assert found == {"owner": {"S": "liz"}}
