@@ -232,7 +232,12 @@ def _placed(insert: ItemInsert, read: Item | None, *, overwrite: bool = False, n
         return insert._replace(found_nothing=overwrite)
     stored = mapping if mapping.is_tombstone(read) else stored_class(mapping, read) if overwrite else None
     if stored is None:
-        raise AlreadyExists(key=stored_key(mapping, insert.key), violations=())
+        key, remedy = stored_key(mapping, insert.key), {}
+        if overwrite:
+            remedy = {
+                "remedy": "an item of another class is stored there: delete it with its own class first"
+            }
+        raise AlreadyExists(key=key, violations=(), **remedy)
     return insert._replace(before=StoredItem(stored, read, from_read=True))
 
 

@@ -157,7 +157,7 @@ class EntityMapping:
         """The attributes of all fields, without keys and index keys. Raises InvalidValue."""
         try:
             item = self._encoder(values)
-        except (KeyError, ValueError):
+        except (KeyError, ValueError, RecursionError):
             # Encode again, one by one, to find the field.
             item = {
                 field.attribute: self.encode_field(field, values)
@@ -182,7 +182,7 @@ class EntityMapping:
             return field.encode(values[field.name])
         except KeyError:
             raise self.invalid(field.name, None, "has no value", "give it one") from None
-        except ValueError as problem:
+        except (ValueError, RecursionError) as problem:
             invalid = self.invalid(field.name, values[field.name], str(problem))
             raise invalid from self.cause_of(field.name, problem)
 
