@@ -35,7 +35,15 @@ from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import Effect, Purpose
 from dynaorm.plan.remember import Match
 from dynaorm.plan.token import is_fixed
-from dynaorm.plan.verdict import FAILED, Committed, FailedAction, StaleKnowledge, is_as_expected, verdict
+from dynaorm.plan.verdict import (
+    FAILED,
+    UNFIT,
+    Committed,
+    FailedAction,
+    StaleKnowledge,
+    is_as_expected,
+    verdict,
+)
 from dynaorm.record import record, replace
 
 _WRITTEN_OVER: Final = (
@@ -258,7 +266,7 @@ def _unknown_after(plan: Plan, refusal: Refusal, *, written_over: bool) -> Outco
 def _failures(plan: Plan, refusal: Refusal) -> list[FailedAction]:
     if refusal.code == "ConditionalCheckFailedException":
         return [FailedAction(plan.actions[0], FAILED, refusal.message, refusal.item)]
-    if refusal.code == "ValidationException" and "document path" in refusal.message:
+    if refusal.code == "ValidationException" and any(text in refusal.message for text in UNFIT):
         return [FailedAction(planned, refusal.code, refusal.message, None) for planned in plan.actions]
     if refusal.code != "TransactionCanceledException":
         return []

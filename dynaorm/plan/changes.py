@@ -123,7 +123,7 @@ def _as_loaded(
     """The stored item, to be as it was loaded. Raises StaleEntity if it is known to be otherwise."""
     before = change.before
     if before is None:
-        return StoredItem(mapping, loaded, as_loaded=True)
+        return StoredItem(mapping, loaded)  # a deletion and a check rely on all of it anyway
     expected, found = mapping.revision_of(loaded), mapping.revision_of(before.item)
     if expected != found or (mapping.table.mark_of(loaded) is None and not _is_same(loaded, before.item)):
         raise StaleEntity(key=stored_key(mapping, change.key), expected=expected, found=found)
@@ -232,7 +232,12 @@ def _placed(insert: ItemInsert, read: Item | None, *, overwrite: bool = False, n
         return insert._replace(found_nothing=overwrite)
     stored = mapping if mapping.is_tombstone(read) else stored_class(mapping, read) if overwrite else None
     if stored is None:
-        raise AlreadyExists(key=stored_key(mapping, insert.key), violations=())
+        key, remedy = stored_key(mapping, insert.key), {}
+        if overwrite:
+            remedy = {
+                "remedy": "an item of another class is stored there: delete it with its own class first"
+            }
+        raise AlreadyExists(key=key, violations=(), **remedy)
     return insert._replace(before=StoredItem(stored, read, from_read=True))
 
 
