@@ -176,10 +176,9 @@ def _bounds(mapping: EntityMapping, change: Change) -> Iterator[Condition]:
     field = mapping.fields[str(change.path[0])]
     rules = mapping.rules.fields[field.name]
     if isinstance(change, AddTo) and not field.codec.is_set:
-        added = (
-            FieldResolver(mapping).encode(change.path, change.value).get("N", "0") if rules.bounds else "0"
-        )
-        yield from limits(field.attribute, rules.bounds or {}, Decimal(added))
+        if rules.bounds:
+            added = FieldResolver(mapping).encode(change.path, change.value)["N"]
+            yield from limits(field.attribute, rules.bounds, Decimal(added))
     elif rules.lengths is not None:
         yield from _length_bounds(field, rules.lengths, _count(change))
 

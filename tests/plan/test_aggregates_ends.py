@@ -4,9 +4,9 @@ from decimal import Decimal
 from typing import Annotated
 
 import pytest
-from pydantic import computed_field
+from pydantic import AfterValidator, computed_field
 
-from dynaorm import Aggregate, Entity, GlobalIndex, Index, InKey, Key, Table, inspect
+from dynaorm import Aggregate, Entity, F, GlobalIndex, Index, InKey, Key, Table, inspect
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import InvalidValue
 from dynaorm.item.action import Action, ConditionCheck, Delete, Put, Update
@@ -290,6 +290,7 @@ def test_totals_of_a_base_and_of_a_derived_class_are_one_action_on_the_derived_o
 
 class Wall(Entity, table=app, pk="WALL#{wall}", sk="W"):
     wall: str
+    label: Annotated[str, AfterValidator(str.upper)] = ""
     pictures: int = 0
 
 
@@ -303,6 +304,13 @@ class Picture(Entity, table=app, pk="PICTURE#{name}", sk="P"):
         if self.name == "?":
             raise LookupError("nowhere")
         return self.name[0]
+
+
+def test_a_target_that_is_saved_without_a_change_gets_what_validation_makes_of_it() -> None:
+    wall = loaded(Wall(wall="w", label="A"), pictures=4)
+    wall.label = "a"
+    committed(plan_of(Save(wall, F.label == "A"), Save(Picture(name="w"))))
+    assert (wall.label, wall.pictures, inspect(wall).revision) == ("A", 5, "w2")
 
 
 def test_a_target_whose_key_cannot_be_computed_is_refused_naming_the_field() -> None:

@@ -4,7 +4,15 @@ from decimal import Decimal
 from typing import Annotated, Any, Literal
 
 import pytest
-from pydantic import AfterValidator, BaseModel, Field, ValidationInfo, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    Field,
+    ValidationInfo,
+    computed_field,
+    field_validator,
+    model_validator,
+)
 
 from dynaorm import Attribute, Entity, F, GlobalIndex, Index, InKey, Key, Table
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
@@ -77,6 +85,15 @@ class Nested(Entity, table=app, pk="NESTED#{name}", sk="N"):
         int, Field(multiple_of=2), Attribute(encode=lambda n: {"N": str(n)}, decode=lambda one: int(one["N"]))
     ] = 0
     spelled: Annotated[str, Field(min_length=1)] = "a"
+
+
+class Slugged(Entity, table=app, pk="SLUGGED#{slug}", sk="S"):
+    name: str
+
+    @computed_field  # type: ignore[prop-decorator]  # mypy does not allow it on a property
+    @property
+    def slug(self) -> str:
+        return self.name.lower()
 
 
 class Either(Entity, table=app, pk="EITHER#{name}", sk="E"):
@@ -211,6 +228,10 @@ def test_an_update_reads_where_the_change_may_leave_what_does_not_load(
     change: Change, expected: bool
 ) -> None:
     assert needs_reading(mapping_of(Nested), key_of(Nested), (change,)) is expected
+
+
+def test_an_update_of_a_field_that_the_key_is_computed_from_reads() -> None:
+    assert needs_reading(mapping_of(Slugged), Key(Slugged, slug="liz").primary_key, (F.name.set("Liz"),))
 
 
 def test_every_update_of_a_class_with_model_validators_reads() -> None:

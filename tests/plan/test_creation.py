@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ConfigDict, Field, computed_field, model_validator
 
-from dynaorm import Aggregate, Attribute, Entity, F, GlobalIndex, Index, Key, NumberKey, Table
+from dynaorm import Aggregate, Attribute, Entity, F, GlobalIndex, Index, Key, NumberKey, Table, Unique
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import InvalidValue, UsageError
 from dynaorm.item.update import Change, apply_changes
@@ -248,17 +248,20 @@ class Parcel(Entity, table=app, pk="PARCEL#{name}", sk="P"):
     size: Size = Size()
     labels: frozenset[str] = frozenset()
     sides: dict[str, Size] = {}  # noqa: RUF012
+    level: Annotated[int, Attribute(encode=lambda level: {"S": str(level)}, decode=lambda one: one["S"])] = 1
 
 
 def test_what_a_change_makes_of_nothing_is_validated_as_what_is_loaded() -> None:
     mapping, key = mapping_of(Parcel), Key(Parcel, name="a")
-    values = created(mapping, key, (F.size.width.set(3), F.labels.add({"red"}), F.weight.set(2)))
+    changes = (F.size.width.set(3), F.labels.add({"red"}), F.weight.set(2), F.level.set_if_missing(5))
+    values = created(mapping, key, changes)
     assert values == {
         "name": "a",
         "weight": 2,
         "size": Size(width=3),
         "labels": frozenset({"red"}),
         "sides": {},
+        "level": 5,
     }
     with pytest.raises(InvalidValue, match=r"Parcel\.weight = '2'"):
         created(mapping, key, (F.weight.set("2"),))
@@ -300,6 +303,22 @@ class Old(Entity, table=app, pk="OLD#{name}", sk="O", formerly=("Older",)):
 @pytest.mark.parametrize("kind", [Counted, Counting, Versioned])
 def test_an_item_is_read_where_a_total_or_a_version_depends_on_it(kind: type[Entity]) -> None:
     assert is_read(Edit(Key(kind, name="a"), (F.note.set("x"),), creates=True))
+
+
+class Held(Entity, table=Table("creation-held"), pk="HELD#{name}", sk="H"):
+    name: str
+    note: str = ""
+    count: int = 0
+    email: Annotated[str | None, Unique()] = None
+
+
+class Holding(Held):
+    room: Annotated[str, Unique()] = "r"
+
+
+@pytest.mark.parametrize(("kind", "reads"), [(Held, False), (Holding, True)])
+def test_an_item_is_read_where_the_entity_would_claim_a_unique_value(kind: type[Held], reads: bool) -> None:
+    assert is_read(Edit(Key(kind, name="a"), (F.count.add(1),), creates=True)) is reads
 
 
 def test_a_part_of_a_part_is_changed_only_where_it_is_stored() -> None:

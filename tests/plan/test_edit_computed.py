@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import pytest
 from pydantic import ConfigDict, Field, ValidationInfo, computed_field, field_validator
 
-from dynaorm import Entity, F, GlobalIndex, Index, Table
+from dynaorm import Attribute, Entity, F, GlobalIndex, Index, Table
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import InvalidValue, KeyChanged
 from dynaorm.item.update import Change
@@ -123,9 +123,10 @@ class Parcel(Entity, table=app, pk="PARCEL#{name}", sk="P"):
 
     name: str
     size: Size = Size()
+    level: Annotated[int, Attribute(encode=lambda level: {"S": str(level)}, decode=lambda one: one["S"])] = 1
 
 
-def test_a_part_of_a_dataclass_is_changed_in_a_strict_class() -> None:
+def test_what_is_stored_in_a_strict_class_is_validated_as_leniently_as_it_loads() -> None:
     before: dict[str, Any] = stored(Parcel(name="a", size=Size(2, 3)))
     made, _ = edited_image(mapping_of(Parcel), before, (F.size.width.set(4),))
     assert made == {**before, "size": {"M": {"width": {"N": "4"}, "height": {"N": "3"}}}}

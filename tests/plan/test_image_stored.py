@@ -4,15 +4,22 @@ from typing import Annotated, Any
 
 import pytest
 
-from dynaorm import Attribute, Entity, Key, NumberRevision, Table
+from dynaorm import Attribute, Entity, Key, NumberKey, NumberRevision, Table
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.state import state_of
-from dynaorm.errors import DecodeError
+from dynaorm.errors import DecodeError, KeyChanged
 from dynaorm.item.value import AttributeValue, Item
-from dynaorm.plan.image import changes_of, refuse_other_revision, under_present_names, unvalidated_changes
+from dynaorm.plan.image import (
+    changes_of,
+    check_key_unchanged,
+    refuse_other_revision,
+    under_present_names,
+    unvalidated_changes,
+)
 
 app = Table("image-stored")
 numbered = Table("image-numbered", revision_attribute=NumberRevision("_rev"))
+readings = Table("image-readings", pk="device", sk=NumberKey("at"))
 unrevised = Table("image-unrevised", revision_attribute=None)
 
 
@@ -29,6 +36,11 @@ class Numbered(Entity, table=numbered, pk="NUMBERED#{number}", sk="N"):
 
 class Unrevised(Entity, table=unrevised, pk="U#{number}", sk="U"):
     number: int
+
+
+class Reading(Entity, table=readings, pk="{device}", sk="{at}"):
+    device: str
+    at: int
 
 
 TICKET: Item = {
@@ -89,6 +101,18 @@ def test_the_next_change_gives_an_item_the_present_name_of_its_class(kind: str) 
     assert found == {**TICKET, "_type": {"S": "Other" if kind == "Other" else "Ticket"}}
     untyped = {name: value for name, value in TICKET.items() if name != "_type"}
     assert under_present_names(mapping_of(Ticket), untyped) == untyped
+
+
+def test_another_spelling_of_a_number_is_the_same_key() -> None:
+    mapping = mapping_of(Reading)
+    stored: Item = {"device": {"S": "d"}, "at": {"N": "7.0"}, "_type": {"S": "Reading"}}
+    reading = mapping.hydrate(stored)
+    state = state_of(reading)
+    assert state is not None
+    check_key_unchanged(mapping, vars(reading), state)
+    reading.at = 8
+    with pytest.raises(KeyChanged):
+        check_key_unchanged(mapping, vars(reading), state)
 
 
 def test_a_value_that_cannot_be_stored_differs() -> None:

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, ValidationInfo
 from dynaorm import Attribute, CreatedAt, Entity, ExpiresAt, F, GlobalIndex, Index, Key, Table, UpdatedAt
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import AlreadyExists, ConditionFailed, UsageError
-from dynaorm.item.action import Put
+from dynaorm.item.action import Put, Update
 from dynaorm.item.condition import Attr, Compare, Or, missing
 from dynaorm.item.update import Change, SetIfMissing, SetTo
 from dynaorm.plan.intent import Edit, Intent, Move, Save
@@ -195,6 +195,13 @@ def test_a_write_keeps_when_an_entity_was_created_and_sets_when_it_changed(
     }
 
 
+def test_an_upsert_in_one_request_stores_the_time_of_creation() -> None:
+    upsert = Edit(Key(DatedPage, name="a"), (F.note.set("n"),), creates=True)
+    (action,) = plan_of(upsert, now=LATER).actions
+    assert isinstance(action.action, Update)
+    assert SetIfMissing(("made",), {"S": SECOND}) in action.action.changes
+
+
 def test_the_time_of_creation_is_not_that_of_a_deleted_entity() -> None:
     deleted = {**stored(Dated(name="a")), "deleted": {"BOOL": True}}
     reads = reads_of(letters, deleted)
@@ -242,6 +249,7 @@ def test_a_move_sets_when_an_entity_changed() -> None:
 
 class Page(Entity, table=Table("plan-pages"), pk="PAGE#{name}", sk="P"):
     name: str
+    note: str = ""
 
 
 class DatedPage(Page):

@@ -82,11 +82,6 @@ def keys(key: str) -> dict[str, Any]:
 
 
 @pytest.fixture
-def clock() -> FakeClock:
-    return FakeClock()
-
-
-@pytest.fixture
 def strict(moto_transport: Transport, clock: FakeClock) -> Iterator[Engine]:
     with strict_moto(clock=clock):
         yield Engine(moto_transport, "app")

@@ -251,9 +251,8 @@ class EntityMapping:
             problems, cause = problems_of(self.entity, problem, values)
             raise self.unreadable(item, problems) from cause
         self.refuse_other_key(item, entity.__dict__)
-        absent = [
-            field for field in self.fields.values() if not field.in_key and field.stored_in(item) is None
-        ]
+        missing = [field for field in self.fields.values() if field.attribute not in item]
+        absent = [field for field in missing if not field.in_key and field.stored_in(item) is None]
         set_state(entity, Loaded(item, self.defaults_of(absent, item, entity.__dict__), read_only))
         return entity
 

@@ -25,7 +25,8 @@ def check_keys(operation: str, items: Iterable[Any], keys: Sequence[KeyAttribute
                 content = item[name][kind]
             except (KeyError, TypeError):
                 content = None
-            if type(content) is not of_content or (kind == "N" and not _is_finite(content)):
+            is_content = type(content) is of_content
+            if not is_content or (kind == "N" and not _is_finite(content)):
                 reason = f"an item without its key {name!r} of type {kind}"
                 raise Unreachable(operation=operation, attempts=1, reason=reason)
 
