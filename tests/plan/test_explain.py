@@ -334,8 +334,7 @@ def test_an_item_in_two_places_of_an_index_leaves_none() -> None:
 
 
 def test_a_key_with_a_field_that_is_not_to_be_shown_is_masked() -> None:
-    locker = Locker(code="open sesame")
-    for intent in (Save(locker), Deletion(saved(locker))):
+    for intent in (Save(Locker(code="open sesame")), Deletion(saved(Locker(code="open sesame")))):
         (line,) = explained(intent)[1:]
         assert " app PK=********** SK=L: " in line
         assert "sesame" not in line
