@@ -170,10 +170,9 @@ def _written_item(sending: _Sending, reply: Reply) -> Item | None:
 
 def _given_up(sending: _Sending, trouble: Refusal | NoAnswer) -> StoreError:
     if sending.unanswered or sending.resumed:
-        why = trouble.reason if isinstance(trouble, NoAnswer) else trouble.code
-        return OutcomeUnknown(
-            plan=sending.plan, reason=f"no answer after {sending.attempts} attempts ({why})"
-        )
+        last = trouble.reason if isinstance(trouble, NoAnswer) else trouble.code
+        why = f"no answer after {sending.attempts} attempts ({last})"
+        return OutcomeUnknown(plan=sending.plan, reason=why)
     return spent(trouble, sending.call, sending.attempts)
 
 
@@ -263,13 +262,10 @@ def _can_never_be_made(sending: _Sending, failures: Sequence[FailedAction]) -> b
 
     A repeated token would be answered with success, and a revision that was replaced never comes back.
     """
-    return (
-        sending.plan.is_transaction
-        and not sending.unanswered
-        and any(
-            one.planned.expected is not None and not is_as_expected(one.planned, one.item) for one in failures
-        )
-    )
+    if sending.unanswered or not sending.plan.is_transaction:
+        return False
+    bound = (one for one in failures if one.planned.expected is not None)
+    return not all(is_as_expected(one.planned, one.item) for one in bound)
 
 
 def _unknown_after(plan: Plan, refusal: Refusal, *, written_over: bool) -> OutcomeUnknown:
