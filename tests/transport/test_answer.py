@@ -230,9 +230,6 @@ def put(value: Any, path: tuple[Any, ...], scrap: object) -> Any:
     return changed
 
 
-PLACES = [*places(REPLY), ("LastEvaluatedKey",)]
-
-
 class Saying:
     """A transport that gives one answer to everything."""
 

@@ -19,10 +19,6 @@ from tests.transport.unruly import (
 
 GET = Call("GetItem", {"TableName": "app", "Key": {"PK": {"S": "a"}}})
 PUT = Call("PutItem", {"TableName": "app", "Item": {"PK": {"S": "a"}, "b": {"B": b"\xff"}}})
-TRANSACT = Call(
-    "TransactWriteItems",
-    {"TransactItems": [{"Put": PUT.request}, {"Delete": GET.request}], "ClientRequestToken": "t"},
-)
 
 
 # -- configuration -----------------------------------------------------------------------------------------------------
