@@ -7,8 +7,9 @@ Each name is imported on first use: a module that declares entities does not loa
 does not load asyncio.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
+
+from dynaorm.late import late_names
 
 if TYPE_CHECKING:
     from dynaorm.entity.base import Entity, detached
@@ -211,18 +212,6 @@ _HOMES: Final = {
     "dynaorm.transport.direct.async_transport": ("AsyncDirectTransport",),
     "dynaorm.transport.direct.transport": ("DirectTransport",),
 }
-_HOME: Final = {name: home for home, names in _HOMES.items() for name in names}
 
-# Type checkers must not see this function: with it, they accept any name.
 if not TYPE_CHECKING:
-
-    def __getattr__(name: str) -> Any:
-        if name not in _HOME:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        value = getattr(import_module(_HOME[name]), name)
-        globals()[name] = value
-        return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    late_names(globals(), _HOMES)

@@ -63,9 +63,9 @@ class InvalidValue(UsageError, ValueError):
     remedy: str = "give the field a value that its declaration allows"
 
     def __str__(self) -> str:
-        if not self.field:
-            return f"{self.entity}: {self.problem}; {self.remedy}"
-        return f"{self.entity}.{self.field} = {shown(self.value)}: {self.problem}; {self.remedy}"
+        where = f"{self.entity}.{self.field} = {shown(self.value)}" if self.field else self.entity
+        has_remedy = "; " in self.problem and self.remedy == InvalidValue.remedy
+        return f"{where}: {self.problem}" + ("" if has_remedy else f"; {self.remedy}")
 
 
 class PlanTooLarge(UsageError):

@@ -1,4 +1,4 @@
-"""Late imports: modules that are imported on first use, because a process that serves one request needs few of them.
+"""Late imports: modules and names that are imported on first use. A process that serves one request needs few of them.
 
 Such a module is named twice, first in an import that the type checker and the check of the floors read::
 
@@ -11,8 +11,25 @@ The first ``commit.planned(...)`` imports the module and stores it in the global
 extra. Use a late module only inside functions and in annotations that are not evaluated.
 """
 
+from collections.abc import Iterable, Mapping
 from importlib import import_module
 from typing import Any
+
+
+def late_names(module: dict[str, Any], homes: Mapping[str, Iterable[str]], /) -> None:
+    """Add names to the ``globals()`` of a module that are imported from their homes on first use.
+
+    Call it where type checkers do not look: a module with ``__getattr__`` has any name for them.
+    """
+    home_of = {name: home for home, names in homes.items() for name in names}
+
+    def find(name: str) -> Any:
+        if name not in home_of:
+            raise AttributeError(f"module {module['__name__']!r} has no attribute {name!r}")
+        found = module[name] = getattr(import_module(home_of[name]), name)
+        return found
+
+    module |= {"__getattr__": find, "__dir__": lambda: sorted({*module, *home_of})}
 
 
 def late(module: dict[str, Any], /, **named: str) -> None:

@@ -33,7 +33,7 @@ FILE_LINES = 400
 FUNCTION_LINES = 40
 
 LONG_FILES: dict[str, int] = {
-    "dynaorm/session/session.py": 920,  # one class with all that a session does, in methods of a few lines
+    "dynaorm/session/session.py": 900,  # one class with all that a session does, in methods of a few lines
     "tests/laws/defaults.py": 450,  # one generator, of classes, rows and conditions
 }
 """Files over the budget, and how long each may be ("dynaorm/item/field.py": 420). Better: two ideas, two files."""

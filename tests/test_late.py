@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from dynaorm.late import late
+from dynaorm.late import late, late_names
 
 SOURCE = "imported = []\nimported.append(__name__)\n\ndef answer():\n    return 42\n"
 
@@ -101,3 +101,19 @@ print([name for name in late if name in sys.modules], Key(User, name="a"), repr(
         "[]",
         "['dynaorm.entity.declare.entity', 'dynaorm.entity.mapping.mapping'] Key(User, name='a') User(name='b')",
     ], run.stderr
+
+
+def test_a_late_name_is_imported_from_its_home_when_it_is_used(other: str) -> None:
+    module = ModuleType("dynaorm_test_late_names")
+    late_names(vars(module), {other: ["answer"]})
+    assert "answer" in dir(module)
+    assert other not in sys.modules
+    assert module.answer() == 42
+    assert vars(module)["answer"] is sys.modules[other].answer
+
+
+def test_a_name_without_a_home_is_an_attribute_error(other: str) -> None:
+    module = ModuleType("dynaorm_test_late_names")
+    late_names(vars(module), {other: ["answer"]})
+    with pytest.raises(AttributeError, match="module 'dynaorm_test_late_names' has no attribute 'question'"):
+        _ = module.question

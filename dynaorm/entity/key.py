@@ -94,7 +94,7 @@ def sought_key(entity: type[E], fields: Mapping[str, Any]) -> Key[E]:
 def check_key_fields(mapping: "EntityMapping", fields: Mapping[str, Any]) -> None:
     """Raises UnknownField or UsageError unless these are exactly the fields of the primary key."""
     wanted = mapping.key_fields
-    if len(fields) == len(wanted) and all(map(fields.__contains__, wanted)):
+    if fields.keys() == set(wanted):
         return
     name = mapping.entity.__name__
     for given in fields:

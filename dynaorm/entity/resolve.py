@@ -120,7 +120,7 @@ class FieldResolver:
             if role == "bound" and wanted.bound is not None and value is not None:
                 return wanted.bound(value)
             return wanted.encode(value)
-        except ValueError as problem:
+        except (ValueError, RecursionError) as problem:
             raise self._mapping.invalid(name, value, str(problem)) from self._mapping.cause_of(name, problem)
 
     def refuse_other_form(self, path: Path, other: Path) -> None:

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from dynaorm.entity.table import GlobalIndex, KeyAttribute, Projection, StreamView, Table
-from dynaorm.errors import TableNotFound, UsageError
+from dynaorm.errors import TableNotFound, Unreachable, UsageError
 from dynaorm.flow.protocol.call import Call, Flow, Pause, Refusal, Reply
 from dynaorm.flow.protocol.context import Context
-from dynaorm.flow.read import answered, refused, repeat
+from dynaorm.flow.read import answered, describe_table, refused, repeat
 
 # A new table is active after some seconds. Poll every half second, for ten minutes at most; polling is free.
 _POLL_SECONDS = 0.5
@@ -74,9 +74,9 @@ def _delete_one(name: str, context: Context) -> Flow[None]:
     deletion = Call("DeleteTable", {"TableName": name})
     for _ in range(_POLLS):
         try:
-            reply = yield from repeat(Call("DescribeTable", {"TableName": name}), context)
+            description = yield from describe_table(name, context)
             # DynamoDB deletes a table only while it is active (Amazon DynamoDB API Reference, DeleteTable).
-            if reply["Table"]["TableStatus"] == "ACTIVE":
+            if description["TableStatus"] == "ACTIVE":
                 yield from answered(deletion, context)
                 continue
         except TableNotFound:
@@ -102,7 +102,7 @@ def _create_one(table: Table, context: Context) -> Flow[None]:
         if refusal.code != "ResourceInUseException":
             raise refused(refusal, Call("CreateTable", wanted)) from refusal
     description = yield from _active(name, context)
-    if problems := list(_differences(wanted, description)):
+    if problems := _differences(wanted, description):
         raise UsageError(
             problem=f"the table {name!r} exists, but {'; '.join(problems)}",
             remedy=f"declare {table} as the table is, or create a table with another name (table_names=)",
@@ -116,13 +116,11 @@ def _create_one(table: Table, context: Context) -> Flow[None]:
 def _active(name: str, context: Context) -> Flow[Reply]:
     for _ in range(_POLLS):
         try:
-            reply = yield from repeat(Call("DescribeTable", {"TableName": name}), context)
+            description = yield from describe_table(name, context)
+            if description["TableStatus"] == "ACTIVE":
+                return description
         except TableNotFound:
-            # DescribeTable is eventually consistent (Amazon DynamoDB API Reference): it may not find the table yet.
-            reply = {"Table": {"TableStatus": "UNKNOWN"}}
-        description: Reply = reply["Table"]
-        if description["TableStatus"] == "ACTIVE":
-            return description
+            pass  # DescribeTable is eventually consistent (Amazon DynamoDB API Reference): not found yet
         yield Pause(_POLL_SECONDS)
     raise UsageError(
         problem=f"the table {name!r} is not active after {_POLL_SECONDS * _POLLS:g} seconds",
@@ -210,7 +208,16 @@ def _projection(projection: Projection) -> dict[str, Any]:
     return {"ProjectionType": "INCLUDE", "NonKeyAttributes": list(projection)}
 
 
-def _differences(wanted: dict[str, Any], found: Reply) -> Iterator[str]:
+def _differences(wanted: dict[str, Any], found: Reply) -> list[str]:
+    """What is not as wanted. Raises Unreachable for a description that DynamoDB does not give."""
+    try:
+        return list(_differences_in(wanted, found))
+    except (LookupError, TypeError, AttributeError) as error:
+        reason = "a description without keys or indexes as DynamoDB gives them"
+        raise Unreachable(operation="DescribeTable", attempts=1, reason=reason) from error
+
+
+def _differences_in(wanted: dict[str, Any], found: Reply) -> Iterator[str]:
     kinds = {one["AttributeName"]: one["AttributeType"] for one in found.get("AttributeDefinitions", ())}
     declared = {one["AttributeName"]: one["AttributeType"] for one in wanted["AttributeDefinitions"]}
     if _keys(found, kinds) != _keys(wanted, declared):

@@ -12,7 +12,7 @@ from dynaorm.errors import Contention, StoreError, TableNotFound, Throttled, Une
 from dynaorm.flow.protocol.call import Call, Flow, NoAnswer, Pause, Refusal, Reply
 from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.protocol.cost import ReadCost
-from dynaorm.flow.protocol.reply_keys import check_keys
+from dynaorm.flow.protocol.reply_keys import check_keys, part_of
 from dynaorm.flow.protocol.retry import conflict_in, is_retryable, throttle_in
 from dynaorm.item.value import Item
 
@@ -20,6 +20,9 @@ from dynaorm.item.value import Item
 BATCH_GET_LIMIT = 100
 # TransactGetItems reads at most 100 items, of 4 MB together (Amazon DynamoDB API Reference).
 TRANSACT_GET_LIMIT = 100
+
+# The code of DynamoDB, and that of other services in the same place.
+_DENIED = frozenset({"AccessDeniedException", "AccessDenied"})
 
 
 def repeat(call: Call, context: Context) -> Flow[Reply]:
@@ -73,13 +76,23 @@ def refused(refusal: Refusal, call: Call, action: str = "") -> StoreError:
     """The error of a refusal that is not part of a plan."""
     if refusal.code == "ResourceNotFoundException":
         return TableNotFound(table=", ".join(tables_in(call.request)))
-    return UnexpectedRefusal(
+    error = UnexpectedRefusal(
         code=refusal.code,
         message=refusal.message,
         request_id=refusal.request_id,
         reasons=tuple(reason.code if reason is not None else "None" for reason in refusal.reasons),
         action=action,
     )
+    if refusal.code in _DENIED:
+        tables = ", ".join(map(repr, tables_in(call.request)))
+        where = f" on {tables}" if tables else ""
+        error.problem = (
+            f"these credentials may not do {call.operation}{where} ({refusal.code}: {refusal.message})"
+        )
+        error.remedy = (
+            "allow it: iam_policy(...) of dynaorm makes the policy that some classes need, for each purpose"
+        )
+    return error
 
 
 def tables_in(request: Mapping[str, Any]) -> list[str]:
@@ -95,7 +108,18 @@ def tables_in(request: Mapping[str, Any]) -> list[str]:
 def get_item(table: Table, key: Item, context: Context) -> Flow[Item | None]:
     """The stored item under a key, read strongly consistent; None if there is none."""
     reply = yield from _get(table, key, context, consistent=True)
-    return reply.get("Item")
+    item: Item | None = reply.get("Item") or None
+    check_keys("GetItem", [] if item is None else [item], table.keys)
+    return item
+
+
+def describe_table(name: str, context: Context) -> Flow[Reply]:
+    """The description of a table, which has its status. Raises as ``repeat``."""
+    operation = "DescribeTable"
+    reply = yield from repeat(Call(operation, {"TableName": name}), context)
+    part_of(operation, reply, "Table", "TableStatus")
+    found: Reply = reply["Table"]
+    return found
 
 
 def _get(table: Table, key: Item, context: Context, *, consistent: bool) -> Flow[Reply]:

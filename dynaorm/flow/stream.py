@@ -13,7 +13,8 @@ from dynaorm.entity.table import Table
 from dynaorm.errors import CheckpointExpired, StoreError, UsageError
 from dynaorm.flow.protocol.call import Call, Flow, Pause, Refusal, Reply
 from dynaorm.flow.protocol.context import Context
-from dynaorm.flow.read import answered, refused, repeat
+from dynaorm.flow.protocol.reply_keys import part_of
+from dynaorm.flow.read import answered, describe_table, refused
 from dynaorm.record import record, replace
 from dynaorm.streams.change import AnyChange, Internal
 from dynaorm.streams.checkpoint import Parents, StreamCheckpoint, checkpoint_in
@@ -73,7 +74,7 @@ class StreamPage:
     def last(self) -> str | None:
         """The sequence number of its last record; None without records."""
         records = self.reply.get("Records") or ()
-        return str(records[-1]["dynamodb"]["SequenceNumber"]) if records else None
+        return str(part_of("GetRecords", records[-1], "dynamodb", "SequenceNumber")) if records else None
 
 
 class StreamReader:
@@ -154,24 +155,25 @@ class StreamReader:
         if not self._is_found:
             yield from self._find()
         parents: dict[str, str | None] = {}
-        request = {"StreamArn": self._done.stream}
+        operation, request = "DescribeStream", {"StreamArn": self._done.stream}
         while True:
-            found = (yield from self._ask("DescribeStream", request))["StreamDescription"]
-            parents |= {one["ShardId"]: one.get("ParentShardId") for one in found.get("Shards", ())}
+            found = part_of(operation, (yield from self._ask(operation, request)), "StreamDescription")
+            shards = found.get("Shards", ())
+            parents |= {part_of(operation, one, "ShardId"): one.get("ParentShardId") for one in shards}
             if not (last := found.get("LastEvaluatedShardId")):
                 break
             request = {"StreamArn": self._done.stream, "ExclusiveStartShardId": last}
         if (lost := self._done.lost(parents)) is not None:
             raise self._expired(f"the shard {lost} is gone")
         self._parents, self._done = parents, self._done.with_shards(parents)
-        self._is_disabled = found["StreamStatus"] == "DISABLED"
+        self._is_disabled = part_of(operation, found, "StreamStatus") == "DISABLED"
         self._described_at = self._context.clock.monotonic()
 
     def _find(self) -> Flow[None]:
         """Learn the ARN of the stream."""
         name = self._context.table_name(self._asked.table.name)
-        reply = yield from repeat(Call("DescribeTable", {"TableName": name}), self._context)
-        arn = reply["Table"].get("LatestStreamArn")
+        description = yield from describe_table(name, self._context)
+        arn = description.get("LatestStreamArn")
         if arn is None:
             raise UsageError(
                 problem=f"the table {name!r} has no stream",
@@ -201,7 +203,7 @@ class StreamReader:
         if sequence := self._done.read.get(shard):
             request |= {"ShardIteratorType": "AFTER_SEQUENCE_NUMBER", "SequenceNumber": sequence}
         reply = yield from self._ask("GetShardIterator", request)
-        iterator: str = reply["ShardIterator"]
+        iterator: str = part_of("GetShardIterator", reply, "ShardIterator")
         return iterator
 
     # -- requests ----------------------------------------------------------------------------------------------

@@ -12,9 +12,10 @@ Rule 4. No entity changes before the plan is committed. If the outcome is unknow
 from collections.abc import Sequence
 from typing import Final, TypeAlias
 
-from dynaorm.errors import DynaormError, OutcomeUnknown, StoreError, TokenReused, UsageError
-from dynaorm.flow.protocol.call import Call, Flow, NoAnswer, Pause, Refusal
+from dynaorm.errors import DynaormError, OutcomeUnknown, StoreError, TokenReused, Unreachable, UsageError
+from dynaorm.flow.protocol.call import Call, Flow, NoAnswer, Pause, Refusal, Reply
 from dynaorm.flow.protocol.context import Context
+from dynaorm.flow.protocol.reply_keys import check_keys
 from dynaorm.flow.protocol.retry import is_retryable
 from dynaorm.flow.read import refused, spent
 from dynaorm.flow.recognise import (
@@ -30,12 +31,21 @@ from dynaorm.flow.recognise import (
     revision_of_block,
     stored,
 )
+from dynaorm.item.value import Item
 from dynaorm.plan.explain import reason
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import Effect, Purpose
 from dynaorm.plan.remember import Match
 from dynaorm.plan.token import is_fixed
-from dynaorm.plan.verdict import FAILED, Committed, FailedAction, StaleKnowledge, is_as_expected, verdict
+from dynaorm.plan.verdict import (
+    FAILED,
+    UNFIT,
+    Committed,
+    FailedAction,
+    StaleKnowledge,
+    is_as_expected,
+    verdict,
+)
 from dynaorm.record import record, replace
 
 _WRITTEN_OVER: Final = (
@@ -125,6 +135,7 @@ def _attempts(sending: _Sending, context: Context) -> Flow[Outcome]:
         trouble: Refusal | NoAnswer
         try:
             reply = yield sending.call
+            item = _written_item(sending, reply)
         except NoAnswer as silence:
             trouble = silence
             sending.in_flight = False
@@ -138,11 +149,23 @@ def _attempts(sending: _Sending, context: Context) -> Flow[Outcome]:
             trouble = refusal
             sending.unanswered |= refusal.code == "TransactionInProgressException"
         else:
-            return Committed(reply.get("Attributes"))
+            return Committed(item)
         pause = next(pauses, None)
         if pause is None:
             raise _given_up(sending, trouble) from trouble
         yield Pause(pause)
+
+
+def _written_item(sending: _Sending, reply: Reply) -> Item | None:
+    """The item that an update returns. A reply without it settles nothing: raises NoAnswer."""
+    if "ReturnValues" not in sending.call.request:
+        return None
+    item: Item | None = reply.get("Attributes")
+    try:
+        check_keys("UpdateItem", [item], sending.plan.actions[0].table.keys)
+    except Unreachable as trouble:
+        raise NoAnswer(trouble.reason) from None
+    return item
 
 
 def _given_up(sending: _Sending, trouble: Refusal | NoAnswer) -> StoreError:
@@ -258,7 +281,7 @@ def _unknown_after(plan: Plan, refusal: Refusal, *, written_over: bool) -> Outco
 def _failures(plan: Plan, refusal: Refusal) -> list[FailedAction]:
     if refusal.code == "ConditionalCheckFailedException":
         return [FailedAction(plan.actions[0], FAILED, refusal.message, refusal.item)]
-    if refusal.code == "ValidationException" and "document path" in refusal.message:
+    if refusal.code == "ValidationException" and any(text in refusal.message for text in UNFIT):
         return [FailedAction(planned, refusal.code, refusal.message, None) for planned in plan.actions]
     if refusal.code != "TransactionCanceledException":
         return []

@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from typing import Final
 
-from dynaorm.entity.declare.catalog import of_type
+from dynaorm.entity.declare.catalog import derived, of_type
 from dynaorm.entity.mapping.mapping import DELETED, VERSION, VERSION_AT, EntityMapping
+from dynaorm.entity.table import Table
 from dynaorm.errors import UsageError
 from dynaorm.item.action import Action, ConditionCheck, Delete, Put, Update
 from dynaorm.item.condition import (
@@ -217,13 +218,33 @@ def _required(
                 for name, value in expected_values.items()
             ),
         )
-    return all_of(
-        None if isinstance(change, ItemEdit) and change.creates else exists(table.pk.name),
-        of_type([mapping], table.type_attribute) if table.type_attribute is not None else None,
-        None if isinstance(change, ItemCheck) or table.revision is None else table.revision.own,
-        missing(DELETED) if mapping.versioning is not None and table.type_attribute is None else None,
-        None if expires is None else any_of_conditions(missing(expires), _is(expires, ">", unit)),
+    of_class = _required_of_class(
+        mapping,
+        is_there=not (isinstance(change, ItemEdit) and change.creates),
+        is_written=not isinstance(change, ItemCheck),
     )
+    if expires is None:
+        return of_class
+    return all_of(of_class, any_of_conditions(missing(expires), _is(expires, ">", unit)))
+
+
+def _required_of_class(mapping: EntityMapping, *, is_there: bool, is_written: bool) -> Condition | None:
+    """What an action by key requires of every item of the class. It is made and rendered once."""
+    made = derived(mapping.table, _conditions_made)
+    kind = mapping, is_there, is_written
+    if kind not in made:
+        table = mapping.table
+        made[kind] = all_of(
+            exists(table.pk.name) if is_there else None,
+            of_type([mapping], table.type_attribute) if table.type_attribute is not None else None,
+            table.revision.own if is_written and table.revision is not None else None,
+            missing(DELETED) if mapping.versioning is not None and table.type_attribute is None else None,
+        )
+    return made[kind]
+
+
+def _conditions_made(_: Table) -> dict[tuple[EntityMapping, bool, bool], Condition | None]:
+    return {}
 
 
 def _absent_or(mapping: EntityMapping, condition: Condition | None) -> Condition | None:

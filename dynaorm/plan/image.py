@@ -17,11 +17,13 @@ from dynaorm.item.value import AttributeValue, Item, same
 
 def new_image(mapping: EntityMapping, key: Item, values: Mapping[str, Any]) -> dict[str, AttributeValue]:
     """The item of a new entity under this key: its index keys, type and fields, from validated values."""
-    kind, found = mapping.table.type_attribute, mapping.encode(values)
-    found = found if kind is None else {kind: {"S": mapping.name}, **found}
+    image, kind, found = {**key}, mapping.table.type_attribute, mapping.encode(values)
+    if kind is not None:
+        image[kind] = {"S": mapping.name}
+    image |= found
     if not mapping.indexes:
-        return {**key, **found}
-    return {**key, **index_keys(mapping, mapping.subject({**key, **found}, values)), **found}
+        return image
+    return {**key, **index_keys(mapping, mapping.subject(image, values)), **image}
 
 
 def changes_of(

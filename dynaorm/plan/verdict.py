@@ -35,6 +35,8 @@ from dynaorm.plan.restriction import still_counted
 from dynaorm.record import record
 
 FAILED: Final = "ConditionalCheckFailed"
+UNFIT: Final = ("document path", "incorrect data type", "Incorrect operand type")
+"""What DynamoDB says of an update expression that does not fit the stored item."""
 # A validation error has one name as a reason and another as an error of its own.
 _SAME = {"ValidationError": "ValidationException"}
 
@@ -105,10 +107,10 @@ def verdict(failures: Sequence[FailedAction], now: float, request_id: str = "") 
 
 
 def _leads_nowhere(failed: FailedAction) -> bool:
-    """Whether an update was refused because a map or list that leads to one of its paths is not stored."""
+    """Whether an update does not fit what is stored: a path leads nowhere, or an attribute has another type."""
     is_invalid = _SAME.get(failed.code, failed.code) == "ValidationException"
     is_edit = failed.planned.blind and failed.planned.purpose is Purpose.UPDATE
-    return is_invalid and is_edit and "document path" in failed.message
+    return is_invalid and is_edit and any(text in failed.message for text in UNFIT)
 
 
 def _judge(failed: FailedAction, now: float) -> StoreError | Violation | StaleKnowledge:

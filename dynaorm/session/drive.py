@@ -43,7 +43,7 @@ def drive(flow: Flow[T], transport: Transport, clock: Clock, replies: "Replies |
                 else:
                     reply = _together(step, transport, clock, replies)
             except BaseException as raised:  # noqa: BLE001 - Ctrl-C too: the flow must know that no answer came
-                step = flow.throw(raised)
+                step = replies.after_error(flow, raised)
             else:
                 step = replies.after(flow, reply)
     except StopIteration as stop:
@@ -82,9 +82,23 @@ class Replies:
         except (StopIteration, DynaormError):
             raise
         except Exception:
-            for one in (reply, *self._last):
-                check_reply(one)
+            self._check(reply)
             raise
+
+    def after_error(self, flow: Flow[Any], error: BaseException) -> Any:
+        """The step after an error of a call. Raises as ``after``."""
+        try:
+            return flow.throw(error)
+        except (StopIteration, DynaormError):
+            raise
+        except Exception as raised:
+            if raised is not error:
+                self._check()
+            raise
+
+    def _check(self, *more: Any) -> None:
+        for one in (*more, *self._last):
+            check_reply(one)
 
 
 def _together(step: Together, transport: Transport, clock: Clock, replies: Replies) -> list[Any]:

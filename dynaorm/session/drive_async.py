@@ -40,7 +40,7 @@ async def drive_async(
                 else:
                     reply = await _together(step, transport, clock, replies)
             except BaseException as raised:  # noqa: BLE001 - a cancelled flow must know that no answer came
-                step = flow.throw(raised)
+                step = replies.after_error(flow, raised)
             else:
                 step = replies.after(flow, reply)
     except StopIteration as stop:

@@ -4,8 +4,9 @@ Nothing in the library imports this package. It contains no DynamoDB of its own;
 A name is imported when it is first used, so a test that only injects a fault does not load moto.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
+
+from dynaorm.late import late_names
 
 if TYPE_CHECKING:
     from dynaorm.testing.build import Factory, factory
@@ -77,35 +78,25 @@ _FAULTS: Final = (
     "throttle",
 )
 _HOMES: Final = {
-    "build": ("Factory", "factory"),
-    "clock": ("FakeClock",),
-    "consistency": (
+    "dynaorm.testing.build": ("Factory", "factory"),
+    "dynaorm.testing.clock": ("FakeClock",),
+    "dynaorm.testing.consistency": (
         "Broken",
         "Inconsistency",
         "assert_consistent",
         "assert_consistent_async",
         "inconsistencies",
     ),
-    "entity_strategy": ("entities",),
-    "faults": _FAULTS,
-    "ministack": ("Ministack",),
-    "scripted": ("ScriptedTransport",),
-    "seeds": ("load_seeds",),
-    "snapshots": ("snapshot",),
-    "store": ("Store",),
-    "moto_engine": ("strict_moto",),
-    "tables": ("tables_of",),
+    "dynaorm.testing.entity_strategy": ("entities",),
+    "dynaorm.testing.faults": _FAULTS,
+    "dynaorm.testing.ministack": ("Ministack",),
+    "dynaorm.testing.scripted": ("ScriptedTransport",),
+    "dynaorm.testing.seeds": ("load_seeds",),
+    "dynaorm.testing.snapshots": ("snapshot",),
+    "dynaorm.testing.store": ("Store",),
+    "dynaorm.testing.moto_engine": ("strict_moto",),
+    "dynaorm.testing.tables": ("tables_of",),
 }
-_HOME: Final = {name: home for home, names in _HOMES.items() for name in names}
 
-# Type checkers must not see this function: with it, they accept any name.
 if not TYPE_CHECKING:
-
-    def __getattr__(name: str) -> Any:
-        if name not in _HOME:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    late_names(globals(), _HOMES)

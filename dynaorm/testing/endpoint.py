@@ -13,6 +13,10 @@ from dynaorm.transport.direct.transport import DirectTransport
 from dynaorm.transport.pynamodb import PynamoTransport
 from dynaorm.transport.threaded import ThreadedTransport
 
+# An engine on a busy machine answers late. Under a FakeClock, whose pauses take no time, the retries would be spent
+# while it still works on the first attempt, and the outcome would be unknown.
+_PATIENCE = 60.0
+
 TRANSPORT_VARIABLE = "DYNAORM_TRANSPORT"
 
 
@@ -22,7 +26,9 @@ def transport_to(endpoint: str) -> DirectTransport | PynamoTransport:
     Raises:
         UsageError: DYNAORM_TRANSPORT is neither ``default`` nor ``direct``.
     """
-    return DirectTransport(endpoint=endpoint) if _is_direct() else PynamoTransport(endpoint=endpoint)
+    if _is_direct():
+        return DirectTransport(endpoint=endpoint, timeout=_PATIENCE)
+    return PynamoTransport(endpoint=endpoint, read_timeout=_PATIENCE)
 
 
 def async_transport_to(endpoint: str) -> AsyncTransport:
@@ -32,8 +38,8 @@ def async_transport_to(endpoint: str) -> AsyncTransport:
         UsageError: DYNAORM_TRANSPORT is neither ``default`` nor ``direct``.
     """
     if _is_direct():
-        return AsyncDirectTransport(endpoint=endpoint)
-    return ThreadedTransport(PynamoTransport(endpoint=endpoint))
+        return AsyncDirectTransport(endpoint=endpoint, timeout=_PATIENCE)
+    return ThreadedTransport(PynamoTransport(endpoint=endpoint, read_timeout=_PATIENCE))
 
 
 def _is_direct() -> bool:

@@ -2,8 +2,8 @@
 
 moto 5.2.5 applies a transaction action by action and puts copies of the tables back when one fails, without a
 lock: under threads, acknowledged writes are lost. It ignores ClientRequestToken, and most limits.
-``strict_moto`` adds these around moto's own request handler, and decides conditions as DynamoDB does
-(``moto_conditions``). Items and update expressions stay moto's.
+``strict_moto`` adds these around moto's own request handler, decides conditions as DynamoDB does
+(``moto_conditions``), and makes each update as a whole (``moto_updates``). Items and update expressions stay moto's.
 
 Remaining differences from DynamoDB: moto measures an Update by its own rule and refuses it as a whole; an Update may
 give an index key a wrong type; numbers are added as Python does (``3.0``, 28 digits); there is no LastEvaluatedKey if
@@ -22,7 +22,6 @@ from unittest.mock import patch
 from moto import mock_aws
 from moto.core.serialize import BaseJSONSerializer
 from moto.dynamodb.exceptions import ItemSizeTooLarge
-from moto.dynamodb.models.dynamo_type import Item as StoredItem
 from moto.dynamodb.models.dynamo_type import LimitedSizeDict
 from moto.dynamodb.models.table import Table
 from moto.dynamodb.models.utilities import dynamo_to_dict
@@ -34,6 +33,7 @@ from dynaorm.item.value import Item
 from dynaorm.record import record
 from dynaorm.testing import request_rules
 from dynaorm.testing.moto_conditions import exact_conditions
+from dynaorm.testing.moto_updates import whole_updates
 from dynaorm.testing.request_rules import Unacceptable, UnacceptableAction
 from dynaorm.transport.clock import SystemClock
 
@@ -64,10 +64,9 @@ def strict_moto(*, clock: Clock | None = None) -> Iterator[None]:
         []
     """
     engine = _Engine(DynamoHandler.call_action, clock or SystemClock())
-    original_set, original_structure, original_updates = (
+    original_set, original_structure = (
         LimitedSizeDict.__setitem__,
         BaseJSONSerializer._serialize_type_structure,
-        StoredItem.update_with_attribute_updates,
     )
 
     def call_action(handler: DynamoHandler) -> Answer:
@@ -90,16 +89,12 @@ def strict_moto(*, clock: Clock | None = None) -> Iterator[None]:
         else:
             original_structure(serializer, *given)
 
-    def update(item: StoredItem, updates: Any) -> None:
-        # moto fails at an UpdateItem that has only a condition, and changes nothing.
-        original_updates(item, updates or {})
-
     with (
         patch.object(DynamoHandler, "call_action", call_action),
         patch.object(LimitedSizeDict, "__setitem__", set_sized),
         patch.object(BaseJSONSerializer, "_serialize_type_structure", structure),
-        patch.object(StoredItem, "update_with_attribute_updates", update),
         exact_conditions(),
+        whole_updates(),
         mock_aws(),
     ):
         yield

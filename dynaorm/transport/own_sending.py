@@ -217,17 +217,13 @@ class _Response(AWSResponse):
         # Not that of the base class, which needs the headers.
         self.url = url
         self.status_code = answer.status
+        self.raw: Any = BytesIO(answer.body)
         self._answer = answer
 
     @cached_property
     def headers(self) -> Any:  # type: ignore[override]  # a cached property can be written, too
         """The headers, whatever the case of their names."""
         return HeadersDict(self._answer.headers)
-
-    @cached_property
-    def raw(self) -> Any:  # type: ignore[override]  # see above
-        """The body as a stream that was read."""
-        return BytesIO(self._answer.body)
 
     @property
     def content(self) -> bytes:

@@ -142,6 +142,14 @@ def test_any_other_refusal_is_passed_on_at_once_with_everything_it_said() -> Non
     )
 
 
+def test_a_missing_permission_names_the_operation_the_table_and_the_policy() -> None:
+    error = failing(Refusal("AccessDeniedException", "User: me is not authorized", request_id="r1"))
+    assert str(error) == (
+        "these credentials may not do GetItem on 'read-app' (AccessDeniedException: User: me is not authorized) "
+        "(request r1); allow it: iam_policy(...) of dynaorm makes the policy that some classes need, for each purpose"
+    )
+
+
 @pytest.mark.parametrize(
     ("item", "expected"),
     [

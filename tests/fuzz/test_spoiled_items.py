@@ -1,27 +1,43 @@
-"""Whatever items come back, every method of a session ends in a result or in an error of dynaorm's own."""
+"""Whatever answers come back, every method of a session ends in a result or in an error of dynaorm's own."""
 
 import json
 from binascii import crc32
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Any
+from typing import Annotated, Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import Field
 
-from dynaorm import Entity, F, GlobalIndex, Index, Key, Retry, Session, Table, any_of
+from dynaorm import (
+    Aggregate,
+    Entity,
+    ExpiresAt,
+    F,
+    GlobalIndex,
+    Index,
+    Key,
+    Retry,
+    Session,
+    Table,
+    Unique,
+    any_of,
+)
 from dynaorm.entity.mapping.derive import index_keys
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import DynaormError
-from dynaorm.flow.protocol.call import Call, Reply
+from dynaorm.flow.protocol.call import WRITES, Call, Reply
+from dynaorm.flow.provision import definition
+from dynaorm.record import record
 from dynaorm.testing.clock import FakeClock
 from dynaorm.transport.answer import reply_of
 
 shelves = Table("replies-shelves", indexes=[GlobalIndex("GSI1"), GlobalIndex("Part", projection="KEYS_ONLY")])
+shops = Table("replies-shops", stream="NEW_AND_OLD_IMAGES")
 plain = Table("replies-plain", type_attribute=None, revision_attribute=None, indexes=[GlobalIndex("GSI1")])
-NOON = datetime(2024, 1, 1, 12, tzinfo=UTC)
+NOON, LATER = datetime(2024, 1, 1, 12, tzinfo=UTC), datetime(2024, 1, 2, 12, tzinfo=UTC)
 
 
 class Book(Entity, table=shelves, pk="BOOK#{name}", sk="N#{number:03d}", versioned=True):
@@ -37,7 +53,22 @@ class Page(Entity, table=plain, pk="PAGE#{name}", sk="N#{number:03d}"):
     name: str
     number: int = 1
     at: datetime = NOON
+    until: Annotated[datetime | None, ExpiresAt()] = None
     by_time = Index("GSI1", pk="PAGE", sk="{at}")
+
+
+class Town(Entity, table=shops, pk="TOWN#{town}", sk="T"):
+    town: str
+    shops: int = 0
+
+
+class Shop(Entity, table=shops, pk="SHOP#{name}", sk="N#{number:03d}"):
+    name: str
+    number: int = 1
+    at: datetime = NOON
+    town: str = "x"
+    phone: Annotated[str | None, Unique()] = "5"
+    in_town = Aggregate(Town, count="shops")
 
 
 def item_of(entity: Entity) -> dict[str, Any]:
@@ -51,7 +82,7 @@ def item_of(entity: Entity) -> dict[str, Any]:
 
 
 SPOILED: list[Any] = [
-    None, 5, "x", [], {}, {"S": 5}, {"N": "x"}, {"N": "1E999999"}, {"N": "NaN"}, {"B": "AA=="}, {"S": ""}, {"M": {}},
+    None, 5, [], {}, {"S": 5}, {"N": "x"}, {"N": "1E999999"}, {"N": "NaN"}, {"B": "AA=="}, {"S": ""}, {"M": {}},
     {"L": [5]}, {"NULL": True}, {"S": "a", "N": "1"}, {"X": 1}, {"SS": []}, {"M": {"a": 5}}, {"BOOL": "x"}, {"N": "1"},
 ]  # fmt: skip
 
@@ -65,36 +96,92 @@ def spoiled(draw: st.DrawFn, item: dict[str, Any]) -> dict[str, Any]:
     return {**kept, **{name: value for name, value in found.items() if name in kept}}
 
 
-class Spoiling:
-    """Answers every read with spoiled items, with their checksum or without."""
+ANYTHING: list[Any] = [
+    *SPOILED,
+    "x",
+    [None],
+    [{}],
+    {"Keys": 5},
+    {"TableStatus": "ACTIVE"},
+    {"replies-shops": []},
+    True,
+    -1,
+]
 
-    def __init__(self, item: dict[str, Any], key: dict[str, Any], *, has_checksum: bool) -> None:
-        self._item, self._key, self._has_checksum = item, key, has_checksum
+
+@st.composite
+def damages(draw: st.DrawFn) -> dict[str, Any]:
+    """What stands in the place of some members of a reply; None for nothing."""
+    return draw(st.dictionaries(st.sampled_from(MEMBERS), st.sampled_from(ANYTHING), max_size=2))
+
+
+MEMBERS = [
+    "Attributes", "CancellationReasons", "ConsumedCapacity", "Count", "Item", "Items", "LastEvaluatedKey",
+    "NextShardIterator", "Records", "Responses", "ScannedCount", "ShardIterator", "StreamDescription", "Table",
+    "TableDescription", "TimeToLiveDescription", "UnprocessedItems", "UnprocessedKeys", "message",
+]  # fmt: skip
+SHARD = {"ShardId": "s", "SequenceNumberRange": {"StartingSequenceNumber": "1"}}
+TABLE = {"TableStatus": "ACTIVE", "LatestStreamArn": "arn", "ItemCount": 1, "TableArn": "a:b:c:d:e:f"}
+
+
+@record
+class Spoiling:
+    """Answers with spoiled items and damaged members, with their checksum or without.
+
+    ``refusals`` are the codes with which it refuses writes, one after the other; then it carries them out.
+    """
+
+    item: dict[str, Any]
+    key: dict[str, Any]
+    damaged: dict[str, Any]
+    has_checksum: bool
+    refusals: list[str]
 
     def call(self, call: Call, /) -> Reply:
-        raw = json.dumps(self._content(call)).encode()
-        headers = {"x-amz-crc32": str(crc32(raw))} if self._has_checksum else {}
-        return reply_of(call.operation, 200, headers, raw)
+        status, content = 200, self._content(call)
+        if call.operation in WRITES and self.refusals:
+            code = self.refusals.pop()
+            status, content = 400, {"__type": f"com.amazonaws#{code}", "message": "m", **self._refusal(call)}
+        for name, value in self.damaged.items():
+            if value is None:
+                content.pop(name, None)
+            elif name in content:
+                content[name] = value
+        raw = json.dumps(content).encode()
+        headers = {"x-amz-crc32": str(crc32(raw))} if self.has_checksum else {}
+        return reply_of(call.operation, status, headers, raw)
+
+    def _refusal(self, call: Call) -> dict[str, Any]:
+        actions = len(call.request.get("TransactItems", ()))
+        reason = {"Code": "ConditionalCheckFailed", "Message": "m", "Item": self.item}
+        return {"Item": self.item, "CancellationReasons": [reason, *[{"Code": "None"}] * (actions - 1)]}
 
     def _content(self, call: Call) -> dict[str, Any]:
         requested = call.request.get("RequestItems", {})
         table = next(iter(requested), "")
-        match call.operation:
-            case "GetItem":
-                return {"Item": self._item}
-            case "Query" | "Scan":
-                is_last = "ExclusiveStartKey" in call.request
-                return {"Items": [self._item], **({} if is_last else {"LastEvaluatedKey": self._key})}
-            case "BatchGetItem":
-                left = {table: {"Keys": [self._key]}} if len(requested[table]["Keys"]) > 1 else {}
-                return {"Responses": {table: [self._item]}, "UnprocessedKeys": left}
-            case "BatchWriteItem":
-                return {"UnprocessedItems": {table: [{"PutRequest": {"Item": self._item}}, self._key]}}
-            case "TransactGetItems":
-                return {"Responses": [{"Item": self._item}]}
-            case "UpdateItem":
-                return {"Attributes": self._item}
-        return {}
+        keys = requested[table]["Keys"] if call.operation == "BatchGetItem" else ()
+        last = {} if "ExclusiveStartKey" in call.request else {"LastEvaluatedKey": self.key}
+        read = {"Items": [self.item], "ConsumedCapacity": {"CapacityUnits": 1}, "ScannedCount": 1, **last}
+        image = {"Keys": self.key, "NewImage": self.item, "SequenceNumber": "1"}
+        answers: dict[str, dict[str, Any]] = {
+            "GetItem": {"Item": self.item},
+            "Query": read,
+            "Scan": read,
+            "BatchGetItem": {
+                "Responses": {table: [self.item]},
+                "UnprocessedKeys": {table: {"Keys": [self.key]}} if len(keys) > 1 else {},
+            },
+            "BatchWriteItem": {"UnprocessedItems": {table: [{"PutRequest": {"Item": self.item}}, self.key]}},
+            "TransactGetItems": {
+                "Responses": [{"Item": self.item}] * len(call.request.get("TransactItems", ()))
+            },
+            "UpdateItem": {"Attributes": self.item},
+            "DescribeTable": {"Table": {**definition(shops, "replies-shops"), **TABLE}},
+            "DescribeStream": {"StreamDescription": {"StreamStatus": "DISABLED", "Shards": [SHARD]}},
+            "GetShardIterator": {"ShardIterator": "i"},
+            "GetRecords": {"Records": [{"eventName": "INSERT", "dynamodb": image}]},
+        }
+        return dict(answers.get(call.operation, {}))
 
 
 def reads_of(kind: Any) -> dict[str, Callable[[Session], object]]:
@@ -109,19 +196,43 @@ def reads_of(kind: Any) -> dict[str, Callable[[Session], object]]:
         "count": lambda session: session.query(kind, name="a").count(),
         "keys": lambda session: session.query(kind, name="a").keys().all(),
         "scan": lambda session: session.scan(kind, segments=2).filter(F.at >= NOON).all(),
-        "index": lambda session: session.query(kind.by_time).ge(at=NOON).all(),
         "get_many": lambda session: session.get_many([Key(kind, name=name, number=1) for name in "ab"]),
         "snapshot": lambda session: session.snapshot([Key(kind, name="a", number=1)]),
         "update": lambda session: session.update(Key(kind, name="a", number=1), F.at.set(NOON)),
+        "update once": lambda session: session.update(
+            Key(kind, name="a", number=1), F.at.set(NOON), exactly_once=True
+        ),
+        "upsert": lambda session: session.upsert(Key(kind, name="a", number=1), F.at.set(NOON)),
+        "save": lambda session: session.save(kind(name="a")),
+        "overwrite": lambda session: session.save(kind(name="a"), overwrite=True),
+        "save_many": lambda session: session.save_many([kind(name="a"), kind(name="b")], per_transaction=2),
+        "transaction": lambda session: transaction(session, kind),
+        "change": lambda session: change(session, kind),
         "delete": lambda session: session.delete(Key(kind, name="a", number=1)),
         "verify": lambda session: list(session.verify(mapping_of(kind).table)),
         "repair": lambda session: list(session.repair(mapping_of(kind).table)),
     }
 
 
+def transaction(session: Session, kind: Any) -> None:
+    with session.transaction(token="T") as tx:
+        tx.save(kind(name="b"))
+        tx.update(Key(kind, name="a", number=1), F.at.set(NOON))
+        tx.delete(Key(kind, name="c", number=1))
+
+
+def change(session: Session, kind: Any) -> None:
+    entity = session.get_one(kind, name="a", number=1)
+    entity.at = LATER
+    session.save(entity)
+    session.refresh(entity)
+    session.delete(entity)
+
+
 READS: Mapping[type[Entity], Mapping[str, Callable[[Session], object]]] = {
     Book: {
         **reads_of(Book),
+        "index": lambda session: session.query(Book.by_time).ge(at=NOON).all(),
         "part": lambda session: session.query(Book.in_part).ge(at=NOON).all(),
         "part page": lambda session: session.scan(Book.in_part).page(1),
         "history": lambda session: list(session.history(Key(Book, name="a", number=1))),
@@ -129,23 +240,35 @@ READS: Mapping[type[Entity], Mapping[str, Callable[[Session], object]]] = {
         "restore": lambda session: session.restore(Key(Book, name="a", number=1), version=1),
         "prune": lambda session: session.prune(Key(Book, name="a", number=1), keep=1),
     },
+    Shop: {
+        **reads_of(Shop),
+        "get_by": lambda session: session.get_by(Shop, phone="5"),
+        "create_table": lambda session: session.create_table(shops),
+        "delete_table": lambda session: session.delete_table(shops, name=shops.name),
+        "follow": lambda session: list(session.follow(shops, idle=0)),
+        "move": lambda session: session.move(Shop(name="a")),
+    },
     Page: {
         **reads_of(Page),
+        "index": lambda session: session.query(Page.by_time).ge(at=NOON).all(),
         "bulk_load": lambda session: session.bulk_load([Page(name=name) for name in "ab"]),
     },
 }
 
 
-@given(data=st.data(), kind=st.sampled_from([Book, Page]))
-def test_items_that_no_dynamodb_returns_are_an_error_of_dynaorm(
+@given(data=st.data(), kind=st.sampled_from([Book, Page, Shop]))
+def test_answers_that_no_dynamodb_gives_are_an_error_of_dynaorm(
     data: st.DataObject, kind: type[Entity]
 ) -> None:
     item = item_of(kind.model_validate({"name": "a"}))
     key = {name: item[name] for name in ("PK", "SK")}
-    stored = data.draw(spoiled(item), label="item")
+    stored = data.draw(st.just(item) | spoiled(item), label="item")
     last = data.draw(st.just(key) | spoiled(key), label="key")
-    transport = Spoiling(stored, last, has_checksum=data.draw(st.booleans(), label="checksum"))
+    codes = st.sampled_from(["ConditionalCheckFailedException", "TransactionCanceledException"])
+    refusals = data.draw(st.lists(codes, max_size=2), label="refusals")
+    has_checksum = data.draw(st.booleans(), label="checksum")
+    transport = Spoiling(stored, last, data.draw(damages(), label="damaged"), has_checksum, refusals)
     session = Session(transport=transport, clock=FakeClock(jitter=0), retry=Retry(attempts=2))
-    read = data.draw(st.sampled_from(sorted(READS[kind])), label="read")
+    verb = data.draw(st.sampled_from(sorted(READS[kind])), label="verb")
     with suppress(DynaormError):
-        READS[kind][read](session)
+        READS[kind][verb](session)

@@ -24,18 +24,23 @@ class Shelf(Entity, table=app, pk="SHELF#{name}", sk="S"):
 
 
 NOWHERE = "The document path provided in the update expression is invalid for update"
+OTHER_TYPE = "An operand in the update expression has an incorrect data type"
+NO_LIST = (
+    "Incorrect operand type for operator or function; operator or function: list_append, operand type: SS"
+)
 
 
 @pytest.mark.parametrize("code", ["ValidationError", "ValidationException"])
-def test_an_update_of_a_path_that_leads_nowhere_is_planned_again_with_the_item(code: str) -> None:
+@pytest.mark.parametrize("message", [NOWHERE, OTHER_TYPE, NO_LIST])
+def test_an_update_that_does_not_fit_the_item_is_planned_again_with_it(code: str, message: str) -> None:
     (edit,) = BLIND.actions
-    assert verdict([FailedAction(edit, code, NOWHERE, None)], NOW) == StaleKnowledge(unread=(edit,))
+    assert verdict([FailedAction(edit, code, message, None)], NOW) == StaleKnowledge(unread=(edit,))
 
 
 @pytest.mark.parametrize(
     ("plan", "code", "message"),
     [
-        (BLIND, "ValidationError", "An operand in the update expression has an incorrect data type"),
+        (BLIND, "ValidationError", "Nesting Levels have exceeded supported limits"),
         (BLIND, "ItemCollectionSizeLimitExceeded", NOWHERE),
         (CHECK, "ValidationError", NOWHERE),
         (BLIND_DELETE, "ValidationError", NOWHERE),

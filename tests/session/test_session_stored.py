@@ -6,6 +6,7 @@ from typing import Annotated
 import pytest
 
 from dynaorm import (
+    AnyValue,
     Attribute,
     Entity,
     ExpiresAt,
@@ -19,6 +20,7 @@ from dynaorm import (
     Versioned,
 )
 from dynaorm.errors import (
+    AlreadyExists,
     EntityNotFound,
     InvalidValue,
     SameItemTwice,
@@ -243,3 +245,52 @@ def test_an_entity_read_at_a_version_is_restored_by_its_key(moto: Transport, clo
     with pytest.raises(UsageError, match=r"was read at a version.*session\.restore\(Key\(Page"):
         session.restore(old, version=1)
     assert session.restore(Key(Page, name="l"), version=1).text == "one"
+
+
+class Bag(Entity, table=app, pk="BAG#{name}", sk="B"):
+    name: str
+    tags: set[str] = set()  # noqa: RUF012
+    steps: list[int] = []  # noqa: RUF012
+    extra: AnyValue = None
+
+
+class Box(Entity, table=app, pk="BAG#{name}", sk="{part}"):
+    name: str
+    part: str
+
+
+@pytest.mark.parametrize(
+    ("stored", "change", "problem"),
+    [
+        ({"tags": {"L": [{"S": "a"}]}}, F.tags.add({"b"}), "tags has type L, not SS"),
+        ({"steps": {"SS": ["a"]}}, F.steps.append(1), "steps has type SS, not L"),
+    ],
+)
+def test_an_update_by_key_names_an_attribute_of_another_type(
+    session: Session, moto: Transport, stored: Item, change: Change, problem: str
+) -> None:
+    item = {"PK": {"S": "BAG#a"}, "SK": {"S": "B"}, "_type": {"S": "Bag"}, "name": {"S": "a"}, **stored}
+    moto.call(Call("PutItem", {"TableName": "stored-app", "Item": item}))
+    with pytest.raises(UsageError, match=problem):
+        session.update(Key(Bag, name="a"), change)
+    assert (
+        moto.call(Call("GetItem", {"TableName": "stored-app", "Key": {"PK": item["PK"], "SK": item["SK"]}}))[
+            "Item"
+        ]
+        == item
+    )
+
+
+def test_an_item_of_another_class_is_not_overwritten_and_the_remedy_does_not_say_so(session: Session) -> None:
+    session.save(Box(name="a", part="B"))
+    with pytest.raises(AlreadyExists, match="of another class is stored there: delete it with its own class"):
+        session.save(Bag(name="a"), overwrite=True)
+
+
+def test_a_value_that_contains_itself_is_refused(session: Session) -> None:
+    loop: list[object] = []
+    loop.append(loop)
+    with pytest.raises(InvalidValue, match=r"Bag.extra = .*: maximum recursion depth"):
+        session.save(Bag(name="a", extra=loop))
+    with pytest.raises(InvalidValue, match=r"Bag.extra = .*: maximum recursion depth"):
+        session.update(Key(Bag, name="a"), F.extra.set(loop))

@@ -82,11 +82,6 @@ def keys(key: str) -> dict[str, Any]:
 
 
 @pytest.fixture
-def clock() -> FakeClock:
-    return FakeClock()
-
-
-@pytest.fixture
 def strict(moto_transport: Transport, clock: FakeClock) -> Iterator[Engine]:
     with strict_moto(clock=clock):
         yield Engine(moto_transport, "app")
@@ -256,15 +251,6 @@ def test_an_unused_value_placeholder_is_refused(engine: Engine) -> None:
         refusal_of(lambda: engine.transact(engine.action("Put", "a", **unused))).code == "ValidationException"
     )
     assert refusal_of(lambda: engine.call("PutItem", Item=keys("a"), **unused)).code == "ValidationException"
-
-
-def test_an_update_of_nothing_is_a_condition_alone(engine: Engine) -> None:
-    engine.put("a", n={"N": "1"})
-    reply = engine.call("UpdateItem", Key=keys("a"), ReturnValues="ALL_NEW", **PRESENT)
-    assert reply["Attributes"] == {**keys("a"), "n": {"N": "1"}} == engine.get("a")
-    assert refusal_of(lambda: engine.call("UpdateItem", Key=keys("b"), **PRESENT)).code == (
-        "ConditionalCheckFailedException"
-    )
 
 
 def test_a_table_that_does_not_exist_is_named_by_its_own_error(engine: Engine) -> None:

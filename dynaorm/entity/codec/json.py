@@ -139,7 +139,22 @@ def _decode_json(stored: AttributeValue) -> Any:
 
 _DECLARE: Final = "use AnyValue, or declare its type"
 
-JSON: Final = Codec(encode, _decode_json, _TYPES, nullable=True, merge_parts=_merge)
+
+def _of_limited_depth(convert: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """The same, with a Misfit for a value that is nested too deeply for Python. DynamoDB has 32 levels."""
+
+    def converted(value: Any) -> Any:
+        try:
+            return convert(value)
+        except RecursionError:
+            raise Misfit("is nested too deeply: DynamoDB has 32 levels") from None
+
+    return converted
+
+
+_encode, _decode = _of_limited_depth(encode), _of_limited_depth(decode)
+
+JSON: Final = Codec(_encode, _of_limited_depth(_decode_json), _TYPES, nullable=True, merge_parts=_merge)
 
 
 def _checked_number(value: Any) -> AttributeValue:
@@ -158,7 +173,7 @@ A whole number is loaded as int, another number as float, or as Decimal if it ha
 loaded as set.
 """
 
-ANY: Final = Codec(encode, decode, _TYPES | {"B", "SS", "NS", "BS"}, nullable=True, merge_parts=_merge)
+ANY: Final = Codec(_encode, _decode, _TYPES | {"B", "SS", "NS", "BS"}, nullable=True, merge_parts=_merge)
 
 NUMBER: Final = Codec(_checked_number, lambda stored: _from_number(content(stored, "N")), frozenset({"N"}))
 """The codec of ``int | float``."""

@@ -157,7 +157,7 @@ class EntityMapping:
         """The attributes of all fields, without keys and index keys. Raises InvalidValue."""
         try:
             item = self._encoder(values)
-        except (KeyError, ValueError):
+        except (KeyError, ValueError, RecursionError):
             # Encode again, one by one, to find the field.
             item = {
                 field.attribute: self.encode_field(field, values)
@@ -182,7 +182,7 @@ class EntityMapping:
             return field.encode(values[field.name])
         except KeyError:
             raise self.invalid(field.name, None, "has no value", "give it one") from None
-        except ValueError as problem:
+        except (ValueError, RecursionError) as problem:
             invalid = self.invalid(field.name, values[field.name], str(problem))
             raise invalid from self.cause_of(field.name, problem)
 
@@ -251,9 +251,8 @@ class EntityMapping:
             problems, cause = problems_of(self.entity, problem, values)
             raise self.unreadable(item, problems) from cause
         self.refuse_other_key(item, entity.__dict__)
-        absent = [
-            field for field in self.fields.values() if not field.in_key and field.stored_in(item) is None
-        ]
+        missing = [field for field in self.fields.values() if field.attribute not in item]
+        absent = [field for field in missing if not field.in_key and field.stored_in(item) is None]
         set_state(entity, Loaded(item, self.defaults_of(absent, item, entity.__dict__), read_only))
         return entity
 

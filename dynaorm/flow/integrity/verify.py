@@ -22,10 +22,10 @@ from dynaorm.flow.integrity.ledger import Ledger, MemoryLedger, remember
 from dynaorm.flow.integrity.scan import RateLimiter, ScannedPage, ScanSegment, read_pages, scan_segments_of
 from dynaorm.flow.integrity.scope import Scope, scope_of
 from dynaorm.flow.integrity.stored_check import ItemAddress, StoredCheck, answer_all, answer_at_once
-from dynaorm.flow.protocol.call import Call, Flow
+from dynaorm.flow.protocol.call import Flow
 from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.protocol.together import gather
-from dynaorm.flow.read import repeat
+from dynaorm.flow.read import describe_table
 from dynaorm.record import record
 
 # How many guard items, or targets, are judged together at the end.
@@ -192,7 +192,6 @@ def describe(tables: Sequence[Table], context: Context) -> Flow[list[dict[str, A
     """The table descriptions that DescribeTable returns."""
     found = []
     for table in tables:
-        call = Call("DescribeTable", {"TableName": context.table_name(table.name)})
-        reply = yield from repeat(call, context)
-        found.append(dict(reply["Table"]))
+        description = yield from describe_table(context.table_name(table.name), context)
+        found.append(dict(description))
     return found

@@ -1,4 +1,4 @@
-"""Checks that the items of a reply have their keys. Everything that reads items relies on that.
+"""Checks that a reply has what everything that reads it relies on: above all, the keys of its items.
 
 Rule 1. DynamoDB returns no item without its key attributes, each of the declared type. A server that does is not
         understood: its reply is no answer, and its items are not taken for absent ones.
@@ -12,6 +12,7 @@ from dynaorm.entity.table import KeyAttribute, KeyKind
 from dynaorm.errors import Unreachable
 from dynaorm.flow.protocol.call import Reply
 from dynaorm.item.value import Item
+from dynaorm.item.well_formed import is_item
 
 _CONTENTS: Final[dict[KeyKind, type]] = {"S": str, "N": str, "B": bytes}
 
@@ -25,9 +26,30 @@ def check_keys(operation: str, items: Iterable[Any], keys: Sequence[KeyAttribute
                 content = item[name][kind]
             except (KeyError, TypeError):
                 content = None
-            if type(content) is not of_content or (kind == "N" and not _is_finite(content)):
+            is_content = type(content) is of_content
+            if not is_content or (kind == "N" and not _is_finite(content)):
                 reason = f"an item without its key {name!r} of type {kind}"
                 raise Unreachable(operation=operation, attempts=1, reason=reason)
+
+
+def check_item(operation: str, item: Any) -> None:
+    """Raise Unreachable if an item has anything, at any depth, that DynamoDB does not return."""
+    if not is_item(item):
+        reason = "an item with an attribute of the wrong type"
+        raise Unreachable(operation=operation, attempts=1, reason=reason)
+
+
+def part_of(operation: str, reply: Any, *path: str | int) -> Any:
+    """A part of a reply that DynamoDB always gives. Raises Unreachable without it."""
+    found = reply
+    try:
+        for name in path:
+            found = found[name]
+    except (LookupError, TypeError):
+        where = ".".join(map(str, path))
+        reason = f"a reply without {where}: is the endpoint a DynamoDB?"
+        raise Unreachable(operation=operation, attempts=1, reason=reason) from None
+    return found
 
 
 def items_at_once(reply: Reply, keys: Sequence[Sequence[KeyAttribute]]) -> list[Item | None]:

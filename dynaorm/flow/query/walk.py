@@ -18,7 +18,7 @@ from dynaorm.errors import DecodeError
 from dynaorm.flow.protocol.call import Call, Flow
 from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.protocol.cost import ReadCost
-from dynaorm.flow.protocol.reply_keys import check_keys
+from dynaorm.flow.protocol.reply_keys import check_item, check_keys
 from dynaorm.flow.protocol.together import gather
 from dynaorm.flow.query.buffer import (
     FoundEntity,
@@ -280,6 +280,10 @@ class Walk:
                 raise
             self._context.on_decode_error(problem)
             return None
+        except Exception:
+            # The item may have come with an earlier page, whose reply is not remembered any more.
+            check_item(self._key_queries.key_queries[0].operation, item)
+            raise
 
     # -- reading ---------------------------------------------------------------------------------------------------
 

@@ -127,7 +127,7 @@ class AnswerReader:
         return _Sized(int(length))
 
 
-# The head of DynamoDB's own answers. To read one in one piece takes a quarter of the time.
+# The head that DynamoDB itself sends. One pattern reads it in half the time.
 _USUAL = re.compile(
     r"HTTP/1\.1 (200|400) [^\r\n\0]*+\r\n"
     r"Server: ([!-~]*+)\r\nDate: ([!-~][ -~]*+)(?<! )\r\nContent-Type: ([!-~]*+)\r\n"
