@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import pytest
 
-from dynaorm import Attribute, Entity, Key, NumberKey, NumberRevision, Table
+from dynaorm import Attribute, Entity, GlobalIndex, Index, InKey, Key, NumberKey, NumberRevision, Table
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.state import state_of
 from dynaorm.errors import DecodeError, KeyChanged
@@ -12,6 +12,7 @@ from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.image import (
     changes_of,
     check_key_unchanged,
+    new_image,
     refuse_other_revision,
     under_present_names,
     unvalidated_changes,
@@ -20,6 +21,7 @@ from dynaorm.plan.image import (
 app = Table("image-stored")
 numbered = Table("image-numbered", revision_attribute=NumberRevision("_rev"))
 readings = Table("image-readings", pk="device", sk=NumberKey("at"))
+spots = Table("image-spots", indexes=[GlobalIndex("GSI1")])
 unrevised = Table("image-unrevised", revision_attribute=None)
 
 
@@ -41,6 +43,13 @@ class Unrevised(Entity, table=unrevised, pk="U#{number}", sk="U"):
 class Reading(Entity, table=readings, pk="{device}", sk="{at}"):
     device: str
     at: int
+
+
+class Spot(Entity, table=spots, pk="SPOT#{name}", sk="S"):
+    name: str
+    row: Annotated[str, InKey()] = "r"
+    seat: Annotated[str, InKey()] = "s"
+    by_row = Index("GSI1", pk="ROW#{row}", sk="{seat}")
 
 
 TICKET: Item = {
@@ -113,6 +122,15 @@ def test_another_spelling_of_a_number_is_the_same_key() -> None:
     reading.at = 8
     with pytest.raises(KeyChanged):
         check_key_unchanged(mapping, vars(reading), state)
+
+
+def test_each_field_that_lives_in_a_key_is_compared() -> None:
+    mapping, spot = mapping_of(Spot), Spot(name="a")
+    loaded = mapping.hydrate(new_image(mapping, Key(Spot, name="a").primary_key, vars(spot)))
+    state = state_of(loaded)
+    assert state is not None
+    loaded.row = "z"
+    assert changes_of(mapping, vars(loaded), state) == {"row": None}
 
 
 def test_a_value_that_cannot_be_stored_differs() -> None:

@@ -249,6 +249,17 @@ def test_a_save_of_which_validation_leaves_nothing_to_write_sets_no_time() -> No
     assert check.purpose is Purpose.CHECK
 
 
+def test_a_class_that_keeps_only_the_time_of_its_changes_sets_none_for_no_change() -> None:
+    class Shout(Entity, table=Table("plan-shouts"), pk="SHOUT#{name}", sk="S"):
+        name: str
+        title: Annotated[str, AfterValidator(str.upper)] = ""
+        seen: Annotated[datetime | None, UpdatedAt()] = None
+
+    shout = loaded(Shout(name="a", title="N"))
+    shout.title = "n"
+    assert plan_of(Save(shout), now=LATER).actions == ()
+
+
 def test_a_move_sets_when_an_entity_changed() -> None:
     letter = loaded(Letter(name="a"))
     letter.name = "b"
