@@ -1,7 +1,7 @@
 """Merged intents become changes: what happens to each item, given what has been read of it."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from dynaorm.entity.declare.catalog import stored_class
 from dynaorm.entity.key import stored_key
@@ -36,6 +36,7 @@ from dynaorm.plan.unit_of_work import UnitOfWork
 from dynaorm.plan.versions import over_version
 
 _UNREAD: Any = object()
+_OF_ANOTHER_CLASS: Final = "an item of another class is stored there: delete it with its own class first"
 # An expired entity can be deleted.
 _EVER = float("-inf")
 
@@ -232,12 +233,10 @@ def _placed(insert: ItemInsert, read: Item | None, *, overwrite: bool = False, n
         return insert._replace(found_nothing=overwrite)
     stored = mapping if mapping.is_tombstone(read) else stored_class(mapping, read) if overwrite else None
     if stored is None:
-        key, remedy = stored_key(mapping, insert.key), {}
+        key = stored_key(mapping, insert.key)
         if overwrite:
-            remedy = {
-                "remedy": "an item of another class is stored there: delete it with its own class first"
-            }
-        raise AlreadyExists(key=key, violations=(), **remedy)
+            raise AlreadyExists(key=key, violations=(), remedy=_OF_ANOTHER_CLASS)
+        raise AlreadyExists(key=key, violations=())
     return insert._replace(before=StoredItem(stored, read, from_read=True))
 
 

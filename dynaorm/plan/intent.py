@@ -24,7 +24,7 @@ class Edit(NamedTuple):
     """Change some fields of the entity under a key; ``changes`` are in field names and Python values.
 
     ``read_first``: read the item, and change it only if it is as it was read.
-    ``creates``: if there is no entity under the key, create it of the key, its defaults and the changes.
+    ``creates``: if there is no entity under the key, create it from the key, its defaults and the changes.
     """
 
     target: Key[Any] | Any

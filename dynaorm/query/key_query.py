@@ -179,7 +179,12 @@ def _segments(form: Form, total: int, place: KeyCondition | None) -> Iterator[Ke
 
 
 def _key_query(
-    form: Form, partition: Partition, ranges: tuple[Interval, ...], wanted: tuple[KeyCondition, ...]
+    form: Form,
+    partition: Partition,
+    ranges: tuple[Interval, ...],
+    wanted: tuple[KeyCondition, ...],
+    *,
+    surplus: frozenset[Any] | None = None,
 ) -> KeyQuery:
     parts = [
         equals(attribute.name, value) for attribute, value in zip(form.partition, partition, strict=True)
@@ -188,7 +193,7 @@ def _key_query(
         if (condition := range_condition(attribute, interval)) is not None:
             parts.append(condition)
     within = And(tuple(parts)) if len(parts) > 1 else parts[0]
-    return KeyQuery("Query", form, form.requesting(within), partition, ranges, within, wanted)
+    return KeyQuery("Query", form, form.requesting(within), partition, ranges, within, wanted, surplus)
 
 
 def needs_whole_items(spec: QuerySpec) -> bool:
@@ -238,12 +243,12 @@ def _queries(
     """One key query for each partition and range: ranges of the same combination, and those that meet, are joined."""
     partitions: dict[str, list[tuple[KeyCondition, ...]]] = {}
     for conditions in combinations:
-        for partition in {repr(one.partition): None for one in conditions}:
-            together = tuple(
-                one for one in conditions if repr(one.partition) == partition and not one.is_empty
-            )
-            if together:
-                partitions.setdefault(partition, []).append(together)
+        by_partition: dict[str, list[KeyCondition]] = {}
+        for one in conditions:
+            if not one.is_empty:
+                by_partition.setdefault(repr(one.partition), []).append(one)
+        for partition, together in by_partition.items():
+            partitions.setdefault(partition, []).append(tuple(together))
     for _, found in sorted(partitions.items()):
         boxes = [(_hull([_box(one) for one in together]), together) for together in found]
         yield from (_joined(spec, form, one) for one in _merged(boxes))
@@ -302,13 +307,17 @@ def _share_points(first: _Box, second: _Box) -> bool:
 
 def _joined(spec: QuerySpec, form: Form, box: tuple[_Box, tuple[KeyCondition, ...]]) -> KeyQuery:
     ranges, conditions = box
-    distinct = tuple({repr((str(one.source), one.ranges, one.held)): one for one in conditions}.values())
+    distinct = conditions if len(conditions) == 1 else _distinct(conditions)
     # The range may have items of a class that has another range in the partition, or none at all.
     is_exact = len(distinct) == len(spec.sources) == 1 and distinct[0].is_exact
     if {id(one.source) for one in distinct} == set(map(id, spec.sources)):
         is_exact = is_exact or not any(one.narrows or _has_strangers(one, spec) for one in distinct)
-    found = _key_query(form, conditions[0].partition, ranges, () if is_exact else distinct)
-    return replace(found, surplus=_surplus(spec, distinct))
+    wanted = () if is_exact else distinct
+    return _key_query(form, conditions[0].partition, ranges, wanted, surplus=_surplus(spec, distinct))
+
+
+def _distinct(conditions: Sequence[KeyCondition]) -> tuple[KeyCondition, ...]:
+    return tuple({repr((str(one.source), one.ranges, one.held)): one for one in conditions}.values())
 
 
 def _surplus(spec: QuerySpec, conditions: Sequence[KeyCondition]) -> frozenset[Any] | None:

@@ -60,7 +60,7 @@ class Transaction:
         *changes: Change | Mapping[str, Any],
         condition: Condition | None = None,
     ) -> None:
-        """Change the entity with a key; if there is none, create it of the key, its defaults and the changes."""
+        """Change the entity with a key; if there is none, create it from the key, its defaults and the changes."""
         edit: Edit = upsert_of(target, changes, checked_condition(target, condition))
         self._add(validated_edit(edit), None)
 

@@ -1,6 +1,5 @@
 """An error becomes a problem that names fields, and nothing else of what is stored or was given."""
 
-
 from dynaorm.errors import (
     AlreadyExists,
     ConditionFailed,

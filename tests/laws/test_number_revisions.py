@@ -13,6 +13,7 @@ from pynamodb.models import Model
 from dynaorm import Entity, F, Key, NumberRevision, Session, Table, inspect
 from dynaorm.errors import AlreadyExists, EntityNotFound, StaleEntity
 from dynaorm.flow.protocol.call import Transport
+from tests.raw_tables import REGION
 
 table = Table(
     "numbered-turns", pk="id", sk=None, type_attribute=None, revision_attribute=NumberRevision("version")
@@ -29,7 +30,7 @@ class Page(Entity, table=table):
 class PageModel(Model):
     class Meta:
         table_name = table.name
-        region = "eu-west-1"
+        region = REGION
 
     id = UnicodeAttribute(hash_key=True)
     words = NumberAttribute(default=0)

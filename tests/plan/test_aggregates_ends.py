@@ -251,7 +251,7 @@ class Part(Entity, table=app, pk="BOX#{box}", sk="PART#{number:03d}"):
     in_box = Aggregate(Box, count="parts")
 
 
-class Crate(Box):
+class Crate(Box, frozen=True):
     lids: int = 0
 
 

@@ -96,6 +96,12 @@ class Slugged(Entity, table=app, pk="SLUGGED#{slug}", sk="S"):
         return self.name.lower()
 
 
+class Sorted(Entity, table=app, pk="SORTED#{name}", sk="S"):
+    name: str
+    kind: str = "k"
+    by_kind = Index("GSI1", pk="KIND#{kind}", sk="{name}")
+
+
 class Either(Entity, table=app, pk="EITHER#{name}", sk="E"):
     name: str
     one: str | None = None
@@ -294,6 +300,14 @@ def test_the_keys_of_all_indexes_that_an_edit_fixes_come_along() -> None:
         SetTo(("GSI1PK",), {"S": "ONE#a"}), SetTo(("GSI1SK",), {"S": "a"}),
         Remove(("GSI2PK",)), Remove(("GSI2SK",)),
     )  # fmt: skip
+
+
+def test_the_key_and_the_edit_together_decide_an_index() -> None:
+    mapping, key = mapping_of(Sorted), Key(Sorted, name="a").primary_key
+    assert decided_index_keys(mapping, key, (F.kind.set("x"),)) == (
+        SetTo(("GSI1PK",), {"S": "KIND#x"}),
+        SetTo(("GSI1SK",), {"S": "a"}),
+    )
 
 
 def test_of_two_places_in_an_index_the_one_that_the_edit_fills_is_decided() -> None:

@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Annotated, Any
 
 import pytest
-from pydantic import AfterValidator, BaseModel, Field, SecretStr, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, SecretStr, model_validator
 
 from dynaorm import Aggregate, Attribute, Entity, GlobalIndex, Index, InKey, Table, Unique
 from dynaorm.entity.mapping.mapping import mapping_of
@@ -75,6 +75,12 @@ class Doubling(Entity, table=app, pk="DOUBLING#{name}", sk="D"):
 class Emptied(Entity, table=app, pk="EMPTIED#{name}", sk="E"):
     name: str
     text: Annotated[str | None, AfterValidator(lambda text: None if text == "-" else text)] = None
+
+
+class Kinded(Entity, table=app, pk="KINDED#{name}", sk="K"):
+    name: str
+    kind: Annotated[str, BeforeValidator(lambda kind: kind or "new"), Field(validate_default=True)] = None  # type: ignore[assignment]  # the validator replaces it
+    by_kind = Index("GSI1", pk="KIND#{kind}", sk="{name}")
 
 
 class Slugged(Entity, table=app, pk="SLUGGED#{name}", sk="S"):
@@ -179,6 +185,11 @@ def test_values_that_change_each_time_are_not_renewed(kind: type[Entity], made: 
     renewal = renewal_of(mapping_of(kind), of_class(kind, text={"S": "a"}))
     assert (renewal.changes, renewal.is_stable) == ({"text": {"S": made}}, False)
     assert renewal.image is renewal.item
+
+
+def test_a_value_that_a_validator_makes_of_an_unfit_default_is_stored() -> None:
+    index = {"GSI1PK": {"S": "KIND#new"}, "GSI1SK": {"S": "n"}}
+    assert renewed(of_class(Kinded), Kinded) == {"kind": {"S": "new"}, **index}
 
 
 def test_a_value_of_which_a_validator_makes_nothing_is_removed() -> None:

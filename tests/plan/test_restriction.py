@@ -3,7 +3,7 @@
 import pytest
 
 from dynaorm import Aggregate, Entity, F, Key, Session, Table
-from dynaorm.errors import ConditionFailed, EntityNotFound, StaleEntity, StillCounted
+from dynaorm.errors import ConditionFailed, EntityNotFound, InvalidValue, StaleEntity, StillCounted
 from dynaorm.item.condition import And, Attr, Compare, Or, equals, missing
 from dynaorm.plan.intent import Deletion
 from dynaorm.testing.faults import FaultyTransport
@@ -150,6 +150,13 @@ def test_a_deletion_requires_the_totals_that_the_block_itself_ends() -> None:
     assert both.action.condition == And(
         (mine, Compare(members, "=", {"N": "1"}), Compare(hours, "=", {"N": "2"}))
     )
+
+
+def test_a_deletion_with_more_than_a_total_can_hold_is_refused_naming_the_total() -> None:
+    members = [saved(Member(name=name, group="g", hours=10**38 - 1)) for name in "ab"]
+    with pytest.raises(InvalidValue) as caught:
+        plan_of(Deletion(saved(Group(group="g"))), *map(Deletion, members))
+    assert (caught.value.entity, caught.value.field) == ("Group", "hours")
 
 
 def test_the_plan_names_the_totals() -> None:

@@ -111,6 +111,7 @@ def short(text: str, info: ValidationInfo) -> str:
 class Dated(Entity, table=letters, pk="DATED#{name}", sk="D", versioned=True):
     name: str
     text: Annotated[str, AfterValidator(short)] = ""
+    title: Annotated[str, AfterValidator(str.upper)] = ""
     note: str = ""
     made: Annotated[datetime | None, CreatedAt()] = None
     seen: Annotated[datetime | None, UpdatedAt()] = None
@@ -233,6 +234,19 @@ def test_a_save_that_would_write_nothing_but_times_gives_the_object_the_stored_o
     assert [action.purpose for action in plan.actions] == [Purpose.CHECK]
     committed(plan)
     assert [str(one) for one in (letter.made, letter.seen)] == ["2023-11-14 22:13:20+00:00"] * 2
+
+
+def test_a_save_of_which_validation_leaves_nothing_to_write_sets_no_time() -> None:
+    dated = loaded(Dated(name="a", title="N"))
+    dated.title, dated.made, dated.seen = "n", None, None
+    plan = plan_of(Save(dated), now=LATER)
+    assert plan.actions == ()
+    committed(plan)
+    assert dated.title == "N"
+    assert [str(one) for one in (dated.made, dated.seen)] == ["2023-11-14 22:13:20+00:00"] * 2
+    dated.title = "n"
+    (check,) = plan_of(Save(dated, F.note == ""), now=LATER).actions
+    assert check.purpose is Purpose.CHECK
 
 
 def test_a_move_sets_when_an_entity_changed() -> None:

@@ -453,7 +453,7 @@ class AsyncSession:
         condition: Condition | None = None,
         exactly_once: bool | None = None,
     ) -> E:
-        """Change the entity with a key; if there is none, create it of the key, its defaults and the changes.
+        """Change the entity with a key; if there is none, create it from the key, its defaults and the changes.
 
         ``upsert(Key(Hits, page="/"), F.count.add(1))`` sends one UpdateItem without a read, unless the class has
         unique values, versions, totals or rules about several fields, or an index key depends on other fields. Then it
