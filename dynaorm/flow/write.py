@@ -12,10 +12,10 @@ Rule 4. No entity changes before the plan is committed. If the outcome is unknow
 from collections.abc import Sequence
 from typing import Final, TypeAlias
 
-from dynaorm.errors import DynaormError, OutcomeUnknown, StoreError, TokenReused, Unreachable, UsageError
-from dynaorm.flow.protocol.call import Call, Flow, NoAnswer, Pause, Refusal, Reply
+from dynaorm.errors import DynaormError, OutcomeUnknown, StoreError, TokenReused, UsageError
+from dynaorm.flow.protocol.call import Call, Flow, NoAnswer, Pause, Refusal
 from dynaorm.flow.protocol.context import Context
-from dynaorm.flow.protocol.reply_keys import check_keys
+from dynaorm.flow.protocol.reply_keys import updated_item
 from dynaorm.flow.protocol.retry import is_retryable
 from dynaorm.flow.read import refused, spent
 from dynaorm.flow.recognise import (
@@ -31,7 +31,6 @@ from dynaorm.flow.recognise import (
     revision_of_block,
     stored,
 )
-from dynaorm.item.value import Item
 from dynaorm.plan.explain import reason
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import Effect, Purpose
@@ -135,7 +134,7 @@ def _attempts(sending: _Sending, context: Context) -> Flow[Outcome]:
         trouble: Refusal | NoAnswer
         try:
             reply = yield sending.call
-            item = _written_item(sending, reply)
+            item = updated_item(sending.call, reply, sending.plan.actions[0].table.keys)
         except NoAnswer as silence:
             trouble = silence
             sending.in_flight = False
@@ -154,18 +153,6 @@ def _attempts(sending: _Sending, context: Context) -> Flow[Outcome]:
         if pause is None:
             raise _given_up(sending, trouble) from trouble
         yield Pause(pause)
-
-
-def _written_item(sending: _Sending, reply: Reply) -> Item | None:
-    """The item that an update returns. A reply without it settles nothing: raises NoAnswer."""
-    if "ReturnValues" not in sending.call.request:
-        return None
-    item: Item | None = reply.get("Attributes")
-    try:
-        check_keys("UpdateItem", [item], sending.plan.actions[0].table.keys)
-    except Unreachable as trouble:
-        raise NoAnswer(trouble.reason) from None
-    return item
 
 
 def _given_up(sending: _Sending, trouble: Refusal | NoAnswer) -> StoreError:

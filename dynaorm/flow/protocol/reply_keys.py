@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from dynaorm.entity.table import KeyAttribute, KeyKind
 from dynaorm.errors import Unreachable
-from dynaorm.flow.protocol.call import Reply
+from dynaorm.flow.protocol.call import Call, NoAnswer, Reply
 from dynaorm.item.value import Item
 from dynaorm.item.well_formed import is_item
 
@@ -30,6 +30,18 @@ def check_keys(operation: str, items: Iterable[Any], keys: Sequence[KeyAttribute
             if not is_content or (kind == "N" and not _is_finite(content)):
                 reason = f"an item without its key {name!r} of type {kind}"
                 raise Unreachable(operation=operation, attempts=1, reason=reason)
+
+
+def updated_item(call: Call, reply: Reply, keys: Sequence[KeyAttribute]) -> Item | None:
+    """The item that an update returns, if the call asks for it. Raises NoAnswer without it: nothing is settled."""
+    if "ReturnValues" not in call.request:
+        return None
+    item: Item | None = reply.get("Attributes")
+    try:
+        check_keys(call.operation, [item], keys)
+    except Unreachable as trouble:
+        raise NoAnswer(trouble.reason) from None
+    return item
 
 
 def check_item(operation: str, item: Any) -> None:
