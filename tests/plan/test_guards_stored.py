@@ -11,7 +11,7 @@ from dynaorm.plan.intent import Deletion, Edit, Save
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import GUARDS
 from dynaorm.plan.reads import Reads, ident_of
-from tests.plan.compiling import plan_of, saved
+from tests.plan.compiling import plan_of, saved, stored
 
 app = Table("guards-stored")
 
@@ -105,3 +105,17 @@ def test_a_guard_that_is_passed_on_is_known_with_its_former_owner() -> None:
     owner = {number: {"M": {"PK": {"S": f"USER#{number}"}, "SK": {"S": "U"}}} for number in "12"}
     assert passed.before == {**key("email#a@x"), "owner": owner["1"]}
     assert passed.after == {**key("email#a@x"), "owner": owner["2"]}
+
+
+class Room(Entity, table=app, pk="ROOM#{room}", sk="R"):
+    room: str
+
+
+class Suite(Room):
+    bell: Annotated[str, Unique()]
+
+
+def test_an_entity_without_unique_values_releases_those_of_the_derived_one_that_it_replaces() -> None:
+    suite = stored(Suite(room="1", bell="b"))
+    plan = plan_of(Save(Room(room="1"), overwrite=True), reads=Reads({ident_of(app, suite): suite}))
+    assert guards_in(plan) == [("release", "bell#b")]
