@@ -22,7 +22,7 @@ from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.blind import edits_without_reading
 from dynaorm.plan.creation import changes_without_reading, created_if_valid
 from dynaorm.plan.edit import valid_changes
-from dynaorm.plan.image import check_key_unchanged, unvalidated_changes, writable_state
+from dynaorm.plan.image import UNSTORABLE, check_key_unchanged, unvalidated_changes, writable_state
 from dynaorm.plan.intent import Check, Deletion, Edit, Intent, Move, Save, target_of_intent
 from dynaorm.plan.reads import Ident, ident_of
 from dynaorm.plan.times import (
@@ -203,7 +203,8 @@ def _of_loaded(intent: IntentT, mapping: EntityMapping, state: Loaded, now: floa
         return ResolvedIntent(intent, mapping, state, with_times(valid, values, times), changes)
     times |= times_of_changed(mapping, now)
     valid = validated_at(mapping, values, times, kept=frozenset(mapping.fields.keys() - changes.keys()))
-    is_final = mapping.rules.is_separate and mapping.is_exact and not valid.altered
+    is_exact = mapping.rules.is_separate and mapping.is_exact
+    is_final = is_exact and not valid.altered and UNSTORABLE not in changes.values()
     return ResolvedIntent(intent, mapping, state, valid, changes if is_final else None)
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import UTC, datetime
+from decimal import Decimal
 from enum import Enum
 from typing import Annotated, Any
 
@@ -15,9 +16,9 @@ from pydantic import (
     model_validator,
 )
 
-from dynaorm import Entity, F, Key, Session, Table, inspect
+from dynaorm import AnyValue, Entity, F, Key, Session, Table, inspect
 from dynaorm.entity.marker import ExpiresAt, Unique
-from dynaorm.errors import ConditionFailed, DecodeError, InvalidValue, UniqueViolation
+from dynaorm.errors import BulkError, ConditionFailed, DecodeError, InvalidValue, UniqueViolation
 from dynaorm.testing import FaultyTransport
 
 app = Table("validation")
@@ -67,6 +68,14 @@ class Ranged(Entity, table=app, pk="RANGED#{name}", sk="R"):
     @classmethod
     def not_below(cls, high: int, info: ValidationInfo) -> int:
         return max(high, int(info.data.get("low", high)))
+
+
+class Sample(Entity, table=app, pk="SAMPLE#{name}", sk="S"):
+    name: str
+    ratio: float = 1.0
+    exact: Decimal = Decimal(7)
+    label: str | None = "old"
+    notes: AnyValue = None
 
 
 class Frozen(Entity, table=app, pk="FROZEN#{name}", sk="F", frozen=True):
@@ -221,3 +230,70 @@ def test_an_enum_s_plain_value_becomes_its_member_though_both_are_stored_alike(
     wire.calls.clear()
     session.save(bob)
     assert (bob.colour, wire.calls) == (Colour.RED, [])
+
+
+def nested(levels: int) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for _ in range(levels):
+        found = {"a": found}
+    return found
+
+
+UNSTORABLE: dict[str, tuple[str, Any]] = {
+    "not a number": ("ratio", float("nan")),
+    "infinity": ("ratio", float("inf")),
+    "too many digits": ("exact", Decimal("1." + "3" * 60)),
+    "half a surrogate pair": ("label", "\ud800"),
+    "no value of DynamoDB": ("notes", object()),
+    "a key that is no text": ("notes", {1: 2}),
+    "an empty set": ("notes", [set()]),
+    "half a surrogate pair in anything": ("notes", ["\ud800"]),
+    "half a surrogate pair in a name": ("notes", {"\ud800": 1}),
+    "300 levels": ("notes", nested(300)),
+    "3000 levels": ("notes", nested(3000)),
+}
+
+
+def save_in_transaction(session: Session, entity: Sample) -> None:
+    with session.transaction() as tx:
+        tx.save(entity)
+
+
+def move_in_transaction(session: Session, entity: Sample) -> None:
+    entity.name = "b"
+    with session.transaction() as tx:
+        tx.move(entity)
+
+
+def move(session: Session, entity: Sample) -> None:
+    entity.name = "b"
+    session.move(entity)
+
+
+def save_many(session: Session, entity: Sample) -> None:
+    try:
+        session.save_many([entity])
+    except BulkError as error:
+        raise error.failures[0][1] from None
+
+
+@pytest.mark.parametrize(
+    "write",
+    [Session.save, Session.plan, save_many, move, save_in_transaction, move_in_transaction],
+    ids=lambda write: write.__name__,
+)
+def test_a_loaded_entity_with_a_value_that_cannot_be_stored_is_refused_and_stays(
+    session: Session, wire: FaultyTransport, write: Callable[[Session, Sample], object]
+) -> None:
+    stored = session.save(Sample(name="a", notes={"precious": 1}))
+    wire.calls.clear()
+    for case, (field, value) in UNSTORABLE.items():
+        sample = stored.model_copy(update={field: value})
+        with pytest.raises(InvalidValue) as refused:
+            write(session, sample)
+        assert (case, refused.value.field, wire.calls) == (case, field, [])
+        assert getattr(sample, field) is value
+        assert (inspect(sample).revision, field in inspect(sample).changes) == (
+            inspect(stored).revision,
+            True,
+        )

@@ -12,7 +12,7 @@ from typing_extensions import TypeAliasType
 
 from dynaorm.entity.codec.container import merge_list, merge_map
 from dynaorm.entity.codec.value import NULL, Codec, Misfit, content, inside
-from dynaorm.entity.text.scalar import whole
+from dynaorm.entity.text.scalar import STR, whole
 from dynaorm.failure import shown
 from dynaorm.item.value import AttributeValue, number_text, set_of
 
@@ -51,7 +51,7 @@ def _dict(value: dict[Any, Any]) -> AttributeValue:
     strange = next((name for name in value if not isinstance(name, str)), None)
     if strange is not None:
         raise Misfit(f"has the key {shown(strange)}, not a str")
-    return {"M": {name: _part(encode, name, one) for name, one in value.items()}}
+    return {"M": {STR.to_text(name): _part(encode, name, one) for name, one in value.items()}}
 
 
 def _set(value: set[Any]) -> AttributeValue:
@@ -61,7 +61,7 @@ def _set(value: set[Any]) -> AttributeValue:
 
 
 _ENCODE: Final[Mapping[type, Callable[[Any], AttributeValue]]] = {
-    str: lambda value: {"S": str.__str__(value)},
+    str: lambda value: {"S": STR.to_text(value)},
     bool: lambda value: {"BOOL": value},
     int: _number,
     float: _number,
