@@ -158,9 +158,15 @@ def _resolved(intent: Intent, now: float) -> list[ItemIntents]:
     if isinstance(intent, Deletion):
         return [ItemIntents(mapping, key, removal=ResolvedIntent(intent, mapping, state))]
     refuse_written_times(mapping, intent.changes)
-    changes = stamped(mapping, intent.changes, now, creates=intent.creates)
-    intent = intent._replace(changes=valid_changes(mapping, changes))
+    intent = intent._replace(changes=_stamped_changes(intent, mapping, now), is_valid=True)
     return [ItemIntents(mapping, key, write=_of_edit(intent, mapping, state))]
+
+
+def _stamped_changes(edit: Edit, mapping: EntityMapping, now: float) -> tuple[Change, ...]:
+    """The changes of an edit and those of its times, validated unless they are."""
+    changes = stamped(mapping, edit.changes, now, creates=edit.creates)
+    valid = edit.changes if edit.is_valid else ()
+    return (*valid, *valid_changes(mapping, changes[len(valid) :]))
 
 
 def _of_edit(edit: Edit, mapping: EntityMapping, state: Loaded | None) -> ResolvedIntent[Edit]:

@@ -16,10 +16,11 @@ from pydantic import (
     model_validator,
 )
 
-from dynaorm import AnyValue, Entity, F, Key, Session, Table, inspect
+from dynaorm import AnyValue, Call, Entity, F, Key, Session, Table, Transport, inspect
 from dynaorm.entity.marker import ExpiresAt, Unique
 from dynaorm.errors import BulkError, ConditionFailed, DecodeError, InvalidValue, UniqueViolation
 from dynaorm.testing import FaultyTransport
+from dynaorm.testing.faults import Fault
 
 app = Table("validation")
 NOON = datetime(2100, 1, 1, 12, 0, 0, 654_321, UTC)
@@ -76,6 +77,21 @@ class Sample(Entity, table=app, pk="SAMPLE#{name}", sk="S"):
     exact: Decimal = Decimal(7)
     label: str | None = "old"
     notes: AnyValue = None
+
+
+class Draft(Entity, table=app, pk="DRAFT#{name}", sk="D"):
+    name: str
+    slug: Annotated[str | None, Unique()] = None
+    tags: list[str] = Field(default_factory=list)
+    names: dict[str, str] = Field(default={})
+
+
+class Checked(Draft):
+    @field_validator("tags")
+    @classmethod
+    def beside_the_others(cls, tags: list[str], info: ValidationInfo) -> list[str]:
+        assert info.data["name"] == "a"
+        return tags
 
 
 class Frozen(Entity, table=app, pk="FROZEN#{name}", sk="F", frozen=True):
@@ -297,3 +313,68 @@ def test_a_loaded_entity_with_a_value_that_cannot_be_stored_is_refused_and_stays
             inspect(stored).revision,
             True,
         )
+
+
+def update(session: Session, kind: type[Draft], *changes: Any) -> object:
+    return session.update(Key(kind, name="a"), *changes)
+
+
+def upsert(session: Session, kind: type[Draft], *changes: Any) -> object:
+    return session.upsert(Key(kind, name="a"), *changes)
+
+
+def update_in_transaction(session: Session, kind: type[Draft], *changes: Any) -> object:
+    with session.transaction() as tx:
+        tx.update(Key(kind, name="a"), *changes)
+    return session.get(kind, name="a")
+
+
+def upsert_in_transaction(session: Session, kind: type[Draft], *changes: Any) -> object:
+    with session.transaction() as tx:
+        tx.upsert(Key(kind, name="a"), *changes)
+    return session.get(kind, name="a")
+
+
+@pytest.mark.parametrize("kind", [Draft, Checked])
+@pytest.mark.parametrize(
+    ("write", "exists"),
+    [
+        (update, True),
+        (update_in_transaction, True),
+        (upsert, True),
+        (upsert, False),
+        (upsert_in_transaction, False),
+    ],
+)
+def test_values_that_can_be_read_once_are_stored_though_another_writer_came_between(
+    session: Session,
+    moto: Transport,
+    write: Callable[..., object],
+    exists: bool,
+    kind: type[Draft],
+) -> None:
+    if exists:
+        session.save(kind(name="a", tags=["old"]))
+
+    def strike(call: Call, inner: Transport) -> Any:
+        session.upsert(Key(kind, name="a"), {"slug": "theirs"})
+        return inner.call(call)
+
+    meanwhile = Fault("meanwhile", strike, operations=frozenset({"TransactWriteItems"}))
+    found = write(
+        Session(transport=FaultyTransport(moto, meanwhile)),
+        kind,
+        F.slug.set("ours"),
+        F.tags.set(tag for tag in ("x", "y")),
+    )
+    assert found == session.get(kind, name="a") == kind(name="a", slug="ours", tags=["x", "y"])
+
+
+@pytest.mark.parametrize("kind", [Draft, Checked])
+def test_values_that_can_be_read_once_are_stored_though_the_update_has_to_make_a_map(
+    session: Session, moto: Transport, kind: type[Draft]
+) -> None:
+    item = {"PK": {"S": "DRAFT#a"}, "SK": {"S": "D"}, "_type": {"S": kind.__name__}, "name": {"S": "a"}}
+    moto.call(Call("PutItem", {"TableName": "validation", "Item": item}))
+    session.update(Key(kind, name="a"), F.names["en"].set("A"), {"tags": map(str.upper, ["x", "y"])})
+    assert session.get(kind, name="a") == kind(name="a", names={"en": "A"}, tags=["X", "Y"])
