@@ -210,7 +210,7 @@ class _Prepared(AWSPreparedRequest):
         return SignedRequest(lines, self.body, self._signed.signed_at)
 
 
-class _Body(BytesIO):
+class _RawBody(BytesIO):
     """A body as urllib3 gives it."""
 
     def stream(self, *_: object, **__: object) -> Iterator[bytes]:
@@ -226,7 +226,7 @@ class _Response(AWSResponse):
         # Not that of the base class, which needs the headers.
         self.url = url
         self.status_code = answer.status
-        self.raw: Any = _Body(answer.body)
+        self.raw: Any = _RawBody(answer.body)
         self._answer = answer
 
     @cached_property
