@@ -20,7 +20,7 @@ from pydantic import (
     model_validator,
 )
 
-from dynaorm import Aggregate, Entity, F, GlobalIndex, Index, Table
+from dynaorm import Aggregate, AnyValue, Entity, F, GlobalIndex, Index, Table
 from dynaorm.entity.marker import CreatedAt, ExpiresAt, Unique, UpdatedAt
 from dynaorm.item.value import Item
 
@@ -92,7 +92,8 @@ OTHERS: Final = (
          Place.model_construct(city="x", floor=-1), {"city": 1})),
     Kind(Place | None, None, (Place(city="Oslo"), {"city": "BERN", "floor": "2"}, None)),
     Kind(dict[str, Annotated[int, Field(ge=0)]], {}, ({}, {"a": 1}, {"a": "2"}, {"a": -1})),
-    Kind(float, 0.5, (1, 0.25, "0.5", "x")),
+    Kind(float, 0.5, (1, 0.25, "0.5", "x", float("nan"), float("inf"))),
+    Kind(AnyValue, None, (1, {"a": [1, None]}, ["\ud800"], {1: 2}, Decimal("1." + "3" * 40))),
     Kind(bool, False, (True, 0, "yes", "perhaps")),
 )  # fmt: skip
 TIMES: Final = (
