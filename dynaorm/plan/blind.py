@@ -67,17 +67,18 @@ def decided_index_keys(
 ) -> tuple[Change, ...] | None:
     """The changes of index keys that follow from an edit alone; None where they depend on what is stored."""
     names = {str(change.path[0]) for change in changes}
-    touched_indexes = [index for index in mapping.places.values() if not index.fields.isdisjoint(names)]
+    touched_indexes = [index for index in mapping.places.values() if not index.depends_on.isdisjoint(names)]
     if not touched_indexes:
         return ()
     fixed = _fixed_fields(mapping, key, changes)
-    found: list[Change] = []
+    found: dict[str, AttributeValue] = {}
     for index in touched_indexes:
         keys = _decided_keys(mapping, index, fixed)
         if keys is None:
             return None
-        found += [SetTo((name,), keys[name]) if name in keys else Remove((name,)) for name in index.made_up]
-    return tuple(found)
+        found |= keys
+    made_up = dict.fromkeys(name for index in touched_indexes for name in index.made_up)
+    return tuple(SetTo((name,), found[name]) if name in found else Remove((name,)) for name in made_up)
 
 
 def _fixed_fields(mapping: EntityMapping, key: Item, changes: tuple[Change, ...]) -> dict[str, Any]:

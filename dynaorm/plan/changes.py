@@ -124,7 +124,8 @@ def _as_loaded(
     """The stored item, to be as it was loaded. Raises StaleEntity if it is known to be otherwise."""
     before = change.before
     if before is None:
-        return StoredItem(mapping, loaded)  # a deletion and a check rely on all of it anyway
+        # A deletion or a check. Without a revision, the condition of these compares all attributes anyway.
+        return StoredItem(mapping, loaded)
     expected, found = mapping.revision_of(loaded), mapping.revision_of(before.item)
     if expected != found or (mapping.table.mark_of(loaded) is None and not _is_same(loaded, before.item)):
         raise StaleEntity(key=stored_key(mapping, change.key), expected=expected, found=found)

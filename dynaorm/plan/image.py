@@ -157,7 +157,7 @@ def advance(
     """The image that follows from a stored one by some changed fields, index keys included.
 
     Attributes that the class does not know are preserved. Former attribute names are renamed. Only the keys of indexes
-    with a changed field are written.
+    that depend on a changed field are written.
 
     Raises:
         InvalidValue: an index key cannot hold a value.
@@ -167,7 +167,7 @@ def advance(
         field = mapping.fields[name]
         if not field.in_key:
             _put(after, field.attribute, value)
-    touched = [index for index in mapping.places.values() if not index.fields.isdisjoint(changes)]
+    touched = [index for index in mapping.places.values() if not index.depends_on.isdisjoint(changes)]
     if touched:
         wanted = index_keys(mapping, mapping.subject(after, overrides), touched)
         for attribute in (attribute for index in touched for attribute in index.made_up):

@@ -9,10 +9,9 @@ from typing import Any, NamedTuple
 
 from dynaorm.errors import ItemTooLarge, PlanTooLarge
 from dynaorm.item.action import Update, operation_of, to_wire
-from dynaorm.item.path import dotted
 from dynaorm.item.size import ACTION_LIMIT, ITEM_LIMIT, TRANSACTION_LIMIT, item_size, size_bound
-from dynaorm.item.update import AddTo, Append, Prepend, SetIfMissing, SetTo
-from dynaorm.item.value import Item
+from dynaorm.item.update import AddTo, Append, Change, Prepend, SetTo
+from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.cost import GUARD_BYTES, index_units, item_units, sent_bytes
 from dynaorm.plan.explain import sentences
 from dynaorm.plan.planned import Effect, Planned, Purpose
@@ -117,11 +116,30 @@ def check_limits(plan: Plan) -> Plan:
 
 
 def _written(planned: Planned) -> Item:
-    """What an action stores at least, where the rest of the item is not known."""
+    """What an action stores at least, where the rest of the item is not known.
+
+    Values at nested paths are counted like elements of one list: the names on the way may be few, and shared.
+    """
     found = dict(planned.item_key)
+    nested: dict[str, list[AttributeValue]] = {}
     for change in planned.action.changes if isinstance(planned.action, Update) else ():
-        if isinstance(change, SetTo | SetIfMissing | AddTo):
-            found[dotted(change.path)] = change.value
-        elif isinstance(change, Append | Prepend):
-            found[dotted(change.path)] = {"L": [*change.values]}
-    return found
+        if (value := _stored_by(change)) is not None:
+            name = str(change.path[0])
+            if len(change.path) > 1:
+                nested.setdefault(name, []).append(value)
+            else:
+                found[name] = value
+    return {**found, **{name: {"L": values} for name, values in nested.items()}}
+
+
+def _stored_by(change: Change) -> AttributeValue | None:
+    """What a change stores at least; None for nothing. A sum may be shorter than what is added."""
+    match change:
+        case SetTo(value=value):
+            stored: AttributeValue = value
+            return stored
+        case AddTo(value=value):
+            return {"N": "0"} if "N" in value else value
+        case Append(values=values) | Prepend(values=values):
+            return {"L": [*values]}
+    return None

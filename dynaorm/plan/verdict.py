@@ -83,7 +83,7 @@ def verdict(failures: Sequence[FailedAction], now: float, request_id: str = "") 
         if one.planned.has_written(one.item):
             return Committed(one.item)
     invalid = next((one for one in failures if one.code != FAILED), None)
-    if unread := tuple(one.planned for one in failures if _leads_nowhere(one)):
+    if unread := tuple(one.planned for one in failures if _is_unfit(one)):
         return StaleKnowledge(unread=unread)
     if invalid is not None:
         return UnexpectedRefusal(
@@ -106,7 +106,7 @@ def verdict(failures: Sequence[FailedAction], now: float, request_id: str = "") 
     return _first([outcome for outcome in judged if isinstance(outcome, (StoreError, Violation))], failures)
 
 
-def _leads_nowhere(failed: FailedAction) -> bool:
+def _is_unfit(failed: FailedAction) -> bool:
     """Whether an update does not fit what is stored: a path leads nowhere, or an attribute has another type."""
     is_invalid = _SAME.get(failed.code, failed.code) == "ValidationException"
     is_edit = failed.planned.blind and failed.planned.purpose is Purpose.UPDATE

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import AfterValidator, BaseModel, Field, ValidationError
 
-from dynaorm import Entity, GlobalIndex, Session, Transport
+from dynaorm import Entity, Session, Transport
 from dynaorm import Table as Declared
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import DecodeError, InvalidValue, UniqueViolation
@@ -27,7 +27,19 @@ from dynaorm.item.value import Item
 from dynaorm.testing import FakeClock
 from tests.iam_requests import Recorder
 from tests.laws.test_writes import plain
-from tests.laws.written_classes import LISTS, NUMBERS, SPECS, TEXT, TEXTS, Kind, Place, Spec, make, place_of
+from tests.laws.written_classes import (
+    INDEXES,
+    LISTS,
+    NUMBERS,
+    SPECS,
+    TEXT,
+    TEXTS,
+    Kind,
+    Place,
+    Spec,
+    make,
+    place_of,
+)
 
 # Each claims its text alone, and none is counted.
 PLAIN = SPECS.map(
@@ -131,7 +143,7 @@ def fill(table: Table, rows: list[dict[str, Any]], *, versioned: bool) -> None:
 @pytest.fixture(scope="module")
 def written(engine: Transport) -> Transport:
     with Session(transport=engine) as session:
-        session.create_table(Declared("written", indexes=[GlobalIndex("GSI1")]))
+        session.create_table(Declared("written", indexes=INDEXES))
     return engine
 
 

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
 
-from dynaorm import Entity, F, GlobalIndex, Key, Session, Table, Transport, inspect
+from dynaorm import Entity, F, Key, Session, Table, Transport, inspect
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import AlreadyExists, BulkError, DynaormError, InvalidValue, UniqueViolation
 from dynaorm.flow.protocol.call import Call
@@ -23,6 +23,7 @@ from dynaorm.item.value import Item
 from dynaorm.testing import FakeClock
 from tests.iam_requests import Recorder
 from tests.laws.written_classes import (
+    INDEXES,
     SPECS,
     TEXTS,
     TIMES,
@@ -31,6 +32,7 @@ from tests.laws.written_classes import (
     claim_of,
     is_counted,
     make,
+    note_of,
     place_of,
     stored_totals,
     totals_of,
@@ -40,7 +42,7 @@ from tests.laws.written_classes import (
 @pytest.fixture(scope="module")
 def engine_with_table(engine: Transport) -> Transport:
     with Session(transport=engine) as session:
-        session.create_table(Table("written", indexes=[GlobalIndex("GSI1")]))
+        session.create_table(Table("written", indexes=INDEXES))
     return engine
 
 
@@ -170,6 +172,7 @@ class World:
     def check_derived(self, main: Item, items: list[Item], entity: Any) -> None:
         if self.spec.indexed:
             assert main.get("GSI1PK", {}).get("S") == place_of(self.spec, entity)
+            assert main.get("GSI2SK", {}).get("S") == note_of(self.spec, entity)
         if (claim := claim_of(self.spec, entity)) is not None:
             (guard,) = [one for one in items if one["PK"]["S"] == f"claim#{claim}"]
             assert guard["owner"]["M"] == {name: main[name] for name in ("PK", "SK")}
@@ -177,7 +180,7 @@ class World:
         if self.spec.versioned:
             sort = f"v{main['version']['N']}_T"
             (version,) = [one for one in items if one["PK"] == main["PK"] and one["SK"]["S"] == sort]
-            unversioned = ("SK", "_type", "GSI1PK", "GSI1SK", "_rev", "previous_deletion")
+            unversioned = ("SK", "_type", "GSI1PK", "GSI1SK", "GSI2SK", "_rev", "previous_deletion")
             assert {name: one for name, one in version.items() if name not in unversioned} == {
                 name: one for name, one in main.items() if name not in unversioned
             }

@@ -184,6 +184,9 @@ RULES: Final[Mapping[str, Callable[[], Any]]] = {
 }
 
 
+INDEXES: Final = (GlobalIndex("GSI1"), GlobalIndex("GSI2", pk="GSI1PK", sk="GSI2SK"))
+"""Two that share a key attribute."""
+
 SMALL: Final = 3
 """A smaller number puts an entity into the first of two places in an index."""
 
@@ -201,6 +204,12 @@ def place_of(spec: Spec, entity: Any) -> str | None:
         return None
     kind = "LARGE#" if spec.places else f"LABEL#{entity.number}:" if spec.computed else "TEXT#"
     return f"{kind}{entity.text}"
+
+
+def note_of(spec: Spec, entity: Any) -> str | None:
+    """The sort key of an entity in the other index, which has the same partition key."""
+    is_in = not spec.places and entity.text is not None and entity.note is not None
+    return f"N#{entity.note}" if is_in else None
 
 
 def claim_of(spec: Spec, entity: Any) -> str | None:
@@ -276,7 +285,7 @@ def _indexes(spec: Spec) -> dict[str, Index]:
             "large": Index("GSI1", pk="LARGE#{text}", sk="{name}", when=F.number >= SMALL),
         }
     text = "LABEL#{label}" if spec.computed else "TEXT#{text}"
-    return {"by_text": Index("GSI1", pk=text, sk="{name}")}
+    return {"by_text": Index("GSI1", pk=text, sk="{name}"), "by_note": Index("GSI2", pk=text, sk="N#{note}")}
 
 
 def labelled(spec: Spec) -> Callable[[Any], Any]:
@@ -331,4 +340,4 @@ def table_of(spec: Spec) -> Table:
         settings["type_attribute"] = None
     if not spec.revised:
         settings["revision_attribute"] = None
-    return Table("written", indexes=[GlobalIndex("GSI1")], **settings)
+    return Table("written", indexes=INDEXES, **settings)

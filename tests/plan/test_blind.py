@@ -31,6 +31,7 @@ from tests.plan.test_edit import (
     Ticket,
     Twofold,
 )
+from tests.plan.test_image import Both
 
 app = Table("blind-app", indexes=[GlobalIndex("GSI1")])
 BLIND, READS = False, True
@@ -300,6 +301,23 @@ def test_the_keys_of_all_indexes_that_an_edit_fixes_come_along() -> None:
         SetTo(("GSI1PK",), {"S": "ONE#a"}), SetTo(("GSI1SK",), {"S": "a"}),
         Remove(("GSI2PK",)), Remove(("GSI2SK",)),
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ((F.other.set(None),), None),
+        (
+            (F.other.set(None), F.one.set("a")),
+            (SetTo(("X",), {"S": "BOTH"}), SetTo(("Y",), {"S": "a"}), Remove(("Z",))),
+        ),
+        ((F.other.set(None), F.one.set(None)), (Remove(("X",)), Remove(("Y",)), Remove(("Z",)))),
+    ],
+)
+def test_a_key_attribute_of_two_indexes_goes_only_if_neither_needs_it(
+    changes: tuple[Change, ...], expected: tuple[Change, ...] | None
+) -> None:
+    assert decided_index_keys(mapping_of(Both), key_of(Both), changes) == expected
 
 
 def test_the_key_and_the_edit_together_decide_an_index() -> None:

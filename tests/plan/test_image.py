@@ -71,6 +71,17 @@ class Score(Entity, table=app, pk="SCORE#{name}", sk="S"):
     by_level = Index("GSI2", pk="LEVEL", sk="{level:06d}")
 
 
+both = Table("image-both", indexes=[GlobalIndex("GSI1", pk="X", sk="Y"), GlobalIndex("GSI2", pk="X", sk="Z")])
+
+
+class Both(Entity, table=both, pk="BOTH#{name}", sk="B"):
+    name: str
+    one: str | None = None
+    other: str | None = None
+    by_one = Index("GSI1", pk="BOTH", sk="{one}")
+    by_other = Index("GSI2", pk="BOTH", sk="{other}")
+
+
 TICKET: Item = {
     "PK": {"S": "TICKET#7"},
     "SK": {"S": "T"},
@@ -208,6 +219,24 @@ def test_keys_of_an_index_without_a_changed_field_are_not_rendered() -> None:
         "GSI2PK": {"S": "LEVEL"},
         "GSI2SK": {"S": "000002"},
     }
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        ("a", None, {"X": {"S": "BOTH"}, "Y": {"S": "a"}}),
+        (None, "b", {"X": {"S": "BOTH"}, "Z": {"S": "b"}}),
+        (None, None, {}),
+    ],
+)
+def test_a_key_attribute_of_two_indexes_goes_only_with_the_last(
+    one: str | None, other: str | None, expected: Item
+) -> None:
+    mapping = mapping_of(Both)
+    values = {"name": "n", "one": "a", "other": "b"}
+    entity: Any = mapping.hydrate(new_image(mapping, mapping.primary_key(values), values))
+    entity.one, entity.other = one, other
+    assert {name: value for name, value in advanced(entity).items() if name in "XYZ"} == expected
 
 
 def test_keys_of_an_index_that_is_left_go() -> None:

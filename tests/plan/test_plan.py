@@ -1,16 +1,18 @@
 """A plan as a value: its operation, its request, and the limits it keeps before anything is sent."""
 
+from collections.abc import Callable
 from typing import Annotated
 
 import pytest
 from pydantic import Field
 
-from dynaorm import Entity, F, Key, Table, Unique
+from dynaorm import Attribute, Entity, F, Key, Table, Unique
+from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import ItemTooLarge, PlanTooLarge
 from dynaorm.item.action import Update
 from dynaorm.item.condition import And, equals, exists
 from dynaorm.item.size import item_size
-from dynaorm.item.update import Append, Change, Remove, SetTo
+from dynaorm.item.update import Append, Change, Remove, SetTo, apply_changes
 from dynaorm.plan.cost import sent_bytes
 from dynaorm.plan.intent import Check, Edit, Intent, Save
 from dynaorm.plan.plan import Plan
@@ -26,6 +28,18 @@ class Blob(Entity, table=app, pk="BLOB#{name}", sk="B"):
     name: str
     text: str = ""
     lines: list[str] = Field(default_factory=list)
+
+
+class Deep(Entity, table=app, pk="DEEP#{name}", sk="D"):
+    name: str
+    text: str = ""
+    number: int = 0
+    tags: set[str] = Field(default_factory=set)
+    lines: list[str] = Field(default_factory=list)
+    members: Annotated[dict[str, str], Attribute("an_attribute_with_a_long_name" * 8)] = Field(
+        default_factory=dict
+    )
+    lists: dict[str, list[str]] = Field(default_factory=dict)
 
 
 class User(Entity, table=app, pk="USER#{user_id}", sk="U"):
@@ -71,12 +85,55 @@ def test_an_update_counts_the_whole_item_it_makes() -> None:
 
 @pytest.mark.parametrize(
     "change",
-    [SetTo(("text",), "x" * ITEM_LIMIT), Append(("lines",), ("x" * ITEM_LIMIT,))],
-    ids=["set", "append"],
+    [
+        SetTo(("text",), "x" * ITEM_LIMIT),
+        Append(("lines",), ("x" * ITEM_LIMIT,)),
+        SetTo(("members", "a"), "x" * ITEM_LIMIT),
+        Append(("lists", "a"), ("x" * ITEM_LIMIT,)),
+    ],
+    ids=["set", "append", "set a member", "append to a member"],
 )
 def test_a_blind_update_with_too_large_a_value_is_refused(change: Change) -> None:
     with pytest.raises(ItemTooLarge):
-        plan_of(Edit(Key(Blob, name="b"), (change,)))
+        plan_of(Edit(Key(Deep, name="d"), (change,)))
+
+
+@pytest.mark.parametrize(
+    ("entity", "changes"),
+    [
+        (Deep(name="d"), lambda text: (F.text.set(text),)),
+        (Deep(name="d"), lambda text: (F.members["a"].set("x"), F.members["b"].set(text))),
+        (
+            Deep(name="d", lines=[""] * 40),
+            lambda text: (*(F.lines[n].set("x") for n in range(39)), F.lines[39].set(text)),
+        ),
+        (
+            Deep(name="d", lists={"a": [], "b": [""]}),
+            lambda text: (F.lists["a"].append("x", text), F.lists["b"][0].set("x")),
+        ),
+        (Deep(name="d", tags={"a"}), lambda text: (F.tags.add("b"), F.text.set(text))),
+        (
+            Deep(name="d", number=123_456_789_123),
+            lambda text: (F.number.add(-123_456_789_123), F.text.set(text)),
+        ),
+        (Deep(name="d", lines=["x"]), lambda text: (F.lines.set_if_missing(["y" * 99]), F.text.set(text))),
+    ],
+    ids=["whole", "members", "elements", "nested lists", "sets", "sums", "missing"],
+)
+def test_a_blind_update_that_makes_an_item_of_exactly_400_kb_is_planned(
+    entity: Deep, changes: Callable[[str], tuple[Change, ...]]
+) -> None:
+    # What the changes do not name is left out: nothing makes up for a byte too many.
+    values = mapping_of(Deep).encode(vars(entity))
+    names = {mapping_of(Deep).fields[str(one.path[0])].attribute for one in changes("")}
+    item = {**Key(Deep, name="d").primary_key, **{name: values[name] for name in names & values.keys()}}
+
+    def size(text: str) -> int:
+        (planned,) = plan_of(Edit(Key(Deep, name="d"), changes(text))).actions
+        assert isinstance(planned.action, Update)
+        return item_size(apply_changes(item, planned.action.changes))
+
+    assert size("x" * (ITEM_LIMIT - size(""))) == ITEM_LIMIT
 
 
 def test_a_blind_update_that_only_takes_away_is_as_large_as_its_key() -> None:

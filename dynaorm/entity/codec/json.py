@@ -21,7 +21,8 @@ def _number(value: Any) -> AttributeValue:
     text = number_text(value)
     if _from_number(text) != value:
         raise Misfit(
-            f"is {shown(value)}, which would be loaded as {_from_number(text)!r}; declare a type for it, or store text"
+            f"is {shown(value)}, which would be loaded as {_from_number(text)!r}",
+            remedy="declare a type for it, or store text",
         )
     return {"N": text}
 
@@ -56,7 +57,7 @@ def _dict(value: dict[Any, Any]) -> AttributeValue:
 
 def _set(value: set[Any]) -> AttributeValue:
     if not value:
-        raise Misfit("is an empty set, which DynamoDB does not have; give None")
+        raise Misfit("is an empty set, which DynamoDB does not have", remedy="give None")
     return set_of(map(encode, value))
 
 

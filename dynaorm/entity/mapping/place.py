@@ -2,6 +2,7 @@
 
 Rule 1. An entity is in a place if the condition of the place holds and no field of its key is None.
 Rule 2. A class may have several places in one index. They share the key attributes, so an entity is in one at most.
+Rule 3. Two indexes may share a key attribute. An entity that leaves one of them keeps it for the other.
 """
 
 from collections.abc import Iterable, Mapping
@@ -80,10 +81,18 @@ class IndexMapping:
 
 @record
 class IndexPlaces:
-    """All places of a class in one index."""
+    """All places of a class in one index.
+
+    Attributes:
+        name: the name of the index.
+        places: the places.
+        depends_on: the fields that decide about its made-up attributes: its own, and those of every index that shares
+            such an attribute, directly or through a third. The keys of these indexes are rendered together.
+    """
 
     name: str
     places: tuple[IndexMapping, ...]
+    depends_on: frozenset[str] = frozenset()
 
     @cached_property
     def fields(self) -> frozenset[str]:
@@ -112,5 +121,16 @@ def places_of(indexes: Iterable[IndexMapping]) -> dict[str, IndexPlaces]:
     by_name: dict[str, tuple[IndexMapping, ...]] = {}
     for one in indexes:
         by_name[one.name] = (*by_name.get(one.name, ()), one)
-    found = [IndexPlaces(name, places) for name, places in by_name.items()]
+    alone = [IndexPlaces(name, places) for name, places in by_name.items()]
+    found = [IndexPlaces(one.name, one.places, _deciding(one, alone)) for one in alone]
     return {one.name: one for one in sorted(found, key=lambda one: not one.is_plain)}
+
+
+def _deciding(index: IndexPlaces, indexes: Iterable[IndexPlaces]) -> frozenset[str]:
+    """The fields of an index and of all that share a made-up attribute with it, directly or through a third."""
+    names, fields, others = {*index.made_up}, index.fields, [*indexes]
+    while sharing := [one for one in others if not names.isdisjoint(one.made_up)]:
+        others = [one for one in others if one not in sharing]
+        names.update(name for one in sharing for name in one.made_up)
+        fields = fields.union(*(one.fields for one in sharing))
+    return fields

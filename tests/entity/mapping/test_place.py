@@ -4,6 +4,16 @@ from dynaorm import Entity, F, GlobalIndex, Index, Table
 from dynaorm.entity.mapping.mapping import mapping_of
 
 app = Table("spots", indexes=[GlobalIndex("GSI1"), GlobalIndex("GSI2")])
+linked = Table(
+    "linked",
+    indexes=[
+        GlobalIndex("GSI1", pk="A", sk="B"),
+        GlobalIndex("GSI2", pk="C", sk="D"),
+        GlobalIndex("GSI3", pk="C", sk="B"),
+        GlobalIndex("GSI4", pk="E", sk="SK"),
+        GlobalIndex("GSI5", pk="own", sk="SK"),
+    ],
+)
 
 
 class Thing(Entity, table=app, pk="THING#{name}", sk="T"):
@@ -13,6 +23,21 @@ class Thing(Entity, table=app, pk="THING#{name}", sk="T"):
     first = Index("GSI1", pk="FIRST", sk="{rank:03d}", when=F.state == "a")
     second = Index("GSI1", pk="SECOND", sk="{state}#{name}", when=F.state != "a")
     plain = Index("GSI2", pk="PLAIN", sk="{state}")
+
+
+class Linked(Entity, table=linked, pk="LINKED#{name}", sk="{name}"):
+    name: str
+    a: str | None = None
+    b: str | None = None
+    c: str | None = None
+    d: str | None = None
+    e: str | None = None
+    own: str = "own"
+    first = Index("GSI1", pk="{a}", sk="{b}")
+    second = Index("GSI2", pk="{c}", sk="{d}")
+    third = Index("GSI3", pk="{c}", sk="{b}")
+    fourth = Index("GSI4", pk="{e}")
+    fifth = Index("GSI5", pk="{own}")
 
 
 def test_places_in_one_index_are_together_and_plain_ones_come_first() -> None:
@@ -38,3 +63,8 @@ def test_an_entity_is_not_where_a_field_of_the_key_is_none() -> None:
     mapping = mapping_of(Thing)
     values = mapping.subject(mapping.encode({"name": "x", "state": None, "rank": 0}))
     assert mapping.places["GSI1"].holding(values) == []
+
+
+def test_the_keys_of_indexes_that_share_attributes_depend_on_the_fields_of_all() -> None:
+    found = {name: "".join(sorted(one.depends_on)) for name, one in mapping_of(Linked).places.items()}
+    assert found == {"GSI1": "abcd", "GSI2": "abcd", "GSI3": "abcd", "GSI4": "ename", "GSI5": "nameown"}
