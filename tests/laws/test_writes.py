@@ -269,14 +269,10 @@ def move(world: World, draw: Any) -> None:
     if world.attempt(lambda: world.session.move(entity), expected, entity) and expected is not None:
         del world.live[former]
         world.live[entity.name] = entity
-        world.births[entity.name] = world.births.pop(former, now_of(world))
+        world.births[entity.name] = world.births.pop(former, datetime.fromtimestamp(world.clock.now(), UTC))
         world.check(expected, entity)
     else:
         world.live[former] = world.stored(former)
-
-
-def now_of(world: World) -> datetime:
-    return datetime.fromtimestamp(world.clock.now(), UTC)
 
 
 def change_for(world: World, entity: Any, draw: Any) -> tuple[Any, str, Any]:
