@@ -32,8 +32,8 @@ from tests.laws.written_classes import (
     claim_of,
     is_counted,
     make,
-    note_of,
     place_of,
+    sort_key_of,
     stored_totals,
     totals_of,
 )
@@ -170,7 +170,7 @@ class World:
     def check_derived(self, main: Item, items: list[Item], entity: Any) -> None:
         if self.spec.indexed:
             assert main.get("GSI1PK", {}).get("S") == place_of(self.spec, entity)
-            assert main.get("GSI2SK", {}).get("S") == note_of(self.spec, entity)
+            assert main.get("GSI2SK", {}).get("S") == sort_key_of(self.spec, entity)
         if (claim := claim_of(self.spec, entity)) is not None:
             (guard,) = [one for one in items if one["PK"]["S"] == f"claim#{claim}"]
             assert guard["owner"]["M"] == {name: main[name] for name in ("PK", "SK")}

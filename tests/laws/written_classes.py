@@ -206,10 +206,10 @@ def place_of(spec: Spec, entity: Any) -> str | None:
     return f"{kind}{entity.text}"
 
 
-def note_of(spec: Spec, entity: Any) -> str | None:
+def sort_key_of(spec: Spec, entity: Any) -> str | None:
     """The sort key of an entity in the other index, which has the same partition key."""
-    is_in = not spec.places and entity.text is not None and entity.note is not None
-    return f"N#{entity.note}" if is_in else None
+    is_in = not spec.places and entity.text is not None and entity.number < SMALL
+    return f"N#{entity.number}" if is_in else None
 
 
 def claim_of(spec: Spec, entity: Any) -> str | None:
@@ -285,7 +285,10 @@ def _indexes(spec: Spec) -> dict[str, Index]:
             "large": Index("GSI1", pk="LARGE#{text}", sk="{name}", when=F.number >= SMALL),
         }
     text = "LABEL#{label}" if spec.computed else "TEXT#{text}"
-    return {"by_text": Index("GSI1", pk=text, sk="{name}"), "by_note": Index("GSI2", pk=text, sk="N#{note}")}
+    return {
+        "by_text": Index("GSI1", pk=text, sk="{name}"),
+        "by_number": Index("GSI2", pk=text, sk="N#{number!s}", when=F.number < SMALL),
+    }
 
 
 def labelled(spec: Spec) -> Callable[[Any], Any]:
