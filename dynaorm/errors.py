@@ -64,8 +64,7 @@ class InvalidValue(UsageError, ValueError):
 
     def __str__(self) -> str:
         where = f"{self.entity}.{self.field} = {shown(self.value)}" if self.field else self.entity
-        has_remedy = "; " in self.problem and self.remedy == InvalidValue.remedy
-        return f"{where}: {self.problem}" + ("" if has_remedy else f"; {self.remedy}")
+        return f"{where}: {self.problem}; {self.remedy}"
 
 
 class PlanTooLarge(UsageError):

@@ -25,6 +25,25 @@ _REPR: Final = Repr()
 _REPR.maxstring = _REPR.maxother = _REPR.maxlong = _SHOWN
 
 
+class Remedied(ValueError):
+    """A value does not fit. The message ends with ``remedy``, if there is one."""
+
+    def __init__(self, problem: str, remedy: str = "") -> None:
+        super().__init__(f"{problem}; {remedy}" if remedy else problem)
+        self.remedy = remedy
+
+
+def remedy_of(problem: Exception) -> str:
+    """The remedy that the message ends with; empty if it has none, as those of other people's functions."""
+    return problem.remedy if isinstance(problem, Remedied) else ""
+
+
+def without_remedy(problem: Exception) -> str:
+    """The message without its remedy."""
+    remedy = remedy_of(problem)
+    return str(problem).removesuffix(f"; {remedy}") if remedy else str(problem)
+
+
 class Address(Protocol):
     """An entity's key in an error: its class, its key fields and the raw key. Messages show its ``repr``."""
 

@@ -112,20 +112,26 @@ def _values_of(names: tuple[str, ...]) -> object:
 def _compile_when_worth_it(cls: type[Any], fields: Mapping[str, Field[Any]], *, frozen: bool) -> None:
     """Give a class an ``__init__`` that sets the fields of the first objects itself, and compiled code for others."""
     left = _FEW
+    compiled: Any = None
 
     def interpreted(self: Any, *values: Any, **named: Any) -> None:
         nonlocal left
         left -= 1
         if left < 0 or not _set_fields(self, fields, values, named):
-            compile_now()
             # It raises TypeError, as any function does, if the arguments do not fit.
-            cls.__init__(self, *values, **named)
+            constructor()(self, *values, **named)
 
-    def compile_now() -> None:
-        cls.__init__ = _constructor(cls, fields, frozen=frozen)
+    def constructor() -> Any:
+        nonlocal compiled
+        if compiled is None:
+            compiled = _constructor(cls, fields, frozen=frozen)
+        # A test may have put another one in its place.
+        if cls.__init__ is interpreted:
+            cls.__init__ = compiled
+        return compiled
 
     cls.__init__ = interpreted
-    cls.__signature__ = _CompileForSignature(compile_now)
+    cls.__signature__ = _CompileForSignature(constructor)
 
 
 def _set_fields(
@@ -153,11 +159,11 @@ def _set_fields(
 class _CompileForSignature:
     """``__signature__``, which ``inspect.signature`` reads first: compiles the constructor and returns None."""
 
-    def __init__(self, compile_now: Callable[[], None]) -> None:
-        self._compile_now = compile_now
+    def __init__(self, constructor: Callable[[], object]) -> None:
+        self._constructor = constructor
 
     def __get__(self, one: Any, cls: type[Any]) -> None:
-        self._compile_now()
+        self._constructor()
 
 
 def _constructor(cls: type[Any], fields: Mapping[str, Field[Any]], *, frozen: bool) -> Any:

@@ -265,6 +265,28 @@ def test_a_signature_is_known_before_the_first_object_is_made() -> None:
     assert str(inspect.signature(made_now())) == "(one, other=2)"
 
 
+def test_a_constructor_that_replaces_the_own_one_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    pair = made_now()
+    own, calls = vars(pair)["__init__"], list[int]()
+
+    def counted(self: Any, *values: int) -> None:
+        calls.append(len(values))
+        own(self, *values)
+
+    monkeypatch.setattr(pair, "__init__", counted)
+    inspect.signature(pair)
+    assert [pair(1, number).other for number in range(40)] == [*range(40)]
+    assert calls == [2] * 40
+
+
+def test_a_signature_is_compiled_once() -> None:
+    pair = made_now()
+    inspect.signature(pair)
+    compiled = vars(pair)["__init__"]
+    inspect.signature(pair)
+    assert vars(pair)["__init__"] is compiled
+
+
 def test_a_record_is_no_dataclass() -> None:
     assert not dataclasses.is_dataclass(Point)
 

@@ -78,18 +78,22 @@ def _with(*options: Callable[[Any], Any]) -> Callable[[Callable[..., None]], Cal
     return decorated
 
 
-# click 8.1 ends with status 0 where it shows the help in place of a command.
+# click 8.1 would end with status 0 where it shows the help in place of a command.
 @click.group(
-    no_args_is_help=False,
+    invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )
 @click.version_option(package_name="dynaorm")
-def _commands() -> None:
+@click.pass_context
+def _commands(context: click.Context) -> None:
     """Verify and repair what dynaorm stores.
 
     Exit status: 0 nothing is wrong, or everything was repaired; 1 something is wrong, or a repair was only shown; 2 the
     command failed; 3 the run wanted more repairs than --at-most allows.
     """
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help(), err=True)
+        context.exit(FAILED)
 
 
 @_commands.command("verify", short_help="Find items that do not fit together.")

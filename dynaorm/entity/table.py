@@ -186,7 +186,7 @@ class Table:
         self.sk = key_attribute(sk) if sk is not None else None
         indexes = tuple(indexes)
         if wrong := tuple(_no_indexes(indexes)):
-            raise DeclarationError(entity=f"Table({name!r})", problems=wrong)
+            raise _undeclarable(name, wrong)
         self.indexes = {index.name: index for index in indexes}
         self.type_attribute = type_attribute
         self.revision = _revision(revision_attribute)
@@ -198,7 +198,7 @@ class Table:
         # Replaced by the registry whenever a class joins the table.
         self.rules = TableRules()
         if problems := tuple(dict.fromkeys(_problems(self, indexes))):
-            raise DeclarationError(entity=f"Table({name!r})", problems=problems)
+            raise _undeclarable(name, problems)
 
     @cached_property
     def key_names(self) -> tuple[str, ...]:
@@ -234,6 +234,11 @@ class Table:
 
     def __repr__(self) -> str:
         return f"Table({self.name!r})"
+
+
+def _undeclarable(name: str, problems: tuple[str, ...]) -> DeclarationError:
+    table = f"Table({name!r})"
+    return DeclarationError(entity=table, problem=f"Cannot declare {table}", problems=problems)
 
 
 # Bytes in the name of a key attribute (Developer Guide, "Quotas", "Attribute names").

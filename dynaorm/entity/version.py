@@ -35,7 +35,12 @@ def time_of(mapping: EntityMapping, item: Item, attribute: str = VERSION_AT) -> 
     try:
         return parse_datetime(stored["S"])
     except (KeyError, ValueError):
-        problem = f"{attribute}: is stored as {dict(stored)}, not as the time of a version"
+        wrong = (
+            f"is stored as {dict(stored)}, not as the time of a version"
+            if stored
+            else "is absent, although every version and every deletion has its time"
+        )
+        problem = f"{attribute}: {wrong}"
         raise mapping.unreadable(item, (problem,)) from None
 
 

@@ -58,12 +58,15 @@ def take_over(entity: Any, fresh: Any) -> Any:
 
 
 def edit_of(named: Any, given: Sequence[Change | Mapping[str, Any]], condition: Condition | None) -> Edit:
-    """The edit that ``update`` was called for. Raises UnknownField, UsageError if it changes what an update cannot."""
+    """The edit that ``update`` was called for, with validated values.
+
+    Raises:
+        UnknownField, InvalidValue, UsageError: it changes what an update cannot, or breaks a rule of a field.
+    """
     changes = _changes_of("update", given)
     if not changes:
         raise UsageError(problem="update() was given nothing to change", remedy="name at least one change")
-    touched(target_of(named).mapping, changes)
-    return Edit(named, changes, condition)
+    return _validated(Edit(named, changes, condition))
 
 
 def upsert_of(named: Any, given: Sequence[Change | Mapping[str, Any]], condition: Condition | None) -> Edit:
@@ -73,15 +76,16 @@ def upsert_of(named: Any, given: Sequence[Change | Mapping[str, Any]], condition
             problem=f"upsert() takes a key, and got an object of {type(named).__name__}",
             remedy="give Key(Class, ...) and the changes; save(entity, overwrite=True) stores a whole object",
         )
-    mapping, changes = target_of(named).mapping, _changes_of("upsert", given)
-    touched(mapping, changes)
-    check_complete(mapping, named, changes)
-    return Edit(named, changes, condition, creates=True)
+    edit = _validated(Edit(named, _changes_of("upsert", given), condition, creates=True))
+    check_complete(target_of(named).mapping, named, edit.changes)
+    return edit
 
 
-def validated_edit(edit: Edit) -> Edit:
-    """The edit with validated values, for a caller who compiles it later. Raises InvalidValue."""
-    return edit._replace(changes=valid_changes(target_of(edit.target).mapping, edit.changes))
+def _validated(edit: Edit) -> Edit:
+    # Once, and here: the edit may be compiled several times, and later.
+    mapping = target_of(edit.target).mapping
+    touched(mapping, edit.changes)
+    return edit._replace(changes=valid_changes(mapping, edit.changes), is_valid=True)
 
 
 def _changes_of(verb: str, given: Sequence[Change | Mapping[str, Any]]) -> tuple[Change, ...]:

@@ -4,7 +4,8 @@ Versions are read by key. The latest copy has the number of the newest version, 
 So no Query is needed, versions come in numeric order, and version 10 cannot be taken for version 1.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
@@ -13,7 +14,7 @@ from dynaorm.entity.key import identity
 from dynaorm.entity.mapping.mapping import DELETED, VERSION, VERSION_AT, EntityMapping
 from dynaorm.entity.template.version import PREVIOUS_DELETION
 from dynaorm.entity.version import Version, time_of, version_of
-from dynaorm.errors import EntityNotFound, NotVersioned, UsageError
+from dynaorm.errors import Contention, EntityNotFound, NotVersioned, Throttled, Unreachable, UsageError
 from dynaorm.flow.commit import unit_of_work
 from dynaorm.flow.protocol.call import Call, Flow, Refusal
 from dynaorm.flow.protocol.context import Context
@@ -161,8 +162,20 @@ def prune(target: Target, context: Context, *, keep: int | None, older_than: dat
         # Compare the time: after a purge, another version may have the same number.
         unchanged = equals(VERSION_AT, item[VERSION_AT]) if VERSION_AT in item else missing(VERSION_AT)
         action = _deletion(target, number, unchanged, context)
-        deleted += yield from _delete(action, context)
+        with _saying(deleted):
+            deleted += yield from _delete(action, context)
     return deleted
+
+
+@contextmanager
+def _saying(deleted: int) -> Iterator[None]:
+    """Let an error that ends a deletion of several versions say how many of them are deleted already."""
+    try:
+        yield
+    except (Contention, Throttled, Unreachable) as trouble:
+        if deleted or isinstance(trouble, Unreachable):
+            trouble.remedy = f"at least {deleted} versions were deleted; call it again to delete the rest"
+        raise
 
 
 def _refuse_other_revisions(target: Target, *items: Item) -> None:
@@ -220,7 +233,8 @@ def purge(target: Target, context: Context) -> Flow[int]:
         watch = _watch(target, copy, context, last=not numbers)
         setting = unit_of_work(context)
         actions = (watch, *_removals(target, step, context))
-        yield from send(Plan(actions, setting.write_id, made_at=setting.now), context)
+        with _saying(len(stored) - len(numbers) - len(step)):
+            yield from send(Plan(actions, setting.write_id, made_at=setting.now), context)
         if not numbers:
             return len(stored)
 

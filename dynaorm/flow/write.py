@@ -113,10 +113,8 @@ def send(plan: Plan, context: Context, *, resumed: bool = False) -> Flow[Outcome
     try:
         outcome = yield from _attempts(sending, context)
         if isinstance(outcome, Committed):
-            effects: Sequence[Effect] = _awaited(plan) if resumed else plan.effects
-            if outcome.elsewhere:
-                effects = yield from _as_stored(effects, plan, context)
-            _apply(effects)
+            effects = _awaited(plan) if resumed else plan.effects
+            yield from _apply(effects, plan, context, as_stored=outcome.elsewhere)
     except BaseException as raised:
         # Entities of a resumed plan stay unsettled.
         if not resumed and sending.is_unknown_after(raised):
@@ -312,10 +310,7 @@ def resume(plan: object, context: Context, window: float, *, read_only: bool = F
     if not committed:
         _settle_as_before(plan)
         return False
-    effects: Sequence[Effect] = _awaited(plan)
-    if plan.caller_token:
-        effects = yield from _as_stored(effects, plan, context)
-    _apply(effects)
+    yield from _apply(_awaited(plan), plan, context, as_stored=plan.caller_token)
     return True
 
 
@@ -354,7 +349,10 @@ def _settle_as_before(plan: Plan) -> None:
         effect.settle_as_before()
 
 
-def _apply(effects: Sequence[Effect]) -> None:
+def _apply(effects: Sequence[Effect], plan: Plan, context: Context, *, as_stored: bool) -> Flow[None]:
+    """Give entities what a committed plan makes of them; ``as_stored``: perhaps it was committed from other bytes."""
+    if as_stored:
+        effects = yield from _as_stored(effects, plan, context)
     for effect in effects:
         effect.apply()
 

@@ -145,7 +145,9 @@ class _TracedCalls:
 def _in_a_span(calls: _TracedCalls, method: str, flow: Flow[T]) -> Flow[T]:
     span = _Span(calls, method)
     calls.start(span)
-    token = context.attach(trace.set_span_in_context(span.span))
+    # If the span could not be started, the caller's span stays the current one.
+    is_started = span.span is not trace.INVALID_SPAN
+    token = context.attach(trace.set_span_in_context(span.span)) if is_started else None
 
     def tell(attempt: Attempt, _call: Call, _outcome: Reply | BaseException) -> None:
         calls.tell(span, attempt)
@@ -157,7 +159,8 @@ def _in_a_span(calls: _TracedCalls, method: str, flow: Flow[T]) -> Flow[T]:
         error = type(raised).__name__
         raise
     finally:
-        context.detach(token)
+        if token is not None:
+            context.detach(token)
         calls.end(span, error)
 
 

@@ -1,6 +1,6 @@
 """Partial updates: the fields that an edit changes, and the image that it makes of a known item."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from dynaorm.entity.codec.of_type import Codec
@@ -98,7 +98,17 @@ def valid_changes(mapping: EntityMapping, changes: tuple[Change, ...]) -> tuple[
 
     A field whose validators may look at other fields is validated with the item, in ``edited_image``.
     """
-    return tuple(_valid(mapping, change, {}) if _is_alone(mapping, change) else change for change in changes)
+    return tuple(
+        _valid(mapping, change, {}) if _is_alone(mapping, change) else _repeatable(change)
+        for change in changes
+    )
+
+
+def _repeatable(change: Change) -> Change:
+    """The change of a field that may be validated several times: with a list in place of an iterator."""
+    if isinstance(change, SetTo | SetIfMissing) and isinstance(change.value, Iterator):
+        return replace(change, value=list(change.value))
+    return change
 
 
 def _is_alone(mapping: EntityMapping, change: Change) -> bool:

@@ -14,6 +14,9 @@ from dynaorm.errors import DecodeError, InvalidValue, KeyChanged, StaleEntity, U
 from dynaorm.failure import shown
 from dynaorm.item.value import AttributeValue, Item, same
 
+# Stands for a value that cannot be stored. DynamoDB refuses it, so it is never taken for an absent or a stored one.
+UNSTORABLE: Final[AttributeValue] = {}
+
 
 def new_image(mapping: EntityMapping, key: Item, values: Mapping[str, Any]) -> dict[str, AttributeValue]:
     """The item of a new entity under this key: its index keys, type and fields, from validated values."""
@@ -47,7 +50,7 @@ def changes_of(
 def unvalidated_changes(
     mapping: EntityMapping, values: Mapping[str, Any], state: Loaded
 ) -> dict[str, AttributeValue | None]:
-    """The same for values that were not validated. A value that cannot be stored differs, and comes with None."""
+    """The same for values that were not validated. A value that cannot be stored differs, as ``UNSTORABLE``."""
     encoded: dict[str, AttributeValue] = {}
     wrong: set[str] = set()
     try:
@@ -60,7 +63,7 @@ def unvalidated_changes(
                 wrong.add(name)
             else:
                 _put(encoded, field.attribute, found)
-    return {**_differing(mapping, values, state, encoded), **dict.fromkeys(wrong)}
+    return {**_differing(mapping, values, state, encoded), **dict.fromkeys(wrong, UNSTORABLE)}
 
 
 def _differing(
@@ -71,12 +74,15 @@ def _differing(
     *,
     renewed: frozenset[str] = frozenset(),
 ) -> dict[str, AttributeValue | None]:
-    found: dict[str, AttributeValue | None] = {}
     item = state.item
+    found: dict[str, AttributeValue | None] = {
+        name: None
+        for name, field in mapping.fields.items()
+        if field.in_key and mapping.subject(item)[name] != values.get(name)
+    }
     differing: dict[str, tuple[AttributeValue | None, AttributeValue | None]] = {}
     for name, field in mapping.fields.items():
         if field.in_key:
-            found |= {} if mapping.subject(item)[name] == values.get(name) else {name: None}
             continue
         now = encoded.get(field.attribute)
         stored = item.get(field.attribute) if not field.formerly else field.stored_in(item)

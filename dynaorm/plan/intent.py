@@ -25,6 +25,7 @@ class Edit(NamedTuple):
 
     ``read_first``: read the item, and change it only if it is as it was read.
     ``creates``: if there is no entity under the key, create it from the key, its defaults and the changes.
+    ``is_valid``: the values are those of ``valid_changes``, and can be read more than once.
     """
 
     target: Key[Any] | Any
@@ -32,6 +33,7 @@ class Edit(NamedTuple):
     condition: Condition | None = None
     read_first: bool = False
     creates: bool = False
+    is_valid: bool = False
 
 
 class Deletion(NamedTuple):

@@ -22,7 +22,7 @@ from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.blind import edits_without_reading
 from dynaorm.plan.creation import changes_without_reading, created_if_valid
 from dynaorm.plan.edit import valid_changes
-from dynaorm.plan.image import check_key_unchanged, unvalidated_changes, writable_state
+from dynaorm.plan.image import UNSTORABLE, check_key_unchanged, unvalidated_changes, writable_state
 from dynaorm.plan.intent import Check, Deletion, Edit, Intent, Move, Save, target_of_intent
 from dynaorm.plan.reads import Ident, ident_of
 from dynaorm.plan.times import (
@@ -158,9 +158,15 @@ def _resolved(intent: Intent, now: float) -> list[ItemIntents]:
     if isinstance(intent, Deletion):
         return [ItemIntents(mapping, key, removal=ResolvedIntent(intent, mapping, state))]
     refuse_written_times(mapping, intent.changes)
-    changes = stamped(mapping, intent.changes, now, creates=intent.creates)
-    intent = intent._replace(changes=valid_changes(mapping, changes))
+    intent = intent._replace(changes=_stamped_changes(intent, mapping, now), is_valid=True)
     return [ItemIntents(mapping, key, write=_of_edit(intent, mapping, state))]
+
+
+def _stamped_changes(edit: Edit, mapping: EntityMapping, now: float) -> tuple[Change, ...]:
+    """The changes of an edit and those of its times, validated unless they are."""
+    changes = stamped(mapping, edit.changes, now, creates=edit.creates)
+    valid = edit.changes if edit.is_valid else ()
+    return (*valid, *valid_changes(mapping, changes[len(valid) :]))
 
 
 def _of_edit(edit: Edit, mapping: EntityMapping, state: Loaded | None) -> ResolvedIntent[Edit]:
@@ -203,7 +209,8 @@ def _of_loaded(intent: IntentT, mapping: EntityMapping, state: Loaded, now: floa
         return ResolvedIntent(intent, mapping, state, with_times(valid, values, times), changes)
     times |= times_of_changed(mapping, now)
     valid = validated_at(mapping, values, times, kept=frozenset(mapping.fields.keys() - changes.keys()))
-    is_final = mapping.rules.is_separate and mapping.is_exact and not valid.altered
+    is_exact = mapping.rules.is_separate and mapping.is_exact
+    is_final = is_exact and not valid.altered and UNSTORABLE not in changes.values()
     return ResolvedIntent(intent, mapping, state, valid, changes if is_final else None)
 
 

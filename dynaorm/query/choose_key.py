@@ -101,7 +101,7 @@ class KeyCondition:
             return True
 
     def _is_in_identity(self, mapping: EntityMapping, values: StoredValues) -> bool:
-        """Whether an entity is in the place that is read. Raises DecodeError, KeyValueError."""
+        """Whether an entity is in the index, under the declaration that is read. Raises DecodeError, KeyValueError."""
         assert self.source.index is not None
         place = mapping.indexes.get(self.source.index.attribute_name)
         return place is not None and place.keys_in(values) is not None
@@ -205,7 +205,7 @@ def _narrows(source: Source, values: Mapping[str, Any], bounds: Sequence[Bound])
 
 
 def _invalid(source: Source, problem: KeyValueError) -> InvalidValue:
-    return source.mapping.invalid(problem.field, problem.value, problem.problem)
+    return source.mapping.invalid_key(problem)
 
 
 def _partition_values(part: KeyPart, equal: Mapping[str, Any]) -> list[AttributeValue]:

@@ -17,6 +17,7 @@ from dynaorm.entity.template.key_part import KeyPart
 from dynaorm.entity.template.template import KeyTemplate, KeyValueError, Piece
 from dynaorm.entity.text.ksuid import Ksuid, KsuidMs
 from dynaorm.entity.text.scalar import ANY_TEXT, STR
+from dynaorm.failure import Remedied
 from dynaorm.item.condition import Attr, BeginsWith, Between, Compare, Condition, equals
 from dynaorm.item.value import AttributeValue, number_text
 from dynaorm.query.interval import EVERYTHING, Interval, successor
@@ -201,7 +202,7 @@ def _written(piece: Piece, value: Any) -> str:
         spoken = isinstance(value, str) and placeholder.scalar.python in (Ksuid, KsuidMs)
         return piece.write(placeholder.scalar.from_text(value) if spoken else value)
     except ValueError as problem:
-        raise KeyValueError(placeholder.field, value, str(problem)) from problem
+        raise KeyValueError.of(placeholder.field, value, problem) from problem
 
 
 def _of_numbers(part: KeyPart, bounds: Sequence[Bound]) -> KeyRange:
@@ -221,9 +222,8 @@ def _of_numbers(part: KeyPart, bounds: Sequence[Bound]) -> KeyRange:
 
 def _no_beginning(part: KeyPart, prefix: Bound) -> KeyValueError:
     value = prefix.values[0]
-    return KeyValueError(
-        prefix.field, value, f"is no beginning of a key {part.text!r}; use .ge(...) and .lt(...)"
-    )
+    problem = Remedied(f"is no beginning of a key {part.text!r}", "use .ge(...) and .lt(...)")
+    return KeyValueError.of(prefix.field, value, problem)
 
 
 class _TextRange:
@@ -309,7 +309,7 @@ class _TextRange:
         try:
             text = STR.to_text(value)
         except ValueError as problem:
-            raise KeyValueError(prefix.field, value, str(problem)) from problem
+            raise KeyValueError.of(prefix.field, value, problem) from problem
         return self._packed(text) if self._is_binary else self._template.prefix(equal, (prefix.field, text))
 
     def _packed(self, text: str) -> str:

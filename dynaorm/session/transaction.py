@@ -9,12 +9,12 @@ from dynaorm.entity.key import Key
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.resolve import FieldResolver
 from dynaorm.errors import UsageError
-from dynaorm.flow.entity import edit_of, upsert_of, validated_edit
+from dynaorm.flow.entity import edit_of, upsert_of
 from dynaorm.flow.target import target_of
 from dynaorm.item.condition import Condition
 from dynaorm.item.resolve import resolve
 from dynaorm.item.update import Change
-from dynaorm.plan.intent import Check, Deletion, Edit, Intent, Move, Save, target_of_intent
+from dynaorm.plan.intent import Check, Deletion, Intent, Move, Save, target_of_intent
 from dynaorm.plan.unit_of_work import check_token
 
 E = TypeVar("E")
@@ -50,8 +50,7 @@ class Transaction:
         condition: Condition | None = None,
     ) -> None:
         """Change some fields of a loaded entity, or of the entity with a key."""
-        edit: Edit = edit_of(target, changes, checked_condition(target, condition))
-        self._add(validated_edit(edit), None)
+        self._add(edit_of(target, changes, checked_condition(target, condition)), None)
 
     def upsert(
         self,
@@ -61,8 +60,7 @@ class Transaction:
         condition: Condition | None = None,
     ) -> None:
         """Change the entity with a key; if there is none, create it from the key, its defaults and the changes."""
-        edit: Edit = upsert_of(target, changes, checked_condition(target, condition))
-        self._add(validated_edit(edit), None)
+        self._add(upsert_of(target, changes, checked_condition(target, condition)), None)
 
     def delete(self, target: Key[Any] | Any, /, *, condition: Condition | None = None) -> None:
         """Delete a loaded entity, or the entity with a key."""

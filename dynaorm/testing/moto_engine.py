@@ -6,10 +6,10 @@ lock: under threads, acknowledged writes are lost. It ignores ClientRequestToken
 (``moto_conditions``), and makes each update as a whole (``moto_updates``). Items and update expressions stay moto's.
 
 Remaining differences from DynamoDB: moto measures an Update by its own rule and refuses it as a whole; an Update may
-give an index key a wrong type; a condition takes an absent attribute for NULL; numbers are added as Python does
-(``3.0``, 28 digits); there is no LastEvaluatedKey if Limit ends exactly at the last item; ConsumedCapacity is not
-meaningful; an iterator of a stream finds nothing that was written after a cancelled transaction, and a new iterator
-does. No emulator answers TransactionConflict or throttles: use ``dynaorm.testing.faults``.
+give an index key a wrong type; numbers are added as Python does (``3.0``, 28 digits); there is no LastEvaluatedKey if
+Limit ends exactly at the last item; ConsumedCapacity is not meaningful; an iterator of a stream finds nothing that was
+written after a cancelled transaction, and a new iterator does. No emulator answers TransactionConflict or throttles:
+use ``dynaorm.testing.faults``.
 """
 
 import json

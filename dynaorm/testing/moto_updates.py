@@ -1,11 +1,12 @@
 """DynamoDB's updates in moto: an UpdateItem that is refused changes nothing, and one without changes succeeds."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import deepcopy
 from typing import Any
 from unittest.mock import patch
 
+from moto.dynamodb.models import DynamoDBBackend
 from moto.dynamodb.models.dynamo_type import Item
 from moto.dynamodb.parsing.executors import UpdateExpressionExecutor
 
@@ -34,7 +35,28 @@ def whole_updates() -> Iterator[None]:
         put(item, updates or {})
 
     with (
+        patch.object(DynamoDBBackend, "update_item", _of_absent_items(DynamoDBBackend.update_item)),
         patch.object(UpdateExpressionExecutor, "execute", execute),
         patch.object(Item, "update_with_attribute_updates", put_attributes),
     ):
         yield
+
+
+def _of_absent_items(update: Callable[..., Item]) -> Callable[..., Item]:
+    """An update that deletes what moto has put, an absent item with its key alone, if the update is refused."""
+
+    def update_item(backend: DynamoDBBackend, name: str, key: Any, **given: Any) -> Item:
+        table = backend.get_table(name)
+        keys = backend.get_keys_value(table, key)
+        is_absent, shard = table.get_item(*keys) is None, table.stream_shard
+        events = [*shard.items] if shard is not None else []
+        try:
+            return update(backend, name, key, **given)
+        except Exception:
+            if is_absent:
+                table.delete_item(*keys)
+                if shard is not None:
+                    shard.items = events
+            raise
+
+    return update_item

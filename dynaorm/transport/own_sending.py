@@ -12,7 +12,7 @@ says why. That may be decided as late as in step 3, because nothing was sent bef
 
 import logging
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from io import BytesIO
 from typing import Any
@@ -210,6 +210,15 @@ class _Prepared(AWSPreparedRequest):
         return SignedRequest(lines, self.body, self._signed.signed_at)
 
 
+class _RawBody(BytesIO):
+    """A body as urllib3 gives it."""
+
+    def stream(self, *_: object, **__: object) -> Iterator[bytes]:
+        """What has not been read yet."""
+        if rest := self.read():
+            yield rest
+
+
 class _Response(AWSResponse):
     """An answer as botocore gives it. Its headers are made when a handler looks at them."""
 
@@ -217,7 +226,7 @@ class _Response(AWSResponse):
         # Not that of the base class, which needs the headers.
         self.url = url
         self.status_code = answer.status
-        self.raw: Any = BytesIO(answer.body)
+        self.raw: Any = _RawBody(answer.body)
         self._answer = answer
 
     @cached_property

@@ -29,9 +29,14 @@ def test_without_the_extra_it_is_named(name: str) -> None:
     assert run.stderr.endswith('run: pip install "dynaorm[cli]"\n')
 
 
-def test_help_names_the_commands() -> None:
+@pytest.mark.parametrize(("arguments", "status", "output"), [(["--help"], 0, "stdout"), ([], 2, "stderr")])
+def test_help_names_the_commands(arguments: list[str], status: int, output: str) -> None:
     run = subprocess.run(
-        [sys.executable, "-m", "dynaorm.cli", "--help"], cwd=ROOT, capture_output=True, text=True, check=False
+        [sys.executable, "-m", "dynaorm.cli", *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
     )
-    assert run.returncode == 0
-    assert all(command in run.stdout for command in ("verify", "repair", "backfill"))
+    assert run.returncode == status
+    assert all(command in getattr(run, output) for command in ("verify", "repair", "backfill"))

@@ -110,4 +110,4 @@ def test_a_table_that_contradicts_itself_or_dynamodb_is_refused(
     name = options.pop("name", "app")
     with pytest.raises(DeclarationError) as caught:
         Table(name, **options)
-    assert str(caught.value) == "\n  - ".join([f"Cannot map class Table({name!r}):", *problems])
+    assert str(caught.value) == "\n  - ".join([f"Cannot declare Table({name!r}):", *problems])

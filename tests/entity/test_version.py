@@ -78,10 +78,16 @@ def test_a_version_item_whose_number_is_none_or_another_s_is_refused(stored: Att
         version_of(mapping_of(Audit), MAIN, 3, item if stored is None else {**item, "version": stored})
 
 
-@pytest.mark.parametrize("stored", [{"S": "noon"}, {"S": "2024-01-02T03:04:05"}, {"N": "5"}, {}])
+@pytest.mark.parametrize("stored", [{"S": "noon"}, {"S": "2024-01-02T03:04:05"}, {"N": "5"}])
 def test_a_time_that_is_none_is_refused(stored: AttributeValue) -> None:
     with pytest.raises(DecodeError, match=r"version_at: is stored as .*, not as the time of a version"):
         time_of(mapping_of(Audit), {**ITEM, "version_at": stored})
+
+
+def test_a_version_without_a_time_is_refused() -> None:
+    item = {name: value for name, value in ITEM.items() if name != "version_at"}
+    with pytest.raises(DecodeError, match="version_at: is absent"):
+        time_of(mapping_of(Audit), item)
 
 
 @pytest.mark.parametrize("stored", [{"S": "3"}, {"N": "1.5"}, {"N": "-1"}, {"N": "1E+37"}, {"NULL": True}])

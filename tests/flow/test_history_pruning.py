@@ -7,14 +7,18 @@ import pytest
 
 from dynaorm import Session
 from dynaorm.errors import (
+    Contention,
     EntityNotFound,
     OutcomeUnknown,
     StaleEntity,
+    StoreError,
+    Throttled,
+    Unreachable,
     UsageError,
 )
 from dynaorm.flow.protocol.call import Call, Reply, Transport
 from dynaorm.testing.clock import FakeClock
-from dynaorm.testing.faults import FaultyTransport, lost_answer
+from dynaorm.testing.faults import Fault, FaultyTransport, conflict, lost_answer, throttle
 from tests.flow.documents import KEY, Document, numbers, seeded, stored_sorts, written
 
 # -- pruning -----------------------------------------------------------------------------------------------------------
@@ -108,6 +112,36 @@ def test_pruning_killed_anywhere_leaves_no_hole_and_can_be_called_again(
     assert len(left) == 5 - (at if after else at - 1)
     session.prune(KEY, keep=2)
     assert numbers(session) == [5, 4]
+
+
+@pytest.mark.parametrize(
+    ("fault", "error", "said"),
+    [
+        (throttle(at=1, times=10, operation="DeleteItem"), Throttled, "nothing was written"),
+        (
+            throttle(at=2, times=10, operation="DeleteItem"),
+            Throttled,
+            "at least 1 versions were deleted; call",
+        ),
+        (
+            conflict(at=3, times=10, operation="DeleteItem"),
+            Contention,
+            "at least 2 versions were deleted; call",
+        ),
+        (
+            lost_answer(at=1, times=10, operation="DeleteItem"),
+            Unreachable,
+            "at least 0 versions were deleted; call",
+        ),
+    ],
+    ids=["before the first", "after the first", "after the second", "perhaps the first"],
+)
+def test_pruning_that_dynamodb_stops_says_what_it_deleted(
+    session: Session, moto: Transport, fault: Fault, error: type[StoreError], said: str
+) -> None:
+    written(session, 5)
+    with pytest.raises(error, match=said):
+        Session(transport=FaultyTransport(moto, fault), clock=FakeClock()).prune(KEY, keep=2)
 
 
 # -- purging -----------------------------------------------------------------------------------------------------------

@@ -339,6 +339,29 @@ def test_a_broken_processor_changes_nothing(
     assert [str(record.exc_info[1]) for record in caplog.records if record.exc_info] == ["broken processor"]
 
 
+class BrokenTracers(trace.TracerProvider):
+    """Gives tracers that cannot start a span."""
+
+    def get_tracer(self, *_: object, **_named: object) -> trace.Tracer:
+        class Broken(trace.NoOpTracer):
+            def start_span(self, *_: object, **_named: object) -> trace.Span:
+                raise ValueError("broken tracer")
+
+        return Broken()
+
+
+def test_without_a_span_of_its_own_a_request_belongs_to_the_span_of_the_caller(exported: Exported) -> None:
+    current: list[trace.Span] = []
+    session = Session(
+        transport=ScriptedTransport({}), on_attempt=lambda _: current.append(trace.get_current_span())
+    )
+    instrument(session, tracer_provider=BrokenTracers(), meter_provider=exported.meters)
+    with exported.tracers.get_tracer("caller").start_as_current_span("request") as span:
+        session.get(User, user_id="1")
+        assert trace.get_current_span() is span
+    assert current == [span]
+
+
 def test_a_session_can_be_instrumented_again_and_keeps_its_listener(exported: Exported) -> None:
     told: list[str] = []
     session = exported.scripted({}, on_attempt=lambda attempt: told.append(attempt.operation))

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import UTC, datetime
+from decimal import Decimal
 from enum import Enum
 from typing import Annotated, Any
 
@@ -15,10 +16,11 @@ from pydantic import (
     model_validator,
 )
 
-from dynaorm import Entity, F, Key, Session, Table, inspect
+from dynaorm import AnyValue, Call, Entity, F, Key, Session, Table, Transport, inspect
 from dynaorm.entity.marker import ExpiresAt, Unique
-from dynaorm.errors import ConditionFailed, DecodeError, InvalidValue, UniqueViolation
+from dynaorm.errors import BulkError, ConditionFailed, DecodeError, InvalidValue, UniqueViolation
 from dynaorm.testing import FaultyTransport
+from dynaorm.testing.faults import Fault
 
 app = Table("validation")
 NOON = datetime(2100, 1, 1, 12, 0, 0, 654_321, UTC)
@@ -67,6 +69,29 @@ class Ranged(Entity, table=app, pk="RANGED#{name}", sk="R"):
     @classmethod
     def not_below(cls, high: int, info: ValidationInfo) -> int:
         return max(high, int(info.data.get("low", high)))
+
+
+class Sample(Entity, table=app, pk="SAMPLE#{name}", sk="S"):
+    name: str
+    ratio: float = 1.0
+    exact: Decimal = Decimal(7)
+    label: str | None = "old"
+    notes: AnyValue = None
+
+
+class Draft(Entity, table=app, pk="DRAFT#{name}", sk="D"):
+    name: str
+    slug: Annotated[str | None, Unique()] = None
+    tags: list[str] = Field(default_factory=list)
+    names: dict[str, str] = Field(default={})
+
+
+class Checked(Draft):
+    @field_validator("tags")
+    @classmethod
+    def beside_the_others(cls, tags: list[str], info: ValidationInfo) -> list[str]:
+        assert info.data["name"] == "a"
+        return tags
 
 
 class Frozen(Entity, table=app, pk="FROZEN#{name}", sk="F", frozen=True):
@@ -221,3 +246,176 @@ def test_an_enum_s_plain_value_becomes_its_member_though_both_are_stored_alike(
     wire.calls.clear()
     session.save(bob)
     assert (bob.colour, wire.calls) == (Colour.RED, [])
+
+
+def nested(levels: int) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for _ in range(levels):
+        found = {"a": found}
+    return found
+
+
+UNSTORABLE: dict[str, tuple[str, Any]] = {
+    "not a number": ("ratio", float("nan")),
+    "infinity": ("ratio", float("inf")),
+    "too many digits": ("exact", Decimal("1." + "3" * 60)),
+    "half a surrogate pair": ("label", "\ud800"),
+    "no value of DynamoDB": ("notes", object()),
+    "a key that is no text": ("notes", {1: 2}),
+    "an empty set": ("notes", [set()]),
+    "half a surrogate pair in anything": ("notes", ["\ud800"]),
+    "half a surrogate pair in a name": ("notes", {"\ud800": 1}),
+    "300 levels": ("notes", nested(300)),
+    "3000 levels": ("notes", nested(3000)),
+}
+
+
+def save_in_transaction(session: Session, entity: Sample) -> None:
+    with session.transaction() as tx:
+        tx.save(entity)
+
+
+def move_in_transaction(session: Session, entity: Sample) -> None:
+    entity.name = "b"
+    with session.transaction() as tx:
+        tx.move(entity)
+
+
+def move(session: Session, entity: Sample) -> None:
+    entity.name = "b"
+    session.move(entity)
+
+
+def save_many(session: Session, entity: Sample) -> None:
+    try:
+        session.save_many([entity])
+    except BulkError as error:
+        raise error.failures[0][1] from None
+
+
+@pytest.mark.parametrize(
+    "write",
+    [Session.save, Session.plan, save_many, move, save_in_transaction, move_in_transaction],
+    ids=lambda write: write.__name__,
+)
+def test_a_loaded_entity_with_a_value_that_cannot_be_stored_is_refused_and_stays(
+    session: Session, wire: FaultyTransport, write: Callable[[Session, Sample], object]
+) -> None:
+    stored = session.save(Sample(name="a", notes={"precious": 1}))
+    wire.calls.clear()
+    for case, (field, value) in UNSTORABLE.items():
+        sample = stored.model_copy(update={field: value})
+        with pytest.raises(InvalidValue) as refused:
+            write(session, sample)
+        assert (case, refused.value.field, wire.calls) == (case, field, [])
+        assert getattr(sample, field) is value
+        assert (inspect(sample).revision, field in inspect(sample).changes) == (
+            inspect(stored).revision,
+            True,
+        )
+
+
+def update(session: Session, kind: type[Draft], *changes: Any) -> object:
+    return session.update(Key(kind, name="a"), *changes)
+
+
+def upsert(session: Session, kind: type[Draft], *changes: Any) -> object:
+    return session.upsert(Key(kind, name="a"), *changes)
+
+
+def update_in_transaction(session: Session, kind: type[Draft], *changes: Any) -> object:
+    with session.transaction() as tx:
+        tx.update(Key(kind, name="a"), *changes)
+    return session.get(kind, name="a")
+
+
+def upsert_in_transaction(session: Session, kind: type[Draft], *changes: Any) -> object:
+    with session.transaction() as tx:
+        tx.upsert(Key(kind, name="a"), *changes)
+    return session.get(kind, name="a")
+
+
+@pytest.mark.parametrize("kind", [Draft, Checked])
+@pytest.mark.parametrize(
+    ("write", "exists"),
+    [
+        (update, True),
+        (update_in_transaction, True),
+        (upsert, True),
+        (upsert, False),
+        (upsert_in_transaction, False),
+    ],
+)
+def test_values_that_can_be_read_once_are_stored_though_another_writer_came_between(
+    session: Session,
+    moto: Transport,
+    write: Callable[..., object],
+    exists: bool,
+    kind: type[Draft],
+) -> None:
+    if exists:
+        session.save(kind(name="a", tags=["old"]))
+
+    def strike(call: Call, inner: Transport) -> Any:
+        session.upsert(Key(kind, name="a"), {"slug": "theirs"})
+        return inner.call(call)
+
+    meanwhile = Fault("meanwhile", strike, operations=frozenset({"TransactWriteItems"}))
+    found = write(
+        Session(transport=FaultyTransport(moto, meanwhile)),
+        kind,
+        F.slug.set("ours"),
+        F.tags.set(tag for tag in ("x", "y")),
+    )
+    assert found == session.get(kind, name="a") == kind(name="a", slug="ours", tags=["x", "y"])
+
+
+@pytest.mark.parametrize("kind", [Draft, Checked])
+def test_values_that_can_be_read_once_are_stored_though_the_update_has_to_make_a_map(
+    session: Session, moto: Transport, kind: type[Draft]
+) -> None:
+    item = {"PK": {"S": "DRAFT#a"}, "SK": {"S": "D"}, "_type": {"S": kind.__name__}, "name": {"S": "a"}}
+    moto.call(Call("PutItem", {"TableName": "validation", "Item": item}))
+    session.update(Key(kind, name="a"), F.names["en"].set("A"), {"tags": map(str.upper, ["x", "y"])})
+    assert session.get(kind, name="a") == kind(name="a", names={"en": "A"}, tags=["X", "Y"])
+
+
+def even(number: int) -> int:
+    if number % 2:
+        raise ValueError("must be even; odd ones are for guests")
+    return number
+
+
+class Guest(Entity, table=app, pk="GUEST#{at}", sk="G"):
+    at: datetime = NOON
+    number: Annotated[int, AfterValidator(even)] = 0
+    pair: Annotated[str, Field(pattern="^a; b$")] = "a; b"
+    extra: AnyValue = None
+
+
+DEFAULT = "give the field a value that its declaration allows"
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("number", 1, f"= 1: Value error, must be even; odd ones are for guests; {DEFAULT}"),
+        ("pair", "x", f"= 'x': String should match pattern '^a; b$'; {DEFAULT}"),
+        ("extra", set(), "= set(): is an empty set, which DynamoDB does not have; give None"),
+        ("extra", [{"x": set()}], ": at [0].x: is an empty set, which DynamoDB does not have; give None"),
+        (
+            "at",
+            NOON.replace(tzinfo=None),
+            ": is a datetime without a time zone; give it one (datetime.now(UTC))",
+        ),
+    ],
+)
+def test_an_invalid_value_has_its_own_remedy_or_the_general_one(
+    session: Session, field: str, value: object, message: str
+) -> None:
+    guest = Guest()
+    object.__setattr__(guest, field, value)
+    with pytest.raises(InvalidValue) as caught:
+        session.save(guest)
+    assert str(caught.value).endswith(message)
+    assert message.endswith(f"; {caught.value.remedy}")

@@ -20,6 +20,9 @@ EXPECTED: Final = frozenset(
 )  # fmt: skip
 """The errors that may refuse an operation of the torture test. Any other error is a violation."""
 
+STOPPED: Final = frozenset({"Contention", "Throttled", "Unreachable"})
+"""The errors that may end an operation of several requests after the first of them."""
+
 
 @dataclass(frozen=True)
 class Run:
@@ -70,11 +73,12 @@ class Run:
 
     @cached_property
     def deletions_of_versions(self) -> Sequence[Record]:
-        """The prunes and purges that may have happened."""
+        """The prunes and purges that may have deleted something. A refusal may come after their first request."""
         return [
             record
             for record in self.records
-            if record.outcome != REFUSED and any(one.do in ("prune", "purge") for one in record.effects)
+            if (record.outcome != REFUSED or record.error in STOPPED)
+            and any(one.do in ("prune", "purge") for one in record.effects)
         ]
 
     def was_purged(self, name: str, since: int) -> bool:

@@ -1,5 +1,6 @@
 """Hooks into botocore see the calls of the default transport, and what only botocore can send goes through it."""
 
+import json
 from collections.abc import Callable
 from contextlib import closing
 from typing import Any
@@ -150,6 +151,24 @@ def test_handlers_of_after_call_see_the_same(
 
     ours, botocores = each_way(run)
     assert ours == botocores
+
+
+def test_a_handler_of_after_call_may_read_the_body_in_pieces(
+    server: Unruly, handle: Callable[..., None]
+) -> None:
+    bodies: list[bytes] = []
+
+    def after(http_response: Any, **_: object) -> None:
+        raw = http_response.raw
+        bodies.extend(b"".join(raw.stream(1024, decode_content=True)) for _time in range(2))
+
+    handle("after-call.dynamodb", after)
+    server.will(answer({"Item": KEY}))
+    with closing(PynamoTransport(endpoint=server.endpoint)) as transport:
+        transport.call(GET)
+    whole, rest = bodies
+    assert json.loads(whole) == {"Item": KEY}
+    assert rest == b""
 
 
 def test_handlers_of_after_call_error_learn_of_a_lost_answer(

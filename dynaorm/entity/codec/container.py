@@ -21,6 +21,7 @@ from dynaorm.entity.codec.value import (
     mistyped,
 )
 from dynaorm.entity.text.scalar import STR
+from dynaorm.failure import remedy_of, without_remedy
 from dynaorm.item.value import SET_TAGS, AttributeValue
 
 _EMPTY: Final[list[AttributeValue]] = []
@@ -237,7 +238,7 @@ def _misfit_in_dict(
         try:
             convert_key(name)
         except ValueError as problem:
-            return Misfit(f"has a key that {problem}")
+            return Misfit(f"has a key that {without_remedy(problem)}", remedy=remedy_of(problem))
     return _first_misfit(convert, ((str(name), held) for name, held in values.items()))
 
 
@@ -265,5 +266,6 @@ def _first_misfit(
         except ValueError as problem:
             return inside(step, problem)
     return Misfit(
-        "contains a value that was refused only the first time; make encode= and decode= pure functions"
+        "contains a value that was refused only the first time",
+        remedy="make encode= and decode= pure functions",
     )

@@ -7,7 +7,7 @@ from typing import Any, Final
 from dynaorm.entity.codec.of_type import Codec
 from dynaorm.entity.text.of_type import scalar_of
 from dynaorm.entity.text.scalar import in_utc
-from dynaorm.failure import shown
+from dynaorm.failure import Remedied, shown
 from dynaorm.item.value import AttributeValue, number_text
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -43,7 +43,7 @@ def is_past(stored: AttributeValue, now: float) -> bool:
 
 def _encode(value: Any) -> AttributeValue:
     if not isinstance(value, datetime):
-        raise ValueError(f"is {value!r}, not a datetime; give one with a time zone")
+        raise Remedied(f"is {value!r}, not a datetime", "give one with a time zone")
     # Not value.timestamp(), a float, which would round the last microseconds of distant years up.
     return {"N": str((in_utc(value) - _EPOCH) // _SECOND)}
 

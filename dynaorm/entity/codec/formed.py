@@ -12,7 +12,7 @@ from dynaorm.entity.marker import Attribute
 from dynaorm.entity.stored_form import StoredForm
 from dynaorm.entity.text.of_type import scalar_of
 from dynaorm.entity.text.scalar import Scalar
-from dynaorm.failure import with_article
+from dynaorm.failure import Remedied, with_article
 from dynaorm.item.value import AttributeValue
 from dynaorm.item.well_formed import is_value
 from dynaorm.record import replace
@@ -36,9 +36,9 @@ def checked(encode: Callable[[Any], AttributeValue]) -> Callable[[Any], Attribut
         if not is_value(found):
             # Without what it returned, which may be a secret.
             kind = with_article(type(found).__name__)
-            raise ValueError(
-                f"is encoded as {kind} that is no attribute value; let encode= return one, such as "
-                f"{{'S': 'text'}} or {{'N': '1.5'}}"
+            raise Remedied(
+                f"is encoded as {kind} that is no attribute value",
+                "let encode= return one, such as {'S': 'text'} or {'N': '1.5'}",
             )
         return found
 

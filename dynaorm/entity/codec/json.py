@@ -12,7 +12,7 @@ from typing_extensions import TypeAliasType
 
 from dynaorm.entity.codec.container import merge_list, merge_map
 from dynaorm.entity.codec.value import NULL, Codec, Misfit, content, inside
-from dynaorm.entity.text.scalar import whole
+from dynaorm.entity.text.scalar import STR, whole
 from dynaorm.failure import shown
 from dynaorm.item.value import AttributeValue, number_text, set_of
 
@@ -21,7 +21,8 @@ def _number(value: Any) -> AttributeValue:
     text = number_text(value)
     if _from_number(text) != value:
         raise Misfit(
-            f"is {shown(value)}, which would be loaded as {_from_number(text)!r}; declare a type for it, or store text"
+            f"is {shown(value)}, which would be loaded as {_from_number(text)!r}",
+            remedy="declare a type for it, or store text",
         )
     return {"N": text}
 
@@ -51,17 +52,17 @@ def _dict(value: dict[Any, Any]) -> AttributeValue:
     strange = next((name for name in value if not isinstance(name, str)), None)
     if strange is not None:
         raise Misfit(f"has the key {shown(strange)}, not a str")
-    return {"M": {name: _part(encode, name, one) for name, one in value.items()}}
+    return {"M": {STR.to_text(name): _part(encode, name, one) for name, one in value.items()}}
 
 
 def _set(value: set[Any]) -> AttributeValue:
     if not value:
-        raise Misfit("is an empty set, which DynamoDB does not have; give None")
+        raise Misfit("is an empty set, which DynamoDB does not have", remedy="give None")
     return set_of(map(encode, value))
 
 
 _ENCODE: Final[Mapping[type, Callable[[Any], AttributeValue]]] = {
-    str: lambda value: {"S": str.__str__(value)},
+    str: lambda value: {"S": STR.to_text(value)},
     bool: lambda value: {"BOOL": value},
     int: _number,
     float: _number,

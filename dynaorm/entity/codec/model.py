@@ -160,7 +160,8 @@ class _Plan:
         for name, value in values.items():
             if name in self.known:
                 raise Misfit(
-                    f"has an extra field {name!r}, and a declared field is stored under this name; rename one"
+                    f"has an extra field {name!r}, and a declared field is stored under this name",
+                    remedy="rename one",
                 )
             try:
                 found[name] = self.extra.encode(value)
@@ -252,7 +253,8 @@ def typed_dict_codec(name: str, members: Sequence[Member], *, extra: Codec | Non
         beyond = {key: held for key, held in value.items() if key not in by_name}
         if beyond and extra is None:
             raise Misfit(
-                f"has keys that {name} does not declare: {', '.join(map(repr, beyond))}; remove or declare them"
+                f"has keys that {name} does not declare: {', '.join(map(repr, beyond))}",
+                remedy="remove or declare them",
             )
         found: dict[str, AttributeValue] = {}
         for key, held in value.items():
@@ -316,8 +318,8 @@ def _refuse_other_class(value: Any, kind: type) -> None:
         return
     if isinstance(value, kind):
         raise Misfit(
-            f"is {with_article(type(value).__name__)} and would be loaded as {with_article(kind.__name__)}; "
-            f"declare a discriminated union of both, or give {with_article(kind.__name__)}"
+            f"is {with_article(type(value).__name__)} and would be loaded as {with_article(kind.__name__)}",
+            remedy=f"declare a discriminated union of both, or give {with_article(kind.__name__)}",
         )
     raise mistyped(value, kind.__name__)
 

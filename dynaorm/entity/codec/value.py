@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias
 from pydantic import SecretBytes
 
 from dynaorm.entity.text.scalar import STR, Scalar, datetime_text, in_utc
-from dynaorm.failure import shown, with_article
+from dynaorm.failure import Remedied, remedy_of, shown, with_article, without_remedy
 from dynaorm.item.value import AttributeValue, number_text, same
 from dynaorm.record import record, replace
 
@@ -28,12 +28,12 @@ class Unstorable(ValueError):
     """A type has no codec. The message ends with the remedy."""
 
 
-class Misfit(ValueError):
+class Misfit(Remedied):
     """A value or attribute value does not fit its codec. ``path`` leads to the wrong part."""
 
-    def __init__(self, problem: str, path: tuple[str | int, ...] = ()) -> None:
+    def __init__(self, problem: str, path: tuple[str | int, ...] = (), remedy: str = "") -> None:
         steps = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
-        super().__init__(f"at {steps.removeprefix('.')}: {problem}" if path else problem)
+        super().__init__(f"at {steps.removeprefix('.')}: {problem}" if path else problem, remedy)
         self.problem = problem
         self.path = path
 
@@ -41,8 +41,8 @@ class Misfit(ValueError):
 def inside(step: str | int, problem: Exception) -> Misfit:
     """The same problem with a longer path, which begins at the container."""
     if isinstance(problem, Misfit):
-        return Misfit(problem.problem, (step, *problem.path))
-    return Misfit(str(problem), (step,))
+        return Misfit(problem.problem, (step, *problem.path), problem.remedy)
+    return Misfit(without_remedy(problem), (step,), remedy_of(problem))
 
 
 @record(eq=False)
@@ -354,7 +354,9 @@ def _time(_: Scalar) -> Codec:
         if not isinstance(value, time):
             raise mistyped(value, "time")
         if value.tzinfo is not None and value.utcoffset() is None:
-            raise Misfit(f"is {shown(value)}, whose time zone has no offset without a day; use a datetime")
+            raise Misfit(
+                f"is {shown(value)}, whose time zone has no offset without a day", remedy="use a datetime"
+            )
         return value.isoformat(timespec="microseconds")
 
     return text_codec("time", "S", to_text, time.fromisoformat)

@@ -28,7 +28,7 @@ from dynaorm.entity.template.key_part import KeyPart, differs
 from dynaorm.entity.template.template import KeyValueError
 from dynaorm.entity.template.version import Versioning, version_number
 from dynaorm.errors import DecodeError, InvalidValue, UsageError
-from dynaorm.failure import shown
+from dynaorm.failure import remedy_of, shown
 from dynaorm.item.value import AttributeValue, Item, same
 from dynaorm.record import record
 
@@ -183,7 +183,7 @@ class EntityMapping:
         except KeyError:
             raise self.invalid(field.name, None, "has no value", "give it one") from None
         except (ValueError, RecursionError) as problem:
-            invalid = self.invalid(field.name, values[field.name], str(problem))
+            invalid = self.invalid(field.name, values[field.name], str(problem), remedy_of(problem))
             raise invalid from self.cause_of(field.name, problem)
 
     def primary_key(self, values: Mapping[str, Any]) -> dict[str, AttributeValue]:
@@ -224,13 +224,14 @@ class EntityMapping:
     def invalid(self, field: str, value: object, problem: str, remedy: str = "") -> InvalidValue:
         """The error for a value. A secret is masked; ``error.value.get_secret_value()`` returns it."""
         given = {"remedy": remedy} if remedy else {}
+        problem = problem.removesuffix(f"; {remedy}") if remedy else problem
         if self.secrets.include(field):
             problem, value = unsaid(problem, value), masked(value)
         return InvalidValue(entity=self.entity.__name__, field=field, value=value, problem=problem, **given)
 
     def invalid_key(self, problem: KeyValueError) -> InvalidValue:
         """The error of a value that cannot be part of a key."""
-        return self.invalid(problem.field, problem.value, problem.problem)
+        return self.invalid(problem.field, problem.value, problem.problem, problem.remedy)
 
     def cause_of(self, field: str, cause: Exception) -> Exception | None:
         """The cause for an error of this field; None if the traceback of the cause could show a secret."""

@@ -24,6 +24,7 @@ from dynaorm.entity.template.spec import Placeholder
 from dynaorm.entity.template.template import KeyTemplate, KeyValueError, Piece, TemplateError
 from dynaorm.entity.text.scalar import ANY_TEXT, STR, Scalar
 from dynaorm.entity.text.shape import ANYTHING, CharacterRun, Shape
+from dynaorm.failure import Remedied
 
 _HEX: Final = frozenset("0123456789ABCDEF")
 _UPPER: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
@@ -142,9 +143,9 @@ def _unescaped_piece(before: str, placeholder: Placeholder, end: str) -> Piece:
 
     def ended(text: str) -> str:
         if (text + end).find(end) < len(text):
-            raise ValueError(
-                f"contains {end!r}, which ends {placeholder.source} in the key, and its table has escape=False; "
-                f"use another value, or {{{placeholder.field}:raw}}"
+            raise Remedied(
+                f"contains {end!r}, which ends {placeholder.source} in the key, and its table has escape=False",
+                f"use another value, or {{{placeholder.field}:raw}}",
             )
         return text
 
@@ -188,7 +189,7 @@ def _renderer(pieces: tuple[Piece, ...], after: str) -> Callable[[Mapping[str, A
             try:
                 texts.append(before + write(value))
             except ValueError as problem:
-                raise KeyValueError(field, value, str(problem)) from problem
+                raise KeyValueError.of(field, value, problem) from problem
         return "".join(texts) + after
 
     return render
@@ -208,7 +209,7 @@ def _single_renderer(piece: Piece, after: str) -> Callable[[Mapping[str, Any]], 
         try:
             return f"{before}{write(value)}{after}"
         except ValueError as problem:
-            raise KeyValueError(field, value, str(problem)) from problem
+            raise KeyValueError.of(field, value, problem) from problem
 
     return render
 

@@ -3,12 +3,13 @@
 import re
 from collections.abc import Callable, Mapping
 from itertools import product
-from typing import Any
+from typing import Any, Self
 
 from dynaorm.entity.table import KeyKind
 from dynaorm.entity.template.packing import Packing
 from dynaorm.entity.template.spec import Placeholder, beginning
 from dynaorm.entity.text.shape import Shape
+from dynaorm.failure import Remedied, remedy_of
 from dynaorm.record import record
 
 
@@ -21,13 +22,22 @@ class TemplateError(ValueError):
 
 
 class KeyValueError(ValueError):
-    """A value cannot be part of a key. ``problem`` says why: ``is negative, and {n:05d} holds 0 to 99999``."""
+    """A value cannot be part of a key. ``problem`` says why: ``is negative, and {n:05d} holds 0 to 99999``.
 
-    def __init__(self, field: str, value: object, problem: str) -> None:
-        super().__init__(field, value, problem)
+    If there is a ``remedy``, ``problem`` ends with it.
+    """
+
+    def __init__(self, field: str, value: object, problem: str, remedy: str = "") -> None:
+        super().__init__(field, value, problem, remedy)
         self.field = field
         self.value = value
         self.problem = problem
+        self.remedy = remedy
+
+    @classmethod
+    def of(cls, field: str, value: object, problem: ValueError) -> Self:
+        """The error of a field whose text cannot be made."""
+        return cls(field, value, str(problem), remedy_of(problem))
 
 
 @record
@@ -57,7 +67,7 @@ class Piece:
         try:
             return self.write(value)
         except ValueError as problem:
-            raise KeyValueError(self.placeholder.field, value, str(problem)) from problem
+            raise KeyValueError.of(self.placeholder.field, value, problem) from problem
 
 
 @record(eq=False)
@@ -158,9 +168,8 @@ class KeyTemplate:
         """
         given = [*values.items(), *([partial] if partial is not None else [])]
         if self.kind != "S" and given:
-            raise KeyValueError(
-                *given[0], f"is part of {self.text!r}, whose keys are not strings; give the whole key"
-            )
+            problem = f"is part of {self.text!r}, whose keys are not strings"
+            raise KeyValueError.of(*given[0], Remedied(problem, "give the whole key"))
         texts: list[str] = []
         for piece in self.pieces:
             texts.append(piece.before)
@@ -185,14 +194,17 @@ class KeyTemplate:
 
     def gap(self, missing: str, field: str, value: object) -> KeyValueError:
         """The error for a field that is given although a field before it is missing."""
-        return KeyValueError(field, value, f"comes after {missing} in {self.text!r}; give {missing} too")
+        problem = Remedied(f"comes after {missing} in {self.text!r}", f"give {missing} too")
+        return KeyValueError.of(field, value, problem)
 
     def _partial(self, level: int, field: str, text: str) -> str:
         piece = self.pieces[level] if level < len(self.pieces) else None
         if piece is None or piece.placeholder.field != field:
-            expected = "every field is given" if piece is None else f"give {piece.placeholder.field}"
-            raise KeyValueError(field, text, f"is not the next field of {self.text!r}; {expected}")
+            remedy = (
+                "leave it out: every field is given" if piece is None else f"give {piece.placeholder.field}"
+            )
+            raise KeyValueError.of(field, text, Remedied(f"is not the next field of {self.text!r}", remedy))
         try:
             return piece.escape(beginning(piece.placeholder, text))
         except ValueError as problem:
-            raise KeyValueError(field, text, str(problem)) from problem
+            raise KeyValueError.of(field, text, problem) from problem

@@ -16,7 +16,7 @@ import pydantic
 
 from dynaorm.entity.text.ksuid import Ksuid, KsuidMs
 from dynaorm.entity.text.shape import ANYTHING, DIGITS, CharacterRun, Shape, digits, pattern_of
-from dynaorm.failure import shown, with_article
+from dynaorm.failure import Remedied, shown, with_article
 from dynaorm.item.value import number_text
 from dynaorm.record import record
 
@@ -74,7 +74,7 @@ def in_utc(value: datetime) -> datetime:
     if value.tzinfo is UTC:
         return value
     if value.utcoffset() is None:
-        raise ValueError("is a datetime without a time zone; give it one (datetime.now(UTC))")
+        raise Remedied("is a datetime without a time zone", "give it one (datetime.now(UTC))")
     try:
         return value.astimezone(UTC)
     except OverflowError:
@@ -160,13 +160,13 @@ def _boolean(text: str) -> bool:
 
 def _day(value: date) -> str:
     if isinstance(value, datetime):
-        raise ValueError("is a datetime, not a date; give its .date()")
+        raise Remedied("is a datetime, not a date", "give its .date()")
     return value.isoformat()
 
 
 def _time_of_day(value: time) -> str:
     if value.tzinfo is not None:
-        raise ValueError("is a time with a time zone, which cannot be ordered without a day; use a datetime")
+        raise Remedied("is a time with a time zone, which cannot be ordered without a day", "use a datetime")
     return value.isoformat(timespec="microseconds")
 
 

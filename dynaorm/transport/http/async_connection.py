@@ -70,7 +70,8 @@ class AsyncConnection(asyncio.BufferedProtocol):
         """Send a request and receive its answer. After NoAnswer or a cancellation, abort the connection."""
         self._limits, self._began, self._size = limits, self._loop.time(), len(message)
         # One that an earlier request has left is not too late: requests never have less time than ``timeout``.
-        if self._timer is None:
+        # A lost connection cancels no timer any more.
+        if self._timer is None and not self._transport.is_closing():
             self._timer = self._loop.call_later(limits.timeout, self._expire)
         return await self.ask(message, AnswerReader())
 

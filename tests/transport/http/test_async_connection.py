@@ -1,8 +1,10 @@
 """Tasks share the connections of their event loop: in the order they ask, and safe from each other's cancellations."""
 
 import asyncio
+import gc
 import socket
 import threading
+import weakref
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
@@ -236,5 +238,10 @@ def test_a_request_on_a_connection_that_the_server_has_spoken_on_is_not_sent(
                 with pytest.raises(NoAnswer, match="spoke before it was asked") as caught:
                     await connection.exchange(memoryview(b"GET"), limits())
         assert not caught.value.sent
+        # No timer keeps the connection and its buffer.
+        lost = weakref.ref(connection)
+        del connection, caught
+        gc.collect()
+        assert lost() is None
 
     run(server, work)
