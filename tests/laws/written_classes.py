@@ -20,7 +20,7 @@ from pydantic import (
     model_validator,
 )
 
-from dynaorm import Aggregate, Entity, F, GlobalIndex, Index, Table
+from dynaorm import Aggregate, AnyValue, Entity, F, GlobalIndex, Index, Table
 from dynaorm.entity.marker import CreatedAt, ExpiresAt, Unique, UpdatedAt
 from dynaorm.item.value import Item
 
@@ -92,7 +92,8 @@ OTHERS: Final = (
          Place.model_construct(city="x", floor=-1), {"city": 1})),
     Kind(Place | None, None, (Place(city="Oslo"), {"city": "BERN", "floor": "2"}, None)),
     Kind(dict[str, Annotated[int, Field(ge=0)]], {}, ({}, {"a": 1}, {"a": "2"}, {"a": -1})),
-    Kind(float, 0.5, (1, 0.25, "0.5", "x")),
+    Kind(float, 0.5, (1, 0.25, "0.5", "x", float("nan"), float("inf"))),
+    Kind(AnyValue, None, (1, {"a": [1, None]}, ["\ud800"], {1: 2}, Decimal("1." + "3" * 40))),
     Kind(bool, False, (True, 0, "yes", "perhaps")),
 )  # fmt: skip
 TIMES: Final = (
@@ -206,10 +207,10 @@ def place_of(spec: Spec, entity: Any) -> str | None:
     return f"{kind}{entity.text}"
 
 
-def sort_key_of(spec: Spec, entity: Any) -> str | None:
+def note_of(spec: Spec, entity: Any) -> str | None:
     """The sort key of an entity in the other index, which has the same partition key."""
-    is_in = not spec.places and entity.text is not None and entity.number < SMALL
-    return f"N#{entity.number}" if is_in else None
+    is_in = not spec.places and entity.text is not None and entity.note is not None
+    return f"N#{entity.note}" if is_in else None
 
 
 def claim_of(spec: Spec, entity: Any) -> str | None:
@@ -285,10 +286,7 @@ def _indexes(spec: Spec) -> dict[str, Index]:
             "large": Index("GSI1", pk="LARGE#{text}", sk="{name}", when=F.number >= SMALL),
         }
     text = "LABEL#{label}" if spec.computed else "TEXT#{text}"
-    return {
-        "by_text": Index("GSI1", pk=text, sk="{name}"),
-        "by_number": Index("GSI2", pk=text, sk="N#{number!s}", when=F.number < SMALL),
-    }
+    return {"by_text": Index("GSI1", pk=text, sk="{name}"), "by_note": Index("GSI2", pk=text, sk="N#{note}")}
 
 
 def labelled(spec: Spec) -> Callable[[Any], Any]:
