@@ -19,10 +19,13 @@ from dynaorm.errors import (
     AlreadyExists,
     ConditionFailed,
     ConstraintViolation,
+    Contention,
     EntityNotFound,
     OutcomeUnknown,
     StaleEntity,
     StoreError,
+    Throttled,
+    Unreachable,
 )
 from dynaorm.flow.protocol.call import Call, NoAnswer, Reply, Transport
 from dynaorm.testing import faults
@@ -195,6 +198,10 @@ class Worker:
                 return self._resent(operation, faulty) if resends else self._resumed(operation, plan, faulty)
             except OutcomeUnknown:
                 continue
+            except (Contention, Throttled, Unreachable):
+                # Of a block that is repeated under its token, this says nothing about the sending before.
+                if not operation.is_repeated:
+                    raise
         raise OutcomeUnknown(plan=plan, reason="it was not settled")
 
     def _resumed(self, operation: Operation, plan: Any, faulty: float) -> Results | None:
