@@ -75,10 +75,10 @@ def _differing(
     renewed: frozenset[str] = frozenset(),
 ) -> dict[str, AttributeValue | None]:
     item = state.item
+    in_key = [name for name, field in mapping.fields.items() if field.in_key]
+    loaded_keys = mapping.subject(item) if in_key else {}
     found: dict[str, AttributeValue | None] = {
-        name: None
-        for name, field in mapping.fields.items()
-        if field.in_key and mapping.subject(item)[name] != values.get(name)
+        name: None for name in in_key if loaded_keys[name] != values.get(name)
     }
     differing: dict[str, tuple[AttributeValue | None, AttributeValue | None]] = {}
     for name, field in mapping.fields.items():
