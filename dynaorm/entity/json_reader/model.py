@@ -123,7 +123,10 @@ def _model(mapping: EntityMapping, schema: Node, definitions: Mapping[str, Node]
         found["schema"] = filling(found["schema"], filled)
     for outer in reversed(around):
         found = {**{name: held for name, held in outer.items() if name != "ref"}, "schema": found}
-    keys = tuple(part for part in mapping.primary_parts if not _is_itself(part, mapping, declared))
+    # A validator of the model may change any field.
+    keys = tuple(
+        part for part in mapping.primary_parts if is_validated or not _is_itself(part, mapping, declared)
+    )
     return JsonModel(
         mapping=mapping,
         schema=found,
