@@ -207,7 +207,7 @@ def _is_itself(part: KeyPart, mapping: EntityMapping, declared: Mapping[str, Nod
         return False
     if part.bare:
         (field,) = fields
-        return field.in_key or field.attribute == part.attribute.name
+        return _is_read_from(part, mapping, field) or field.attribute == part.attribute.name
     # What ``match`` has read from a key renders that key again, unless a placeholder cannot be read back.
     is_read_back = all(
         one.read is not None and one.placeholder.field in part.lossless for one in part.template.pieces

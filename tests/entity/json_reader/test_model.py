@@ -150,6 +150,12 @@ class Renamed(Entity, table=Table("app", pk="slug", sk=None), pk="{slug}"):
         return self
 
 
+class Same(Entity, table=Table("app"), pk="{slug}", sk="{slug}"):
+    """A class of which the field is read from the partition key, and rendered in the sort key, too."""
+
+    slug: Annotated[str, InKey()]
+
+
 class Whole(Entity, table=Table("app"), pk="{slug}", sk="W#{part}#{number:04d}"):
     slug: Annotated[str, InKey()]
     part: Annotated[str, InKey()]
@@ -159,7 +165,7 @@ class Whole(Entity, table=Table("app"), pk="{slug}", sk="W#{part}#{number:04d}")
 def test_a_part_of_the_key_is_compared_unless_it_holds_strings_that_no_validator_changes() -> None:
     assert [_compared(one) for one in (Own, Stripped, Longer, Renamed)] == [[], *[["{slug}"]] * 3]
     assert [_compared(one) for one in (Checked, Whole)] == [["O#{slug}", "A"], ["W#{part}#{number:04d}"]]
-    assert _compared(Keyed) == ["A#{slug:upper}"]
+    assert [_compared(one) for one in (Keyed, Same)] == [["A#{slug:upper}"], ["{slug}"]]
 
 
 def _compared(entity: type[Entity]) -> list[str]:
