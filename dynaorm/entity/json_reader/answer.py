@@ -12,8 +12,7 @@ from typing import Any, Final, TypeAlias
 from pydantic_core import CoreSchema, SchemaError, SchemaValidator, core_schema
 
 from dynaorm.entity.declare.catalog import catalog_of, derived, names_of
-from dynaorm.entity.dispatch import classify
-from dynaorm.entity.json_reader.class_by_key import CLASS, ClassByKey, InDoubt, in_doubt
+from dynaorm.entity.json_reader.class_by_key import CLASS, ClassByKey, in_doubt
 from dynaorm.entity.json_reader.core_schema import Node, as_schema, validator_of
 from dynaorm.entity.json_reader.item_key import HasKey, KeyContents
 from dynaorm.entity.json_reader.model import JsonModel, json_model
@@ -53,14 +52,12 @@ class JsonReader:
     def __init__(
         self, table: Table, models: Sequence[JsonModel], operation: str, names: tuple[str, ...] | None
     ) -> None:
-        self._table = table
         self._models = {model.mapping.entity: model for model in models}
-        self._in_doubt = _in_doubt(table, models)
-        # For each class, how keys are compared; and the defaults, if there is nothing else to examine.
+        # For each class, how its entities are told from others; and the defaults, if nothing else is to be examined.
         self._known = {
             model.mapping.entity: (
-                model.has_key if model.keys else _is_anything,
-                None if self._must_examine(model) else model.defaults_in,
+                _is_own(model),
+                None if model.defaults is None or model.head else model.defaults_in,
             )
             for model in models
         }
@@ -120,8 +117,8 @@ class JsonReader:
                 found[place] = with_bytes(entity)
                 continue
             # A validator of the user's may have returned an object of another class.
-            has_key, defaults = known.get(type(entity), _UNKNOWN)
-            if not has_key(entity, keys[place] if keys else _NOTHING):
+            is_own, defaults = known.get(type(entity), _UNKNOWN)
+            if is_own is not None and not is_own(entity, keys[place] if keys else _NOTHING):
                 found[place] = new((kept[place], NO_DEFAULTS)).item
             elif defaults is not None:
                 put(entity, SLOT, new((kept[place], defaults)))  # inlined: half the time of a call
@@ -134,20 +131,13 @@ class JsonReader:
         left = [place for place, one in enumerate(found) if one is not None]
         return ParsedReply([found[place] for place in left], [heads[place] for place in left], reading.rest)
 
-    def _must_examine(self, model: JsonModel) -> bool:
-        return model.defaults is None or bool(model.head) or model.mapping.entity in self._in_doubt
-
     def _examined(self, entity: Any, head: Item, at: Snapshot, now: float | None) -> Any | None:
         """The entity with its state, or its item if it is damaged; None if it has expired."""
         model = self._models[type(entity)]
-        in_doubt = self._in_doubt.get(type(entity))
         try:
             if now is not None and model.mapping.is_expired(head, now):
                 return None
             if model.mapping.is_tombstone(head):
-                return at.item
-            is_doubtful = in_doubt is not None and in_doubt(entity.__dict__)
-            if is_doubtful and classify(self._table, at.item) is not model.mapping:
                 return at.item
             if model.defaults is not None:
                 find = model.defaults_in
@@ -160,15 +150,22 @@ class JsonReader:
         return entity
 
 
-def _is_anything(_entity: Any, _key: KeyContents) -> bool:
-    return True
+def _is_own(model: JsonModel) -> HasKey | None:
+    """Whether an entity is that of its item, and not of another class; None where it always is."""
+    untyped = model.mapping.table.type_attribute is None
+    has_key, is_another = model.has_key if model.keys else None, in_doubt(model.mapping) if untyped else None
+    if is_another is None:
+        return has_key
+    if has_key is None:
+        return lambda entity, _: not is_another(entity.__dict__)
+    return lambda entity, key: has_key(entity, key) and not is_another(entity.__dict__)
 
 
 def _is_nothing(_entity: Any, _key: KeyContents) -> bool:
     return False
 
 
-_UNKNOWN: Final[tuple[HasKey, Callable[[Item], Defaults] | None]] = (_is_nothing, None)
+_UNKNOWN: Final[tuple[HasKey | None, Callable[[Item], Defaults] | None]] = (_is_nothing, None)
 
 
 # A snapshot of an item and its defaults. (Faster than the method ``_make``.)
@@ -245,12 +242,6 @@ def _class_by_key(table: Table, models: Sequence[JsonModel], operation: str) -> 
     if len(models) == 1 and (operation == "GetItem" or (is_alone and operation != "Scan")):
         return None
     return ClassByKey(table, [model.mapping for model in models])
-
-
-def _in_doubt(table: Table, models: Sequence[JsonModel]) -> dict[type, InDoubt]:
-    if table.type_attribute is not None:
-        return {}
-    return {one.mapping.entity: found for one in models if (found := in_doubt(one.mapping)) is not None}
 
 
 def _head(table: Table, models: Sequence[JsonModel], wanted: tuple[str, ...]) -> Node:

@@ -17,6 +17,7 @@ from dynaorm.entity.dispatch import key_beginnings, literal_beginning
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.page import BETWEEN, cut
 from dynaorm.entity.table import KeyAttribute, Table
+from dynaorm.entity.text.shape import may_meet, shape_of_text
 from dynaorm.entity.token_item import TOKEN_PREFIX
 
 CLASS: Final = ""
@@ -74,23 +75,43 @@ class ClassByKey:
 def in_doubt(mapping: EntityMapping) -> InDoubt | None:
     """Finds the field values of a class with which an item may be of another class or no entity; None for none.
 
-    Such an item may be a guard item or a token item, or a key that the class renders may not match its own template.
+    A guard item and a token item have one text in all key attributes. And a key that the user's codec has written may
+    not match its own template.
     """
-    if any(not mapping.fields[name].exact for name in mapping.key_fields if name in mapping.fields):
-        return lambda _: True  # the user's codec may read the key otherwise
+    is_exact = all(mapping.fields[name].exact for name in mapping.key_fields if name in mapping.fields)
+    beginnings = _not_entities(mapping)
+    if is_exact and not beginnings:
+        return None
+    parts, computed = mapping.primary_parts, [name for name in mapping.key_fields if name in mapping.computed]
+    constant, render = parts[0].constant, parts[0].render
+
+    def may_be_another(values: Mapping[str, Any]) -> bool:
+        try:
+            if computed:
+                values = mapping.with_computed(values, computed)
+            first = constant or render(values)
+            is_reserved = type(first) is str and first.startswith(beginnings)
+            if is_exact and not is_reserved:
+                return False
+            keys = [part.constant or part.render(values) for part in parts]
+        except ValueError:  # no key at all
+            return True
+        pairs = zip(parts, keys, strict=True)
+        return (is_reserved and keys.count(first) == len(keys)) or any(
+            key is None or part.match(key) is None for part, key in pairs
+        )
+
+    return may_be_another
+
+
+def _not_entities(mapping: EntityMapping) -> tuple[str, ...]:
+    """What the keys of guard items and token items begin with that could be keys of a class, too."""
+    parts = mapping.primary_parts
+    if any(part.attribute.kind != "S" for part in parts) or not may_meet(parts[0].shape, parts[-1].shape):
+        return ()
     constraints = key_beginnings(mapping.table).constraints
-    for part in mapping.primary_parts:
-        literal = literal_beginning(part)
-        name, found, _ = literal.partition("#")
-        of_guard = name in constraints if found else any(one.startswith(name) for one in constraints)
-        if part.attribute.kind != "S" or (
-            literal and not of_guard and not TOKEN_PREFIX.startswith(literal[:1])
-        ):
-            return None
-    first = mapping.partition
-    return lambda values: (
-        "#" in str(first.constant or first.render(mapping.with_computed(values, first.fields)))
-    )
+    found = (TOKEN_PREFIX, *(f"{name}#" for name in sorted(constraints)))
+    return tuple(one for one in found if all(may_meet(part.shape, shape_of_text(one)) for part in parts))
 
 
 def _beginning(contents: list[bytes], lengths: tuple[int, ...]) -> _Beginning:
