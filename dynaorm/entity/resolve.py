@@ -5,12 +5,14 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any, Final
 
+from dynaorm.entity.codec.depth import encode_at
 from dynaorm.entity.codec.of_type import Codec
 from dynaorm.entity.codec.value import NULL, Absent
 from dynaorm.entity.mapping.field import FieldMapping, is_time_text
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.mapping.validate import validated_field
 from dynaorm.errors import InvalidValue, UnknownField, UsageError
+from dynaorm.failure import remedy_of
 from dynaorm.item.path import Path, PathSource, Role, dotted, value_at
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.record import replace
@@ -119,9 +121,12 @@ class FieldResolver:
         try:
             if role == "bound" and wanted.bound is not None and value is not None:
                 return wanted.bound(value)
-            return wanted.encode(value)
+            # What a change stores is a part of the attribute; what a condition compares is a value of its own.
+            is_part = role in ("value", "element", "addend")
+            return encode_at(wanted, value, len(path) + (wanted is codec.element) if is_part else 1)
         except (ValueError, RecursionError) as problem:
-            raise self._mapping.invalid(name, value, str(problem)) from self._mapping.cause_of(name, problem)
+            invalid = self._mapping.invalid(name, value, str(problem), remedy_of(problem))
+            raise invalid from self._mapping.cause_of(name, problem)
 
     def refuse_other_form(self, path: Path, other: Path) -> None:
         """Raises UsageError if two fields are stored in different forms: DynamoDB compares what is stored."""

@@ -6,7 +6,7 @@ Rule 2. Validators run again whenever an item is loaded. A class whose validator
         validated twice, the second time as loading would. Both must give the same item.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import fields, is_dataclass
@@ -82,6 +82,7 @@ def validated(
             value, before
         ):
             altered[name] = value
+    refuse_iterators(mapping, given, altered)
     return Validated(values, altered)
 
 
@@ -92,6 +93,7 @@ def _with_changed(mapping: EntityMapping, values: Mapping[str, Any], kept: froze
         value = validated_field(mapping, name, values)
         if not is_equal(value, values[name]):
             altered[name] = value
+    refuse_iterators(mapping, values, altered)
     return Validated({**values, **altered}, altered)
 
 
@@ -179,6 +181,24 @@ def _with_kept(
         )
     except ValidationError as broken:
         raise _broken(mapping, values, broken) from _cause(mapping, None, broken)
+
+
+def refuse_iterators(mapping: EntityMapping, given: Mapping[str, Any], altered: Iterable[str]) -> None:
+    """Raises InvalidValue for an iterator among given values: the next validation would find it used up."""
+    for name in altered:
+        if _has_iterator(given.get(name)):
+            problem = "is or contains an iterator, which can be read only once"
+            raise mapping.invalid(name, given[name], problem, "give it a list")
+
+
+def _has_iterator(value: Any) -> bool:
+    if isinstance(value, list | tuple | set | frozenset):
+        return any(map(_has_iterator, value))
+    if isinstance(value, dict):
+        return any(map(_has_iterator, value.values()))
+    if isinstance(value, BaseModel) or is_dataclass(value):
+        return any(map(_has_iterator, vars(value).values()))
+    return isinstance(value, Iterator)
 
 
 # -- loading, before anything is stored --------------------------------------------------------------------------------
