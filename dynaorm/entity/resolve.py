@@ -100,7 +100,7 @@ class FieldResolver:
             return {"S": value}
         if pieces and isinstance(value, bytes) and "B" in codec.tags:
             return {"B": value}
-        if role == "element" and "M" in codec.tags:
+        if role == "element" and "M" in codec.tags and "L" not in codec.tags:
             raise self._mapping.invalid(
                 name,
                 value,
@@ -121,7 +121,7 @@ class FieldResolver:
                 return wanted.bound(value)
             return wanted.encode(value)
         except (ValueError, RecursionError) as problem:
-            raise self._mapping.invalid(name, value, str(problem)) from self._mapping.cause_of(name, problem)
+            raise self._mapping.invalid(name, value, problem) from self._mapping.cause_of(name, problem)
 
     def refuse_other_form(self, path: Path, other: Path) -> None:
         """Raises UsageError if two fields are stored in different forms: DynamoDB compares what is stored."""
