@@ -20,7 +20,6 @@ from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.mapping.secret import unsaid
 from dynaorm.entity.state import LOADING
 from dynaorm.errors import DecodeError, InvalidValue
-from dynaorm.failure import remedy_of
 from dynaorm.item.value import same
 
 _MISSING: Final = object()
@@ -148,8 +147,7 @@ def validated_field(mapping: EntityMapping, name: str, values: Mapping[str, Any]
     except InvalidValue:
         raise
     except ValueError as problem:
-        invalid = mapping.invalid(name, values[name], str(problem), remedy_of(problem))
-        raise invalid from mapping.cause_of(name, problem)
+        raise mapping.invalid(name, values[name], problem) from mapping.cause_of(name, problem)
     return second
 
 
