@@ -5,7 +5,7 @@ from enum import Enum
 from typing import Annotated, Any
 
 import pytest
-from pydantic import AfterValidator, BaseModel, StringConstraints
+from pydantic import AfterValidator, BaseModel, Field, StringConstraints
 
 from dynaorm import Entity, Table
 from dynaorm.entity.mapping.mapping import mapping_of
@@ -80,3 +80,51 @@ def test_a_single_value_is_judged_alike() -> None:
 )
 def test_values_are_equal_with_their_types_at_every_depth(one: Any, other: Any, expected: bool) -> None:
     assert is_equal(one, other) is expected
+
+
+class Longer(Box):
+    name: str = ""
+
+
+@dataclass
+class Solid(Point):
+    z: int = 0
+
+
+class Packed(Entity, table=app, pk="PACKED#{name}", sk="P"):
+    name: str
+    box: Box | None = None
+    boxes: list[Box] = Field(default_factory=list)
+    by_name: dict[str, tuple[Box, int]] = Field(default_factory=dict)
+    point: Point | None = None
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "where"),
+    [
+        ("box", Longer(parts=[1]), ""),
+        ("boxes", [Box(parts=[]), Longer(parts=[])], r"at \[1\]: "),
+        ("by_name", {"a": (Longer(parts=[]), 1)}, r"at a\[0\]: "),
+        ("point", Solid(1), ""),
+    ],
+)
+def test_an_instance_of_a_subclass_is_refused_because_it_would_lose_fields(
+    field: str, value: Any, where: str
+) -> None:
+    mapping, values = mapping_of(Packed), vars(Packed(name="a"))
+    for judge in (
+        lambda given: validated(mapping, given),
+        lambda given: validated(mapping, given, kept=frozenset({"name"})),
+        lambda given: validated_field(mapping, field, given),
+    ):
+        with pytest.raises(
+            InvalidValue, match=rf"Packed\.{field} = .*: {where}is a .* and would be loaded as a"
+        ):
+            judge({**values, field: value})
+
+
+def test_an_instance_of_the_class_itself_is_validated_again() -> None:
+    box = Box(parts=[1])
+    box.parts = ["2"]  # type: ignore[list-item]
+    found = validated(mapping_of(Packed), {**vars(Packed(name="a")), "box": box, "boxes": [{"parts": [1]}]})
+    assert found.altered == {"box": Box(parts=[2]), "boxes": [Box(parts=[1])]}
