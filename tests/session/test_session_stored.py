@@ -18,6 +18,7 @@ from dynaorm import (
     Table,
     Unique,
     Versioned,
+    inspect,
 )
 from dynaorm.errors import (
     AlreadyExists,
@@ -285,6 +286,20 @@ def test_an_item_of_another_class_is_not_overwritten_and_the_remedy_does_not_say
     session.save(Box(name="a", part="B"))
     with pytest.raises(AlreadyExists, match="of another class is stored there: delete it with its own class"):
         session.save(Bag(name="a"), overwrite=True)
+
+
+def test_what_is_absent_stays_absent_after_a_move(session: Session, moto: Transport) -> None:
+    key = {"PK": {"S": "COUNTER#a"}, "SK": {"S": "C"}}
+    item = {**key, "_type": {"S": "Counter"}, "name": {"S": "a"}}
+    moto.call(Call("PutItem", {"TableName": "stored-app", "Item": item}))
+    counter = session.get_one(Counter, name="a")
+    counter.name = "b"
+    session.move(counter)
+    assert inspect(counter).changes == {}
+    counter.nick = "Bob"
+    session.save(counter)
+    (stored,) = moto.call(Call("Scan", {"TableName": "stored-app"}))["Items"]
+    assert stored.keys() == {"PK", "SK", "_type", "_rev", "name", "nick"}
 
 
 def test_a_value_that_contains_itself_is_refused(session: Session) -> None:
