@@ -9,6 +9,7 @@ Rule 3. An entity that has the key of its item is of the right class, unless ``i
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any, Final, TypeAlias
 
 from dynaorm.entity.declare.catalog import catalog_of
@@ -16,6 +17,7 @@ from dynaorm.entity.dispatch import key_beginnings, literal_beginning
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.page import BETWEEN, cut
 from dynaorm.entity.table import KeyAttribute, Table
+from dynaorm.entity.template.key_part import KeyPart
 from dynaorm.entity.text.shape import may_meet, shape_of_text
 from dynaorm.entity.token_item import TOKEN_PREFIX
 
@@ -85,13 +87,13 @@ def in_doubt(mapping: EntityMapping) -> InDoubt | None:
     if is_exact and not beginnings:
         return None
     parts, computed = mapping.primary_parts, [name for name in mapping.key_fields if name in mapping.computed]
-    constant, render = parts[0].constant, parts[0].render
+    constant, text_of = parts[0].constant, _text_of(mapping, parts[0])
 
     def may_be_another(values: Mapping[str, Any]) -> bool:
         try:
             if computed:
                 values = mapping.with_computed(values, computed)
-            first = constant or render(values)
+            first = constant or text_of(values)
             is_reserved = type(first) is str and first.startswith(beginnings)
             if is_exact and not is_reserved:
                 return False
@@ -104,6 +106,12 @@ def in_doubt(mapping: EntityMapping) -> InDoubt | None:
         )
 
     return may_be_another
+
+
+def _text_of(mapping: EntityMapping, part: KeyPart) -> Callable[[Mapping[str, Any]], Any]:
+    """Renders a key, faster where the key is the text of a field itself."""
+    field = mapping.fields.get(part.fields[0]) if part.bare else None
+    return itemgetter(field.name) if field is not None and field.codec.is_text else part.render
 
 
 def _not_entities(mapping: EntityMapping) -> tuple[str, ...]:
