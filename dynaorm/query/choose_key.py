@@ -89,7 +89,7 @@ class KeyCondition:
             return known
         values = mapping.subject(item)
         try:
-            if self.rivals and not self._is_in_identity(mapping, values):
+            if self.rivals and not self._is_in_place(mapping, values):
                 return False
             if any(values[name] != value for name, value in self.held):
                 return False
@@ -100,15 +100,15 @@ class KeyCondition:
         except (DecodeError, KeyValueError):
             return True
 
-    def _is_in_identity(self, mapping: EntityMapping, values: StoredValues) -> bool:
-        """Whether an entity is in the index, under the declaration that is read. Raises DecodeError, KeyValueError."""
+    def _is_in_place(self, mapping: EntityMapping, values: StoredValues) -> bool:
+        """Whether an entity is in the place that is read. Raises DecodeError, KeyValueError."""
         assert self.source.index is not None
         place = mapping.indexes.get(self.source.index.attribute_name)
         return place is not None and place.keys_in(values) is not None
 
 
 def place_condition(source: Source) -> KeyCondition | None:
-    """The condition that an item, in whatever partition, is in one place of several; None where there is one place."""
+    """The condition of a scan that an item is in this place of its index; None if the index has no other place."""
     rivals = source.other_places
     return KeyCondition(source, (), (), rivals=rivals) if rivals else None
 

@@ -98,7 +98,7 @@ class Source:
 
     @property
     def rivals(self) -> tuple[IndexMapping, ...]:
-        """Those that may share a partition with this one."""
+        """The other places that may share a partition with this one."""
         own = self.index
         return (
             () if own is None else tuple(one for one in self.other_places if _may_share_partition(own, one))

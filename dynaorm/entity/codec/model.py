@@ -18,6 +18,7 @@ import pydantic
 from pydantic import ValidationError
 
 from dynaorm.entity.codec.container import merge_map
+from dynaorm.entity.codec.depth import one_deeper
 from dynaorm.entity.codec.value import (
     NULL,
     Absent,
@@ -202,6 +203,7 @@ class _Plan:
             frozenset({"M"}),
             members=members,
             absent=absent.__getitem__,
+            levels=one_deeper([*(one.codec for one in self.members), *([self.extra] if self.extra else [])]),
             merge_parts=self.merge,
         )
 
@@ -289,6 +291,7 @@ def root_codec(kind: type, inner: Codec) -> Codec:
         element=inner.element,
         members=inner.members,
         absent=inner.absent,
+        levels=inner.levels,
         merge_parts=partial(merge, inner),
     )
 

@@ -41,6 +41,7 @@ from dynaorm.entity.codec.declared import (
     name_of,
     value_of,
 )
+from dynaorm.entity.codec.depth import limited
 from dynaorm.entity.codec.formed import foreign_codec, formed_codec, of_json
 from dynaorm.entity.codec.json import ANY, JSON, NUMBER, PLAIN, AnyValue
 from dynaorm.entity.codec.leaf import leaf_codec, secret_codec
@@ -53,7 +54,7 @@ from dynaorm.entity.codec.model import (
     typed_dict_codec,
 )
 from dynaorm.entity.codec.union import chosen_codec, discriminated_codec, union_codec
-from dynaorm.entity.codec.value import Codec, Unstorable, merge, optional
+from dynaorm.entity.codec.value import ANY_DEPTH, Codec, Unstorable, merge, optional
 from dynaorm.entity.text.of_type import ALIASES
 from dynaorm.item.value import AttributeValue
 from dynaorm.record import replace
@@ -78,7 +79,7 @@ _BARE: Final[Mapping[Any, str]] = {
 
 
 def codec_of(annotation: Any, metadata: Sequence[object] = (), *, strict: bool = False) -> Codec:
-    """The codec of a type.
+    """The codec of an attribute of a type.
 
     Args:
         annotation: the type.
@@ -91,7 +92,7 @@ def codec_of(annotation: Any, metadata: Sequence[object] = (), *, strict: bool =
     resolution = _Resolution()
     codec = resolution.of(annotation, meta_of(metadata), strict=strict)
     resolution.finish()
-    return codec
+    return limited(codec)
 
 
 class _Resolution:
@@ -160,7 +161,7 @@ class _Resolution:
         def merged(stored: AttributeValue, loaded: AttributeValue, now: AttributeValue) -> AttributeValue:
             return merge(reference, stored, loaded, now)
 
-        reference = Codec(encode, decode, tags, merge_parts=merged)
+        reference = Codec(encode, decode, tags, levels=ANY_DEPTH, merge_parts=merged)
         references.append(reference)
         return reference
 
@@ -368,7 +369,18 @@ def _no_codec(kind: Any) -> str:
 
 def _become(reference: Codec, codec: Codec) -> None:
     """Turn a reference into the codec. Only codecs that are still being built have seen the reference."""
-    for name in ("encode", "decode", "tags", "nullable", "is_set", "bound", "form", "opaque", "merge_parts"):
+    for name in (
+        "encode",
+        "decode",
+        "tags",
+        "nullable",
+        "is_set",
+        "bound",
+        "form",
+        "opaque",
+        "levels",
+        "merge_parts",
+    ):
         object.__setattr__(reference, name, getattr(codec, name))
     _adopt(reference, codec)
 

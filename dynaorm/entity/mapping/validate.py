@@ -6,7 +6,7 @@ Rule 2. Validators run again whenever an item is loaded. A class whose validator
         validated twice, the second time as loading would. Both must give the same item.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import fields, is_dataclass
@@ -20,7 +20,6 @@ from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.mapping.secret import unsaid
 from dynaorm.entity.state import LOADING
 from dynaorm.errors import DecodeError, InvalidValue
-from dynaorm.failure import remedy_of
 from dynaorm.item.value import same
 
 _MISSING: Final = object()
@@ -82,6 +81,7 @@ def validated(
             value, before
         ):
             altered[name] = value
+    refuse_iterators(mapping, given, altered)
     return Validated(values, altered)
 
 
@@ -92,6 +92,7 @@ def _with_changed(mapping: EntityMapping, values: Mapping[str, Any], kept: froze
         value = validated_field(mapping, name, values)
         if not is_equal(value, values[name]):
             altered[name] = value
+    refuse_iterators(mapping, values, altered)
     return Validated({**values, **altered}, altered)
 
 
@@ -146,8 +147,7 @@ def validated_field(mapping: EntityMapping, name: str, values: Mapping[str, Any]
     except InvalidValue:
         raise
     except ValueError as problem:
-        invalid = mapping.invalid(name, values[name], str(problem), remedy_of(problem))
-        raise invalid from mapping.cause_of(name, problem)
+        raise mapping.invalid(name, values[name], problem) from mapping.cause_of(name, problem)
     return second
 
 
@@ -179,6 +179,24 @@ def _with_kept(
         )
     except ValidationError as broken:
         raise _broken(mapping, values, broken) from _cause(mapping, None, broken)
+
+
+def refuse_iterators(mapping: EntityMapping, given: Mapping[str, Any], altered: Iterable[str]) -> None:
+    """Raises InvalidValue for an iterator among given values: the next validation would find it used up."""
+    for name in altered:
+        if _has_iterator(given.get(name)):
+            problem = "is or contains an iterator, which can be read only once"
+            raise mapping.invalid(name, given[name], problem, "give it a list")
+
+
+def _has_iterator(value: Any) -> bool:
+    if isinstance(value, list | tuple | set | frozenset):
+        return any(map(_has_iterator, value))
+    if isinstance(value, dict):
+        return any(map(_has_iterator, value.values()))
+    if isinstance(value, BaseModel) or is_dataclass(value):
+        return any(map(_has_iterator, vars(value).values()))
+    return isinstance(value, Iterator)
 
 
 # -- loading, before anything is stored --------------------------------------------------------------------------------

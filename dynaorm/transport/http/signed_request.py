@@ -26,7 +26,7 @@ TARGET_PREFIX = "DynamoDB_20120810."
 USER_AGENT = "dynaorm"
 ALGORITHM = "AWS4-HMAC-SHA256"
 
-_OTHERS = f"User-Agent: {USER_AGENT}\r\n"
+_USER_AGENT_LINE = f"User-Agent: {USER_AGENT}\r\n"
 
 
 @record
@@ -91,11 +91,17 @@ class Signer:
         self._scope: _Scope | None = None
 
     def sign(
-        self, operation: str, body: bytes, credentials: Credentials, now: float, *, others: str = _OTHERS
+        self,
+        operation: str,
+        body: bytes,
+        credentials: Credentials,
+        now: float,
+        *,
+        unsigned: str = _USER_AGENT_LINE,
     ) -> SignedRequest:
         """The signed request for an operation, ``now`` in seconds since the Unix epoch.
 
-        ``others``: header lines that the signature does not cover.
+        ``unsigned``: header lines that the signature does not cover.
 
         Raises:
             UsageError: the credentials cannot stand in a header.
@@ -112,7 +118,7 @@ class Signer:
         signature.update(f"{ALGORITHM}\n{stamp}\n{scope.scope}\n{sha256(canonical).hexdigest()}".encode())
         lines = (
             f"{self._lines}{target}\r\nX-Amz-Date: {stamp}\r\n"
-            f"Authorization: {scope.authorization}{signature.hexdigest()}\r\n{scope.token}{others}"
+            f"Authorization: {scope.authorization}{signature.hexdigest()}\r\n{scope.token}{unsigned}"
         )
         return SignedRequest(lines, body, now)
 
