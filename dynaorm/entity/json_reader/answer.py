@@ -12,6 +12,7 @@ from typing import Any, Final, TypeAlias
 from pydantic_core import CoreSchema, SchemaError, SchemaValidator, core_schema
 
 from dynaorm.entity.declare.catalog import catalog_of, derived, names_of
+from dynaorm.entity.dispatch import literal_beginning
 from dynaorm.entity.json_reader.class_by_key import CLASS, ClassByKey, InDoubt, in_doubt
 from dynaorm.entity.json_reader.core_schema import Node, as_schema, validator_of
 from dynaorm.entity.json_reader.item_key import HasKey, KeyContents
@@ -232,8 +233,11 @@ def _class_by_key(table: Table, models: Sequence[JsonModel], operation: str) -> 
     """What finds the classes of items without a type; None where hardly an item can be of another class."""
     if table.type_attribute is not None:
         return None
-    is_alone = len(catalog_of(table).mappings) == 1 and models[0].mapping.versioning is None
-    if len(models) == 1 and (operation == "GetItem" or (is_alone and operation != "Scan")):
+    mapping, is_only = models[0].mapping, len(models) == 1
+    is_alone = len(catalog_of(table).mappings) == 1 and mapping.versioning is None
+    # A scan meets more items of no class, but a key that may begin with anything tells nothing.
+    is_told = operation == "Scan" and any(map(literal_beginning, mapping.primary_parts))
+    if is_only and (operation == "GetItem" or (is_alone and not is_told)):
         return None
     return ClassByKey(table, [model.mapping for model in models])
 
