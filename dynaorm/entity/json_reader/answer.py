@@ -12,7 +12,8 @@ from typing import Any, Final, TypeAlias
 from pydantic_core import CoreSchema, SchemaError, SchemaValidator, core_schema
 
 from dynaorm.entity.declare.catalog import catalog_of, derived, names_of
-from dynaorm.entity.json_reader.class_by_key import CLASS, ClassByKey, in_doubt
+from dynaorm.entity.dispatch import literal_beginning
+from dynaorm.entity.json_reader.class_by_key import CLASS, ClassByKey, InDoubt, in_doubt
 from dynaorm.entity.json_reader.core_schema import Node, as_schema, validator_of
 from dynaorm.entity.json_reader.item_key import HasKey, KeyContents
 from dynaorm.entity.json_reader.model import JsonModel, json_model
@@ -24,6 +25,7 @@ from dynaorm.item.json_body import Body, with_bytes
 from dynaorm.item.value import Item
 
 Snapshot: TypeAlias = Loaded | LazyItem
+_Known: TypeAlias = tuple[HasKey | None, InDoubt | None, Callable[[Item], Defaults] | None]
 FindDefaults: TypeAlias = Defaults | Callable[[Item], Defaults]
 
 _KEYS: Final = "keys"
@@ -53,10 +55,12 @@ class JsonReader:
         self, table: Table, models: Sequence[JsonModel], operation: str, names: tuple[str, ...] | None
     ) -> None:
         self._models = {model.mapping.entity: model for model in models}
-        # For each class, how its entities are told from others; and the defaults, if nothing else is to be examined.
-        self._known = {
+        # For each class: how keys are compared, and how its entities are told from others, if that must be done; and
+        # the defaults, if there is nothing else to examine.
+        self._known: dict[type, _Known] = {
             model.mapping.entity: (
-                _is_own(model),
+                model.has_key if model.keys else None,
+                in_doubt(model.mapping) if table.type_attribute is None else None,
                 None if model.defaults is None or model.head else model.defaults_in,
             )
             for model in models
@@ -117,8 +121,10 @@ class JsonReader:
                 found[place] = with_bytes(entity)
                 continue
             # A validator of the user's may have returned an object of another class.
-            is_own, defaults = known.get(type(entity), _UNKNOWN)
-            if is_own is not None and not is_own(entity, keys[place] if keys else _NOTHING):
+            has_key, is_in_doubt, defaults = known.get(type(entity), _UNKNOWN)
+            if (has_key is not None and not has_key(entity, keys[place] if keys else _NOTHING)) or (
+                is_in_doubt is not None and is_in_doubt(entity.__dict__)
+            ):
                 found[place] = new((kept[place], NO_DEFAULTS)).item
             elif defaults is not None:
                 put(entity, SLOT, new((kept[place], defaults)))  # inlined: half the time of a call
@@ -150,22 +156,11 @@ class JsonReader:
         return entity
 
 
-def _is_own(model: JsonModel) -> HasKey | None:
-    """Whether an entity is that of its item, and not of another class; None where it always is."""
-    untyped = model.mapping.table.type_attribute is None
-    has_key, is_another = model.has_key if model.keys else None, in_doubt(model.mapping) if untyped else None
-    if is_another is None:
-        return has_key
-    if has_key is None:
-        return lambda entity, _: not is_another(entity.__dict__)
-    return lambda entity, key: has_key(entity, key) and not is_another(entity.__dict__)
-
-
 def _is_nothing(_entity: Any, _key: KeyContents) -> bool:
     return False
 
 
-_UNKNOWN: Final[tuple[HasKey | None, Callable[[Item], Defaults] | None]] = (_is_nothing, None)
+_UNKNOWN: Final[_Known] = (_is_nothing, None, None)
 
 
 # A snapshot of an item and its defaults. (Faster than the method ``_make``.)
@@ -238,8 +233,11 @@ def _class_by_key(table: Table, models: Sequence[JsonModel], operation: str) -> 
     """What finds the classes of items without a type; None where hardly an item can be of another class."""
     if table.type_attribute is not None:
         return None
-    is_alone = len(catalog_of(table).mappings) == 1 and models[0].mapping.versioning is None
-    if len(models) == 1 and (operation == "GetItem" or (is_alone and operation != "Scan")):
+    mapping, is_only = models[0].mapping, len(models) == 1
+    is_alone = len(catalog_of(table).mappings) == 1 and mapping.versioning is None
+    # A scan meets more items of no class, but a key that may begin with anything tells nothing.
+    is_told = operation == "Scan" and any(map(literal_beginning, mapping.primary_parts))
+    if is_only and (operation == "GetItem" or (is_alone and not is_told)):
         return None
     return ClassByKey(table, [model.mapping for model in models])
 

@@ -1,12 +1,13 @@
 """Without a type attribute, the key of an item tells its class, before and after pydantic-core has read it."""
 
+from datetime import datetime
 from decimal import Decimal
 from typing import Annotated, Any
 
 import pytest
 from pydantic import AfterValidator
 
-from dynaorm import Attribute, Entity, NumberKey, Table, Unique
+from dynaorm import Attribute, Entity, NumberKey, Table, Unique, codecs
 from dynaorm.entity.json_reader.answer import json_reader_of
 from dynaorm.entity.json_reader.class_by_key import in_doubt
 from dynaorm.entity.mapping.mapping import mapping_of
@@ -171,7 +172,12 @@ class Numbered(
     number: int
 
 
-@pytest.mark.parametrize("entity", [Customer, Order, Numbered, Apart])
+class Timed(Entity, table=Table("timed", type_attribute=None), pk="{name}", sk="{at}"):
+    name: str
+    at: Annotated[datetime, Attribute("at", codec=codecs.ISO_MILLISECONDS)]
+
+
+@pytest.mark.parametrize("entity", [Customer, Order, Numbered, Apart, Timed])
 def test_no_entity_is_in_doubt_of_a_class_that_has_no_key_of_guard_items(entity: type[Entity]) -> None:
     assert in_doubt(mapping_of(entity)) is None
 
