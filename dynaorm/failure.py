@@ -98,7 +98,10 @@ class DynaormError(Exception):
 
 def shown(value: object) -> str:
     """A value as messages show it, shortened."""
-    text = _REPR.repr(value)
+    try:
+        text = _REPR.repr(value)
+    except ValueError:  # Python refuses to write an int of so many digits
+        text = f"<{type(value).__name__}>"
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
 
 

@@ -67,9 +67,7 @@ def test_pruned_history_past_a_hundred_is_still_found(session: Session, moto: Tr
     assert numbers(session) == list(range(103, 1, -1))
 
 
-@pytest.mark.parametrize(
-    "options", [{}, {"keep": 1, "older_than": datetime.now(UTC)}, {"keep": 0}, {"keep": -1}]
-)
+@pytest.mark.parametrize("options", [{}, {"keep": 1, "older_than": datetime.now(UTC)}])
 def test_prune_has_to_be_told_one_thing(session: Session, options: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match="either keep="):
         session.prune(KEY, **options)
