@@ -228,7 +228,7 @@ def test_an_update_that_makes_an_item_too_large_says_how_large(ministack: Store)
         name: str
         text: str = ""
         more: str | None = None
-        tags: list[str] = []
+        tags: list[str] = []  # noqa: RUF012
 
     ministack.create(Table("Notes"))
     session = ministack.line().session
