@@ -29,7 +29,7 @@ _PERHAPS_THIS: Final = (
     "the token is remembered for a block that differs in what it saves of loaded entities: this block, loaded from "
     "other items, or another one"
 )
-_FIND_OUT: Final = "call session.resume(error.plan), which finds out"
+_FIND_OUT: Final = "call session.resume(error.plan), which finds out whether it was made"
 _NO_EVIDENCE: Final = (*GUARDS, Purpose.CHECK, Purpose.AGGREGATE, Purpose.REMEMBER)
 
 
