@@ -18,7 +18,7 @@ from urllib.parse import quote
 from dynaorm.errors import UsageError
 from dynaorm.record import record
 from dynaorm.transport.endpoint import Endpoint
-from dynaorm.transport.http.credentials import Credentials
+from dynaorm.transport.http.credentials import Credentials, FixedCredentials
 
 SERVICE = "dynamodb"
 CONTENT_TYPE = "application/x-amz-json-1.0"
@@ -64,7 +64,7 @@ def header_lines(headers: Mapping[str, str]) -> str:
 class _Scope:
     """What all requests of a day with the same credentials share."""
 
-    credentials: Credentials = field(repr=False)
+    credentials: FixedCredentials
     day: str
     key: hmac.HMAC = field(repr=False)
     scope: str
@@ -108,7 +108,12 @@ class Signer:
         """
         stamp = self._stamp(int(now))
         scope = self._scope
-        if scope is None or scope.credentials != credentials or scope.day != stamp[:8]:
+        # Credentials of another library may change in place.
+        if (
+            scope is None
+            or scope.credentials != (credentials.access_key, credentials.secret_key, credentials.token)
+            or scope.day != stamp[:8]
+        ):
             scope = self._scope = _scope_of(credentials, stamp[:8], self._region)
         target = TARGET_PREFIX + operation
         canonical = (
@@ -148,7 +153,7 @@ def _scope_of(credentials: Credentials, day: str, region: str) -> _Scope:
         between += f"x-amz-security-token:{token}\n"
     signed += ";x-amz-target"
     return _Scope(
-        credentials,
+        FixedCredentials(access_key, credentials.secret_key, token),
         day,
         hmac.new(key, digestmod="sha256"),
         scope,
