@@ -12,6 +12,7 @@ from typing import Any, Final, cast
 
 from pydantic import BaseModel, ValidationError
 
+from dynaorm.entity.annotation import complete
 from dynaorm.entity.codec.expiry import is_past, seconds_of
 from dynaorm.entity.mapping.aggregate import AggregateMapping
 from dynaorm.entity.mapping.computed import Computed
@@ -391,7 +392,7 @@ def mapping_of(entity: type[Any]) -> EntityMapping:
     if issubclass(entity, type):
         raise UsageError(problem="a class was given in place of an object of it", remedy="give an object")
     if not entity.__pydantic_complete__:
-        entity.model_rebuild()
+        complete(entity)
         return mapping_of(entity)
     raise UsageError(
         problem=f"{entity.__name__} is not mapped to a table",
