@@ -19,6 +19,7 @@ from dynaorm.entity.mapping.computed import Computed
 from dynaorm.entity.mapping.constraint import Constraint
 from dynaorm.entity.mapping.encoder import Encoder, encoder_of
 from dynaorm.entity.mapping.field import FieldMapping
+from dynaorm.entity.mapping.key_fields import KeyFields, key_fields_of
 from dynaorm.entity.mapping.place import IndexMapping, IndexPlaces, places_of
 from dynaorm.entity.mapping.rules import ClassRules, rules_of
 from dynaorm.entity.mapping.secret import Secrets, masked, problems_of, secrets_of, unsaid
@@ -239,18 +240,14 @@ class EntityMapping:
         return self.secrets.cause(field, cause)
 
     def hydrate(self, item: Item, *, read_only: bool = False) -> Any:
-        """The entity of an item, fully validated, with the item as its snapshot.
-
-        Raises:
-            DecodeError: the item is not valid for the class; the error has every problem.
-        """
+        """The entity of an item, fully validated, with the item as its snapshot. Raises DecodeError."""
         values = self.decode(item)
         if self.versioning is not None:
             self.version_of(item)
         try:
             entity = self.validate_loaded(values)
         except ValidationError as problem:
-            problems, cause = problems_of(self.entity, problem, values)
+            problems, cause = problems_of(self.entity, problem, values, self.only_in_keys.place_of)
             raise self.unreadable(item, problems) from cause
         self.refuse_other_key(item, entity.__dict__)
         missing = [field for field in self.fields.values() if field.attribute not in item]
@@ -279,23 +276,20 @@ class EntityMapping:
                 continue
             except ValueError as problem:
                 problems.append(self.secrets.misfit(name, found, problem))
-        self._fill_from_keys(item, values)
+        if self.only_in_keys.names:
+            found_in_keys, strange = self.only_in_keys.values_in(item, self.secrets.keys)
+            values |= found_in_keys
+            problems += strange
         if problems:
             raise self.unreadable(item, tuple(problems))
         return values
 
-    def _fill_from_keys(self, item: Item, values: dict[str, Any]) -> None:
-        wanted = [name for name, field in self.fields.items() if field.in_key]
-        if not wanted:
-            return
+    @cached_property
+    def only_in_keys(self) -> KeyFields:
+        """The fields that are stored in keys alone."""
+        names = [name for name, field in self.fields.items() if field.in_key]
         plain = (index.places[0] for index in self.places.values() if index.is_plain)
-        for part in (*self.primary_parts, *(part for place in plain for part in place.parts)):
-            stored = item.get(part.attribute.name)
-            if stored is not None and any(name in part.lossless for name in wanted):
-                matched = part.match(stored[part.attribute.kind]) or {}
-                values |= {name: matched[name] for name in wanted if name in matched and name not in values}
-        for name in wanted:
-            values.setdefault(name, None)
+        return key_fields_of(names, [*self.primary_parts, *(part for place in plain for part in place.parts)])
 
     def key_parts(self) -> Iterator[KeyPart]:
         """Every key part: the primary key's, then those of the indexes."""
