@@ -211,8 +211,11 @@ class EntityMapping:
                 value = part.value(values)
                 if value is None:
                     missing = next(name for name in part.fields if values.get(name) is None)
-                    problem = f"is part of the primary key {part.text!r}"
-                    raise self.invalid(missing, None, problem, "give it a value")
+                    is_computed = missing in self.entity.model_computed_fields
+                    remedy = (
+                        "give it a value" if not is_computed else "set the fields that it is computed from"
+                    )
+                    raise self.invalid(missing, None, f"is part of the primary key {part.text!r}", remedy)
                 if part.bare and part.attribute.kind == "S":
                     name, text = part.fields[0], str(value["S"])
                     if (reserved := self.table.rules.reserved_for(part.attribute, text)) is not None:
@@ -225,7 +228,7 @@ class EntityMapping:
 
     def invalid(self, field: str, value: object, problem: str, remedy: str = "") -> InvalidValue:
         """The error for a value. A secret is masked; ``error.value.get_secret_value()`` returns it."""
-        given = {"remedy": remedy} if remedy else {}
+        given: dict[str, Any] = {"remedy": remedy} if remedy else {}
         problem = problem.removesuffix(f"; {remedy}") if remedy else problem
         if self.secrets.include(field):
             problem, value = unsaid(problem, value), masked(value)
@@ -233,7 +236,9 @@ class EntityMapping:
 
     def invalid_key(self, problem: KeyValueError) -> InvalidValue:
         """The error of a value that cannot be part of a key."""
-        return self.invalid(problem.field, problem.value, problem.problem, problem.remedy)
+        found = self.invalid(problem.field, problem.value, problem.problem, problem.remedy)
+        found.has_value = problem.has_value
+        return found
 
     def cause_of(self, field: str, cause: Exception) -> Exception | None:
         """The cause for an error of this field; None if the traceback of the cause could show a secret."""
@@ -313,7 +318,8 @@ class EntityMapping:
                 rendered = part.value(self.with_computed(values, part.fields))
             except KeyValueError as problem:
                 wrong = self.invalid_key(problem)
-                text = f"{wrong.field}: is {shown(wrong.value)}, which {wrong.problem}"
+                value = f"is {shown(wrong.value)}, which " if wrong.has_value else ""
+                text = f"{wrong.field}: {value}{wrong.problem}"
                 raise self.unreadable(item, (text,)) from wrong
             if not same(stored, rendered):
                 raise self.unreadable(item, (differs(part, stored, rendered, self.secrets.keys),))
