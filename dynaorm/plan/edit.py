@@ -21,6 +21,7 @@ from dynaorm.item.update import (
     SetIfMissing,
     SetTo,
     apply_changes,
+    by_whole_fields,
     resolve_changes,
 )
 from dynaorm.item.value import AttributeValue, Item, same
@@ -174,7 +175,8 @@ def edited_image(
         outcome = apply_changes(start, resolved)
     except ValueError as problem:
         raise UsageError(
-            problem=f"{mapping.entity.__name__} cannot be changed so: {problem}", remedy="set the whole field"
+            problem=f"{mapping.entity.__name__} cannot be changed so: {problem}",
+            remedy=by_whole_fields(plain),
         ) from problem
     changed = {
         name: outcome.get(mapping.fields[name].attribute) for name in names if not mapping.fields[name].in_key

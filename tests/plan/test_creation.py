@@ -255,7 +255,7 @@ def test_a_change_that_nothing_stored_allows_is_refused_with_the_way_out() -> No
         created(mapping_of(Parcel), Key(Parcel, name="a"), (F.sides["left"].width.set(1),))
     assert str(caught.value) == (
         "Parcel is not stored, and cannot be created so: the path leads through 'left', which is not stored; "
-        "set the whole field"
+        "set the whole field: F.sides.set(...)"
     )
 
 
