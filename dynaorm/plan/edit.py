@@ -7,7 +7,7 @@ from dynaorm.entity.codec.of_type import Codec
 from dynaorm.entity.codec.value import merge
 from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.mapping import EntityMapping
-from dynaorm.entity.mapping.validate import Validated, is_equal, validated, validated_field
+from dynaorm.entity.mapping.validate import Validated, is_equal, refuse_iterators, validated, validated_field
 from dynaorm.entity.resolve import FieldResolver
 from dynaorm.entity.state import Loaded
 from dynaorm.errors import DecodeError, UsageError
@@ -99,15 +99,19 @@ def valid_changes(mapping: EntityMapping, changes: tuple[Change, ...]) -> tuple[
     A field whose validators may look at other fields is validated with the item, in ``edited_image``.
     """
     return tuple(
-        _valid(mapping, change, {}) if _is_alone(mapping, change) else _repeatable(change)
+        _valid(mapping, change, {}) if _is_alone(mapping, change) else _repeatable(mapping, change)
         for change in changes
     )
 
 
-def _repeatable(change: Change) -> Change:
+def _repeatable(mapping: EntityMapping, change: Change) -> Change:
     """The change of a field that may be validated several times: with a list in place of an iterator."""
-    if isinstance(change, SetTo | SetIfMissing) and isinstance(change.value, Iterator):
+    if not isinstance(change, SetTo | SetIfMissing):
+        return change
+    if isinstance(change.value, Iterator):
         return replace(change, value=list(change.value))
+    name = str(change.path[0])
+    refuse_iterators(mapping, {name: change.value}, [name])
     return change
 
 

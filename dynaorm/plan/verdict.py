@@ -36,8 +36,13 @@ from dynaorm.plan.taken import already_exists
 from dynaorm.record import record
 
 FAILED: Final = "ConditionalCheckFailed"
-UNFIT: Final = ("document path", "incorrect data type", "Incorrect operand type")
-"""What DynamoDB says of an update expression that does not fit the stored item."""
+UNFIT: Final = (
+    "document path",
+    "incorrect data type",
+    "Incorrect operand type",
+    "Item size to update has exceeded",
+)
+"""What DynamoDB says of an update expression that does not fit the stored item, or makes it too large."""
 # A validation error has one name as a reason and another as an error of its own.
 _SAME = {"ValidationError": "ValidationException"}
 
@@ -108,9 +113,12 @@ def verdict(failures: Sequence[FailedAction], now: float, request_id: str = "") 
 
 
 def _is_unfit(failed: FailedAction) -> bool:
-    """Whether an update does not fit what is stored: a path leads nowhere, or an attribute has another type."""
+    """Whether an update does not fit what is stored.
+
+    A path leads nowhere, an attribute has another type, or the whole item would be too large.
+    """
     is_invalid = _SAME.get(failed.code, failed.code) == "ValidationException"
-    is_edit = failed.planned.blind and failed.planned.purpose is Purpose.UPDATE
+    is_edit = failed.planned.blind and failed.planned.purpose in (Purpose.UPDATE, Purpose.UPSERT)
     return is_invalid and is_edit and any(text in failed.message for text in UNFIT)
 
 
