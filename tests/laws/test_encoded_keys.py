@@ -40,6 +40,11 @@ class Plain(Entity, table=Table("plain-keys"), pk="PLAIN#{at}", sk="P"):
     at: datetime
 
 
+class Log(Entity, table=Table("encoded-logs", type_attribute=None), pk="LOG#{name}#{at}", sk="L"):
+    name: str
+    at: Javascript
+
+
 NOON = datetime(2024, 1, 1, 12, tzinfo=UTC)
 MILLISECONDS = st.integers(0, 10**12).map(lambda step: NOON + timedelta(milliseconds=step))
 
@@ -89,3 +94,11 @@ def test_the_remedy_for_a_time_of_another_spelling_is_an_encoding() -> None:
         DecodeError, match=r"give at an Attribute\(encode=\.\.\., decode=\.\.\.\) that writes it so"
     ):
         mapping_of(Plain).hydrate({**item, "at": {"S": "2024-01-01T12:00:00.000Z"}})
+
+
+def test_the_remedy_for_another_spelling_of_an_encoded_time_is_its_encoding() -> None:
+    """No ``{at:raw}``, which escapes nothing and changes nothing."""
+    key = {"PK": {"S": "LOG#n#2024-01-01T12:00:00.000000Z"}, "SK": {"S": "L"}}
+    remedy = r"write \{name:raw\} in the template, or let encode= of at return what it has"
+    with pytest.raises(DecodeError, match=remedy):
+        mapping_of(Log).hydrate({**key, "name": {"S": "n"}, "at": written(NOON)})

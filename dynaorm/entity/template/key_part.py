@@ -138,8 +138,14 @@ def differs(
 def _remedy(part: KeyPart) -> str:
     """What makes a template render keys that are spelled in another way."""
     pieces = part.template.pieces if part.template is not None else ()
-    escaped = ", ".join(f"{{{one.placeholder.field}:raw}}" for one in pieces if one.placeholder.open)
-    others = ", ".join(one.placeholder.field for one in pieces if not one.placeholder.open)
+    placeholders = [one.placeholder for one in pieces]
+    encoded = [one for one in placeholders if one.scalar.formatted is not None and one.open]
+    texts = [one for one in placeholders if one.open and one not in encoded]
+    escaped = ", ".join(f"{{{one.field}:raw}}" for one in texts)
+    others = ", ".join(one.field for one in placeholders if not one.open)
     ways = [f"write {escaped} in the template"] if escaped else []
+    ways += (
+        [f"let encode= of {', '.join(one.field for one in encoded)} return what it has"] if encoded else []
+    )
     ways += [f"give {others} an Attribute(encode=..., decode=...) that writes it so"] if others else []
     return ", or ".join(ways) or "write another literal in the template"
