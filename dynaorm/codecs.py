@@ -127,7 +127,10 @@ def _from_json(stored: AttributeValue) -> AttributeValue:
         value = json.loads(text, parse_float=_float, strict=False)
     except (ValueError, RecursionError):
         raise ValueError(f"is stored as {shown(text)}, which is not JSON") from None
-    return PLAIN.encode(value)
+    try:
+        return PLAIN.encode(value)
+    except RecursionError:
+        raise ValueError(f"is stored as {shown(text)}, which is nested too deeply") from None
 
 
 def _float(text: str) -> float | Decimal:

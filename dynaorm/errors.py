@@ -54,16 +54,18 @@ class UsageError(DynaormError, RuntimeError):
 class InvalidValue(UsageError, ValueError):
     """A value cannot be stored, or be part of a key. ``problem`` says why: ``is longer than 2048 bytes``.
 
-    If a rule about several fields is broken, such as a model validator, ``field`` is empty.
+    ``field`` is empty for a rule about several fields; ``has_value`` is False for a field that cannot be computed.
     """
 
     entity: str
     field: str
     value: object
+    has_value: bool = True
     remedy: str = "give the field a value that its declaration allows"
 
     def __str__(self) -> str:
-        where = f"{self.entity}.{self.field} = {shown(self.value)}" if self.field else self.entity
+        value = f" = {shown(self.value)}" if self.has_value else ""
+        where = f"{self.entity}.{self.field}{value}" if self.field else self.entity
         return f"{where}: {self.problem}; {self.remedy}"
 
 
@@ -389,9 +391,7 @@ class UnexpectedRefusal(StoreError):
     reasons: tuple[str, ...]
     action: str
     problem: str = "DynamoDB refused with {code}: {message}"
-    remedy: str = (
-        "check the permissions and the definition of the table; if both are right, please report this message"
-    )
+    remedy: str = "check the permissions and the table's definition; if both are right, report this message"
 
     def __str__(self) -> str:
         where = f", in the action to {self.action}" if self.action else ""

@@ -33,7 +33,7 @@ class Remedied(ValueError):
         self.remedy = remedy
 
 
-def remedy_of(problem: Exception) -> str:
+def remedy_of(problem: str | Exception) -> str:
     """The remedy that the message ends with; empty if it has none, as those of other people's functions."""
     return problem.remedy if isinstance(problem, Remedied) else ""
 

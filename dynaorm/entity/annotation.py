@@ -1,10 +1,11 @@
-"""The markers of a field, and the errors for markers in the wrong place.
+"""The markers of a field, and the errors for markers in the wrong place and for types that are not defined.
 
 A marker applies to the field in ``Annotated[str, Unique()]``, ``Annotated[str | None, Unique()]``,
 ``Annotated[str, Unique()] | None`` and aliases of these. In ``list[Annotated[str, Unique()]]`` it would apply to the
 members, which dynaorm does not support, so the class is refused.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, is_dataclass
 from types import NoneType, UnionType
@@ -20,10 +21,12 @@ from typing import (
 )
 
 from pydantic import BaseModel, Secret, SecretBytes, SecretStr
+from pydantic.errors import PydanticUndefinedAnnotation
 from pydantic.fields import FieldInfo
 from typing_extensions import is_typeddict
 
 from dynaorm.entity.marker import MARKERS, Attribute
+from dynaorm.errors import DeclarationError
 from dynaorm.record import record
 
 _SECRETS = (Secret, SecretStr, SecretBytes)
@@ -65,6 +68,40 @@ def marked(name: str, info: FieldInfo) -> Marked:
         f"{name}: {kind.__name__}() is given twice; keep one" for kind in MARKERS if kinds.count(kind) > 1
     ]
     return Marked(annotation, tuple(metadata), tuple(markers), tuple(problems))
+
+
+def complete(entity: type[BaseModel]) -> None:
+    """Resolve the forward references of a class. Raises DeclarationError for one whose type is not known."""
+    try:
+        entity.model_rebuild()
+    except PydanticUndefinedAnnotation as problem:
+        kind, name = entity.__name__, str(problem.name)
+        fields = [
+            f"{field}: its annotation names"
+            for field, info in entity.model_fields.items()
+            if _names(info.annotation, name, frozenset())
+        ]
+        raise DeclarationError(
+            entity=kind,
+            problems=tuple(
+                f"{names} {name!r}, which is not defined; define or import {name} before the class is first used, or "
+                f"call {kind}.model_rebuild() where {name} is known"
+                for names in fields or ["an annotation in one of its types names"]
+            ),
+        ) from problem
+
+
+def _names(annotation: Any, name: str, seen: frozenset[Any]) -> bool:
+    """Whether a name stands in a type that is not resolved, or in a field of a nested record."""
+    if re.search(rf"\b{re.escape(name)}\b", str(annotation)):
+        return True
+    if isinstance(annotation, type) and annotation not in seen:
+        own = vars(annotation).get("__annotations__", {}).values()
+        inner = (
+            _record_fields(annotation) if issubclass(annotation, BaseModel) else [(one, ()) for one in own]
+        )
+        return any(_names(one, name, seen | {annotation}) for one, _ in inner)
+    return any(_names(member, name, seen) for member in get_args(annotation))
 
 
 def accepts_none(annotation: Any) -> bool:

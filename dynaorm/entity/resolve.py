@@ -5,6 +5,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any, Final
 
+from dynaorm.entity.codec.depth import encode_at
 from dynaorm.entity.codec.of_type import Codec
 from dynaorm.entity.codec.value import NULL, Absent
 from dynaorm.entity.mapping.field import FieldMapping, is_time_text
@@ -100,7 +101,7 @@ class FieldResolver:
             return {"S": value}
         if pieces and isinstance(value, bytes) and "B" in codec.tags:
             return {"B": value}
-        if role == "element" and "M" in codec.tags:
+        if role == "element" and "M" in codec.tags and "L" not in codec.tags:
             raise self._mapping.invalid(
                 name,
                 value,
@@ -119,9 +120,11 @@ class FieldResolver:
         try:
             if role == "bound" and wanted.bound is not None and value is not None:
                 return wanted.bound(value)
-            return wanted.encode(value)
+            # What a change stores is a part of the attribute; what a condition compares is a value of its own.
+            is_part = role in ("value", "element", "addend")
+            return encode_at(wanted, value, len(path) + (wanted is codec.element) if is_part else 1)
         except (ValueError, RecursionError) as problem:
-            raise self._mapping.invalid(name, value, str(problem)) from self._mapping.cause_of(name, problem)
+            raise self._mapping.invalid(name, value, problem) from self._mapping.cause_of(name, problem)
 
     def refuse_other_form(self, path: Path, other: Path) -> None:
         """Raises UsageError if two fields are stored in different forms: DynamoDB compares what is stored."""

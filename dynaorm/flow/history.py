@@ -15,7 +15,15 @@ from dynaorm.entity.key import identity
 from dynaorm.entity.mapping.mapping import DELETED, VERSION, VERSION_AT, EntityMapping
 from dynaorm.entity.template.version import PREVIOUS_DELETION
 from dynaorm.entity.version import Version, time_of, version_of
-from dynaorm.errors import Contention, EntityNotFound, NotVersioned, Throttled, Unreachable, UsageError
+from dynaorm.errors import (
+    Contention,
+    EntityNotFound,
+    NotVersioned,
+    Throttled,
+    UnexpectedRefusal,
+    Unreachable,
+    UsageError,
+)
 from dynaorm.flow.commit import unit_of_work
 from dynaorm.flow.protocol.call import Call, Flow, Refusal
 from dynaorm.flow.protocol.context import Context
@@ -183,6 +191,10 @@ def _saying(deleted: int) -> Iterator[None]:
     except (Contention, Throttled, Unreachable) as trouble:
         if deleted or isinstance(trouble, Unreachable):
             trouble.remedy = f"at least {deleted} versions were deleted; call it again to delete the rest"
+        raise
+    except (UnexpectedRefusal, UsageError) as trouble:
+        if deleted:
+            trouble.remedy += f"; {deleted} versions were deleted; call it again to delete the rest"
         raise
 
 

@@ -8,7 +8,7 @@ Rule 3. DynamoDB's ADD and DELETE accept top-level attributes only. A nested num
         only be replaced as a whole.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Context, Decimal, Inexact
 from typing import Any, Final
 
@@ -156,6 +156,13 @@ def _check_whole(path: Path) -> None:
             problem=f"DynamoDB adds to and discards from top-level sets only, and {dotted(path)} is nested",
             remedy="store the whole set with .set(...)",
         )
+
+
+def by_whole_fields(changes: Sequence[Change]) -> str:
+    """The remedy for changes that do not fit what is stored: to set the fields of which they change parts."""
+    parts = [change for change in changes if len(change.path) > 1] or changes
+    names = dict.fromkeys(dotted(change.path[:1]) for change in parts)
+    return f"set the whole field: {', '.join(f'F.{name}.set(...)' for name in names)}"
 
 
 def render_update(changes: Iterable[Change], placeholders: Placeholders) -> str:

@@ -21,7 +21,16 @@ from dynaorm.entity.mapping.stored import StoredValues
 from dynaorm.entity.mapping.validate import validated
 from dynaorm.entity.resolve import FieldResolver
 from dynaorm.errors import InvalidValue, UsageError
-from dynaorm.item.update import Change, Discard, Remove, SetIfMissing, SetTo, apply_changes, resolve_changes
+from dynaorm.item.update import (
+    Change,
+    Discard,
+    Remove,
+    SetIfMissing,
+    SetTo,
+    apply_changes,
+    by_whole_fields,
+    resolve_changes,
+)
 from dynaorm.item.value import Item, same
 from dynaorm.plan.blind import edits_without_reading
 from dynaorm.plan.image import new_image
@@ -71,7 +80,7 @@ def _changed(mapping: EntityMapping, changes: Sequence[Change]) -> dict[str, Any
     except ValueError as problem:
         raise UsageError(
             problem=f"{mapping.entity.__name__} is not stored, and cannot be created so: {problem}",
-            remedy="set the whole field",
+            remedy=by_whole_fields(changes),
         ) from problem
     return _values(mapping, {str(change.path[0]) for change in changes}, outcome)
 

@@ -7,7 +7,7 @@ from dynaorm.entity.codec.of_type import Codec
 from dynaorm.entity.codec.value import merge
 from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.mapping import EntityMapping
-from dynaorm.entity.mapping.validate import Validated, is_equal, validated, validated_field
+from dynaorm.entity.mapping.validate import Validated, is_equal, refuse_iterators, validated, validated_field
 from dynaorm.entity.resolve import FieldResolver
 from dynaorm.entity.state import Loaded
 from dynaorm.errors import DecodeError, UsageError
@@ -21,6 +21,7 @@ from dynaorm.item.update import (
     SetIfMissing,
     SetTo,
     apply_changes,
+    by_whole_fields,
     resolve_changes,
 )
 from dynaorm.item.value import AttributeValue, Item, same
@@ -99,15 +100,19 @@ def valid_changes(mapping: EntityMapping, changes: tuple[Change, ...]) -> tuple[
     A field whose validators may look at other fields is validated with the item, in ``edited_image``.
     """
     return tuple(
-        _valid(mapping, change, {}) if _is_alone(mapping, change) else _repeatable(change)
+        _valid(mapping, change, {}) if _is_alone(mapping, change) else _repeatable(mapping, change)
         for change in changes
     )
 
 
-def _repeatable(change: Change) -> Change:
+def _repeatable(mapping: EntityMapping, change: Change) -> Change:
     """The change of a field that may be validated several times: with a list in place of an iterator."""
-    if isinstance(change, SetTo | SetIfMissing) and isinstance(change.value, Iterator):
+    if not isinstance(change, SetTo | SetIfMissing):
+        return change
+    if isinstance(change.value, Iterator):
         return replace(change, value=list(change.value))
+    name = str(change.path[0])
+    refuse_iterators(mapping, {name: change.value}, [name])
     return change
 
 
@@ -170,7 +175,8 @@ def edited_image(
         outcome = apply_changes(start, resolved)
     except ValueError as problem:
         raise UsageError(
-            problem=f"{mapping.entity.__name__} cannot be changed so: {problem}", remedy="set the whole field"
+            problem=f"{mapping.entity.__name__} cannot be changed so: {problem}",
+            remedy=by_whole_fields(plain),
         ) from problem
     changed = {
         name: outcome.get(mapping.fields[name].attribute) for name in names if not mapping.fields[name].in_key

@@ -32,6 +32,7 @@ from dynaorm.plan.explain import reason
 from dynaorm.plan.planned import Planned, Purpose
 from dynaorm.plan.reads import Ident
 from dynaorm.plan.restriction import still_counted
+from dynaorm.plan.taken import already_exists
 from dynaorm.record import record
 
 FAILED: Final = "ConditionalCheckFailed"
@@ -148,7 +149,7 @@ def _judge_insert(failed: FailedAction) -> StoreError | StaleKnowledge:
         return ConditionFailed(key=planned.subject)
     if planned.from_read or planned.mapping.is_tombstone(item):
         return StaleKnowledge({planned.ident: item})
-    return AlreadyExists(key=planned.subject, violations=())
+    return already_exists(planned.mapping, planned.entity_key, planned.after or {}, item)
 
 
 def _judge_aggregate(failed: FailedAction) -> StoreError | StaleKnowledge:
@@ -235,7 +236,10 @@ def _first(outcomes: list[StoreError | Violation], failures: Sequence[FailedActi
     taken = next((one for one in errors if isinstance(one, AlreadyExists)), None)
     causes: list[StoreError] = [one for one in errors if one is not taken]
     if taken is not None:
-        causes.append(AlreadyExists(key=taken.key, violations=violations))
+        found = AlreadyExists(
+            key=taken.key, violations=violations, problem=taken.problem, remedy=taken.remedy
+        )
+        causes.append(found)
     elif violations:
         claimer = next(one.planned for one in failures if one.planned.claim is not None)
         causes.append(UniqueViolation(entity=claimer.mapping.entity.__name__, violations=violations))

@@ -16,6 +16,7 @@ from dynaorm.item.value import Item, number_text
 TOKEN_LIMIT = 36
 BATCH_WRITE_LIMIT = 25
 NESTING_LIMIT = 32
+"""Levels of a value, of which that of an attribute is the first: a text inside of 31 lists is accepted."""
 
 ITEM_MAPS = frozenset({"Item", "Key", "ExpressionAttributeValues", "ExclusiveStartKey"})
 """The parameters that map names to attribute values, wherever they occur in a request."""
@@ -108,7 +109,7 @@ def canonical(request: Any) -> Any:
     """The request with each number as DynamoDB stores it (``1.50`` as ``1.5``), after checking every value."""
     if isinstance(request, Mapping):
         return {
-            name: _canonical_map(part, 0) if _is_item_map(name, part) else canonical(part)
+            name: _canonical_map(part, 1) if _is_item_map(name, part) else canonical(part)
             for name, part in request.items()
         }
     return [canonical(part) for part in request] if isinstance(request, list) else request

@@ -269,4 +269,4 @@ def test_a_list_of_an_application_s_own_encoding_can_be_appended_to() -> None:
 def test_an_edit_dynamodb_could_not_make_comes_with_a_remedy() -> None:
     with pytest.raises(UsageError) as refusal:
         edited_image(mapping_of(Ticket), {**TICKET, "parts": {"S": "no list"}}, (F.parts.append("x"),))
-    assert refusal.value.remedy == "set the whole field"
+    assert refusal.value.remedy == "set the whole field: F.parts.set(...)"

@@ -203,8 +203,9 @@ def test_a_function_that_fails_is_an_error_of_the_value(session: Session, wire: 
     session.save(Broken(name="a", size=10))
     wire.calls.clear()
     for size, problem in ((0, "cannot be computed .ZeroDivisionError"), (1, "has more than 2 digits")):
-        with pytest.raises(InvalidValue, match=problem):
+        with pytest.raises(InvalidValue, match=f"^Broken.share.*: {problem}") as caught:
             session.save(Broken(name="b", size=size))
+        assert (" = None" in str(caught.value), caught.value.has_value) == (False, size == 1)
     assert wire.calls == []
     with pytest.raises(InvalidValue, match="cannot be computed"):
         session.update(Key(Broken, name="a"), F.size.set(0))
@@ -359,11 +360,12 @@ def test_a_filter_whose_function_fails_is_reported(session: Session, moto: Trans
             return 100 // self.size
 
     problems: list[DecodeError] = []
+    remedy = "correct the function, or the fields that it looks at"
     with Session(transport=moto, on_decode_error=problems.append) as reporting:
         reporting.bulk_load([Shared(name=str(size), size=size) for size in (0, 1, 2)])
         assert [one.name for one in reporting.query(Shared).filter(F.share > 50)] == ["1"]
         assert [problem.problems for problem in problems] == [
-            ("share: cannot be computed (ZeroDivisionError: integer division or modulo by zero)",)
+            ("share: cannot be computed (ZeroDivisionError: integer division or modulo by zero); " + remedy,)
         ]
 
 

@@ -7,6 +7,7 @@ Rule 1. In a changed list, an element that equals a loaded one is that element, 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from dynaorm.entity.codec.depth import one_deeper
 from dynaorm.entity.codec.value import (
     TEXT,
     Codec,
@@ -49,7 +50,10 @@ def list_codec(kind: type[list[Any]] | type[tuple[Any, ...]], element: Codec) ->
             raise _first_misfit(decode_one, enumerate(found)) from None
         return decoded if kind is list else kind(decoded)
 
-    return Codec(encode, decode, frozenset({"L"}), element=element, merge_parts=merge_list(element))
+    levels = one_deeper([element])
+    return Codec(
+        encode, decode, frozenset({"L"}), element=element, levels=levels, merge_parts=merge_list(element)
+    )
 
 
 def merge_list(element: Codec) -> Merge:
@@ -101,7 +105,10 @@ def tuple_codec(parts: Sequence[Codec]) -> Codec:
     def decode(stored: AttributeValue) -> Any:
         return tuple(_each([part.decode for part in parts], content(stored, "L")))
 
-    return Codec(encode, decode, frozenset({"L"}), element=element, merge_parts=_merge_tuple(parts))
+    levels = one_deeper(parts)
+    return Codec(
+        encode, decode, frozenset({"L"}), element=element, levels=levels, merge_parts=_merge_tuple(parts)
+    )
 
 
 def _merge_tuple(parts: Sequence[Codec]) -> Merge:
@@ -137,7 +144,8 @@ def named_tuple_codec(kind: type[tuple[Any, ...]], parts: Mapping[str, Codec]) -
 
     members = {name: (index, part) for index, (name, part) in enumerate(parts.items())}
     merged = _merge_tuple(list(parts.values()))
-    return Codec(encode, decode, frozenset({"L"}), members=members, merge_parts=merged)
+    levels = one_deeper(parts.values())
+    return Codec(encode, decode, frozenset({"L"}), members=members, levels=levels, merge_parts=merged)
 
 
 def set_codec(kind: type[set[Any]] | type[frozenset[Any]], element: Codec) -> Codec:
@@ -199,7 +207,8 @@ def dict_codec(key: Codec, element: Codec, key_name: str) -> Codec:
             raise _misfit_in_dict(found, from_name, decode_one) from None
 
     merged = merge_map(element, lambda name: to_name(from_name(name)))
-    return Codec(encode, decode, frozenset({"M"}), element=element, merge_parts=merged)
+    levels = one_deeper([element])
+    return Codec(encode, decode, frozenset({"M"}), element=element, levels=levels, merge_parts=merged)
 
 
 def merge_map(element: Codec, canonical: Callable[[str], str] = str) -> Merge:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from pydantic import JsonValue
 
 from dynaorm.entity.annotation import accepts_none
-from dynaorm.entity.codec.value import NULL, Codec, Unstorable, optional, text_codec
+from dynaorm.entity.codec.value import ANY_DEPTH, NULL, Codec, Misfit, Unstorable, optional, text_codec
 from dynaorm.entity.marker import Attribute
 from dynaorm.entity.stored_form import StoredForm
 from dynaorm.entity.text.of_type import scalar_of
@@ -24,7 +24,7 @@ def foreign_codec(annotation: Any, attribute: Attribute) -> Codec:
         raise Unstorable("Attribute() has codec= beside encode= or decode=; keep one way")
     if attribute.encode is None or attribute.decode is None:
         raise Unstorable("Attribute() has only one of encode= and decode=; give both")
-    codec = Codec(checked(attribute.encode), attribute.decode, frozenset())
+    codec = Codec(checked(attribute.encode), attribute.decode, frozenset(), levels=ANY_DEPTH)
     return optional(codec) if accepts_none(annotation) else codec
 
 
@@ -95,7 +95,10 @@ def _wrapped(form: StoredForm, inner: Codec) -> Codec:
     def encode_wrapped(value: Any) -> AttributeValue:
         if value is None and inner.nullable:
             return NULL
-        return wrap(encode(value))
+        try:
+            return wrap(encode(value))
+        except RecursionError:
+            raise Misfit("is nested too deeply to be converted", remedy="nest it less deeply") from None
 
     def decode_wrapped(stored: AttributeValue) -> Any:
         return None if "NULL" in stored and inner.nullable else decode(unwrap(stored))

@@ -11,7 +11,7 @@ from typing import Any, Final
 from typing_extensions import TypeAliasType
 
 from dynaorm.entity.codec.container import merge_list, merge_map
-from dynaorm.entity.codec.value import NULL, Codec, Misfit, content, inside
+from dynaorm.entity.codec.value import ANY_DEPTH, NULL, Codec, Misfit, content, inside
 from dynaorm.entity.text.scalar import STR, whole
 from dynaorm.failure import shown
 from dynaorm.item.value import AttributeValue, number_text, set_of
@@ -142,7 +142,7 @@ _DECLARE: Final = "use AnyValue, or declare its type"
 
 
 def _of_limited_depth(convert: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """The same, with a Misfit for a value that is nested too deeply for Python. DynamoDB has 32 levels."""
+    """The same, with a Misfit for a stored value that is nested too deeply for Python."""
 
     def converted(value: Any) -> Any:
         try:
@@ -153,9 +153,9 @@ def _of_limited_depth(convert: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return converted
 
 
-_encode, _decode = _of_limited_depth(encode), _of_limited_depth(decode)
-
-JSON: Final = Codec(_encode, _of_limited_depth(_decode_json), _TYPES, nullable=True, merge_parts=_merge)
+JSON: Final = Codec(
+    encode, _of_limited_depth(_decode_json), _TYPES, nullable=True, levels=ANY_DEPTH, merge_parts=_merge
+)
 
 
 def _checked_number(value: Any) -> AttributeValue:
@@ -164,7 +164,7 @@ def _checked_number(value: Any) -> AttributeValue:
     return _number(value)
 
 
-PLAIN: Final = Codec(encode, decode, frozenset(), merge_parts=_merge)
+PLAIN: Final = Codec(encode, decode, frozenset(), levels=ANY_DEPTH, merge_parts=_merge)
 """The codec of a model's extra fields without a declared type."""
 
 AnyValue = TypeAliasType("AnyValue", Any)
@@ -174,7 +174,14 @@ A whole number is loaded as int, another number as float, or as Decimal if it ha
 loaded as set.
 """
 
-ANY: Final = Codec(_encode, _decode, _TYPES | {"B", "SS", "NS", "BS"}, nullable=True, merge_parts=_merge)
+ANY: Final = Codec(
+    encode,
+    _of_limited_depth(decode),
+    _TYPES | {"B", "SS", "NS", "BS"},
+    nullable=True,
+    levels=ANY_DEPTH,
+    merge_parts=_merge,
+)
 
 NUMBER: Final = Codec(_checked_number, lambda stored: _from_number(content(stored, "N")), frozenset({"N"}))
 """The codec of ``int | float``."""

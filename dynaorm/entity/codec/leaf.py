@@ -77,7 +77,11 @@ def secret_codec(annotation: Any, inner: Codec) -> Codec:
         return inner.encode(value.get_secret_value())
 
     return Codec(
-        encode, lambda stored: annotation(inner.decode(stored)), inner.tags, merge_parts=partial(merge, inner)
+        encode,
+        lambda stored: annotation(inner.decode(stored)),
+        inner.tags,
+        levels=inner.levels,
+        merge_parts=partial(merge, inner),
     )
 
 

@@ -18,6 +18,7 @@ import pydantic
 from pydantic import ValidationError
 
 from dynaorm.entity.codec.container import merge_map
+from dynaorm.entity.codec.depth import one_deeper
 from dynaorm.entity.codec.value import (
     NULL,
     Absent,
@@ -202,6 +203,7 @@ class _Plan:
             frozenset({"M"}),
             members=members,
             absent=absent.__getitem__,
+            levels=one_deeper([*(one.codec for one in self.members), *([self.extra] if self.extra else [])]),
             merge_parts=self.merge,
         )
 
@@ -219,7 +221,7 @@ def class_codec(kind: type, members: Sequence[Member], *, extra: Codec | None = 
 
     def encode(value: Any) -> AttributeValue:
         if type(value) is not kind:
-            _refuse_other_class(value, kind)
+            refuse_other_class(value, kind)
         found: dict[str, AttributeValue] = {}
         name = ""
         try:
@@ -279,7 +281,7 @@ def root_codec(kind: type, inner: Codec) -> Codec:
 
     def encode(value: Any) -> AttributeValue:
         if type(value) is not kind:
-            _refuse_other_class(value, kind)
+            refuse_other_class(value, kind)
         return inner.encode(value.root)
 
     return Codec(
@@ -289,6 +291,7 @@ def root_codec(kind: type, inner: Codec) -> Codec:
         element=inner.element,
         members=inner.members,
         absent=inner.absent,
+        levels=inner.levels,
         merge_parts=partial(merge, inner),
     )
 
@@ -312,7 +315,7 @@ def instance_codec(annotation: Any, codec: Codec) -> Codec:
     return replace(codec, decode=decode)
 
 
-def _refuse_other_class(value: Any, kind: type) -> None:
+def refuse_other_class(value: Any, kind: type) -> None:
     """Raises Misfit, except for a generic model and its parametrization, which pydantic treats as one class."""
     if _generic_origin(type(value)) is _generic_origin(kind):
         return

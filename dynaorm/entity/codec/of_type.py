@@ -41,6 +41,7 @@ from dynaorm.entity.codec.declared import (
     name_of,
     value_of,
 )
+from dynaorm.entity.codec.depth import limited
 from dynaorm.entity.codec.formed import foreign_codec, formed_codec, of_json
 from dynaorm.entity.codec.json import ANY, JSON, NUMBER, PLAIN, AnyValue
 from dynaorm.entity.codec.leaf import leaf_codec, secret_codec
@@ -53,7 +54,7 @@ from dynaorm.entity.codec.model import (
     typed_dict_codec,
 )
 from dynaorm.entity.codec.union import chosen_codec, discriminated_codec, union_codec
-from dynaorm.entity.codec.value import Codec, Unstorable, merge, optional
+from dynaorm.entity.codec.value import ANY_DEPTH, Codec, Unstorable, merge, optional
 from dynaorm.entity.text.of_type import ALIASES
 from dynaorm.item.value import AttributeValue
 from dynaorm.record import replace
@@ -78,7 +79,7 @@ _BARE: Final[Mapping[Any, str]] = {
 
 
 def codec_of(annotation: Any, metadata: Sequence[object] = (), *, strict: bool = False) -> Codec:
-    """The codec of a type.
+    """The codec of an attribute of a type.
 
     Args:
         annotation: the type.
@@ -91,7 +92,7 @@ def codec_of(annotation: Any, metadata: Sequence[object] = (), *, strict: bool =
     resolution = _Resolution()
     codec = resolution.of(annotation, meta_of(metadata), strict=strict)
     resolution.finish()
-    return codec
+    return limited(codec)
 
 
 class _Resolution:
@@ -109,9 +110,9 @@ class _Resolution:
 
     def of(self, annotation: Any, meta: Meta = _NOTHING, *, strict: bool) -> Codec:
         """The codec of a type."""
-        origin, arguments = get_origin(annotation), get_args(annotation)
-        if origin is Annotated:
-            return self.of(arguments[0], meta_of(arguments[1:]).beside(meta), strict=strict)
+        if get_origin(annotation) is Annotated:
+            inner_type, *metadata = get_args(annotation)
+            return self.of(inner_type, meta_of(metadata).beside(meta), strict=strict)
         if isinstance(annotation, NewType):
             return self.of(annotation.__supertype__, meta, strict=strict)
         if meta.attribute is not None and (meta.attribute.encode or meta.attribute.decode):
@@ -121,6 +122,12 @@ class _Resolution:
             return formed_codec(
                 annotation, form, lambda: self.of(of_json(annotation, form), inner, strict=strict)
             )
+        if meta.unmade:
+            return instance_codec(annotation, self.of(annotation, replace(meta, unmade=False), strict=strict))
+        return self._of_type(annotation, meta, strict=strict)
+
+    def _of_type(self, annotation: Any, meta: Meta, *, strict: bool) -> Codec:
+        origin, arguments = get_origin(annotation), get_args(annotation)
         if isinstance(annotation, ALIASES) or isinstance(origin, ALIASES):
             return self._alias(annotation, origin, arguments, meta, strict=strict)
         if origin in (Union, UnionType):
@@ -160,7 +167,7 @@ class _Resolution:
         def merged(stored: AttributeValue, loaded: AttributeValue, now: AttributeValue) -> AttributeValue:
             return merge(reference, stored, loaded, now)
 
-        reference = Codec(encode, decode, tags, merge_parts=merged)
+        reference = Codec(encode, decode, tags, levels=ANY_DEPTH, merge_parts=merged)
         references.append(reference)
         return reference
 
@@ -306,6 +313,11 @@ class _Resolution:
     def _extra(self, kind: type, config: Mapping[str, Any]) -> Codec | None:
         if config.get("extra") != "allow":
             return None
+        if is_dataclass(kind):
+            raise Unstorable(
+                f"{kind.__name__} is a dataclass with extra='allow', which keeps extra values beside its fields; "
+                f"write a model with extra='allow', or drop it"
+            )
         declared = extra_of(kind)
         return PLAIN if declared is Any else self.of(declared, strict=False)
 
@@ -368,7 +380,18 @@ def _no_codec(kind: Any) -> str:
 
 def _become(reference: Codec, codec: Codec) -> None:
     """Turn a reference into the codec. Only codecs that are still being built have seen the reference."""
-    for name in ("encode", "decode", "tags", "nullable", "is_set", "bound", "form", "opaque", "merge_parts"):
+    for name in (
+        "encode",
+        "decode",
+        "tags",
+        "nullable",
+        "is_set",
+        "bound",
+        "form",
+        "opaque",
+        "levels",
+        "merge_parts",
+    ):
         object.__setattr__(reference, name, getattr(codec, name))
     _adopt(reference, codec)
 

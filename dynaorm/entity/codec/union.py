@@ -38,7 +38,8 @@ def union_codec(members: Sequence[tuple[str, Codec]], later: Callable[[Callable[
         return codec.decode(stored)
 
     encode = _first_that_fits(codecs, names)
-    return Codec(encode, decode, frozenset(by_tag), merge_parts=_merge_member(member_of))
+    levels = max(codec.levels for codec in codecs)
+    return Codec(encode, decode, frozenset(by_tag), levels=levels, merge_parts=_merge_member(member_of))
 
 
 def _merge_member(member_of: Callable[[AttributeValue], Codec | None]) -> Merge:
@@ -122,6 +123,7 @@ def discriminated_codec(members: Mapping[str, Codec], field: str) -> Codec:
         frozenset({"M"}),
         members=_Merged(tuple(codecs)),
         absent=partial(_absent, codecs),
+        levels=max(codec.levels for codec in codecs),
         merge_parts=_merge_member(member_of),
     )
 
@@ -214,6 +216,7 @@ def _either(codecs: Sequence[Codec]) -> Codec:
         element=codecs[0].element,
         members=codecs[0].members,
         absent=codecs[0].absent,
+        levels=max(codec.levels for codec in codecs),
     )
 
 
@@ -250,7 +253,14 @@ def chosen_codec(members: Mapping[Hashable, Codec], choose: Callable[[Any], Hash
         return stored
 
     tags = frozenset[str]().union(*(codec.tags for codec in members.values()))
-    return Codec(encode, decode, tags, nullable="NULL" in tags, merge_parts=_merge_member(member_of))
+    return Codec(
+        encode,
+        decode,
+        tags,
+        nullable="NULL" in tags,
+        levels=max(codec.levels for codec in members.values()),
+        merge_parts=_merge_member(member_of),
+    )
 
 
 def _is_chosen(

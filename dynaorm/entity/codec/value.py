@@ -20,6 +20,9 @@ from dynaorm.record import record, replace
 
 NULL: Final[AttributeValue] = {"NULL": True}
 
+ANY_DEPTH: Final = 1_000_000
+"""The ``levels`` of a codec whose values can be nested as deeply as they like."""
+
 _LARGEST_INT: Final = 10**38 - 1
 _SMALLEST_INT: Final = -_LARGEST_INT
 
@@ -77,6 +80,7 @@ class Codec:
         bound: encodes a value to compare with, if not every value is stored exactly; None for ``encode``.
         form: the form of another library that the value is stored in (``codecs.ISO_SECONDS``); empty for none.
         opaque: DynamoDB cannot compare or search what is stored, because other content may mean the same.
+        levels: how deeply its values can be nested: 1 for a scalar, 2 for a list of scalars (see ``depth``).
         merge_parts: writes a changed value over the stored one, part by part (see ``merge``); None if the value has no
             parts that could be preserved.
     """
@@ -94,6 +98,7 @@ class Codec:
     bound: Callable[[Any], AttributeValue] | None = field(default=None, repr=False)
     form: str = ""
     opaque: bool = False
+    levels: int = 1
     merge_parts: "Merge | None" = field(default=None, repr=False)
 
 

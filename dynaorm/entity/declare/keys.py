@@ -192,6 +192,7 @@ def attribute_of(name: str, mark: Marked) -> str:
 def keys_of(entity: type, options: ClassOptions, keys: KeysOf) -> None:
     """Compile every key of a class into ``keys``."""
     _primary_key(keys, options)
+    keys.problems += _shard_problems(keys)
     for name, index in declarations_of(entity, Index):
         _index(keys, name, index)
     keys.problems += _place_problems(keys)
@@ -217,6 +218,24 @@ def _primary_key(keys: KeysOf, options: ClassOptions) -> None:
         keys.problems.append(f'the class has no sort key template; add sk="..." for {table.sk.name!r}')
     else:
         keys.sort = keys.part("sk", sk, table.sk, sort=True)
+
+
+def _shard_problems(keys: KeysOf) -> Iterator[str]:
+    """A primary key that has shards of fields in it and no field itself."""
+    fields = list(dict.fromkeys(name for part in keys.primary for name in part.fields))
+    shards = [part.template.shards if part.template is not None else {} for part in keys.primary]
+    told = [
+        name
+        for part, own in zip(keys.primary, shards, strict=True)
+        for name in part.fields
+        if name not in own
+    ]
+    if fields and not told and len(keys.primary) == len(keys.table.keys):
+        where = "sk" if keys.table.sk is not None else "pk"
+        yield (
+            f"the primary key has only the shard of {' and '.join(fields)} in it, so two entities of one shard would "
+            f'be one item; put the field itself into the key: {where}="...{{{fields[0]}}}"'
+        )
 
 
 def _versioned_sort_key(keys: KeysOf, options: ClassOptions) -> None:

@@ -7,7 +7,7 @@ Rule 2. A computed field may look at every field of the class. A nested field de
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 from pydantic import BaseModel
 
@@ -15,7 +15,16 @@ from dynaorm.entity.codec.value import optional, text_codec
 from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.template.template import KeyValueError
 from dynaorm.entity.text.scalar import Scalar
+from dynaorm.failure import Remedied
 from dynaorm.record import record
+
+_REMEDY: Final = "correct the function, or the fields that it looks at"
+
+
+class NotComputed(KeyValueError):
+    """The function of a computed field fails."""
+
+    has_value = False
 
 
 @record
@@ -57,7 +66,7 @@ class Computed:
         """The value. ``is_hidden``: the message does not say why it cannot be computed, which could show a secret.
 
         Raises:
-            KeyValueError: its function fails.
+            NotComputed: its function fails.
         """
         try:
             return self.value(values)
@@ -65,7 +74,7 @@ class Computed:
             text = "" if is_hidden else f": {problem}"
             cause = None if is_hidden else problem
             wrong = f"cannot be computed ({type(problem).__name__}{text})"
-            raise KeyValueError(self.name, None, wrong) from cause
+            raise NotComputed.of(self.name, None, Remedied(wrong, _REMEDY)) from cause
 
 
 def computed_field_value(entity: type[BaseModel], name: str) -> Callable[[Mapping[str, Any]], Any]:

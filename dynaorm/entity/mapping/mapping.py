@@ -12,12 +12,14 @@ from typing import Any, Final, cast
 
 from pydantic import BaseModel, ValidationError
 
+from dynaorm.entity.annotation import complete
 from dynaorm.entity.codec.expiry import is_past, seconds_of
 from dynaorm.entity.mapping.aggregate import AggregateMapping
 from dynaorm.entity.mapping.computed import Computed
 from dynaorm.entity.mapping.constraint import Constraint
 from dynaorm.entity.mapping.encoder import Encoder, encoder_of
 from dynaorm.entity.mapping.field import FieldMapping
+from dynaorm.entity.mapping.key_fields import KeyFields, key_fields_of
 from dynaorm.entity.mapping.place import IndexMapping, IndexPlaces, places_of
 from dynaorm.entity.mapping.rules import ClassRules, rules_of
 from dynaorm.entity.mapping.secret import Secrets, masked, problems_of, secrets_of, unsaid
@@ -183,7 +185,7 @@ class EntityMapping:
         except KeyError:
             raise self.invalid(field.name, None, "has no value", "give it one") from None
         except (ValueError, RecursionError) as problem:
-            invalid = self.invalid(field.name, values[field.name], str(problem), remedy_of(problem))
+            invalid = self.invalid(field.name, values[field.name], problem)
             raise invalid from self.cause_of(field.name, problem)
 
     def primary_key(self, values: Mapping[str, Any]) -> dict[str, AttributeValue]:
@@ -209,8 +211,11 @@ class EntityMapping:
                 value = part.value(values)
                 if value is None:
                     missing = next(name for name in part.fields if values.get(name) is None)
-                    problem = f"is part of the primary key {part.text!r}"
-                    raise self.invalid(missing, None, problem, "give it a value")
+                    is_computed = missing in self.entity.model_computed_fields
+                    remedy = (
+                        "give it a value" if not is_computed else "set the fields that it is computed from"
+                    )
+                    raise self.invalid(missing, None, f"is part of the primary key {part.text!r}", remedy)
                 if part.bare and part.attribute.kind == "S":
                     name, text = part.fields[0], str(value["S"])
                     if (reserved := self.table.rules.reserved_for(part.attribute, text)) is not None:
@@ -221,35 +226,34 @@ class EntityMapping:
             raise self.invalid_key(problem) from self.cause_of(problem.field, problem)
         return self.secrets.hiding_key(key)
 
-    def invalid(self, field: str, value: object, problem: str, remedy: str = "") -> InvalidValue:
+    def invalid(self, field: str, value: object, problem: str | Exception, remedy: str = "") -> InvalidValue:
         """The error for a value. A secret is masked; ``error.value.get_secret_value()`` returns it."""
-        given = {"remedy": remedy} if remedy else {}
-        problem = problem.removesuffix(f"; {remedy}") if remedy else problem
+        remedy = remedy or remedy_of(problem)
+        given: dict[str, Any] = {"remedy": remedy} if remedy else {}
+        text = str(problem).removesuffix(f"; {remedy}") if remedy else str(problem)
         if self.secrets.include(field):
-            problem, value = unsaid(problem, value), masked(value)
-        return InvalidValue(entity=self.entity.__name__, field=field, value=value, problem=problem, **given)
+            text, value = unsaid(text, value), masked(value)
+        return InvalidValue(entity=self.entity.__name__, field=field, value=value, problem=text, **given)
 
     def invalid_key(self, problem: KeyValueError) -> InvalidValue:
         """The error of a value that cannot be part of a key."""
-        return self.invalid(problem.field, problem.value, problem.problem, problem.remedy)
+        found = self.invalid(problem.field, problem.value, problem.problem, problem.remedy)
+        found.has_value = problem.has_value
+        return found
 
     def cause_of(self, field: str, cause: Exception) -> Exception | None:
         """The cause for an error of this field; None if the traceback of the cause could show a secret."""
         return self.secrets.cause(field, cause)
 
     def hydrate(self, item: Item, *, read_only: bool = False) -> Any:
-        """The entity of an item, fully validated, with the item as its snapshot.
-
-        Raises:
-            DecodeError: the item is not valid for the class; the error has every problem.
-        """
+        """The entity of an item, fully validated, with the item as its snapshot. Raises DecodeError."""
         values = self.decode(item)
         if self.versioning is not None:
             self.version_of(item)
         try:
             entity = self.validate_loaded(values)
         except ValidationError as problem:
-            problems, cause = problems_of(self.entity, problem, values)
+            problems, cause = problems_of(self.entity, problem, values, self.only_in_keys.place_of)
             raise self.unreadable(item, problems) from cause
         self.refuse_other_key(item, entity.__dict__)
         missing = [field for field in self.fields.values() if field.attribute not in item]
@@ -278,23 +282,20 @@ class EntityMapping:
                 continue
             except ValueError as problem:
                 problems.append(self.secrets.misfit(name, found, problem))
-        self._fill_from_keys(item, values)
+        if self.only_in_keys.names:
+            found_in_keys, strange = self.only_in_keys.values_in(item, self.secrets.keys)
+            values |= found_in_keys
+            problems += strange
         if problems:
             raise self.unreadable(item, tuple(problems))
         return values
 
-    def _fill_from_keys(self, item: Item, values: dict[str, Any]) -> None:
-        wanted = [name for name, field in self.fields.items() if field.in_key]
-        if not wanted:
-            return
+    @cached_property
+    def only_in_keys(self) -> KeyFields:
+        """The fields that are stored in keys alone."""
+        names = [name for name, field in self.fields.items() if field.in_key]
         plain = (index.places[0] for index in self.places.values() if index.is_plain)
-        for part in (*self.primary_parts, *(part for place in plain for part in place.parts)):
-            stored = item.get(part.attribute.name)
-            if stored is not None and any(name in part.lossless for name in wanted):
-                matched = part.match(stored[part.attribute.kind]) or {}
-                values |= {name: matched[name] for name in wanted if name in matched and name not in values}
-        for name in wanted:
-            values.setdefault(name, None)
+        return key_fields_of(names, [*self.primary_parts, *(part for place in plain for part in place.parts)])
 
     def key_parts(self) -> Iterator[KeyPart]:
         """Every key part: the primary key's, then those of the indexes."""
@@ -318,7 +319,8 @@ class EntityMapping:
                 rendered = part.value(self.with_computed(values, part.fields))
             except KeyValueError as problem:
                 wrong = self.invalid_key(problem)
-                text = f"{wrong.field}: is {shown(wrong.value)}, which {wrong.problem}"
+                value = f"is {shown(wrong.value)}, which " if wrong.has_value else ""
+                text = f"{wrong.field}: {value}{wrong.problem}"
                 raise self.unreadable(item, (text,)) from wrong
             if not same(stored, rendered):
                 raise self.unreadable(item, (differs(part, stored, rendered, self.secrets.keys),))
@@ -391,7 +393,7 @@ def mapping_of(entity: type[Any]) -> EntityMapping:
     if issubclass(entity, type):
         raise UsageError(problem="a class was given in place of an object of it", remedy="give an object")
     if not entity.__pydantic_complete__:
-        entity.model_rebuild()
+        complete(entity)
         return mapping_of(entity)
     raise UsageError(
         problem=f"{entity.__name__} is not mapped to a table",

@@ -63,7 +63,7 @@ def _value(mapping: EntityMapping, item: Item, name: str) -> Any:
         default = info.get_default(call_default_factory=True)
         return loaded_field(mapping, name, default) if _is_validated(mapping, info) else default
     except ValidationError as problem:
-        problems, cause = problems_of(mapping.entity, problem, {name: None})
+        problems, cause = problems_of(mapping.entity, problem, {name: None}, mapping.only_in_keys.place_of)
         raise mapping.unreadable(item, problems) from cause
     except DecodeError:
         raise

@@ -7,7 +7,7 @@ Rule 2. No ``repr``, message, log line, plan in words or cursor shows the value 
         ``repr``.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import is_dataclass
 from typing import Any, Protocol
@@ -160,12 +160,19 @@ def _leaves(stored: AttributeValue | None) -> Iterator[object]:
 
 
 def problems_of(
-    entity: type[BaseModel], error: ValidationError, values: Mapping[str, Any]
+    entity: type[BaseModel],
+    error: ValidationError,
+    values: Mapping[str, Any],
+    place_of: Callable[[str], str],
 ) -> tuple[tuple[str, ...], ValidationError | None]:
-    """The problems of an entity's values, one sentence each, and the cause that the error may have."""
+    """The problems of an entity's values, one sentence each, and the cause that the error may have.
+
+    ``place_of`` returns what a problem of a field says about the place that the field was read from.
+    """
     secrets = [value for name, value in values.items() if is_secret(entity, name)]
     found = tuple(
         f"{'.'.join(map(str, one['loc'])) or 'the entity'}: {unsaid(one['msg'], secrets)}"
+        f"{place_of(str(one['loc'][0])) if one['loc'] else ''}"
         for one in error.errors(include_url=False)
     )
     return found, None if secrets else error

@@ -24,8 +24,10 @@ class TemplateError(ValueError):
 class KeyValueError(ValueError):
     """A value cannot be part of a key. ``problem`` says why: ``is negative, and {n:05d} holds 0 to 99999``.
 
-    If there is a ``remedy``, ``problem`` ends with it.
+    If there is a ``remedy``, ``problem`` ends with it. ``has_value`` is False for a value that cannot be computed.
     """
+
+    has_value = True
 
     def __init__(self, field: str, value: object, problem: str, remedy: str = "") -> None:
         super().__init__(field, value, problem, remedy)

@@ -1,11 +1,11 @@
 """A class is mapped as soon as its fields are known, completely or not at all."""
 
 import typing
+from dataclasses import dataclass
 from typing import Annotated, Any, Generic, TypeVar
 
 import pytest
 from pydantic import BaseModel, ConfigDict, computed_field, create_model
-from pydantic.errors import PydanticUndefinedAnnotation
 from typing_extensions import TypeAliasType
 
 from dynaorm import Attribute, Entity, Key, Table, Unique, Versioned
@@ -32,14 +32,53 @@ class Lazy(Entity, table=Table("app"), pk="LAZY#{slug}", sk="A", defer_build=Tru
     slug: str
 
 
+class Budding(BaseModel):
+    next: "list[Unknown]"  # type: ignore[name-defined]  # noqa: F821
+
+
+@dataclass
+class Sprouting:
+    next: "Unknown"  # type: ignore[name-defined]  # noqa: F821
+
+
 class Homeless(Entity, table=Table("app"), pk="HOMELESS#{slug}", sk="A"):
     slug: str
     root: "Nowhere"  # type: ignore[name-defined]  # noqa: F821
 
 
 def test_a_class_that_waits_for_a_type_is_not_mapped_yet() -> None:
-    with pytest.raises(PydanticUndefinedAnnotation, match="name 'Nowhere' is not defined"):
-        Key(Homeless, slug="x")
+    expected = (
+        "Cannot map class Homeless:\n  - root: its annotation names 'Nowhere', which is not defined; define or import "
+        "Nowhere before the class is first used, or call Homeless.model_rebuild() where Nowhere is known"
+    )
+    for _ in range(2):
+        with pytest.raises(DeclarationError) as caught:
+            Key(Homeless, slug="x")
+        assert str(caught.value) == expected
+
+
+def test_a_class_is_mapped_by_model_rebuild_where_its_type_is_known() -> None:
+    class Late(Entity, table=Table("app"), pk="LATE#{slug}", sk="A"):
+        slug: str
+        root: "list[Later] | None"
+
+    with pytest.raises(DeclarationError, match="root: its annotation names 'Later', which is not defined"):
+        mapping_of(Late)
+
+    class Later(BaseModel):
+        name: str
+
+    Late.model_rebuild()
+    assert mapping_of(Late).encode({"slug": "a", "root": None}) == {"slug": {"S": "a"}}
+
+
+@pytest.mark.parametrize("kind", [Budding, Sprouting])
+def test_the_field_whose_record_waits_for_a_type_is_named(kind: type[Any]) -> None:
+    keys = {"table": Table("app"), "pk": "LATE#{slug}", "sk": "A"}
+    fields: Any = {"slug": str, "branches": list[kind]}  # type: ignore[valid-type]
+    late: Any = create_model("Late", __base__=Entity, __cls_kwargs__=keys, **fields)
+    with pytest.raises(DeclarationError, match="\n  - branches: its annotation names 'Unknown'"):
+        mapping_of(late)
 
 
 class Branch(BaseModel):

@@ -252,6 +252,34 @@ def an_index_annotated_as_a_field() -> None:
 
 
 @refused(
+    "the primary key has only the shard of slug in it, so two entities of one shard would be one item; put the field "
+    'itself into the key: sk="...{slug}"'
+)
+def a_key_of_a_shard_alone() -> None:
+    class Ticket(Entity, table=app(), pk="TICKET#{slug:shard8}", sk="A"):
+        slug: str
+
+
+@refused(
+    "the primary key has only the shard of slug and number in it, so two entities of one shard would be one item; put "
+    'the field itself into the key: sk="...{slug}"'
+)
+def a_versioned_key_of_shards_alone() -> None:
+    class Ticket(Entity, table=app(), pk="TICKET#{slug:shard8}", sk="A#{number:shard2}", versioned=True):
+        slug: str
+        number: int
+
+
+@refused(
+    "the primary key has only the shard of slug in it, so two entities of one shard would be one item; put the field "
+    'itself into the key: pk="...{slug}"'
+)
+def a_key_of_a_shard_without_a_sort_key() -> None:
+    class Ticket(Entity, table=Table("app", sk=None), pk="TICKET#{slug:shard8}"):
+        slug: str
+
+
+@refused(
     "pk= would change the key that Issue declared and its subclasses share; "
     "drop it, or give the class a table= of its own"
 )

@@ -240,3 +240,15 @@ def test_a_versioned_class_needs_no_sort_key_template_where_versions_have_one() 
         slug: str
 
     assert mapping_of(Audit).primary_key({"slug": "x"})["SK"] == {"S": "v_0"}
+
+
+def test_a_shard_may_stand_beside_another_field_in_the_primary_key() -> None:
+    class Order(Entity, table=Table("app"), pk="ORDERS#{owner:shard8}", sk="ORDER#{number:03d}"):
+        owner: str
+        number: int
+
+    class Named(Entity, table=Table("app"), pk="NAMED#{name:shard8}", sk="{name:upper}"):
+        name: str
+
+    assert mapping_of(Order).key_fields == ("owner", "number")
+    assert mapping_of(Named).key_fields == ("name",)

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from typing import Annotated
 
 import pytest
-from pydantic import Field
+from pydantic import Field, computed_field
 
 from dynaorm import Attribute, Entity, F, GlobalIndex, Index, InKey, Key, Session, Table, Unique, inspect
 from dynaorm.entity.mapping.mapping import mapping_of
@@ -211,6 +211,17 @@ def test_a_part_of_the_primary_key_is_never_none() -> None:
         slug: str
         room: str | None = None
 
+    class Stay(Entity, table=APP, pk="STAY#{slug}", sk="{place}"):
+        slug: str
+        room: str | None = None
+
+        @computed_field  # type: ignore[prop-decorator]  # mypy does not allow it on a property
+        @property
+        def place(self) -> str | None:
+            return self.room
+
+    with pytest.raises(InvalidValue, match=r"Stay.place = None: .*; set the fields that it is computed from"):
+        mapping_of(Stay).primary_key({"slug": "x", "room": None})
     with pytest.raises(InvalidValue) as caught:
         mapping_of(Visit).primary_key({"slug": "x", "room": None})
     assert str(caught.value) == ("Visit.room = None: is part of the primary key '{room}'; give it a value")

@@ -1,11 +1,12 @@
 """Validation before a write gives the values that loading will give, and says which it changed."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 import pytest
-from pydantic import AfterValidator, BaseModel, StringConstraints
+from pydantic import AfterValidator, BaseModel, Field, StringConstraints, model_validator
 
 from dynaorm import Entity, Table
 from dynaorm.entity.mapping.mapping import mapping_of
@@ -80,3 +81,91 @@ def test_a_single_value_is_judged_alike() -> None:
 )
 def test_values_are_equal_with_their_types_at_every_depth(one: Any, other: Any, expected: bool) -> None:
     assert is_equal(one, other) is expected
+
+
+class Lists(Entity, table=app, pk="LISTS#{name}", sk="L"):
+    name: str
+    parts: list[int] = Field(default=[])
+    groups: dict[str, list[int]] = Field(default={})
+    boxes: list[Box] = Field(default=[])
+
+
+class SeenTogether(Lists):
+    @model_validator(mode="after")
+    def together(self) -> Self:
+        return self
+
+
+@pytest.mark.parametrize("kind", [Lists, SeenTogether])
+@pytest.mark.parametrize("kept", [frozenset[str](), frozenset({"name"})], ids=["new", "loaded"])
+@pytest.mark.parametrize(
+    ("field", "made"),
+    [
+        ("parts", lambda: (number for number in [1, 2])),
+        ("parts", lambda: map(int, "12")),
+        ("groups", lambda: {"a": [1], "b": iter([1, 2])}),
+    ],
+    ids=["generator", "map", "inside"],
+)
+def test_an_iterator_is_refused_each_time_because_a_second_validation_would_find_it_used_up(
+    kind: type[Lists], kept: frozenset[str], field: str, made: Callable[[], object]
+) -> None:
+    values = {"name": "a", "parts": [], "groups": {}, "boxes": [], field: made()}
+    for _ in range(2):
+        with pytest.raises(
+            InvalidValue, match=rf"{field} = .*: is or contains an iterator.*; give it a list"
+        ):
+            validated(mapping_of(kind), values, kept=kept)
+
+
+def test_a_collection_of_another_type_is_converted() -> None:
+    values = {"name": "a", "parts": (1, 2), "groups": {"a": {1: 2}.keys()}, "boxes": [{"parts": (1,)}]}
+    assert validated(mapping_of(Lists), values).values["groups"] == {"a": [1]}
+
+
+class Longer(Box):
+    name: str = ""
+
+
+@dataclass
+class Solid(Point):
+    z: int = 0
+
+
+class Packed(Entity, table=app, pk="PACKED#{name}", sk="P"):
+    name: str
+    box: Box | None = None
+    boxes: list[Box] = Field(default_factory=list)
+    by_name: dict[str, tuple[Box, int]] = Field(default_factory=dict)
+    point: Point | None = None
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "where"),
+    [
+        ("box", Longer(parts=[1]), ""),
+        ("boxes", [Box(parts=[]), Longer(parts=[])], r"at \[1\]: "),
+        ("by_name", {"a": (Longer(parts=[]), 1)}, r"at a\[0\]: "),
+        ("point", Solid(1), ""),
+    ],
+)
+def test_an_instance_of_a_subclass_is_refused_because_it_would_lose_fields(
+    field: str, value: Any, where: str
+) -> None:
+    mapping, values = mapping_of(Packed), vars(Packed(name="a"))
+    for judge in (
+        lambda given: validated(mapping, given),
+        lambda given: validated(mapping, given, kept=frozenset({"name"})),
+        lambda given: validated_field(mapping, field, given),
+    ):
+        with pytest.raises(
+            InvalidValue, match=rf"Packed\.{field} = .*: {where}is a .* and would be loaded as a"
+        ):
+            judge({**values, field: value})
+
+
+def test_an_instance_of_the_class_itself_is_validated_again() -> None:
+    box = Box(parts=[1])
+    box.parts = ["2"]  # type: ignore[list-item]
+    found = validated(mapping_of(Packed), {**vars(Packed(name="a")), "box": box, "boxes": [{"parts": [1]}]})
+    assert found.altered == {"box": Box(parts=[2]), "boxes": [Box(parts=[1])]}
