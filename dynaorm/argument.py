@@ -1,6 +1,7 @@
-"""The numbers that calls are given. One rule decides for all of them what is a count, and one what is an amount.
+"""The numbers, flags and functions that calls are given. One rule decides for all calls what is a count, and so on.
 
 Rule 1. A count is an ``int``. ``True`` and ``2.0`` are none: whoever gives them means something else.
+Rule 2. A flag is a ``bool``: the text ``"False"`` would be true.
 """
 
 from math import inf
@@ -33,3 +34,20 @@ def check_amount(written: str, number: object, *, zero: bool = False, most: floa
     raise UsageError(
         problem=f"{written.format(shown(number))} is not a number {wanted}", remedy=f"give a number {wanted}"
     )
+
+
+def check_flag(written: str, flag: object) -> None:
+    """Raise UsageError for anything but True and False."""
+    if flag is not True and flag is not False:
+        raise UsageError(
+            problem=f"{written.format(shown(flag))} is neither True nor False", remedy="give one of them"
+        )
+
+
+def check_function(written: str, function: object) -> None:
+    """Raise UsageError for what cannot be called."""
+    if not callable(function):
+        raise UsageError(
+            problem=f"{written.format(shown(function))} is not a function",
+            remedy="give one without calling it: its name, or a lambda",
+        )

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dynaorm import Entity, Key, Retry, Session, Table
+from dynaorm import Entity, F, Key, Retry, Session, Table, detached
 from dynaorm.argument import check_amount, check_count
 from dynaorm.errors import UsageError
 from dynaorm.integrity.run import RunOptions, repair
@@ -27,6 +27,7 @@ class Doc(Entity, table=app, pk="DOC#{doc_id}", sk="D", versioned=True):
 class Row(Entity, table=app, pk="ROW#{name}", sk="{number:04d}"):
     name: str
     number: int = 0
+    text: str = ""
 
 
 class Whole:
@@ -39,8 +40,15 @@ class Whole:
         return "int64(2)"
 
 
+def in_a_block(session: Session, hook: Any) -> None:
+    with session.transaction() as tx:
+        tx.save(Row(name="a"))
+        tx.on_commit(hook)
+
+
 Use = Callable[[Session, Any], object]
 KEY = Key(Doc, doc_id="a")
+ROW = Key(Row, name="a", number=0)
 
 COUNTS: dict[str, Use] = {
     "limit(": lambda session, n: session.query(Row, name="a").limit(n),
@@ -73,6 +81,28 @@ AMOUNTS: dict[str, Use] = {
     "Retry(cap=": lambda _, n: Retry(cap=n),
     "timeout=": lambda _, n: DirectTransport(endpoint="http://localhost:1", timeout=n),
     "connect_timeout=": lambda _, n: DirectTransport(endpoint="http://localhost:1", connect_timeout=n),
+}
+
+
+FLAGS: dict[str, Use] = {
+    "get consistent=": lambda session, flag: session.get(KEY, consistent=flag),
+    "exists consistent=": lambda session, flag: session.exists(KEY, consistent=flag),
+    "get_many consistent=": lambda session, flag: session.get_many([KEY], consistent=flag),
+    "save overwrite=": lambda session, flag: session.save(Row(name="a"), overwrite=flag),
+    "save exactly_once=": lambda session, flag: session.save(Row(name="a"), exactly_once=flag),
+    "update exactly_once=": lambda session, flag: session.update(ROW, F.text.set("x"), exactly_once=flag),
+    "upsert exactly_once=": lambda session, flag: session.upsert(ROW, F.text.set("x"), exactly_once=flag),
+    "delete exactly_once=": lambda session, flag: session.delete(ROW, exactly_once=flag),
+}
+FUNCTIONS: dict[str, Use] = {
+    "run(": lambda session, work: session.run(work),
+    "on_commit(": in_a_block,
+    "stop=": lambda session, stop: list(session.follow(app, stop=stop)),
+    "save_many progress=": lambda session, call: session.save_many([Row(name="a")], progress=call),
+    "delete_many progress=": lambda session, call: session.delete_many([ROW], progress=call),
+    "bulk_load progress=": lambda session, call: session.bulk_load([Row(name="a")], progress=call),
+    "verify progress=": lambda session, call: list(session.verify(app, progress=call)),
+    "repair progress=": lambda session, call: list(session.repair(app, progress=call)),
 }
 
 
@@ -142,3 +172,48 @@ def test_the_ends_of_a_range_belong_to_it() -> None:
     for number, most in ((0, None), (101, 100)):
         with pytest.raises(UsageError):
             check_count("n={}", number, most=most)
+
+
+@pytest.mark.parametrize("flag", [1, 0, "False", nan, F.text == "x"], ids=repr)
+@pytest.mark.parametrize("name", FLAGS)
+def test_what_is_no_flag_is_refused_by_every_call(name: str, flag: object) -> None:
+    assert (
+        refused(FLAGS[name], flag).problem
+        == f"{name.rsplit(maxsplit=1)[-1]}{flag!r} is neither True nor False"
+    )
+
+
+@pytest.mark.parametrize("function", [5, "work", [1], True], ids=repr)
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_what_cannot_be_called_is_refused_before_anything_is_written(name: str, function: object) -> None:
+    problem = refused(FUNCTIONS[name], function).problem
+    assert f"{name.rsplit(maxsplit=1)[-1]}{function!r}" in problem
+    assert problem.endswith(" is not a function")
+
+
+@pytest.mark.parametrize("number", [True, 1.0, "1", 0, None], ids=repr)
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda session, number: session.get(KEY, version=True if number is None else number),
+        lambda session, number: session.restore(KEY, version=number),
+        lambda session, number: session.diff(KEY, 1, number),
+        lambda session, number: session.diff(KEY, number, 1),
+    ],
+    ids=["get", "restore", "diff to", "diff from"],
+)
+def test_what_is_no_version_is_refused_before_anything_is_read(use: Use, number: object) -> None:
+    assert "Doc has no version " in refused(use, number).problem
+
+
+@pytest.mark.parametrize("name", [5, None, ["text"], F.text], ids=repr)
+def test_what_is_no_name_is_no_field_of_values(name: object) -> None:
+    error = refused(lambda session, given: session.query(Row, name="a").values(given), name)
+    assert error.problem == f"values({name!r}) names no field"
+
+
+@pytest.mark.parametrize("given", [None, "x", KEY, Row], ids=repr)
+def test_only_an_entity_is_detached(given: Any) -> None:
+    assert refused(lambda _, entity: detached(entity), given).problem.startswith(
+        "detached() takes an entity, "
+    )

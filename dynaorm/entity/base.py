@@ -13,7 +13,8 @@ from typing_extensions import Unpack
 from dynaorm.entity.declare.options import OPTIONS, declared_options, options_of
 from dynaorm.entity.state import SLOT, carried_by, set_state, slot_of
 from dynaorm.entity.table import UNSET, Table, _Unset
-from dynaorm.errors import DeclarationError, UnknownField
+from dynaorm.errors import DeclarationError, UnknownField, UsageError
+from dynaorm.failure import shown
 from dynaorm.late import late
 
 if TYPE_CHECKING:
@@ -139,6 +140,11 @@ def detached(entity: E, /, **changes: Any) -> E:
         InvalidValue: a value is not valid for its field.
     """
     cls = type(entity)
+    if not isinstance(entity, BaseModel):
+        raise UsageError(
+            problem=f"detached() takes an entity, and got {shown(entity)}",
+            remedy="give an object of an entity class",
+        )
     for name in changes:
         if name not in cls.model_fields:
             raise UnknownField(entity=cls.__name__, field=name, known=tuple(cls.model_fields))

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from dynaorm.argument import check_flag
 from dynaorm.entity.declare.catalog import stored_class
 from dynaorm.entity.key import Key
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
@@ -60,6 +61,7 @@ def unit_of_work(
     clock, seconds = context.clock, None if duration is None else duration.total_seconds()
     if exactly_once is None:
         exactly_once = context.exactly_once
+    check_flag("exactly_once={}", exactly_once)
     return UnitOfWork(clock.now(), clock.new_id(), context.table_name, token, exactly_once, seconds)
 
 

@@ -127,9 +127,11 @@ def restore(named: Any, version: int, context: Context, *, exactly_once: bool | 
         StaleEntity: the object given is not the latest any more.
         StoreError: a unique value has been taken by somebody else; nothing was written.
     """
+    target = target_of(named)
+    history.check_number(target.mapping, version)
     if not isinstance(named, Key):
         yield from settle([Save(named)], context)
-    target = target_of(named)
+        target = target_of(named)
     if target.state is not None:
         writable_state(target.mapping, target.state, float("-inf"))
     copy = yield from history.latest(target, context)
@@ -199,6 +201,8 @@ def _check_latest(target: Target, copy: Any) -> None:
 def diff(named: Any, first: int, second: int, context: Context) -> Flow[dict[str, tuple[Any, Any]]]:
     """The fields that differ between two versions: name to (value in the first, value in the second)."""
     target = target_of(named)
+    for number in (first, second):
+        history.check_number(target.mapping, number)
     sides: list[Mapping[str, Any]] = []
     for number in (first, second):
         found = yield from history.at_version(target, number, context)

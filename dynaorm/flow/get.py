@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from dynaorm.argument import check_flag
 from dynaorm.entity.key import Key
 from dynaorm.errors import EntityNotFound, UsageError
 from dynaorm.flow.protocol.call import Flow
@@ -43,6 +44,7 @@ def _get_with(target: Target, options: Mapping[str, Any], context: Context) -> F
     if as_of is not None:
         return whole(target, (yield from history.as_of(target, as_of, context)))
     consistent = context.consistent if consistent is None else consistent
+    check_flag("consistent={}", consistent)
     return (yield from load(target.mapping, target.key, context, consistent=consistent))
 
 

@@ -60,14 +60,19 @@ def newest(target: Target, copy: Item) -> int:
 def at_version(target: Target, number: int, context: Context) -> Flow[Version[Any] | None]:
     """Read one version; None if it was never written, or was pruned. Raises UsageError, DecodeError."""
     mapping = target.mapping
+    check_number(mapping, number)
+    item = yield from get_item(mapping.table, version_key(mapping, target.key, number), context)
+    return _version(target, number, item) if item is not None else None
+
+
+def check_number(mapping: EntityMapping, number: object) -> None:
+    """Raises NotVersioned, and UsageError for what cannot be the number of a version."""
     check_versioned(mapping)
     if type(number) is not int or number < 1:
         raise UsageError(
             problem=f"{mapping.entity.__name__} has no version {number!r}",
             remedy="versions are numbered from 1; leave version= out for the latest copy",
         )
-    item = yield from get_item(mapping.table, version_key(mapping, target.key, number), context)
-    return _version(target, number, item) if item is not None else None
 
 
 def _version(target: Target, number: int, item: Item) -> Version[Any]:

@@ -9,7 +9,7 @@ Source: Amazon DynamoDB Developer Guide, "Reading and processing a stream".
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-from dynaorm.argument import check_amount
+from dynaorm.argument import check_amount, check_function
 from dynaorm.entity.table import Table
 from dynaorm.errors import CheckpointExpired, StoreError, UsageError
 from dynaorm.flow.protocol.call import Call, Flow, Pause, Refusal, Reply
@@ -60,6 +60,8 @@ def following(
         )
     if idle is not None:
         check_amount("idle={}", idle, zero=True)
+    if stop is not None:
+        check_function("stop={}", stop)
     checkpoint = None if after is None else checkpoint_in(after)
     return Following(table, checkpoint, idle, stop or (lambda: False), internal)
 

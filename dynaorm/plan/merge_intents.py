@@ -10,6 +10,7 @@ Rule 3. Any other pair of intents about one item is refused: the outcome would d
 from collections.abc import Mapping, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from dynaorm.argument import check_flag
 from dynaorm.entity.key import Key, stored_key
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.mapping.validate import Validated, unchanged
@@ -180,6 +181,7 @@ def _of_edit(edit: Edit, mapping: EntityMapping, state: Loaded | None) -> Resolv
 def _resolved_save(intent: Save, now: float) -> ItemIntents:
     entity = intent.entity
     mapping, state = mapping_of(type(entity)), state_of(entity)
+    check_flag("overwrite={}", intent.overwrite)
     if state is None or intent.overwrite:
         times = times_of_new(mapping, now)
         if mapping.created is not None and (state is not None or intent.version is not None):

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from dynaorm.argument import check_count
 from dynaorm.errors import UnknownField, UsageError
-from dynaorm.failure import texts_of
+from dynaorm.failure import shown, texts_of
 from dynaorm.item.condition import Condition
 from dynaorm.item.field import listed
 from dynaorm.query.key_range import Bound, Operator
@@ -161,8 +161,13 @@ class QuerySpec:
             )
         return replace(self, consistent=True)
 
-    def of_values(self, names: tuple[str, ...]) -> "QuerySpec":
+    def of_values(self, names: tuple[Any, ...]) -> "QuerySpec":
         """The query for the values of fields or computed fields of every class. Raises UnknownField, UsageError."""
+        if others := [name for name in names if not isinstance(name, str)]:
+            raise UsageError(
+                problem=f"values({shown(others[0])}) names no field",
+                remedy='give names: values("email", "name")',
+            )
         if not names or len(set(names)) < len(names):
             raise UsageError(
                 problem=f"values({', '.join(map(repr, names))}) names {'a field twice' if names else 'no field'}",

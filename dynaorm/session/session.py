@@ -10,9 +10,8 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, TypeVar, overload
 
-from dynaorm.argument import check_count
 from dynaorm.errors import Contention, DecodeError, SessionClosed, StaleEntity
-from dynaorm.flow.bulk.limits import CONCURRENCY, Progress
+from dynaorm.flow.bulk.limits import CONCURRENCY, Progress, check_progress
 from dynaorm.flow.protocol.call import Clock, Flow, Pause, Transport
 from dynaorm.flow.protocol.retry import DEFAULT_RETRY, WINDOW_SECONDS, Retry
 from dynaorm.late import late
@@ -631,7 +630,7 @@ class Session:
             StaleEntity, Contention: the last attempt failed.
             UsageError: ``attempts`` is less than 1.
         """
-        check_count("run(attempts={})", attempts)
+        block.check_run(work, attempts)
         pauses, attempt = self._context.retry.pauses(self._context.clock), 0
         while True:
             attempt += 1
@@ -897,4 +896,5 @@ def _waiting(seconds: float) -> Flow[None]:
 
 
 def _reporting(work: Verification, progress: Progress | None) -> Callable[[], object]:
+    check_progress(progress)
     return bool if progress is None else lambda: progress(work.examined, None)

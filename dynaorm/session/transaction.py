@@ -5,6 +5,7 @@ from contextvars import ContextVar
 from datetime import timedelta
 from typing import Any, TypeAlias, TypeVar
 
+from dynaorm.argument import check_count, check_function
 from dynaorm.entity.key import Key
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.resolve import FieldResolver
@@ -80,6 +81,7 @@ class Transaction:
 
     def on_commit(self, hook: Callable[[], object], /) -> None:
         """Call a function after the block is committed. Its errors reach you, but do not undo the commit."""
+        check_function("on_commit({})", hook)
         self._refuse_ended()
         self.hooks.append(hook)
 
@@ -103,6 +105,12 @@ class Transaction:
 
 Work: TypeAlias = Callable[[Transaction], T]
 AsyncWork: TypeAlias = Callable[[Transaction], Awaitable[T]]
+
+
+def check_run(work: object, attempts: object) -> None:
+    """Raises UsageError for arguments with which ``run`` would call nothing."""
+    check_function("run({})", work)
+    check_count("run(attempts={})", attempts)
 
 
 def checked_condition(target: Any, condition: Condition | None) -> Condition | None:

@@ -12,7 +12,7 @@ from typing import Final, NoReturn, TypeAlias, TypeVar
 
 from pydantic import BaseModel
 
-from dynaorm.argument import check_count
+from dynaorm.argument import check_count, check_function
 from dynaorm.errors import BulkError, DynaormError, UsageError
 
 T = TypeVar("T")
@@ -36,6 +36,7 @@ class Tally:
     """
 
     def __init__(self, subjects: Iterable[object], progress: Progress | None) -> None:
+        check_progress(progress)
         self.done = 0
         self.failures: list[Failure] = []
         self._total = len(subjects) if isinstance(subjects, Sized) else None
@@ -77,6 +78,12 @@ def windows(subjects: Iterable[T], size: int) -> Iterator[list[T]]:
     left = iter(subjects)
     while window := list(islice(left, size)):
         yield window
+
+
+def check_progress(progress: object) -> None:
+    """Raises UsageError for what cannot be called after a window, which would be too late."""
+    if progress is not None:
+        check_function("progress={}", progress)
 
 
 def check_many(subjects: object, concurrency: object) -> None:

@@ -6,6 +6,7 @@ Both return the entities in the order of the keys.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
+from dynaorm.argument import check_flag
 from dynaorm.entity.dispatch import live_class
 from dynaorm.entity.key import Key
 from dynaorm.entity.mapping.mapping import EntityMapping
@@ -54,6 +55,7 @@ def get_many(
         name, _ = one.place
         asked.setdefault(name, {})[one.place] = one
     consistent = context.consistent if consistent is None else consistent
+    check_flag("consistent={}", consistent)
     batches = [
         (name, batch)
         for name, of_table in asked.items()
