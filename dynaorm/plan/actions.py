@@ -152,7 +152,8 @@ def difference(before: Item, after: Item) -> tuple[Change, ...]:
     changes: list[Change] = [
         SetTo((name,), value)
         for name, value in after.items()
-        if value != (stored := before.get(name)) and not same(value, stored)
+        # Most values are the same objects.
+        if value is not (stored := before.get(name)) and value != stored and not same(value, stored)
     ]
     changes += [Remove((name,)) for name in before if name not in after]
     return tuple(changes)

@@ -7,7 +7,7 @@ Rule 2. A Put that got no answer is never sent again later, because another writ
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from dynaorm.entity.declare.catalog import catalog_of, rivals_of
 from dynaorm.entity.key import stored_key
@@ -21,12 +21,10 @@ from dynaorm.plan.image import new_image
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import Effect, Planned, Purpose
 from dynaorm.plan.times import times_of_loaded, times_of_new, validated_at
-from dynaorm.record import record
 
 
-@record
-class Load:
-    """One entity to be loaded.
+class Load(NamedTuple):
+    """One entity to be loaded. A named tuple, because bulk_load makes one for each.
 
     Attributes:
         entity: the caller's object.
@@ -77,8 +75,8 @@ def load_of(entity: Any, revision: str, now: float) -> Load:
         ItemTooLarge: the item is larger than 400 KB.
     """
     mapping = mapping_of(type(entity))
-    state, times = state_of(entity), times_of_new(mapping, now)
-    if state is not None and mapping.created is not None:
+    times = times_of_new(mapping, now)
+    if mapping.created is not None and (state := state_of(entity)) is not None:
         times[mapping.created.name] = times_of_loaded(mapping, state)[mapping.created.name]
     values, altered = validated_at(mapping, vars(entity), times)
     key = mapping.primary_key(values)

@@ -27,6 +27,9 @@ from dynaorm.errors import DecodeError, InvalidValue
 from dynaorm.item.value import same
 
 _MISSING: Final = object()
+# Every save compares values, and `list | tuple` would be built for each.
+_SEQUENCES: Final = (list, tuple)
+_SETS: Final = (set, frozenset)
 _NOTHING: Final[Mapping[str, Any]] = {}
 _NO_FIELDS: Final[frozenset[str]] = frozenset()
 _UNSTABLE: Final = (
@@ -343,7 +346,7 @@ def is_equal(one: Any, other: Any) -> bool:
         return True
     if type(one) is not type(other):
         return False
-    if isinstance(one, list | tuple):
+    if isinstance(one, _SEQUENCES):
         return len(one) == len(other) and (all(map(is_, one, other)) or all(map(is_equal, one, other)))
     if isinstance(one, dict):
         return one.keys() == other.keys() and (
@@ -354,7 +357,7 @@ def is_equal(one: Any, other: Any) -> bool:
         return is_equal(vars(one), vars(other))
     if is_dataclass(one):
         return all(is_equal(getattr(one, each.name), getattr(other, each.name)) for each in fields(one))
-    return bool(one == other) and (not isinstance(one, set | frozenset) or _typed(one) == _typed(other))
+    return bool(one == other) and (not isinstance(one, _SETS) or _typed(one) == _typed(other))
 
 
 def _typed(members: Any) -> set[Any]:
